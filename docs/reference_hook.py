@@ -1,6 +1,7 @@
 """MkDocs hook: writes the reference pages from the code, so that they cannot fall behind it.
 
-A page asks with a comment: `<!-- reference: recipe -->`, `<!-- reference: clean -->`, `<!-- reference: cli -->`, or
+A page asks with a comment: `<!-- reference: recipe -->`, `<!-- reference: clean -->`, `<!-- reference: settings -->`,
+`<!-- reference: cli -->`, or
 `<!-- reference: python postedit.PostEditor -->` (any public name, by its full path).
 """
 
@@ -22,7 +23,7 @@ _MARKER = re.compile(r"<!-- reference: (\w+) ?(\S*) -->")
 
 def on_page_markdown(markdown: str, **_: Any) -> str:
     """Fill in the reference a page asks for; called by MkDocs for each page."""
-    writers = {"recipe": _recipe, "clean": _cleaning, "cli": _command_line, "python": _python}
+    writers = {"recipe": _recipe, "clean": _cleaning, "settings": _settings, "cli": _command_line, "python": _python}
     return _MARKER.sub(lambda match: writers[match[1]](*filter(None, [match[2]])), markdown)
 
 
@@ -59,6 +60,12 @@ def _cleaning() -> str:
     from postedit.data.cleaning.config import CleanConfig
 
     return _table(CleanConfig)
+
+
+def _settings() -> str:
+    from postedit.serve.settings import ServeConfig, ServedModel
+
+    return f"{_table(ServeConfig)}\n\n## `[models.NAME]`\n\n{_first_paragraph(ServedModel)}\n\n{_table(ServedModel)}"
 
 
 def _table(kind: type[BaseModel]) -> str:

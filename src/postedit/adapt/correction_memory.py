@@ -8,35 +8,28 @@ the memory, and what followed the old edition has to begin anew.
 
 import hashlib
 import json
-import logging
-import sqlite3
 import uuid
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from copy import copy
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final, NamedTuple, Self
 
 import sqlalchemy as sql
-from sqlalchemy.exc import DBAPIError, NoSuchModuleError, SQLAlchemyError
 
 from postedit.adapt.correction import Correction, decisions_as_json, decisions_of_json
-from postedit.core.errors import DataError, OutputError, nearest_path
-
-_log = logging.getLogger(__name__)
+from postedit.adapt.database import clean, explained, lock_schema, open_database, place_of
+from postedit.core.errors import DataError
 
 _VERSION: Final = 1
 """Of the tables; a memory of another version is refused."""
-
-_WAIT_SECONDS: Final = 30.0
-"""For other processes that write."""
 
 _PER_READ: Final = 1000
 """Entries read from the database at a time."""
 
 _EMPTY: Final = "has no memory of corrections; `postedit memory add` makes one"
-_OTHER: Final = "is a file of another program, no memory of corrections; name another one"
 
 _tables: Final = sql.MetaData()
 _state: Final = sql.Table(
@@ -54,7 +47,7 @@ _entries: Final = sql.Table(
     sql.Column("undoes", sql.BigInteger),  # number of the correction that this entry takes back; null: a correction
     sql.Column("made", sql.String(40), nullable=False),
     sql.Column("author", sql.Text, nullable=False),
-    sql.Column("project", sql.Text, nullable=False, index=True),
+    sql.Column("project", sql.Text, nullable=False),
     sql.Column("file", sql.Text, nullable=False),
     sql.Column("unit", sql.Text, nullable=False),
     sql.Column("src", sql.Text, nullable=False),
@@ -62,6 +55,7 @@ _entries: Final = sql.Table(
     sql.Column("pe", sql.Text, nullable=False),
     sql.Column("decisions", sql.Text, nullable=False),
     sql.Index("postedit_undone", "undoes", unique=True),
+    sql.Index("postedit_of_project", "project", "number"),
 )
 
 
@@ -112,7 +106,8 @@ class CorrectionMemory:
     """A memory of corrections in a database, which several processes may use at a time.
 
     Args:
-        where: a file of SQLite, or the URL of a database of PostgreSQL: `postgresql://USER@HOST/NAME`.
+        where: a file of SQLite, the URL of a database of PostgreSQL: `postgresql://USER@HOST/NAME`; or the engine of
+            one of these, from `open_database`.
         create: make the memory if there is none.
 
     Raises:
@@ -120,10 +115,11 @@ class CorrectionMemory:
         DataError: if the database is no memory, or one of another version.
     """
 
-    def __init__(self, where: str | Path, *, create: bool = True) -> None:
-        self._engine = _engine(str(where), create=create)
-        with self._explained():
-            if not _has_tables(self._engine):
+    def __init__(self, where: str | Path | sql.Engine, *, create: bool = True) -> None:
+        self._engine = where if isinstance(where, sql.Engine) else open_memory(where, create=create)
+        self._project: str | None = None  # that this is limited to; None: all
+        with explained(self._engine):
+            if not sql.inspect(self._engine).has_table(_state.name):
                 if not create:
                     raise DataError(f"{self.place}: {_EMPTY}")
                 _make_tables(self._engine)
@@ -142,60 +138,85 @@ class CorrectionMemory:
         """Close all connections."""
         self._engine.dispose()
 
-    def add(self, corrections: Iterable[Correction]) -> list[int]:
+    def of(self, project: str) -> Self:
+        """Return the part of the memory that belongs to a project; it has the same connections.
+
+        Its position is the number of the last entry of the project, which what others learn leaves as it is. What is
+        added to it belongs to the project.
+        """
+        view = copy(self)
+        view._project = project
+        return view
+
+    def add(self, corrections: Iterable[Correction], *, connection: sql.Connection | None = None) -> list[int]:
         """Add corrections, all or none, and return the numbers of their entries, once they are safe on the disk.
+
+        Args:
+            corrections: to add.
+            connection: with a transaction that they become part of; they are safe when that has been committed.
 
         Raises:
             OutputError: if that fails, for instance because the disk is full.
         """
         now = datetime.now(UTC)
-        rows = [_row(one, now) for one in corrections]
-        return self._append(rows) if rows else []
+        rows = [_row(one, now) | self._owner for one in corrections]
+        if not rows:
+            return []
+        with self._transaction(connection) as opened:
+            first = _reserve(opened, len(rows))
+            numbers = list(range(first, first + len(rows)))
+            numbered = [{**row, "number": number} for number, row in zip(numbers, rows, strict=True)]
+            opened.execute(sql.insert(_entries), numbered)
+        return numbers
 
-    def undo(self, number: int, author: str = "") -> int:
-        """Take a correction back, and return the number of the entry that says so.
+    def undo(self, number: int, author: str = "", *, connection: sql.Connection | None = None) -> int:
+        """Take a correction back, and return the number of the entry that says so; for `connection`, see `add`.
 
         Raises:
             DataError: if there is no such correction, or it has been taken back.
             OutputError: if the entry cannot be written.
         """
-        with self._explained(), self._engine.begin() as connection:
-            first = _reserve(connection, 1)
-            row = connection.execute(sql.select(_entries).where(_entries.c.number == number)).mappings().one_or_none()
+        with self._transaction(connection) as opened:
+            first = _reserve(opened, 1)
+            row = opened.execute(self._select().where(_entries.c.number == number)).mappings().one_or_none()
             if row is None or row["undoes"] is not None:
                 raise DataError(
                     f"{self.place}: has no correction {number}; `postedit memory show --last 10` lists some"
                 )
-            if connection.execute(sql.select(_entries.c.number).where(_entries.c.undoes == number)).first():
+            if opened.execute(sql.select(_entries.c.number).where(_entries.c.undoes == number)).first():
                 raise DataError(f"{self.place}: correction {number} has been undone before")
             now = datetime.now(UTC).isoformat()
             entry = {**row, "number": first, "undoes": number, "made": now, "author": author}
-            connection.execute(sql.insert(_entries), entry)
+            opened.execute(sql.insert(_entries), entry)
         return first
 
-    def delete(self, project: str) -> int:
+    def delete(self, project: str, *, connection: sql.Connection | None = None) -> int:
         """Remove all entries of a project for good, and return their number; a new edition of the memory begins.
 
         The texts are overwritten in the file of SQLite. PostgreSQL frees their place; what backups and its log of
         writes keep is for its administrator to remove.
 
+        Args:
+            project: of the entries.
+            connection: see `add`; the caller then cleans the file with `adapt.database.clean`.
+
         Raises:
             OutputError: if that fails.
         """
-        with self._explained():
-            with self._engine.begin() as connection:
-                _reserve(connection, 0)
-                removed = connection.execute(sql.delete(_entries).where(_entries.c.project == project)).rowcount
-                if removed:
-                    connection.execute(sql.update(_state).values(edition=_state.c.edition + 1))
+        with self._transaction(connection) as opened:
+            _reserve(opened, 0)
+            removed = opened.execute(sql.delete(_entries).where(_entries.c.project == project)).rowcount
             if removed:
-                self._clean()
+                opened.execute(sql.update(_state).values(edition=_state.c.edition + 1))
+        if removed and connection is None:
+            with explained(self._engine):
+                clean(self._engine)
         return removed
 
     @property
     def place(self) -> str:
         """The path of the file, or the URL without its password."""
-        return str(self._engine.url.database) if self._engine.dialect.name == "sqlite" else repr(self._engine.url)
+        return place_of(self._engine)
 
     @property
     def name(self) -> str:
@@ -204,7 +225,7 @@ class CorrectionMemory:
         Raises:
             OutputError: if it cannot be read.
         """
-        with self._explained(), self._engine.connect() as connection:
+        with explained(self._engine), self._engine.connect() as connection:
             return str(connection.execute(sql.select(_state.c.name)).scalar_one())
 
     @property
@@ -214,8 +235,8 @@ class CorrectionMemory:
         Raises:
             OutputError: if it cannot be read.
         """
-        with self._explained(), self._engine.connect() as connection:
-            edition, last = connection.execute(sql.select(_state.c.edition, _state.c.last)).one()
+        with explained(self._engine), self._engine.connect() as connection:
+            edition, last = connection.execute(sql.select(_state.c.edition, self._last)).one()
             return MemoryPosition(edition, last, _mark(connection, last))
 
     def mark(self, number: int) -> str:
@@ -224,7 +245,7 @@ class CorrectionMemory:
         Raises:
             OutputError: if it cannot be read.
         """
-        with self._explained(), self._engine.connect() as connection:
+        with explained(self._engine), self._engine.connect() as connection:
             return _mark(connection, number)
 
     def entries(self, after: int = 0, until: int | None = None) -> Iterator[Entry]:
@@ -234,10 +255,10 @@ class CorrectionMemory:
             OutputError: if they cannot be read.
         """
         while True:
-            query = sql.select(_entries).where(_entries.c.number > after).order_by(_entries.c.number).limit(_PER_READ)
+            query = self._select().where(_entries.c.number > after).order_by(_entries.c.number).limit(_PER_READ)
             if until is not None:
                 query = query.where(_entries.c.number <= until)
-            with self._explained(), self._engine.connect() as connection:
+            with explained(self._engine), self._engine.connect() as connection:
                 rows = connection.execute(query).mappings().all()
             yield from map(_entry, rows)
             if len(rows) < _PER_READ:
@@ -250,9 +271,32 @@ class CorrectionMemory:
         Raises:
             OutputError: if they cannot be read.
         """
-        query = sql.select(_entries).order_by(_entries.c.number.desc()).limit(count)
-        with self._explained(), self._engine.connect() as connection:
+        query = self._select().order_by(_entries.c.number.desc()).limit(count)
+        with explained(self._engine), self._engine.connect() as connection:
             return [_entry(row) for row in reversed(connection.execute(query).mappings().all())]
+
+    def page(self, count: int, before: int | None = None, containing: str = "") -> list[tuple[Entry, bool]]:
+        """Return corrections, the latest first, each with whether it has been undone.
+
+        Args:
+            count: how many, at most.
+            before: the number that they are below; None: the latest of all.
+            containing: what one of their texts contains, in capitals or not.
+
+        Raises:
+            OutputError: if they cannot be read.
+        """
+        undoing = _entries.alias()
+        undone = sql.exists().where(undoing.c.undoes == _entries.c.number).label("undone")
+        query = self._select(undone).where(_entries.c.undoes.is_(None))
+        if before is not None:
+            query = query.where(_entries.c.number < before)
+        if containing:
+            texts = (_entries.c.src, _entries.c.mt, _entries.c.pe)
+            query = query.where(sql.or_(*(text.icontains(containing, autoescape=True) for text in texts)))
+        query = query.order_by(_entries.c.number.desc()).limit(count)
+        with explained(self._engine), self._engine.connect() as connection:
+            return [(_entry(row), bool(row["undone"])) for row in connection.execute(query).mappings()]
 
     def by_number(self, numbers: Iterable[int]) -> dict[int, Correction]:
         """Return the corrections with these numbers, as far as there are any.
@@ -262,10 +306,10 @@ class CorrectionMemory:
         """
         found: dict[int, Correction] = {}
         asked = sorted(set(numbers))
-        with self._explained(), self._engine.connect() as connection:
+        with explained(self._engine), self._engine.connect() as connection:
             for start in range(0, len(asked), _PER_READ):
                 part = _entries.c.number.in_(asked[start : start + _PER_READ])
-                rows = connection.execute(sql.select(_entries).where(part)).mappings()
+                rows = connection.execute(self._select().where(part)).mappings()
                 found.update((row["number"], _entry(row).correction) for row in rows)
         return found
 
@@ -275,10 +319,9 @@ class CorrectionMemory:
         Raises:
             OutputError: if they cannot be read.
         """
-        undone = {one.undoes for one in self.entries() if one.undoes is not None}
-        for one in self.entries():
-            if one.undoes is None and one.number not in undone and project in (None, one.correction.project):
-                yield one
+        part = self if project is None else self.of(project)
+        undone = {one.undoes for one in part.entries() if one.undoes is not None}
+        return (one for one in part.entries() if one.undoes is None and one.number not in undone)
 
     def projects(self) -> list[ProjectSummary]:
         """Return what there is of each project, by name.
@@ -287,8 +330,8 @@ class CorrectionMemory:
             OutputError: if the entries cannot be read.
         """
         columns = (_entries.c.number, _entries.c.undoes, _entries.c.project, _entries.c.made)
-        with self._explained(), self._engine.connect() as connection:
-            rows = connection.execute(sql.select(*columns)).all()
+        with explained(self._engine), self._engine.connect() as connection:
+            rows = connection.execute(sql.select(*columns).where(self._is_own)).all()
         undone = {row.undoes for row in rows if row.undoes is not None}
         taken_back = Counter(row.project for row in rows if row.undoes is not None)
         made: dict[str, list[datetime]] = {row.project: [] for row in rows}
@@ -300,89 +343,47 @@ class CorrectionMemory:
             for name, dates in sorted(made.items())
         ]
 
-    def _append(self, rows: Sequence[dict[str, Any]]) -> list[int]:
-        with self._explained(), self._engine.begin() as connection:
-            first = _reserve(connection, len(rows))
-            numbers = list(range(first, first + len(rows)))
-            numbered = [{**row, "number": number} for number, row in zip(numbers, rows, strict=True)]
-            connection.execute(sql.insert(_entries), numbered)
-        return numbers
+    @property
+    def _is_own(self) -> sql.ColumnElement[bool]:
+        return sql.true() if self._project is None else _entries.c.project == self._project
 
-    def _clean(self) -> None:
-        """Remove what deleted rows leave in the files of SQLite; `secure_delete` has overwritten them."""
-        if self._engine.dialect.name == "sqlite":
-            with self._engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
-                connection.execute(sql.text("VACUUM"))
-                connection.execute(sql.text("PRAGMA wal_checkpoint(TRUNCATE)"))
+    @property
+    def _owner(self) -> dict[str, str]:
+        return {} if self._project is None else {"project": self._project}
+
+    @property
+    def _last(self) -> sql.ColumnElement[int]:
+        if self._project is None:
+            return _state.c.last
+        return sql.select(sql.func.coalesce(sql.func.max(_entries.c.number), 0)).where(self._is_own).scalar_subquery()
+
+    def _select(self, *columns: sql.ColumnElement[Any]) -> sql.Select[Any]:
+        return sql.select(_entries, *columns).where(self._is_own)
 
     @contextmanager
-    def _explained(self) -> Iterator[None]:
-        try:
-            yield
-        except DBAPIError as error:
-            raise OutputError(f"{self.place}: {' '.join(str(error.orig).split())}") from error
-        except SQLAlchemyError as error:
-            raise OutputError(f"{self.place}: cannot be used: {' '.join(str(error).split())}") from error
+    def _transaction(self, connection: sql.Connection | None) -> Iterator[sql.Connection]:
+        """Yield the connection if there is one, else one with a transaction of its own."""
+        with explained(self._engine):
+            if connection is not None:
+                yield connection
+            else:
+                with self._engine.begin() as own:
+                    yield own
 
 
-def _engine(where: str, *, create: bool) -> sql.Engine:
-    """Return what connects to a database; each acknowledged write is on the disk."""
-    if "://" not in where:
-        _check_file(Path(where), create=create)
-        engine = sql.create_engine(
-            sql.URL.create("sqlite", database=str(Path(where).absolute())),
-            connect_args={"timeout": _WAIT_SECONDS, "check_same_thread": False},
-        )
-        sql.event.listen(engine, "connect", _prepare_sqlite)
-        return engine
-    scheme, _, rest = where.partition("://")
-    if scheme not in ("postgresql", "postgres"):
-        raise DataError(f"a memory is a file, or a database of PostgreSQL (postgresql://...); {scheme}:// is neither")
-    try:
-        return sql.create_engine(f"postgresql+psycopg://{rest}", pool_pre_ping=True)
-    except (ModuleNotFoundError, NoSuchModuleError):
-        raise DataError("memories in PostgreSQL need psycopg: pip install 'postedit[postgresql]'") from None
-    except SQLAlchemyError as error:
-        raise DataError(f"the URL of the memory cannot be read: {error}") from None
+def open_memory(where: str | Path, *, create: bool = True) -> sql.Engine:
+    """Return what connects to the database of a memory.
 
-
-def _check_file(path: Path, *, create: bool) -> None:
-    """Check that a file is a memory, or can become one; other databases are not touched."""
-    if not path.exists():
-        if create:
-            return
-        raise DataError(f"{path}: there is no such memory{nearest_path(path)}; `postedit memory add` makes one")
-    if path.is_dir():
-        raise DataError(f"{path}: is a folder, and a memory is a file")
-    try:
-        with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, timeout=_WAIT_SECONDS)) as found:
-            tables = {name for (name,) in found.execute("SELECT name FROM sqlite_master")}
-    except sqlite3.OperationalError:  # such as no permission, which the engine meets again, and explains
-        return
-    except sqlite3.DatabaseError:
-        raise DataError(f"{path}: {_OTHER}") from None
-    if not (tables or create):
-        raise DataError(f"{path}: {_EMPTY}")
-    if tables and _state.name not in tables:
-        raise DataError(f"{path}: {_OTHER}")
-
-
-def _prepare_sqlite(connection: Any, _: object) -> None:
-    for pragma in ("journal_mode=WAL", "synchronous=FULL", "secure_delete=ON"):
-        connection.execute(f"PRAGMA {pragma}").close()
-
-
-def _has_tables(engine: sql.Engine) -> bool:
-    return sql.inspect(engine).has_table(_state.name)
+    Raises:
+        DataError: if there is none and none may be made, or a file belongs to another program.
+    """
+    return open_database(where, _state.name, missing=_EMPTY, create=create)
 
 
 def _make_tables(engine: sql.Engine) -> None:
     """Make the tables of a memory that is new; of two processes that do, one waits for the other."""
     with engine.begin() as connection:
-        if engine.dialect.name == "sqlite":
-            connection.exec_driver_sql("BEGIN IMMEDIATE")
-        else:
-            connection.execute(sql.text("SELECT pg_advisory_xact_lock(hashtext('postedit_memory'))"))
+        lock_schema(connection)
         _tables.create_all(connection)
         if connection.execute(sql.select(_state.c.version)).first() is None:
             connection.execute(sql.insert(_state).values(version=_VERSION, name=uuid.uuid4().hex, edition=1, last=0))

@@ -90,6 +90,11 @@ class Remembering(EditorWrapper[Editor]):
             )
         return self._fixed
 
+    @property
+    def learnt(self) -> MemoryPosition:
+        """The position of the memory up to which entries have been learnt."""
+        return self._learnt
+
     def identity(self, search: SearchConfig | None = None) -> Identity:
         """Return the identity of the inner editor with the options of the learner and the position of the memory."""
         inner, position = self.inner.identity(search), self.position

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from postedit.cli import shared
-from postedit.core.errors import RecipeError
+from postedit.core.errors import RecipeError, library
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -35,10 +35,19 @@ def demo(
     ] = None,
     test: Annotated[str | None, typer.Option(help="Triplets to edit; default: those that come with postedit.")] = None,
     overrides: shared.RecipeSetOption = None,
+    serve: Annotated[
+        bool, typer.Option("--serve", help="Open the example in the workbench instead, to correct it in a browser.")
+    ] = False,
+    port: Annotated[int, typer.Option(help="Port of the workbench; 0: any free one.")] = 8080,
 ) -> None:
     """Correct machine translations that the model has not seen, score them beside unedited MT, and show why."""
     if overrides and not train:
         raise RecipeError("--set changes a recipe: name one by --train")
+    if serve:
+        if train is not None or test is not None:
+            raise RecipeError("--serve shows the example that comes with postedit: leave out --train and --test")
+        _open_workbench(out / "serve", port)
+        return
     from postedit.cli.tables import console, print_scores
     from postedit.data.triplets import TripletFiles, check_files, read_triplets
     from postedit.editing.post_editor import PostEditor
@@ -84,6 +93,29 @@ def demo(
         corrections = count_corrections([one.mt for one in learnt], [one.pe for one in learnt])
     shared.write_text(out / "report.html", _page(editor, triplets, rows, scores, verdicts, corrections))
     screen.print(f"\nThe same with what the model attended to: {out / 'report.html'}", markup=False, soft_wrap=True)
+
+
+def _open_workbench(data: Path, port: int) -> None:
+    """Serve the example with the model that comes with postedit, and open it in the browser, until Ctrl-C."""
+    library("fastapi", "postedit demo --serve", "serve")
+    import webbrowser
+
+    from postedit.serve.example_project import add_example_project
+    from postedit.serve.service_logs import set_up_logs
+    from postedit.serve.settings import SHIPPED, laptop_settings
+    from postedit.serve.web_server import run_service
+
+    settings = laptop_settings(SHIPPED, {"data": str(data), "port": port})
+    set_up_logs(settings.log)
+    project = add_example_project(settings)
+    shared.announce_shipped(None)
+
+    def announce(address: str) -> None:
+        page = f"{address.rstrip('/')}/#/project/{project}"
+        typer.echo(f"The example is at {page} (Ctrl-C stops)")
+        webbrowser.open(page)
+
+    run_service(settings, announce)
 
 
 def _trained(recipe: Path, overrides: Sequence[str], folder: Path, screen: "Console") -> Path:

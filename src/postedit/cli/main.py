@@ -30,6 +30,7 @@ VERBS: Final = {
     "average": "Average the weights of checkpoints.",
     "models": "List the architectures, and the recipes with their sizes.",
     "data": "Describe and clean triplets.",
+    "serve": "Serve models over HTTP, with a workbench for post-editors.",
 }
 """Summary of each verb. The verb is the function or `typer.Typer` of that name in the module of that name."""
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from postedit.core.editor import Edit, PostEdit
 from postedit.editing.results import keep_edits
 from postedit.files.marked_text import Escape, MarkedText
-from postedit.files.output_codes import Fault, set_back
+from postedit.files.output_codes import Fault, PlacedCodes, place_codes
 from postedit.files.text_alignment import TextChange, TextSpan
 from postedit.files.units import Unit
 
@@ -20,35 +20,51 @@ class Corrected(NamedTuple):
     given_up: tuple[Fault, ...] = ()
 
 
+class Placed(NamedTuple):
+    """A correction with the places of its inline codes, None if nothing is left of it; and why edits were given up."""
+
+    codes: PlacedCodes | None
+    result: PostEdit
+    given_up: tuple[Fault, ...] = ()
+
+
 def correct(unit: Unit, result: PostEdit, escape: Escape) -> Corrected:
-    """Return the new target of a unit that has one, with its inline codes.
+    """Return the new target of a unit that has one, with its inline codes; see `place_correction`."""
+    assert unit.target is not None
+    placed = place_correction(unit.target, result, escape, unit.source)
+    content = None if placed.codes is None else placed.codes.written(escape)
+    return Corrected(content, placed.result, placed.given_up)
+
+
+def place_correction(marked: MarkedText, result: PostEdit, escape: Escape, source: MarkedText) -> Placed:
+    """Return a correction of a target, and the places of its inline codes.
 
     Edits for which a code has no sound place, or which write what the file cannot have, are given up; all of them if
     nothing would be left.
 
     Args:
-        unit: the unit.
-        result: the correction of its target, which was given to the editor without white space at its ends.
+        marked: the target.
+        result: the correction of its text, which was given to the editor without white space at its ends.
         escape: writes a new character in the syntax of the file.
+        source: the source of the target.
     """
-    assert unit.target is not None
-    marked, mt = unit.target, unit.target.text.strip()
-    lead, tail = _margins(marked.text)
+    mt = marked.text.strip()
+    lead, tail = margins(marked.text)
     given_up: tuple[Fault, ...] = ()
     while result.changed and result.text.strip():
         edits = [_moved(edit, len(lead)) for edit in result.edits]
-        found = set_back(marked, lead + result.text + tail, edits, escape, unit.source)
-        if isinstance(found, str):
-            return Corrected(found, result, given_up)
+        found = place_codes(marked, lead + result.text + tail, edits, escape, source)
+        if isinstance(found, PlacedCodes):
+            return Placed(found, result, given_up)
         given_up += tuple(found.values())
         result = keep_edits(mt, result, [row not in found for row in range(len(edits))])
     if result.changed:
         given_up += tuple("no text" for _ in result.edits)
         result = keep_edits(mt, result, [False] * len(result.edits))
-    return Corrected(None, result, given_up)
+    return Placed(None, result, given_up)
 
 
-def _margins(text: str) -> tuple[str, str]:
+def margins(text: str) -> tuple[str, str]:
     """Return the white space at both ends of a text."""
     bare = text.strip()
     start = text.index(bare)
@@ -66,14 +82,19 @@ def translated(unit: Unit, text: str, escape: Escape) -> str | None:
     Words that both texts have tell where codes stand; between them, words stand for those at the same share of it.
     None if a code has no sound place, the file cannot have the text, or a target without text has other codes.
     """
-    marked = unit.source
-    if unit.target is not None and unit.target.codes and _raws(unit.target) != _raws(marked):
+    if unit.target is not None and unit.target.codes and _raws(unit.target) != _raws(unit.source):
         return None
-    lead, tail = _margins(marked.text)
+    placed = place_translation(unit.source, text, escape)
+    return None if placed is None else placed.written(escape)
+
+
+def place_translation(source: MarkedText, text: str, escape: Escape) -> PlacedCodes | None:
+    """Return a translation with the places of the codes of its source; see `translated`."""
+    lead, tail = margins(source.text)
     output = lead + text.strip() + tail
-    whole = TextChange(TextSpan(0, len(marked.text)), TextSpan(0, len(output)))
-    found = set_back(marked, output, [whole], escape)
-    return found if isinstance(found, str) else None
+    whole = TextChange(TextSpan(0, len(source.text)), TextSpan(0, len(output)))
+    found = place_codes(source, output, [whole], escape)
+    return found if isinstance(found, PlacedCodes) else None
 
 
 def _raws(marked: MarkedText) -> Counter[str]:

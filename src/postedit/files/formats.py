@@ -27,7 +27,12 @@ def format_of(path: Path) -> Format:
     Raises:
         DataError: if it cannot be read, or is of no known format.
     """
-    found = _recognised(path)
+    return format_of_head(_head(path), path)
+
+
+def format_of_head(head: bytes, path: Path) -> Format:
+    """Return the format of a file that begins with some bytes; see `format_of`."""
+    found = _recognised(head, path)
     if found is None:
         raise DataError(
             f"{path}: is no translation file that can be read here, which are XLIFF 1.2 (also .sdlxliff, .mqxliff and "
@@ -38,15 +43,19 @@ def format_of(path: Path) -> Format:
 
 def is_translation_file(path: Path) -> bool:
     """Return whether a file is of a known format."""
-    return _recognised(path) is not None
+    return _recognised(_head(path), path) is not None
 
 
-def _recognised(path: Path) -> Format | None:
+def _head(path: Path) -> bytes:
     try:
         with path.open("rb") as file:
-            head = file.read(_HEAD)
+            return file.read(_HEAD)
     except OSError as error:
         raise DataError(f"{path}: cannot be read: {reason_of(error)}") from error
+
+
+def _recognised(head: bytes, path: Path) -> Format | None:
+    head = head[:_HEAD]
     codec = _UTF16.get(head[:2])
     if codec is not None:
         head = head[2:].decode(codec, "ignore").encode("utf-8", "ignore")

@@ -4,6 +4,7 @@ import re
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import chain
 from typing import Final, Literal
 
@@ -20,10 +21,68 @@ _CDATA_END: Final = re.compile("]]>")
 _MOST: Final = 1_000_000  # codes, times words of the output: 700 pairs of a word each take 1 to 2 s
 
 
+@dataclass(frozen=True, slots=True)
+class PlacedCodes:
+    """An output with the codes of the text it was made from.
+
+    Args:
+        marked: the text with its codes.
+        output: what was written in its place.
+        places: the position in the output of each code by its number, in the order in which codes are written.
+        origins: by position in the output, that in the text of each character that stayed.
+    """
+
+    marked: MarkedText
+    output: str
+    places: Mapping[int, int]
+    origins: Mapping[int, int]
+
+    def written(self, escape: Escape) -> str:
+        """Return the output as it is to be written in the file: characters that stay as they were, others escaped.
+
+        Raises:
+            ValueError: if the file cannot have a character.
+        """
+        marked, literal = self.marked, _literal(self.marked)
+        old_literal = {at for one, two in literal for at in range(marked.codes[one][0], marked.codes[two][0])}
+        new_literal = {at for one, two in literal for at in range(self.places[one], self.places[two])}
+        raw = {}
+        for position, character in enumerate(self.output):
+            origin = self.origins.get(position)
+            if position in new_literal:
+                raw[position] = character
+            elif origin is None or origin in old_literal:
+                raw[position] = escape(character)
+            else:
+                raw[position] = marked.raw.get(origin) or character
+        raw |= dict.fromkeys(_spaces_for_codes(marked, self.output, self.places), "")
+        codes = tuple((place, marked.codes[index][1]) for index, place in self.places.items())
+        return MarkedText(self.output, raw, codes).written()
+
+    def not_literal(self) -> str:
+        """Return what stands in sections without escapes (CDATA) and cannot: characters, or the end of a section."""
+        found = []
+        for (opened, closed), codec in _literal(self.marked).items():
+            section = self.output[self.places[opened] : self.places[closed]]
+            found += _CDATA_END.findall(section) + [one for one in section if not _has(codec, one)]
+        return "".join(found)
+
+
 def set_back(
     marked: MarkedText, output: str, edits: Sequence[TextChange], escape: Escape, source: MarkedText | None = None
 ) -> str | dict[int, Fault]:
     """Return an output with the codes of the text it was made from, as it is to be written in the file.
+
+    See `place_codes`, whose faults are returned if there are any.
+    """
+    found = place_codes(marked, output, edits, escape, source)
+    return found.written(escape) if isinstance(found, PlacedCodes) else found
+
+
+def place_codes(
+    marked: MarkedText, output: str, edits: Sequence[TextChange], escape: Escape, source: MarkedText | None = None
+) -> PlacedCodes | dict[int, Fault]:
+    """Return an output with the codes of the text it was made from.
 
     Codes stay at their words, also where these move. They keep their order, or take that of the source, and pairs nest.
     Where no sound place for a code exists, the edits at fault are returned by their numbers, with those joined to them
@@ -42,11 +101,18 @@ def set_back(
         return dict.fromkeys(range(len(edits)), "too many codes")
     pairs = dict(marked.pairs())
     places = code_places(marked, pairs, aligned, source) if marked.codes else {}
-    literal = {pair: codec for pair in pairs.items() if (codec := marked.codes[pair[0]][1].literal)}
     faults |= _divided(marked, aligned, edits) | _lost(marked, pairs, aligned, places, edits)
-    for (opened, closed), codec in literal.items():
+    for (opened, closed), codec in _literal(marked).items():
         faults |= _not_literal(output, range(places[opened], places[closed]), codec, edits)
-    return _with_joined(faults, aligned, edits) or _written(marked, aligned, places, literal, escape)
+    if faults:
+        return _with_joined(faults, aligned, edits)
+    origins = {new: old for kept in aligned.kept for old, new in zip(range(*kept.old), range(*kept.new), strict=True)}
+    return PlacedCodes(marked, output, places, origins)
+
+
+def _literal(marked: MarkedText) -> dict[tuple[int, int], str]:
+    """Return the encoding of each pair of codes between which text is written without escapes."""
+    return {pair: codec for pair in marked.pairs() if (codec := marked.codes[pair[0]][1].literal)}
 
 
 def _with_joined(faults: Mapping[int, Fault], aligned: TextAlignment, edits: Sequence[TextChange]) -> dict[int, Fault]:
@@ -142,31 +208,6 @@ def _has(codec: str, character: str) -> bool:
     except UnicodeEncodeError:
         return False
     return character != "\r"
-
-
-def _written(
-    marked: MarkedText,
-    aligned: TextAlignment,
-    places: Mapping[int, int],
-    literal: Mapping[tuple[int, int], str],
-    escape: Escape,
-) -> str:
-    """Return the output with its codes: characters that stay are written as they were, and new ones with escapes."""
-    old_literal = {at for opened, closed in literal for at in range(marked.codes[opened][0], marked.codes[closed][0])}
-    new_literal = {at for opened, closed in literal for at in range(places[opened], places[closed])}
-    origins = {new: old for kept in aligned.kept for old, new in zip(range(*kept.old), range(*kept.new), strict=True)}
-    raw = {}
-    for position, character in enumerate(aligned.output):
-        origin = origins.get(position)
-        if position in new_literal:
-            raw[position] = character
-        elif origin is None or origin in old_literal:
-            raw[position] = escape(character)
-        else:
-            raw[position] = marked.raw.get(origin) or character
-    raw |= dict.fromkeys(_spaces_for_codes(marked, aligned.output, places), "")
-    codes = tuple((place, marked.codes[index][1]) for index, place in places.items())
-    return MarkedText(aligned.output, raw, codes).written()
 
 
 def _spaces_for_codes(marked: MarkedText, output: str, places: Mapping[int, int]) -> Iterator[int]:

@@ -29,6 +29,7 @@ _BYTE: Final = re.compile(r"\\([0-7]{1,3})|\\x([\da-fA-F]{1,2})")
 _READ: Final = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "f": "\f", "v": "\v"}
 _WRITTEN: Final = {character: f"\\{name}" for name, character in _READ.items()} | {'"': '\\"', "\\": "\\\\"}
 _SPACES: Final = " \t\r\n\f\v"
+_FUZZY: Final = re.compile(r",[ \t]*fuzzy(?=[,\s]|$)")
 _OURS: Final = "# postedit:"  # begins the comments that an edit leaves
 _FORMER: Final = re.compile(rf"{_OURS} former(?:\[(\d{{1,3}})\])?: (.*)")
 
@@ -324,7 +325,10 @@ def _entry_patches(changed: Sequence[tuple[Unit, NewTarget]]) -> Iterator[Patch]
         place = next((line for line in entry.comments if not _is_kind(line, " ")), entry.first)
         text = "".join(line + line_end for line in lines)
         yield Patch(place.start, place.start, text.encode(slot.codec, "replace"))
-    if not entry.is_fuzzy:
+    confirmed = len(changed) == len(entry.translations) and all(new.author for _, new in changed)
+    if confirmed:
+        yield from _not_fuzzy(entry, slot.codec)
+    elif not entry.is_fuzzy:
         yield _fuzzy(entry, line_end)
     for unit, new in changed:
         translation = entry.translations[_slot(unit).number]
@@ -346,6 +350,14 @@ def _fuzzy(entry: _Entry, line_end: str) -> Patch:
         return Patch(place, place, b" fuzzy,")
     place = next((line for line in entry.comments if _is_kind(line, "|")), entry.first).start
     return Patch(place, place, f"#, fuzzy{line_end}".encode("ascii"))
+
+
+def _not_fuzzy(entry: _Entry, codec: str) -> Iterator[Patch]:
+    """Yield the patches that remove the flag; a line without other flags goes with it."""
+    for line in entry.comments:
+        if _is_kind(line, ",") and "fuzzy" in re.split(r"[,\s]+", line.text):
+            text = _FUZZY.sub("", line.text)
+            yield Patch(line.start, line.end, (text if text.strip("#, \t\r\n") else "").encode(codec))
 
 
 def _comments(unit: Unit, new: NewTarget) -> Iterator[str]:

@@ -106,9 +106,10 @@ class Tmx:
     def patches(self, changed: Iterable[tuple[Unit, NewTarget]]) -> Iterator[Patch]:
         """Yield the patches of segments, of who changed them and when, and of `prop` and `note`; see `Format`."""
         now = self._now or datetime.now(UTC)
-        values = {"changedate": now.astimezone(UTC).strftime("%Y%m%dT%H%M%SZ"), "changeid": "postedit"}
+        date = now.astimezone(UTC).strftime("%Y%m%dT%H%M%SZ")
         for unit, new in changed:
             slot = _slot(unit)
+            values = {"changedate": date, "changeid": new.author or "postedit"}
             yield tag_patch(slot.unit, slot.variant, values)
             if added := _added(unit, new):
                 indent = indent_before(slot.unit, slot.variant, slot.segment)

@@ -55,6 +55,7 @@ class Unit:
         former_origin: of the target before a person edited it; None if the file does not say.
         languages: of source and target, as far as known.
         can_have_target: a target can be added; False if the file does not say in which language.
+        max_length: most characters of the target; None if the file does not say.
         slot: where the format writes a target; for the format alone.
     """
 
@@ -70,6 +71,7 @@ class Unit:
     former_origin: Origin | None = None
     languages: tuple[str, str] = ("", "")
     can_have_target: bool = True
+    max_length: int | None = None
     slot: object = field(default=None, repr=False, compare=False)
 
 
@@ -81,11 +83,13 @@ class NewTarget:
         content: the target, as it is written in the file.
         keep_former: keep the former target as a candidate.
         note: the reasons, for translators; none if empty.
+        author: the person who confirmed it; empty: a machine wrote it, and nobody did.
     """
 
     content: str
     keep_former: bool = True
     note: str = ""
+    author: str = ""
 
 
 class Format(Protocol):

@@ -72,6 +72,7 @@ _ORIGINS: Final[Mapping[str, Origin]] = {  # of `state-qualifier`, SDL's `origin
     "tm": "memory",
     "document-match": "memory",
     "interactive": "human",
+    "x-post-edited": "human",
 }
 
 _VERSIONS: Final[Mapping[str, Origin]] = {  # of the status of a former target in memoQ
@@ -89,6 +90,8 @@ _APPROVED: Final = frozenset(["ApprovedTranslation", "ApprovedSignOff"])  # of `
 
 _STATE: Final = {"state": "needs-review-translation", "state-qualifier": "mt-suggestion"}
 
+_CONFIRMED: Final = {"state": "translated", "state-qualifier": "x-post-edited"}
+_CONFIRMED_SDL: Final = {"conf": "Translated", "origin": "interactive"}
 _NEW_SDL: Final = {"conf": "Draft", "origin": "mt", "origin-system": "postedit"}
 _NO_MATCH_SDL: Final = {"percent": "0", "text-match": "None", "struct-match": "false"}  # else it looks like a match
 
@@ -152,6 +155,7 @@ def _units(collected: Collected) -> Iterator[Unit]:
         locked=_is_locked(collected),
         notes=tuple(marked_text(collected, note).text for note in element.elements("note")),
         languages=(file_values.get("source-language", ""), file_values.get("target-language", "")),
+        max_length=_max_length(element),
         slot=_Slot(collected, target, target),
     )
     segmented = element.first("seg-source")
@@ -184,11 +188,19 @@ def _units(collected: Collected) -> Iterator[Unit]:
         unit = replace(
             whole,
             id=f"{whole.id}#{number}",
+            max_length=whole.max_length if len(sources) == 1 else None,
             source=marked_text(collected, segment),
             target=None if holder is None else marked_text(collected, holder),
             slot=_Slot(collected, holder, target, number, state),
         )
         yield _with_state(unit, element, target, state, number)
+
+
+def _max_length(unit: Element) -> int | None:
+    """Return the greatest width of a target, if the file counts it in characters."""
+    width = unit.attributes.get("maxwidth", "")
+    is_number = width.isascii() and width.isdigit() and len(width) < 9
+    return int(width) if is_number and unit.attributes.get("size-unit") == "char" else None
 
 
 def _segments(element: Element) -> list[tuple[str, Element]]:
@@ -350,34 +362,44 @@ def _unit_patches(changed: Sequence[tuple[Unit, NewTarget]]) -> Iterator[Patch]:
     slot = _slot(changed[0][0])
     collected, unit, target = slot.unit, slot.unit.element, slot.target
     dialect = "sdl" if any(_slot(one).sdl for one, _ in changed) else "mq" if "mq:status" in unit.attributes else ""
+    state = {} if dialect else _state_after(unit, changed)
     if target is None:
-        yield _new_target(collected, changed, dialect)
+        yield _new_target(collected, changed, state)
     elif slot.holder is None:  # an empty target beside segments of the source
         segments = unit.first("seg-source")
         assert segments is not None
         contents = {_slot(one).segment: new.content for one, new in changed}
-        yield from content_patches(
-            collected, target, _with_segments(collected, segments, contents), {} if dialect else _STATE
-        )
+        yield from content_patches(collected, target, _with_segments(collected, segments, contents), state)
     else:
-        state = {} if dialect else _STATE
         holders = [_slot(one).holder or target for one, _ in changed]
         if state and target not in holders:
             yield tag_patch(collected, target, state)
         for holder, (_, new) in zip(holders, changed, strict=True):
             yield from content_patches(collected, holder, new.content, state if holder is target else {})
-    for one, _ in changed:
+    for one, new in changed:
         if (sdl := _slot(one).sdl) is not None:
-            yield tag_patch(collected, sdl, _NEW_SDL | _present(sdl, _NO_MATCH_SDL))
+            conf = _CONFIRMED_SDL if new.author else _NEW_SDL
+            yield tag_patch(collected, sdl, conf | _present(sdl, _NO_MATCH_SDL))
+    confirmed = all(new.author for _, new in changed)
     if dialect == "mq":
-        yield tag_patch(collected, unit, {"mq:status": "MachineTranslated"} | _present(unit, {"mq:percent": "0"}))
+        status = "ManuallyConfirmed" if confirmed else "MachineTranslated"
+        yield tag_patch(collected, unit, {"mq:status": status} | _present(unit, {"mq:percent": "0"}))
     elif "m:confirmed" in unit.attributes:
-        values = {"m:score": "0.0", "m:gross-score": "0.0", "m:trans-origin": "mt"}
-        yield tag_patch(collected, unit, {"m:confirmed": "0"} | _present(unit, values))
+        values = {"m:score": "0.0", "m:gross-score": "0.0", "m:trans-origin": "null" if confirmed else "mt"}
+        yield tag_patch(collected, unit, {"m:confirmed": str(int(confirmed))} | _present(unit, values))
     if added := "".join(_added(one, new) for one, new in changed):
         after = target or unit.first("seg-source") or unit.first("source")
         assert after is not None
         yield patch(collected, after.end, after.end, added)
+
+
+def _state_after(unit: Element, changed: Sequence[tuple[Unit, NewTarget]]) -> dict[str, str]:
+    """Return the state of a target: that of confirmed ones if all its segments are."""
+    segmented = unit.first("seg-source")
+    count = 1 if segmented is None or not _slot(changed[0][0]).segment else len(_segments(segmented))
+    if len(changed) < count or not all(new.author for _, new in changed):
+        return _STATE
+    return _CONFIRMED
 
 
 def _present(element: Element, values: Mapping[str, str]) -> dict[str, str]:
@@ -385,14 +407,14 @@ def _present(element: Element, values: Mapping[str, str]) -> dict[str, str]:
     return {name: value for name, value in values.items() if name in element.attributes}
 
 
-def _new_target(collected: Collected, changed: Sequence[tuple[Unit, NewTarget]], dialect: str) -> Patch:
+def _new_target(collected: Collected, changed: Sequence[tuple[Unit, NewTarget]], state: Mapping[str, str]) -> Patch:
     """Return the patch that adds a target, with the segments of the source if it has any."""
     unit = collected.element
     source, segmented = unit.first("source"), unit.first("seg-source")
     assert source is not None
     before = segmented or source
     prefix = tag_name(collected.text(source.start, source.content)).removesuffix("source")
-    tag = with_attributes(f"<{prefix}target>", {} if dialect else _STATE)
+    tag = with_attributes(f"<{prefix}target>", state)
     content = changed[0][1].content
     if segmented is not None:
         contents = {_slot(one).segment: new.content for one, new in changed}

@@ -31,6 +31,7 @@ _STATES: Final = {
     "final": UnitState.FINAL,
 }
 _NEW_STATE: Final = {"state": "translated", "subState": "postedit:ape"}
+_CONFIRMED: Final = {"state": "translated", "subState": "postedit:confirmed"}
 
 _ORIGINS: Final[Mapping[str, Origin]] = {  # of `type` of a match
     "mt": "machine",
@@ -201,6 +202,8 @@ def _with_origin(unit: Unit, detail: str) -> Unit:
     """Return a unit with the origin of its target: what `subState` says, or that of the match with the same text."""
     if unit.target is None:
         return unit
+    if detail == _CONFIRMED["subState"]:
+        return replace(unit, origin="human")
     if _MACHINE.search(detail):
         return replace(unit, origin="machine")
     text = unit.target.text
@@ -226,7 +229,7 @@ def _unit_patches(changed: Sequence[tuple[Unit, NewTarget]]) -> Iterator[Patch]:
 def _segment_patches(slot: _Slot, new: NewTarget, with_id: bool) -> Iterator[Patch]:
     segment, source, target = slot.segment, slot.child("source"), slot.child("target")
     number = {"id": slot.id} if with_id and "id" not in segment.attributes else {}
-    yield tag_patch(slot.unit, segment, number | _NEW_STATE)
+    yield tag_patch(slot.unit, segment, number | (_CONFIRMED if new.author else _NEW_STATE))
     if target is not None:
         yield from content_patches(slot.unit, target, new.content)
         return

@@ -135,15 +135,16 @@ class EditorSpec:
     memory: "MemorySpec | None" = None
 
     def load(self, device: str | None) -> Editor:
-        """Load the editor on a device, the default one if None.
+        """Load the editor on a device, the default one if None; see `around`."""
+        return self.around(self.load_model(device))
+
+    def around(self, model: Editor) -> Editor:
+        """Return a loaded model with its protection and its gate around it.
 
         Spans and terms are protected in search, inside a gate, which is made for the protected editor; and again behind
         the gate, as it may take back one half of an edit that moved a span.
         """
-        if list(self.models) == [NO_MODEL] and self.memory is None:
-            editor: Editor = Unedited()
-        else:
-            editor = self._protected(self._model(device))
+        editor = model if isinstance(model, Unedited) else self._protected(model)
         if self.gate is None and not self.min_confidence:
             return editor
         from postedit.gate import Gate, Gated
@@ -159,9 +160,12 @@ class EditorSpec:
 
         return SpanRule(src, mt, frozenset(self.protect), self.glossary).broken(text)
 
-    def _model(self, device: str | None) -> Editor:
+    def load_model(self, device: str | None) -> Editor:
+        """Load the model alone, with what the memory has taught it."""
         if self.memory is not None:
             return self.memory.load(self.models, device)
+        if list(self.models) == [NO_MODEL]:
+            return Unedited()
         from postedit.editing.post_editor import PostEditor
 
         return PostEditor.load(*self.models, device=device, dtype=self.dtype, weights=self.weights, space=self.space)

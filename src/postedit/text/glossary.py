@@ -62,11 +62,24 @@ class Glossary:
         """A hash of all entries."""
         return hashlib.sha256(repr(self.entries).encode()).hexdigest()[:16]
 
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Glossary) and self.fingerprint == other.fingerprint
+
+    def __hash__(self) -> int:
+        return hash(self.fingerprint)
+
+    def __reduce__(self) -> "tuple[type[Glossary], tuple[tuple[GlossaryEntry, ...]]]":
+        return Glossary, (self.entries,)
+
     def find(self, src: str, spans: Iterable[ProtectedSpan] = ()) -> list[FoundTerm]:
         """Return the entries whose terms the source has; a term within a longer one, or a span, does not count."""
         matches = _outside(self._sources.matches(src), spans)
         counts = Counter(entry for match in matches for entry in match.keys)
         return [FoundTerm(entry, count) for entry, count in counts.items()]
+
+    def places(self, src: str) -> list[tuple[int, int, GlossaryEntry]]:
+        """Return where the terms of entries stand in a source: first character, end (exclusive), and entry."""
+        return [(match.start, match.end, entry) for match in self._sources.matches(src) for entry in match.keys]
 
     @cached_property
     def _sources(self) -> "_Phrases[GlossaryEntry]":

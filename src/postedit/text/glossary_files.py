@@ -44,7 +44,7 @@ def read_entries(path: Path, languages: tuple[str, str] | None = None) -> list[G
     if path.suffix.lower() in (".tbx", ".xml"):
         entries = list(_tbx_entries(path, data, languages))
     elif path.suffix.lower() in (".csv", ".tsv", ".txt"):
-        entries = list(_table_entries(path, data))
+        entries = list(table_entries(path, data))
     else:
         raise DataError(f"{path}: a glossary is a .csv, .tsv or .tbx file; rename it if it is one of these")
     if not entries:
@@ -52,7 +52,12 @@ def read_entries(path: Path, languages: tuple[str, str] | None = None) -> list[G
     return entries
 
 
-def _table_entries(path: Path, data: bytes) -> Iterator[GlossaryEntry]:
+def table_entries(path: Path, data: bytes) -> Iterator[GlossaryEntry]:
+    """Yield the entries of a table; a path that ends in .csv has other delimiters than tabs.
+
+    Raises:
+        DataError: naming the path, the line, and what is wrong with it.
+    """
     try:
         lines = data.decode("utf-8-sig").splitlines(keepends=True)
     except UnicodeDecodeError as error:

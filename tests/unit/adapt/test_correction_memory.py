@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from postedit.adapt.correction import Correction, Decision
-from postedit.adapt.correction_memory import CorrectionMemory
+from postedit.adapt.correction_memory import CorrectionMemory, open_memory
 from postedit.core.errors import DataError, OutputError
 
 WHOLE = Correction(
@@ -193,7 +193,7 @@ def test_a_memory_keeps_its_name_which_no_other_has(place: str, tmp_path: Path) 
 WRITER = """
 import sys
 from postedit.adapt.correction import Correction
-from postedit.adapt.correction_memory import CorrectionMemory
+from postedit.adapt.correction_memory import CorrectionMemory, open_memory
 with CorrectionMemory(sys.argv[1]) as memory:
     for row in range(int(sys.argv[3])):
         (number,) = memory.add([Correction(f"{sys.argv[2]} {row}", "b", "c")])
@@ -260,3 +260,50 @@ def test_marks_tell_entries_apart(place: str) -> None:
         memory.undo(2)
         assert (memory.mark(1), memory.mark(2)) == (first, second)
         assert memory.position.mark not in (first, second, "")
+
+
+def test_a_view_of_one_project_knows_no_other(place: str) -> None:
+    with CorrectionMemory(place) as memory:
+        memory.add([numbered(1, "a"), numbered(2, "b"), numbered(3, "a")])
+        view = memory.of("a")
+        assert (view.position[:2], view.name) == ((1, 3), memory.name)
+        assert memory.of("none").position[:2] == (1, 0)
+        assert view.add([numbered(4), numbered(5, "b")]) == [4, 5]
+        assert [one.correction.project for one in view.entries()] == ["a"] * 4
+        memory.of("b").add([numbered(6)])
+        assert view.position[:2] == (1, 5)
+        with pytest.raises(DataError, match="has no correction 2"):
+            view.undo(2)
+        view.undo(1)
+        assert [one.number for one in view.corrections()] == [3, 4, 5]
+        assert [one.number for one in view.latest(2)] == [5, 7]
+        assert [(one.name, one.corrections, one.undone) for one in view.projects()] == [("a", 3, 1)]
+        memory.delete("b")
+        assert view.position[:2] == (2, 7)
+
+
+def test_pages_of_corrections_begin_with_the_latest(place: str) -> None:
+    with CorrectionMemory(place) as memory:
+        memory.add([numbered(1, "a"), Correction("50 % Äpfel", "x", "y", project="a"), numbered(3, "b")])
+        memory.undo(1)
+        found = memory.of("a").page(9)
+        assert [(one.number, undone) for one, undone in found] == [(2, False), (1, True)]
+        assert [one.number for one, _ in memory.page(2)] == [3, 2]
+        assert [one.number for one, _ in memory.page(2, before=2)] == [1]
+        for text, expected in (("äpfel", [2]), ("%", [2]), ("_", []), ("MT 3", [3])):
+            assert [one.number for one, _ in memory.page(9, containing=text)] == expected
+
+
+def test_changes_are_part_of_a_transaction_of_somebody_else(place: str) -> None:
+    engine = open_memory(place)
+    memory = CorrectionMemory(engine)
+    with engine.begin() as connection:
+        memory.add([numbered(1, "a")], connection=connection)
+    with engine.connect() as connection, connection.begin() as transaction:
+        assert memory.add([numbered(2, "a")], connection=connection) == [2]
+        assert memory.undo(1, connection=connection) == 3
+        assert memory.delete("a", connection=connection) == 3
+        transaction.rollback()
+    assert memory.position[:2] == (1, 1)
+    assert [one.number for one in memory.corrections()] == [1]
+    memory.close()

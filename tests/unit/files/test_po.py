@@ -4,14 +4,14 @@ from pathlib import Path
 
 import polib
 import pytest
-from file_tools import patched, units_of
+from file_tools import patched, units_of, written
 
 from postedit.core.errors import DataError
 from postedit.files.options import UnitState
 from postedit.files.output_codes import set_back
 from postedit.files.po import Po
 from postedit.files.text_alignment import TextChange, TextSpan
-from postedit.files.units import Unit
+from postedit.files.units import NewTarget, Unit
 
 FORMAT = Po()
 HEAD = 'msgid ""\nmsgstr ""\n"Language: de\\n"\n"Content-Type: text/plain; charset=UTF-8\\n"\n\n'
@@ -230,3 +230,18 @@ def test_a_translation_of_markup_alone_is_one() -> None:
 def test_what_the_encoding_lacks_is_a_question_mark_in_a_note() -> None:
     data = (HEAD.replace("UTF-8", "iso-8859-1") + 'msgid "a"\nmsgstr "b"\n').encode()
     assert b"# postedit: \xe9?\n" in patched(FORMAT, data, "c", note="é語")
+
+
+@pytest.mark.parametrize(
+    ("flags", "expected"),
+    [
+        ("", ""),
+        ("#, fuzzy\n", ""),
+        ("#, fuzzy, c-format\n", "#, c-format\n"),
+        ("#, c-format, fuzzy\n", "#, c-format\n"),
+    ],
+)
+def test_a_confirmed_translation_is_not_fuzzy(flags: str, expected: str) -> None:
+    data = (HEAD + f'{flags}msgid "a"\nmsgstr "b"\n').encode()
+    changed = [(unit, NewTarget("c", keep_former=False, author="anna")) for unit in units_of(FORMAT, data)]
+    assert written(FORMAT, data, changed).decode() == HEAD + f'{expected}msgid "a"\nmsgstr "c"\n'

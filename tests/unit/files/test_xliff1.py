@@ -380,3 +380,45 @@ def test_an_empty_output_is_given_up() -> None:
         FORMAT.escape(unit),
     )
     assert (found.content, found.given_up) == (None, ("no text",))
+
+
+def test_a_confirmed_target_is_that_of_a_person() -> None:
+    def confirmed(body: str, *targets: str | None) -> str:
+        changed = [
+            (unit, NewTarget(new, keep_former=False, author="anna"))
+            for unit, new in zip(units(body), targets, strict=True)
+            if new
+        ]
+        out = io.BytesIO()
+        copy_patched(io.BytesIO((HEAD + body + TAIL).encode()), FORMAT.patches(changed), out)
+        return out.getvalue().decode()[len(HEAD) : -len(TAIL)]
+
+    plain = '<trans-unit id="1"><source>a</source><target state-qualifier="leveraged-mt">b</target></trans-unit>'
+    after = confirmed(plain, "c")
+    assert '<target state-qualifier="x-post-edited" state="translated">c</target>' in after
+    assert (units(after)[0].origin, units(after)[0].state) == ("human", UnitState.TRANSLATED)
+    mq = '<trans-unit id="1" mq:status="MachineTranslated"><source>a</source><target>b</target></trans-unit>'
+    assert 'mq:status="ManuallyConfirmed"' in confirmed(mq, "c")
+    phrase = '<trans-unit id="1" m:confirmed="0"><source>a</source><target>b</target></trans-unit>'
+    assert 'm:confirmed="1"' in confirmed(phrase, "c")
+    segments = (
+        '<trans-unit id="1"><source>a b</source><seg-source><mrk mtype="seg" mid="1">a</mrk> '
+        '<mrk mtype="seg" mid="2">b</mrk></seg-source><target><mrk mtype="seg" mid="1">c</mrk> '
+        '<mrk mtype="seg" mid="2">d</mrk></target></trans-unit>'
+    )
+    assert 'state="translated"' not in confirmed(segments, "e", None)
+    assert 'state="translated"' in confirmed(segments, "e", "f")
+
+
+@pytest.mark.parametrize(
+    ("attributes", "expected"),
+    [
+        (' maxwidth="20" size-unit="char"', 20),
+        (' maxwidth="20"', None),
+        (' maxwidth="-1" size-unit="char"', None),
+        (' maxwidth="x" size-unit="char"', None),
+        ("", None),
+    ],
+)
+def test_the_greatest_length_is_known_in_characters_alone(attributes: str, expected: int | None) -> None:
+    assert one("<source>a</source>", attributes).max_length == expected

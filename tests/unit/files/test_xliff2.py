@@ -4,12 +4,12 @@ import re
 from pathlib import Path
 
 import pytest
-from file_tools import patched, units_of
+from file_tools import patched, units_of, written
 from lxml import etree
 
 from postedit.core.errors import DataError
 from postedit.files.options import UnitState
-from postedit.files.units import Unit
+from postedit.files.units import NewTarget, Unit
 from postedit.files.xliff2 import Xliff2
 
 FORMAT = Xliff2()
@@ -257,3 +257,12 @@ def test_names_keep_the_prefix_of_the_file() -> None:
     after = patched(FORMAT, data.encode(), "neu", note="why").decode()
     assert "<x:target>neu</x:target>" in after
     assert '<x:notes><x:note appliesTo="target" category="postedit">why</x:note></x:notes>' in after
+
+
+def test_a_confirmed_target_is_that_of_a_person() -> None:
+    data = (HEAD + '<unit id="u"><segment><source>a</source><target>b</target></segment></unit>' + TAIL).encode()
+    changed = [(unit, NewTarget("c", keep_former=False, author="anna")) for unit in units_of(FORMAT, data)]
+    after = written(FORMAT, data, changed)
+    assert b'<segment state="translated" subState="postedit:confirmed">' in after
+    (unit,) = units_of(FORMAT, after)
+    assert (unit.origin, unit.state) == ("human", UnitState.TRANSLATED)

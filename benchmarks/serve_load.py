@@ -1,0 +1,260 @@
+"""Measure `postedit serve` under load: throughput and latency against offered load, and what happens far beyond it.
+
+    python benchmarks/serve_load.py [MODEL] --src TEXT.src --mt TEXT.mt [--seconds 10] [--overload-seconds 60]
+
+It starts the service as a process, and asks it with one segment a request, over connections that are kept:
+
+1. latency of single requests one after the other, beside the time of the library for the same segments;
+2. throughput of 64 clients, each of which asks again as soon as it is answered, beside that of one client;
+3. open-loop arrivals (Poisson) at shares of that throughput: p50 and p99, which count from the time a request should
+   have been sent, so that a service that falls behind cannot hide it;
+4. arrivals at 10 times the throughput: the statuses of all answers, the p99 of those that are admitted beside that at a
+   tenth of the throughput, and the memory of all processes of the service.
+
+Settings of the service for 3 and 4 are given by --set; limits.queue_seconds=0.2 if there are none.
+"""
+
+import argparse
+import asyncio
+import json
+import os
+import random
+import signal
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from itertools import cycle
+from pathlib import Path
+
+import tomli_w
+import torch
+
+from postedit.core.config import override
+from postedit.core.editor import Editor, Segment
+from postedit.jobs.editing import EditorSpec
+from postedit.shipped import EXAMPLES, MODEL
+
+CLIENTS = 64
+LOADS = (0.1, 0.25, 0.5, 0.75, 0.9, 1.1, 1.5)
+BEYOND = 10.0
+MOST_CONNECTIONS = 4096
+
+
+@dataclass
+class Outcome:
+    """Statuses of answers, and the seconds that the admitted ones took."""
+
+    statuses: Counter[int] = field(default_factory=Counter)
+    seconds: list[float] = field(default_factory=list)
+
+    def add(self, status: int, seconds: float) -> None:
+        """Take an answer into account."""
+        self.statuses[status] += 1
+        if status == 200:
+            self.seconds.append(seconds)
+
+    def quantile(self, share: float) -> float:
+        """Return the seconds that a share of the admitted requests did not exceed."""
+        ordered = sorted(self.seconds)
+        return ordered[min(len(ordered) - 1, int(share * len(ordered)))] if ordered else float("nan")
+
+
+class Connection:
+    """A connection that is kept; the shortest HTTP client that measures no time of its own."""
+
+    def __init__(self, port: int) -> None:
+        self.port = port
+        self.streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
+
+    async def post(self, body: bytes) -> int:
+        """Return the status of the answer; 0 if the connection was closed."""
+        if self.streams is None:
+            self.streams = await asyncio.open_connection("127.0.0.1", self.port)
+        reader, writer = self.streams
+        head = "POST /v1/edit HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
+        writer.write(f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body)
+        try:
+            answer = await reader.readuntil(b"\r\n\r\n")
+        except (asyncio.IncompleteReadError, ConnectionError):
+            self.streams = None
+            return 0
+        length = next(
+            int(line.split(b":")[1]) for line in answer.split(b"\r\n") if line.lower().startswith(b"content-length")
+        )
+        await reader.readexactly(length)
+        return int(answer.split()[1])
+
+    def close(self) -> None:
+        """Close the connection."""
+        if self.streams is not None:
+            self.streams[1].close()
+
+
+def bodies(segments: Sequence[Segment]) -> list[bytes]:
+    return [json.dumps({"segments": [{"src": one.src, "mt": one.mt}]}).encode() for one in segments]
+
+
+async def closed_loop(port: int, asked: Sequence[bytes], clients: int, seconds: float) -> tuple[Outcome, float]:
+    """Return the outcome of clients that ask again as soon as they are answered, and the requests a second."""
+    outcome, queue, end = Outcome(), cycle(asked), time.perf_counter() + seconds
+
+    async def client() -> None:
+        connection = Connection(port)
+        while time.perf_counter() < end:
+            started = time.perf_counter()
+            outcome.add(await connection.post(next(queue)), time.perf_counter() - started)
+        connection.close()
+
+    started = time.perf_counter()
+    await asyncio.gather(*(client() for _ in range(clients)))
+    return outcome, outcome.statuses[200] / (time.perf_counter() - started)
+
+
+async def open_loop(port: int, asked: Sequence[bytes], rate: float, seconds: float) -> Outcome:
+    """Return the outcome of requests that arrive at random, `rate` a second, whatever becomes of those before them."""
+    outcome, queue, rng = Outcome(), cycle(asked), random.Random(1)
+    free: list[Connection] = []
+    running: set[asyncio.Task[None]] = set()
+
+    async def ask(due: float) -> None:
+        connection = free.pop() if free else Connection(port)
+        outcome.add(await connection.post(next(queue)), time.perf_counter() - due)
+        free.append(connection)
+
+    due = started = time.perf_counter()
+    while due < started + seconds:
+        await asyncio.sleep(max(0.0, due - time.perf_counter()))
+        if len(running) < MOST_CONNECTIONS:
+            task = asyncio.create_task(ask(due))
+            running.add(task)
+            task.add_done_callback(running.discard)
+        due += rng.expovariate(rate)
+    await asyncio.gather(*running)
+    for connection in free:
+        connection.close()
+    return outcome
+
+
+def memory_of(pid: int) -> float:
+    """Return the resident memory of a process and its children in MB."""
+    threads = Path(f"/proc/{pid}/task").glob("*/children")
+    total = sum(memory_of(int(child)) for thread in threads for child in thread.read_text().split())
+    pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
+    return total + pages * os.sysconf("SC_PAGE_SIZE") / 2**20
+
+
+def library_seconds(editor: Editor, segments: Sequence[Segment]) -> list[float]:
+    editor.edit_segments(segments[:4])
+    found = []
+    for one in segments:
+        started = time.perf_counter()
+        editor.edit_segments([one])
+        found.append(time.perf_counter() - started)
+    return found
+
+
+async def overload(
+    port: int, pid: int, asked: Sequence[bytes], rate: float, seconds: float
+) -> tuple[Outcome, list[float]]:
+    """Return the outcome of an overload, and the memory of the service every half second."""
+    memory: list[float] = []
+
+    async def watch() -> None:
+        while True:
+            memory.append(memory_of(pid))
+            await asyncio.sleep(0.5)
+
+    watching = asyncio.create_task(watch())
+    outcome = await open_loop(port, asked, rate, seconds)
+    watching.cancel()
+    return outcome, memory
+
+
+async def measure_throughput(port: int, segments: Sequence[Segment], given: argparse.Namespace) -> float:
+    """Print the latency and the throughput of one client and of many; return the latter in requests a second."""
+    asked = bodies(segments)
+    single, alone = await closed_loop(port, asked, 1, given.seconds)
+    many, throughput = await closed_loop(port, asked, CLIENTS, given.seconds)
+    print(f"1 client: {alone:.1f} requests/s, median {1000 * statistics.median(single.seconds):.1f} ms")
+    times = throughput / alone
+    print(f"{CLIENTS} clients: {throughput:.1f} requests/s, {times:.1f} times one client; {dict(many.statuses)}")
+    return throughput
+
+
+async def measure_load(
+    port: int, pid: int, segments: Sequence[Segment], throughput: float, given: argparse.Namespace
+) -> None:
+    """Print latencies against offered load, and what happens far beyond the throughput."""
+    asked = bodies(segments)
+    print("| offered, requests/s | answered 200 | p50 ms | p99 ms | 429 | others |\n|---|---|---|---|---|---|")
+    light = Outcome()
+    for share in LOADS:
+        outcome = await open_loop(port, asked, share * throughput, given.seconds)
+        light = outcome if share == LOADS[0] else light
+        print(row(share * throughput, outcome, given.seconds), flush=True)
+    outcome, memory = await overload(port, pid, asked, BEYOND * throughput, given.overload_seconds)
+    print(row(BEYOND * throughput, outcome, given.overload_seconds))
+    growth = 100 * (max(memory[len(memory) // 4 :]) / memory[len(memory) // 4] - 1)
+    print(
+        f"overload: p99 of admitted {outcome.quantile(0.99) / light.quantile(0.99):.2f} times that at a tenth of the "
+        f"throughput; memory {memory[0]:.0f} MB, then at most {growth:+.1f} % from a quarter of the time on"
+    )
+
+
+def row(rate: float, outcome: Outcome, seconds: float) -> str:
+    """Return a row of the table."""
+    refused = outcome.statuses[429]
+    others = sum(outcome.statuses.values()) - outcome.statuses[200] - refused
+    p50, p99 = (1000 * outcome.quantile(share) for share in (0.5, 0.99))
+    return f"| {rate:.1f} | {outcome.statuses[200] / seconds:.1f}/s | {p50:.0f} | {p99:.0f} | {refused} | {others} |"
+
+
+@contextmanager
+def service(given: argparse.Namespace, settings: Sequence[str]) -> Iterator[tuple[int, int]]:
+    """Run the service with some settings, and yield its port and the id of its process."""
+    with tempfile.TemporaryDirectory() as folder:
+        model = {"path": given.model, "processes": given.processes, "threads": given.threads, "learns": False}
+        values = {"port": 0, "data": folder, "models": {"m": model}, "log": {"level": "warning"}}
+        path = Path(folder) / "serve.toml"
+        path.write_text(tomli_w.dumps(override({**values, "limits": {"client_share": 1.0}}, settings)))
+        command = [sys.executable, "-m", "postedit", "serve", "--config", str(path)]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, bufsize=1) as process:
+            assert process.stdout is not None
+            address = next(line for line in process.stdout if line.startswith("Serving"))
+            try:
+                yield int(address.split(":")[2].split("/")[0]), process.pid
+            finally:
+                process.send_signal(signal.SIGTERM)
+
+
+def main() -> None:
+    """Measure."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("model", nargs="?", default=str(MODEL))
+    parser.add_argument("--src", type=Path, default=EXAMPLES / "mlqe-pe.en-zh/test.src")
+    parser.add_argument("--mt", type=Path, default=EXAMPLES / "mlqe-pe.en-zh/test.mt")
+    parser.add_argument("--seconds", type=float, default=10.0)
+    parser.add_argument("--overload-seconds", type=float, default=60.0)
+    parser.add_argument("--processes", type=int, default=2)
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--set", action="append", default=["limits.queue_seconds=0.2"], metavar="SECTION.NAME=VALUE")
+    given = parser.parse_args()
+    torch.set_num_threads(given.threads)
+    pairs = zip(given.src.read_text("utf-8").splitlines(), given.mt.read_text("utf-8").splitlines())
+    segments = [Segment(src, mt) for src, mt in pairs]
+    library = library_seconds(EditorSpec([given.model]).load("cpu"), segments[:100])
+    print(f"library, one segment at a time, {given.threads} threads: median {1000 * statistics.median(library):.1f} ms")
+    with service(given, []) as (port, _):
+        throughput = asyncio.run(measure_throughput(port, segments, given))
+    with service(given, given.set) as (port, pid):
+        asyncio.run(measure_load(port, pid, segments, throughput, given))
+
+
+if __name__ == "__main__":
+    main()

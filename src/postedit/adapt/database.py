@@ -1,0 +1,126 @@
+"""Databases in a file of SQLite or on a server of PostgreSQL: each acknowledged write is on the disk."""
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any, Final
+
+import sqlalchemy as sql
+from sqlalchemy.exc import DBAPIError, NoSuchModuleError, SQLAlchemyError
+
+from postedit.core.errors import DataError, OutputError, nearest_path
+
+_WAIT_SECONDS: Final = 30.0
+"""For other processes that write."""
+
+_CONNECTIONS: Final = 10
+"""Kept open; as many more are opened when they are needed."""
+
+_OTHER: Final = "is a file of another program, no memory of corrections; name another one"
+
+
+def open_database(where: str | Path, table: str, *, missing: str, create: bool) -> sql.Engine:
+    """Return what connects to a database.
+
+    Args:
+        where: a file of SQLite, or the URL of a database of PostgreSQL: `postgresql://USER@HOST/NAME`.
+        table: a table that a file has, if it has any; other files are not touched.
+        missing: says that there is no such table, and how to make it.
+        create: whether the file may be new or empty.
+
+    Raises:
+        DataError: if there is no such file, or it belongs to another program.
+    """
+    if "://" not in str(where):
+        _check_file(Path(where), table, missing, create=create)
+        return _open_sqlite(Path(where))
+    scheme, _, rest = str(where).partition("://")
+    if scheme not in ("postgresql", "postgres"):
+        raise DataError(f"a memory is a file, or a database of PostgreSQL (postgresql://...); {scheme}:// is neither")
+    sizes = {"pool_size": _CONNECTIONS, "max_overflow": _CONNECTIONS}
+    try:
+        return sql.create_engine(f"postgresql+psycopg://{rest}", pool_pre_ping=True, **sizes)
+    except (ModuleNotFoundError, NoSuchModuleError):
+        raise DataError("memories in PostgreSQL need psycopg: pip install 'postedit[postgresql]'") from None
+    except SQLAlchemyError as error:
+        raise DataError(f"the URL of the memory cannot be read: {error}") from None
+
+
+def place_of(engine: sql.Engine) -> str:
+    """Return the path of the file of a database, or its URL without the password."""
+    return str(engine.url.database) if engine.dialect.name == "sqlite" else repr(engine.url)
+
+
+@contextmanager
+def explained(engine: sql.Engine) -> Iterator[None]:
+    """Turn the errors of a database into sentences.
+
+    Raises:
+        OutputError: if the database cannot be used, for instance because the disk is full.
+    """
+    try:
+        yield
+    except DBAPIError as error:
+        raise OutputError(f"{place_of(engine)}: {' '.join(str(error.orig).split())}") from error
+    except SQLAlchemyError as error:
+        raise OutputError(f"{place_of(engine)}: cannot be used: {' '.join(str(error).split())}") from error
+
+
+def lock_schema(connection: sql.Connection) -> None:
+    """Let one process at a time change the tables, until the transaction ends."""
+    if connection.dialect.name == "sqlite":
+        connection.exec_driver_sql("BEGIN IMMEDIATE")
+    else:
+        connection.execute(sql.text("SELECT pg_advisory_xact_lock(hashtext('postedit_memory'))"))
+
+
+def clean(engine: sql.Engine) -> None:
+    """Remove what deleted rows leave in the files of SQLite; `secure_delete` has overwritten them."""
+    if engine.dialect.name == "sqlite":
+        with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+            connection.execute(sql.text("VACUUM"))
+            connection.execute(sql.text("PRAGMA wal_checkpoint(TRUNCATE)"))
+
+
+def _check_file(path: Path, table: str, missing: str, *, create: bool) -> None:
+    """Check that a file has a table, or can get it; other databases are not touched."""
+    if not path.exists():
+        if create:
+            return
+        raise DataError(f"{path}: there is no such memory{nearest_path(path)}; `postedit memory add` makes one")
+    if path.is_dir():
+        raise DataError(f"{path}: is a folder, and a memory is a file")
+    try:
+        with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, timeout=_WAIT_SECONDS)) as found:
+            tables = {name for (name,) in found.execute("SELECT name FROM sqlite_master")}
+    except sqlite3.OperationalError:  # such as no permission, which the engine meets again, and explains
+        return
+    except sqlite3.DatabaseError:
+        raise DataError(f"{path}: {_OTHER}") from None
+    if not (tables or create):
+        raise DataError(f"{path}: {missing}")
+    if tables and table not in tables:
+        raise DataError(f"{path}: {_OTHER}")
+
+
+def _open_sqlite(path: Path) -> sql.Engine:
+    engine = sql.create_engine(
+        sql.URL.create("sqlite", database=str(path.absolute())),
+        connect_args={"timeout": _WAIT_SECONDS, "check_same_thread": False},
+        pool_size=_CONNECTIONS,
+        max_overflow=_CONNECTIONS,
+    )
+    sql.event.listen(engine, "connect", _prepare_sqlite)
+    return engine
+
+
+def _prepare_sqlite(connection: Any, _: object) -> None:
+    for pragma in ("journal_mode=WAL", "synchronous=FULL", "secure_delete=ON", "foreign_keys=ON"):
+        connection.execute(f"PRAGMA {pragma}").close()
+    # Its own `lower` knows the letters of ASCII alone, and search is to find Ä by ä.
+    connection.create_function("lower", 1, _lower, deterministic=True)
+
+
+def _lower(text: Any) -> Any:
+    return text.lower() if isinstance(text, str) else text

@@ -1,0 +1,74 @@
+"""`postedit serve`: the HTTP service."""
+
+import os
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from postedit.core.errors import DataError, library
+
+
+def serve(
+    model: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="MODEL",
+            help="Model folder or hub id; none: phrases of the corrections alone. The model that comes with postedit "
+            "if not given.",
+        ),
+    ] = None,
+    config: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Settings (serve.toml), for servers of several people.")
+    ] = None,
+    host: Annotated[str | None, typer.Option(help="Address to listen on; 127.0.0.1 if not given.")] = None,
+    port: Annotated[int | None, typer.Option(help="Port to listen on; 8080 if not given, 0: any free one.")] = None,
+    data: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Folder of files and database; postedit-data if not given.")
+    ] = None,
+    create_admin: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="Make an administrator, or give one a new password, and exit. The password is asked for, or that of "
+            "the variable POSTEDIT_ADMIN_PASSWORD.",
+        ),
+    ] = None,
+) -> None:
+    """Serve models over HTTP, with a workbench for post-editors.
+
+    On this machine alone, nobody has to sign in. Ctrl-C stops it once all requests are answered.
+    """
+    for name in ("fastapi", "uvicorn", "prometheus_client"):
+        library(name, "postedit serve", "serve")
+    from postedit.serve.service_logs import set_up_logs
+    from postedit.serve.settings import SHIPPED, laptop_settings, load_settings
+    from postedit.serve.web_server import run_service
+
+    if config is not None and model is not None:
+        raise DataError("give MODEL, or --config with its models, but not both")
+    given: dict[str, Any] = {"host": host, "port": port, "data": None if data is None else str(data)}
+    given = {name: value for name, value in given.items() if value is not None}
+    settings = laptop_settings(model or SHIPPED, given) if config is None else load_settings(config, given)
+    if create_admin is not None:
+        _create_admin(settings.database_place, create_admin)
+        return
+    set_up_logs(settings.log)
+    typer.echo(f"Loading {', '.join(settings.models)} ...")
+    run_service(settings, lambda address: typer.echo(f"Serving at {address} (Ctrl-C stops)"))
+
+
+def _create_admin(database: str, name: str) -> None:
+    from postedit.serve.store import Store
+
+    password = os.environ.get("POSTEDIT_ADMIN_PASSWORD") or typer.prompt(
+        f"Password of {name}", hide_input=True, confirmation_prompt=True
+    )
+    if "://" not in database:
+        Path(database).parent.mkdir(parents=True, exist_ok=True)
+    store = Store(database)
+    try:
+        store.people.set_admin(name, password)
+    finally:
+        store.close()
+    typer.echo(f"{name} is an administrator now")

@@ -1,0 +1,264 @@
+"""Who makes a request, and what they may do."""
+
+import hmac
+import json
+import math
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Annotated, Any, Final
+
+from fastapi import Depends, Request
+
+from postedit.serve.http_errors import HttpError
+from postedit.serve.service import Service, service_of
+from postedit.serve.store import Store
+from postedit.serve.store_base import Row
+from postedit.serve.store_people import Role, Scope
+
+COOKIE: Final = "postedit_session"
+CSRF_HEADER: Final = "X-CSRF-Token"
+
+ReadOrScope = Scope | str
+"""A scope, or "read", which every member of a project has."""
+
+_OF_ROLE: Final[Mapping[Role, frozenset[str]]] = {
+    "reader": frozenset({"read"}),
+    "translator": frozenset({"read", "edit", "learn", "files"}),
+    "manager": frozenset({"read", "edit", "learn", "files", "manage"}),
+}
+_SAFE: Final = frozenset({"GET", "HEAD", "OPTIONS"})
+_MOST_TRIES: Final = 5
+"""Wrong passwords before a client, and a user, have to wait."""
+
+_LONGEST_WAIT: Final = 60.0  # seconds
+_REMEMBERED: Final = 10_000  # clients
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """Who makes a request.
+
+    Args:
+        name: of the user, as author and in the audit log.
+        client: whose place in queues a request takes: the id of a key or user, or an address.
+        user: the id; None: the one user of a service on a laptop.
+        admin: may do everything.
+        roles: by project.
+        scopes: those of a key; None: no key.
+        projects: that a key is limited to; None: all.
+        csrf: the token of a session.
+    """
+
+    name: str
+    client: str
+    user: str | None = None
+    admin: bool = False
+    roles: Mapping[str, Role] = field(default_factory=dict)
+    scopes: frozenset[str] | None = None
+    projects: frozenset[str] | None = None
+    csrf: str = ""
+
+    def may(self, scope: ReadOrScope, project: str | None = None) -> bool:
+        """Return whether something is allowed, in a project or, without one, in general."""
+        if self.scopes is not None and scope not in self.scopes | {"read"}:
+            return False
+        if self.projects is not None and project not in self.projects and (project is not None or scope != "edit"):
+            return False
+        if self.admin:
+            return True
+        if project is None:
+            return scope == "edit"
+        role = self.roles.get(project)
+        return role is not None and scope in _OF_ROLE[role]
+
+    def require(self, scope: ReadOrScope, project: str | None = None) -> None:
+        """Check that something is allowed; a project that the caller may not see does not exist for them.
+
+        Raises:
+            HttpError: 404 or 403.
+        """
+        if self.may(scope, project):
+            return
+        if project is not None and not self.may("read", project):
+            raise HttpError(404, f"there is no project {project!r}")
+        where = "" if project is None else f" in project {project!r}"
+        raise HttpError(403, f"this needs the right {scope!r}{where}, which {self.name} has not")
+
+    @property
+    def visible(self) -> list[str] | None:
+        """Ids of the projects that the caller may see; None: all."""
+        if self.admin:
+            return None if self.projects is None else sorted(self.projects)
+        return sorted(project for project in self.roles if self.may("read", project))
+
+
+LOCAL: Final = Caller("local", "local", admin=True)
+"""The one user of a service that only its own machine reaches."""
+
+
+class Throttle:
+    """Lets those wait who fail too often; this process alone counts."""
+
+    def __init__(self) -> None:
+        self._failures: OrderedDict[str, tuple[int, float]] = OrderedDict()  # how often, and when the wait is over
+        self._lock = threading.Lock()
+
+    def check(self, *names: str) -> None:
+        """Check that nobody of these has to wait.
+
+        Raises:
+            HttpError: 429.
+        """
+        moment = time.monotonic()
+        with self._lock:
+            wait = max((self._failures[name][1] - moment for name in names if name in self._failures), default=0.0)
+        if wait > 0:
+            seconds = str(math.ceil(wait))
+            raise HttpError(429, f"too many wrong passwords; wait {seconds} s", headers={"Retry-After": seconds})
+
+    def fail(self, *names: str) -> None:
+        """Count a failure."""
+        with self._lock:
+            for name in names:
+                count = self._failures.pop(name, (0, 0.0))[0] + 1
+                wait = min(_LONGEST_WAIT, 2.0 ** (count - _MOST_TRIES)) if count >= _MOST_TRIES else 0.0
+                self._failures[name] = (count, time.monotonic() + wait)
+            while len(self._failures) > _REMEMBERED:
+                self._failures.popitem(last=False)
+
+    def succeed(self, *names: str) -> None:
+        """Forget the failures."""
+        with self._lock:
+            for name in names:
+                self._failures.pop(name, None)
+
+
+class KeyRates:
+    """Counts the requests of each key by a bucket of tokens, in this process alone."""
+
+    def __init__(self) -> None:
+        self._left: dict[str, tuple[float, float]] = {}  # tokens, and when they were counted
+        self._lock = threading.Lock()
+
+    def spend(self, key: str, rate: float) -> None:
+        """Take a token, of which `rate` come a second.
+
+        Raises:
+            HttpError: 429 if there is none.
+        """
+        if rate <= 0:
+            return
+        most, moment = max(1.0, 2 * rate), time.monotonic()
+        with self._lock:
+            tokens, counted = self._left.get(key, (most, moment))
+            tokens = min(most, tokens + rate * (moment - counted))
+            self._left[key] = (max(0.0, tokens - 1) if tokens >= 1 else tokens, moment)
+        if tokens < 1:
+            wait = str(math.ceil((1 - tokens) / rate))
+            message = f"this key may make {rate:g} requests a second; wait {wait} s"
+            raise HttpError(429, message, headers={"Retry-After": wait})
+
+
+THROTTLE: Final = Throttle()
+KEY_RATES: Final = KeyRates()
+
+
+def caller(request: Request, service: Annotated[Service, Depends(service_of)]) -> Caller:
+    """Return who makes a request; for `Depends`.
+
+    Raises:
+        HttpError: 401 if nobody is signed in, 403 if a browser sends no token against forged requests.
+    """
+    if not service.config.auth_required:
+        return LOCAL
+    scheme, _, secret = request.headers.get("Authorization", "").partition(" ")
+    if scheme.lower() == "bearer" and secret:
+        return _of_key(service, secret.strip())
+    cookie = request.cookies.get(COOKIE)
+    if cookie:
+        found = _of_session(service, cookie)
+        if found is not None:
+            given = request.headers.get(CSRF_HEADER, "")
+            if request.method not in _SAFE and not hmac.compare_digest(given.encode(), found.csrf.encode()):
+                raise HttpError(403, f"the header {CSRF_HEADER} must have the token that GET /v1/session gives")
+            return found
+    raise HttpError(
+        401,
+        "sign in, or send a key: Authorization: Bearer KEY",
+        headers={"WWW-Authenticate": "Bearer"},
+    )
+
+
+CallerDep = Annotated[Caller, Depends(caller)]
+
+
+def _of_key(service: Service, secret: str) -> Caller:
+    found = service.store.people.owner_of(secret)
+    if found is None:
+        raise HttpError(401, "this key is not known; it may have been deleted", headers={"WWW-Authenticate": "Bearer"})
+    key, user = found
+    KEY_RATES.spend(key["id"], key["rate"])
+    limits = json.loads(key["projects"])
+    return Caller(
+        user["name"],
+        f"key {key['id']}",
+        user["id"],
+        bool(user["admin"]),
+        service.store.people.roles(user["id"]),
+        frozenset(json.loads(key["scopes"])),
+        None if limits is None else frozenset(limits),
+    )
+
+
+def _of_session(service: Service, cookie: str) -> Caller | None:
+    found = service.store.people.session(cookie)
+    if found is None:
+        return None
+    user: dict[str, Any] = found.user
+    roles = service.store.people.roles(user["id"])
+    return Caller(user["name"], f"user {user['id']}", user["id"], bool(user["admin"]), roles, csrf=found.csrf)
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """What a caller may use of the store."""
+
+    service: Service
+    caller: Caller
+
+    @property
+    def store(self) -> Store:
+        """The store."""
+        return self.service.store
+
+    def project(self, project: str, scope: ReadOrScope) -> str:
+        """Return a project in which the caller may do something."""
+        self.caller.require(scope, project)
+        if self.caller.admin:  # others are members of projects that there are
+            self.store.projects.row(project)
+        return project
+
+    def file(self, file: str, scope: ReadOrScope) -> Row:
+        """Return a file with which the caller may do something."""
+        return self._part(self.store.files.row(file), f"file {file!r}", scope)
+
+    def job(self, job: str, scope: ReadOrScope) -> Row:
+        """Return a job with which the caller may do something."""
+        return self._part(self.store.jobs.get(job), f"job {job!r}", scope)
+
+    def _part(self, row: Row, what: str, scope: ReadOrScope) -> Row:
+        if not self.caller.may("read", row["project"]):
+            raise HttpError(404, f"there is no {what}")
+        self.caller.require(scope, row["project"])
+        return row
+
+
+def access(caller: CallerDep, service: Annotated[Service, Depends(service_of)]) -> Access:
+    """Return what the caller of a request may use; for `Depends`."""
+    return Access(service, caller)
+
+
+AccessDep = Annotated[Access, Depends(access)]

@@ -1,0 +1,245 @@
+"""Requests and answers of the routes that edit, learn and score, as OpenAPI describes them."""
+
+from typing import Annotated, Any, Final, Literal, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+
+from postedit.core.edit_reasons import reasons_as_json
+from postedit.core.editor import PostEdit
+
+Span = Annotated[
+    list[int],
+    Field(min_length=2, max_length=2, description="start and end (exclusive) in code points", examples=[[4, 9]]),
+]
+
+Text = Annotated[str, StringConstraints(max_length=1_000_000)]
+"""A text; the settings of the service have a lower limit."""
+
+_SRC: Final = "Press the red button."
+_MT: Final = "Drücken Sie die rote Knopf."
+_PE: Final = "Drücken Sie den roten Knopf."
+
+
+ModelT = TypeVar("ModelT", bound=BaseModel)
+
+
+class ApiModel(BaseModel):
+    """Base of all requests: unknown names are errors."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+class SegmentIn(ApiModel):
+    """A segment to edit."""
+
+    src: Text = Field(description="source", examples=[_SRC])
+    mt: Text | None = Field(
+        None, description="its machine translation; models with a first stage need none", examples=[_MT]
+    )
+    prefix: Text = Field("", description="text that the correction begins with; it may end within a word")
+    required: list[Text] = Field([], max_length=20, description="words and phrases that the correction contains")
+
+
+class EditRequest(ApiModel):
+    """Segments to edit."""
+
+    segments: list[SegmentIn] = Field(description="in any number up to limits.segments of the settings")
+    project: str | None = Field(
+        None, max_length=200, description="id of the project whose corrections, glossary and protection count"
+    )
+    model: str | None = Field(None, max_length=200, description="as GET /v1/models calls it; if not given, the default")
+    n_best: int = Field(1, ge=1, le=20, description="corrections a segment; all but the best are alternatives")
+    evidence: bool = Field(False, description="give reasons for each edit, which takes longer")
+    min_confidence: float = Field(0.0, ge=0.0, le=1.0, description="take back edits with less confidence")
+    markup: Literal["plain", "xliff", "xliff2"] = Field(
+        "plain",
+        description="plain: src and mt are text; xliff: the content of source and target of XLIFF 1.2, with inline "
+        "codes, and so is the corrected text (spans of edits are of the text without codes); xliff2: of XLIFF 2",
+    )
+    timeout_ms: int | None = Field(None, ge=1, le=600_000, description="time after which the answer is of no use")
+
+
+class EditOut(BaseModel):
+    """One edit."""
+
+    op: Literal["insert", "delete", "replace"]
+    mt_span: Span
+    pe_span: Span
+    before: str = Field(description="what mt has there", examples=["die rote"])
+    after: str = Field(description="what the correction has there", examples=["den roten"])
+    confidence: float = Field(description="probability", examples=[0.93])
+    reasons: list[dict[str, Any]] = Field(
+        description="why, if asked for: past corrections, examples of training, or words of the source"
+    )
+
+
+class FallbackOut(BaseModel):
+    """A protected span or term that the model was about to break, and how it was saved."""
+
+    kind: str = Field(examples=["number"])
+    value: str = Field(examples=["42"])
+    by: str | None = Field(description="search, edits or mt; null: it is not saved, as there is no mt")
+
+
+class EditedOut(BaseModel):
+    """The correction of a segment."""
+
+    text: str = Field(
+        description="the corrected translation; mt itself, byte for byte, if nothing changed", examples=[_PE]
+    )
+    changed: bool
+    score: float = Field(description="natural-log probability of the output; 0 if the model has none")
+    confidence: float | None = Field(description="least confidence of the edits; null if there are none")
+    edits: list[EditOut]
+    skipped: str | None = Field(description="why the segment was not edited, if it was not")
+    reverted: int = Field(description="edits that were taken back by a gate, or to protect text")
+    fallbacks: list[FallbackOut]
+    alternatives: list["EditedOut"] = Field(description="the next best corrections, best first")
+    content: str | None = Field(None, description="of XLIFF: the corrected target with its inline codes")
+    given_up: list[str] = Field([], description="of XLIFF: why edits were given up, as no codes could be placed")
+
+
+def edited_json(mt: str, result: PostEdit) -> dict[str, Any]:
+    """Return a correction as the API gives it; see `EditedOut`."""
+    edits = [
+        {
+            "op": edit.op,
+            "mt_span": list(edit.mt_span),
+            "pe_span": list(edit.pe_span),
+            "before": mt[slice(*edit.mt_span)],
+            "after": result.text[slice(*edit.pe_span)],
+            "confidence": confidence,
+            "reasons": reasons_as_json(edit.reasons),
+        }
+        for edit, confidence in zip(result.edits, result.confidences, strict=True)
+    ]
+    return {
+        "text": result.text,
+        "changed": result.changed,
+        "score": result.score,
+        "confidence": min(result.confidences, default=None),
+        "edits": edits,
+        "skipped": result.skipped,
+        "reverted": result.reverted,
+        "fallbacks": [{"kind": one.kind, "value": one.value, "by": one.by} for one in result.fallbacks],
+        "alternatives": [edited_json(mt, one) for one in result.alternatives],
+    }
+
+
+class EditResponse(BaseModel):
+    """Corrections, in the order of the segments."""
+
+    model: str
+    fingerprint: str = Field(description="of the model; another one when it is replaced")
+    results: list[EditedOut]
+
+
+class DecisionOnEdit(ApiModel):
+    """What a post-editor decided on a proposed edit."""
+
+    start: int = Field(ge=0, description="first code point of mt that the edit replaces")
+    end: int = Field(ge=0, description="the one after the last")
+    text: Text = Field(description="what the edit writes there")
+    accepted: bool
+
+
+class LearnRequest(ApiModel):
+    """A correction to learn from."""
+
+    src: Text = Field(examples=[_SRC])
+    mt: Text = Field(examples=[_MT])
+    pe: Text = Field(description="what the post-editor left; the same as mt if it was right", examples=[_PE])
+    project: str = Field("default", max_length=200, description="id of the project that learns")
+    author: str = Field("", max_length=200, description="who made it; whoever asks if not given")
+    file: str = Field("", max_length=1000, description="file of the segment")
+    unit: str = Field("", max_length=1000, description="what the file calls the segment")
+    decisions: list[DecisionOnEdit] = Field([], max_length=1000)
+
+
+class UndoRequest(ApiModel):
+    """A correction to forget."""
+
+    number: int = Field(ge=1, le=2**62, description="as POST /v1/learn gave it", examples=[1])
+    project: str = Field("default", max_length=200, description="id of its project")
+
+
+class NumberResponse(BaseModel):
+    """The number of an entry of the memory of corrections."""
+
+    number: int
+
+
+class ScoreRequest(ApiModel):
+    """Outputs to score, line by line."""
+
+    hyp: list[Text] = Field(min_length=1, description="outputs", examples=[[_PE]])
+    pe: list[Text] = Field(min_length=1, description="post-edits by people", examples=[[_PE]])
+    mt: list[Text] | None = Field(None, description="machine translations, which are scored beside", examples=[[_MT]])
+    tokenize: Literal["none", "13a"] = Field("none", description="none: words are separated by spaces; 13a: raw text")
+
+
+class SystemScore(BaseModel):
+    """Scores of one system."""
+
+    system: str = Field(examples=["hyp"])
+    ter: float = Field(description="per cent; lower is better")
+    bleu: float
+    chrf: float
+
+
+class ScoreResponse(BaseModel):
+    """Scores with their signatures."""
+
+    scores: list[SystemScore]
+    signatures: dict[str, str] = Field(description="by metric, in the form of sacrebleu")
+
+
+class ModelOut(BaseModel):
+    """A model."""
+
+    id: str
+    object: Literal["model"] = "model"
+    created: int = Field(description="seconds since 1970 when the service started")
+    owned_by: str = "postedit"
+    languages: list[str] = Field(description="codes of source and target; empty if not known", examples=[["en", "de"]])
+    learns: bool = Field(description="projects teach it")
+    needs_mt: bool = Field(description="every segment needs mt")
+    fingerprint: str
+    state: Literal["ready", "starting"]
+
+
+class ModelList(BaseModel):
+    """All models."""
+
+    object: Literal["list"] = "list"
+    data: list[ModelOut]
+
+
+class ErrorBody(BaseModel):
+    """What went wrong."""
+
+    code: str = Field(examples=["invalid"])
+    message: str = Field(description="a sentence")
+    request_id: str = Field(description="as in the header X-Request-ID, and in the log")
+
+
+class ErrorResponse(BaseModel):
+    """An error."""
+
+    error: ErrorBody
+
+
+ERRORS: Final[dict[int | str, dict[str, Any]]] = {
+    status: {"model": ErrorResponse, "description": text}
+    for status, text in {
+        401: "Neither a key nor a sign-in.",
+        403: "The key, or the person, may not do this.",
+        404: "There is no such thing.",
+        413: "Too large.",
+        422: "The request is not valid; the message says why.",
+        429: "Too much in work; Retry-After says when to try again.",
+        503: "The database cannot be reached, or the service stops.",
+        504: "The time is over.",
+    }.items()
+}
+"""Responses of routes that edit."""

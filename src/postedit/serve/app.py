@@ -1,0 +1,80 @@
+"""The application: routes, errors, and the parts that start and stop with it."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from fastapi import FastAPI
+
+import postedit
+from postedit.serve import (
+    routes_accounts,
+    routes_compat,
+    routes_edit,
+    routes_files,
+    routes_jobs,
+    routes_projects,
+    routes_status,
+    routes_workbench,
+)
+from postedit.serve.engine import Engine
+from postedit.serve.event_hub import EventHub
+from postedit.serve.file_jobs import FileJobs
+from postedit.serve.http_errors import add_error_handlers
+from postedit.serve.middleware import Gatekeeper, RequestLog
+from postedit.serve.service import Service
+from postedit.serve.settings import ServeConfig
+from postedit.serve.store import Store
+
+_ROUTES = (
+    routes_status,
+    routes_edit,
+    routes_compat,
+    routes_accounts,
+    routes_projects,
+    routes_files,
+    routes_jobs,
+    routes_workbench,
+)
+
+
+def create_app(config: ServeConfig, engine: Engine | None = None) -> FastAPI:
+    """Return the application; its parts are in `app.state.service` and start with its lifespan.
+
+    Args:
+        config: the settings.
+        engine: edits segments; that of the settings if not given.
+    """
+    app = FastAPI(title="postedit", version=postedit.__version__, lifespan=_lifespan, docs_url=None, redoc_url=None)
+    service = _service(config, engine or Engine(config))
+    app.state.service = service
+    add_error_handlers(app)
+    app.add_middleware(Gatekeeper, config=config, seconds_until_free=service.engine.seconds_until_free)
+    app.add_middleware(
+        RequestLog, metrics=service.metrics, log_requests=config.log.requests
+    )  # the last one is outermost
+    for routes in _ROUTES:
+        app.include_router(routes.router)
+    return app
+
+
+def _service(config: ServeConfig, engine: Engine) -> Service:
+    store, stopping = Store(config.database_place), asyncio.Event()
+    engine.project_settings = store.projects.edit_settings
+    return Service(config, engine, engine.metrics, store, FileJobs(store, engine), EventHub(store, stopping), stopping)
+
+
+@asynccontextmanager
+async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
+    service: Service = app.state.service
+    await service.engine.start()
+    service.events.start()
+    service.jobs.start()
+    try:
+        yield
+    finally:
+        service.stopping.set()
+        await service.jobs.stop()
+        await service.engine.stop()
+        await service.events.stop()
+        service.store.close()

@@ -1,0 +1,204 @@
+"""The segments that wait for a model: how many may, which go first, and which are edited together."""
+
+import math
+from asyncio import Future
+from bisect import bisect_left, insort
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from itertools import count
+from typing import Final, Literal
+
+from postedit.adapt.correction_memory import MemoryPosition
+from postedit.core.editor import PostEdit, Segment
+from postedit.core.errors import DataError, PosteditError
+from postedit.serve.model_process import EditKind
+
+Priority = Literal["interactive", "job"]
+"""Requests of people and programs that wait go before those of jobs."""
+
+_BYTES_PER_TOKEN: Final = 4
+"""Of UTF-8, about, in any language: English has four letters a token, Chinese three bytes a character."""
+
+_LONGEST_WAIT: Final = 60
+"""Seconds after which a client is told to come back, at most."""
+
+_numbers = count()
+
+
+class OverloadedError(PosteditError):
+    """Too much is waiting; `retry_after` says in how many seconds another try may succeed."""
+
+    def __init__(self, message: str, retry_after: float = 1.0) -> None:
+        super().__init__(message)
+        self.retry_after = retry_after
+
+
+class TooLargeError(DataError):
+    """A request that could never be accepted."""
+
+
+def token_count(segment: Segment) -> int:
+    """Return about how many tokens a segment has, for any model."""
+    letters = len(segment.src.encode(errors="replace")) + len((segment.mt or "").encode(errors="replace"))
+    return 1 + letters // _BYTES_PER_TOKEN
+
+
+@dataclass(frozen=True, slots=True)
+class EditedSegment:
+    """The correction of one segment, by which model, and at which position of the memory of its project."""
+
+    result: PostEdit
+    fingerprint: str
+    position: MemoryPosition | None
+
+
+@dataclass(eq=False, slots=True)
+class WaitingSegment:
+    """A segment from the time it is accepted until it is edited or given up.
+
+    Args:
+        segment: the texts.
+        kind: only segments of one kind are edited together.
+        priority: of the request.
+        deadline: by the clock of the event loop.
+        client: a key or an address.
+        done: gets the correction.
+    """
+
+    segment: Segment
+    kind: EditKind
+    priority: Priority
+    deadline: float
+    client: str
+    done: "Future[EditedSegment]"
+    deaths: int = 0  # of processes that edited it; from the first on it is edited alone
+    tokens: int = field(init=False)
+    number: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.tokens, self.number = token_count(self.segment), next(_numbers)
+
+    @property
+    def place(self) -> tuple[float, int]:
+        """Its place in the line: the earliest deadline goes first."""
+        return self.deadline, self.number
+
+
+class Backlog:
+    """Segments that wait, in a line for each kind and priority; those who hold a place are counted until they are done.
+
+    Args:
+        limit: tokens of one priority that may wait or be in work.
+        share: part of the limit that one client may hold.
+    """
+
+    def __init__(self, limit: int, share: float) -> None:
+        self._limit, self._share = limit, max(1, math.floor(limit * share))
+        self._lines: dict[tuple[Priority, EditKind], list[WaitingSegment]] = {}
+        self._held: Counter[Priority] = Counter()
+        self._of_client: Counter[tuple[Priority, str]] = Counter()
+        self._of_model: defaultdict[str, Counter[Priority]] = defaultdict(Counter)
+
+    def held(self, priority: Priority, model: str | None = None) -> int:
+        """Return the tokens that wait or are in work, for one model or all."""
+        return self._held[priority] if model is None else self._of_model[model][priority]
+
+    @property
+    def empty(self) -> bool:
+        """Whether nothing waits or is in work."""
+        return not any(self._held.values())
+
+    def add(self, items: Sequence[WaitingSegment], retry_after: Callable[[int], float]) -> None:
+        """Let all segments of one request wait, or none.
+
+        Args:
+            items: of one client, model and priority.
+            retry_after: gives the seconds in which some tokens are edited.
+
+        Raises:
+            OverloadedError: if there is no room now.
+            TooLargeError: if there never is.
+        """
+        if not items:
+            return
+        first, tokens = items[0], sum(item.tokens for item in items)
+        if tokens > self._share:
+            raise TooLargeError(
+                f"the segments have about {tokens:,} tokens, and one client may have {self._share:,} in work; send "
+                "fewer at a time"
+            )
+        client = first.priority, first.client
+        excess = self._held[first.priority] + tokens - self._limit
+        own_excess = self._of_client[client] + tokens - self._share
+        if excess > 0 or own_excess > 0:
+            whose = "the service has" if excess > 0 else "you have"
+            seconds = min(_LONGEST_WAIT, retry_after(max(excess, own_excess)))
+            raise OverloadedError(f"{whose} too much in work; try again in {math.ceil(seconds)} s", seconds)
+        for item in items:
+            self._count(item, item.tokens)
+            item.done.add_done_callback(lambda _, item=item: self._release(item))  # type: ignore[misc]
+            self._insert(item)
+
+    def give_back(self, items: Iterable[WaitingSegment]) -> None:
+        """Let segments wait again, which were taken and not edited."""
+        for item in items:
+            if not item.done.done():
+                self._insert(item)
+
+    def take(
+        self,
+        model: str,
+        room: Callable[[WaitingSegment], int],
+        home: Callable[[EditKind], bool] | None = None,
+    ) -> list[WaitingSegment]:
+        """Return the segments to edit next, of one kind; none if none wait.
+
+        Args:
+            model: its name.
+            room: gives the tokens of a batch that begins with a segment; one segment is always taken.
+            home: if given, only kinds for which this is true.
+        """
+        lines = [
+            (key, line) for key, line in self._lines.items() if key[1].model == model and (home is None or home(key[1]))
+        ]
+        if not lines:
+            return []
+        key, line = min(lines, key=lambda one: (one[0][0] != "interactive", one[1][0].place))
+        size = _batch_size(line, room(line[0]))
+        taken = line[:size]
+        del line[:size]
+        if not line:
+            del self._lines[key]
+        return taken
+
+    def _insert(self, item: WaitingSegment) -> None:
+        insort(self._lines.setdefault((item.priority, item.kind), []), item, key=lambda one: one.place)
+
+    def _release(self, item: WaitingSegment) -> None:
+        """Free the place of a segment that is done or given up."""
+        self._count(item, -item.tokens)
+        line = self._lines.get((item.priority, item.kind), [])
+        at = bisect_left(line, item.place, key=lambda one: one.place)
+        if at < len(line) and line[at] is item:
+            del line[at]
+            if not line:
+                del self._lines[item.priority, item.kind]
+
+    def _count(self, item: WaitingSegment, tokens: int) -> None:
+        client = item.priority, item.client
+        self._held[item.priority] += tokens
+        self._of_model[item.kind.model][item.priority] += tokens
+        self._of_client[client] += tokens
+        if not self._of_client[client]:
+            del self._of_client[client]
+
+
+def _batch_size(line: Sequence[WaitingSegment], tokens: int) -> int:
+    """Return how many of the first segments make a batch; one that has ended a process makes one alone."""
+    total = 0
+    for size, item in enumerate(line):
+        total += item.tokens
+        if size and (total > tokens or item.deaths or line[0].deaths):
+            return size
+    return len(line)

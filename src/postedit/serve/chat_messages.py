@@ -1,0 +1,115 @@
+"""What a chat message asks for: a source, its existing translation, and a glossary, in one of three forms.
+
+1. A JSON object: {"source": ..., "translation": ..., "glossary": {term: translation}}; the answer is the corrected
+   translation alone.
+2. A JSON object with several strings, as Weblate sends: {"strings": [{"source": ..., "translation": ...}, ...],
+   "glossary": [{"source": ..., "target": ...}]}; the answer is a JSON list of the corrected translations.
+3. Labelled lines: "Source: ...", "Translation: ...", "Glossary:" and a term a line, "term = translation"; the answer is
+   the corrected translation alone.
+"""
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from postedit.core.editor import Segment
+from postedit.core.errors import DataError
+from postedit.text.glossary import Glossary, GlossaryEntry
+
+_SOURCE: Final = ("source", "src", "original", "source text")
+_TRANSLATION: Final = ("translation", "mt", "machine translation", "existing translation", "draft")
+_GLOSSARY: Final = ("glossary", "terms")
+_LABEL: Final = re.compile(
+    rf"^[ \t]*(?:[*#_]*)({'|'.join((*_SOURCE, *_TRANSLATION, *_GLOSSARY))})(?:[*_]*)[ \t]*:[*_]*[ \t]*",
+    re.IGNORECASE | re.MULTILINE,
+)
+_TERM: Final = re.compile(r"^[-*•\s]*(.+?)\s*(?:\t|=>|->|→|=|:)\s*(.+?)\s*$")
+_FENCE: Final = re.compile(r"\A\s*```(?:json)?\s*\n(.*)\n\s*```\s*\Z", re.DOTALL)
+
+_FORMS: Final = (
+    'the last user message must have the source and its translation: a JSON object {"source": "...", "translation": '
+    '"..."}, or the lines "Source: ..." and "Translation: ..."'
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ChatTask:
+    """What a message asks for.
+
+    Args:
+        segments: to edit.
+        glossary: terms of the message; None if it has none.
+        as_list: the answer is a JSON list.
+    """
+
+    segments: list[Segment]
+    glossary: Glossary | None
+    as_list: bool = False
+
+    def answer(self, texts: Sequence[str]) -> str:
+        """Return the answer for the corrected translations."""
+        return json.dumps(texts, ensure_ascii=False) if self.as_list else texts[0]
+
+
+def read_task(message: str) -> ChatTask:
+    """Return what a message asks for.
+
+    Raises:
+        DataError: if it has none of the forms.
+    """
+    fenced = _FENCE.match(message)
+    values = _json_object(fenced[1] if fenced else message)
+    if values is None:
+        values = _labelled(message)
+    glossary = _glossary(_first(values, _GLOSSARY))
+    strings = values.get("strings")
+    if isinstance(strings, list) and strings and all(isinstance(one, Mapping) for one in strings):
+        return ChatTask([_segment(one) for one in strings], glossary, as_list=True)
+    return ChatTask([_segment(values)], glossary)
+
+
+def _json_object(text: str) -> Mapping[str, Any] | None:
+    if not text.lstrip().startswith("{"):
+        return None
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    return found if isinstance(found, Mapping) else None
+
+
+def _labelled(message: str) -> dict[str, Any]:
+    """Return the texts of labelled lines, each up to the next label."""
+    labels = list(_LABEL.finditer(message))
+    ends = [*(label.start() for label in labels), len(message)][1:]
+    return {label[1].lower(): message[label.end() : end].strip("\r\n") for label, end in zip(labels, ends, strict=True)}
+
+
+def _segment(values: Mapping[str, Any]) -> Segment:
+    src, mt = _first(values, _SOURCE), _first(values, _TRANSLATION)
+    if not isinstance(src, str) or not isinstance(mt, str | None):
+        raise DataError(_FORMS)
+    return Segment(src, mt)
+
+
+def _first(values: Mapping[str, Any], names: Sequence[str]) -> Any:
+    return next((values[name] for name in names if name in values), None)
+
+
+def _glossary(given: Any) -> Glossary | None:
+    """Return the terms of a table, of a list of pairs, or of lines; others are left out."""
+    pairs: list[tuple[Any, Any]] = []
+    if isinstance(given, Mapping):
+        pairs = list(given.items())
+    elif isinstance(given, list):
+        pairs = [(one.get("source"), one.get("target")) for one in given if isinstance(one, Mapping)]
+    elif isinstance(given, str):
+        pairs = [(found[1], found[2]) for line in given.splitlines() if (found := _TERM.match(line))]
+    entries = [
+        GlossaryEntry(source.strip(), (target.strip(),))
+        for source, target in pairs
+        if isinstance(source, str) and isinstance(target, str) and source.strip() and target.strip()
+    ]
+    return Glossary(entries) if entries else None

@@ -1,0 +1,245 @@
+"""A client of the service that `postedit serve` runs.
+
+Example:
+    with Client("http://127.0.0.1:8080") as client:
+        for one in client.edit(["Press the red button."], ["Drücken Sie die rote Knopf."]):
+            print(one.text, one.edits)
+"""
+
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Final, Self
+
+from postedit.core.editor import Edit, Fallback, segments_of
+from postedit.core.errors import PosteditError, library
+
+if TYPE_CHECKING:
+    import httpx
+
+_SEGMENTS: Final = 100
+"""Segments of a request; longer lists are sent in several."""
+
+_MOST_PAUSE: Final = 30.0  # seconds before another try
+
+
+class ServiceError(PosteditError):
+    """The service refused a request, or cannot be reached.
+
+    Args:
+        message: a sentence.
+        status: of HTTP; 0 if there was no answer.
+        code: a word for programs, such as "invalid" or "too_many_requests".
+        request_id: of the request, in the log of the service.
+    """
+
+    def __init__(self, message: str, status: int = 0, code: str = "", request_id: str = "") -> None:
+        super().__init__(message)
+        self.status, self.code, self.request_id = status, code, request_id
+
+
+@dataclass(frozen=True, slots=True)
+class ServedEdit:
+    """The correction of a segment, as the service gives it.
+
+    Args:
+        text: the corrected translation; mt itself if nothing changed.
+        changed: whether it differs from mt.
+        score: natural-log probability; 0 if the model has none.
+        confidence: the least confidence of the edits; None if there are none.
+        edits: the changes, with spans in characters.
+        confidences: of each edit.
+        reasons: of each edit, if asked for.
+        skipped: why the segment was not edited, if it was not.
+        reverted: edits that were taken back.
+        fallbacks: protected spans that were saved.
+        alternatives: the next best corrections.
+        content: the corrected target with its inline codes, if they were asked for.
+        model: the name of the model.
+        fingerprint: of the model.
+    """
+
+    text: str
+    changed: bool
+    score: float
+    confidence: float | None
+    edits: tuple[Edit, ...]
+    confidences: tuple[float, ...]
+    reasons: tuple[Sequence[Mapping[str, Any]], ...]
+    skipped: str | None
+    reverted: int
+    fallbacks: tuple[Fallback, ...]
+    alternatives: "tuple[ServedEdit, ...]" = field(default=(), repr=False)
+    content: str | None = None
+    model: str = ""
+    fingerprint: str = ""
+
+
+class Client:
+    """Asks a service. Requests that it refuses because it has too much in work are sent again, as it tells.
+
+    Args:
+        address: of the service, as "http://127.0.0.1:8080".
+        key: an API key; none is needed on the same machine.
+        timeout: seconds for an answer.
+        patience: seconds for which requests are sent again when the service is overloaded; 0: not at all.
+
+    Raises:
+        RecipeError: if httpx is not installed.
+    """
+
+    def __init__(self, address: str, key: str | None = None, *, timeout: float = 60.0, patience: float = 60.0) -> None:
+        httpx = library("httpx", "the client", "serve")
+        headers = {} if key is None else {"Authorization": f"Bearer {key}"}
+        self._http: Any = httpx.Client(base_url=address.rstrip("/"), headers=headers, timeout=timeout)
+        self._patience = patience
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close all connections."""
+        self._http.close()
+
+    def edit(
+        self,
+        src: Iterable[str],
+        mt: Iterable[str | None] | None = None,
+        *,
+        project: str | None = None,
+        model: str | None = None,
+        n_best: int = 1,
+        evidence: bool = False,
+        min_confidence: float = 0.0,
+        markup: str = "plain",
+        prefix: Sequence[str] | None = None,
+        required: Sequence[Sequence[str]] | None = None,
+    ) -> list[ServedEdit]:
+        """Return one correction per segment, in order; for arguments see `POST /v1/edit`.
+
+        Raises:
+            ServiceError: if the service refuses.
+            DataError: if the numbers of texts differ.
+        """
+        segments = [
+            {
+                "src": one.src,
+                "mt": one.mt,
+                "prefix": one.constraints.prefix,
+                "required": list(one.constraints.required),
+            }
+            for one in segments_of(src, mt, prefix, required)
+        ]
+        options = {
+            "project": project,
+            "model": model,
+            "n_best": n_best,
+            "evidence": evidence,
+            "min_confidence": min_confidence,
+            "markup": markup,
+        }
+        found = []
+        for start in range(0, len(segments), _SEGMENTS):
+            answer = self._post("/v1/edit", {"segments": segments[start : start + _SEGMENTS], **options})
+            found += [_served(one, answer["model"], answer["fingerprint"]) for one in answer["results"]]
+        return found
+
+    def learn(
+        self, src: str, mt: str, pe: str, *, project: str = "default", author: str = "", file: str = "", unit: str = ""
+    ) -> int:
+        """Let a project learn from a correction, and return its number; it counts from the next request on.
+
+        Raises:
+            ServiceError: if the service refuses.
+        """
+        values = {"src": src, "mt": mt, "pe": pe, "project": project, "author": author, "file": file, "unit": unit}
+        return int(self._post("/v1/learn", values)["number"])
+
+    def undo(self, number: int, *, project: str = "default") -> int:
+        """Take a correction back, and return the number of the entry that says so.
+
+        Raises:
+            ServiceError: if the service refuses.
+        """
+        return int(self._post("/v1/undo", {"number": number, "project": project})["number"])
+
+    def score(
+        self, hyp: Sequence[str], pe: Sequence[str], mt: Sequence[str] | None = None, *, tokenize: str = "none"
+    ) -> dict[str, dict[str, float]]:
+        """Return the scores of outputs, and of mt if it is given, by system and metric.
+
+        Raises:
+            ServiceError: if the service refuses.
+        """
+        values = {"hyp": list(hyp), "pe": list(pe), "mt": None if mt is None else list(mt), "tokenize": tokenize}
+        answer = self._post("/v1/score", values)
+        return {one["system"]: {name: one[name] for name in ("ter", "bleu", "chrf")} for one in answer["scores"]}
+
+    def models(self) -> list[dict[str, Any]]:
+        """Return what the service says about its models.
+
+        Raises:
+            ServiceError: if the service refuses.
+        """
+        return list(self._asked("GET", "/v1/models", None)["data"])
+
+    def _post(self, path: str, values: Mapping[str, Any]) -> Any:
+        return self._asked("POST", path, values)
+
+    def _asked(self, method: str, path: str, values: Mapping[str, Any] | None) -> Any:
+        httpx = library("httpx", "the client", "serve")
+        until = time.monotonic() + self._patience
+        while True:
+            try:
+                answer = self._http.request(method, path, json=values)
+            except httpx.HTTPError as error:
+                raise ServiceError(f"{self._http.base_url}: {error or type(error).__name__}") from None
+            pause = _pause(answer)
+            if pause is None or time.monotonic() + pause > until:
+                return _checked(answer)
+            time.sleep(pause)
+
+
+def _pause(answer: "httpx.Response") -> float | None:
+    """Return the seconds before another try; None if there is no use in one."""
+    if answer.status_code not in (429, 503):
+        return None
+    told = answer.headers.get("Retry-After", "1")
+    return min(_MOST_PAUSE, float(told)) if told.isdigit() else 1.0
+
+
+def _checked(answer: "httpx.Response") -> Any:
+    if answer.is_success:
+        return answer.json()
+    try:
+        error = answer.json()["error"]
+        message, code, request_id = error["message"], error["code"], error["request_id"]
+    except (ValueError, KeyError, TypeError):
+        message, code, request_id = f"{answer.url}: answers {answer.status_code}", "", ""
+    raise ServiceError(message, answer.status_code, code, request_id)
+
+
+def _served(values: Mapping[str, Any], model: str, fingerprint: str) -> ServedEdit:
+    edits = values["edits"]
+    return ServedEdit(
+        values["text"],
+        values["changed"],
+        values["score"],
+        values["confidence"],
+        tuple(Edit(one["op"], tuple(one["mt_span"]), tuple(one["pe_span"])) for one in edits),
+        tuple(one["confidence"] for one in edits),
+        tuple(one["reasons"] for one in edits),
+        values["skipped"],
+        values["reverted"],
+        tuple(Fallback(one["kind"], one["value"], one["by"]) for one in values["fallbacks"]),
+        tuple(_served(one, model, fingerprint) for one in values["alternatives"]),
+        values["content"],
+        model,
+        fingerprint,
+    )

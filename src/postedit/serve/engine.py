@@ -1,0 +1,238 @@
+"""`Engine`: edits segments for many clients at a time, in model processes."""
+
+import asyncio
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from postedit.adapt.adaptation_config import NO_MODEL
+from postedit.adapt.correction_memory import MemoryPosition
+from postedit.core.editor import PostEdit, Segment
+from postedit.core.errors import DataError, PosteditError, nearest
+from postedit.serve.backlog import Backlog, EditedSegment, OverloadedError, Priority, WaitingSegment
+from postedit.serve.model_process import EditKind, ModelFacts, ProcessSpec, ProjectSettings
+from postedit.serve.service_metrics import Metrics
+from postedit.serve.settings import ServeConfig
+from postedit.serve.worker_pool import WorkerPool
+from postedit.text.glossary import Glossary
+
+TOO_BUSY: Final = "too many requests wait for a model; try again later"
+
+
+class ExpiredError(PosteditError):
+    """The time for a request is over."""
+
+
+class UnknownNameError(PosteditError):
+    """There is no model, or no project, of that name."""
+
+
+@dataclass(frozen=True, slots=True)
+class EditedSegments:
+    """Corrections of the segments of one request.
+
+    Args:
+        results: one a segment, in order.
+        model: the name of the model.
+        fingerprint: of the model; of the last one, if it was replaced meanwhile.
+        position: that of the memory of the project whose corrections counted; None without a project.
+    """
+
+    results: list[PostEdit]
+    model: str
+    fingerprint: str
+    position: MemoryPosition | None = None
+
+
+class Engine:
+    """Edits segments with the models of the settings.
+
+    Args:
+        config: the settings.
+        project_settings: reads the settings of a project; None if there is no such project. It is called in a thread.
+        specs: of the model processes; those that the settings ask for if not given.
+    """
+
+    def __init__(
+        self,
+        config: ServeConfig,
+        project_settings: Callable[[str], ProjectSettings | None] = lambda project: None,
+        specs: Mapping[str, ProcessSpec] | None = None,
+    ) -> None:
+        self._config, self.metrics = config, Metrics()
+        self.project_settings = project_settings
+        self._backlog = Backlog(config.limits.queue_tokens, config.limits.client_share)
+        self._specs = _specs(config) if specs is None else specs
+        self._pool = WorkerPool(self._specs, self._backlog, config.limits, self.metrics)
+        priorities: tuple[Priority, ...] = ("interactive", "job")
+        self.metrics.watch(
+            "postedit_queue_tokens",
+            "Tokens that wait or are in work.",
+            "priority",
+            {one: (lambda one=one: self._backlog.held(one)) for one in priorities},  # type: ignore[misc]
+        )
+
+    async def start(self) -> None:
+        """Start the model processes.
+
+        Raises:
+            ModelFolderError: if a model cannot be loaded.
+        """
+        await self._pool.start()
+
+    async def stop(self) -> None:
+        """End the model processes once they have answered what was accepted."""
+        try:
+            async with asyncio.timeout(self._config.limits.timeout_seconds):
+                while not self._backlog.empty:
+                    await asyncio.sleep(0.05)
+        except TimeoutError:
+            pass
+        await self._pool.stop()
+
+    def facts(self, model: str) -> ModelFacts:
+        """Return what is known about a model.
+
+        Raises:
+            UnknownNameError: if there is no such model.
+        """
+        self._check_model(model)
+        return self._pool.facts(model)
+
+    def is_ready(self, model: str) -> bool:
+        """Return whether a model can be used now."""
+        return self._pool.is_ready(model)
+
+    def seconds_until_free(self) -> float:
+        """Return the seconds after which an interactive request may be accepted; 0: now, by a model at least."""
+        return max(0.0, min(self._excess(model) for model in self._config.models))
+
+    async def reload(self, model: str) -> ModelFacts:
+        """Load a model again; requests are answered meanwhile.
+
+        Raises:
+            UnknownNameError: if there is no such model.
+            ModelFolderError: if it cannot be loaded; the old one stays.
+        """
+        self._check_model(model)
+        await self._pool.reload(model)
+        return self._pool.facts(model)
+
+    async def edit(
+        self,
+        segments: Sequence[Segment],
+        *,
+        model: str | None = None,
+        project: str | None = None,
+        priority: Priority = "interactive",
+        n_best: int = 1,
+        evidence: bool = False,
+        min_confidence: float = 0.0,
+        glossary: Glossary | None = None,
+        timeout: float | None = None,
+        client: str = "",
+    ) -> EditedSegments:
+        """Return the corrections of segments; cancel the call to free its place.
+
+        Args:
+            segments: in any number.
+            model: its name; the default one if not given.
+            project: id of the project whose corrections, glossary and protection count.
+            priority: interactive requests go first.
+            n_best: corrections a segment.
+            evidence: give reasons, too.
+            min_confidence: take back edits with less confidence; that of the project counts, too.
+            glossary: in place of that of the project.
+            timeout: in seconds; that of the settings if not given.
+            client: whose place in the queue this takes: a key, or an address.
+
+        Raises:
+            OverloadedError: if too much is waiting.
+            ExpiredError: if the time is over.
+            UnknownNameError: if there is no such model or project.
+            DataError: if a segment lacks what the model needs, or an option cannot be met.
+        """
+        name = model or self._config.default
+        self._check_model(name)
+        self._check_segments(segments, name)
+        settings = await self._settings(name, project)
+        settings = replace(
+            settings,
+            min_confidence=max(settings.min_confidence, min_confidence),
+            glossary=glossary or settings.glossary,
+        )
+        kind = EditKind(name, project, settings, n_best, evidence)
+        seconds = self._config.limits.timeout_seconds if timeout is None else timeout
+        loop = asyncio.get_running_loop()
+        items = [
+            WaitingSegment(one, kind, priority, loop.time() + seconds, client, loop.create_future()) for one in segments
+        ]
+        self._check_wait(name, priority)
+        self._backlog.add(items, lambda tokens: self._pool.seconds_for(name, tokens))
+        self._pool.wake()
+        edited = await self._outcome(items, seconds)
+        last = edited[-1] if edited else None
+        return EditedSegments(
+            [one.result for one in edited],
+            name,
+            last.fingerprint if last else self._pool.facts(name).fingerprint,
+            last.position if last else None,
+        )
+
+    async def _outcome(self, items: Sequence[WaitingSegment], seconds: float) -> list[EditedSegment]:
+        """Wait for all segments of a request; if one fails, or time is over, the others free their places."""
+        try:
+            async with asyncio.timeout(seconds):
+                return [await item.done for item in items]
+        except TimeoutError:
+            raise ExpiredError(f"the request took more than {seconds:g} s; send less at a time, or later") from None
+        finally:
+            for item in items:
+                if not item.done.cancel() and not item.done.cancelled():
+                    item.done.exception()  # so that asyncio does not report it as never retrieved
+
+    async def _settings(self, model: str, project: str | None) -> ProjectSettings:
+        if project is None:
+            return ProjectSettings(self._config.models[model].protect)
+        found = await asyncio.to_thread(self.project_settings, project)
+        if found is None:
+            raise UnknownNameError(f"there is no project {project!r}")
+        return found
+
+    def _check_model(self, name: str) -> None:
+        known = self._config.models
+        if name not in known:
+            raise UnknownNameError(f"there is no model {name!r} here{nearest(name, known)} (GET /v1/models lists them)")
+
+    def _check_segments(self, segments: Sequence[Segment], model: str) -> None:
+        if not self._pool.facts(model).abilities.needs_mt:
+            return
+        missing = next((number for number, one in enumerate(segments, start=1) if one.mt is None), None)
+        if missing is not None:
+            raise DataError(f"model {model} corrects translations: segment {missing} needs mt")
+
+    def _check_wait(self, model: str, priority: Priority) -> None:
+        """Refuse a request that would probably wait too long; jobs wait as long as it takes."""
+        seconds = 0.0 if priority == "job" else self._excess(model)
+        if seconds > 0:
+            raise OverloadedError(TOO_BUSY, seconds)
+
+    def _excess(self, model: str) -> float:
+        """Return the seconds by which an interactive request would wait longer than the settings allow."""
+        wait = self._pool.seconds_for(model, self._backlog.held("interactive", model))
+        return wait - self._config.limits.queue_seconds
+
+
+def _specs(config: ServeConfig) -> dict[str, ProcessSpec]:
+    """Return what the processes of each model need; those without threads of their own share the cores."""
+    cores = len(os.sched_getaffinity(0))
+    sharing = sum(model.processes for model in config.models.values() if not model.threads)
+    return {
+        name: ProcessSpec(
+            model,
+            model.threads or max(1, cores // max(1, sharing)),
+            config.database_place if model.learns or model.path == NO_MODEL else None,
+        )
+        for name, model in config.models.items()
+    }

@@ -1,0 +1,99 @@
+"""Events of projects as they happen, also those that other processes of the service write."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from typing import Any, Final
+
+from postedit.core.errors import OutputError
+from postedit.serve.store import Store
+
+_POLL_SECONDS: Final = 0.5  # between looks for what other processes wrote
+_BEAT_SECONDS: Final = 15.0  # between comments that keep a connection open
+_STREAM_SECONDS: Final = 600.0  # after which the client connects anew, and its rights are checked again
+_AT_ONCE: Final = 500  # events that are read at a time
+
+
+class EventHub:
+    """Lets any number of streams wait for the events of projects, with one query for all of them.
+
+    Args:
+        store: with the events.
+        stopping: set when streams are to end.
+    """
+
+    def __init__(self, store: Store, stopping: asyncio.Event) -> None:
+        self._store, self._stopping = store, stopping
+        self._waiting: dict[asyncio.Event, tuple[str, int]] = {}  # project, and the last event that is known
+        self._task: asyncio.Task[None] | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    def start(self) -> None:
+        """Begin to look for events."""
+        self._loop = asyncio.get_running_loop()
+        self._store.database.listeners.append(self._changed)
+        self._task = asyncio.create_task(self._poll())
+
+    async def stop(self) -> None:
+        """Stop looking for events."""
+        self._store.database.listeners.remove(self._changed)
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+
+    async def stream(self, project: str, after: int) -> AsyncIterator[str]:
+        """Yield the events of a project after a number, as server-sent events."""
+        loop = asyncio.get_running_loop()
+        end = loop.time() + _STREAM_SECONDS
+        yield ": \n\n"
+        while not self._stopping.is_set() and loop.time() < end:
+            found = await asyncio.to_thread(self._store.projects.events, project, after, _AT_ONCE)
+            for event in found:
+                after = event["id"]
+                yield server_sent(event["kind"], event, event["id"])
+            if not found and not await self._wait(project, after):
+                yield ": \n\n"
+
+    async def _wait(self, project: str, after: int) -> bool:
+        """Return whether there is a new event, at the latest after `_BEAT_SECONDS`."""
+        woken = asyncio.Event()
+        self._waiting[woken] = (project, after)
+        stop = asyncio.ensure_future(self._stopping.wait())
+        wake = asyncio.ensure_future(woken.wait())
+        try:
+            await asyncio.wait({wake, stop}, timeout=_BEAT_SECONDS, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            del self._waiting[woken]
+            wake.cancel()
+            stop.cancel()
+        return woken.is_set()
+
+    async def _poll(self) -> None:
+        while True:
+            await asyncio.sleep(_POLL_SECONDS)
+            projects = {project for project, _ in self._waiting.values()}
+            if not projects:
+                continue
+            try:
+                last = await asyncio.to_thread(self._store.projects.last_events, projects)
+            except OutputError:  # streams that read it say so
+                continue
+            for woken, (project, after) in self._waiting.items():
+                if last.get(project, after) > after:
+                    woken.set()
+
+    def _changed(self, project: str) -> None:
+        """Wake the streams of a project; called in any thread."""
+        if self._loop is not None and not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(self._wake, project)
+
+    def _wake(self, project: str) -> None:
+        for woken, (watched, _) in self._waiting.items():
+            if watched == project:
+                woken.set()
+
+
+def server_sent(kind: str, data: Any, number: int | None = None) -> str:
+    """Return a server-sent event."""
+    head = "" if number is None else f"id: {number}\n"
+    return f"{head}event: {kind}\ndata: {json.dumps(data, ensure_ascii=False)}\n\n"

@@ -1,0 +1,337 @@
+"""Jobs on files: reading segments, and proposals of the model for them."""
+
+import asyncio
+import itertools
+import logging
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import Any, Final
+
+import sqlalchemy as sql
+
+from postedit.core.editor import PostEdit, Segment
+from postedit.core.errors import DataError, OutputError
+from postedit.files.tmx import same_language
+from postedit.files.units import Unit
+from postedit.serve.backlog import OverloadedError, Priority, TooLargeError
+from postedit.serve.engine import Engine, ExpiredError
+from postedit.serve.schema import files
+from postedit.serve.store import Store
+from postedit.serve.store_base import NotFoundError, ProjectChange, Row
+from postedit.serve.store_files import numbered_units
+from postedit.serve.store_jobs import ClaimedJob, LostJobError
+from postedit.serve.store_proposals import OPEN_STATES, Proposal
+from postedit.serve.store_segments import segment_json
+
+_log = logging.getLogger(__name__)
+
+_UNITS_AT_ONCE: Final = 1000  # in a transaction
+_SEGMENTS_AT_ONCE: Final = 16  # of a request to the model, between which those of people have their turn
+_TIMEOUT: Final = 600.0  # seconds, for such a request
+_POLL_SECONDS: Final = 1.0  # between looks for jobs that other processes added
+_BEAT_SECONDS: Final = 2.0
+_DEAD_SECONDS: Final = 15.0  # without a sign of life after which a job is taken over
+_QUIET_SECONDS: Final = 2.0  # without a correction before proposals are renewed
+_LEAST_CHUNKS: Final = 8  # that are renewed before a newer correction begins that anew
+
+
+class FileJobs:
+    """Works on the jobs of a store, several at a time, until it is stopped.
+
+    Args:
+        store: with the jobs.
+        engine: makes proposals.
+        at_once: how many jobs this process works on.
+    """
+
+    def __init__(self, store: Store, engine: Engine, at_once: int = 2) -> None:
+        self._store, self._engine, self._at_once = store, engine, at_once
+        self._tasks: list[asyncio.Task[None]] = []
+        self._seen: dict[str, tuple[int, float]] = {}  # beats of running jobs, and when they were first seen
+        self._wake = asyncio.Event()
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    def start(self) -> None:
+        """Begin to work."""
+        self._loop = asyncio.get_running_loop()
+        self._tasks = [asyncio.create_task(self._work()) for _ in range(self._at_once)]
+
+    async def stop(self) -> None:
+        """Stop; other processes, or the next start, go on with the jobs."""
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    def wake_soon(self) -> None:
+        """Look for jobs now; may be called in any thread."""
+        if self._loop is not None:
+            self._loop.call_soon_threadsafe(self._wake.set)
+
+    async def renewed(self, file: Row, numbers: Sequence[int], client: str) -> list[dict[str, Any]]:
+        """Return segments of a file as the API gives them, with proposals that know what has been learnt by now.
+
+        Args:
+            file: the file.
+            numbers: of the segments.
+            client: see `Engine.edit`.
+        """
+        rows = await asyncio.to_thread(self._store.segments.some, file["id"], numbers)
+        position = await self._position(file["project"])
+        old = [row for row in rows if row["state"] in OPEN_STATES and _is_old(row, position)]
+        if old:
+            proposals = await self._made(file, old, "interactive", client)
+            await asyncio.to_thread(self._save, file, proposals)
+            rows = await asyncio.to_thread(self._store.segments.some, file["id"], numbers)
+        return [segment_json(row) for row in rows]
+
+    def _save(self, file: Row, proposals: Sequence[Proposal]) -> None:
+        with self._store.database.change(file["project"], "") as change:
+            self._tell(change, file["id"], self._store.proposals.save(change, file["id"], proposals))
+
+    async def _work(self) -> None:
+        while True:
+            try:
+                job = await asyncio.to_thread(self._next)
+                if job is None:
+                    await self._sleep()
+                else:
+                    await self._run(job)
+            except OutputError as error:
+                _log.warning("jobs wait for the database: %s", error)
+                await asyncio.sleep(_POLL_SECONDS)
+
+    async def _sleep(self) -> None:
+        try:
+            await asyncio.wait_for(self._wake.wait(), _POLL_SECONDS)
+        except TimeoutError:
+            return
+        self._wake.clear()
+
+    def _next(self) -> ClaimedJob | None:
+        """Return a job that waits, or one whose process seems to be dead."""
+        job = self._store.jobs.claim()
+        if job is not None:
+            return job
+        moment, running = time.monotonic(), self._store.jobs.running()
+        self._seen = {
+            one: self._seen[one] if self._seen.get(one, (None, 0.0))[0] == beats else (beats, moment)
+            for one, beats in running.items()
+        }
+        for one, (beats, since) in self._seen.items():
+            if moment - since > _DEAD_SECONDS:
+                return self._store.jobs.take_over(one, beats)
+        return None
+
+    async def _run(self, job: ClaimedJob) -> None:
+        """Do a job; the outcome is recorded with it, or, if this process stops, the next one goes on."""
+        work = asyncio.create_task(self._do(job))
+        beats = asyncio.create_task(self._beat(job, work))
+        try:
+            await asyncio.wait({work})
+        except asyncio.CancelledError:
+            work.cancel()
+            await asyncio.gather(work, return_exceptions=True)
+            with suppress(LostJobError):
+                await asyncio.to_thread(self._store.jobs.release, job)
+            raise
+        finally:
+            beats.cancel()
+        error = None if work.cancelled() else work.exception()
+        if isinstance(error, OutputError):  # the job is taken over when the database is back
+            raise error
+        if isinstance(error, DataError):
+            await asyncio.to_thread(self._fail, job, str(error))
+        elif error is not None and not isinstance(error, LostJobError):
+            _log.error("job %s failed", job.id, exc_info=error)
+            await asyncio.to_thread(self._fail, job, "the service failed; its log says why")
+
+    async def _beat(self, job: ClaimedJob, work: "asyncio.Task[None]") -> None:
+        while True:
+            await asyncio.sleep(_BEAT_SECONDS)
+            try:
+                await asyncio.to_thread(self._store.jobs.beat, job)
+            except LostJobError:
+                work.cancel()
+                return
+            except OutputError as error:
+                _log.warning("job %s: %s", job.id, error)
+
+    async def _do(self, job: ClaimedJob) -> None:
+        file = await asyncio.to_thread(self._store.files.row, job.file)
+        if job.kind == "propose":
+            await self._renew(job, file)
+        else:
+            if file["state"] == "importing":
+                await asyncio.to_thread(self._read, job, file)
+            await self._propose_all(job, file, 0)
+        await asyncio.to_thread(self._end, job)
+
+    def _read(self, job: ClaimedJob, file: Row) -> None:
+        """Read the units of a file into segments, from where this was interrupted."""
+        store, last = self._store, self._store.proposals.last_number(file["id"])
+        languages = ("", "")
+        with store.files.open(file["id"]) as stream:
+            units = numbered_units(store.files.format(file), stream, file["name"])
+            while chunk := list(itertools.islice(units, _UNITS_AT_ONCE)):
+                if languages == ("", ""):
+                    languages = self._languages(file, chunk)
+                new = [one for one in chunk if one[0] > last]
+                words = sum(len(unit.source.text.split()) for _, unit in new)
+                with store.database.change(job.project, job.who) as change:
+                    store.jobs.advance(change, job)
+                    store.proposals.add(change, file["id"], new)
+                    _set(change, file["id"], words=files.c.words + words)
+        if not store.proposals.last_number(file["id"]):
+            raise DataError(f"{file['name']}: has no segment with text; there is nothing to post-edit")
+        with store.database.change(job.project, job.who) as change:
+            store.jobs.advance(change, job)
+            store.proposals.count_repetitions(change, file["id"])
+            _set(change, file["id"], state="ready", source_language=languages[0], target_language=languages[1])
+            change.event("file", file=file["id"], action="ready", name=file["name"])
+
+    def _languages(self, file: Row, units: Sequence[tuple[int, Unit]]) -> tuple[str, str]:
+        """Return the languages of a file, which are those of its project as far as both are known."""
+        found = next((unit.languages for _, unit in units if any(unit.languages)), ("", ""))
+        project = self._store.projects.row(file["project"])
+        wanted = (project["source_language"], project["target_language"])
+        if any(one and other and not same_language(one, other) for one, other in zip(found, wanted, strict=True)):
+            raise DataError(
+                f"{file['name']}: is from {found[0]} to {found[1]}, and the project from "
+                f"{wanted[0] or 'any language'} to {wanted[1] or 'any'}; "
+                "add the file to another project"
+            )
+        return found[0] or wanted[0], found[1] or wanted[1]
+
+    async def _propose_all(self, job: ClaimedJob, file: Row, position: int) -> None:
+        """Make proposals for the segments that have none."""
+        total = await asyncio.to_thread(self._store.proposals.count_waiting, file["id"], position)
+        await asyncio.to_thread(self._advance, job, done=0, total=total)
+        after = done = 0
+        while rows := await asyncio.to_thread(
+            self._store.proposals.waiting, file["id"], position, _SEGMENTS_AT_ONCE, after
+        ):
+            await self._propose_some(job, file, rows, done=done + len(rows), total=total)
+            after, done = rows[-1]["number"], done + len(rows)
+
+    async def _propose_some(self, job: ClaimedJob, file: Row, rows: Sequence[Row], **progress: int) -> None:
+        proposals = await self._made(file, rows, "job", job.id)
+
+        def save() -> None:
+            with self._store.database.change(job.project, job.who) as change:
+                self._store.jobs.advance(change, job, **progress)
+                self._tell(change, file["id"], self._store.proposals.save(change, file["id"], proposals))
+
+        await asyncio.to_thread(save)
+
+    async def _renew(self, job: ClaimedJob, file: Row) -> None:
+        """Renew the proposals for open segments, from the one after the last decision, when corrections pause."""
+        position = await self._quiet_position(job.project)
+        last = await asyncio.to_thread(self._store.decisions.last_decided, file["id"])
+        chunks = 0
+        for after, until in ((last, None), (0, last)):
+            while rows := await asyncio.to_thread(
+                self._store.proposals.waiting, file["id"], position, _SEGMENTS_AT_ONCE, after, until
+            ):
+                await self._propose_some(job, file, rows)
+                after, chunks = rows[-1]["number"], chunks + 1
+                if chunks >= _LEAST_CHUNKS and position != await self._position(job.project):
+                    return  # the job of the newer correction waits
+
+    async def _quiet_position(self, project: str) -> int:
+        position = await self._position(project)
+        while True:
+            await asyncio.sleep(_QUIET_SECONDS)
+            before, position = position, await self._position(project)
+            if before == position:
+                return position
+
+    async def _position(self, project: str) -> int:
+        return await asyncio.to_thread(lambda: self._store.memory.of(project).position.last)
+
+    async def _made(self, file: Row, rows: Sequence[Row], priority: Priority, client: str) -> list[Proposal]:
+        """Return proposals of the model; those without a translation are asked for apart, as many models need one."""
+        with_mt = [row for row in rows if row["mt"].strip()]
+        without = [row for row in rows if not row["mt"].strip()]
+        results, position = await self._edited(file, with_mt, priority, client)
+        try:
+            others, other_position = await self._edited(file, without, priority, client)
+        except DataError:
+            others, other_position = [None] * len(without), position
+        return await asyncio.to_thread(
+            self._store.proposals.made_of,
+            file["id"],
+            [*with_mt, *without],
+            [*results, *others],
+            max(position, other_position),
+            explained=priority == "interactive",
+        )
+
+    async def _edited(
+        self, file: Row, rows: Sequence[Row], priority: Priority, client: str
+    ) -> tuple[Sequence[PostEdit | None], int]:
+        if not rows:
+            return [], 0
+        try:
+            return await self._edited_at_once(file, rows, priority, client)
+        except TooLargeError:
+            if len(rows) == 1:
+                return [None], 0
+        half = len(rows) // 2
+        first, _ = await self._edited(file, rows[:half], priority, client)
+        rest, position = await self._edited(file, rows[half:], priority, client)
+        return [*first, *rest], position
+
+    async def _edited_at_once(
+        self, file: Row, rows: Sequence[Row], priority: Priority, client: str
+    ) -> tuple[Sequence[PostEdit | None], int]:
+        project = await asyncio.to_thread(self._store.projects.row, file["project"])
+        segments = [Segment(row["src"].strip(), row["mt"].strip() or None) for row in rows]
+        while True:
+            try:
+                found = await self._engine.edit(
+                    segments,
+                    model=project["model"] or None,
+                    project=project["id"],
+                    priority=priority,
+                    evidence=priority == "interactive",  # which takes longer
+                    min_confidence=project["min_confidence"],
+                    timeout=_TIMEOUT if priority == "job" else None,
+                    client=client,
+                )
+            except OverloadedError as error:
+                if priority != "job":
+                    raise
+                await asyncio.sleep(error.retry_after)
+            except ExpiredError:
+                if priority != "job":
+                    raise
+            else:
+                return found.results, 0 if found.position is None else found.position.last
+
+    def _tell(self, change: ProjectChange, file: str, numbers: Sequence[int]) -> None:
+        if numbers:
+            change.event("segment", file=file, numbers=list(numbers), proposal=True)
+
+    def _end(self, job: ClaimedJob) -> None:
+        self._advance(job, state="done")
+
+    def _advance(self, job: ClaimedJob, **values: Any) -> None:
+        with self._store.database.change(job.project, job.who) as change:
+            self._store.jobs.advance(change, job, **values)
+
+    def _fail(self, job: ClaimedJob, sentence: str) -> None:
+        with suppress(LostJobError, NotFoundError), self._store.database.change(job.project, job.who) as change:
+            self._store.jobs.advance(change, job, state="failed", error=sentence)
+            importing = sql.update(files).where(files.c.id == job.file, files.c.state == "importing")
+            if change.execute(importing.values(state="failed", error=sentence)).rowcount:
+                change.event("file", file=job.file, action="failed", error=sentence)
+
+
+def _is_old(row: Row, position: int) -> bool:
+    """Return whether the proposal for a segment lacks reasons for its edits, or what has been learnt since."""
+    return row["proposed_at"] < position or (row["changed"] and not row["explained"])
+
+
+def _set(change: ProjectChange, file: str, **values: Any) -> None:
+    change.execute(sql.update(files).where(files.c.id == file).values(values))

@@ -1,0 +1,120 @@
+"""Errors as responses: a code, a sentence, and the id of the request."""
+
+import logging
+import math
+from collections.abc import Mapping
+from typing import Any, Final
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse
+from starlette.exceptions import HTTPException
+
+from postedit.core.errors import DataError, OutputError, PosteditError, RecipeError
+from postedit.serve.backlog import OverloadedError, TooLargeError
+from postedit.serve.engine import ExpiredError, UnknownNameError
+from postedit.serve.store_base import NotFoundError
+
+_log = logging.getLogger(__name__)
+
+_CODES: Final = {
+    400: "bad_request",
+    401: "not_signed_in",
+    403: "forbidden",
+    404: "not_found",
+    405: "method_not_allowed",
+    409: "conflict",
+    411: "length_required",
+    413: "too_large",
+    415: "unsupported_media_type",
+    421: "misdirected",
+    422: "invalid",
+    429: "too_many_requests",
+    500: "internal",
+    503: "unavailable",
+    504: "timeout",
+}
+
+
+class HttpError(Exception):
+    """A request that is refused.
+
+    Args:
+        status: of the response.
+        message: a sentence.
+        code: a word for programs; that of the status if not given.
+        headers: of the response.
+    """
+
+    def __init__(
+        self, status: int, message: str, code: str | None = None, headers: Mapping[str, str] | None = None
+    ) -> None:
+        super().__init__(message)
+        self.status, self.message, self.headers = status, message, dict(headers or {})
+        self.code = code or _CODES.get(status, "error")
+
+
+def error_response(
+    status: int, message: str, request_id: str, code: str | None = None, headers: Mapping[str, str] | None = None
+) -> JSONResponse:
+    """Return the response for an error."""
+    body = {"code": code or _CODES.get(status, "error"), "message": message, "request_id": request_id}
+    return JSONResponse({"error": body}, status, dict(headers or {}))
+
+
+def request_id_of(request: Request) -> str:
+    """Return the id of a request, which logs and errors name."""
+    return str(getattr(request.state, "request_id", ""))
+
+
+def add_error_handlers(app: FastAPI) -> None:
+    """Turn the exceptions of routes into responses."""
+    app.add_exception_handler(HttpError, _http_error)
+    app.add_exception_handler(PosteditError, _postedit_error)
+    app.add_exception_handler(RequestValidationError, _invalid)
+    app.add_exception_handler(HTTPException, _starlette_error)
+
+
+async def _http_error(request: Request, error: Exception) -> JSONResponse:
+    assert isinstance(error, HttpError)
+    return error_response(error.status, error.message, request_id_of(request), error.code, error.headers)
+
+
+async def _postedit_error(request: Request, error: Exception) -> JSONResponse:
+    headers = {}
+    if isinstance(error, OverloadedError):
+        headers["Retry-After"] = str(max(1, math.ceil(error.retry_after)))
+    status = _status_of(error)
+    if status >= 500 and status != 504:
+        _log.error("request failed: %s", error)
+    return error_response(status, str(error), request_id_of(request), None, headers)
+
+
+def _status_of(error: Exception) -> int:
+    kinds: tuple[tuple[type[PosteditError], int], ...] = (
+        (OverloadedError, 429),
+        (TooLargeError, 413),
+        (ExpiredError, 504),
+        (UnknownNameError, 404),
+        (NotFoundError, 404),
+        (DataError, 422),
+        (RecipeError, 422),
+        (OutputError, 503),
+    )
+    return next((status for kind, status in kinds if isinstance(error, kind)), 500)
+
+
+async def _invalid(request: Request, error: Exception) -> JSONResponse:
+    assert isinstance(error, RequestValidationError)
+    sentences = [_sentence(one) for one in error.errors()]
+    return error_response(422, "; ".join(sentences[:10]), request_id_of(request))
+
+
+def _sentence(problem: Any) -> str:
+    where = ".".join(str(part) for part in problem["loc"] if part != "body") or "body"
+    return f"{where}: {problem['msg'].removeprefix('Value error, ')}"
+
+
+async def _starlette_error(request: Request, error: Exception) -> JSONResponse:
+    assert isinstance(error, HTTPException)
+    return error_response(error.status_code, str(error.detail), request_id_of(request), None, error.headers)

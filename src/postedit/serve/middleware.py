@@ -1,0 +1,214 @@
+"""What happens to every request before and after its route: ids, limits, checks of where it comes from, logs."""
+
+import logging
+import math
+import re
+import time
+import uuid
+from collections import OrderedDict
+from collections.abc import Callable, Collection
+from typing import Final
+from urllib.parse import urlsplit
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.exceptions import HTTPException
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from postedit.serve.engine import TOO_BUSY
+from postedit.serve.http_errors import HttpError, error_response
+from postedit.serve.service_logs import FIELDS, request_id, trace_of
+from postedit.serve.service_metrics import Metrics
+from postedit.serve.settings import LOOPBACK, LimitsConfig, ServeConfig
+
+_log = logging.getLogger(__name__)
+
+_SANE_ID: Final = re.compile(r"[A-Za-z0-9._:-]{1,64}")
+
+_HEADERS: Final = {
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
+    "Cache-Control": "no-store",
+}
+"""Of every response, unless a route sets its own."""
+
+_SAFE: Final = frozenset({"GET", "HEAD", "OPTIONS"})
+"""Methods that change nothing."""
+
+_EDITING: Final = frozenset({"/v1/edit", "/v1/chat/completions", "/translate"})
+"""Paths of requests that wait for a model."""
+
+_CLIENTS: Final = 10_000
+"""Clients whose requests are counted; those not heard of for longest are forgotten."""
+
+
+class RequestLog:
+    """Gives each request an id, and writes a line of the log and metrics when its answer begins.
+
+    The id is that of the header X-Request-ID, if it is sane, and is in the response, too.
+    """
+
+    def __init__(self, app: ASGIApp, metrics: Metrics, *, log_requests: bool) -> None:
+        self._app, self._metrics, self._log_requests = app, metrics, log_requests
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request."""
+        if scope["type"] != "http":
+            return await self._app(scope, receive, send)
+        given = Headers(scope=scope).get("x-request-id", "")
+        identity = given if _SANE_ID.fullmatch(given) else uuid.uuid4().hex
+        scope.setdefault("state", {})["request_id"] = identity
+        token = request_id.set(identity)
+        started, answered = time.monotonic(), False
+
+        async def sending(message: Message) -> None:
+            nonlocal answered
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                headers["X-Request-ID"] = identity
+                for name, value in _HEADERS.items():
+                    headers.setdefault(name, value)
+                answered = True
+                self._note(scope, message["status"], time.monotonic() - started)
+            await send(message)
+
+        try:
+            await self._app(scope, receive, sending)
+        except Exception as error:
+            _log.error("a request failed", extra={FIELDS: {"trace": trace_of(error)}})
+            if answered:
+                raise
+            await error_response(500, "the service failed; its log says where", identity)(scope, receive, sending)
+        finally:
+            request_id.reset(token)
+
+    def _note(self, scope: Scope, status: int, seconds: float) -> None:
+        route = getattr(scope.get("route"), "path", "none")
+        self._metrics.requests.labels(scope["method"], route, status).inc()
+        self._metrics.request_seconds.labels(route).observe(seconds)
+        if self._log_requests:
+            client = scope.get("client")
+            fields = {
+                "method": scope["method"],
+                "path": scope["path"],
+                "status": status,
+                "ms": round(1000 * seconds, 1),
+                "client": client[0] if client else "",
+            }
+            _log.info("request", extra={FIELDS: fields})
+
+
+class Gatekeeper:
+    """Refuses requests that are too large or too many, for other hosts, or from pages of other sites.
+
+    A page of another site cannot read answers, but its requests are carried out; and a name that a page owns may lead
+    to this machine (DNS rebinding). So requests that change something must come from pages of this service or from no
+    page at all, and on a machine that serves itself alone the host must be this machine. Requests with a key are not
+    those of a browser, which would ask before it sends one to another site.
+    """
+
+    def __init__(self, app: ASGIApp, config: ServeConfig, seconds_until_free: Callable[[], float]) -> None:
+        self._app, self._limits, self._seconds_until_free = app, config.limits, seconds_until_free
+        self._hosts = _hosts(config)
+        self._rates = _Rates(config.limits)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request."""
+        if scope["type"] != "http":
+            return await self._app(scope, receive, send)
+        headers = Headers(scope=scope)
+        limit = self._body_limit(headers)
+        try:
+            self._check(scope, headers, limit)
+        except HttpError as error:
+            identity = scope["state"]["request_id"]
+            response = error_response(error.status, error.message, identity, error.code, error.headers)
+            return await response(scope, receive, send)
+        return await self._app(scope, _limited(receive, limit), send)
+
+    def _check(self, scope: Scope, headers: Headers, limit: int) -> None:
+        if self._hosts and (name := _host_name(headers.get("host", ""))) not in self._hosts:
+            raise HttpError(421, f"this service is not called {name!r}; hosts in its settings names it")
+        if scope["method"] not in _SAFE and "authorization" not in headers and _is_cross_site(headers):
+            raise HttpError(403, "requests from pages of other sites are refused", "cross_site")
+        length = headers.get("content-length", "0")
+        if length.isdigit() and int(length) > limit:
+            raise HttpError(413, _too_large(limit))
+        client = scope.get("client")
+        _check_wait(self._rates.wait(client[0] if client else ""), "too many requests; send fewer a second")
+        if scope["path"] in _EDITING:  # before its body is read: refusing has to be cheap
+            _check_wait(self._seconds_until_free(), TOO_BUSY)
+
+    def _body_limit(self, headers: Headers) -> int:
+        is_upload = headers.get("content-type", "").startswith("multipart/")
+        return self._limits.file_bytes if is_upload else self._limits.body_bytes
+
+
+class _Rates:
+    """Counts requests of each client (token bucket)."""
+
+    def __init__(self, limits: LimitsConfig) -> None:
+        self._rate, self._burst = limits.requests_per_second, limits.burst
+        self._left: OrderedDict[str, tuple[float, float]] = OrderedDict()  # requests left, and when that was
+
+    def wait(self, client: str) -> float:
+        """Count a request, and return 0, or the seconds after which the next one is accepted."""
+        if not self._rate:
+            return 0.0
+        now = time.monotonic()
+        left, then = self._left.pop(client, (float(self._burst), now))
+        left = min(float(self._burst), left + (now - then) * self._rate)
+        accepted = left >= 1.0
+        self._left[client] = (left - accepted, now)
+        if len(self._left) > _CLIENTS:
+            self._left.popitem(last=False)
+        return 0.0 if accepted else (1.0 - left) / self._rate
+
+
+def _check_wait(seconds: float, message: str) -> None:
+    if seconds > 0:
+        raise HttpError(429, message, None, {"Retry-After": str(math.ceil(seconds))})
+
+
+def _limited(receive: Receive, limit: int) -> Receive:
+    """Return what receives a body, and refuses it beyond a limit: its length need not be told."""
+    received = 0
+
+    async def receiving() -> Message:
+        nonlocal received
+        message = await receive()
+        received += len(message.get("body", b""))
+        if received > limit:
+            raise HTTPException(413, _too_large(limit))
+        return message
+
+    return receiving
+
+
+def _too_large(limit: int) -> str:
+    return f"the body is larger than {limit:,} bytes; send less at a time"
+
+
+def _hosts(config: ServeConfig) -> Collection[str]:
+    """Return the names under which the service may be asked; none: any."""
+    return {*LOOPBACK, config.host, *config.hosts} if config.local or config.hosts else ()
+
+
+def _host_name(host: str) -> str:
+    """Return the name of a Host header without its port."""
+    try:
+        return urlsplit(f"//{host}").hostname or ""
+    except ValueError:
+        return host
+
+
+def _is_cross_site(headers: Headers) -> bool:
+    """Return whether a request comes from a page of another site."""
+    site = headers.get("sec-fetch-site")
+    if site is not None:
+        return site not in ("same-origin", "none")
+    origin = headers.get("origin")
+    return origin is not None and urlsplit(origin).netloc != headers.get("host")

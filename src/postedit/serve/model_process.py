@@ -1,0 +1,349 @@
+"""A process that runs one model, and the handle by which the service talks to it."""
+
+import hashlib
+import json
+import os
+import signal
+from collections import OrderedDict
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from multiprocessing import get_context
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from postedit import shipped
+from postedit.adapt.correction_memory import CorrectionMemory, MemoryPosition
+from postedit.adapt.remembering import Remembering
+from postedit.core.editor import Abilities, Editor, PostEdit, Segment
+from postedit.core.errors import DataError, ModelFolderError, PosteditError
+from postedit.core.search_config import SearchConfig
+from postedit.jobs.editing import EditorSpec, silence_library
+from postedit.serve.service_logs import trace_of
+from postedit.serve.settings import SHIPPED, ServedModel
+from postedit.text.glossary import Glossary
+from postedit.text.span_patterns import KINDS, Kind
+
+DEFAULT_PROJECT: Final = "default"
+"""The id of the project that always exists."""
+
+_SECONDS_TO_END: Final = 5.0
+"""Time for a process to end by itself."""
+
+_WRAPPED: Final = 4
+"""Settings of a project for which an editor is kept: old ones, or those of single requests, go."""
+
+
+_THREADS: Final = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS")
+"""Variables that PyTorch, NumPy and Numba read when they are imported, which a model process does later."""
+
+
+@dataclass(frozen=True, slots=True)
+class ProjectSettings:
+    """How segments of a project are edited, or those of a request without one.
+
+    Args:
+        protect: kinds of spans that stay as in mt and src.
+        min_confidence: edits with less confidence are taken back.
+        glossary: terms to write and to avoid.
+    """
+
+    protect: tuple[Kind, ...] = KINDS
+    min_confidence: float = 0.0
+    glossary: Glossary | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class EditKind:
+    """What segments that are edited together have in common."""
+
+    model: str
+    project: str | None = None
+    settings: ProjectSettings = ProjectSettings()
+    n_best: int = 1
+    evidence: bool = False
+
+
+class Work(NamedTuple):
+    """Segments of one kind for a model process."""
+
+    kind: EditKind
+    segments: list[Segment]
+
+
+class Refusal(NamedTuple):
+    """Why a segment was not edited."""
+
+    message: str
+    internal: bool  # not the fault of who asked; the message is for the log
+
+
+class Done(NamedTuple):
+    """The outcome of some work: a correction, or a refusal, for each segment."""
+
+    outcomes: list[PostEdit | Refusal]
+    position: MemoryPosition | None
+
+
+@dataclass(frozen=True, slots=True)
+class ModelFacts:
+    """What a model process says about its model."""
+
+    fingerprint: str
+    abilities: Abilities
+    learns: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessSpec:
+    """What a model process needs to know.
+
+    Args:
+        config: the model.
+        threads: of the process.
+        memory: file or URL of the memory of corrections; None if projects teach nothing.
+    """
+
+    config: ServedModel
+    threads: int
+    memory: str | None
+
+    @property
+    def path(self) -> str:
+        """The model, as a path, hub id, or none."""
+        return str(shipped.MODEL) if self.config.path == SHIPPED else self.config.path
+
+    def editor_spec(self, kind: EditKind | None = None) -> EditorSpec:
+        """Return what loads and wraps an editor, for work of a kind."""
+        settings = kind.settings if kind else ProjectSettings()
+        gate = self.config.gate if kind and kind.project is None else None
+        return EditorSpec(
+            [self.path],
+            dtype=self.config.dtype,
+            gate=None if gate is None else Path(gate),
+            min_confidence=settings.min_confidence,
+            protect=settings.protect,
+            glossary=settings.glossary,
+        )
+
+
+class ProcessDiedError(Exception):
+    """A model process ended, or was ended because it took too long."""
+
+
+class ModelProcess:
+    """A running model process. Its methods block, and are called from one thread at a time.
+
+    Raises:
+        ModelFolderError: if the model cannot be loaded.
+        ProcessDiedError: if the process ends while it loads.
+    """
+
+    def __init__(self, spec: ProcessSpec) -> None:
+        context = get_context("spawn")
+        self._connection, theirs = context.Pipe()
+        self._process = context.Process(target=_serve, args=(spec, theirs), daemon=True, name="postedit model")
+        self._process.start()
+        self._works = False
+        theirs.close()
+        facts = self._answer(None)
+        if isinstance(facts, str):
+            self.stop()
+            raise ModelFolderError(facts)
+        assert isinstance(facts, ModelFacts)
+        self.facts = facts
+
+    @property
+    def pid(self) -> int:
+        """The id of the process."""
+        return self._process.pid or 0
+
+    @property
+    def alive(self) -> bool:
+        """Whether the process runs."""
+        return self._process.is_alive()
+
+    @property
+    def sentinel(self) -> int:
+        """A descriptor that can be read when the process has ended."""
+        return self._process.sentinel
+
+    def run(self, work: Work, seconds: float) -> Done:
+        """Return the outcome of some work.
+
+        Raises:
+            ProcessDiedError: if the process ends, or takes more than some seconds and is ended.
+        """
+        self._works = True
+        try:
+            self._connection.send(work)
+            done = self._answer(seconds)
+        except OSError:
+            raise self._death() from None
+        finally:
+            self._works = False
+        assert isinstance(done, Done)
+        return done
+
+    def stop(self) -> None:
+        """End the process; what it works on is lost."""
+        if self._works:
+            self._process.kill()  # so that the thread that waits for it goes on
+        else:
+            self._connection.close()  # which it notices
+        self._process.join(_SECONDS_TO_END)
+        if self._process.is_alive():
+            self._process.kill()
+            self._process.join()
+
+    def _answer(self, seconds: float | None) -> object:
+        try:
+            if not self._connection.poll(seconds):
+                self._process.kill()
+                raise ProcessDiedError(f"took more than {seconds:g} s, and was ended")
+            return self._connection.recv()
+        except (EOFError, OSError):
+            raise self._death() from None
+
+    def _death(self) -> ProcessDiedError:
+        self._process.join(_SECONDS_TO_END)
+        return ProcessDiedError(f"ended with code {self._process.exitcode}")
+
+
+def _serve(spec: ProcessSpec, connection: Connection) -> None:
+    """Run a model process: it works until the other end of the connection is closed.
+
+    It ignores the signals that tell the service to stop: what has been accepted is answered first.
+    """
+    for name in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(name, signal.SIG_IGN)
+    os.environ.update(dict.fromkeys(_THREADS, str(spec.threads)))
+    silence_library()
+    try:
+        try:
+            editors = _Editors(spec)
+        except PosteditError as error:
+            connection.send(str(error))
+            return
+        connection.send(editors.facts)
+        while True:
+            connection.send(editors.done(connection.recv()))
+    except (EOFError, BrokenPipeError):
+        return
+
+
+@dataclass(slots=True)
+class _ProjectEditor:
+    """A model with the corrections of a project, or without any, and what is wrapped around it for some settings."""
+
+    model: Editor
+    wrapped: OrderedDict[EditKind, Editor] = field(default_factory=OrderedDict)
+
+    @property
+    def position(self) -> MemoryPosition | None:
+        """The position of the memory that has been learnt."""
+        return self.model.learnt if isinstance(self.model, Remembering) else None
+
+    def around(self, spec: ProcessSpec, kind: EditKind) -> Editor:
+        """Return the editor for work of a kind."""
+        if kind not in self.wrapped:
+            self.wrapped[kind] = spec.editor_spec(kind).around(self.model)
+        self.wrapped.move_to_end(kind)
+        if len(self.wrapped) > _WRAPPED:
+            self.wrapped.popitem(last=False)
+        return self.wrapped[kind]
+
+
+class _Editors:
+    """The editors of a model process: one without corrections, and one for each of the projects that were used last."""
+
+    def __init__(self, spec: ProcessSpec) -> None:
+        self._spec = spec
+        model = spec.editor_spec().load_model(spec.config.device)
+        self._plain = _ProjectEditor(model)
+        self._projects: OrderedDict[str, _ProjectEditor] = OrderedDict()
+        self._memory: CorrectionMemory | None = None
+        self._learns = spec.memory is not None
+        self.facts = ModelFacts(_fingerprint(model), model.abilities, self._warm_up())
+
+    def _warm_up(self) -> bool:
+        """Edit something, so that the first request is not slow, and return whether projects can teach the model."""
+        kinds = [EditKind("")]
+        try:
+            self._project(DEFAULT_PROJECT)
+            kinds.append(EditKind("", DEFAULT_PROJECT))
+        except (DataError, ModelFolderError):  # such as a combination of models
+            self._learns = False
+        for kind in kinds:
+            self._project(kind.project).around(self._spec, kind).edit_segments([Segment("Warm up.", "Warm up.")])
+        return self._learns
+
+    def done(self, work: Work) -> Done:
+        """Return the outcome of some work; if one segment is at fault, the others are edited all the same."""
+        try:
+            project = self._project(work.kind.project)
+            editor = project.around(self._spec, work.kind)
+            search = _search(editor, work.kind)
+        except PosteditError as error:
+            return Done([Refusal(str(error), False)] * len(work.segments), None)
+        except Exception as error:
+            return Done([Refusal(trace_of(error), True)] * len(work.segments), None)
+        return Done(_edited(editor, work.segments, search, work.kind), project.position)
+
+    def _project(self, name: str | None) -> _ProjectEditor:
+        """Return the editor of a project; its corrections are read when it was not used lately."""
+        if name is None or not self._learns or self._spec.memory is None:
+            return self._plain
+        if name not in self._projects:
+            self._projects[name] = self._load(name, self._spec.memory)
+        self._projects.move_to_end(name)
+        if len(self._projects) > self._spec.config.projects:
+            self._projects.popitem(last=False)
+        return self._projects[name]
+
+    def _load(self, name: str, where: str) -> _ProjectEditor:
+        from postedit.adapt.learning_editor import load_learning
+
+        if self._memory is None:
+            self._memory = CorrectionMemory(where, create=False)
+        config = self._spec.config
+        editor = load_learning(
+            self._spec.path, self._memory.of(name), config.learn, config.learning, device=config.device
+        )
+        return _ProjectEditor(editor)
+
+
+def _search(editor: Editor, kind: EditKind) -> SearchConfig:
+    if kind.n_best == 1:
+        return editor.search
+    beam = max(editor.search.beam, kind.n_best)
+    search = editor.search.with_options(beam=beam, n_best=kind.n_best)
+    editor.check(search, with_mt=True)
+    return search
+
+
+def _edited(editor: Editor, segments: list[Segment], search: SearchConfig, kind: EditKind) -> list[PostEdit | Refusal]:
+    try:
+        if kind.evidence and editor.abilities.evidence:
+            return [*_with_reasons(editor, segments, editor.edit_segments(segments, search, evidence="losses"))]
+        return [*editor.edit_segments(segments, search)]
+    except Exception as error:
+        if len(segments) > 1:
+            return [found for one in segments for found in _edited(editor, [one], search, kind)]
+        internal = not isinstance(error, PosteditError)
+        return [Refusal(trace_of(error) if internal else str(error), internal)]
+
+
+def _with_reasons(editor: Editor, segments: list[Segment], results: list[PostEdit]) -> Iterator[PostEdit]:
+    """Yield corrections with reasons for each edit, in place of the evidence behind them."""
+    from postedit.jobs.explanation import reasons_of_edits
+
+    for result, reasons in zip(results, reasons_of_edits(editor, segments, results), strict=True):
+        edits = tuple(replace(edit, reasons=found) for edit, found in zip(result.edits, reasons, strict=True))
+        yield replace(result, edits=edits, evidence=None)
+
+
+def _fingerprint(model: Editor) -> str:
+    identity = model.identity()
+    values = json.dumps([identity.models, identity.settings], sort_keys=True, default=str)
+    return hashlib.sha256(values.encode()).hexdigest()[:16]

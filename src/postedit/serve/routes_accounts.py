@@ -1,0 +1,163 @@
+"""Routes of people: signing in, users and keys."""
+
+import logging
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends, Request, Response
+from pydantic import Field
+
+from postedit.serve.accounts import COOKIE, THROTTLE, AccessDep, CallerDep
+from postedit.serve.api_types import Body, Id, Name, PlainText
+from postedit.serve.http_errors import HttpError
+from postedit.serve.service import Service, service_of
+from postedit.serve.store_people import LEAST_PASSWORD, SESSION_SECONDS, Scope, user_json
+
+router = APIRouter(prefix="/v1", tags=["people"])
+_log = logging.getLogger(__name__)
+
+ServiceDep = Annotated[Service, Depends(service_of)]
+Password = Annotated[PlainText, Field(min_length=LEAST_PASSWORD, max_length=1000)]
+
+
+class SignIn(Body):
+    """Name and password of a user."""
+
+    name: PlainText = Field(max_length=200)
+    password: PlainText = Field(max_length=1000)
+
+
+class NewUser(Body):
+    """A user."""
+
+    name: Name
+    password: Password
+    admin: bool = Field(False, description="may do everything")
+
+
+class UserChange(Body):
+    """What is to change about a user."""
+
+    password: Password | None = None
+    admin: bool | None = None
+    active: bool | None = Field(None, description="false: the user can no longer sign in, and keys do not work")
+
+
+class NewKey(Body):
+    """A key for a program. Its rights are bounded by those of the user who makes it."""
+
+    name: Name
+    scopes: list[Scope] = Field(min_length=1, max_length=5)
+    projects: list[Annotated[str, Field(pattern="^[A-Za-z0-9_-]{1,32}$")]] | None = Field(
+        None, max_length=1000, description="ids of the projects that it is good for; null: all"
+    )
+    rate: float = Field(0.0, ge=0, le=1_000_000, description="requests a second; 0: any number")
+
+
+@router.post("/session")
+def sign_in(asked: SignIn, request: Request, response: Response, service: ServiceDep) -> dict[str, Any]:
+    """Sign in: the response sets a cookie, and `csrf` is the header X-CSRF-Token of requests that change something."""
+    if not service.config.auth_required:
+        return _nobody()
+    address = "" if request.client is None else f"address {request.client.host}"
+    THROTTLE.check(f"user {asked.name}", address)
+    user = service.store.people.user_with(asked.name, asked.password)
+    if user is None:
+        THROTTLE.fail(f"user {asked.name}", address)
+        raise HttpError(401, "no active user has this name and password")
+    THROTTLE.succeed(f"user {asked.name}", address)
+    secret, csrf = service.store.people.begin_session(user["id"])
+    response.set_cookie(
+        COOKIE,
+        secret,
+        max_age=SESSION_SECONDS,
+        secure=service.config.secure_cookies,
+        httponly=True,
+        samesite="strict",
+    )
+    return {"user": user_json(user, service.store.people.roles(user["id"])), "csrf": csrf, "auth": "password"}
+
+
+@router.get("/session")
+def who_am_i(access: AccessDep) -> dict[str, Any]:
+    """Return who is signed in."""
+    caller = access.caller
+    if caller.user is None:
+        return _nobody()
+    user = {"id": caller.user, "name": caller.name, "admin": caller.admin, "roles": dict(caller.roles)}
+    return {"user": user, "csrf": caller.csrf, "auth": "password"}
+
+
+@router.delete("/session", status_code=204)
+def sign_out(request: Request, response: Response, access: AccessDep) -> None:
+    """Sign out."""
+    cookie = request.cookies.get(COOKIE)
+    if cookie and access.caller.csrf:
+        access.store.people.end_session(cookie)
+    response.delete_cookie(COOKIE, secure=access.service.config.secure_cookies, httponly=True, samesite="strict")
+
+
+def _nobody() -> dict[str, Any]:
+    return {"user": {"id": None, "name": "local", "admin": True, "roles": {}}, "csrf": "", "auth": "none"}
+
+
+@router.get("/users")
+def list_users(access: AccessDep) -> dict[str, Any]:
+    """Return all users."""
+    access.caller.require("admin")
+    return {"users": access.store.people.users()}
+
+
+@router.post("/users", status_code=201)
+def create_user(asked: NewUser, access: AccessDep) -> dict[str, Any]:
+    """Add a user."""
+    access.caller.require("admin")
+    user = access.store.people.create_user(asked.name, asked.password, admin=asked.admin)
+    _log.info("user %s added by %s", asked.name, access.caller.name)
+    found = next((one for one in access.store.people.users() if one["id"] == user), None)
+    if found is None:
+        raise HttpError(404, f"there is no user {user!r}")
+    return found
+
+
+@router.patch("/users/{user}")
+def change_user(user: Id, asked: UserChange, access: AccessDep) -> dict[str, Any]:
+    """ProjectChange a user; people may change their own password."""
+    given = asked.model_dump(exclude_unset=True)
+    if user != access.caller.user or set(given) - {"password"} or access.caller.scopes is not None:
+        access.caller.require("admin")
+    access.store.people.change_user(user, **given)
+    _log.info("user %s changed by %s: %s", user, access.caller.name, ", ".join(given))
+    found = next((one for one in access.store.people.users() if one["id"] == user), None)
+    if found is None:
+        raise HttpError(404, f"there is no user {user!r}")
+    return found
+
+
+@router.get("/keys")
+def list_keys(access: AccessDep) -> dict[str, Any]:
+    """Return the caller's keys; those of all users to an administrator."""
+    return {"keys": access.store.people.keys(None if access.caller.may("admin") else _own(access.caller))}
+
+
+@router.post("/keys", status_code=201)
+def create_key(asked: NewKey, access: AccessDep) -> dict[str, Any]:
+    """Make a key; the response alone has the key itself."""
+    user = _own(access.caller)
+    key, secret = access.store.people.create_key(user, asked.name, asked.scopes, asked.projects, asked.rate)
+    found = next(one for one in access.store.people.keys(user) if one["id"] == key)
+    return {**found, "key": secret}
+
+
+@router.delete("/keys/{key}", status_code=204)
+def delete_key(key: Id, access: AccessDep) -> None:
+    """Delete a key of the caller's; any one if that is an administrator."""
+    access.store.people.delete_key(key, None if access.caller.may("admin") else _own(access.caller))
+
+
+def _own(caller: CallerDep) -> str:
+    """Return the id of a user who manages keys in person, not by a key."""
+    if caller.user is None:
+        raise HttpError(422, "this service needs no keys, as only its own machine reaches it")
+    if caller.scopes is not None and not caller.may("admin"):
+        raise HttpError(403, "keys are managed by people who sign in, or with a key of the scope 'admin'")
+    return caller.user

@@ -1,0 +1,269 @@
+"""Doors for tools that speak to other services: the chat of OpenAI, and LibreTranslate."""
+
+import json
+import time
+import uuid
+from collections.abc import AsyncIterator
+from functools import cache
+from typing import Annotated, Any, Final, Literal
+
+from anyio import to_thread
+from fastapi import APIRouter, Depends, Request
+from fastapi.responses import StreamingResponse
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from postedit.core.editor import Segment
+from postedit.core.errors import DataError
+from postedit.files.tmx import same_language
+from postedit.serve import api_models as api
+from postedit.serve.accounts import CallerDep
+from postedit.serve.backlog import token_count
+from postedit.serve.chat_messages import ChatTask, read_task
+from postedit.serve.engine import EditedSegments
+from postedit.serve.http_errors import HttpError
+from postedit.serve.inline_markup import MarkedSegment
+from postedit.serve.routes_edit import check_count, check_texts
+from postedit.serve.service import Service, service_of, unless_gone
+
+router = APIRouter(tags=["compatible with other services"], responses=api.ERRORS)
+
+ServiceDep = Annotated[Service, Depends(service_of)]
+
+_MOST: Final = 1000  # parts, messages, or texts of a request; the settings have a lower limit for segments
+
+
+class _Lenient(BaseModel):
+    """Base of requests that may have fields which mean nothing here, such as a temperature."""
+
+    model_config = ConfigDict(extra="ignore")
+
+
+class ContentPart(_Lenient):
+    """A part of a message."""
+
+    type: str = Field(examples=["text"])
+    text: api.Text = ""
+
+
+class ChatMessage(_Lenient):
+    """A message."""
+
+    role: str = Field(examples=["user"])
+    content: api.Text | list[ContentPart] | None = Field(
+        None,
+        description="of the last user message: see the documentation of the chat door",
+        examples=['{"source": "Press the red button.", "translation": "Drücken Sie die rote Knopf."}'],
+    )
+
+    @property
+    def text(self) -> str:
+        """The text of the message."""
+        if isinstance(self.content, list):
+            return "".join(part.text for part in self.content)
+        return self.content or ""
+
+
+class StreamOptions(_Lenient):
+    """Options of a stream."""
+
+    include_usage: bool = False
+
+
+class ChatRequest(_Lenient):
+    """A chat."""
+
+    model: str = Field(
+        max_length=300, description="MODEL, or MODEL/PROJECT with the id of a project whose corrections count"
+    )
+    messages: list[ChatMessage] = Field(min_length=1, max_length=_MOST)
+    stream: bool = False
+    stream_options: StreamOptions | None = None
+
+
+class TranslateRequest(_Lenient):
+    """A text, or several, with their translations to correct."""
+
+    q: api.Text | list[api.Text] = Field(description="source", examples=["Press the red button."])
+    source: str = Field("auto", max_length=100, description="code of its language", examples=["en"])
+    target: str = Field("", max_length=100, description="code of the language of the translation", examples=["de"])
+    translation: api.Text | list[api.Text] | None = Field(
+        None,
+        description="machine translation to correct, one a text; models with a first stage need none",
+        examples=["Drücken Sie die rote Knopf."],
+    )
+    format: Literal["text", "html"] = Field("text", description="html: tags are kept")
+    model: str | None = Field(None, max_length=200, description="model; the one for the languages if not given")
+    project: str | None = Field(None, max_length=200, description="id of the project whose corrections count")
+
+    @property
+    def texts(self) -> list[str]:
+        """The sources."""
+        return [self.q] if isinstance(self.q, str) else self.q
+
+
+class DetectRequest(_Lenient):
+    """A text."""
+
+    q: api.Text = Field(examples=["Drücken Sie den roten Knopf."])
+
+
+@router.post("/v1/chat/completions", response_model=None)
+async def chat(asked: ChatRequest, request: Request, service: ServiceDep, who: CallerDep) -> Any:
+    """Correct a translation, as an answer in a chat of OpenAI's API.
+
+    The last user message has the source and the existing translation, and may have a glossary; the answer is the
+    corrected translation alone. Other messages, and options such as the temperature, mean nothing here.
+    """
+    model, _, project = asked.model.partition("/")
+    who.require("edit", project or None)
+    message = next((one.text for one in reversed(asked.messages) if one.role == "user"), "")
+    task = read_task(message)
+    check_texts(service.config.limits, [text for one in task.segments for text in (one.src, one.mt)])
+    check_count(service.config.limits, len(task.segments))
+    work = service.engine.edit(
+        task.segments, model=model, project=project or None, glossary=task.glossary, client=who.client
+    )
+    found = await unless_gone(request, work)
+    answer = _ChatAnswer(asked, task, found)
+    return StreamingResponse(answer.chunks(), media_type="text/event-stream") if asked.stream else answer.whole()
+
+
+class _ChatAnswer:
+    """An answer in the form of OpenAI's API."""
+
+    def __init__(self, asked: ChatRequest, task: ChatTask, found: EditedSegments) -> None:
+        self._text = task.answer([one.text for one in found.results])
+        self._head = {"id": f"chatcmpl-{uuid.uuid4().hex}", "created": int(time.time()), "model": asked.model}
+        self._with_usage = asked.stream_options is not None and asked.stream_options.include_usage
+        read, written = sum(map(token_count, task.segments)), token_count(Segment(self._text))
+        self._usage = {"prompt_tokens": read, "completion_tokens": written, "total_tokens": read + written}
+
+    def whole(self) -> dict[str, Any]:
+        """Return the answer as one object."""
+        message = {"role": "assistant", "content": self._text, "refusal": None}
+        choice = {"index": 0, "message": message, "logprobs": None, "finish_reason": "stop"}
+        return {**self._head, "object": "chat.completion", "choices": [choice], "usage": self._usage}
+
+    async def chunks(self) -> AsyncIterator[str]:
+        """Yield the answer as server-sent events."""
+        yield self._event({"role": "assistant", "content": ""}, None)
+        yield self._event({"content": self._text}, None)
+        yield self._event({}, "stop")
+        if self._with_usage:
+            yield _sse({**self._head, "object": "chat.completion.chunk", "choices": [], "usage": self._usage})
+        yield "data: [DONE]\n\n"
+
+    def _event(self, delta: dict[str, str], finish: str | None) -> str:
+        choice = {"index": 0, "delta": delta, "logprobs": None, "finish_reason": finish}
+        return _sse({**self._head, "object": "chat.completion.chunk", "choices": [choice]})
+
+
+def _sse(values: dict[str, Any]) -> str:
+    return f"data: {json.dumps(values, ensure_ascii=False)}\n\n"
+
+
+_FORM: Final = {
+    "requestBody": {
+        "required": True,
+        "content": {
+            name: {"schema": TranslateRequest.model_json_schema()}
+            for name in ("application/json", "application/x-www-form-urlencoded")
+        },
+    }
+}
+
+
+@router.post("/translate", openapi_extra=_FORM)
+async def translate(request: Request, service: ServiceDep, who: CallerDep) -> dict[str, Any]:
+    """Correct translations, in the form of LibreTranslate, as JSON or as a form.
+
+    `translation` has what is to be corrected; a model that corrects translations cannot work without.
+    """
+    asked = await _of_body(TranslateRequest, request)
+    who.require("edit", asked.project)
+    given = [asked.translation] if isinstance(asked.translation, str) else asked.translation
+    translations: list[str | None] = [None] * len(asked.texts) if given is None else [*given]
+    if len(translations) != len(asked.texts):
+        raise DataError(f"q has {len(asked.texts)} texts, and translation {len(translations)}; give one for each")
+    check_texts(service.config.limits, [*asked.texts, *translations])
+    check_count(service.config.limits, len(asked.texts))
+    marked = None
+    segments = [Segment(src, mt) for src, mt in zip(asked.texts, translations, strict=True)]
+    if asked.format == "html":
+        marked = [MarkedSegment.of(one.src, one.mt, "html") for one in segments]
+        segments = [one.segment for one in marked]
+    model = asked.model or _model_for(service, asked.source, asked.target)
+    work = service.engine.edit(segments, model=model, project=asked.project, client=who.client)
+    found = await unless_gone(request, work)
+    texts = [one.text for one in found.results]
+    if marked is not None:
+        texts = [one.written(result) for one, result in zip(marked, found.results, strict=True)]
+    answer: dict[str, Any] = {"translatedText": texts[0] if isinstance(asked.q, str) else texts}
+    if asked.source == "auto":
+        detected = [(await to_thread.run_sync(_detected, text))[0] for text in asked.texts]
+        answer["detectedLanguage"] = detected[0] if isinstance(asked.q, str) else detected
+    return answer
+
+
+@router.get("/languages")
+async def languages(service: ServiceDep, who: CallerDep) -> list[dict[str, Any]]:
+    """List the languages of the models, in the form of LibreTranslate; all that are known if a model does not say."""
+    who.require("edit")
+    pairs = {service.engine.facts(name).abilities.languages for name in service.config.models}
+    if any(not all(pair) for pair in pairs):
+        known = await to_thread.run_sync(_known_languages)
+        return [{"code": code, "name": code, "targets": known} for code in known]
+    sources = sorted({source for source, _ in pairs})
+    return [
+        {"code": one, "name": one, "targets": sorted(target for source, target in pairs if source == one)}
+        for one in sources
+    ]
+
+
+@router.post("/detect", openapi_extra=_FORM)
+async def detect(request: Request, service: ServiceDep, who: CallerDep) -> list[dict[str, Any]]:
+    """Detect the language of a text, in the form of LibreTranslate: codes with a confidence in per cent."""
+    who.require("edit")
+    asked = await _of_body(DetectRequest, request)
+    check_texts(service.config.limits, [asked.q])
+    return await to_thread.run_sync(_detected, asked.q)
+
+
+async def _of_body(kind: type[api.ModelT], request: Request) -> api.ModelT:
+    """Return the request in a body that is JSON or a form."""
+    try:
+        if request.headers.get("content-type", "").startswith(("application/x-www-form-urlencoded", "multipart/")):
+            values: Any = dict(await request.form())
+        else:
+            values = await request.json()
+        return kind.model_validate(values)
+    except ValidationError as error:
+        problems = [f"{'.'.join(map(str, one['loc'])) or 'body'}: {one['msg']}" for one in error.errors()]
+        raise HttpError(422, "; ".join(problems[:10])) from None
+    except (ValueError, RecursionError):
+        raise HttpError(422, "the body is neither JSON nor a form") from None
+
+
+def _model_for(service: Service, source: str, target: str) -> str:
+    """Return the model for a language pair; the default one if none says that it is."""
+    for name in service.config.models:
+        pair = service.engine.facts(name).abilities.languages
+        if all(pair) and same_language(pair[1], target) and (source == "auto" or same_language(pair[0], source)):
+            return name
+    return service.config.default
+
+
+def _detected(text: str) -> list[dict[str, Any]]:
+    ranks = _identifier().rank(text)[:3]
+    return [{"language": code, "confidence": round(100 * float(share), 1)} for code, share in ranks]
+
+
+def _known_languages() -> list[str]:
+    return sorted(map(str, _identifier().labels))
+
+
+@cache
+def _identifier() -> Any:
+    from py3langid.langid import MODEL_FILE, LanguageIdentifier
+
+    return LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)

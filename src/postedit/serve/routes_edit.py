@@ -1,0 +1,159 @@
+"""Routes that edit, learn and score."""
+
+import logging
+from collections.abc import Sequence
+from functools import partial
+from typing import Annotated, Any
+
+from anyio import to_thread
+from fastapi import APIRouter, Depends, Request
+
+from postedit.adapt.correction import Correction, Decision
+from postedit.core.editor import Constraints, PostEdit, Segment
+from postedit.core.errors import DataError
+from postedit.serve import api_models as api
+from postedit.serve.accounts import CallerDep
+from postedit.serve.api_models import edited_json
+from postedit.serve.inline_markup import MarkedSegment
+from postedit.serve.service import Service, service_of, unless_gone
+from postedit.serve.service_logs import FIELDS
+from postedit.serve.settings import LimitsConfig
+
+_log = logging.getLogger(__name__)
+
+router = APIRouter(prefix="/v1", tags=["editing"], responses=api.ERRORS)
+
+ServiceDep = Annotated[Service, Depends(service_of)]
+
+
+@router.post("/edit", response_model=api.EditResponse)
+async def edit(asked: api.EditRequest, request: Request, service: ServiceDep, who: CallerDep) -> dict[str, Any]:
+    """Correct machine translations.
+
+    Segments of many requests are edited together; each request is answered when its last segment is done. 429: too much
+    is waiting, Retry-After says when to come back; 504: `timeout_ms` is over.
+    """
+    who.require("edit", asked.project)
+    check_texts(service.config.limits, [text for one in asked.segments for text in (one.src, one.mt)])
+    check_count(service.config.limits, len(asked.segments))
+    marked = None
+    if asked.markup != "plain":
+        marked = [MarkedSegment.of(one.src, one.mt, asked.markup) for one in asked.segments]
+    given = asked.segments
+    segments = [
+        Segment(
+            one.src if marked is None else marked[row].segment.src,
+            one.mt if marked is None else marked[row].segment.mt,
+            Constraints(one.prefix, tuple(one.required)),
+        )
+        for row, one in enumerate(given)
+    ]
+    work = service.engine.edit(
+        segments,
+        model=asked.model,
+        project=asked.project,
+        n_best=asked.n_best,
+        evidence=asked.evidence,
+        min_confidence=asked.min_confidence,
+        timeout=None if asked.timeout_ms is None else asked.timeout_ms / 1000,
+        client=who.client,
+    )
+    found = await unless_gone(request, work)
+    if service.config.log.texts:
+        _log_texts(segments, found.results)
+    if marked is None:
+        results = [_edited(one, result) for one, result in zip(segments, found.results, strict=True)]
+    else:
+        results = [_with_codes(one, result) for one, result in zip(marked, found.results, strict=True)]
+    return {"model": found.model, "fingerprint": found.fingerprint, "results": results}
+
+
+@router.post("/learn", response_model=api.NumberResponse)
+async def learn(asked: api.LearnRequest, service: ServiceDep, who: CallerDep) -> dict[str, int]:
+    """Learn from a correction: it counts from the next request for its project on.
+
+    The answer comes when the correction is safe on the disk.
+    """
+    who.require("learn", asked.project)
+    check_texts(service.config.limits, [asked.src, asked.mt, asked.pe])
+    decisions = tuple(Decision(one.start, one.end, one.text, one.accepted) for one in asked.decisions)
+    correction = Correction(
+        asked.src,
+        asked.mt,
+        asked.pe,
+        decisions=decisions,
+        author=asked.author or who.name,
+        project=asked.project,
+        file=asked.file,
+        unit=asked.unit,
+    )
+    add = partial(service.store.projects.add_corrections, asked.project, [correction], who.name)
+    (number,) = await to_thread.run_sync(add)
+    return {"number": number}
+
+
+@router.post("/undo", response_model=api.NumberResponse)
+async def undo(asked: api.UndoRequest, service: ServiceDep, who: CallerDep) -> dict[str, int]:
+    """Forget a correction: from the next request on, the project is as if it had never learnt it."""
+    who.require("learn", asked.project)
+    take_back = partial(service.store.projects.undo_correction, asked.project, asked.number, who.name)
+    return {"number": await to_thread.run_sync(take_back)}
+
+
+@router.post("/score", response_model=api.ScoreResponse)
+async def score(asked: api.ScoreRequest, service: ServiceDep, who: CallerDep) -> dict[str, Any]:
+    """Score outputs against post-edits of people, beside the unedited MT if it is given: TER, BLEU and chrF."""
+    who.require("edit")
+    check_texts(service.config.limits, [*asked.hyp, *asked.pe, *(asked.mt or ())])
+    check_count(service.config.limits, len(asked.hyp))
+    return await to_thread.run_sync(_scores, asked)
+
+
+def check_texts(limits: LimitsConfig, texts: Sequence[str | None]) -> None:
+    """Check the length of texts, and that they are text.
+
+    Raises:
+        DataError: naming the first that is too long, or has lone surrogates.
+    """
+    for text in texts:
+        if text is None:
+            continue
+        if len(text) > limits.characters:
+            raise DataError(f"a text has {len(text):,} characters, and {limits.characters:,} are the limit; divide it")
+        if not text.isascii():
+            try:
+                text.encode()
+            except UnicodeEncodeError:
+                raise DataError("a text has lone surrogates, which are no characters") from None
+
+
+def check_count(limits: LimitsConfig, count: int) -> None:
+    """Check the number of segments of a request.
+
+    Raises:
+        DataError: if there are too many.
+    """
+    if count > limits.segments:
+        raise DataError(f"the request has {count:,} segments, and {limits.segments:,} are the limit; send fewer")
+
+
+def _edited(segment: Segment, result: PostEdit) -> dict[str, Any]:
+    return edited_json(segment.mt if segment.mt is not None else result.draft or "", result)
+
+
+def _with_codes(marked: MarkedSegment, result: PostEdit) -> dict[str, Any]:
+    _, kept, given_up = marked.content(result)
+    return {**_edited(marked.segment, kept), "content": marked.written(result), "given_up": list(given_up)}
+
+
+def _scores(asked: api.ScoreRequest) -> dict[str, Any]:
+    from postedit.evaluate.scores import score_systems
+
+    found = score_systems({"hyp": asked.hyp}, asked.pe, asked.mt, asked.tokenize)
+    scores = [{"system": one.name, "ter": one.ter, "bleu": one.bleu, "chrf": one.chrf} for one in found]
+    return {"scores": scores, "signatures": dict(found[0].signatures)}
+
+
+def _log_texts(segments: Sequence[Segment], results: Sequence[PostEdit]) -> None:
+    texts = [{"src": one.src, "mt": one.mt, "text": result.text} for one, result in zip(segments, results, strict=True)]
+    _log.info("edited", extra={FIELDS: {"segments": texts}})

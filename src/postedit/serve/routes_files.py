@@ -1,0 +1,214 @@
+"""Routes of files and their segments."""
+
+import asyncio
+from typing import Annotated, Any, Final
+
+from fastapi import APIRouter, Query, UploadFile
+from fastapi.responses import JSONResponse, StreamingResponse
+from pydantic import Field
+
+from postedit.core.errors import DataError
+from postedit.serve.accounts import Access, AccessDep
+from postedit.serve.api_types import Body, Id, PlainText, Search, SegmentNumber, Small, download
+from postedit.serve.http_errors import HttpError
+from postedit.serve.segment_codes import ApiCode, CodeKind
+from postedit.serve.store_decisions import DecidedState, DecisionIn, StaleVersionError
+from postedit.serve.store_segments import Field as TextField
+from postedit.serve.store_segments import Filter
+
+router = APIRouter(prefix="/v1", tags=["files"])
+
+_LONGEST: Final = 100_000  # characters of a target
+_MOST_PROPOSALS: Final = 200  # of one request
+
+FilterQuery = Annotated[Filter | None, Query(alias="filter", description="which segments; all if not given")]
+FieldQuery = Annotated[TextField, Query(alias="from", description="where `q` is looked for; all three if empty")]
+
+
+class CodeIn(Body):
+    """An inline code of a target; both codes of a pair have one id."""
+
+    at: Small = Field(description="position in the target, in code points")
+    id: PlainText = Field(max_length=20)
+    kind: CodeKind
+    label: PlainText = Field("", description="ignored")
+
+
+class EditDecision(Body):
+    """A decision on an edit of the proposal."""
+
+    edit: Small = Field(description="its number in the proposal, from 0")
+    accepted: bool
+
+
+class SavedSegment(Body):
+    """What a person decided on a segment."""
+
+    target: PlainText = Field(max_length=_LONGEST)
+    codes: list[CodeIn] = Field([], max_length=10_000, description="inline codes of the target, in order")
+    state: DecidedState
+    version: Small = Field(description="of the segment that the decision was made on")
+    edit_id: PlainText = Field(
+        min_length=1,
+        max_length=64,
+        description="of the client, such as a UUID; the same request twice counts once",
+    )
+    decisions: list[EditDecision] = Field([], max_length=10_000)
+    proposal: PlainText | None = Field(None, description="text of the proposal that was decided on")
+    seconds: float | None = Field(None, ge=0, le=86_400, description="time of work, if the person agreed to that")
+
+
+class Numbers(Body):
+    """Numbers of segments."""
+
+    numbers: list[Small] = Field(min_length=1, max_length=_MOST_PROPOSALS)
+
+
+class Presence(Body):
+    """The segment that a person works on."""
+
+    number: Small
+
+
+@router.post("/projects/{project}/files", status_code=202)
+def upload(project: Id, file: UploadFile, access: AccessDep) -> dict[str, Any]:
+    """Add a translation file (XLIFF, TMX or PO); a job reads its segments and makes proposals."""
+    access.project(project, "files")
+    job = receive(access, project, file, "import")
+    return {"file": access.store.files.get(job["file"]), "job": job}
+
+
+def receive(access: Access, project: str, file: UploadFile, kind: Any) -> dict[str, Any]:
+    """Keep a file, and return the job that works on it.
+
+    Raises:
+        HttpError: 413 if it is too large.
+        DataError: if it is of no known format.
+    """
+    most = access.service.config.limits.file_bytes
+    if file.size is not None and file.size > most:
+        raise HttpError(413, f"the file has {file.size:,} bytes; at most {most:,} are allowed")
+    with access.store.database.change(project, access.caller.name) as change:
+        name = access.store.files.create(change, file.filename or "", file.file)
+        job = access.store.jobs.add(change, kind, name)
+    access.service.jobs.wake_soon()
+    return access.store.jobs.get(job)
+
+
+@router.get("/projects/{project}/files")
+def list_files(project: Id, access: AccessDep) -> dict[str, Any]:
+    """Return the files of a project, the latest first."""
+    return {"files": access.store.files.of_project(access.project(project, "read"))}
+
+
+@router.get("/files/{file}")
+def get_file(file: Id, access: AccessDep) -> dict[str, Any]:
+    """Return a file, with how far the work in it has come."""
+    access.file(file, "read")
+    return access.store.files.get(file)
+
+
+@router.delete("/files/{file}", status_code=204)
+def delete_file(file: Id, access: AccessDep) -> None:
+    """Delete a file with its segments and decisions, for good; what was learnt from it stays."""
+    access.file(file, "manage")
+    access.store.files.delete(file, access.caller.name)
+
+
+@router.get("/files/{file}/download", response_class=StreamingResponse)
+def download_file(
+    file: Id, access: AccessDep, all: Annotated[bool, Query(description="with unconfirmed proposals")] = False
+) -> StreamingResponse:
+    """Return the file with the confirmed targets; every other byte is that of the original."""
+    row = _ready(access, file)
+    written = access.store.exports.file(file, proposals=all)
+    return download(written, row["name"], "application/octet-stream")
+
+
+@router.get("/files/{file}/segments")
+def list_segments(
+    file: Id,
+    access: AccessDep,
+    after: Annotated[Small, Query(description="the number that theirs are above")] = 0,
+    limit: Annotated[int, Query(ge=1, le=1000)] = 200,
+    only: FilterQuery = None,
+    q: Search = "",
+    field: FieldQuery = "",
+) -> dict[str, Any]:
+    """Return segments in order; `next` is `after` of the next page, `total` comes with the first page alone."""
+    access.file(file, "read")
+    return access.store.segments.page(file, after=after, limit=limit, only=only, text=q, field=field)
+
+
+@router.get("/files/{file}/segments/index")
+def list_numbers(
+    file: Id, access: AccessDep, only: FilterQuery = None, q: Search = "", field: FieldQuery = ""
+) -> dict[str, Any]:
+    """Return the numbers of all segments that a filter and a search let pass."""
+    access.file(file, "read")
+    return {"numbers": access.store.segments.numbers(file, only=only, text=q, field=field)}
+
+
+@router.get("/files/{file}/segments/{number}")
+def get_segment(file: Id, number: SegmentNumber, access: AccessDep) -> dict[str, Any]:
+    """Return a segment."""
+    access.file(file, "read")
+    return access.store.segments.get(file, number)
+
+
+@router.get("/files/{file}/segments/{number}/history")
+def get_history(file: Id, number: SegmentNumber, access: AccessDep) -> dict[str, Any]:
+    """Return what was decided on a segment, in order."""
+    access.file(file, "read")
+    return {"history": access.store.segments.history(file, number)}
+
+
+@router.put("/files/{file}/segments/{number}", responses={409: {"description": "The segment has changed since."}})
+def save_segment(file: Id, number: SegmentNumber, asked: SavedSegment, access: AccessDep) -> Any:
+    """Save a decision; a confirmed target is learnt from, and the same decision sent again counts once."""
+    access.file(file, "files")
+    given = DecisionIn(
+        asked.target,
+        [ApiCode(code.at, code.id, code.kind) for code in asked.codes],
+        asked.state,
+        asked.version,
+        asked.edit_id,
+        [one.model_dump() for one in asked.decisions],
+        asked.proposal,
+        asked.seconds,
+    )
+    try:
+        found = access.store.decisions.save(file, number, given, access.caller.name)
+    except StaleVersionError as error:
+        problem = {"code": "conflict", "message": str(error), "request_id": ""}
+        return JSONResponse({"error": problem, "segment": error.segment}, 409)
+    return {"segment": found.segment, "filled": found.filled, "correction": found.correction}
+
+
+@router.post("/files/{file}/proposals")
+async def propose(file: Id, asked: Numbers, access: AccessDep) -> dict[str, Any]:
+    """Return proposals for segments, with what has been learnt by now."""
+    row = await asyncio.to_thread(_ready, access, file)
+    access.caller.require("edit", row["project"])
+    found = await access.service.jobs.renewed(row, asked.numbers, access.caller.client)
+    proposals = {
+        str(one["number"]): {"proposal": one["proposal"], "codes": one["proposal_codes"], "learnt": one["learnt"]}
+        for one in found
+    }
+    return {"proposals": proposals}
+
+
+@router.post("/files/{file}/presence", status_code=204)
+def presence(file: Id, asked: Presence, access: AccessDep) -> None:
+    """Tell others on which segment the caller works."""
+    row = access.file(file, "read")
+    access.store.projects.show_presence(row["project"], access.caller.name, file, asked.number)
+
+
+def _ready(access: Access, file: str) -> Any:
+    row = access.file(file, "read")
+    if row["state"] == "failed":
+        raise DataError(row["error"])
+    if row["state"] != "ready":
+        raise HttpError(409, f"{row['name']} is still being read; try again in a moment")
+    return row

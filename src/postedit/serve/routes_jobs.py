@@ -1,0 +1,82 @@
+"""Routes of jobs: their progress, and whole files that are post-edited without the workbench."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Annotated, Any, Final
+
+from fastapi import APIRouter, Form, UploadFile
+from fastapi.responses import StreamingResponse
+from pydantic import Field
+
+from postedit.serve.accounts import Access, AccessDep
+from postedit.serve.api_types import Id, download, event_response
+from postedit.serve.event_hub import server_sent
+from postedit.serve.http_errors import HttpError
+from postedit.serve.routes_files import receive
+from postedit.serve.store_base import DEFAULT_PROJECT, NotFoundError
+from postedit.serve.store_jobs import OPEN
+
+router = APIRouter(prefix="/v1", tags=["jobs"])
+
+_POLL_SECONDS: Final = 0.5
+
+ProjectForm = Annotated[str, Form(pattern="^[A-Za-z0-9_-]{1,32}$"), Field(description="its settings and corrections")]
+
+
+@router.post("/jobs", status_code=202)
+def post_edit_file(file: UploadFile, access: AccessDep, project: ProjectForm = DEFAULT_PROJECT) -> dict[str, Any]:
+    """Post-edit a translation file; GET /v1/jobs/{id}/result returns it when the job is done."""
+    return receive(access, access.project(project, "files"), file, "edit")
+
+
+@router.get("/projects/{project}/jobs")
+def list_jobs(project: Id, access: AccessDep) -> dict[str, Any]:
+    """Return the last jobs of a project, the latest first."""
+    return {"jobs": access.store.jobs.of_project(access.project(project, "read"))}
+
+
+@router.get("/jobs/{job}")
+def get_job(job: Id, access: AccessDep) -> dict[str, Any]:
+    """Return a job, with how far it has come."""
+    return access.job(job, "read")
+
+
+@router.delete("/jobs/{job}", status_code=204)
+def cancel_job(job: Id, access: AccessDep) -> None:
+    """End a job before it is done."""
+    access.job(job, "files")
+    access.store.jobs.cancel(job, access.caller.name)
+
+
+@router.get("/jobs/{job}/events", response_class=StreamingResponse)
+def job_events(job: Id, access: AccessDep) -> StreamingResponse:
+    """Return the progress of a job as it happens (server-sent events), until it is over."""
+    access.job(job, "read")
+    return event_response(_progress(access, job))
+
+
+@router.get("/jobs/{job}/result", response_class=StreamingResponse)
+def job_result(job: Id, access: AccessDep) -> StreamingResponse:
+    """Return the file that a job has post-edited."""
+    row = access.job(job, "read")
+    if row["state"] in OPEN:
+        raise HttpError(409, f"the job has done {row['done']} of {row['total']} segments; wait until it is done")
+    if row["state"] != "done":
+        raise HttpError(409, f"the job has no result: it {row['state']} {row['error']}".strip())
+    name = access.store.files.row(row["file"])["name"]
+    return download(access.store.exports.file(row["file"], proposals=True), name, "application/octet-stream")
+
+
+async def _progress(access: Access, job: str) -> AsyncIterator[str]:
+    before = None
+    while not access.service.stopping.is_set():
+        try:
+            row = await asyncio.to_thread(access.store.jobs.get, job)
+        except NotFoundError:
+            return
+        if row != before:
+            yield server_sent("job", row)
+            before = row
+        if row["state"] not in OPEN:
+            return
+        await asyncio.sleep(_POLL_SECONDS)

@@ -1,0 +1,290 @@
+"""Routes of projects: settings, glossary, corrections, events, members, export, deletion."""
+
+import re
+from typing import Annotated, Any, Final
+
+from fastapi import APIRouter, Header, Query, Request
+from fastapi.concurrency import run_in_threadpool
+from fastapi.responses import PlainTextResponse, StreamingResponse
+from pydantic import AwareDatetime, BaseModel, Field
+
+from postedit.adapt.correction import Correction, Decision
+from postedit.core.errors import DataError
+from postedit.serve.accounts import Access, AccessDep
+from postedit.serve.api_types import (
+    Body,
+    EntryNumber,
+    Id,
+    Large,
+    Name,
+    PlainText,
+    Search,
+    Small,
+    download,
+    event_response,
+)
+from postedit.serve.store_exports import entry_json
+from postedit.serve.store_people import Role
+from postedit.text.span_patterns import KINDS, Kind
+
+router = APIRouter(prefix="/v1/projects", tags=["projects"])
+
+_MOST: Final = 100_000
+"""Corrections of one import."""
+
+Language = Annotated[PlainText, Field(max_length=35, description="code of a language, as en or pt-BR; empty: any")]
+Limit = Annotated[int, Query(ge=1, le=1000, description="how many, at most")]
+BEFORE: Final = "the number that theirs are below; the latest of all if not given"
+
+
+class NewProject(Body):
+    """A project: files of one pair of languages, and what is learnt from them."""
+
+    name: Name
+    source_language: Language = ""
+    target_language: Language = ""
+    model: Annotated[PlainText, Field(max_length=64, description="name of a model; empty: the default one")] = ""
+    protect: list[Kind] = Field(list(KINDS), max_length=32, description="kinds of spans that edits must keep")
+    min_confidence: float = Field(0.0, ge=0, le=1, description="edits with less confidence are taken back")
+
+
+class NewSettings(Body):
+    """Settings of a project that are to change."""
+
+    name: Name | None = None
+    source_language: Language | None = None
+    target_language: Language | None = None
+    model: Annotated[PlainText, Field(max_length=64)] | None = None
+    protect: list[Kind] | None = Field(None, max_length=32)
+    min_confidence: float | None = Field(None, ge=0, le=1)
+
+
+class Membership(Body):
+    """The role of a user in a project."""
+
+    role: Role | None = Field(description="reader, translator or manager; null: none")
+
+
+class _LineDecision(BaseModel):
+    start: Small
+    end: Small
+    text: PlainText
+    accepted: bool
+
+
+class _Line(BaseModel):
+    """A correction of an import; other fields of an export are left out."""
+
+    src: PlainText
+    mt: PlainText
+    pe: PlainText
+    author: PlainText = ""
+    file: PlainText = ""
+    unit: PlainText = ""
+    made: AwareDatetime | None = None
+    decisions: list[_LineDecision] = []
+
+
+@router.get("")
+def list_projects(access: AccessDep) -> dict[str, Any]:
+    """Return the projects that the caller may see."""
+    return {"projects": access.store.projects.all(access.caller.visible)}
+
+
+@router.post("", status_code=201)
+def create_project(asked: NewProject, access: AccessDep) -> dict[str, Any]:
+    """Make a project."""
+    access.caller.require("manage")
+    _check_model(access, asked.model)
+    project = access.store.projects.create(asked.model_dump(), access.caller.name, access.caller.user)
+    return access.store.projects.get(project)
+
+
+@router.get("/{project}")
+def get_project(project: Id, access: AccessDep) -> dict[str, Any]:
+    """Return a project."""
+    return access.store.projects.get(access.project(project, "read"))
+
+
+@router.patch("/{project}")
+def change_project(project: Id, asked: NewSettings, access: AccessDep) -> dict[str, Any]:
+    """Change settings of a project."""
+    access.project(project, "manage")
+    given = {name: value for name, value in asked.model_dump(exclude_unset=True).items() if value is not None}
+    _check_model(access, given.get("model", ""))
+    access.store.projects.change(project, given, access.caller.name)
+    return access.store.projects.get(project)
+
+
+@router.delete("/{project}", status_code=204)
+def delete_project(project: Id, access: AccessDep) -> None:
+    """Delete a project with its files, decisions and corrections, for good."""
+    access.store.projects.delete(access.project(project, "manage"))
+
+
+@router.get("/{project}/export", response_class=StreamingResponse)
+def export_project(project: Id, access: AccessDep) -> StreamingResponse:
+    """Return an archive (zip): original and translated files, corrections, glossary, audit log."""
+    archive = access.store.exports.project(access.project(project, "manage"))
+    return download(archive, f"{project}.zip", "application/zip")
+
+
+@router.get("/{project}/glossary", response_class=PlainTextResponse)
+def get_glossary(project: Id, access: AccessDep) -> PlainTextResponse:
+    """Return the glossary of a project, a table with tabs."""
+    text = access.store.projects.row(access.project(project, "read"))["glossary"]
+    return PlainTextResponse(text, media_type="text/tab-separated-values")
+
+
+_TABLE: Final = {"requestBody": {"content": {"text/tab-separated-values": {"schema": {"type": "string"}}}}}
+
+
+@router.put("/{project}/glossary", openapi_extra=_TABLE)
+async def set_glossary(project: Id, request: Request, access: AccessDep) -> dict[str, Any]:
+    """Replace the glossary of a project: lines of source and target with a tab between, or a table with a header."""
+    text = await _text_of(request)
+
+    def save() -> int:
+        return access.store.projects.set_glossary(access.project(project, "manage"), text, access.caller.name)
+
+    return {"entries": await run_in_threadpool(save)}
+
+
+@router.get("/{project}/corrections")
+def list_corrections(
+    project: Id,
+    access: AccessDep,
+    before: Annotated[Large | None, Query(description=BEFORE)] = None,
+    limit: Limit = 100,
+    q: Search = "",
+) -> dict[str, Any]:
+    """Return what was learnt in a project, the latest first."""
+    access.project(project, "read")
+    found = access.store.projects.corrections(project, limit + 1, before, q)
+    listed = [{**entry_json(entry), "undone": undone} for entry, undone in found[:limit]]
+    return {"corrections": listed, "next": listed[-1]["number"] if len(found) > limit else None}
+
+
+@router.get("/{project}/corrections/export", response_class=StreamingResponse)
+def export_corrections(project: Id, access: AccessDep) -> StreamingResponse:
+    """Return the corrections of a project that have not been undone, as lines of JSON."""
+    lines = access.store.exports.corrections(access.project(project, "read"))
+    return StreamingResponse(lines, media_type="application/jsonl")
+
+
+@router.post("/{project}/corrections/import", openapi_extra=_TABLE)
+async def import_corrections(project: Id, request: Request, access: AccessDep) -> dict[str, Any]:
+    """Add corrections, all or none: lines of src, mt and pe with tabs between, or lines of JSON as exported."""
+    corrections = _corrections(await _text_of(request), access.caller.name)
+
+    def save() -> list[int]:
+        return access.store.projects.add_corrections(access.project(project, "manage"), corrections, access.caller.name)
+
+    numbers = await run_in_threadpool(save)
+    return {"added": len(numbers), "first": numbers[0], "last": numbers[-1]}
+
+
+@router.post("/{project}/corrections/{number}/undo")
+def undo_correction(project: Id, number: EntryNumber, access: AccessDep) -> dict[str, Any]:
+    """Take a correction back: models are as if they had never learnt it."""
+    access.project(project, "learn")
+    return {"number": access.store.projects.undo_correction(project, number, access.caller.name)}
+
+
+@router.get("/{project}/progress")
+def progress(project: Id, access: AccessDep) -> dict[str, Any]:
+    """Return figures of the work: by day, by kind of edit, and by person."""
+    return access.store.progress.of(access.project(project, "read"))
+
+
+@router.get("/{project}/audit")
+def audit(
+    project: Id,
+    access: AccessDep,
+    before: Annotated[Large | None, Query(description=BEFORE)] = None,
+    limit: Limit = 100,
+) -> dict[str, Any]:
+    """Return what was done in a project, and by whom, the latest first."""
+    found = access.store.projects.audit(access.project(project, "manage"), limit, before)
+    return {"entries": found, "next": found[-1]["id"] if len(found) == limit else None}
+
+
+@router.get("/{project}/members")
+def list_members(project: Id, access: AccessDep) -> dict[str, Any]:
+    """Return the members of a project."""
+    return {"members": access.store.people.members(access.project(project, "manage"))}
+
+
+@router.put("/{project}/members/{user}", status_code=204)
+def set_member(project: Id, user: Id, asked: Membership, access: AccessDep) -> None:
+    """Give a user a role in a project, or none."""
+    access.store.people.set_role(access.project(project, "manage"), user, asked.role, access.caller.name)
+
+
+@router.get("/{project}/events", response_class=StreamingResponse)
+def events(
+    project: Id,
+    access: AccessDep,
+    after: Annotated[Large, Query(description="number of the last event that is known")] = 0,
+    last_event_id: Annotated[str, Header()] = "",
+) -> StreamingResponse:
+    """Return the events of a project as they happen (server-sent events)."""
+    access.project(project, "read")
+    known = int(last_event_id) if re.fullmatch(r"\d{1,15}", last_event_id, re.ASCII) else after
+    return event_response(access.service.events.stream(project, known))
+
+
+@router.get("/{project}/events.json")
+def poll_events(
+    project: Id,
+    access: AccessDep,
+    after: Annotated[Large, Query(description="number of the last event that is known")] = 0,
+    limit: Limit = 500,
+) -> dict[str, Any]:
+    """Return the events of a project after a number, in order."""
+    access.project(project, "read")
+    found = access.store.projects.events(project, after, limit)
+    last = access.store.projects.last_events([project])[project]
+    return {"events": found, "last": last}
+
+
+def _check_model(access: Access, model: str) -> None:
+    models = access.service.config.models
+    if model and model not in models:
+        raise DataError(f"model: there is no model {model!r} here; there are {', '.join(models)}")
+
+
+async def _text_of(request: Request) -> str:
+    try:
+        text = (await request.body()).decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise DataError(f"the body is not UTF-8, from byte {error.start + 1} on") from None
+    if "\0" in text:
+        raise DataError("the body has a NUL character; remove it")
+    return text
+
+
+def _corrections(text: str, author: str) -> list[Correction]:
+    """Return the corrections of an import."""
+    lines = [(number, line) for number, line in enumerate(text.split("\n"), 1) if line.strip()]
+    if not 0 < len(lines) <= _MOST:
+        raise DataError(f"an import has 1 to {_MOST:,} corrections, this one {len(lines):,}")
+    return [_correction(line.rstrip("\r"), f"line {number}", author) for number, line in lines]
+
+
+def _correction(line: str, where: str, author: str) -> Correction:
+    try:
+        if not line.lstrip().startswith("{"):
+            src, mt, pe = line.split("\t")
+            return Correction(src, mt, pe, author=author)
+        given = _Line.model_validate_json(line)
+    except ValueError:
+        raise DataError(f"{where}: is neither src, mt and pe with tabs between, nor a line of an export") from None
+    except DataError as error:
+        raise DataError(f"{where}: {error}") from None
+    decisions = tuple(Decision(one.start, one.end, one.text, one.accepted) for one in given.decisions)
+    texts = given.model_dump(include={"author", "file", "unit", "made"})
+    try:
+        return Correction(given.src, given.mt, given.pe, decisions=decisions, **texts)
+    except DataError as error:
+        raise DataError(f"{where}: {error}") from None

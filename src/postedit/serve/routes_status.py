@@ -1,0 +1,73 @@
+"""Routes about the service itself: health, readiness, metrics, models."""
+
+import time
+from typing import Annotated, Any, Final
+
+from fastapi import APIRouter, Depends, Response
+from prometheus_client import CONTENT_TYPE_LATEST
+
+from postedit.serve import api_models as api
+from postedit.serve.accounts import CallerDep
+from postedit.serve.service import Service, service_of
+
+router = APIRouter(tags=["status"])
+
+ServiceDep = Annotated[Service, Depends(service_of)]
+
+_STARTED: Final = int(time.time())
+
+
+@router.get("/healthz")
+async def healthz() -> dict[str, str]:
+    """Say that the process lives."""
+    return {"status": "ok"}
+
+
+@router.get("/readyz", responses={503: {"description": "Not ready: a model is starting, or the service stops."}})
+async def readyz(service: ServiceDep, response: Response) -> dict[str, Any]:
+    """Say whether requests are welcome: 503 while a model has no process, and when the service is about to stop."""
+    models = {name: _state(service, name) for name in service.config.models}
+    status = "stopping" if service.stopping.is_set() else "ready"
+    if status == "ready" and "starting" in models.values():
+        status = "starting"
+    response.status_code = 200 if status == "ready" else 503
+    return {"status": status, "models": models}
+
+
+@router.get("/metrics", response_class=Response, responses={200: {"content": {"text/plain": {}}}, **api.ERRORS})
+async def metrics(service: ServiceDep, who: CallerDep) -> Response:
+    """Give metrics in the text format of Prometheus."""
+    who.require("manage")
+    return Response(service.metrics.text(), headers={"Content-Type": CONTENT_TYPE_LATEST})
+
+
+@router.get("/v1/models", response_model=api.ModelList, responses=api.ERRORS)
+async def models(service: ServiceDep, who: CallerDep) -> api.ModelList:
+    """List the models."""
+    who.require("edit")
+    return api.ModelList(data=[_model(service, name) for name in service.config.models])
+
+
+@router.post("/v1/models/{model}/reload", response_model=api.ModelOut, responses=api.ERRORS)
+async def reload(model: str, service: ServiceDep, who: CallerDep) -> api.ModelOut:
+    """Load a model again from where it lies; the old one answers until the new one is ready."""
+    who.require("admin")
+    await service.engine.reload(model)
+    return _model(service, model)
+
+
+def _state(service: Service, name: str) -> str:
+    return "ready" if service.engine.is_ready(name) else "starting"
+
+
+def _model(service: Service, name: str) -> api.ModelOut:
+    facts = service.engine.facts(name)
+    return api.ModelOut(
+        id=name,
+        created=_STARTED,
+        languages=[code for code in facts.abilities.languages if code],
+        learns=facts.learns,
+        needs_mt=facts.abilities.needs_mt,
+        fingerprint=facts.fingerprint,
+        state="ready" if service.engine.is_ready(name) else "starting",
+    )

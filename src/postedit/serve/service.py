@@ -1,0 +1,77 @@
+"""What the routes of the service share."""
+
+import asyncio
+from collections.abc import Coroutine
+from dataclasses import dataclass
+from typing import Any, TypeVar, cast
+
+from fastapi import FastAPI, Request
+
+from postedit.serve.engine import Engine
+from postedit.serve.event_hub import EventHub
+from postedit.serve.file_jobs import FileJobs
+from postedit.serve.http_errors import HttpError
+from postedit.serve.service_metrics import Metrics
+from postedit.serve.settings import ServeConfig
+from postedit.serve.store import Store
+
+T = TypeVar("T")
+
+
+@dataclass(slots=True)
+class Service:
+    """The parts of a running service; `app.state.service`.
+
+    Args:
+        config: the settings.
+        engine: edits segments.
+        metrics: for Prometheus.
+        store: projects, files and people.
+        jobs: works on files.
+        events: tells of the changes of projects.
+        stopping: set when the service is about to stop; streams of events end then.
+    """
+
+    config: ServeConfig
+    engine: Engine
+    metrics: Metrics
+    store: Store
+    jobs: FileJobs
+    events: EventHub
+    stopping: asyncio.Event
+
+
+def service_of(request: Request) -> Service:
+    """Return the service that a request was made to; for `Depends`."""
+    return service_of_app(request.app)
+
+
+def service_of_app(app: FastAPI) -> Service:
+    """Return the service of an application."""
+    return cast(Service, app.state.service)
+
+
+async def unless_gone(request: Request, work: Coroutine[Any, Any, T]) -> T:
+    """Return the result of some work, which is cancelled when the client goes away.
+
+    Raises:
+        HttpError: if the client has gone; nobody reads this.
+    """
+    task, gone = asyncio.ensure_future(work), asyncio.ensure_future(_departure(request))
+    try:
+        await asyncio.wait({task, gone}, return_when=asyncio.FIRST_COMPLETED)
+        if not task.done():
+            service_of(request).metrics.refused.labels("gone").inc()
+            raise HttpError(499, "the client has gone", "gone")
+        return task.result()
+    finally:
+        gone.cancel()
+        if not task.done():
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+
+
+async def _departure(request: Request) -> None:
+    """Wait until the client goes away; its request has been read."""
+    while (await request.receive())["type"] != "http.disconnect":
+        pass

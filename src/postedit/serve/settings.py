@@ -1,0 +1,232 @@
+"""Settings of the service: `serve.toml`, checked as a whole before anything starts."""
+
+import ipaddress
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any, Final, Literal, Self
+
+from pydantic import Field, model_validator
+
+from postedit.adapt.adaptation_config import NO_MODEL, Learning, LearningConfig
+from postedit.core.config import Config, check_config, problem_report, read_toml
+from postedit.core.errors import RecipeError
+from postedit.text.span_patterns import KINDS, Kind
+
+LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "::1"})
+"""Names of this machine for itself."""
+
+SHIPPED: Final = "shipped"
+"""In place of the path of a model: the one that comes with postedit."""
+
+_NAME: Final = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$"
+
+
+class ServedModel(Config):
+    """A `[models.NAME]` table: a model, and the processes that run it."""
+
+    path: str = Field(
+        description='model folder or hub id; "shipped": the model that comes with postedit; "none": phrases of the '
+        "corrections alone"
+    )
+    processes: int = Field(
+        2, ge=1, le=256, description="processes, each with a copy of the model; one goes on when another is restarted"
+    )
+    threads: int = Field(0, ge=0, description="threads of each process; 0: all cores, shared out among the processes")
+    device: str = Field("cpu", description="device of all its processes, as cpu or cuda:0")
+    dtype: Literal["float32", "bf16", "int8"] = Field("float32", description="type of the weights")
+    learns: bool = Field(True, description="projects teach it: each project has its own copy of what is learnt")
+    learn: Learning = Field("auto", description="how it learns; see `postedit edit --learn`")
+    learning: LearningConfig = Field(
+        LearningConfig(), description="options of learning, as `learning.phrases.tokenizer`"
+    )
+    gate: str | None = Field(None, description="gate, see `postedit gate`; for requests without a project")
+    protect: tuple[Kind, ...] = Field(
+        KINDS, strict=False, description="spans that stay as in mt and src; for requests without a project"
+    )
+    projects: int = Field(
+        8, ge=1, description="projects whose corrections a process keeps in memory; the least recently used go first"
+    )
+    batch_tokens: int = Field(4000, ge=1, description="tokens that are edited together, at most")
+    batch_seconds: float = Field(
+        0.5, gt=0, description="time that a batch should take; shorter ones keep waiting short, longer ones do more"
+    )
+
+
+class AuthConfig(Config):
+    """The `[auth]` table: who may use the service."""
+
+    required: bool | None = Field(
+        None, description="a key or a sign-in is needed; if not given: unless the address is of this machine alone"
+    )
+    session_hours: int = Field(12, ge=1, description="hours after which people sign in again")
+    secure_cookies: bool | None = Field(
+        None, description="send cookies over HTTPS alone; if not given: unless the address is of this machine alone"
+    )
+
+
+class LimitsConfig(Config):
+    """The `[limits]` table."""
+
+    queue_tokens: int = Field(100_000, ge=1, description="tokens that may wait; requests beyond get 429")
+    client_share: float = Field(
+        0.5, gt=0, le=1, description="part of queue_tokens that one client (key, or address) may hold"
+    )
+    queue_seconds: float = Field(10.0, gt=0, description="requests that would probably wait longer for a model get 429")
+    timeout_seconds: float = Field(30.0, gt=0, description="time for a request that names none")
+    batch_timeout_seconds: float = Field(
+        120.0, gt=0, description="a model process that takes longer for a batch is ended, and started again"
+    )
+    body_bytes: int = Field(4 * 1024**2, ge=1024, description="largest body of a request, apart from uploads of files")
+    file_bytes: int = Field(64 * 1024**2, ge=1024, description="largest file")
+    segments: int = Field(256, ge=1, description="segments of a request")
+    characters: int = Field(5000, ge=1, description="characters of a text of a segment")
+    requests_per_second: float = Field(0.0, ge=0, description="requests of one client; 0: any number")
+    burst: int = Field(50, ge=1, description="requests that one client may make at once before that counts")
+
+
+class LogConfig(Config):
+    """The `[log]` table."""
+
+    level: Literal["debug", "info", "warning", "error"] = Field("info", description="least level that is written")
+    requests: bool = Field(True, description="write a line for each request")
+    texts: bool = Field(False, description="write the texts of requests, too; they may be confidential")
+
+
+class ServeConfig(Config):
+    """All settings of the service."""
+
+    host: str = Field("127.0.0.1", description="address to listen on")
+    port: int = Field(8080, ge=0, le=65535, description="port to listen on; 0: any free one")
+    data: str = Field("postedit-data", description="folder of files and, unless database is given, of the database")
+    database: str | None = Field(
+        None, description="file of SQLite, or URL of PostgreSQL; its password comes from PGPASSWORD or ~/.pgpass"
+    )
+    hosts: tuple[str, ...] = Field(
+        (), strict=False, description="names under which clients reach the service; others are refused"
+    )
+    proxies: tuple[str, ...] = Field(
+        (), strict=False, description="addresses of proxies whose X-Forwarded-For and -Proto are believed"
+    )
+    drain_seconds: float = Field(
+        0.0, ge=0, description="time between /readyz turning 503 and the end, for load balancers to notice"
+    )
+    default_model: str | None = Field(None, description="model of requests that name none; the first if not given")
+    models: dict[Annotated[str, Field(pattern=_NAME)], ServedModel] = Field(description="models by name")
+    auth: AuthConfig = Field(AuthConfig(), description="who may use the service")
+    limits: LimitsConfig = Field(LimitsConfig(), description="limits")
+    log: LogConfig = Field(LogConfig(), description="what is logged")
+
+    @model_validator(mode="after")
+    def _check_models(self) -> Self:
+        if not self.models:
+            raise ValueError("models: none is given; add a table [models.NAME] with a path")
+        if self.default_model is not None and self.default_model not in self.models:
+            raise ValueError(f"default_model: {self.default_model!r} is none of the models ({', '.join(self.models)})")
+        return self
+
+    @property
+    def default(self) -> str:
+        """Name of the model of requests that name none."""
+        return self.default_model or next(iter(self.models))
+
+    @property
+    def local(self) -> bool:
+        """Whether the service can be reached from this machine alone."""
+        return is_loopback(self.host)
+
+    @property
+    def auth_required(self) -> bool:
+        """Whether a key or a sign-in is needed."""
+        return not self.local if self.auth.required is None else self.auth.required
+
+    @property
+    def secure_cookies(self) -> bool:
+        """Whether cookies are sent over HTTPS alone."""
+        return not self.local if self.auth.secure_cookies is None else self.auth.secure_cookies
+
+    @property
+    def database_place(self) -> str:
+        """File or URL of the database."""
+        return self.database or str(Path(self.data) / "postedit.db")
+
+
+def is_loopback(host: str) -> bool:
+    """Return whether an address or a name is of this machine alone."""
+    try:
+        return ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return host.lower() in LOOPBACK
+
+
+def load_settings(path: Path, given: Mapping[str, Any] | None = None) -> ServeConfig:
+    """Return the settings of a file, with `given` values of the command line in place of those of the file.
+
+    Paths in the file are relative to its folder.
+
+    Raises:
+        RecipeError: naming all problems.
+    """
+    config = parse_settings({**read_toml(path, "file of settings"), **(given or {})}, str(path))
+    return _resolved(config, path.resolve().parent, set(given or ()))
+
+
+def parse_settings(values: Mapping[str, Any], where: str) -> ServeConfig:
+    """Return checked settings.
+
+    Raises:
+        RecipeError: naming `where` and all problems.
+    """
+    config, problems = check_config(ServeConfig, values)
+    if config is None:
+        raise problem_report(where, problems)
+    if not config.local and not config.auth_required:
+        raise RecipeError(
+            f"{where}: {config.host} can be reached from other machines, and auth.required is false: anybody could "
+            'read and change everything; set auth.required = true, or host = "127.0.0.1"'
+        )
+    return config
+
+
+def laptop_settings(model: str, given: Mapping[str, Any]) -> ServeConfig:
+    """Return the settings for one model on this machine, with `given` values of the command line.
+
+    Raises:
+        RecipeError: naming all problems.
+    """
+    values = {"models": {model_name(model): {"path": model}}, "log": {"level": "warning"}, **given}
+    return parse_settings(values, "postedit serve")
+
+
+def model_name(path: str) -> str:
+    """Return the name under which a model is served that was given without one."""
+    last = Path(path).resolve().name if Path(path).exists() else path.rpartition("/")[2]
+    name = "".join(one if (one.isalnum() and one.isascii()) or one in "._-" else "-" for one in last).lstrip("._-")
+    return name[:64] or "model"
+
+
+def _resolved(config: ServeConfig, folder: Path, given: set[str]) -> ServeConfig:
+    """Return settings with the paths of the file, relative to its folder, made absolute."""
+
+    def absolute(path: str) -> str:
+        return str(folder / Path(path).expanduser())
+
+    models = {
+        name: model.model_copy(
+            update={
+                "path": absolute(model.path) if _is_path(model.path, folder) else model.path,
+                "gate": None if model.gate is None else absolute(model.gate),
+            }
+        )
+        for name, model in config.models.items()
+    }
+    changed: dict[str, Any] = {"models": models}
+    if "data" not in given:
+        changed["data"] = absolute(config.data)
+    if config.database is not None and "://" not in config.database:
+        changed["database"] = absolute(config.database)
+    return config.model_copy(update=changed)
+
+
+def _is_path(model: str, folder: Path) -> bool:
+    """Return whether a model is a path, and no hub id or special name."""
+    return model not in (NO_MODEL, SHIPPED) and (folder / Path(model).expanduser()).exists()

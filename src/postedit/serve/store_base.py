@@ -1,0 +1,163 @@
+"""The database of the service: how it is read, and how a project is changed.
+
+Everything that is changed in a project is changed within `Database.change`, one change at a time: it locks the row of
+the project first, and the memory of corrections after it, so that changes wait for each other and never for ever. Each
+change has events with the next numbers of the project; who reads them after the last number that they know misses none.
+"""
+
+import json
+import secrets
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Final
+
+import sqlalchemy as sql
+from sqlalchemy.dialects.postgresql import insert as postgresql_insert
+from sqlalchemy.dialects.sqlite import insert as sqlite_insert
+
+from postedit.adapt.correction_memory import CorrectionMemory, open_memory
+from postedit.adapt.database import clean, explained
+from postedit.core.errors import DataError
+from postedit.serve import migrations
+from postedit.serve.schema import events, projects
+
+DEFAULT_PROJECT: Final = "default"
+"""The id of the project that always exists."""
+
+Row = dict[str, Any]
+
+
+class NotFoundError(DataError):
+    """There is no such thing, or it is not for the caller to see."""
+
+
+def new_id() -> str:
+    """Return an id that no other thing has, and nobody guesses."""
+    return secrets.token_hex(8)
+
+
+def now() -> str:
+    """Return the time as the API gives it."""
+    return datetime.now(UTC).isoformat(timespec="milliseconds")
+
+
+def as_json(value: Any) -> str:
+    """Return a value as it is kept in a column."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+class ProjectChange:
+    """A change of a project that has not been committed.
+
+    Args:
+        connection: of the database, with the transaction.
+        project: the id of the project.
+        who: makes the change.
+        last: the number of the last event.
+    """
+
+    def __init__(self, connection: sql.Connection, project: str, who: str, last: int) -> None:
+        self.connection, self.project, self.who, self.last = connection, project, who, last
+
+    def execute(self, statement: sql.Executable, values: Any = None) -> sql.CursorResult[Any]:
+        """Execute a statement."""
+        return self.connection.execute(statement, values)
+
+    def next_number(self) -> int:
+        """Return the next number of the project, for an event or a decision."""
+        self.last += 1
+        return self.last
+
+    def event(self, kind: str, **data: Any) -> int:
+        """Record an event, and return its number."""
+        row = {"project": self.project, "number": self.next_number(), "kind": kind, "who": self.who, "made": now()}
+        self.execute(sql.insert(events).values(**row, data=as_json(data)))
+        return self.last
+
+
+class Database:
+    """A database with the tables of the service and the memory of corrections.
+
+    Args:
+        where: a file of SQLite, or the URL of a database of PostgreSQL.
+
+    Raises:
+        DataError: if it is a file of another program, or of a newer postedit.
+        OutputError: if it cannot be used.
+    """
+
+    def __init__(self, where: str) -> None:
+        if "://" not in where:
+            Path(where).absolute().parent.mkdir(parents=True, exist_ok=True)
+        self.engine = open_memory(where)
+        self.memory = CorrectionMemory(self.engine)
+        migrations.upgrade(self.engine)
+        self.listeners: list[Callable[[str], None]] = []
+        """Called with the id of a project that this process has changed."""
+
+    def close(self) -> None:
+        """Close all connections."""
+        self.engine.dispose()
+
+    @contextmanager
+    def read(self) -> Iterator[sql.Connection]:
+        """Yield a connection for reading."""
+        with explained(self.engine), self.engine.connect() as connection:
+            yield connection
+
+    @contextmanager
+    def write(self) -> Iterator[sql.Connection]:
+        """Yield a connection for a change of what belongs to no project."""
+        with explained(self.engine), self.engine.begin() as connection:
+            yield connection
+
+    @contextmanager
+    def change(self, project: str, who: str) -> Iterator[ProjectChange]:
+        """Yield a change of a project, which is committed at the end; other changes of it wait.
+
+        Raises:
+            NotFoundError: if there is no such project.
+            OutputError: if it cannot be written.
+        """
+        with self.write() as connection:
+            lock = sql.update(projects).where(projects.c.id == project).values(last_event=projects.c.last_event)
+            last = connection.execute(lock.returning(projects.c.last_event)).scalar_one_or_none()
+            if last is None:
+                raise NotFoundError(f"there is no project {project!r}")
+            change = ProjectChange(connection, project, who, last)
+            yield change
+            if change.last != last:
+                number = sql.update(projects).where(projects.c.id == project).values(last_event=change.last)
+                connection.execute(number)
+        for listener in self.listeners:
+            listener(project)
+
+    def clean(self) -> None:
+        """Overwrite what was deleted; see `adapt.database.clean`."""
+        with explained(self.engine):
+            clean(self.engine)
+
+
+def rows_of(connection: sql.Connection, query: sql.Select[Any]) -> list[Row]:
+    """Return the rows of a query."""
+    return [dict(row._mapping) for row in connection.execute(query)]
+
+
+def one_row(connection: sql.Connection, query: sql.Select[Any], what: str) -> Row:
+    """Return the row of a query.
+
+    Raises:
+        NotFoundError: naming what there is not.
+    """
+    found = rows_of(connection, query)
+    if not found:
+        raise NotFoundError(f"there is no {what}")
+    return found[0]
+
+
+def insert_new(connection: sql.Connection, table: sql.Table, values: Mapping[str, Any]) -> None:
+    """Insert a row, unless there is one with its key."""
+    insert = postgresql_insert if connection.dialect.name == "postgresql" else sqlite_insert
+    connection.execute(insert(table).values(values).on_conflict_do_nothing())

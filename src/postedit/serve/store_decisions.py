@@ -1,0 +1,264 @@
+"""Decisions on segments. A decision and its correction in the memory are written together, or not at all."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
+from typing import Any, Final, Literal
+
+import sqlalchemy as sql
+
+from postedit.adapt.correction import Correction
+from postedit.core.errors import DataError
+from postedit.files.corrections import margins
+from postedit.serve.schema import decisions, segments
+from postedit.serve.segment_codes import ApiCode, marked_text_of, place_target, placed_codes
+from postedit.serve.segment_figures import SegmentFigures, figures_of, learnt_decisions
+from postedit.serve.store_base import Database, ProjectChange, Row, as_json, now, one_row
+from postedit.serve.store_files import Files
+from postedit.serve.store_jobs import Jobs
+from postedit.serve.store_segments import segment_json
+
+DecidedState = Literal["seen", "draft", "confirmed"]
+
+_FILLED = ("new", "seen")
+"""States of the repetitions that take over what was confirmed."""
+
+
+_AT_ONCE: Final = 1000  # rows of a statement
+
+
+class StaleVersionError(DataError):
+    """A decision on a segment that somebody else has changed; `segment` is what it is now."""
+
+    def __init__(self, segment: dict[str, Any]) -> None:
+        super().__init__(f"segment {segment['number']} has been changed by {segment['updated_by'] or 'another'}")
+        self.segment = segment
+
+
+@dataclass(frozen=True, slots=True)
+class DecisionIn:
+    """What a person decided on a segment.
+
+    Args:
+        target: the text; empty only if nothing is confirmed.
+        codes: of the target.
+        state: the new one.
+        version: of the segment that the decision was made on.
+        edit_id: made by the client; the same decision sent twice counts once.
+        decisions: on the edits of the proposal: `{"edit": number, "accepted": ...}`.
+        proposal: the text of the proposal that was decided on; None: that of the database.
+        seconds: of work.
+    """
+
+    target: str
+    codes: Sequence[ApiCode]
+    state: DecidedState
+    version: int
+    edit_id: str
+    decisions: Sequence[dict[str, Any]] = ()
+    proposal: str | None = None
+    seconds: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Decided:
+    """What became of a decision: the segment, the repetitions filled in, and the number of the correction."""
+
+    segment: dict[str, Any]
+    filled: list[int]
+    correction: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Prepared:
+    """What follows from a decision and the texts of the segment, which never change."""
+
+    values: dict[str, Any]  # of the segment and of the decision
+    content: str
+    too_long: bool
+    correction: Correction | None
+    figures: SegmentFigures = field(default_factory=SegmentFigures)
+
+
+class Decisions:
+    """The decisions in a database."""
+
+    def __init__(self, database: Database, files: Files, jobs: Jobs) -> None:
+        self._db, self._files, self._jobs = database, files, jobs
+
+    def save(self, file: str, number: int, given: DecisionIn, who: str) -> Decided:
+        """Save a decision; when this returns, it is safe on the disk.
+
+        Raises:
+            NotFoundError: if there is no such segment.
+            DataError: if the segment is locked, or the target cannot be written into the file.
+            StaleVersionError: if the segment has been changed since.
+            OutputError: if it cannot be written.
+        """
+        place = self._files.row(file)
+        with self._db.read() as connection:
+            row = one_row(connection, _segment(file, number), f"segment {number}")
+        prepared = self._prepared(place, row, given, who)
+        with self._db.change(place["project"], who) as change:
+            row = one_row(change.connection, _segment(file, number), f"segment {number}")
+            before = _saved(change, file, number, given.edit_id)
+            if before is not None:
+                return Decided(segment_json(row), _filled_by(change, file, number, before), before["correction"])
+            if row["version"] != given.version:
+                raise StaleVersionError(segment_json(row))
+            correction = self._learn(change, row, prepared)
+            values = {**prepared.values, "correction": correction, "content": prepared.content}
+            filled = _repetitions(change, row) if given.state == "confirmed" else []
+            _record(change, row, given, prepared, correction)
+            _update(change, file, [number], {**values, "filled_from": None, "too_long": prepared.too_long})
+            if correction != row["correction"]:
+                self._jobs.add_once(change, "propose", file)
+            if filled:
+                _fill(change, file, filled, prepared, number, given.edit_id)
+            change.event(
+                "segment",
+                **{"file": file, "numbers": [number, *filled], "version": row["version"] + 1, "state": given.state},
+                correction=correction,
+            )
+            segment = segment_json(one_row(change.connection, _segment(file, number), f"segment {number}"))
+        return Decided(segment, filled, correction)
+
+    def last_decided(self, file: str) -> int:
+        """Return the number of the segment that was decided on last; 0 if none was."""
+        last = sql.select(decisions.c.segment).where(decisions.c.file == file, decisions.c.filled_from.is_(None))
+        with self._db.read() as connection:
+            return connection.execute(last.order_by(decisions.c.number.desc()).limit(1)).scalar_one_or_none() or 0
+
+    def _prepared(self, place: Row, row: Row, given: DecisionIn, who: str) -> _Prepared:
+        """Check a decision, and return what follows from it."""
+        if row["state"] == "locked":
+            raise DataError(f"segment {row['number']} is locked in the file, so that its target stays as it is")
+        proposal = json.loads(row["proposal"] or "null")
+        if given.proposal is not None and (proposal is None or proposal["text"] != given.proposal):
+            proposal = None  # it has been renewed: nothing is known of the edits of this one
+        values = {"state": given.state, "target": given.target, "decisions": as_json(list(given.decisions))}
+        if given.state == "seen" and not given.target and not given.codes:
+            return _Prepared({**values, "target_codes": ""}, "", False, None)
+        source, target = (marked_text_of(row[side], row[f"{side}_marks"]) for side in ("src", "mt"))
+        has_mt = bool(row["mt"].strip())
+        base = target if has_mt else source
+        if given.state == "confirmed" and not given.target.strip():
+            raise DataError("a confirmed target needs text; save it as a draft, or write something")
+        placed = place_target(base, given.target, given.codes, self._files.escape(place["id"]), source)
+        values["target_codes"] = as_json(placed_codes(placed, source))
+        content = placed.written(self._files.escape(place["id"]))
+        too_long = row["max_length"] is not None and len(given.target) > row["max_length"]
+        if given.state != "confirmed":
+            return _Prepared(values, content, too_long, None)
+        figures = figures_of(row["mt"].strip(), given.target.strip(), _stripped(proposal), given.decisions)
+        correction = _correction(place, row, given, proposal, who) if has_mt else None
+        return _Prepared(values, content, too_long, correction, figures)
+
+    def _learn(self, change: ProjectChange, row: Row, prepared: _Prepared) -> int | None:
+        """Take back the correction of a segment, and add the new one; return its number."""
+        memory = self._db.memory.of(change.project)
+        if row["correction"] is not None:
+            if prepared.correction is not None and _same_decision(row, prepared):
+                return int(row["correction"])
+            memory.undo(row["correction"], change.who, connection=change.connection)
+        if prepared.correction is None:
+            return None
+        return memory.add([prepared.correction], connection=change.connection)[0]
+
+
+def _segment(file: str, number: int) -> sql.Select[Any]:
+    return sql.select(segments).where(segments.c.file == file, segments.c.number == number)
+
+
+def _same_decision(row: Row, prepared: _Prepared) -> bool:
+    return all(row[name] == prepared.values[name] for name in ("state", "target", "decisions"))
+
+
+def _stripped(proposal: dict[str, Any] | None) -> dict[str, Any] | None:
+    """Return a proposal without the white space at the ends of its text, with spans that fit."""
+    if proposal is None:
+        return None
+    lead = len(margins(proposal["text"])[0]) if proposal["text"].strip() else 0
+    edits = [{**edit, "pe_span": [at - lead for at in edit["pe_span"]]} for edit in proposal["edits"]]
+    return {"text": proposal["text"].strip(), "edits": edits}
+
+
+def _correction(place: Row, row: Row, given: DecisionIn, proposal: dict[str, Any] | None, who: str) -> Correction:
+    return Correction(
+        row["src"].strip(),
+        row["mt"].strip(),
+        given.target.strip(),
+        decisions=learnt_decisions(given.target, proposal, given.decisions, len(margins(row["mt"])[0])),
+        author=who,
+        project=place["project"],
+        file=place["name"],
+        unit=row["unit"],
+        made=datetime.now(UTC),
+    )
+
+
+def _saved(change: ProjectChange, file: str, number: int, edit_id: str) -> Row | None:
+    """Return the decision that this client has saved before under an id."""
+    query = sql.select(decisions).where(
+        decisions.c.file == file, decisions.c.segment == number, decisions.c.edit_id == edit_id
+    )
+    found = change.execute(query).mappings().first()
+    return None if found is None else dict(found)
+
+
+def _filled_by(change: ProjectChange, file: str, number: int, decision: Row) -> list[int]:
+    """Return the repetitions that a decision filled in."""
+    query = sql.select(decisions.c.segment).where(
+        decisions.c.file == file, decisions.c.filled_from == number, decisions.c.edit_id == decision["edit_id"]
+    )
+    return sorted(change.execute(query).scalars())
+
+
+def _repetitions(change: ProjectChange, row: Row) -> list[int]:
+    """Return the segments with the same texts that nobody has decided on, or that were filled in from this one."""
+    open_ones = segments.c.state.in_(_FILLED) | (segments.c.filled_from == row["number"])
+    query = sql.select(segments.c.number).where(
+        segments.c.file == row["file"], segments.c.same == row["same"], segments.c.number != row["number"], open_ones
+    )
+    return sorted(change.execute(query).scalars())
+
+
+def _update(change: ProjectChange, file: str, numbers: Sequence[int], values: dict[str, Any]) -> None:
+    made = {"version": segments.c.version + 1, "updated_by": change.who, "updated": now()}
+    some = (segments.c.file == file) & segments.c.number.in_(numbers)
+    change.execute(sql.update(segments).where(some).values(**values, **made))
+
+
+def _record(change: ProjectChange, row: Row, given: DecisionIn, prepared: _Prepared, correction: int | None) -> None:
+    figures = asdict(prepared.figures)
+    change.execute(
+        sql.insert(decisions).values(
+            **prepared.values,
+            **{**figures, "kinds": as_json(figures["kinds"])},
+            **_place(change, row["file"], row["number"], row["version"] + 1),
+            edit_id=given.edit_id,
+            correction=correction,
+            seconds=given.seconds,
+        )
+    )
+
+
+def _fill(
+    change: ProjectChange, file: str, numbers: Sequence[int], prepared: _Prepared, origin: int, edit_id: str
+) -> None:
+    """Confirm repetitions of a segment with its target, and record that; they teach nothing new."""
+    values = {**prepared.values, "decisions": "", "filled_from": origin}
+    length = {"content": prepared.content, "too_long": prepared.too_long, "correction": None}
+    for start in range(0, len(numbers), _AT_ONCE):
+        some = numbers[start : start + _AT_ONCE]
+        is_one = (segments.c.file == file) & segments.c.number.in_(some)
+        versions = change.execute(sql.select(segments.c.number, segments.c.version).where(is_one)).mappings()
+        places = [_place(change, file, one["number"], one["version"] + 1) for one in versions]
+        change.execute(sql.insert(decisions), [{**values, **place, "edit_id": edit_id} for place in places])
+        _update(change, file, some, {**values, **length})
+
+
+def _place(change: ProjectChange, file: str, number: int, version: int) -> dict[str, Any]:
+    place = {"project": change.project, "number": change.next_number(), "file": file}
+    return {**place, "segment": number, "version": version, "who": change.who, "made": now()}

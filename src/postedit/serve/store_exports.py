@@ -1,0 +1,126 @@
+"""Files with the targets that were confirmed, and whole projects as an archive."""
+
+import json
+import tempfile
+import zipfile
+from collections.abc import Iterable, Iterator
+from typing import IO, Any, Final
+
+import sqlalchemy as sql
+
+from postedit.adapt.correction_memory import Entry
+from postedit.files.units import NewTarget, Unit, copy_patched
+from postedit.serve.schema import segments
+from postedit.serve.store_base import Database, Row, rows_of
+from postedit.serve.store_files import Files, numbered_units
+from postedit.serve.store_projects import Projects
+
+_AT_ONCE: Final = 1000  # segments that are read at a time
+_IN_MEMORY: Final = 2**20  # bytes of a file that is written; more are on the disk
+
+
+class Exports:
+    """Files and archives made from a database."""
+
+    def __init__(self, database: Database, files: Files, projects: Projects) -> None:
+        self._db, self._files, self._projects = database, files, projects
+
+    def file(self, file: str, *, proposals: bool = False) -> IO[bytes]:
+        """Return a file with the confirmed targets; all other bytes are those of the original.
+
+        Args:
+            file: its id.
+            proposals: write those for segments that are not confirmed, too.
+
+        Raises:
+            NotFoundError: if there is no such file.
+        """
+        out = tempfile.SpooledTemporaryFile(_IN_MEMORY)  # noqa: SIM115 (the caller closes it)
+        row = self._files.row(file)
+        form = self._files.format(row)
+        with self._files.open(file) as stream, self._files.open(file) as again:
+            units = numbered_units(form, again, row["name"])
+            copy_patched(stream, form.patches(_changed(units, self._targets(file, proposals=proposals))), out)
+        out.seek(0)
+        return out
+
+    def project(self, project: str) -> IO[bytes]:
+        """Return an archive (zip) of a project: files as they came and as they are, corrections, glossary, log.
+
+        Raises:
+            NotFoundError: if there is no such project.
+        """
+        row = self._projects.row(project)
+        out = tempfile.SpooledTemporaryFile(_IN_MEMORY)  # noqa: SIM115 (the caller closes it)
+        with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
+            for file in self._files.of_project(project):
+                with self._files.open(file["id"]) as stream:
+                    _add(archive, f"originals/{file['id']}/{file['name']}", iter(lambda: stream.read(2**20), b""))
+                if file["state"] == "ready":
+                    with self.file(file["id"]) as stream:
+                        _add(archive, f"translated/{file['id']}/{file['name']}", iter(lambda: stream.read(2**20), b""))
+            _add(archive, "glossary.tsv", [row["glossary"].encode()])
+            _add(archive, "corrections.jsonl", self.corrections(project))
+            _add(archive, "audit.jsonl", (_line(one) for one in self._projects.whole_audit(project)))
+        out.seek(0)
+        return out
+
+    def corrections(self, project: str) -> Iterator[bytes]:
+        """Yield the corrections of a project that have not been undone, as lines of JSON."""
+        return (_line(entry_json(one)) for one in self._db.memory.of(project).corrections())
+
+    def _targets(self, file: str, *, proposals: bool) -> Iterator[tuple[int, NewTarget]]:
+        """Yield the number of each segment with another target, and the target."""
+        confirmed = (segments.c.state == "confirmed") & (segments.c.version > 0)
+        wanted = confirmed
+        if proposals:
+            wanted |= segments.c.changed.is_(True) & segments.c.state.not_in(("locked", "confirmed"))
+        names = ("number", "content", "proposal_content", "updated_by")
+        columns = (*(segments.c[name] for name in names), confirmed.label("confirmed"))
+        after = 0
+        while True:
+            query = sql.select(*columns).where(segments.c.file == file, segments.c.number > after, wanted)
+            with self._db.read() as connection:
+                rows = rows_of(connection, query.order_by(segments.c.number).limit(_AT_ONCE))
+            for row in rows:
+                yield row["number"], _new_target(row)
+            if len(rows) < _AT_ONCE:
+                return
+            after = rows[-1]["number"]
+
+
+def _new_target(row: Row) -> NewTarget:
+    if row["confirmed"]:
+        return NewTarget(row["content"], keep_former=False, author=row["updated_by"] or "?")
+    return NewTarget(row["proposal_content"], keep_former=False)
+
+
+def _changed(
+    units: Iterable[tuple[int, Unit]], targets: Iterator[tuple[int, NewTarget]]
+) -> Iterator[tuple[Unit, NewTarget]]:
+    """Yield the units with another target; both come in order."""
+    wanted = next(targets, None)
+    for number, unit in units:
+        if wanted is None:
+            return
+        if number == wanted[0]:
+            yield unit, wanted[1]
+            wanted = next(targets, None)
+
+
+def _add(archive: zipfile.ZipFile, name: str, parts: Iterable[bytes]) -> None:
+    with archive.open(name, "w", force_zip64=True) as out:
+        for part in parts:
+            out.write(part)
+
+
+def _line(value: Row) -> bytes:
+    return (json.dumps(value, ensure_ascii=False) + "\n").encode()
+
+
+def entry_json(entry: Entry) -> dict[str, Any]:
+    """Return a correction as the API gives it."""
+    one = entry.correction
+    plain = {name: getattr(one, name) for name in ("src", "mt", "pe", "author", "file", "unit")}
+    made = None if one.made is None else one.made.isoformat()
+    return {"number": entry.number, **plain, "made": made, "decisions": [each._asdict() for each in one.decisions]}

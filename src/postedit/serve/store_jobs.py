@@ -1,0 +1,168 @@
+"""Jobs: long work on files, which any process of the service claims, and takes over from one that died.
+
+The process that has claimed a job counts `beats`. Another one that sees the count stand still, by its own monotonic
+clock, claims the job; the count of claims tells the first one, should it still live, that the job is lost. So clocks
+need not agree.
+"""
+
+import json
+from collections.abc import Mapping
+from typing import Any, Final, Literal, NamedTuple
+
+import sqlalchemy as sql
+
+from postedit.core.errors import PosteditError
+from postedit.serve.schema import jobs
+from postedit.serve.store_base import (
+    Database,
+    NotFoundError,
+    ProjectChange,
+    Row,
+    as_json,
+    new_id,
+    now,
+    one_row,
+    rows_of,
+)
+
+JobKind = Literal["import", "propose", "edit"]
+
+OPEN: Final = ("waiting", "running")
+"""States of jobs that are not over."""
+
+
+class LostJobError(PosteditError):
+    """A job that was cancelled, or that another process has taken over."""
+
+
+class ClaimedJob(NamedTuple):
+    """A job that this process works on."""
+
+    id: str
+    project: str
+    file: str
+    kind: JobKind
+    options: Mapping[str, Any]
+    who: str
+    claim: int
+
+
+class Jobs:
+    """The jobs of a database."""
+
+    def __init__(self, database: Database) -> None:
+        self._db = database
+
+    def add(self, change: ProjectChange, kind: JobKind, file: str, **options: Any) -> str:
+        """Add a job, and return its id."""
+        job = new_id()
+        number = self._event(change, job, file, kind, "waiting")
+        values = {"id": job, "sequence": number, "project": change.project, "file": file, "kind": kind}
+        values |= {"state": "waiting", "options": as_json(options), "who": change.who, "created": now()}
+        change.execute(sql.insert(jobs).values(values))
+        return job
+
+    def add_once(self, change: ProjectChange, kind: JobKind, file: str) -> None:
+        """Add a job, unless one of its kind waits for the file."""
+        same = (jobs.c.file == file) & (jobs.c.kind == kind) & (jobs.c.state == "waiting")
+        if not change.execute(sql.select(jobs.c.id).where(same)).first():
+            self.add(change, kind, file)
+
+    def get(self, job: str) -> dict[str, Any]:
+        """Return a job as the API gives it.
+
+        Raises:
+            NotFoundError: if there is no such job.
+        """
+        with self._db.read() as connection:
+            return job_json(one_row(connection, sql.select(jobs).where(jobs.c.id == job), f"job {job!r}"))
+
+    def of_project(self, project: str) -> list[dict[str, Any]]:
+        """Return the jobs of a project, the latest first."""
+        query = sql.select(jobs).where(jobs.c.project == project).order_by(jobs.c.sequence.desc()).limit(100)
+        with self._db.read() as connection:
+            return [job_json(row) for row in rows_of(connection, query)]
+
+    def cancel(self, job: str, who: str) -> None:
+        """End a job before it is done.
+
+        Raises:
+            NotFoundError: if there is no such job, or it is over.
+        """
+        with self._db.change(self.get(job)["project"], who) as change:
+            ended = sql.update(jobs).where(jobs.c.id == job, jobs.c.state.in_(OPEN)).values(state="cancelled")
+            if not change.execute(ended).rowcount:
+                raise NotFoundError(f"job {job!r} is over")
+            change.event("job", job=job, state="cancelled")
+
+    def claim(self) -> ClaimedJob | None:
+        """Claim a job that waits, of a file without a running one; None if none does."""
+        other = jobs.alias()
+        busy = sql.exists().where(other.c.file == jobs.c.file, other.c.state == "running")
+        waiting = sql.select(jobs.c.id).where(jobs.c.state == "waiting", ~busy).order_by(jobs.c.created, jobs.c.id)
+        first = waiting.limit(1).with_for_update(skip_locked=True, of=jobs).scalar_subquery()
+        return self._claim(jobs.c.id == first)
+
+    def running(self) -> dict[str, int]:
+        """Return the ids of running jobs, each with its signs of life; see `take_over`."""
+        with self._db.read() as connection:
+            rows = rows_of(connection, sql.select(jobs.c.id, jobs.c.beats).where(jobs.c.state == "running"))
+        return {row["id"]: row["beats"] for row in rows}
+
+    def take_over(self, job: str, beats: int) -> ClaimedJob | None:
+        """Claim a running job whose process has given no sign of life since `beats`; None if it has."""
+        return self._claim((jobs.c.id == job) & (jobs.c.state == "running") & (jobs.c.beats == beats))
+
+    def beat(self, job: ClaimedJob) -> None:
+        """Give a sign of life.
+
+        Raises:
+            LostJobError: if the job is over, or another process has it.
+        """
+        with self._db.write() as connection:
+            _keep(connection, job, {})
+
+    def advance(self, change: ProjectChange, job: ClaimedJob, **values: Any) -> None:
+        """Record progress (`done`, `total`, `state`, `error`), as part of a change; see `beat`."""
+        _keep(change.connection, job, values)
+        if "state" in values:
+            self._event(change, job.id, job.file, job.kind, values["state"])
+            if job.kind == "propose":  # there is one after most corrections
+                change.execute(sql.delete(jobs).where(jobs.c.id == job.id))
+
+    def _event(self, change: ProjectChange, job: str, file: str, kind: JobKind, state: str) -> int:
+        if kind == "propose":  # the segments have events
+            return change.next_number()
+        return change.event("job", job=job, file=file, job_kind=kind, state=state)
+
+    def release(self, job: ClaimedJob) -> None:
+        """Let another process go on with a job.
+
+        Raises:
+            LostJobError: if the job is over, or another process has it.
+        """
+        with self._db.write() as connection:
+            _keep(connection, job, {"state": "waiting"})
+
+    def _claim(self, condition: sql.ColumnElement[bool]) -> ClaimedJob | None:
+        claim = {"state": "running", "claims": jobs.c.claims + 1, "beats": jobs.c.beats + 1}
+        with self._db.write() as connection:
+            query = sql.update(jobs).where(condition, jobs.c.state.in_(OPEN)).values(claim).returning(jobs)
+            row = connection.execute(query).mappings().one_or_none()
+        if row is None:
+            return None
+        plain = {name: row[name] for name in ("id", "project", "file", "kind", "who")}
+        return ClaimedJob(**plain, options=json.loads(row["options"]), claim=row["claims"])
+
+
+def _keep(connection: sql.Connection, job: ClaimedJob, values: Mapping[str, Any]) -> None:
+    mine = (jobs.c.id == job.id) & (jobs.c.claims == job.claim) & (jobs.c.state == "running")
+    update = sql.update(jobs).where(mine).values({**values, "beats": jobs.c.beats + 1})
+    if not connection.execute(update).rowcount:
+        raise LostJobError(f"job {job.id!r} has been cancelled, or another process has it")
+
+
+def job_json(row: Row) -> dict[str, Any]:
+    """Return a job as the API gives it."""
+    names = ("id", "project", "file", "kind", "state", "done", "total", "error", "created")
+    return {name: row[name] for name in names}

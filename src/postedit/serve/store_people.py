@@ -1,0 +1,251 @@
+"""People: users and their roles in projects, keys of programs, and sessions of browsers."""
+
+import hashlib
+import json
+import secrets
+import threading
+import time
+from collections.abc import Sequence
+from typing import Any, Final, Literal, NamedTuple
+
+import sqlalchemy as sql
+from argon2 import PasswordHasher
+from argon2.exceptions import InvalidHashError, VerificationError
+
+from postedit.core.errors import DataError
+from postedit.serve.schema import keys, members, projects, sessions, users
+from postedit.serve.store_base import Database, NotFoundError, Row, as_json, new_id, now, one_row, rows_of
+
+Role = Literal["reader", "translator", "manager"]
+Scope = Literal["edit", "learn", "files", "manage", "admin"]
+
+SESSION_SECONDS: Final = 12 * 3600
+"""After which an unused session ends."""
+
+LEAST_PASSWORD: Final = 10
+"""Characters."""
+
+_LONGEST_PASSWORD: Final = 1000
+_KEY_PREFIX: Final = "postedit_"  # by which scanners for leaked secrets know one
+_HASHER: Final = PasswordHasher()
+_HASHES: Final = threading.Semaphore(2)
+"""Hashes that are computed at a time: each takes 64 MB."""
+
+_NO_HASH: Final = _HASHER.hash("")
+"""Compared with where there is no such user, so that this takes as long."""
+
+
+class KeyOwner(NamedTuple):
+    """A key of a program, and the user whose rights bound its own."""
+
+    key: Row
+    user: Row
+
+
+class Session(NamedTuple):
+    """A session of a browser, and its user."""
+
+    csrf: str
+    user: Row
+
+
+class People:
+    """The users, keys and sessions of a database."""
+
+    def __init__(self, database: Database) -> None:
+        self._db = database
+
+    def create_user(self, name: str, password: str, *, admin: bool = False) -> str:
+        """Add a user, and return the id.
+
+        Raises:
+            DataError: if there is one of that name, or the password is too short.
+        """
+        user = new_id()
+        values = {"id": user, "name": name, "password": _hashed(password), "created": now()}
+        with self._db.write() as connection:
+            if connection.execute(sql.select(users.c.id).where(users.c.name == name)).first():
+                raise DataError(f"there is a user {name!r} already")
+            connection.execute(sql.insert(users).values(**values, admin=admin, active=True))
+        return user
+
+    def set_admin(self, name: str, password: str) -> str:
+        """Make somebody an administrator with a new password, and return the id; the user is added if new."""
+        with self._db.read() as connection:
+            user = connection.execute(sql.select(users.c.id).where(users.c.name == name)).scalar_one_or_none()
+        if user is None:
+            return self.create_user(name, password, admin=True)
+        self.change_user(user, password=password, admin=True, active=True)
+        return str(user)
+
+    def change_user(
+        self, user: str, *, password: str | None = None, admin: bool | None = None, active: bool | None = None
+    ) -> None:
+        """ProjectChange a user; a new password, or the end of being active, ends all sessions.
+
+        Raises:
+            NotFoundError: if there is no such user.
+            DataError: if the password is too short, or nobody would be administrator.
+        """
+        given = {"password": None if password is None else _hashed(password), "admin": admin, "active": active}
+        values = {name: value for name, value in given.items() if value is not None}
+        with self._db.write() as connection:
+            if values and not connection.execute(sql.update(users).where(users.c.id == user).values(values)).rowcount:
+                raise NotFoundError(f"there is no user {user!r}")
+            if admin is False or active is False:
+                left = sql.select(users.c.id).where(users.c.admin.is_(True), users.c.active.is_(True)).limit(1)
+                if not connection.execute(left).first():
+                    raise DataError("somebody must be administrator; make another one first")
+            if password is not None or active is False:
+                connection.execute(sql.delete(sessions).where(sessions.c.user == user))
+
+    def users(self) -> list[dict[str, Any]]:
+        """Return all users by name, with their roles."""
+        with self._db.read() as connection:
+            found = rows_of(connection, sql.select(users).order_by(users.c.name))
+            roles = rows_of(connection, sql.select(members))
+        return [
+            user_json(row, {one["project"]: one["role"] for one in roles if one["user"] == row["id"]}) for row in found
+        ]
+
+    def user_with(self, name: str, password: str) -> Row | None:
+        """Return the active user with a name and a password; None if there is none."""
+        with self._db.read() as connection:
+            found = rows_of(connection, sql.select(users).where(users.c.name == name, users.c.active.is_(True)))
+        expected = found[0]["password"] if found else _NO_HASH
+        with _HASHES:
+            try:
+                _HASHER.verify(expected, password[:_LONGEST_PASSWORD])
+            except (VerificationError, InvalidHashError):
+                return None
+        return found[0] if found else None
+
+    def roles(self, user: str) -> dict[str, Role]:
+        """Return the role of a user in each project of theirs."""
+        with self._db.read() as connection:
+            found = rows_of(connection, sql.select(members).where(members.c.user == user))
+        return {row["project"]: row["role"] for row in found}
+
+    def members(self, project: str) -> list[dict[str, Any]]:
+        """Return the members of a project by name."""
+        query = sql.select(users.c.id, users.c.name, members.c.role).join(members, members.c.user == users.c.id)
+        with self._db.read() as connection:
+            return rows_of(connection, query.where(members.c.project == project).order_by(users.c.name))
+
+    def set_role(self, project: str, user: str, role: Role | None, who: str) -> None:
+        """Give a user a role in a project, or none.
+
+        Raises:
+            NotFoundError: if there is no such user.
+        """
+        with self._db.change(project, who) as change:
+            name = one_row(change.connection, sql.select(users.c.name).where(users.c.id == user), f"user {user!r}")
+            change.execute(sql.delete(members).where(members.c.project == project, members.c.user == user))
+            if role is not None:
+                change.execute(sql.insert(members).values(project=project, user=user, role=role))
+            change.event("member", user=name["name"], role=role)
+
+    def create_key(
+        self, user: str, name: str, scopes: Sequence[Scope], limit_to: Sequence[str] | None, rate: float
+    ) -> tuple[str, str]:
+        """Add a key of a user, and return its id and the key itself, which nothing else tells again.
+
+        Args:
+            user: whose rights bound those of the key.
+            name: says what it is for.
+            scopes: what it is good for.
+            limit_to: ids of projects; None: all.
+            rate: requests a second; 0: any number.
+
+        Raises:
+            DataError: if there is no such project.
+        """
+        key, secret = new_id(), _KEY_PREFIX + secrets.token_urlsafe(32)
+        values = {"id": key, "user": user, "name": name, "scopes": as_json(list(scopes)), "rate": rate}
+        with self._db.write() as connection:
+            known = set(connection.execute(sql.select(projects.c.id)).scalars())
+            if unknown := set(limit_to or ()) - known:
+                raise DataError(f"there is no project {unknown.pop()!r}")
+            limits = as_json(None if limit_to is None else list(limit_to))
+            connection.execute(sql.insert(keys).values(**values, projects=limits, hash=_sha(secret), created=now()))
+        return key, secret
+
+    def keys(self, user: str | None = None) -> list[dict[str, Any]]:
+        """Return the keys of all users, or of one, without the keys themselves."""
+        query = sql.select(keys, users.c.name.label("owner")).join(users, users.c.id == keys.c.user)
+        if user is not None:
+            query = query.where(keys.c.user == user)
+        with self._db.read() as connection:
+            return [_key_json(row) for row in rows_of(connection, query.order_by(keys.c.created, keys.c.id))]
+
+    def delete_key(self, key: str, user: str | None = None) -> None:
+        """Delete a key, of a user if given.
+
+        Raises:
+            NotFoundError: if there is no such key.
+        """
+        wanted = keys.c.id == key if user is None else (keys.c.id == key) & (keys.c.user == user)
+        with self._db.write() as connection:
+            if not connection.execute(sql.delete(keys).where(wanted)).rowcount:
+                raise NotFoundError(f"there is no key {key!r}")
+
+    def owner_of(self, secret: str) -> KeyOwner | None:
+        """Return a key and its user; None if there is none, or the user is not active."""
+        with self._db.read() as connection:
+            found = rows_of(connection, sql.select(keys).where(keys.c.hash == _sha(secret)))
+            if not found:
+                return None
+            active = sql.select(users).where(users.c.id == found[0]["user"], users.c.active.is_(True))
+            owners = rows_of(connection, active)
+        return KeyOwner(found[0], owners[0]) if owners else None
+
+    def begin_session(self, user: str) -> tuple[str, str]:
+        """Begin a session, and return what its cookie has, and the token against forged requests."""
+        secret, csrf = secrets.token_urlsafe(32), secrets.token_urlsafe(24)
+        moment = int(time.time())
+        with self._db.write() as connection:
+            connection.execute(sql.delete(sessions).where(sessions.c.expires < moment))
+            values = {"hash": _sha(secret), "user": user, "csrf": csrf, "expires": moment + SESSION_SECONDS}
+            connection.execute(sql.insert(sessions).values(values))
+        return secret, csrf
+
+    def session(self, secret: str) -> Session | None:
+        """Return a session that has not ended, and let it go on; None if there is none."""
+        moment = int(time.time())
+        mine = sessions.c.hash == _sha(secret)
+        query = sql.select(users, sessions.c.csrf, sessions.c.expires).join(sessions, sessions.c.user == users.c.id)
+        with self._db.read() as connection:
+            found = rows_of(connection, query.where(mine, sessions.c.expires > moment, users.c.active.is_(True)))
+        if not found:
+            return None
+        if found[0]["expires"] < moment + SESSION_SECONDS // 2:
+            with self._db.write() as connection:
+                connection.execute(sql.update(sessions).where(mine).values(expires=moment + SESSION_SECONDS))
+        return Session(found[0]["csrf"], found[0])
+
+    def end_session(self, secret: str) -> None:
+        """End a session, if there is one."""
+        with self._db.write() as connection:
+            connection.execute(sql.delete(sessions).where(sessions.c.hash == _sha(secret)))
+
+
+def _hashed(password: str) -> str:
+    if not LEAST_PASSWORD <= len(password) <= _LONGEST_PASSWORD:
+        raise DataError(f"a password has {LEAST_PASSWORD} to {_LONGEST_PASSWORD} characters, this one {len(password)}")
+    with _HASHES:
+        return _HASHER.hash(password)
+
+
+def _sha(secret: str) -> str:
+    return hashlib.sha256(secret.encode("utf-8", "replace")).hexdigest()
+
+
+def user_json(row: Row, roles: dict[str, Role]) -> dict[str, Any]:
+    """Return a user as the API gives it."""
+    plain = {name: row[name] for name in ("id", "name", "created")}
+    return {**plain, "admin": bool(row["admin"]), "active": bool(row["active"]), "roles": roles}
+
+
+def _key_json(row: Row) -> dict[str, Any]:
+    plain = {name: row[name] for name in ("id", "name", "owner", "rate", "created")}
+    return {**plain, "scopes": json.loads(row["scopes"]), "projects": json.loads(row["projects"])}

@@ -1,0 +1,233 @@
+"""Projects: their settings, glossaries, corrections and events, and their deletion."""
+
+import json
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import sqlalchemy as sql
+
+from postedit.adapt.correction import Correction
+from postedit.adapt.correction_memory import Entry
+from postedit.core.errors import DataError
+from postedit.serve.model_process import ProjectSettings
+from postedit.serve.schema import decisions, events, files, members, projects, segments
+from postedit.serve.store_base import (
+    DEFAULT_PROJECT,
+    Database,
+    NotFoundError,
+    Row,
+    as_json,
+    insert_new,
+    new_id,
+    now,
+    one_row,
+    rows_of,
+)
+from postedit.serve.store_segments import decision_json, glossary_of
+from postedit.text.glossary_files import table_entries
+from postedit.text.span_patterns import KINDS
+
+_SETTINGS: Final = ("name", "source_language", "target_language", "model", "protect", "min_confidence")
+
+
+_PER_PAGE: Final = 1000  # of what was done, read at a time
+
+
+class Projects:
+    """The projects of a database."""
+
+    def __init__(self, database: Database) -> None:
+        self._db = database
+        with database.write() as connection:
+            default = {"id": DEFAULT_PROJECT, "name": DEFAULT_PROJECT, "protect": as_json(KINDS), "created": now()}
+            insert_new(connection, projects, default)
+
+    def create(self, settings: Mapping[str, Any], who: str, owner: str | None = None) -> str:
+        """Make a project, of which `owner` (the id of a user) becomes the manager, and return its id."""
+        project = new_id()
+        with self._db.write() as connection:
+            connection.execute(sql.insert(projects).values(id=project, created=now(), **_columns(settings)))
+            if owner is not None:
+                connection.execute(sql.insert(members).values(project=project, user=owner, role="manager"))
+        with self._db.change(project, who) as change:
+            change.event("project", action="created", name=settings["name"])
+        return project
+
+    def change(self, project: str, settings: Mapping[str, Any], who: str) -> None:
+        """ProjectChange some settings of a project."""
+        with self._db.change(project, who) as change:
+            if settings:
+                change.execute(sql.update(projects).where(projects.c.id == project).values(**_columns(settings)))
+            change.event("project", action="changed", settings=dict(settings))
+
+    def all(self, limit_to: Sequence[str] | None = None) -> list[dict[str, Any]]:
+        """Return projects by age, all or those with given ids, with figures of their files."""
+        query = sql.select(projects).order_by(projects.c.created, projects.c.id)
+        counts = (
+            sql.select(
+                files.c.project,
+                sql.func.count(sql.distinct(files.c.id)).label("files"),
+                sql.func.count(segments.c.number).label("segments"),
+                sql.func.coalesce(sql.func.sum(sql.case((segments.c.state == "confirmed", 1), else_=0)), 0).label(
+                    "confirmed"
+                ),
+            )
+            .select_from(files.outerjoin(segments, segments.c.file == files.c.id))
+            .group_by(files.c.project)
+        )
+        if limit_to is not None:
+            query = query.where(projects.c.id.in_(limit_to))
+            counts = counts.where(files.c.project.in_(limit_to))
+        with self._db.read() as connection:
+            found = rows_of(connection, query)
+            figures = {row["project"]: row for row in rows_of(connection, counts)}
+        return [_project_json(row, figures.get(row["id"], {})) for row in found]
+
+    def get(self, project: str) -> dict[str, Any]:
+        """Return a project.
+
+        Raises:
+            NotFoundError: if there is no such project.
+        """
+        found = self.all([project])
+        if not found:
+            raise NotFoundError(f"there is no project {project!r}")
+        return found[0]
+
+    def row(self, project: str) -> Row:
+        """Return the settings of a project as they are kept, without figures."""
+        with self._db.read() as connection:
+            return one_row(connection, sql.select(projects).where(projects.c.id == project), f"project {project!r}")
+
+    def delete(self, project: str) -> None:
+        """Delete a project with all that belongs to it, for good.
+
+        Raises:
+            DataError: if it is the default project.
+            NotFoundError: if there is no such project.
+        """
+        if project == DEFAULT_PROJECT:
+            raise DataError("the project 'default' always exists; delete its files and corrections one by one")
+        with self._db.change(project, "") as change:
+            self._db.memory.delete(project, connection=change.connection)
+            change.execute(sql.delete(projects).where(projects.c.id == project))
+        self._db.clean()
+
+    def edit_settings(self, project: str) -> ProjectSettings | None:
+        """Return how segments of a project are edited; None if there is no such project."""
+        try:
+            row = self.row(project)
+        except NotFoundError:
+            return None
+        return ProjectSettings(tuple(json.loads(row["protect"])), row["min_confidence"], glossary_of(row["glossary"]))
+
+    def set_glossary(self, project: str, text: str, who: str) -> int:
+        """Replace the glossary of a project, and return the number of its entries.
+
+        Raises:
+            DataError: naming the line that is none of a glossary.
+        """
+        entries = list(table_entries(Path("glossary.tsv"), text.encode()))
+        with self._db.change(project, who) as change:
+            change.execute(sql.update(projects).where(projects.c.id == project).values(glossary=text))
+            change.event("project", action="glossary", entries=len(entries))
+        return len(entries)
+
+    def corrections(self, project: str, count: int, before: int | None, containing: str) -> list[tuple[Entry, bool]]:
+        """Return corrections of a project; see `CorrectionMemory.page`."""
+        return self._db.memory.of(project).page(count, before, containing)
+
+    def undo_correction(self, project: str, number: int, who: str) -> int:
+        """Take a correction back, and return the number of the entry that says so.
+
+        Raises:
+            DataError: if there is no such correction, or it has been taken back.
+        """
+        with self._db.change(project, who) as change:
+            entry = self._db.memory.of(project).undo(number, who, connection=change.connection)
+            forget = sql.update(segments).where(segments.c.correction == number)
+            of_project = sql.select(files.c.id).where(files.c.project == project)
+            change.execute(forget.where(segments.c.file.in_(of_project)).values(correction=None))
+            change.event("correction", undone=number)
+        return entry
+
+    def add_corrections(self, project: str, corrections: Sequence[Correction], who: str) -> list[int]:
+        """Add corrections to the memory of a project, all or none, and return their numbers."""
+        with self._db.change(project, who) as change:
+            numbers = self._db.memory.of(project).add(corrections, connection=change.connection)
+            if numbers:
+                change.event("correction", added=len(numbers), number=numbers[-1])
+        return numbers
+
+    def events(self, project: str, after: int, limit: int) -> list[dict[str, Any]]:
+        """Return the events of a project after a number, in order."""
+        query = sql.select(events).where(events.c.project == project, events.c.number > after)
+        with self._db.read() as connection:
+            return [event_json(row) for row in rows_of(connection, query.order_by(events.c.number).limit(limit))]
+
+    def audit(self, project: str, count: int, before: int | None = None) -> list[dict[str, Any]]:
+        """Return what was done in a project, the latest first: decisions on segments, and all else but presence.
+
+        Args:
+            project: its id.
+            count: how many, at most.
+            before: the number that theirs are below; None: the latest of all.
+        """
+        with self._db.read() as connection:
+            found = [
+                rows_of(connection, _latest(table, project, count, before).where(wanted))
+                for table, wanted in (
+                    (decisions, sql.true()),
+                    (events, events.c.kind.not_in(("presence", "segment", "job"))),
+                )
+            ]
+        done = [{"id": row["number"], "kind": "decision", **decision_json(row)} for row in found[0]]
+        return sorted(done + list(map(event_json, found[1])), key=lambda one: -one["id"])[:count]
+
+    def whole_audit(self, project: str) -> Iterator[dict[str, Any]]:
+        """Yield all that `audit` returns."""
+        before = None
+        while page := self.audit(project, _PER_PAGE, before):
+            yield from page
+            before = page[-1]["id"]
+
+    def last_events(self, some: Collection[str]) -> dict[str, int]:
+        """Return the number of the last event of each of some projects that exist."""
+        query = sql.select(projects.c.id, projects.c.last_event).where(projects.c.id.in_(some))
+        with self._db.read() as connection:
+            return {row["id"]: row["last_event"] for row in rows_of(connection, query)}
+
+    def show_presence(self, project: str, who: str, file: str, number: int) -> None:
+        """Tell others on which segment somebody works; only the last place of each person is kept."""
+        mine = (events.c.project == project) & (events.c.kind == "presence") & (events.c.who == who)
+        with self._db.change(project, who) as change:
+            change.execute(sql.delete(events).where(mine))
+            change.event("presence", file=file, segment=number)
+
+
+def event_json(row: Row) -> dict[str, Any]:
+    """Return an event as the API gives it."""
+    return {"id": row["number"], "kind": row["kind"], "who": row["who"], "made": row["made"], **json.loads(row["data"])}
+
+
+def _latest(table: sql.Table, project: str, count: int, before: int | None) -> sql.Select[Any]:
+    query = sql.select(table).where(table.c.project == project).order_by(table.c.number.desc()).limit(count)
+    return query if before is None else query.where(table.c.number < before)
+
+
+def _columns(settings: Mapping[str, Any]) -> dict[str, Any]:
+    values = {name: settings[name] for name in _SETTINGS if name in settings}
+    if "protect" in values:
+        values["protect"] = as_json(values["protect"])
+    return values
+
+
+def _project_json(row: Row, figures: Row) -> dict[str, Any]:
+    return {
+        "id": row["id"],
+        **{name: row[name] for name in _SETTINGS},
+        "protect": json.loads(row["protect"]),
+        "created": row["created"],
+        **{name: int(figures.get(name) or 0) for name in ("files", "segments", "confirmed")},
+    }

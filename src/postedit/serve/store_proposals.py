@@ -1,0 +1,235 @@
+"""Segments of a file as an import adds them, and the proposals of the model for them."""
+
+import hashlib
+from collections.abc import Iterable, Sequence
+from typing import Any, Final, NamedTuple
+
+import sqlalchemy as sql
+
+from postedit.core.editor import PostEdit
+from postedit.evaluate.ter import count_edits
+from postedit.files.corrections import margins, place_correction, place_translation
+from postedit.files.marked_text import MarkedText
+from postedit.files.options import FilesConfig
+from postedit.files.units import Unit
+from postedit.serve.api_models import edited_json
+from postedit.serve.schema import segments
+from postedit.serve.segment_codes import api_codes, marked_text_of, marks_of, placed_codes
+from postedit.serve.store_base import Database, ProjectChange, Row, as_json, rows_of
+from postedit.serve.store_files import Files
+
+_CONFIG: Final = FilesConfig(translate=True)
+OPEN_STATES: Final = ("new", "seen")
+"""States of segments whose proposals are renewed."""
+
+_NOTHING: Final = MarkedText("")
+
+NO_PROPOSAL: Final[dict[str, Any]] = {
+    "proposal": "",
+    "proposal_codes": "",
+    "proposal_content": "",
+    "changed": False,
+    "confidence": None,
+    "text": "",
+}
+"""For a segment without a translation, which the model cannot give, or whose codes have no place in it."""
+
+
+class Proposal(NamedTuple):
+    """A proposal for a segment, as the database has it."""
+
+    number: int
+    values: dict[str, Any]
+
+
+class Proposals:
+    """The proposals in a database."""
+
+    def __init__(self, database: Database, files: Files) -> None:
+        self._db, self._files = database, files
+
+    def last_number(self, file: str) -> int:
+        """Return the number of the last segment that has been imported; 0 if there is none."""
+        query = sql.select(sql.func.max(segments.c.number)).where(segments.c.file == file)
+        with self._db.read() as connection:
+            return connection.execute(query).scalar_one() or 0
+
+    def add(self, change: ProjectChange, file: str, units: Iterable[tuple[int, Unit]]) -> None:
+        """Add units as segments; those without text in their source are left out."""
+        rows = [_segment(file, number, unit) for number, unit in units if unit.source.text.strip()]
+        if rows:
+            change.execute(sql.insert(segments), rows)
+
+    def count_repetitions(self, change: ProjectChange, file: str) -> None:
+        """Record how often each segment is in a file, once all are there."""
+        count = sql.func.count()
+        several = sql.select(segments.c.same, count.label("repeats")).where(segments.c.file == file)
+        several = several.group_by(segments.c.same).having(count > 1)
+        for row in rows_of(change.connection, several):
+            alike = (segments.c.file == file) & (segments.c.same == row["same"])
+            change.execute(sql.update(segments).where(alike).values(repeats=row["repeats"]))
+
+    def waiting(self, file: str, position: int, count: int, after: int = 0, until: int | None = None) -> list[Row]:
+        """Return open segments whose proposals know less than a position of the memory.
+
+        Args:
+            file: of the segments.
+            position: number of an entry of the memory.
+            count: how many, at most.
+            after: the number that theirs are above.
+            until: the highest number; None: that of the last segment.
+        """
+        numbers = sql.select(segments.c.number).where(
+            segments.c.file == file,
+            segments.c.number > after,
+            segments.c.state.in_(OPEN_STATES),
+            segments.c.proposed_at < position,
+        )
+        if until is not None:
+            numbers = numbers.where(segments.c.number <= until)
+        numbers = numbers.order_by(segments.c.number).limit(count)
+        query = sql.select(segments).where(segments.c.file == file, segments.c.number.in_(numbers))
+        with self._db.read() as connection:
+            return rows_of(connection, query.order_by(segments.c.number))
+
+    def count_waiting(self, file: str, position: int) -> int:
+        """Return how many segments `waiting` would return."""
+        wanted = (segments.c.file == file) & segments.c.state.in_(OPEN_STATES) & (segments.c.proposed_at < position)
+        with self._db.read() as connection:
+            return connection.execute(sql.select(sql.func.count()).select_from(segments).where(wanted)).scalar_one()
+
+    def made_of(
+        self,
+        file: str,
+        rows: Sequence[Row],
+        results: Sequence[PostEdit | None],
+        position: int,
+        *,
+        explained: bool = False,
+    ) -> list[Proposal]:
+        """Return what the model wrote for segments, as proposals with the codes of the file.
+
+        Args:
+            file: its id.
+            rows: the segments.
+            results: their corrections; None: the model has none for a segment.
+            position: of the memory of corrections that the model had learnt.
+            explained: whether the corrections have reasons.
+        """
+        escape = self._files.escape(file)
+        found = []
+        for row, result in zip(rows, results, strict=True):
+            source, target = (marked_text_of(row[side], row[f"{side}_marks"]) for side in ("src", "mt"))
+            if result is None:
+                values = NO_PROPOSAL
+            elif target.text.strip():
+                values = _with_mt(source, target, result, escape)
+            else:
+                values = _without(source, result, escape)
+            found.append(Proposal(row["number"], {**values, "proposed_at": position, "explained": explained}))
+        return _with_figures(rows, found)
+
+    def save(self, change: ProjectChange, file: str, proposals: Iterable[Proposal]) -> list[int]:
+        """Save proposals, and return the numbers of the segments where the text is another one than before."""
+        changed = []
+        for number, values in proposals:
+            this = (segments.c.file == file) & (segments.c.number == number)
+            before = change.execute(
+                sql.select(segments.c.proposal, segments.c.first_proposal, segments.c.proposed_at).where(this)
+            ).one_or_none()
+            if before is None or before.proposed_at > values["proposed_at"]:
+                continue  # a later one is there
+            first = values["text"] if before.proposed_at < 0 else before.first_proposal
+            kept = {name: value for name, value in values.items() if name != "text"}
+            learnt = before.proposed_at >= 0 and values["text"] != first
+            change.execute(sql.update(segments).where(this).values(**kept, first_proposal=first, learnt=learnt))
+            if before.proposal != values["proposal"]:
+                changed.append(number)
+        return changed
+
+
+def _segment(file: str, number: int, unit: Unit) -> Row:
+    source, target = unit.source, unit.target or _NOTHING
+    reason = _CONFIG.reason_not_to_edit(unit)
+    locked = reason in ("locked", "no language")
+    state = "locked" if locked else "new" if reason is None else "confirmed"
+    texts = {"src": source.text, "src_marks": marks_of(source), "mt": target.text, "mt_marks": marks_of(target)}
+    done = state != "new"
+    matches = [
+        {"src": source.text, "target": one.target.text, "score": one.score, "origin": one.origin}
+        for one in unit.candidates
+        if one.same_source
+    ]
+    return {
+        "file": file,
+        "number": number,
+        "unit": unit.id,
+        **texts,
+        "same": hashlib.sha256(as_json([*texts.values(), unit.max_length]).encode()).hexdigest()[:32],
+        "max_length": unit.max_length,
+        "notes": as_json(unit.notes),
+        "matches": as_json(matches),
+        "too_long": unit.max_length is not None and len(target.text) > unit.max_length,
+        "tagged": bool(source.codes or target.codes),
+        "state": state,
+        "target": target.text if done else "",
+        "target_codes": as_json(api_codes(target, source)) if done else "",
+    }
+
+
+def _with_mt(source: MarkedText, target: MarkedText, result: PostEdit, escape: Any) -> dict[str, Any]:
+    placed = place_correction(target, result, escape, source)
+    edited = edited_json(target.text.strip(), placed.result)
+    lead, tail = margins(target.text)
+    edited = _moved(edited, len(margins(source.text)[0]), lead, tail)
+    if placed.codes is None:
+        return _values(edited, api_codes(target, source), target.written())
+    return _values(edited, placed_codes(placed.codes, source), placed.codes.written(escape))
+
+
+def _without(source: MarkedText, result: PostEdit, escape: Any) -> dict[str, Any]:
+    """Return the proposal for a segment without a translation, which is one; none if its codes have no place."""
+    placed = place_translation(source, result.text, escape) if result.text.strip() else None
+    if placed is None:
+        return NO_PROPOSAL
+    edited = edited_json(result.draft or "", result)
+    lead, tail = margins(source.text)
+    return _values(_moved(edited, len(lead), lead, tail), placed_codes(placed, source), placed.written(escape))
+
+
+def _values(edited: dict[str, Any], codes: list[dict[str, Any]], content: str) -> dict[str, Any]:
+    values = {"proposal": as_json(edited), "proposal_codes": as_json(codes), "proposal_content": content}
+    return {**values, "changed": edited["changed"], "confidence": edited["confidence"], "text": edited["text"]}
+
+
+def _moved(edited: dict[str, Any], src_lead: int, lead: str, tail: str) -> dict[str, Any]:
+    """Return a correction of a text without white space at its ends as one of the text with it."""
+    if not lead and not tail and not src_lead:
+        return edited
+    by = len(lead)
+    edits = [
+        {
+            **edit,
+            "mt_span": [at + by for at in edit["mt_span"]],
+            "pe_span": [at + by for at in edit["pe_span"]],
+            "reasons": [_moved_reason(reason, src_lead) for reason in edit["reasons"]],
+        }
+        for edit in edited["edits"]
+    ]
+    others = [_moved(one, src_lead, lead, tail) for one in edited["alternatives"]]
+    return {**edited, "text": lead + edited["text"] + tail, "edits": edits, "alternatives": others}
+
+
+def _moved_reason(reason: dict[str, Any], by: int) -> dict[str, Any]:
+    if "words" not in reason:
+        return reason
+    return {**reason, "words": [{**word, "span": [at + by for at in word["span"]]} for word in reason["words"]]}
+
+
+def _with_figures(rows: Sequence[Row], proposals: Sequence[Proposal]) -> list[Proposal]:
+    """Return proposals with their words, and their edits of mt, by TER."""
+    counts = count_edits([row["mt"] for row in rows], [one.values["text"] for one in proposals], normalise=True)
+    return [
+        Proposal(number, {**values, "proposal_edits": count.edits, "proposal_words": count.length})
+        for (number, values), count in zip(proposals, counts, strict=True)
+    ]

@@ -1,0 +1,165 @@
+"""Segments: pages of them, filters and search, and how the API gives them."""
+
+import json
+from collections.abc import Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Final, Literal, get_args
+
+import sqlalchemy as sql
+
+from postedit.serve.schema import decisions, files, projects, segments
+from postedit.serve.segment_codes import api_codes, marked_text_of
+from postedit.serve.store_base import Database, Row, one_row, rows_of
+from postedit.text.glossary import Glossary
+from postedit.text.glossary_files import table_entries
+
+Filter = Literal["changed", "low", "unseen", "unconfirmed", "tags", "long", "learnt"]
+Field = Literal["", "src", "mt", "target"]
+
+LOW_CONFIDENCE: Final = 0.5
+"""Of a proposal that is more probably wrong than right."""
+
+_CONDITIONS: Final[dict[str, sql.ColumnElement[bool]]] = {
+    "changed": segments.c.changed.is_(True),
+    "low": segments.c.confidence < LOW_CONFIDENCE,
+    "unseen": segments.c.state == "new",
+    "unconfirmed": segments.c.state.not_in(("confirmed", "locked")),
+    "tags": segments.c.tagged.is_(True),
+    "long": segments.c.too_long.is_(True),
+    "learnt": segments.c.learnt.is_(True),
+}
+assert set(_CONDITIONS) == set(get_args(Filter))
+
+
+class Segments:
+    """The segments of a database."""
+
+    def __init__(self, database: Database) -> None:
+        self._db = database
+
+    def page(
+        self, file: str, *, after: int, limit: int, only: Filter | None = None, text: str = "", field: Field = ""
+    ) -> dict[str, Any]:
+        """Return segments of a file in order, and the number after which the next page begins.
+
+        Args:
+            file: its id.
+            after: the number that theirs are above.
+            limit: how many, at most.
+            only: those that a filter lets pass.
+            text: what they contain, in capitals or not.
+            field: where; in the source, mt or target if not given.
+        """
+        wanted = self._where(file, only, text, field)
+        numbers = sql.select(segments.c.number).where(wanted, segments.c.number > after)
+        numbers = numbers.order_by(segments.c.number).limit(limit + 1)
+        with self._db.read() as connection:
+            found = list(connection.execute(numbers).scalars())
+            rows = rows_of(connection, _query(file, found[:limit]))
+            count = sql.select(sql.func.count()).select_from(segments).where(wanted)
+            total = connection.execute(count).scalar_one() if after == 0 else None
+            glossary = glossary_of(_glossary_text(connection, file))
+        return {
+            "segments": [segment_json(row, glossary) for row in rows],
+            "total": total,
+            "next": found[limit - 1] if len(found) > limit else None,
+        }
+
+    def numbers(self, file: str, *, only: Filter | None = None, text: str = "", field: Field = "") -> list[int]:
+        """Return the numbers of the segments that `page` gives, all of them."""
+        query = sql.select(segments.c.number).where(self._where(file, only, text, field)).order_by(segments.c.number)
+        with self._db.read() as connection:
+            return list(connection.execute(query).scalars())
+
+    def some(self, file: str, numbers: Sequence[int]) -> list[Row]:
+        """Return segments by their numbers, as they are kept."""
+        with self._db.read() as connection:
+            return rows_of(connection, _query(file, numbers))
+
+    def get(self, file: str, number: int) -> dict[str, Any]:
+        """Return a segment.
+
+        Raises:
+            NotFoundError: if there is no such segment.
+        """
+        with self._db.read() as connection:
+            row = one_row(connection, _query(file, [number]), f"segment {number}")
+            return segment_json(row, glossary_of(_glossary_text(connection, file)))
+
+    def history(self, file: str, number: int) -> list[dict[str, Any]]:
+        """Return what was decided on a segment, in order."""
+        query = sql.select(decisions).where(decisions.c.file == file, decisions.c.segment == number)
+        with self._db.read() as connection:
+            return [decision_json(row) for row in rows_of(connection, query.order_by(decisions.c.version))]
+
+    def _where(self, file: str, only: Filter | None, text: str, field: Field) -> sql.ColumnElement[bool]:
+        wanted = segments.c.file == file
+        if only is not None:
+            wanted &= _CONDITIONS[only]
+        if text:
+            columns = [segments.c[field]] if field else [segments.c.src, segments.c.mt, segments.c.target]
+            wanted &= sql.or_(*(self._contains(column, text) for column in columns))
+        return wanted
+
+    def _contains(self, column: sql.ColumnElement[str], text: str) -> sql.ColumnElement[bool]:
+        """Return whether a column contains text; LIKE of SQLite ignores the case of ASCII, and is fast."""
+        if text.isascii() and self._db.engine.dialect.name == "sqlite":
+            return column.contains(text, autoescape=True)
+        return column.icontains(text, autoescape=True)
+
+
+def decision_json(row: Row) -> dict[str, Any]:
+    """Return a decision as the API gives it."""
+    plain = ("file", "segment", "version", "state", "target", "filled_from", "correction", "who", "made")
+    return {
+        **{name: row[name] for name in plain},
+        "codes": json.loads(row["target_codes"] or "[]"),
+        "decisions": json.loads(row["decisions"] or "[]"),
+    }
+
+
+def segment_json(row: Row, glossary: Glossary | None = None) -> dict[str, Any]:
+    """Return a segment as the API gives it."""
+    src = marked_text_of(row["src"], row["src_marks"])
+    plain = ("number", "unit", "src", "mt", "learnt", "target", "state", "version", "updated_by", "updated")
+    return {
+        **{name: row[name] for name in plain},
+        "src_codes": api_codes(src),
+        "mt_codes": api_codes(marked_text_of(row["mt"], row["mt_marks"]), src),
+        "proposal": json.loads(row["proposal"] or "null"),
+        "proposal_codes": json.loads(row["proposal_codes"] or "[]"),
+        "target_codes": json.loads(row["target_codes"] or "[]"),
+        "decisions": json.loads(row["decisions"] or "[]"),
+        "max_length": row["max_length"],
+        "notes": json.loads(row["notes"] or "[]"),
+        "matches": json.loads(row["matches"] or "[]"),
+        "terms": [] if glossary is None else _terms(glossary, row["src"]),
+        "repeats": row["repeats"],
+        "filled_from": row["filled_from"],
+        "correction": row["correction"],
+    }
+
+
+def _terms(glossary: Glossary, src: str) -> list[dict[str, Any]]:
+    return [
+        {"source": entry.source, "target": target, "span": [start, end]}
+        for start, end, entry in glossary.places(src)
+        for target in entry.targets[:1]
+    ]
+
+
+def _query(file: str, numbers: Sequence[int]) -> sql.Select[Any]:
+    wanted = (segments.c.file == file) & segments.c.number.in_(numbers)
+    return sql.select(segments).where(wanted).order_by(segments.c.number)
+
+
+def _glossary_text(connection: sql.Connection, file: str) -> str:
+    query = sql.select(projects.c.glossary).join(files, files.c.project == projects.c.id).where(files.c.id == file)
+    return connection.execute(query).scalar_one_or_none() or ""
+
+
+@lru_cache(64)
+def glossary_of(text: str) -> Glossary | None:
+    """Return the glossary of a project by its text; None if it has no terms."""
+    return Glossary(table_entries(Path("glossary.tsv"), text.encode())) if text.strip() else None

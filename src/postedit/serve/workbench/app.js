@@ -1,0 +1,94 @@
+/** The workbench: chooses the view of the address, and shows what all views share. */
+import { html, render, useEffect, useMemo, useState } from "./lib.js";
+import { get } from "./data/api.js";
+import { address, route } from "./data/router.js";
+import { SaveQueue } from "./data/save_queue.js";
+import { hasAccounts, isSignedOut, loadSession, session, signOut, user } from "./data/session.js";
+import { EditorView } from "./editor/editor_view.js";
+import { Help } from "./editor/help.js";
+import { shortcutOf } from "./editor/shortcuts.js";
+import { PeopleView } from "./manage/people_view.js";
+import { ProjectView } from "./manage/project_view.js";
+import { ProjectsView } from "./manage/projects_view.js";
+import { SignIn } from "./manage/sign_in.js";
+import { Waiting, useLoaded } from "./ui/controls.js";
+import { Messages } from "./ui/messages.js";
+import { t } from "./strings.js";
+
+function App() {
+  const loaded = useLoaded(loadSession, []);
+  const [isHelping, setHelping] = useState(false);
+  const openHelp = useMemo(() => () => setHelping(true), []);
+  const name = user.value?.name ?? "";
+  const queue = useMemo(() => (name ? new SaveQueue(name, { onSaved: () => {} }) : null), [name]);
+  useEffect(() => {
+    queue?.start();
+    return () => queue?.stop();
+  }, [queue]);
+  useEffect(() => { if (queue && !isSignedOut.value) queue.retry(); }, [queue, isSignedOut.value]);
+  useEffect(() => {
+    const onKey = (event) => { if (!event.defaultPrevented && shortcutOf(event)?.id === "help") { event.preventDefault(); setHelping(true); } };
+    document.addEventListener("keydown", onKey);
+    return () => document.removeEventListener("keydown", onKey);
+  }, []);
+  if (!session.value) return html`<main id="content" class="page">${loaded.error ? html`<${Waiting} loaded=${loaded} />` : ""}</main>`;
+  if (isSignedOut.value) return html`<${SignIn} /><${Messages} />`;
+  return html`<${Shell} queue=${queue} onHelp=${openHelp} />
+    ${isHelping && html`<${Help} onClose=${() => setHelping(false)} />`}<${Messages} />`;
+}
+
+function Shell({ queue, onHelp }) {
+  const [kind, id, view, file, number] = route.value;
+  const isProject = kind === "project" && id;
+  const project = useLoaded(async () => (isProject ? get(`/v1/projects/${id}`) : null), [isProject ? id : "", view]);
+  useEffect(() => { document.title = [project.value?.name, t.brand].filter(Boolean).join(" · "); }, [project.value]);
+  return html`
+    <a class="skip" href="#content" onClick=${skip}>${t.skipToContent}</a>
+    <${Head} project=${isProject ? project.value : null} queue=${queue} onHelp=${onHelp} />
+    ${currentView()}`;
+
+  function currentView() {
+    if (kind === "people") return html`<${PeopleView} />`;
+    if (!isProject) return kind ? html`<${NotFound} />` : html`<${ProjectsView} />`;
+    if (!project.value || project.value.id !== id) return html`<main id="content" class="page"><${Waiting} loaded=${project} /></main>`;
+    if (view === "file" && file) {
+      return html`<${EditorView} key=${file} project=${project.value} file=${file} number=${number === undefined ? null : Number(number)} queue=${queue} onHelp=${onHelp} />`;
+    }
+    return html`<${ProjectView} project=${project.value} view=${view ?? "files"} onChange=${project.reload} />`;
+  }
+}
+
+/** Go to what the view is for: the field to write in, or its content. */
+function skip(event) {
+  event.preventDefault();
+  (document.querySelector(".field") ?? document.getElementById("content"))?.focus();
+}
+
+function Head({ project, queue, onHelp }) {
+  return html`<header class="head"><nav aria-label=${t.nav.main}>
+      <a class="brand" href=${address()}>${t.brand}</a>
+      ${project && html`<span aria-hidden="true" class="soft">/</span><a href=${address("project", project.id)}><bdi>${project.name}</bdi></a>`}</nav>
+    <${SaveState} queue=${queue} />
+    <nav class="tools" aria-label=${t.nav.help}>
+      ${user.value?.admin && hasAccounts.value && html`<a href=${address("people")}>${t.nav.people}</a>`}
+      ${hasAccounts.value && html`<span class="soft"><bdi>${user.value?.name}</bdi></span><button type="button" class="quiet" onClick=${signOut}>${t.nav.signOut}</button>`}
+      <button type="button" class="quiet" aria-label=${t.nav.help} title="?" onClick=${onHelp}>?</button></nav></header>`;
+}
+
+/** Whether all is saved. */
+function SaveState({ queue }) {
+  if (!queue) return null;
+  const count = queue.waiting.value.length;
+  const refused = queue.entries.value.filter((entry) => entry.refused).length;
+  const [tone, text] = queue.conflicts.value.length ? ["bad", t.save.conflicts(queue.conflicts.value.length)]
+    : refused ? ["bad", t.save.refused(refused)]
+    : queue.isOffline.value ? ["bad", t.save.offline(count)]
+    : count ? ["middling", t.save.saving] : ["good", t.save.saved];
+  return html`<span class=${`save-state ${tone}`} role="status" data-waiting=${count}>${text}</span>`;
+}
+
+function NotFound() {
+  return html`<main id="content" class="page"><h1>${t.errors.notFound}</h1><p><a href=${address()}>${t.errors.home}</a></p></main>`;
+}
+
+render(html`<${App} />`, document.getElementById("app"));

@@ -1,0 +1,134 @@
+/**
+ * Text with inline codes as one string, in which each code is one character: so a caret has a place between two codes,
+ * and every change is a change of a string. The character is a lone surrogate, which no valid text contains.
+ *
+ * @typedef {{id: string, kind: "open"|"close"|"alone", label: string}} Code
+ * @typedef {Code & {at: number}} PlacedCode  `at` is a UTF-16 offset in the text
+ * @typedef {{flat: string, codes: Code[]}} FlatText  codes in the order of their characters
+ */
+
+export const CODE = "\udfff";
+const isCode = (unit) => unit === 0xdfff;
+const isHigh = (unit) => unit >= 0xd800 && unit < 0xdc00;
+
+/** Whether the unit at an offset is a code, not the second half of a character. @param {string} flat @param {number} at */
+export function isCodeAt(flat, at) {
+  if (!isCode(flat.charCodeAt(at))) return false;
+  return !isHigh(flat.charCodeAt(at - 1));
+}
+
+/** Return the offsets of all codes. @param {string} flat */
+export function codeOffsets(flat) {
+  const found = [];
+  for (let at = flat.indexOf(CODE); at >= 0; at = flat.indexOf(CODE, at + 1)) if (isCodeAt(flat, at)) found.push(at);
+  return found;
+}
+
+/** Return text and codes as a flat text. @param {string} text @param {PlacedCode[]} placed @returns {FlatText} */
+export function fromMarked(text, placed) {
+  const sorted = placed.map((code, order) => ({ code, order })).sort((a, b) => a.code.at - b.code.at || a.order - b.order);
+  let flat = "", done = 0;
+  for (const { code } of sorted) {
+    flat += text.slice(done, code.at) + CODE;
+    done = Math.max(done, code.at);
+  }
+  return { flat: flat + text.slice(done), codes: sorted.map(({ code: { at: _, ...code } }) => code) };
+}
+
+/** Return the text without codes, and the codes with their places. @param {FlatText} content */
+export function toMarked({ flat, codes }) {
+  const offsets = codeOffsets(flat);
+  const placed = offsets.map((offset, index) => ({ ...codes[index], at: offset - index }));
+  return { text: plain(flat), codes: placed };
+}
+
+/** Return the text without codes. @param {string} flat */
+export function plain(flat) {
+  let text = "", done = 0;
+  for (const at of codeOffsets(flat)) {
+    text += flat.slice(done, at);
+    done = at + 1;
+  }
+  return text + flat.slice(done);
+}
+
+/** Make text that people type or paste safe to insert. @param {string} text */
+export const clean = (text) => text.replace(/\r\n?/g, "\n").replace(/[\0\ufffe\uffff]/g, "").toWellFormed();
+
+/**
+ * Replace a stretch by text. Codes within it stay: they follow the new text.
+ * @param {FlatText} content @param {number} start @param {number} end @param {string} text
+ * @returns {{content: FlatText, end: number, kept: number}} `end` is the offset behind the new text
+ */
+export function replace(content, start, end, text) {
+  const inserted = clean(text);
+  const kept = codeOffsets(content.flat).filter((at) => at >= start && at < end).length;
+  const flat = content.flat.slice(0, start) + inserted + CODE.repeat(kept) + content.flat.slice(end);
+  return { content: { flat, codes: content.codes }, end: start + inserted.length, kept };
+}
+
+/** Whether pairs of codes are nested. @param {Code[]} codes */
+export function isNested(codes) {
+  const open = [];
+  for (const code of codes) {
+    if (code.kind === "open") open.push(code.id);
+    else if (code.kind === "close" && open.pop() !== code.id) return false;
+  }
+  return open.length === 0;
+}
+
+/**
+ * Move a code to an offset, unless pairs that were nested would no longer be.
+ * @param {FlatText} content @param {number} index of the code @param {number} offset in the flat text
+ * @returns {{content: FlatText, at: number} | null}
+ */
+export function moveCode(content, index, offset) {
+  const from = codeOffsets(content.flat)[index];
+  const at = offset > from ? offset - 1 : offset;
+  const without = content.flat.slice(0, from) + content.flat.slice(from + 1);
+  const codes = content.codes.filter((_, other) => other !== index);
+  const rank = codeOffsets(without.slice(0, at)).length;
+  codes.splice(rank, 0, content.codes[index]);
+  if (isNested(content.codes) && !isNested(codes)) return null;
+  return { content: { flat: without.slice(0, at) + CODE + without.slice(at), codes }, at };
+}
+
+const key = (code) => `${code.kind} ${code.id}`;
+
+/** Whether two texts have the same codes, in any order. @param {Code[]} ours @param {Code[]} theirs */
+export const sameCodes = (ours, theirs) =>
+  ours.length === theirs.length && ours.map(key).sort().join("\n") === theirs.map(key).sort().join("\n");
+
+/**
+ * Return what an unforeseen change of the page (an input method, an extension) made of a text, with every code.
+ * @param {FlatText} before @param {string} after a flat text, of which codes may be missing
+ * @param {number[]} found the numbers of the codes that are left, in order
+ * @returns {FlatText}
+ */
+export function repaired(before, after, found) {
+  if (found.length === before.codes.length && found.every((number, index) => number === index)) {
+    return { flat: after, codes: before.codes };
+  }
+  const old = plain(before.flat), text = plain(after);
+  const change = singleChange(old, text);
+  const shift = text.length - old.length;
+  const placed = toMarked(before).codes.map((code) => ({
+    ...code,
+    at: code.at <= change.start ? code.at : code.at >= change.end ? code.at + shift : change.end + shift,
+  }));
+  return fromMarked(text, placed);
+}
+
+/**
+ * Return the stretch of `old` outside of which both texts agree.
+ * @param {string} old @param {string} text
+ */
+export function singleChange(old, text) {
+  const most = Math.min(old.length, text.length);
+  let start = 0, tail = 0;
+  while (start < most && old[start] === text[start]) start++;
+  while (tail < most - start && old[old.length - 1 - tail] === text[text.length - 1 - tail]) tail++;
+  if (start && isHigh(old.charCodeAt(start - 1))) start--; // never within a character
+  if (tail && isHigh(old.charCodeAt(old.length - tail - 1))) tail--;
+  return { start, end: old.length - tail, text: text.slice(start, text.length - tail) };
+}

@@ -1,0 +1,98 @@
+/** Requests to the service this page comes from. */
+import { signal } from "../lib.js";
+
+/** Token that requests which change something carry. */
+export const csrf = signal("");
+
+/** An answer that is no success; `status` 0 if there was none. */
+export class ApiError extends Error {
+  /** @param {number} status @param {string} message @param {any} body */
+  constructor(status, message, body = null) {
+    super(message);
+    this.status = status;
+    this.body = body;
+  }
+
+  /** Whether the same request may succeed later. */
+  get isPassing() { return this.status === 0 || this.status === 429 || this.status >= 500; }
+}
+
+const listeners = new Set();
+
+/** Call a function when a request was refused because nobody is signed in. @param {() => void} listener */
+export const onSignedOut = (listener) => listeners.add(listener);
+
+/**
+ * Make a request.
+ * @param {string} method @param {string} path
+ * @param {{body?: any, text?: string, type?: string, signal?: AbortSignal}} options `body` is sent as JSON or as a form
+ * @returns {Promise<any>} the JSON, or the text, of the answer
+ */
+export async function request(method, path, { body, text, type, signal: abort } = {}) {
+  const headers = { Accept: "application/json, text/*" };
+  if (method !== "GET" && csrf.value) headers["X-CSRF-Token"] = csrf.value;
+  let content = text;
+  if (text !== undefined) headers["Content-Type"] = type ?? "text/plain; charset=utf-8";
+  else if (body instanceof FormData) content = body;
+  else if (body !== undefined) {
+    headers["Content-Type"] = "application/json";
+    content = JSON.stringify(body);
+  }
+  let response;
+  try {
+    response = await fetch(path, { method, headers, body: content, signal: abort, credentials: "same-origin" });
+  } catch (error) {
+    if (error.name === "AbortError") throw error;
+    throw new ApiError(0, "No connection to the service.");
+  }
+  return answerOf(response);
+}
+
+async function answerOf(response) {
+  const isJson = (response.headers.get("Content-Type") ?? "").includes("json");
+  let body;
+  try {
+    body = isJson ? await response.json() : await response.text();
+  } catch {
+    throw new ApiError(0, "The answer of the service was cut off.");
+  }
+  if (response.ok) return body;
+  if (response.status === 401) listeners.forEach((listener) => listener());
+  throw new ApiError(response.status, body?.error?.message ?? `The service answered ${response.status}.`, body);
+}
+
+export const get = (path, options) => request("GET", path, options);
+export const post = (path, body = {}) => request("POST", path, { body });
+export const put = (path, body) => request("PUT", path, { body });
+export const patch = (path, body) => request("PATCH", path, { body });
+export const remove = (path) => request("DELETE", path);
+
+/** Return a path with parameters; those without value are left out. @param {string} path @param {Record<string, any>} values */
+export function withQuery(path, values) {
+  const entries = Object.entries(values).filter(([, value]) => value !== undefined && value !== null && value !== "");
+  return entries.length ? `${path}?${new URLSearchParams(entries.map(([name, value]) => [name, String(value)]))}` : path;
+}
+
+/**
+ * Upload a file, with progress, which `fetch` does not tell.
+ * @param {string} path @param {File} file @param {(share: number) => void} onProgress
+ * @returns {Promise<any>}
+ */
+export function upload(path, file, onProgress) {
+  const form = new FormData();
+  form.append("file", file, file.name);
+  return new Promise((resolve, reject) => {
+    const sent = new XMLHttpRequest();
+    sent.open("POST", path);
+    sent.responseType = "json";
+    if (csrf.value) sent.setRequestHeader("X-CSRF-Token", csrf.value);
+    sent.upload.addEventListener("progress", (event) => onProgress(event.total ? event.loaded / event.total : 0));
+    sent.addEventListener("error", () => reject(new ApiError(0, "No connection to the service.")));
+    sent.addEventListener("load", () => {
+      if (sent.status >= 200 && sent.status < 300) return resolve(sent.response);
+      if (sent.status === 401) listeners.forEach((listener) => listener());
+      return reject(new ApiError(sent.status, sent.response?.error?.message ?? `The service answered ${sent.status}.`, sent.response));
+    });
+    sent.send(form);
+  });
+}

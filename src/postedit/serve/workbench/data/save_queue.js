@@ -1,0 +1,167 @@
+/**
+ * What is not saved yet. It lies in the browser from the moment it is written until the server has it: a lost
+ * connection, a killed server or a closed page lose nothing. Each entry has an id made here, so that the server takes it
+ * once, however often it is sent.
+ *
+ * @typedef {{file: string, number: number, version: number, edit_id: string, body: any, refused?: string, theirs?: any}} Entry
+ *   `refused`: the sentence of the server; `theirs`: the segment as another person saved it meanwhile
+ */
+import { computed, signal } from "../lib.js";
+import { ApiError, put } from "./api.js";
+
+const ALIVE = 4000; // milliseconds without a sign of life, after which what another page left is taken over
+const LONGEST_WAIT = 8000;
+
+export class SaveQueue {
+  /**
+   * @param {string} user  entries of another person are never sent
+   * @param {{onSaved: (entry: Entry, answer: any) => void, send?: typeof put, storage?: Storage, tab?: string}} options
+   */
+  constructor(user, { onSaved, send = put, storage = localStorage, tab = tabName() }) {
+    this.prefix = `postedit.unsaved.${user}.`;
+    Object.assign(this, { user, onSaved, send, storage, tab });
+    /** @type {import("../lib.js").Signal<Entry[]>} */
+    this.entries = signal(this.#read(this.prefix + tab));
+    this.isOffline = signal(false);
+    this.isSending = signal(false);
+    this.waiting = computed(() => this.entries.value.filter((entry) => !entry.refused && !entry.theirs));
+    this.conflicts = computed(() => this.entries.value.filter((entry) => entry.theirs));
+    this.wait = 500;
+  }
+
+  /** Take over what closed pages left, and send. */
+  start() {
+    this.beat = setInterval(() => { this.#showLife(); this.#adopt(); }, ALIVE / 4);
+    this.#showLife();
+    this.#adopt();
+    addEventListener("online", () => this.retry());
+    addEventListener("pagehide", () => this.storage.removeItem(lifeKey(this.tab)));
+    return this.retry();
+  }
+
+  stop() { clearInterval(this.beat); clearTimeout(this.timer); }
+
+  /** Return what waits for a segment, the newest. @param {string} file @param {number} number */
+  pending(file, number) {
+    return this.entries.value.findLast((entry) => entry.file === file && entry.number === number);
+  }
+
+  /** Put a change in; it takes the place of an older one of the same segment that is not on its way. */
+  put(file, number, version, body) {
+    const isOlder = (entry) => entry !== this.sent && entry.file === file && entry.number === number;
+    const older = this.entries.value.filter(isOlder);
+    const seconds = [body, ...older.map((entry) => entry.body)].reduce((sum, one) => sum + (one.seconds ?? 0), 0);
+    const entry = { file, number, version, body: seconds ? { ...body, seconds } : body, edit_id: newId(), theirs: older[0]?.theirs };
+    this.#set([...this.entries.value.filter((other) => !isOlder(other)), entry]);
+    return this.flush();
+  }
+
+  /** Choose between two texts: save ours over theirs, or drop ours. @param {Entry} entry @param {boolean} ours */
+  resolve(entry, ours) {
+    const rest = this.entries.value.filter((other) => other !== entry);
+    this.#set(ours ? [...rest, { ...entry, version: entry.theirs.version, theirs: undefined, edit_id: newId() }] : rest);
+    return this.flush();
+  }
+
+  /** Forget entries of a segment that the server refused. */
+  drop(entry) { this.#set(this.entries.value.filter((other) => other !== entry)); }
+
+  retry() {
+    clearTimeout(this.timer);
+    this.timer = undefined;
+    return this.flush();
+  }
+
+  /** Send what waits, one after the other. */
+  async flush() {
+    if (this.sent || this.timer) return;
+    const entry = this.waiting.value[0];
+    if (!entry) return;
+    this.sent = entry;
+    this.isSending.value = true;
+    try {
+      const body = { ...entry.body, version: entry.version, edit_id: entry.edit_id };
+      this.#done(entry, await this.send(`/v1/files/${entry.file}/segments/${entry.number}`, body));
+    } catch (error) {
+      this.#failed(entry, error);
+    } finally {
+      this.sent = undefined;
+      this.isSending.value = false;
+    }
+    await this.flush();
+  }
+
+  #done(entry, answer) {
+    this.isOffline.value = false;
+    this.wait = 500;
+    const version = answer.segment.version;
+    const same = (other) => other.file === entry.file && other.number === entry.number;
+    this.#set(this.entries.value.filter((other) => other !== entry).map((other) => (same(other) ? { ...other, version } : other)));
+    this.onSaved(entry, answer);
+  }
+
+  #failed(entry, error) {
+    if (!(error instanceof ApiError)) throw error;
+    const theirs = error.status === 409 ? error.body?.segment ?? error.body?.error?.segment : undefined;
+    const newer = this.entries.value.find((other) => other !== entry && other.file === entry.file && other.number === entry.number);
+    const replaced = (values) => this.#set(newer
+      ? this.entries.value.filter((other) => other !== entry).map((other) => (other === newer ? { ...newer, ...values } : other))
+      : this.entries.value.map((other) => (other === entry ? { ...entry, ...values } : other)));
+    if (theirs && entry.body.state === "seen") this.drop(entry); // nothing was written
+    else if (theirs) replaced({ theirs });
+    else if (error.isPassing || error.status === 401) {
+      this.isOffline.value = error.status !== 401;
+      this.timer = setTimeout(() => this.retry(), this.wait);
+      this.wait = Math.min(this.wait * 2, LONGEST_WAIT);
+    } else replaced(newer ? {} : { refused: error.message });
+  }
+
+  #set(entries) {
+    this.entries.value = entries;
+    const key = this.prefix + this.tab;
+    if (entries.length) this.storage.setItem(key, JSON.stringify(entries));
+    else this.storage.removeItem(key);
+  }
+
+  #read(key) {
+    try {
+      return JSON.parse(this.storage.getItem(key) ?? "[]");
+    } catch {
+      return []; // written by something else
+    }
+  }
+
+  #showLife() { this.storage.setItem(lifeKey(this.tab), String(Date.now())); }
+
+  #adopt() {
+    const names = Array.from({ length: this.storage.length }, (_, index) => this.storage.key(index));
+    for (const key of names.filter((name) => name.startsWith(this.prefix) && name !== this.prefix + this.tab)) {
+      const life = lifeKey(key.slice(this.prefix.length));
+      if (Date.now() - Number(this.storage.getItem(life) ?? 0) < ALIVE) continue;
+      this.#set([...this.#read(key), ...this.entries.value]);
+      this.storage.removeItem(key);
+      this.storage.removeItem(life);
+    }
+  }
+}
+
+const newId = () => (crypto.randomUUID ? crypto.randomUUID() : uuidFrom(crypto.getRandomValues(new Uint8Array(16))));
+
+/** A page without TLS, from another machine, has no `randomUUID`. */
+function uuidFrom(bytes) {
+  bytes[6] = (bytes[6] & 15) | 64;
+  bytes[8] = (bytes[8] & 63) | 128;
+  const hex = Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
+  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`;
+}
+
+const lifeKey = (tab) => `postedit.tab.${tab}`;
+
+/** Return the name of this page, the same after it is loaded again; a page that was duplicated gets another. */
+function tabName() {
+  const known = sessionStorage.getItem("postedit.tab");
+  const isTaken = known && Date.now() - Number(localStorage.getItem(lifeKey(known)) ?? 0) < ALIVE;
+  const name = known && !isTaken ? known : newId();
+  sessionStorage.setItem("postedit.tab", name);
+  return name;
+}

@@ -1,0 +1,153 @@
+/** The segments of a file: which there are under a filter, and those that were looked at, fetched by the page. */
+import { signal } from "../lib.js";
+import { get, post, withQuery } from "./api.js";
+import { readSegment, withProposal } from "./segment.js";
+
+const PAGE = 60; // segments a request
+const MOST = 4000; // segments kept; the ones looked at longest ago go first
+
+export class SegmentCache {
+  /** @param {string} file @param {(segments: import("./segment.js").Segment[]) => void} onRenewed segments that were known, fetched again */
+  constructor(file, onRenewed = () => {}) {
+    this.onRenewed = onRenewed;
+    this.path = `/v1/files/${file}/segments`;
+    this.file = file;
+    this.filter = signal({ filter: "", q: "", from: "" });
+    /** Numbers of the segments under the filter; null while they are fetched. @type {import("../lib.js").Signal<number[]|null>} */
+    this.numbers = signal(null);
+    /** @type {Map<number, import("./segment.js").Segment>} */
+    this.known = new Map();
+    this.version = signal(0); // grows whenever a segment changes
+    this.asked = new Set();
+    this.old = new Set(); // numbers of segments that have changed since they were fetched
+    this.problem = signal("");
+  }
+
+  /** Fetch the numbers of the segments under a filter. @param {{filter: string, q: string, from: string}} filter */
+  async choose(filter) {
+    this.filter.value = filter;
+    this.abort?.abort();
+    this.abort = new AbortController();
+    try {
+      const found = await get(withQuery(`${this.path}/index`, filter), { signal: this.abort.signal });
+      this.numbers.value = found.numbers;
+      this.problem.value = "";
+    } catch (error) {
+      if (error.name !== "AbortError") this.problem.value = error.message;
+    }
+  }
+
+  /** Return a segment if it is known. @param {number} number */
+  peek(number) { return this.known.get(number); }
+
+  /** Return a segment, fetched if need be. @param {number} number */
+  async fetch(number) {
+    const known = this.known.get(number);
+    return known && !this.old.has(number) ? known : this.reload(number);
+  }
+
+  /** Fetch a segment again. @param {number} number */
+  async reload(number) {
+    const segment = readSegment(await get(`${this.path}/${number}`));
+    const isRenewed = this.old.has(number);
+    this.set(segment);
+    if (isRenewed) this.onRenewed([segment]);
+    return segment;
+  }
+
+  /** Take a newer state of a segment. @param {import("./segment.js").Segment} segment */
+  set(segment) {
+    this.known.delete(segment.number);
+    this.known.set(segment.number, segment);
+    this.old.delete(segment.number);
+    this.version.value++;
+  }
+
+  /** Return the number of the first segment after another that is not confirmed, Infinity if there is none. @param {number} after */
+  async firstOpen(after) {
+    const found = await get(withQuery(this.path, { after, limit: 1, filter: "unconfirmed" }));
+    return found.segments[0]?.number ?? Infinity;
+  }
+
+  /** Fetch what is not known of the rows from `first` to `last`. @param {number} first @param {number} last */
+  async show(first, last) {
+    const numbers = (this.numbers.value ?? []).slice(Math.max(0, first), last);
+    const isMissing = (number) => (!this.known.has(number) || this.old.has(number)) && !this.asked.has(number);
+    for (let missing = numbers.filter(isMissing); missing.length; missing = missing.slice(PAGE)) {
+      await this.#fetchPage(missing.slice(0, PAGE));
+    }
+  }
+
+  /** Note that segments have changed. @param {number[]} numbers */
+  stale(numbers) {
+    for (const number of numbers) if (this.known.has(number)) this.old.add(number);
+  }
+
+  /** Fetch those of some segments again that have changed. @param {(number|null)[]} numbers */
+  async fetchStale(numbers) {
+    const stale = [...new Set(numbers)].filter((number) => this.old.has(number) && !this.asked.has(number)).sort((a, b) => a - b);
+    for (let at = 0; at < stale.length; at += PAGE) await this.#fetchPage(stale.slice(at, at + PAGE));
+  }
+
+  async #fetchPage(missing) {
+    missing.forEach((number) => this.asked.add(number));
+    try {
+      const isDense = missing.at(-1) - missing[0] < 2 * PAGE;
+      const filter = isDense ? {} : this.filter.value; // the rows lie apart: ask for those under the filter alone
+      const limit = isDense ? missing.at(-1) - missing[0] + 1 : missing.length;
+      const page = await get(withQuery(this.path, { after: missing[0] - 1, limit, ...filter }));
+      this.#take(page.segments.map(readSegment));
+      const left = missing.filter((number) => !this.known.has(number) || this.old.has(number)); // not under the filter now
+      for (const number of left) await this.reload(number);
+    } catch (error) {
+      this.problem.value = error.message;
+    } finally {
+      missing.forEach((number) => this.asked.delete(number));
+    }
+  }
+
+  #take(segments) {
+    const renewed = segments.filter((segment) => this.old.has(segment.number));
+    for (const segment of segments) {
+      this.known.delete(segment.number);
+      this.known.set(segment.number, segment);
+      this.old.delete(segment.number);
+    }
+    this.onRenewed(renewed);
+    for (const number of this.known.keys()) {
+      if (this.known.size <= MOST) break;
+      this.known.delete(number);
+    }
+    this.version.value++;
+  }
+
+  /**
+   * Fetch proposals again, with what has been learnt by now, for segments that nobody has worked on.
+   * @param {number[]} numbers @returns {Promise<number[]>} those with another proposal
+   */
+  async refreshProposals(numbers) {
+    const open = numbers.filter((number) => ["new", "seen"].includes(this.known.get(number)?.state));
+    if (!open.length) return [];
+    const { proposals } = await post(`/v1/files/${this.file}/proposals`, { numbers: open });
+    const changed = [];
+    for (const [key, newer] of Object.entries(proposals)) {
+      const segment = this.known.get(Number(key));
+      if (!segment || !newer.proposal) continue;
+      if (newer.proposal.text !== segment.proposal.text) changed.push(segment.number);
+      this.known.set(segment.number, withProposal(segment, newer));
+    }
+    this.version.value++;
+    return changed;
+  }
+}
+
+/** Return the row of a number in an ascending list, or where it would be. @param {number[]} numbers @param {number} number */
+export function rowOf(numbers, number) {
+  let low = 0, high = numbers.length;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (numbers[middle] < number) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}

@@ -1,0 +1,43 @@
+/** Who works here, and what they may do. */
+import { computed, signal } from "../lib.js";
+import { csrf, get, onSignedOut, post, remove } from "./api.js";
+
+/** The answer of `/v1/session`; null before it is known. @type {import("../lib.js").Signal<any>} */
+export const session = signal(null);
+
+/** Whether someone has to sign in. */
+export const isSignedOut = signal(false);
+
+export const user = computed(() => session.value?.user ?? null);
+export const hasAccounts = computed(() => (session.value?.auth ?? "none") !== "none");
+
+onSignedOut(() => { if (session.value) isSignedOut.value = true; });
+
+/** Take over who is signed in. */
+export async function loadSession() {
+  try {
+    take(await get("/v1/session"));
+  } catch (error) {
+    if (error.status !== 401) throw error;
+    session.value = { user: null, auth: "password" };
+    isSignedOut.value = true;
+  }
+}
+
+/** @param {string} name @param {string} password */
+export async function signIn(name, password) {
+  take(await post("/v1/session", { name, password }));
+}
+
+export async function signOut() {
+  await remove("/v1/session");
+  csrf.value = "";
+  session.value = { user: null, auth: "password" };
+  isSignedOut.value = true;
+}
+
+function take(answer) {
+  csrf.value = answer.csrf ?? "";
+  session.value = answer;
+  isSignedOut.value = answer.auth !== "none" && !answer.user;
+}

@@ -1,0 +1,24 @@
+/** The segments before or after the one in hand, to read it in its place. */
+import { html, useEffect } from "../lib.js";
+import { writtenTarget } from "../data/segment.js";
+import { t } from "../strings.js";
+import { rowOf } from "../data/segment_cache.js";
+
+const AROUND = 2; // segments
+
+/** @param {{editing: import("./editing.js").Editing, languages: [string, string], side: 1 | -1}} props */
+export function Context({ editing, languages, side }) {
+  const { cache } = editing;
+  const { number } = editing.segment.value;
+  const numbers = cache.numbers.value ?? [];
+  const row = rowOf(numbers, number);
+  const [first, last] = side < 0 ? [row - AROUND, row] : [row + 1, row + 1 + AROUND];
+  useEffect(() => { cache.show(Math.max(0, first), last); }, [number, numbers]);
+  cache.version.value;
+  const shown = numbers.slice(Math.max(0, first), last).map((one) => cache.peek(one)).filter(Boolean);
+  return html`<ul class="context" aria-label=${t.editor.context}>
+    ${shown.map((segment) => html`<li key=${segment.number}>
+      <p lang=${languages[0]} dir="auto">${segment.src}</p>
+      <p lang=${languages[1]} dir="auto">${(writtenTarget(segment) ?? segment.proposal).text}</p></li>`)}
+  </ul>`;
+}

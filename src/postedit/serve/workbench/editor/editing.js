@@ -1,0 +1,260 @@
+/** The work on one file: the segment in hand, its draft, saving, and what others do meanwhile. */
+import { signal } from "../lib.js";
+import { replaceAddress } from "../data/router.js";
+import { rowOf, SegmentCache } from "../data/segment_cache.js";
+import { isDone, readSegment, withBody, writeMarked, writtenTarget } from "../data/segment.js";
+import { announce, toast } from "../ui/messages.js";
+import { t } from "../strings.js";
+import { Draft } from "../core/draft.js";
+import { Presence } from "./presence.js";
+import { Renewal } from "./renewal.js";
+import { Timer } from "./timer.js";
+
+const AUTOSAVE = 500; // milliseconds after the last key
+const LOOK = 60; // segments fetched at a time to find one that is not confirmed
+
+export class Editing {
+  /** @param {string} project @param {string} file @param {import("../data/save_queue.js").SaveQueue} queue */
+  constructor(project, file, queue) {
+    Object.assign(this, { project, file, queue });
+    this.cache = new SegmentCache(file, (segments) => segments.forEach((segment) => this.#take(segment)));
+    this.timer = new Timer();
+    /** @type {import("../lib.js").Signal<import("../data/segment.js").Segment|null>} */
+    this.segment = signal(null);
+    this.revision = signal(0); // grows with each change of the draft
+    this.isLoading = signal(false);
+    this.problem = signal("");
+    this.presence = new Presence(file, queue.user, () => this.number);
+    this.renewal = new Renewal(this);
+    /** Segments that changed by what was learnt, or were filled in, since the file was opened. */
+    this.fresh = signal(new Map());
+    this.drafts = new Map();
+    this.visible = [];
+    this.onHide = () => { if (document.visibilityState === "hidden") this.flush(); };
+    document.addEventListener("visibilitychange", this.onHide);
+  }
+
+  close() {
+    this.flush();
+    this.timer.close();
+    this.presence.close();
+    document.removeEventListener("visibilitychange", this.onHide);
+  }
+
+  /** The draft in hand. @returns {Draft | null} */
+  get draft() { return this.segment.value ? this.drafts.get(this.segment.value.number) ?? null : null; }
+  get number() { return this.segment.value?.number ?? null; }
+  get isLocked() { return this.segment.value?.state === "locked"; }
+
+  /** Take a segment in hand. @param {number} number */
+  async open(number) {
+    if (number === this.number) return;
+    this.#leave();
+    this.wanted = number;
+    this.isLoading.value = true;
+    try {
+      const segment = this.#withPending(await this.cache.fetch(number));
+      if (this.wanted !== number) return; // another one was asked for meanwhile
+      this.show(segment);
+      replaceAddress("project", this.project, "file", this.file, number);
+      this.presence.show();
+      this.problem.value = "";
+      this.renewal.explain();
+    } catch (error) {
+      if (this.wanted === number) this.problem.value = error.message;
+    } finally {
+      if (this.wanted === number) this.isLoading.value = false;
+    }
+  }
+
+  /** Go up or down in the list. @param {number} step 1 or -1 @param {boolean} toOpen to one that is not confirmed */
+  async step(step, toOpen = false) {
+    const numbers = this.cache.numbers.value ?? [];
+    let row = rowOf(numbers, this.number ?? 0);
+    if (step < 0 || numbers[row] === this.number) row += step; // else it is not in the list, and this is the next one
+    if (toOpen) row = await this.#openRow(numbers, row, step);
+    if (row >= 0 && row < numbers.length) await this.open(numbers[row]);
+    else announce(step > 0 ? t.editor.lastSegment : t.editor.firstSegment);
+  }
+
+  /** Return the next row that is not confirmed; what is not known is asked for: in a list without filter, the place alone. */
+  async #openRow(numbers, from, step) {
+    const { filter, q } = this.cache.filter.value;
+    let row = from;
+    for (; row >= 0 && row < numbers.length; row += step) {
+      if (!this.cache.peek(numbers[row])) {
+        if (step > 0 && !filter && !q) return rowOf(numbers, await this.cache.firstOpen(numbers[row] - 1));
+        await this.cache.show(step > 0 ? row : row - LOOK, step > 0 ? row + LOOK : row + 1);
+      }
+      const known = this.cache.peek(numbers[row]);
+      if (!known || !isDone(this.#withPending(known))) break; // what cannot be fetched is shown as a problem
+    }
+    return row;
+  }
+
+  /** Something changed the draft. */
+  changed() {
+    if (this.isLocked) return;
+    this.revision.value++;
+    this.isDirty = true;
+    clearTimeout(this.autosave);
+    this.autosave = setTimeout(() => this.flush(), AUTOSAVE);
+  }
+
+  /** Save now what is not saved. */
+  flush() {
+    clearTimeout(this.autosave);
+    if (this.isDirty) this.#save("draft");
+  }
+
+  undo() { if (this.draft?.undo()) this.changed(); }
+  redo() { if (this.draft?.redo()) this.changed(); }
+
+  /** Accept or reject an edit. @param {number} edit */
+  toggle(edit) {
+    const draft = this.draft;
+    if (!draft || this.isLocked || !draft.proposal.edits[edit]) return;
+    draft.toggle(edit);
+    announce(t.editor.editIs(edit + 1, draft.status(edit)));
+    this.changed();
+  }
+
+  /** @param {boolean} accept */
+  chooseAll(accept) {
+    if (!this.draft || this.isLocked) return;
+    this.draft.chooseAll(accept);
+    announce(accept ? t.editor.allAccepted : t.editor.allRejected);
+    this.changed();
+  }
+
+  /** Put a text in place of the target; codes stay. @param {string} text */
+  putText(text) {
+    if (!this.draft || this.isLocked) return;
+    this.draft.write(0, this.draft.content.flat.length, text);
+    this.changed();
+  }
+
+  /** Confirm the segment, and go to the next one that is not. */
+  async confirm() {
+    if (!this.draft) return;
+    if (!this.isLocked) this.#save("confirmed");
+    await this.step(1, true);
+  }
+
+  /** Take the confirmation back. */
+  reopen() {
+    if (this.segment.value?.state === "confirmed") this.#save("draft");
+  }
+
+  #leave() {
+    if (this.isDirty) this.flush();
+    else if (this.segment.value?.state === "new") this.#save("seen");
+  }
+
+  #save(state) {
+    const { segment, draft } = { segment: this.segment.value, draft: this.draft };
+    this.isDirty = false;
+    clearTimeout(this.autosave);
+    const written = draft.marked;
+    const { decisions, proposal } = draft;
+    const seen = { target: "", codes: [], decisions: [] }; // nothing was decided
+    const made = { ...writeMarked(written), decisions, proposal: proposal.isProposed ? proposal.text : undefined };
+    const body = { ...(state === "seen" ? seen : made), state, seconds: this.timer.take() };
+    const local = withBody(segment, body);
+    this.segment.value = local;
+    this.cache.set(local);
+    this.queue.put(this.file, segment.number, segment.version, body);
+  }
+
+  /** Take the answer of the server to something saved. */
+  async saved(entry, answer) {
+    if (entry.file !== this.file) return;
+    this.#take(readSegment(answer.segment));
+    const filled = answer.filled ?? [];
+    if (filled.length) {
+      toast(t.editor.filled(filled.length));
+      this.mark(filled, "filled");
+      await this.refresh(filled);
+    }
+    if (entry.body.state === "confirmed" || answer.correction) await this.renewal.learn();
+  }
+
+  /** Choose between our text and the one another person saved. @param {any} entry @param {boolean} ours */
+  settle(entry, ours) {
+    const theirs = readSegment(entry.theirs);
+    this.isDirty = false;
+    clearTimeout(this.autosave);
+    this.queue.resolve(entry, ours);
+    if (ours) return;
+    this.drafts.delete(theirs.number);
+    this.#take(theirs);
+  }
+
+  /** Take an event of the project. @param {string} kind @param {any} data */
+  heard(kind, data) {
+    if (data.file !== this.file) return;
+    if (kind === "presence") this.presence.heard(data);
+    if (kind !== "segment") return;
+    const [first] = data.numbers;
+    const isKnown = (number) => number === first && !data.proposal && this.cache.peek(number)?.version >= data.version;
+    this.refresh(data.numbers.filter((number) => !isKnown(number)));
+  }
+
+  /** Fetch segments again that have changed: those on screen now, others when they come to be shown. @param {number[]} numbers */
+  refresh(numbers) {
+    this.cache.stale(numbers);
+    return this.cache.fetchStale([...this.visible, this.number]);
+  }
+
+  /** Take a newer state of a segment; what is being written stays. */
+  #take(segment) {
+    const pending = this.queue.pending(this.file, segment.number);
+    const known = this.#withPending(segment);
+    this.cache.set(known);
+    if (segment.number !== this.number) {
+      if (!pending) this.#forgetStale(segment);
+      return;
+    }
+    const isOurs = this.isDirty || pending || sameTarget(this.draft, segment);
+    if (isOurs) this.segment.value = { ...known, proposal: this.segment.value.proposal };
+    else this.show(segment);
+  }
+
+  #forgetStale(segment) {
+    const draft = this.drafts.get(segment.number);
+    if (draft && !sameTarget(draft, segment)) this.drafts.delete(segment.number);
+  }
+
+  /** Show a segment: with its draft, if that is as it was left. @param {import("../data/segment.js").Segment} segment */
+  show(segment) {
+    const kept = this.drafts.get(segment.number);
+    const isKept = kept && (sameTarget(kept, segment) || !writtenTarget(segment)) && kept.proposal.text === segment.proposal.text;
+    if (!isKept) {
+      const decisions = new Map(segment.decisions.map((one) => [one.edit, one.accepted]));
+      this.drafts.set(segment.number, new Draft(segment.proposal, writtenTarget(segment), decisions));
+    }
+    this.timer.take();
+    this.isDirty = false;
+    this.segment.value = segment;
+    this.revision.value++;
+  }
+
+  #withPending(segment) {
+    const entry = this.queue.pending(this.file, segment.number);
+    return entry ? withBody(segment, entry.body) : segment;
+  }
+
+  /** Note how segments changed. @param {number[]} numbers @param {"learnt"|"filled"} how */
+  mark(numbers, how) {
+    const fresh = new Map(this.fresh.value);
+    numbers.forEach((number) => fresh.set(number, how));
+    this.fresh.value = fresh;
+  }
+}
+
+const sameTarget = (draft, segment) => {
+  if (!draft) return false;
+  const { text, codes } = draft.marked;
+  const places = (list) => list.map((code) => `${code.kind} ${code.id} ${code.at}`).join("\n");
+  return text === segment.target && places(codes) === places(segment.target_codes);
+};

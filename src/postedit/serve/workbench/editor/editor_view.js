@@ -1,0 +1,156 @@
+/** The view in which people correct: the list, the segment in hand, and the reasons beside it. */
+import { html, useEffect, useMemo, useRef, useState } from "../lib.js";
+import { get } from "../data/api.js";
+import { listen } from "../data/live_events.js";
+import { codeOffsets } from "../core/flat_text.js";
+import { useLoaded, Waiting } from "../ui/controls.js";
+import { Dialog } from "../ui/dialog.js";
+import { t } from "../strings.js";
+import { Context } from "./context.js";
+import { Editing } from "./editing.js";
+import { Beside } from "./reasons_view.js";
+import { SegmentCard } from "./segment_card.js";
+import { SegmentList } from "./segment_list.js";
+import { shortcutOf } from "./shortcuts.js";
+import { answerConsent, consent } from "./timer.js";
+
+/** @param {{project: any, file: string, number: number | null, queue: import("../data/save_queue.js").SaveQueue, onHelp: () => void}} props */
+export function EditorView({ project, file, number, queue, onHelp }) {
+  const loaded = useLoaded(() => get(`/v1/files/${file}`), [file]);
+  if (!loaded.value) return html`<main id="content" class="page"><${Waiting} loaded=${loaded} /></main>`;
+  return html`<${Workplace} key=${file} project=${project} file=${loaded.value} number=${number} queue=${queue} onHelp=${onHelp} />`;
+}
+
+function Workplace({ project, file, number, queue, onHelp }) {
+  const editing = useMemo(() => new Editing(project.id, file.id, queue), [project.id, file.id, queue]);
+  const fieldRef = useRef(null);
+  const [isGoing, setGoing] = useState(false);
+  const [isListOpen, setListOpen] = useState(false);
+  const languages = [file.source_language || project.source_language, file.target_language || project.target_language];
+
+  useEffect(() => {
+    queue.onSaved = (entry, answer) => editing.saved(entry, answer);
+    begin(editing, number);
+    const stop = listen(project.id, (kind, data) => editing.heard(kind, data), () => queue.retry());
+    return () => {
+      stop();
+      editing.close();
+    };
+  }, [editing]);
+  useEffect(() => { if (number !== null) editing.open(number); }, [number]);
+
+  useEffect(() => {
+    const commands = commandsOf(editing, fieldRef, { onHelp, onGo: () => setGoing(true) });
+    const onKey = (event) => {
+      const found = document.querySelector("dialog[open]") ? null : shortcutOf(event);
+      const command = found && commands[found.id];
+      if (!command) return;
+      event.preventDefault();
+      command(found.key);
+    };
+    document.addEventListener("keydown", onKey);
+    return () => document.removeEventListener("keydown", onKey);
+  }, [editing, onHelp]);
+
+  const segment = editing.segment.value;
+  const focusField = () => { setListOpen(false); fieldRef.current?.focus(); };
+  return html`
+    <div class=${isListOpen ? "workplace list-open" : "workplace"}>
+      <button type="button" class="list-toggle" aria-expanded=${isListOpen ? "true" : "false"} onClick=${() => setListOpen(!isListOpen)}>${t.editor.showList}</button>
+      <${SegmentList} editing=${editing} languages=${languages} onEnter=${focusField} />
+      <main id="content" class="work" tabindex="-1" aria-busy=${editing.isLoading.value ? "true" : "false"}>
+        <h1 class="unseen">${file.name}</h1>
+        <${TimerQuestion} />
+        ${editing.problem.value && html`<p class="warning" role="alert">${editing.problem.value}</p>`}
+        ${segment && editing.draft
+          ? html`<${Context} editing=${editing} languages=${languages} side=${-1} />
+            <${SegmentCard} editing=${editing} languages=${languages} fieldRef=${fieldRef} />
+            <${Context} editing=${editing} languages=${languages} side=${1} />`
+          : html`<p class="hint">${editing.isLoading.value ? t.loading : t.editor.open}</p>`}
+      </main>
+      <${Beside} editing=${editing} languages=${languages} />
+      ${isGoing && html`<${GoTo} editing=${editing} onClose=${() => setGoing(false)} />`}
+    </div>`;
+}
+
+/** Take the list, and the segment of the address or the first that is not confirmed. */
+async function begin(editing, number) {
+  await editing.cache.choose({ filter: "", q: "", from: "" });
+  if (number !== null) return;
+  const open = await editing.cache.firstOpen(0).catch(() => Infinity);
+  const first = open === Infinity ? editing.cache.numbers.value?.[0] : open;
+  if (first !== undefined && editing.wanted === undefined) await editing.open(first);
+}
+
+function commandsOf(editing, fieldRef, { onHelp, onGo }) {
+  const focused = (id) => () => document.getElementById(id)?.focus();
+  return {
+    confirm: () => editing.confirm(),
+    next: () => editing.step(1),
+    previous: () => editing.step(-1),
+    nextOpen: () => editing.step(1, true),
+    previousOpen: () => editing.step(-1, true),
+    reopen: () => editing.reopen(),
+    toggle: (key) => editing.toggle(Number(key.at(-1)) - 1),
+    acceptAll: () => editing.chooseAll(true),
+    rejectAll: () => editing.chooseAll(false),
+    undo: () => editing.undo(),
+    redo: () => editing.redo(),
+    moveTag: (key) => moveTag(editing, fieldRef.current, key.endsWith("Left") ? -1 : 1),
+    takeSource: () => editing.putText(editing.segment.value.src),
+    search: focused("search"),
+    filter: focused("filter"),
+    goTo: onGo,
+    field: () => fieldRef.current?.focus(),
+    help: onHelp,
+  };
+}
+
+/** Move the code next to the caret by one letter; the code on the side of the move comes first. */
+function moveTag(editing, field, direction) {
+  const { draft } = editing;
+  if (!draft || editing.isLocked) return;
+  const step = getComputedStyle(field.element).direction === "rtl" ? -direction : direction;
+  const offsets = codeOffsets(draft.content.flat);
+  const { end } = draft.state;
+  const beside = step > 0 ? [end, end - 1] : [end - 1, end];
+  const at = beside.find((offset) => offsets.includes(offset));
+  if (at === undefined) return;
+  const goal = step > 0 ? nextPlace(draft.content.flat, at + 1) : previousPlace(draft.content.flat, at);
+  if (goal !== null) field.moveCode(offsets.indexOf(at), goal);
+}
+
+const graphemes = new Intl.Segmenter(undefined, { granularity: "grapheme" });
+
+function nextPlace(flat, at) {
+  const [next] = graphemes.segment(flat.slice(at));
+  return next ? at + next.segment.length : null;
+}
+
+function previousPlace(flat, at) {
+  const last = Array.from(graphemes.segment(flat.slice(0, at))).at(-1);
+  return last ? last.index : null;
+}
+
+function GoTo({ editing, onClose }) {
+  const [text, setText] = useState("");
+  const submit = (event) => {
+    event.preventDefault();
+    const number = Number(text);
+    if (!Number.isInteger(number) || number < 0) return;
+    onClose();
+    editing.open(number);
+  };
+  return html`<${Dialog} title=${t.editor.goTo} onClose=${onClose}>
+    <form class="fields" onSubmit=${submit}><label>${t.editor.goToNumber}
+      <input autofocus inputmode="numeric" pattern="[0-9]+" required value=${text} onInput=${(event) => setText(event.target.value)} /></label>
+      <div class="actions"><button class="primary">${t.editor.goTo}</button></div></form>
+  <//>`;
+}
+
+function TimerQuestion() {
+  if (consent.value) return null;
+  return html`<p class="question"><span class="grow">${t.timer.question}</span>
+    <button type="button" onClick=${() => answerConsent("yes")}>${t.timer.yes}</button>
+    <button type="button" class="quiet" onClick=${() => answerConsent("no")}>${t.timer.no}</button></p>`;
+}

@@ -1,0 +1,34 @@
+/** The proposal as differences within the machine translation; each edit is a button that takes it back. */
+import { html } from "../lib.js";
+import { t } from "../strings.js";
+import { Chip, parts } from "./marked_text.js";
+
+/** @param {{editing: import("./editing.js").Editing, language: string}} props */
+export function ProposalView({ editing, language }) {
+  const draft = editing.draft;
+  editing.revision.value; // shown again with each change
+  const { proposal } = draft;
+  const codesIn = (from, to, isFirst) => proposal.codes.filter((code) => code.at <= to && (code.at > from || (isFirst && code.at === from)));
+  const stretch = (from, to, isFirst) => parts(proposal.text, codesIn(from, to, isFirst), [], from, to);
+  const pieces = [];
+  let done = 0;
+  proposal.edits.forEach((edit, number) => {
+    const [start, end] = edit.pe_span;
+    pieces.push(stretch(done, start, number === 0));
+    pieces.push(html`<${EditButton} key=${number} number=${number} edit=${edit} status=${draft.status(number)}
+      isLocked=${editing.isLocked} onToggle=${() => editing.toggle(number)} />`);
+    pieces.push(codesIn(start, end, false).map((code) => html`<${Chip} code=${code} />`));
+    done = end;
+  });
+  pieces.push(stretch(done, proposal.text.length, proposal.edits.length === 0));
+  return html`<p class="text proposal" lang=${language} dir="auto">${pieces}</p>`;
+}
+
+function EditButton({ number, edit, status, isLocked, onToggle }) {
+  return html`<button type="button" class=${`edit ${status}`} aria-pressed=${status === "accepted" ? "true" : "false"} disabled=${isLocked} onClick=${onToggle}>
+    <span class="edit-number">${number + 1}</span>${edit.before && html`<del>${visible(edit.before)}</del>`}${edit.after && html`<ins>${visible(edit.after)}</ins>`}
+    <span class="unseen" dir="ltr">${t.editor.editState(status, edit.confidence)}</span></button>`;
+}
+
+/** Spaces that were put in or taken out are to be seen. @param {string} text */
+export const visible = (text) => (text.trim() ? text : text.replaceAll(" ", "␣").replaceAll("\n", "⏎").replaceAll("\t", "⇥"));

@@ -1,0 +1,74 @@
+/** Beside the segment: why each edit is proposed, glossary hits, matches and notes. */
+import { html } from "../lib.js";
+import { Confidence } from "../ui/controls.js";
+import { format, t } from "../strings.js";
+import { visible } from "./proposal_view.js";
+
+const LEAST_SHARE = 0.25; // of the weight of the weightiest word, for a word to be shown
+
+/** @param {{editing: import("./editing.js").Editing, languages: [string, string]}} props */
+export function Beside({ editing, languages }) {
+  const segment = editing.segment.value;
+  const draft = editing.draft;
+  if (!segment || !draft) return html`<aside class="beside" aria-label=${t.reasons.title}></aside>`;
+  editing.revision.value;
+  const { edits } = draft.proposal;
+  return html`
+    <aside class="beside" aria-label=${t.reasons.title}>
+      ${edits.length > 0 && html`<section><h2>${t.reasons.title}</h2><ol class="why">
+        ${edits.map((edit, number) => html`<${EditReasons} key=${number} isWaiting=${editing.renewal.isExplaining.value} edit=${edit} number=${number} status=${draft.status(number)} languages=${languages} />`)}
+      </ol></section>`}
+      ${segment.terms.length > 0 && html`<section><h2>${t.reasons.terms}</h2><dl class="terms">
+        ${segment.terms.map((term) => html`<div><dt lang=${languages[0]}><bdi>${term.source}</bdi></dt><dd lang=${languages[1]}><bdi>${term.target}</bdi></dd></div>`)}
+      </dl></section>`}
+      ${segment.matches.length > 0 && html`<section><h2>${t.reasons.matches}</h2><ul class="matches">
+        ${segment.matches.map((match) => html`<${Match} match=${match} editing=${editing} languages=${languages} />`)}
+      </ul></section>`}
+      ${segment.notes.length > 0 && html`<section><h2>${t.reasons.notes}</h2>${segment.notes.map((note) => html`<p class="note" dir="auto">${note}</p>`)}</section>`}
+    </aside>`;
+}
+
+function EditReasons({ isWaiting, edit, number, status, languages }) {
+  return html`<li class=${status}>
+    <p class="why-edit"><span class="edit-number">${number + 1}</span>
+      <bdi lang=${languages[1]}><del>${visible(edit.before) || t.reasons.deleted}</del></bdi> → <bdi lang=${languages[1]}><ins>${visible(edit.after) || t.reasons.deleted}</ins></bdi></p>
+    <${Confidence} value=${edit.confidence} />
+    <ul>${edit.reasons.length
+      ? edit.reasons.map((reason) => html`<li><${Reason} reason=${reason} languages=${languages} /></li>`)
+      : html`<li class="soft">${isWaiting ? t.reasons.waiting : t.reasons.none}</li>`}</ul>
+  </li>`;
+}
+
+function Reason({ reason, languages }) {
+  const { kind } = reason;
+  if (kind === "correction") return html`<${CorrectionReason} reason=${reason} languages=${languages} />`;
+  if (kind === "source") return html`${t.reasons.source} ${weightiest(reason.words).map((word, index) => html`${index > 0 && ", "}<q lang=${languages[0]}><bdi>${word.text}</bdi></q>`)}`;
+  if (kind === "training") return html`${t.reasons.training(reason.made, reason.kept)}`;
+  if (kind === "glossary") return html`${t.reasons.glossary(reason.term, reason.translation)}`;
+  return html`${kind}`;
+}
+
+/** The words without which an edit would lose most, in the order of the text. */
+function weightiest(words) {
+  const least = Math.max(...words.map((word) => word.nats ?? 0)) * LEAST_SHARE;
+  return words.filter((word) => (word.nats ?? 0) >= least);
+}
+
+function CorrectionReason({ reason, languages }) {
+  const last = reason.corrections.at(-1);
+  const newest = reason.corrections.reduce((best, one) => (one.number > best.number ? one : best), last);
+  return html`${t.reasons.corrections(reason.count)}${newest && html`; ${t.reasons.last(newest.author, newest.made && format.moment(newest.made))}
+    <details><summary>${t.reasons.example}</summary>
+      <p class="soft" lang=${languages[0]} dir="auto">${newest.src}</p>
+      <p lang=${languages[1]} dir="auto">${newest.pe}</p></details>`}`;
+}
+
+function Match({ match, editing, languages }) {
+  const score = typeof match.score === "number" ? match.score : null;
+  return html`<li>
+    ${match.source && html`<p class="soft" lang=${languages[0]} dir="auto">${match.source}</p>`}
+    <p lang=${languages[1]} dir="auto">${match.target}</p>
+    <p class="match-foot soft">${score !== null && html`<span>${format.percent(score > 1 ? score / 100 : score)}</span>`}<span>${match.origin}</span>
+      ${!editing.isLocked && html`<button type="button" class="quiet" onClick=${() => editing.putText(match.target)}>${t.reasons.useMatch}</button>`}</p>
+  </li>`;
+}

@@ -1,0 +1,76 @@
+/** Proposals that follow what is learnt, and the reasons of edits, which the model is asked for when a person looks. */
+import { signal } from "../lib.js";
+import { rowOf } from "../data/segment_cache.js";
+import { announce } from "../ui/messages.js";
+import { t } from "../strings.js";
+
+const AHEAD = 20; // segments after the present one whose proposals follow what is learnt
+const EXPLAINED = 3; // segments whose reasons are fetched: the one in hand and those after it
+
+export class Renewal {
+  /** @param {import("./editing.js").Editing} editing */
+  constructor(editing) {
+    this.editing = editing;
+    this.isExplaining = signal(false);
+    this.asked = new Set(); // proposals whose reasons were asked for
+  }
+
+  /** Fetch proposals again for what is on screen and what comes next, and mark those that are others now. */
+  async learn() {
+    const changed = await this.#renew([...this.editing.visible, ...this.#ahead(AHEAD)]);
+    if (!changed.length) return;
+    this.editing.mark(changed, "learnt");
+    announce(t.editor.learnt(changed.length));
+  }
+
+  /** Fetch the reasons of edits for the segment in hand and the next ones, where they are not known. */
+  async explain() {
+    const numbers = this.#ahead(EXPLAINED).filter((number) => this.#lacksReasons(number));
+    if (!numbers.length) return;
+    numbers.forEach((number) => this.asked.add(this.#nameOf(number)));
+    this.isExplaining.value = numbers.includes(this.editing.number);
+    await this.#renew(numbers);
+    this.isExplaining.value = false;
+  }
+
+  #nameOf(number) { return `${number} ${this.editing.cache.peek(number).proposal.text}`; }
+
+  #lacksReasons(number) {
+    const proposal = this.editing.cache.peek(number)?.proposal;
+    if (!proposal || this.asked.has(this.#nameOf(number))) return false;
+    return !proposal.isProposed || proposal.edits.some((edit) => !edit.reasons.length);
+  }
+
+  /** The numbers of the segment in hand and of those after it. */
+  #ahead(count) {
+    const { cache, number } = this.editing;
+    const numbers = cache.numbers.value ?? [];
+    const row = rowOf(numbers, number ?? 0);
+    return [...new Set([number, ...numbers.slice(row, row + count)])];
+  }
+
+  /** Fetch proposals again, and show the one of the segment in hand. @returns {Promise<number[]>} those with another text */
+  async #renew(numbers) {
+    const { editing } = this;
+    let changed;
+    try {
+      changed = await editing.cache.refreshProposals([...new Set(numbers)]);
+    } catch (error) {
+      if (!error.isPassing) throw error; // they are fetched again after the next confirmation
+      return [];
+    }
+    const known = editing.cache.peek(editing.number);
+    if (known && numbers.includes(editing.number)) this.#showNewer(known, changed.includes(editing.number));
+    return changed;
+  }
+
+  /** Show another proposal for the segment in hand, unless a person has begun to work on it; or its reasons. */
+  #showNewer(known, isOther) {
+    const { draft, segment, revision } = this.editing;
+    if (isOther && draft?.isUntouched) this.editing.show(known);
+    if (isOther || known.proposal.edits.length !== draft?.proposal.edits.length) return;
+    draft.proposal = known.proposal;
+    segment.value = { ...segment.value, proposal: known.proposal };
+    revision.value++;
+  }
+}

@@ -1,0 +1,129 @@
+/** The segment in hand. */
+import { html, useEffect, useLayoutEffect, useRef } from "../lib.js";
+import { countPoints } from "../core/code_points.js";
+import { isNested, plain } from "../core/flat_text.js";
+import { Confidence } from "../ui/controls.js";
+import { announce, toast } from "../ui/messages.js";
+import { format, t } from "../strings.js";
+import { Conflict } from "./conflict.js";
+import { parts } from "./marked_text.js";
+import { ProposalView } from "./proposal_view.js";
+import { TargetField } from "./target_field.js";
+
+/** @param {{editing: import("./editing.js").Editing, languages: [string, string], fieldRef: {current: TargetField | null}}} props */
+export function SegmentCard({ editing, languages, fieldRef }) {
+  const segment = editing.segment.value;
+  const { draft } = editing;
+  const { hasMt, proposal } = segment;
+  const mt = { text: draft.proposal.mt, codes: draft.proposal.mt_codes };
+  return html`
+    <article class="segment" id="segment" tabindex="-1" aria-label=${t.editor.segment(segment.number)}>
+      <${Head} editing=${editing} segment=${segment} />
+      <${Conflict} editing=${editing} languages=${languages} />
+      <dl class="texts">
+        <dt>${t.editor.source}</dt>
+        <dd class="text source" lang=${languages[0]} dir="auto">${parts(segment.src, segment.src_codes, termMarks(segment))}</dd>
+        ${draft.proposal.edits.length > 0 && html`<dt>${t.editor.mt}</dt>
+          <dd class="text mt" lang=${languages[1]} dir="auto">${parts(mt.text, mt.codes)}</dd>`}
+        <dt>${t.editor.proposal}${proposal.edits.length > 0 && html`<${Confidence} value=${segment.confidence} />`}</dt>
+        <dd>${proposalOrNot(editing, segment, languages, hasMt)}</dd>
+        <dt id="target-label">${t.editor.target}</dt>
+        <dd><${Field} editing=${editing} language=${languages[1]} fieldRef=${fieldRef} />
+          <${Below} editing=${editing} segment=${segment} /></dd>
+      </dl>
+    </article>`;
+}
+
+function proposalOrNot(editing, segment, languages, hasMt) {
+  if (editing.draft.proposal.edits.length) return html`<${ProposalView} editing=${editing} language=${languages[1]} />`;
+  const { text, codes, isProposed } = editing.draft.proposal;
+  const hint = segment.skipped ? t.editor.skipped(segment.skipped) : !hasMt ? t.editor.noMt : isProposed ? t.editor.noChange : t.editor.notYet;
+  return html`${hasMt && html`<p class="text" lang=${languages[1]} dir="auto">${parts(text, codes)}</p>`}
+    <p class="hint">${hint}</p>`;
+}
+
+function Head({ editing, segment }) {
+  const here = editing.presence.on(segment.number);
+  const fresh = editing.fresh.value.get(segment.number) ?? (segment.learnt ? "learnt" : "");
+  return html`<header class="segment-head">
+    <h2>${t.editor.segment(segment.number)}</h2>
+    <span class=${`badge ${segment.state}`}>${t.editor.states[segment.state] ?? segment.state}</span>
+    ${fresh && segment.state !== "confirmed" && html`<span class="badge fresh">${t.editor.fresh[fresh]}</span>`}
+    ${segment.repeats > 1 && html`<span class="soft">${t.editor.occurs(segment.repeats)}</span>`}
+    ${here.length > 0 && html`<span class="badge person">${t.editor.isHere(here)}</span>`}
+    ${segment.unit && html`<span class="soft unit" title=${segment.unit}>${segment.unit}</span>`}
+    <span class="grow"></span>
+    <button type="button" class="quiet" aria-label=${t.editor.previous} title="Alt+↑" onClick=${() => editing.step(-1)}>↑</button>
+    <button type="button" class="quiet" aria-label=${t.editor.next} title="Alt+↓" onClick=${() => editing.step(1)}>↓</button>
+  </header>`;
+}
+
+function termMarks(segment) {
+  return segment.terms.filter((term) => term.span).sort((a, b) => a.span[0] - b.span[0])
+    .map((term) => ({ start: term.span[0], end: term.span[1], show: (children) => html`<mark class="term" title=${term.target}>${children}</mark>` }));
+}
+
+/** The field itself belongs to `TargetField`: preact makes the element and leaves its content alone. */
+function Field({ editing, language, fieldRef }) {
+  const ref = useRef(null);
+  const segment = editing.segment.value;
+  const revision = editing.revision.value;
+  useLayoutEffect(() => {
+    const field = new TargetField(ref.current, {
+      get draft() { return editing.draft; },
+      get breaksLines() { return editing.segment.value.src.includes("\n"); },
+      changed: () => editing.changed(),
+      undo: () => editing.undo(),
+      redo: () => editing.redo(),
+      refused: (why) => (why === "nesting" ? toast(t.editor.refused[why]) : announce(t.editor.refused[why])),
+    });
+    fieldRef.current = field;
+    return () => field.close();
+  }, [editing]);
+  useLayoutEffect(() => { fieldRef.current.show(); }, [segment, revision]);
+  useEffect(() => {
+    ref.current.closest("article").scrollIntoView({ block: "nearest" });
+    ref.current.scrollIntoView({ block: "nearest" }); // more important, where not all of it is on the screen
+    if (document.activeElement === document.body) fieldRef.current.focus();
+  }, [segment.number]);
+  return html`<div ref=${ref} class="text field" role="textbox" aria-multiline="true" aria-label=${t.editor.targetLabel(segment.number)}
+    contenteditable=${editing.isLocked ? "false" : "true"} aria-readonly=${editing.isLocked ? "true" : "false"} tabindex="0"
+    spellcheck="true" lang=${language} dir=${/\p{L}/u.test(editing.draft.content.flat) ? "auto" : directionOf(language)} autocapitalize="off"></div>`;
+}
+
+/** The direction of a text without letters. @param {string} language */
+function directionOf(language) {
+  try {
+    const locale = new Intl.Locale(language.replaceAll("_", "-"));
+    return (locale.getTextInfo?.() ?? locale.textInfo)?.direction ?? "auto";
+  } catch {
+    return "auto"; // the file has a language that no browser knows
+  }
+}
+
+function Below({ editing, segment }) {
+  editing.revision.value;
+  const { draft } = editing;
+  const hasEdits = draft.proposal.edits.length > 0;
+  const { history } = draft;
+  if (editing.isLocked) return html`<p class="hint">${t.editor.locked}</p>`;
+  return html`
+    <${Length} draft=${draft} most=${segment.max_length} />
+    ${!isNested(draft.content.codes) && html`<p class="warning">${t.editor.refused.nesting}</p>`}
+    <div class="actions below">
+      <button type="button" class="primary" title="Ctrl+Enter" onClick=${() => editing.confirm()}>${t.editor.confirm}</button>
+      ${hasEdits && html`<button type="button" title="Alt+A" onClick=${() => editing.chooseAll(true)}>${t.editor.accept}</button>
+        <button type="button" title="Alt+R" onClick=${() => editing.chooseAll(false)}>${t.editor.reject}</button>`}
+      <button type="button" title="Ctrl+Z" disabled=${!history.canUndo} onClick=${() => editing.undo()}>${t.editor.undo}</button>
+      <button type="button" title="Ctrl+Shift+Z" disabled=${!history.canRedo} onClick=${() => editing.redo()}>${t.editor.redo}</button>
+      ${segment.state === "confirmed" && html`<button type="button" title="Alt+U" onClick=${() => editing.reopen()}>${t.editor.reopen}</button>`}
+      ${segment.updated_by && html`<span class="soft last-by">${t.editor.lastBy(segment.updated_by, format.moment(segment.updated))}</span>`}
+    </div>`;
+}
+
+function Length({ draft, most }) {
+  if (!most) return null;
+  const now = countPoints(plain(draft.content.flat));
+  const isOver = now > most;
+  return html`<p class=${isOver ? "length over" : "length"} role=${isOver ? "alert" : undefined}>${t.editor.length(now, most)}${isOver && ` · ${t.editor.tooLong(now - most)}`}</p>`;
+}

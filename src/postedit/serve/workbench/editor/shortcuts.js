@@ -1,0 +1,46 @@
+/** The keys of the editor, in one table: the help shows it, and the editor obeys it. */
+
+/**
+ * @typedef {{id: string, group: string, keys: string[], shown?: string}} Shortcut
+ *   `keys`: modifiers and the code of the key; Ctrl is also the command key of a Mac. `shown`: if not the first of `keys`.
+ */
+
+/** @type {Shortcut[]} */
+export const SHORTCUTS = [
+  { id: "confirm", group: "work", keys: ["Ctrl+Enter", "Ctrl+NumpadEnter"] },
+  { id: "next", group: "work", keys: ["Alt+ArrowDown"], shown: "Alt+↓" },
+  { id: "previous", group: "work", keys: ["Alt+ArrowUp"], shown: "Alt+↑" },
+  { id: "nextOpen", group: "work", keys: ["Alt+Shift+ArrowDown"], shown: "Alt+Shift+↓" },
+  { id: "previousOpen", group: "work", keys: ["Alt+Shift+ArrowUp"], shown: "Alt+Shift+↑" },
+  { id: "reopen", group: "work", keys: ["Alt+KeyU"], shown: "Alt+U" },
+  { id: "toggle", group: "edits", keys: Array.from({ length: 9 }, (_, index) => `Alt+Digit${index + 1}`), shown: "Alt+1 … 9" },
+  { id: "acceptAll", group: "edits", keys: ["Alt+KeyA"], shown: "Alt+A" },
+  { id: "rejectAll", group: "edits", keys: ["Alt+KeyR"], shown: "Alt+R" },
+  { id: "undo", group: "text", keys: ["Ctrl+KeyZ"], shown: "Ctrl+Z" },
+  { id: "redo", group: "text", keys: ["Ctrl+Shift+KeyZ", "Ctrl+KeyY"], shown: "Ctrl+Shift+Z" },
+  { id: "moveTag", group: "text", keys: ["Alt+Shift+ArrowLeft", "Alt+Shift+ArrowRight"], shown: "Alt+Shift+← →" },
+  { id: "newLine", group: "text", keys: [], shown: "Shift+Enter" },
+  { id: "takeSource", group: "text", keys: ["Alt+KeyS"], shown: "Alt+S" },
+  { id: "search", group: "find", keys: ["F3"] },
+  { id: "filter", group: "find", keys: ["Shift+F3"] },
+  { id: "goTo", group: "find", keys: ["Alt+KeyG"], shown: "Alt+G" },
+  { id: "field", group: "find", keys: ["F2"] },
+  { id: "help", group: "find", keys: ["Ctrl+Slash", "?"], shown: "? or Ctrl+/" },
+];
+
+const byKeys = new Map(SHORTCUTS.flatMap(({ id, keys }) => keys.map((one) => [one, id])));
+
+/** Whether a key that is typed here is a letter of a text. @param {EventTarget} target */
+const isTextEntry = (target) => target instanceof HTMLElement && (target.isContentEditable || /^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName));
+
+/** Return the shortcut of a key press, and which of its keys. @param {KeyboardEvent} event @returns {{id: string, key: string} | null} */
+export function shortcutOf(event) {
+  if (event.isComposing) return null;
+  if (event.key === "?" && !isTextEntry(event.target) && !event.ctrlKey && !event.altKey) return { id: "help", key: "?" };
+  if (event.getModifierState("AltGraph")) return null; // it writes letters
+  const modifiers = [["Ctrl", event.ctrlKey || event.metaKey], ["Alt", event.altKey], ["Shift", event.shiftKey]];
+  const letter = /^[a-z]$/i.test(event.key) ? `Key${event.key.toUpperCase()}` : event.code; // by the letter where there is one
+  const key = [...modifiers.filter(([, isDown]) => isDown).map(([name]) => name), letter].join("+");
+  const id = byKeys.get(key);
+  return id ? { id, key } : null;
+}

@@ -1,0 +1,109 @@
+/** The files of a project: upload, progress of their import, download, deletion. */
+import { html, useEffect, useRef, useState } from "../lib.js";
+import { get, remove, upload } from "../data/api.js";
+import { followJob } from "../data/live_events.js";
+import { address } from "../data/router.js";
+import { Bar, useLoaded, Waiting } from "../ui/controls.js";
+import { ConfirmByName } from "../ui/dialog.js";
+import { attempt } from "../ui/messages.js";
+import { format, t } from "../strings.js";
+import { listOf } from "./projects_view.js";
+
+const OPEN = ["waiting", "running"]; // states of jobs that are not over
+
+/** @param {{project: any, onChange: () => void}} props */
+export function FilesView({ project, onChange }) {
+  const loaded = useLoaded(() => filesAndJobs(project.id), [project.id]);
+  const [uploads, setUploads] = useState([]);
+  const [doomed, setDoomed] = useState(null);
+  const [shares, setShares] = useState({});
+  const open = (loaded.value?.jobs ?? []).filter((job) => OPEN.includes(job.state) && job.kind === "import").map((job) => job.id).join();
+  const renew = async () => { await loaded.reload(); onChange(); };
+
+  useEffect(() => {
+    if (!open) return undefined;
+    const stops = open.split(",").map((id) => followJob(id, (job) => {
+      setShares((all) => ({ ...all, [job.file]: OPEN.includes(job.state) ? shareOf(job) : undefined }));
+      if (!OPEN.includes(job.state)) renew();
+    }));
+    return () => stops.forEach((stop) => stop());
+  }, [open]);
+
+  const add = async (files) => {
+    for (const file of files) {
+      const others = (all) => all.filter((one) => one.name !== file.name);
+      const update = (values) => setUploads((all) => [...others(all), { name: file.name, ...values }]);
+      try {
+        update({ share: 0 });
+        await upload(`/v1/projects/${project.id}/files`, file, (share) => update({ share }));
+        setUploads(others);
+      } catch (error) {
+        update({ problem: error.message });
+      }
+      await loaded.reload();
+    }
+  };
+  const destroy = async () => {
+    await attempt(() => remove(`/v1/files/${doomed.id}`));
+    setDoomed(null);
+    await renew();
+  };
+  return html`
+    <${DropZone} onFiles=${add} />
+    ${uploads.map((one) => html`<${Upload} key=${one.name} upload=${one} />`)}
+    ${!loaded.value ? html`<${Waiting} loaded=${loaded} />`
+      : loaded.value.files.length === 0 ? html`<p class="hint">${t.files.empty}</p>`
+      : html`<ul class="files">${loaded.value.files.map((file) => html`<${FileCard} key=${file.id} project=${project} file=${file}
+          share=${shares[file.id]} onDelete=${() => setDoomed(file)} />`)}</ul>`}
+    ${doomed && html`<${ConfirmByName} title=${t.files.removeQuestion(doomed.name)} text=${t.files.removeText} label=${t.files.removeConfirm}
+      name=${doomed.name} action=${t.files.remove} onConfirm=${destroy} onClose=${() => setDoomed(null)} />`}`;
+}
+
+async function filesAndJobs(project) {
+  const [files, jobs] = await Promise.all([get(`/v1/projects/${project}/files`), get(`/v1/projects/${project}/jobs`)]);
+  return { files: listOf(files, "files"), jobs: listOf(jobs, "jobs") };
+}
+
+const shareOf = (job) => (job.total ? job.done / job.total : 0);
+
+function DropZone({ onFiles }) {
+  const [isOver, setOver] = useState(false);
+  const input = useRef(null);
+  const onDrop = (event) => {
+    event.preventDefault();
+    setOver(false);
+    onFiles(Array.from(event.dataTransfer.files));
+  };
+  const choose = async (event) => {
+    await onFiles(Array.from(event.target.files));
+    input.current.value = "";
+  };
+  return html`<div class=${isOver ? "drop over" : "drop"} onDrop=${onDrop} onDragLeave=${() => setOver(false)}
+    onDragOver=${(event) => { event.preventDefault(); setOver(true); }}>
+    <input ref=${input} id="upload" class="unseen" type="file" multiple accept=".xlf,.xliff,.mqxliff,.sdlxliff,.mxliff,.tmx,.po,.pot" onChange=${choose} />
+    <span>${t.files.drop}</span> <label class="button" for="upload">${t.files.choose}</label></div>`;
+}
+
+function Upload({ upload: { name, share, problem } }) {
+  if (problem) return html`<p class="warning" role="alert"><bdi>${name}</bdi>: ${problem}</p>`;
+  const text = t.files.uploading(share);
+  return html`<div class="upload" role="status"><span><bdi>${name}</bdi> · ${text}</span><${Bar} value=${share} label=${text} /></div>`;
+}
+
+function FileCard({ project, file, share, onDelete }) {
+  const isReady = file.state === "ready";
+  const name = isReady ? html`<a href=${address("project", project.id, "file", file.id)}><bdi>${file.name}</bdi></a>` : html`<bdi>${file.name}</bdi>`;
+  const link = (query, label) => html`<a class="button" href=${`/v1/files/${encodeURIComponent(file.id)}/download${query}`} download aria-label=${`${label}: ${file.name}`}>${label}</a>`;
+  return html`<li class="card file">
+    <h2>${name}</h2>
+    <p class="soft">${[file.format, `${file.source_language || project.source_language} → ${file.target_language || project.target_language}`,
+      format.counted(file.segments ?? 0, "segment"), format.counted(file.words ?? 0, "word")].filter(Boolean).join(" · ")}</p>
+    ${file.state === "failed" && html`<p class="warning">${t.files.failed}: ${file.error}</p>`}
+    ${(file.state === "importing" || share !== undefined) && html`<p role="status">${share ? t.files.importingShare(share) : t.files.importing}</p><${Bar} value=${share ?? 0} label=${t.files.importing} />`}
+    ${isReady && html`<${Bar} value=${file.segments ? file.confirmed / file.segments : 0} label=${t.files.progress(file)} /><p class="soft small">${t.files.progress(file)}</p>`}
+    ${isReady && file.estimate && html`<p class="estimate"><span class="strong">${t.files.estimate}</span> ${t.files.estimateText(file.estimate)}</p>`}
+    <div class="actions">
+      ${isReady && html`<a class="button primary" href=${address("project", project.id, "file", file.id)} aria-label=${`${t.files.open}: ${file.name}`}>${t.files.open}</a>${link("", t.files.download)}${link("?all=true", t.files.downloadAll)}`}
+      <button type="button" class="quiet" aria-label=${`${t.files.remove}: ${file.name}`} onClick=${onDelete}>${t.files.remove}</button></div>
+  </li>`;
+}

@@ -1,0 +1,62 @@
+/** The glossary of a project: a table to edit, or its text. */
+import { html, useState } from "../lib.js";
+import { get, request } from "../data/api.js";
+import { useLoaded, Waiting } from "../ui/controls.js";
+import { attempt, toast } from "../ui/messages.js";
+import { t } from "../strings.js";
+
+/** @param {string} text @returns {{rows: [string, string][], bad: number | null}} the number of the first line that is no term */
+export function readTerms(text) {
+  const lines = text.split(/\r?\n/);
+  const bad = lines.findIndex((line) => line.trim() && !/^[^\t]*\S[^\t]*\t.*\S/.test(line));
+  const rows = lines.filter((line) => line.trim()).map((line) => { const [term, ...rest] = line.split("\t"); return [term, rest.join(" ")]; });
+  return { rows, bad: bad < 0 ? null : bad + 1 };
+}
+
+const writeTerms = (rows) => rows.filter(([term, translation]) => term.trim() || translation.trim()).map((row) => `${row.map((cell) => cell.replace(/[\t\n]+/g, " ").trim()).join("\t")}\n`).join("");
+
+/** @param {{project: any}} props */
+export function GlossaryView({ project }) {
+  const path = `/v1/projects/${project.id}/glossary`;
+  const loaded = useLoaded(() => get(path), [project.id]);
+  const [text, setText] = useState(null);
+  const [isText, setIsText] = useState(false);
+  if (loaded.value === undefined) return html`<${Waiting} loaded=${loaded} />`;
+  const now = text ?? String(loaded.value);
+  const { rows, bad } = readTerms(now);
+  const save = (event) => {
+    event.preventDefault();
+    if (bad) return toast(t.glossary.bad(bad), { isBad: true });
+    return attempt(async () => {
+      await request("PUT", path, { text: writeTerms(rows), type: "text/tab-separated-values; charset=utf-8" });
+      toast(t.glossary.saved(rows.length));
+    });
+  };
+  return html`<form onSubmit=${save}>
+    <div class="toolbar"><p class="hint grow">${t.glossary.hint}</p><button type="button" class="quiet" onClick=${() => setIsText(!isText)}>${isText ? t.glossary.asTable : t.glossary.asText}</button></div>
+    ${isText
+      ? html`<label class="block"><span class="unseen">${t.glossary.label}</span><textarea class="text" rows="16" spellcheck="false" dir="auto" value=${now} onInput=${(event) => setText(event.target.value)} onKeyDown=${writeTab}></textarea></label>`
+      : html`<${TermTable} rows=${rows} project=${project} onChange=${(changed) => setText(changed.map((row) => row.join("\t")).join("\n"))} />`}
+    ${bad && html`<p class="warning" role="alert">${t.glossary.bad(bad)}</p>`}
+    <div class="actions"><button class="primary">${t.glossary.save}</button></div></form>`;
+}
+
+/** In the text, Alt+Tab is taken: Ctrl+I writes a tab, and Tab goes on to the next control as everywhere. */
+function writeTab(event) {
+  if (!(event.ctrlKey && event.key === "i")) return;
+  event.preventDefault();
+  event.currentTarget.setRangeText("\t", event.currentTarget.selectionStart, event.currentTarget.selectionEnd, "end");
+  event.currentTarget.dispatchEvent(new Event("input", { bubbles: true }));
+}
+
+function TermTable({ rows, project, onChange }) {
+  const [draft, setDraft] = useState(rows.length ? rows : [["", ""]]);
+  const change = (changed) => { setDraft(changed); onChange(changed.filter(([term, translation]) => term || translation)); };
+  const set = (index, side) => (event) => change(draft.map((row, other) => (other === index ? row.with(side, event.target.value) : row)));
+  return html`<table class="wide terms-table"><thead><tr><th scope="col" class="label">${t.glossary.term}</th><th scope="col" class="label">${t.glossary.translation}</th><td></td></tr></thead>
+    <tbody>${draft.map((row, index) => html`<tr key=${index}>
+      <td><input aria-label=${`${t.glossary.term} ${index + 1}`} lang=${project.source_language} dir="auto" value=${row[0]} onInput=${set(index, 0)} /></td>
+      <td><input aria-label=${`${t.glossary.translation} ${index + 1}`} lang=${project.target_language} dir="auto" value=${row[1]} onInput=${set(index, 1)} /></td>
+      <td><button type="button" class="quiet" aria-label=${t.glossary.remove(row[0] || String(index + 1))} onClick=${() => change(draft.filter((_, other) => other !== index))}>✕</button></td></tr>`)}</tbody></table>
+    <button type="button" onClick=${() => setDraft([...draft, ["", ""]])}>${t.glossary.add}</button>`;
+}

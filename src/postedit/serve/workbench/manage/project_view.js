@@ -1,0 +1,68 @@
+/** A project: its views as tabs, and its settings. */
+import { html, useState } from "../lib.js";
+import { patch, remove } from "../data/api.js";
+import { address, go } from "../data/router.js";
+import { hasAccounts } from "../data/session.js";
+import { answerConsent, consent } from "../editor/timer.js";
+import { ConfirmByName } from "../ui/dialog.js";
+import { attempt, toast } from "../ui/messages.js";
+import { t } from "../strings.js";
+import { AuditView } from "./audit_view.js";
+import { FilesView } from "./files_view.js";
+import { GlossaryView } from "./glossary_view.js";
+import { LearntView } from "./learnt_view.js";
+import { Members } from "./people_view.js";
+import { ProgressView } from "./progress_view.js";
+
+const VIEWS = {
+  files: [t.nav.files, FilesView],
+  progress: [t.nav.progress, ProgressView],
+  learnt: [t.nav.learnt, LearntView],
+  glossary: [t.nav.glossary, GlossaryView],
+  audit: [t.nav.audit, AuditView],
+  settings: [t.nav.settings, SettingsView],
+};
+
+/** @param {{project: any, view: string, onChange: () => void}} props */
+export function ProjectView({ project, view, onChange }) {
+  const name = VIEWS[view] ? view : "files";
+  const [, View] = VIEWS[name];
+  return html`<main id="content" class="page" tabindex="-1">
+    <div class="title"><h1><bdi>${project.name}</bdi></h1><p class="soft">${project.source_language} → ${project.target_language}</p></div>
+    <nav class="tabs" aria-label=${t.nav.project}>${Object.entries(VIEWS).map(([key, [label]]) => html`
+      <a href=${key === "files" ? address("project", project.id) : address("project", project.id, key)} aria-current=${key === name ? "page" : undefined}>${label}</a>`)}</nav>
+    <${View} key=${project.id} project=${project} onChange=${onChange} />
+  </main>`;
+}
+
+function SettingsView({ project, onChange }) {
+  const [least, setLeast] = useState(String(project.min_confidence ?? 0));
+  const [isDoomed, setDoomed] = useState(false);
+  const save = (event) => {
+    event.preventDefault();
+    attempt(async () => {
+      await patch(`/v1/projects/${project.id}`, { min_confidence: Number(least) });
+      toast(t.settings.saved);
+      onChange();
+    });
+  };
+  const destroy = () => attempt(async () => {
+    await remove(`/v1/projects/${project.id}`);
+    go();
+  });
+  return html`<div class="stack">
+    <form class="card fields narrow" onSubmit=${save}>
+      <label>${t.settings.minConfidence}<input type="number" min="0" max="1" step="0.05" value=${least} onInput=${(event) => setLeast(event.target.value)} /></label>
+      <p class="hint">${t.settings.minConfidenceHint}</p>
+      <div class="actions"><button class="primary">${t.settings.save}</button></div>
+    </form>
+    <div class="card narrow"><label class="check"><input type="checkbox" checked=${consent.value === "yes"} onChange=${(event) => answerConsent(event.target.checked ? "yes" : "no")} /> ${t.settings.timer}</label>
+      <p class="hint">${t.settings.timerHint}</p></div>
+    ${hasAccounts.value && html`<${Members} project=${project} />`}
+    <div class="card narrow"><p>${t.settings.removeText}</p>
+      <div class="actions"><a class="button" href=${`/v1/projects/${encodeURIComponent(project.id)}/export`} download>${t.files.export}</a>
+        <button type="button" class="danger" onClick=${() => setDoomed(true)}>${t.settings.remove}</button></div></div>
+    ${isDoomed && html`<${ConfirmByName} title=${t.settings.remove} text=${t.settings.removeText} label=${t.settings.removeConfirm}
+      name=${project.name} action=${t.settings.remove} onConfirm=${destroy} onClose=${() => setDoomed(false)} />`}
+  </div>`;
+}

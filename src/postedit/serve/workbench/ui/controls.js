@@ -1,0 +1,52 @@
+/** Small parts that several views use. */
+import { html, useEffect, useState } from "../lib.js";
+import { ApiError } from "../data/api.js";
+import { format, t } from "../strings.js";
+
+/** A share as a bar. @param {{value: number, label: string, tone?: string}} props */
+export function Bar({ value, label, tone = "" }) {
+  const share = Math.max(0, Math.min(1, value));
+  return html`
+    <svg class=${`bar ${tone}`} viewBox="0 0 100 6" preserveAspectRatio="none" role="img" aria-label=${label}>
+      <rect class="track" width="100" height="6" rx="3" /><rect class="fill" width=${100 * share} height="6" rx="3" />
+    </svg>`;
+}
+
+/** A confidence as a word and a bar. @param {{value: number | null}} props */
+export function Confidence({ value }) {
+  if (value === null || value === undefined) return null;
+  const [, word] = t.confidence.find(([least]) => value >= least);
+  const tone = value >= 0.7 ? "good" : value >= 0.5 ? "middling" : "bad";
+  return html`<span class="confidence"><span class=${`word ${tone}`}>${word}</span>
+    <${Bar} value=${value} tone=${tone} label=${t.confidenceOf(value)} /></span>`;
+}
+
+/**
+ * Load something when a view opens. @template Value @param {() => Promise<Value>} load @param {any[]} inputs
+ * @returns {{value: Value | undefined, error: ApiError | null, reload: () => Promise<void>, set: (value: Value) => void}}
+ */
+export function useLoaded(load, inputs) {
+  const [state, setState] = useState({ value: undefined, error: null });
+  const reload = async () => {
+    try {
+      const value = await load();
+      setState({ value, error: null });
+    } catch (error) {
+      if (!(error instanceof ApiError)) throw error;
+      setState((old) => ({ ...old, error }));
+    }
+  };
+  useEffect(() => { reload(); }, inputs);
+  return { ...state, reload, set: (value) => setState({ value, error: null }) };
+}
+
+/** What to show while something is loaded, or could not be. @param {{loaded: {value: any, error: any, reload: () => void}}} props */
+export function Waiting({ loaded }) {
+  if (!loaded.error) return html`<p class="hint" role="status">${t.loading}</p>`;
+  return html`<p class="warning" role="alert">${loaded.error.message} <button type="button" onClick=${loaded.reload}>${t.retry}</button></p>`;
+}
+
+/** A time, whole on hover. @param {{value: string | null}} props */
+export function Time({ value }) {
+  return value ? html`<time datetime=${value}>${format.moment(value)}</time>` : null;
+}

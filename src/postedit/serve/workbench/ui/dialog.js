@@ -1,0 +1,37 @@
+/** Dialogs: the element of the browser, which keeps the focus and closes on Escape. */
+import { html, useEffect, useId, useRef, useState } from "../lib.js";
+import { t } from "../strings.js";
+
+/** @param {{title: string, onClose: () => void, children: any, wide?: boolean}} props */
+export function Dialog({ title, onClose, children, wide = false }) {
+  const ref = useRef(null);
+  const name = useId();
+  useEffect(() => { if (!ref.current.open) ref.current.showModal(); }, []);
+  const onBackdrop = (event) => { if (event.target === ref.current) onClose(); };
+  return html`
+    <dialog ref=${ref} class=${wide ? "wide" : ""} aria-labelledby=${name} onClose=${onClose} onClick=${onBackdrop}>
+      <div class="dialog-head"><h2 id=${name}>${title}</h2>
+        <button type="button" class="quiet" aria-label=${t.close} onClick=${onClose}>✕</button></div>
+      <div class="dialog-body">${children}</div>
+    </dialog>`;
+}
+
+/** Ask for a name before something is lost. @param {{title: string, text: string, label: string, name: string, action: string, onConfirm: () => void, onClose: () => void}} props */
+export function ConfirmByName({ title, text, label, name, action, onConfirm, onClose }) {
+  const [typed, setTyped] = useState("");
+  const isRight = typed.trim() === name.trim();
+  const submit = (event) => {
+    event.preventDefault();
+    if (isRight) onConfirm();
+  };
+  return html`
+    <${Dialog} title=${title} onClose=${onClose}>
+      <form class="fields" onSubmit=${submit}>
+        <p>${text}</p>
+        <label>${label}: <bdi class="strong">${name}</bdi>
+          <input autofocus autocomplete="off" value=${typed} onInput=${(event) => setTyped(event.target.value)} /></label>
+        <div class="actions"><button type="button" onClick=${onClose}>${t.cancel}</button>
+          <button class="danger" disabled=${!isRight}>${action}</button></div>
+      </form>
+    <//>`;
+}

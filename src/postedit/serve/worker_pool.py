@@ -1,0 +1,267 @@
+"""The model processes: each takes batches from the backlog, is restarted when it dies, and replaced on demand."""
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, Final, TypeVar
+from zlib import crc32
+
+from postedit.core.errors import DataError, PosteditError
+from postedit.serve.backlog import Backlog, EditedSegment, WaitingSegment
+from postedit.serve.model_process import (
+    Done,
+    EditKind,
+    ModelFacts,
+    ModelProcess,
+    ProcessDiedError,
+    ProcessSpec,
+    Refusal,
+    Work,
+)
+from postedit.serve.service_metrics import Metrics
+from postedit.serve.settings import LimitsConfig
+
+_log = logging.getLogger(__name__)
+
+_MOST_DEATHS: Final = 4
+"""Processes that may end while they edit a segment, the last ones with it alone; then it is refused."""
+
+_LONGEST_PAUSE: Final = 30.0
+"""Seconds between two attempts to start a process, at most."""
+
+_JOB_SHARE: Final = 0.5
+"""Of the length of a batch: what people ask for waits for a batch of a job that has begun."""
+
+_SMOOTHING: Final = 0.2
+"""Weight of the latest batch in the measured speed."""
+
+_BROKEN: Final = "the model failed on a segment; the log of the service says where"
+_DEADLY: Final = f"{_MOST_DEATHS} model processes ended while they edited a segment; it is refused"
+
+T = TypeVar("T")
+
+
+class BrokenSegmentError(PosteditError):
+    """A segment that cannot be edited, because of a defect here and not of what was asked."""
+
+
+@dataclass(eq=False, slots=True)
+class _Worker:
+    """The place of one model process, which may be another one tomorrow."""
+
+    model: str
+    spec: ProcessSpec
+    number: int  # among those of its model
+    process: ModelProcess
+    lock: asyncio.Lock = field(default_factory=asyncio.Lock)  # held while the process is used or replaced
+    wake: asyncio.Event = field(default_factory=asyncio.Event)
+    given: list[WaitingSegment] = field(default_factory=list)
+    idle: bool = False
+    ready: bool = True
+
+
+class WorkerPool:
+    """All model processes.
+
+    Args:
+        specs: by model.
+        backlog: where segments wait.
+        limits: of the time for a batch.
+        metrics: of the service.
+    """
+
+    def __init__(
+        self, specs: Mapping[str, ProcessSpec], backlog: Backlog, limits: LimitsConfig, metrics: Metrics
+    ) -> None:
+        self._specs, self._backlog, self._limits, self._metrics = specs, backlog, limits, metrics
+        self._workers: list[_Worker] = []
+        self._tasks: list[asyncio.Task[None]] = []
+        self._speed: dict[str, float] = {}  # tokens a second of a process, by model
+        count = sum(spec.config.processes for spec in specs.values())
+        self._threads = ThreadPoolExecutor(2 * count, "model process")
+
+    async def start(self) -> None:
+        """Start all processes.
+
+        Raises:
+            ModelFolderError: if a model cannot be loaded.
+        """
+        places = [(name, spec, n) for name, spec in self._specs.items() for n in range(spec.config.processes)]
+        started = await asyncio.gather(*(self._started(spec) for _, spec, _ in places), return_exceptions=True)
+        failed = next((one for one in started if isinstance(one, BaseException)), None)
+        for (name, spec, number), process in zip(places, started, strict=True):
+            if isinstance(process, ModelProcess):
+                self._workers.append(_Worker(name, spec, number, process))
+        if failed is not None:
+            await self.stop()
+            raise failed
+        self._tasks = [asyncio.create_task(self._serve(worker)) for worker in self._workers]
+
+    async def stop(self) -> None:
+        """End all processes; what they work on is lost."""
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await asyncio.gather(*(self._in_thread(worker.process.stop) for worker in self._workers))
+        self._threads.shutdown(wait=False)
+
+    def facts(self, model: str) -> ModelFacts:
+        """Return what is known about a model."""
+        return next(worker.process.facts for worker in self._workers if worker.model == model)
+
+    def is_ready(self, model: str) -> bool:
+        """Return whether a process of the model is ready."""
+        return any(worker.ready for worker in self._workers if worker.model == model)
+
+    def seconds_for(self, model: str, tokens: int) -> float:
+        """Return the time in which the processes of a model edit so many tokens; 0 until one has been measured."""
+        ready = sum(worker.ready for worker in self._workers if worker.model == model)
+        return tokens / (self._speed[model] * max(1, ready)) if model in self._speed else 0.0
+
+    def wake(self) -> None:
+        """Give waiting segments to idle processes, first of all to those that know their projects."""
+        for at_home in (True, False):
+            for worker in self._workers:
+                if worker.idle and (found := self._take(worker, at_home=at_home)):
+                    worker.given, worker.idle = found, False
+                    worker.wake.set()
+
+    async def reload(self, model: str) -> None:
+        """Load a model again, from the same place, and let it take over between two batches.
+
+        Raises:
+            ModelFolderError: if it cannot be loaded; the old one stays.
+        """
+        for worker in [one for one in self._workers if one.model == model]:
+            fresh = await self._started(worker.spec)
+            async with worker.lock:
+                old, worker.process = worker.process, fresh
+                worker.wake.set()
+            await self._in_thread(old.stop)
+
+    def _take(self, worker: _Worker, *, at_home: bool) -> list[WaitingSegment]:
+        home: Callable[[EditKind], bool] | None = (lambda kind: self._is_home(worker, kind)) if at_home else None
+        return self._backlog.take(worker.model, partial(self._room, worker), home)
+
+    def _is_home(self, worker: _Worker, kind: EditKind) -> bool:
+        """Return whether a process is the one that learns what a project teaches first; any is, without project."""
+        return kind.project is None or crc32(kind.project.encode()) % worker.spec.config.processes == worker.number
+
+    def _room(self, worker: _Worker, first: WaitingSegment) -> int:
+        """Return the tokens of a batch that takes the usual time, and no more than its first segment has left."""
+        config = worker.spec.config
+        if worker.model not in self._speed:
+            return config.batch_tokens
+        seconds = config.batch_seconds * (_JOB_SHARE if first.priority == "job" else 1.0)
+        left = first.deadline - asyncio.get_running_loop().time()
+        return min(config.batch_tokens, int(self._speed[worker.model] * min(seconds, left)))
+
+    async def _serve(self, worker: _Worker) -> None:
+        """Let a process work for ever."""
+        while True:
+            items = await self._next(worker)
+            async with worker.lock:
+                if not worker.process.alive:
+                    self._backlog.give_back(items)
+                    self.wake()
+                    await self._restart(worker)
+                elif items:
+                    await self._edit(worker, items)
+
+    async def _next(self, worker: _Worker) -> list[WaitingSegment]:
+        """Return the next segments; none if the process has ended, or has been replaced."""
+        found = self._take(worker, at_home=True) or self._take(worker, at_home=False)
+        if found:
+            return found
+        loop, process = asyncio.get_running_loop(), worker.process
+        worker.idle, worker.given = True, []
+        worker.wake.clear()
+        loop.add_reader(process.sentinel, worker.wake.set)
+        try:
+            await worker.wake.wait()
+        finally:
+            loop.remove_reader(process.sentinel)
+            worker.idle = False
+        return worker.given
+
+    async def _edit(self, worker: _Worker, items: list[WaitingSegment]) -> None:
+        work = Work(items[0].kind, [item.segment for item in items])
+        started = time.monotonic()
+        try:
+            done = await self._in_thread(worker.process.run, work, self._limits.batch_timeout_seconds)
+        except ProcessDiedError as error:
+            _log.error("a process of model %s %s", worker.model, error)
+            self._retry(items)
+            await self._restart(worker)
+            return
+        self._measure(worker.model, items, time.monotonic() - started)
+        self._settle(worker, items, done)
+
+    def _measure(self, model: str, items: Sequence[WaitingSegment], seconds: float) -> None:
+        """Take a batch into account in the speed of the model and the metrics."""
+        self._metrics.batch_seconds.labels(model).observe(seconds)
+        self._metrics.batch_segments.labels(model).observe(len(items))
+        self._metrics.segments.labels(model, items[0].priority).inc(len(items))
+        latest = sum(item.tokens for item in items) / max(seconds, 1e-6)
+        known = self._speed.get(model, latest)
+        self._speed[model] = known + _SMOOTHING * (latest - known)
+
+    def _settle(self, worker: _Worker, items: Sequence[WaitingSegment], done: Done) -> None:
+        """Give the outcomes to those who wait for them."""
+        fingerprint = worker.process.facts.fingerprint
+        for item, outcome in zip(items, done.outcomes, strict=True):
+            if isinstance(outcome, Refusal) and outcome.internal:
+                _log.error("a segment could not be edited by model %s: %s", worker.model, outcome.message)
+            if item.done.done():
+                continue  # given up in the meantime
+            if not isinstance(outcome, Refusal):
+                item.done.set_result(EditedSegment(outcome, fingerprint, done.position))
+            elif outcome.internal:
+                item.done.set_exception(BrokenSegmentError(_BROKEN))
+            else:
+                item.done.set_exception(DataError(outcome.message))
+
+    def _retry(self, items: Sequence[WaitingSegment]) -> None:
+        """Let segments wait again whose process died, each to be edited alone; refuse those that do it again."""
+        for item in items:
+            item.deaths += 1
+            if item.deaths >= _MOST_DEATHS and not item.done.done():
+                item.done.set_exception(BrokenSegmentError(_DEADLY))
+        self._backlog.give_back(items)
+        self.wake()
+
+    async def _restart(self, worker: _Worker) -> None:
+        """Start a process in place of one that died; try again until that works."""
+        self._metrics.deaths.labels(worker.model).inc()
+        worker.ready = False
+        await self._in_thread(worker.process.stop)
+        pause = 1.0
+        while not worker.ready:
+            try:
+                worker.process = await self._started(worker.spec)
+                worker.ready = True
+            except (PosteditError, ProcessDiedError) as error:
+                _log.error("a process of model %s cannot be started, next try in %g s: %s", worker.model, pause, error)
+                await asyncio.sleep(pause)
+                pause = min(2 * pause, _LONGEST_PAUSE)
+
+    async def _started(self, spec: ProcessSpec) -> ModelProcess:
+        """Return a new process, ready to work."""
+        future = self._threads.submit(ModelProcess, spec)
+        try:
+            return await asyncio.wrap_future(future)
+        except asyncio.CancelledError:
+            future.add_done_callback(_stop_unused)
+            raise
+
+    async def _in_thread(self, function: Callable[..., T], *arguments: Any) -> T:
+        return await asyncio.get_running_loop().run_in_executor(self._threads, function, *arguments)
+
+
+def _stop_unused(future: "Future[ModelProcess]") -> None:
+    if not future.cancelled() and future.exception() is None:
+        future.result().stop()

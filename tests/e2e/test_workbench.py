@@ -1,0 +1,413 @@
+"""The workbench in a real browser, with a real service; only the editor is a simple one."""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import browser
+import pytest
+import word_server
+
+pytest.importorskip("fastapi")
+import httpx
+
+from postedit.files.formats import format_of_head
+from postedit.serve.example_project import example_xliff
+
+pytestmark = browser.needs_browser()
+
+HERE = Path(__file__).resolve().parent
+REAL = HERE.parents[2] / "shared/files/matecat/inglese-con-newlines-e-doctype.po.sdlxliff"
+TAUGHT = {"para": "por", "archivo": "fichero", "el": "este", "your": "the", "for": "because", "rojo": "azul"}
+"""Words that corrections teach the editor to replace."""
+
+WIDE, SMALL = {"width": 1440, "height": 900}, {"width": 390, "height": 844}
+
+
+class Service:
+    """A service in a process of its own, which can be killed and started again."""
+
+    def __init__(self, data: Path, *people: str) -> None:
+        self.people = people
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            self.port = free.getsockname()[1]
+        self.data, self.address = data, f"http://127.0.0.1:{self.port}"
+        self.start()
+
+    def start(self) -> None:
+        command = [sys.executable, str(HERE / "word_server.py"), str(self.data), str(self.port), *self.people]
+        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=os.environ)
+        assert self.process.stdout is not None
+        assert self.process.stdout.readline().startswith("http")
+
+    def kill(self) -> None:
+        self.process.send_signal(signal.SIGKILL)
+        self.process.wait()
+
+    def get(self, path: str) -> Any:
+        return httpx.get(f"{self.address}{path}", timeout=30).json()
+
+    def post(self, path: str, **options: Any) -> Any:
+        return httpx.post(f"{self.address}{path}", timeout=30, **options).json()
+
+
+@pytest.fixture(scope="module")
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    started = Service(tmp_path_factory.mktemp("service"))
+    yield started
+    started.kill()
+
+
+@pytest.fixture(scope="module")
+def chromium() -> Iterator[Any]:
+    with browser.launched() as launched:
+        yield launched
+
+
+class Watch:
+    """What a page must never do: break, ask another host, break its own policy."""
+
+    def __init__(self, page: Any, address: str) -> None:
+        self.wrong: list[str] = []
+        page.on("pageerror", lambda error: self.wrong.append(f"{error}\n{error.stack}"))
+        page.on("console", self._said)
+        page.on("request", lambda one: one.url.startswith(address) or self.wrong.append(f"asked {one.url}"))
+
+    def _said(self, message: Any) -> None:
+        if "Content Security Policy" in message.text or "TrustedHTML" in message.text:
+            self.wrong.append(message.text)
+
+
+@pytest.fixture
+def page(chromium: Any, service: Service) -> Iterator[Any]:
+    context = chromium.new_context(viewport=WIDE, accept_downloads=True)
+    page = context.new_page()
+    page.set_default_timeout(20_000)
+    watch = Watch(page, service.address)
+    yield page
+    context.close()
+    assert not watch.wrong, "\n".join(watch.wrong)
+
+
+@pytest.fixture(scope="module")
+def project(service: Service) -> dict[str, Any]:
+    """Return a project with a file, a glossary and some corrections."""
+    made = service.post("/v1/projects", json={"name": "Views", "source_language": "en", "target_language": "de"})
+    teach(service, made["id"])
+    pairs = [(f"Line {number}: the door is red .", f"Zeile {number} : die Tür ist rojo .") for number in range(1, 61)]
+    content = tagged(example_xliff(pairs, ("en", "de")))
+    job = service.post(f"/v1/projects/{made['id']}/files", files={"file": ("views.xlf", content.encode())})
+    file = job["file"]["id"]
+    wait_for_proposals(service, file)
+    path = f"/v1/files/{file}/segments/1"
+    segment = service.get(path)
+    body = {
+        "target": segment["proposal"]["text"],
+        "codes": segment["proposal_codes"],
+        "state": "confirmed",
+        "version": 0,
+        "edit_id": "1",
+        "decisions": [{"edit": 0, "accepted": True}],
+        "seconds": 4,
+    }
+    assert httpx.put(f"{service.address}{path}", json=body).status_code == 200
+    return {**made, "file": file}
+
+
+def tagged(xliff: str) -> str:
+    """Return a file with codes: a pair around the word "door" and its translation, and one alone at the end."""
+    for word in ("door", "Tür"):
+        xliff = xliff.replace(f"{word} ", f'<g id="1">{word}</g> ')
+    return xliff.replace(" .</", ' .<x id="2"/></')
+
+
+def teach(service: Service, project: str) -> None:
+    lines = "".join(f"a\t{word}\t{other}\n" for word, other in TAUGHT.items())
+    headers = {"Content-Type": "text/tab-separated-values"}
+    answer = service.post(f"/v1/projects/{project}/corrections/import", content=lines.encode(), headers=headers)
+    assert answer["added"] == len(TAUGHT)
+
+
+def wait_for_proposals(service: Service, file: str) -> None:
+    for _ in range(400):
+        project = service.get(f"/v1/files/{file}")["project"]
+        jobs = service.get(f"/v1/projects/{project}/jobs")["jobs"]
+        if all(job["state"] == "done" for job in jobs if job["file"] == file):
+            return
+        browser.time.sleep(0.05)
+    raise AssertionError(jobs)
+
+
+def field_text(page: Any) -> str:
+    """Return the text in the field, without its codes."""
+    nodes = "[...document.querySelector('.field').childNodes].filter((one) => one.nodeType === 3)"
+    return str(page.evaluate(f"{nodes}.map((one) => one.data).join('')"))
+
+
+def present(page: Any) -> int:
+    return int(page.locator(".segment-head h2").inner_text().removeprefix("Segment ").replace(",", ""))
+
+
+def correct_by_keyboard(page: Any, way: int) -> tuple[int, str]:
+    """Correct the segment in hand, one of several ways, and confirm it; return its number and the target."""
+    number = present(page)
+    keys = page.keyboard
+    if way == 0:
+        keys.press("Control+End")
+        keys.type(" ¡bien!")
+    elif way == 1:
+        keys.press("Alt+Digit1")
+    elif way == 2:
+        keys.press("Alt+Digit1")
+        keys.press("Alt+Digit1")
+        keys.press("Alt+Digit2")
+    else:
+        keys.press("Control+a")
+        keys.type(f"Nuevo {number}")
+        keys.press("Control+z")
+        keys.press("Control+z")
+        keys.press("Control+Shift+z")
+        keys.press("Control+Shift+z")
+        keys.press("Alt+r")
+    target = field_text(page)
+    if not target.strip():
+        keys.type("Texto")
+        target = field_text(page)
+    keys.press("Control+Enter")
+    page.locator(f".segment-head h2:not(:text-is('Segment {number:,}'))").wait_for()
+    return number, target
+
+
+@pytest.mark.parametrize("source", ["made", pytest.param("real", marks=pytest.mark.slow)])
+def test_twenty_segments_by_keyboard_with_a_kill_between(
+    source: str, service: Service, page: Any, tmp_path: Path
+) -> None:
+    if source == "real" and not REAL.exists():
+        pytest.skip("needs the shared translation files")
+    upload = tmp_path / ("work.sdlxliff" if source == "real" else "work.xlf")
+    rows = range(40)
+    pairs = [(f"The file {row} is for the red {row} .", f"el archivo {row} es para rojo {row} .") for row in rows]
+    upload.write_bytes(REAL.read_bytes() if source == "real" else example_xliff(pairs, ("en", "es")).encode())
+
+    page.goto(service.address)
+    page.get_by_role("button", name="New project").click()
+    page.get_by_label("Name").fill(f"Story {source}")
+    page.get_by_label("Source language").fill("it" if source == "real" else "en")
+    page.get_by_label("Target language").fill("en" if source == "real" else "es")
+    page.get_by_role("button", name="Create project").click()
+    page.get_by_role("heading", name=f"Story {source}").wait_for()
+    teach(service, page.url.rsplit("/", 1)[1])
+    page.locator("#upload").set_input_files(upload)
+    page.locator("a.primary", has_text="Open").wait_for()
+    [file] = service.get(f"/v1/projects/{page.url.rsplit('/', 1)[1]}/files")["files"]
+    wait_for_proposals(service, file["id"])
+    page.locator("a.primary", has_text="Open").press("Enter")
+    page.locator(".field").wait_for()
+    page.keyboard.press("F2")
+
+    done: dict[int, str] = {}
+    for row in range(20):
+        if row == 9:
+            service.kill()
+        if row == 13:
+            assert "Offline" in page.locator(".save-state").inner_text()
+            service.start()
+        number, target = correct_by_keyboard(page, row % 4)
+        done[number] = target
+    assert len(done) == 20
+    page.locator(".save-state", has_text="Saved").wait_for()
+    assert page.evaluate("Object.keys(localStorage).filter((key) => key.startsWith('postedit.unsaved'))") == []
+
+    saved = {number: service.get(f"/v1/files/{file['id']}/segments/{number}") for number in done}
+    assert {number: one["target"] for number, one in saved.items()} == done
+    assert {one["state"] for one in saved.values()} == {"confirmed"}
+    decisions = Counter(one["accepted"] for segment in saved.values() for one in segment["decisions"])
+    assert decisions[True] > 0
+    assert decisions[False] > 0
+
+    page.goto(f"{service.address}/#/project/{file['project']}")
+    with page.expect_download() as download:
+        page.get_by_role("link", name=f"Download: {upload.name}", exact=True).press("Enter")
+    exported = Path(download.value.path()).read_bytes()
+    check_export(upload.read_bytes(), exported, done)
+
+
+def units(content: bytes, folder: Path) -> list[Any]:
+    path = folder / "units.sdlxliff"
+    path.write_bytes(content)
+    with path.open("rb") as stream:
+        form = format_of_head(stream.read(2**16), path)
+        stream.seek(0)
+        return list(form.units(stream, path))
+
+
+def check_export(original: bytes, exported: bytes, done: dict[int, str]) -> None:
+    """Check that a file has every decision, with all codes, and nothing else has changed."""
+    from lxml import etree
+
+    etree.fromstring(exported)
+    import tempfile
+
+    with tempfile.TemporaryDirectory() as folder:
+        before, after = units(original, Path(folder)), units(exported, Path(folder))
+    assert len(before) == len(after)
+    for number, (old, new) in enumerate(zip(before, after, strict=True), 1):
+        assert old.source == new.source
+        if number not in done:
+            assert old.target == new.target
+            continue
+        assert new.target.text == done[number]
+        base = old.target if old.target is not None and old.target.text.strip() else old.source
+        assert Counter(code.key for _, code in new.target.codes) == Counter(code.key for _, code in base.codes)
+
+
+VIEWS = ["", "project/P", "project/P/progress", "project/P/learnt", "project/P/glossary", "project/P/audit"]
+VIEWS += ["project/P/settings", "project/P/file/F/2", "nothing"]
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_nothing_serious_in_any_view(scheme: str, chromium: Any, service: Service, project: Any) -> None:
+    source = browser.axe_source()
+    context = chromium.new_context(color_scheme=scheme, viewport=WIDE)
+    page = context.new_page()
+    found = []
+    for view in VIEWS:
+        page.goto(f"{service.address}/#/{view.replace('P', project['id']).replace('F', project['file'])}")
+        page.wait_for_load_state("networkidle") if "file" not in view else page.locator(".field").wait_for()
+        for size in (WIDE, SMALL):
+            page.set_viewport_size(size)
+            page.wait_for_timeout(100)
+            found += [f"{view} {scheme} {size['width']}: {one}" for one in browser.serious_violations(page, source)]
+    context.close()
+    assert not found, "\n".join(found)
+
+
+def sign_in(page: Any, address: str, name: str) -> None:
+    page.goto(address)
+    page.get_by_label("Name").fill(name)
+    page.get_by_label("Password").fill(word_server.PASSWORD)
+    page.get_by_role("button", name="Sign in").click()
+    page.get_by_role("heading", name="Projects").wait_for()
+
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    """Yield a service that people sign in to."""
+    started = Service(tmp_path_factory.mktemp("shared"), "anna", "ben")
+    yield started
+    started.kill()
+
+
+def test_two_people_see_each_other_and_settle_a_conflict(shared: Service, chromium: Any) -> None:
+    pages = []
+    for name in ("anna", "ben"):
+        page = chromium.new_context(viewport=WIDE).new_page()
+        page.set_default_timeout(20_000)
+        if name == "anna":
+            page.goto(shared.address)
+            page.get_by_role("button", name="Sign in").wait_for()
+            assert not browser.serious_violations(page, browser.axe_source())
+        sign_in(page, shared.address, name)
+        pages.append(page)
+    anna, ben = pages
+    file = as_anna(anna)
+    assert not browser.serious_violations(anna, browser.axe_source())
+    for page in pages:
+        page.goto(f"{shared.address}/#/{file}/2")
+        page.locator(".field").wait_for()
+        page.keyboard.press("F2")
+    anna.locator(".badge.person", has_text="ben").wait_for()
+
+    ben.keyboard.press("Alt+ArrowDown")
+    ben.get_by_role("heading", name="Segment 3").wait_for()
+    anna.keyboard.press("Control+End")
+    anna.keyboard.type(" of anna")
+    ben.locator(".row", has_text="of anna").wait_for()
+
+    ben.context.set_offline(True)
+    ben.keyboard.type("ben ")
+    ben.locator(".save-state", has_text="Offline: 1 change").wait_for()
+    anna.keyboard.press("Alt+ArrowDown")
+    anna.get_by_role("heading", name="Segment 3").wait_for()
+    anna.keyboard.press("F2")
+    anna.keyboard.type("anna ")
+    anna.locator(".save-state", has_text="Saved").wait_for()
+    anna.wait_for_timeout(1200)
+    ben.context.set_offline(False)
+    conflict = ben.get_by_role("alert", name="Another person saved")
+    conflict.wait_for()
+    assert "anna" in conflict.inner_text()
+    assert "ben" in conflict.inner_text()
+    ben.get_by_role("button", name="Save mine").click()
+    ben.locator(".save-state", has_text="Saved").wait_for()
+    anna.locator(".row[aria-selected=true]", has_text="ben").wait_for()
+    for page in pages:
+        page.context.close()
+
+
+def as_anna(page: Any) -> str:
+    """Make a project with a file and ben as translator; return the address of the file."""
+    pairs = [[f"Line {row} .", f"Zeile {row} ."] for row in range(20)]
+    content = example_xliff(((src, mt) for src, mt in pairs), ("en", "de"))
+    script = """async ([content]) => {
+      const { csrf } = await (await fetch("/v1/session")).json();
+      const ask = async (method, path, body) => (await fetch(path, { method, headers: { "X-CSRF-Token": csrf,
+        ...(body instanceof FormData ? {} : { "Content-Type": "application/json" }) },
+        body: body instanceof FormData ? body : JSON.stringify(body) }));
+      const project = await (await ask("POST", "/v1/projects",
+        { name: "Shared", source_language: "en", target_language: "de" })).json();
+      const form = new FormData();
+      form.append("file", new Blob([content]), "shared.xlf");
+      const { file } = await (await ask("POST", `/v1/projects/${project.id}/files`, form)).json();
+      const { users } = await (await fetch("/v1/users")).json();
+      const ben = users.find((one) => one.name === "ben");
+      await ask("PUT", `/v1/projects/${project.id}/members/${ben.id}`, { role: "translator" });
+      const state = async () => (await (await fetch(`/v1/files/${file.id}`)).json()).state;
+      while (await state() !== "ready") await new Promise((done) => setTimeout(done, 50));
+      return `project/${project.id}/file/${file.id}`; }"""
+    made = str(page.evaluate(script, [content]))
+    page.goto(page.url.split("#")[0] + "#/people")
+    page.get_by_role("heading", name="Keys for programs").wait_for()
+    return made
+
+
+def test_what_is_learnt_shows_in_segments_not_yet_seen(service: Service, project: dict[str, Any], page: Any) -> None:
+    page.goto(f"{service.address}/#/project/{project['id']}/file/{project['file']}/5")
+    page.locator(".field").wait_for()
+    page.keyboard.press("F2")
+    before = page.locator(".row", has_text="Zeile 9").inner_text()
+    page.keyboard.press("Control+a")
+    page.keyboard.type("Zeile 5 : die Tür ist grün .")
+    page.keyboard.press("Control+Enter")
+    row = page.locator(".row", has_text="Zeile 9")
+    row.locator(".mark", has_text="learnt").wait_for()
+    assert "grün" in row.inner_text()
+    assert "grün" not in before
+    page.get_by_role("heading", name="Segment 6").wait_for()
+    assert "grün" in field_text(page)
+
+
+def test_jump_in_a_long_list_makes_few_rows(service: Service, page: Any) -> None:
+    made = service.post("/v1/projects", json={"name": "Long", "source_language": "en", "target_language": "de"})
+    content = example_xliff(((f"Row {row}", f"Zeile {row}") for row in range(3000)), ("en", "de"))
+    file = service.post(f"/v1/projects/{made['id']}/files", files={"file": ("long.xlf", content.encode())})["file"][
+        "id"
+    ]
+    while service.get(f"/v1/files/{file}")["state"] != "ready":
+        page.wait_for_timeout(50)
+    page.goto(f"{service.address}/#/project/{made['id']}/file/{file}/1")
+    for number in (2990, 1500, 3):
+        page.locator(".field").wait_for()
+        page.keyboard.press("Alt+g")
+        page.get_by_label("Number").fill(str(number))
+        page.keyboard.press("Enter")
+        page.get_by_role("heading", name=f"Segment {number:,}").wait_for()
+        page.locator(".row[aria-selected=true]", has_text=f"Row {number - 1}").wait_for()
+        assert page.locator(".row").count() < 60

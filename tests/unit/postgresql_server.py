@@ -1,0 +1,87 @@
+"""A server of PostgreSQL for the tests, from the distribution's package."""
+
+import os
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+
+def _program(name: str) -> str | None:
+    installed = sorted(Path("/usr/lib/postgresql").glob(f"*/bin/{name}"), key=lambda path: int(path.parts[4]))
+    return str(installed[-1]) if installed else shutil.which(name)
+
+
+class PostgresqlServer:
+    """A server in a temporary folder, with an empty database; as root, it runs as the user `postgres`."""
+
+    def __init__(self, initdb: str, control: str) -> None:
+        self._control = control
+        self._user = "postgres" if os.geteuid() == 0 else None
+        self.folder = Path(tempfile.mkdtemp(prefix="pg"))  # its path is that of a socket, which may have 107 bytes
+        if self._user:
+            shutil.chown(self.folder, self._user)
+        self._data = self.folder / "data"
+        self._run([initdb, "-D", str(self._data), "-U", "postgres", "-A", "trust", "--no-sync"])
+        self.url = f"postgresql://postgres@/postgres?host={self.folder}"
+
+    def start(self) -> None:
+        options = f"-k {self.folder} -c listen_addresses='' -c max_connections=80"
+        command = [self._control, "-D", str(self._data), "-o", options, "-l", str(self.folder / "log"), "-w", "start"]
+        self._run(command)
+
+    def stop(self, mode: str = "immediate") -> None:
+        self._run([self._control, "-D", str(self._data), "-m", mode, "stop"])
+
+    def kill(self) -> None:
+        """Kill the server and all its processes at once, as the end of the machine would."""
+        number = int((self._data / "postmaster.pid").read_text().split()[0])
+        os.kill(number, signal.SIGSTOP)  # so that it has no more children
+        children = Path(f"/proc/{number}/task/{number}/children").read_text().split()
+        for one in (*map(int, children), number):
+            os.kill(one, signal.SIGKILL)
+        while any(map(_lives, (number, *map(int, children)))):
+            time.sleep(0.01)
+        for lock in (self._data / "postmaster.pid", *self.folder.glob(".s.PGSQL.*")):
+            lock.unlink()  # in a container, the number of the process may go on to exist
+
+    def remove(self) -> None:
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def _run(self, command: list[str]) -> None:
+        nothing = subprocess.DEVNULL
+        subprocess.run(
+            command, cwd=self.folder, user=self._user, check=True, stdout=nothing, stderr=nothing, timeout=60
+        )
+
+
+def _lives(number: int) -> bool:
+    try:
+        return Path(f"/proc/{number}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+def new_server() -> PostgresqlServer:
+    pytest.importorskip("psycopg", reason="needs psycopg")
+    initdb, control = _program("initdb"), _program("pg_ctl")
+    if initdb is None or control is None:
+        pytest.skip("needs the programs of a PostgreSQL server (on Debian: apt-get install postgresql)")
+    return PostgresqlServer(initdb, control)
+
+
+@pytest.fixture(scope="session")
+def server() -> Iterator[str]:
+    """Yield the URL of an empty database."""
+    one = new_server()
+    try:
+        one.start()
+        yield one.url
+        one.stop()
+    finally:
+        one.remove()

@@ -1,0 +1,69 @@
+"""A service whose model processes have scripted editors."""
+
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import httpx
+import uvicorn
+from fastapi import FastAPI
+from scripted_editor import ScriptedProcess
+
+from postedit.serve.app import create_app
+from postedit.serve.engine import Engine
+from postedit.serve.model_process import ProcessSpec
+from postedit.serve.settings import ServeConfig, parse_settings
+
+
+def settings(data: Path, processes: int = 1, **given: Any) -> ServeConfig:
+    """Return settings with one scripted model."""
+    model = {"path": "none", "processes": processes, "protect": [], "learns": False, **given.pop("model", {})}
+    return parse_settings({"models": {"scripted": model}, "data": str(data), "port": 0, **given}, "test")
+
+
+def specs(config: ServeConfig) -> dict[str, ProcessSpec]:
+    """Return scripted processes for all models."""
+    return {name: ScriptedProcess(model, 1, None) for name, model in config.models.items()}
+
+
+@contextmanager
+def serving(config: ServeConfig, *, scripted: bool = True) -> Iterator["RunningService"]:
+    """Run a service in a thread, with scripted editors or the models of the settings."""
+    app = create_app(config, Engine(config, specs=specs(config) if scripted else None))
+    listening = socket.socket()
+    listening.bind(("127.0.0.1", 0))
+    server = uvicorn.Server(uvicorn.Config(app, log_config=None, access_log=False, server_header=False))
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
+    thread.start()
+    address = f"http://127.0.0.1:{listening.getsockname()[1]}"
+    while not server.started and thread.is_alive():
+        time.sleep(0.02)
+    with httpx.Client(base_url=address, timeout=60) as client, listening:
+        yield RunningService(app, client, address)
+        server.should_exit = True
+        thread.join(60)
+
+
+@dataclass(frozen=True, slots=True)
+class RunningService:
+    """A service that runs, and a client that asks it."""
+
+    app: FastAPI
+    client: httpx.Client
+    address: str
+
+    def edit(self, *mt: str, **given: Any) -> httpx.Response:
+        """Ask for corrections."""
+        segments = [{"src": "a source", "mt": one} for one in mt]
+        return self.client.post("/v1/edit", json={"segments": segments, **given})
+
+    @property
+    def worker(self) -> int:
+        """The id of the first model process."""
+        pid: int = self.app.state.service.engine._pool._workers[0].process.pid
+        return pid

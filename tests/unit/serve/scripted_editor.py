@@ -1,0 +1,69 @@
+"""An editor that does what mt says, and what starts a process with it; in a module that is imported fast."""
+
+import os
+import signal
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from postedit.core.editor import Abilities, Detail, Edit, Editor, Identity, PostEdit, Segment
+from postedit.core.errors import DataError
+from postedit.core.search_config import SearchConfig
+from postedit.jobs.editing import EditorSpec
+from postedit.serve.model_process import EditKind, ProcessSpec
+
+
+class ScriptedEditor(Editor):
+    """Writes mt in capitals, after it has done what mt asks for: `sleep 0.1`, `die`, `die once FILE`, `fail`, ..."""
+
+    abilities = Abilities(languages=("en", "de"))
+
+    def identity(self, search: SearchConfig | None = None) -> Identity:
+        """Return a name."""
+        return Identity(("scripted", os.environ.get("SCRIPTED_VERSION", "1")))
+
+    def edit_segments(
+        self, segments: Sequence[Segment], search: SearchConfig | None = None, *, evidence: Detail | None = None
+    ) -> list[PostEdit]:
+        """Return the corrections; all segments of a batch are slept for together, as a model would work."""
+        mts = [segment.mt or "" for segment in segments]
+        time.sleep(max((float(mt.split()[1]) for mt in mts if mt.startswith("sleep")), default=0.0))
+        for mt in mts:
+            self._obey(mt)
+        return [_capitals(mt, len(segments)) for mt in mts]
+
+    def _obey(self, mt: str) -> None:
+        if mt.startswith("die once") and not (path := Path(mt.split()[2])).exists():
+            path.touch()
+            os.kill(os.getpid(), signal.SIGKILL)
+        if mt == "die":
+            os.kill(os.getpid(), signal.SIGKILL)
+        if mt == "fail":
+            raise RuntimeError("a secret text")
+        if mt == "refuse":
+            raise DataError("this is refused")
+
+
+def _capitals(mt: str, together: int) -> PostEdit:
+    text = mt.upper()
+    if text == mt:
+        return PostEdit(mt, False)
+    edit = Edit("replace", (0, len(mt)), (0, len(text)))
+    return PostEdit(text, True, -float(together), edits=(edit,), token_spans=((0, 1),), confidences=(0.9,))
+
+
+class _EditorSpec(EditorSpec):
+    def load_model(self, device: str | None) -> Editor:
+        return ScriptedEditor()
+
+
+@dataclass(frozen=True)
+class ScriptedProcess(ProcessSpec):
+    """What starts a process with a scripted editor."""
+
+    def editor_spec(self, kind: EditKind | None = None) -> EditorSpec:
+        """Return what loads it."""
+        settings = kind.settings if kind else None
+        least = settings.min_confidence if settings else 0.0
+        return _EditorSpec(["scripted"], min_confidence=least, protect=())

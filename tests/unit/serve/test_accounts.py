@@ -1,0 +1,257 @@
+"""Who may do what: every route, with keys of others."""
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from fastapi.routing import APIRoute
+from fastapi.testclient import TestClient
+from serve_tools import PAIRS, xliff
+
+from postedit.core.errors import DataError
+from postedit.serve import routes_workbench
+from postedit.serve.accounts import COOKIE, CSRF_HEADER, Throttle
+
+PASSWORD = "correct horse"
+
+PUBLIC = {
+    ("GET", "/healthz"),
+    ("GET", "/readyz"),
+    ("POST", "/v1/session"),
+}
+"""Routes for everybody; the pages of the workbench, which hold no data, are, too."""
+
+WITHOUT_PROJECT = {
+    ("GET", "/v1/projects"),
+    ("GET", "/v1/session"),
+    ("DELETE", "/v1/session"),
+    ("GET", "/v1/models"),
+    ("GET", "/languages"),
+    ("POST", "/detect"),
+    ("POST", "/translate"),
+    ("GET", "/metrics"),
+    ("POST", "/v1/chat/completions"),
+    ("POST", "/v1/score"),
+}
+"""Routes that anybody with a key, or who is signed in, may use, as they show nothing of any project."""
+
+BODIES: dict[str, Any] = {
+    "/v1/edit": {"segments": [{"src": "a", "mt": "b"}], "project": "{project}"},
+    "/v1/learn": {"src": "a", "mt": "b", "pe": "c", "project": "{project}"},
+    "/v1/undo": {"number": 1, "project": "{project}"},
+    "/v1/keys": {"name": "x", "scopes": ["edit"]},
+    "/v1/users": {"name": "eve", "password": PASSWORD},
+    "/v1/users/{user}": {"admin": True},
+    "/v1/projects": {"name": "x"},
+    "/v1/projects/{project}": {"name": "x"},
+    "/v1/projects/{project}/members/{user}": {"role": "manager"},
+    "/v1/files/{file}/segments/{number}": {"target": "x", "state": "draft", "version": 0, "edit_id": "1"},
+    "/v1/files/{file}/proposals": {"numbers": [1]},
+    "/v1/files/{file}/presence": {"number": 1},
+}
+
+
+class Team:
+    """A service with an administrator, a project of anna's with a file, and one of ben's."""
+
+    def __init__(self, client: TestClient) -> None:
+        self.client = client
+        self.store = client.app.state.service.store  # type: ignore[attr-defined]
+        self.ids = {
+            name: self.store.people.create_user(name, PASSWORD, admin=name == "root")
+            for name in ("root", "anna", "ben")
+        }
+        self.projects = {
+            name: self.store.projects.create({"name": name}, name, self.ids[name]) for name in ("anna", "ben")
+        }
+
+    def key(self, user: str, *scopes: str, projects: list[str] | None = None, rate: float = 0.0) -> dict[str, str]:
+        _, secret = self.store.people.create_key(self.ids[user], "test", scopes, projects, rate)
+        return {"Authorization": f"Bearer {secret}"}
+
+    def sign_in(self, user: str, password: str = PASSWORD) -> Any:
+        return self.client.post("/v1/session", json={"name": user, "password": password})
+
+
+@pytest.fixture
+def team(serve: Callable[..., TestClient], monkeypatch: pytest.MonkeyPatch) -> Team:
+    monkeypatch.setattr("postedit.serve.routes_accounts.THROTTLE", Throttle())
+    return Team(serve(auth={"required": True}))
+
+
+def routes(client: TestClient) -> list[tuple[str, str]]:
+    """Return the method and path of every route but those of the pages, which hold no data."""
+    found: list[tuple[str, str]] = []
+    waiting: list[Any] = list(client.app.routes)  # type: ignore[attr-defined]
+    for one in waiting:
+        if isinstance(one, APIRoute):
+            if one.endpoint.__module__ != routes_workbench.__name__:
+                found += [(method, one.path) for method in one.methods or ()]
+        elif hasattr(one, "original_router"):
+            waiting += one.original_router.routes
+    return [one for one in found if one not in PUBLIC]
+
+
+def request(client: TestClient, method: str, path: str, ids: dict[str, str], headers: dict[str, str]) -> Any:
+    body = BODIES.get(path)
+    if isinstance(body, dict) and "project" in body:
+        body = {**body, "project": ids["project"]}
+    url = re.sub(r"\{(\w+)(?::\w+)?\}", lambda match: ids[match[1]], path)
+    options: dict[str, Any] = {} if body is None or method in ("GET", "DELETE") else {"json": body}
+    if path == "/v1/jobs" or (path.endswith("/files") and method == "POST"):
+        options = {"files": {"file": ("a.xlf", xliff(("a", "b")))}, "data": {"project": ids["project"]}}
+    if path.endswith(("/import", "/glossary")) and method != "GET":
+        options = {"content": b"a\tb\tc" if path.endswith("import") else b"a\tb"}
+    return client.request(method, url, headers=headers, **options)
+
+
+def ids_of(team: Team) -> dict[str, str]:
+    """Return ids of what belongs to anna, for the paths of routes."""
+    anna = team.projects["anna"]
+    headers = team.key("anna", "files")
+    response = team.client.post(f"/v1/projects/{anna}/files", files={"file": ("a.xlf", xliff(*PAIRS))}, headers=headers)
+    key = team.store.people.keys(team.ids["anna"])[0]["id"]
+    found = {"project": anna, "file": response.json()["file"]["id"], "job": response.json()["job"]["id"]}
+    return {**found, "number": "1", "user": team.ids["anna"], "key": key, "model": "words", "model_id": "words"}
+
+
+def test_every_route_of_openapi_is_tried(team: Team) -> None:
+    described = {
+        (method.upper(), path)
+        for path, methods in team.client.app.openapi()["paths"].items()
+        for method in methods  # type: ignore[attr-defined]
+    }
+    assert len(described) > 40
+    assert described - PUBLIC <= set(routes(team.client))
+
+
+def test_no_route_answers_without_a_key_or_a_session(team: Team) -> None:
+    ids = ids_of(team)
+    for method, path in routes(team.client):
+        for headers in ({}, {"Authorization": "Bearer postedit_wrong"}, {"Cookie": f"{COOKIE}=wrong"}):
+            response = request(team.client, method, path, ids, headers)
+            assert response.status_code == 401, (method, path, response.text)
+
+
+def test_no_route_shows_or_changes_what_belongs_to_others(team: Team) -> None:
+    """Try each route of anna's project with keys of ben's, and with one of hers that is good for another project."""
+    ids = ids_of(team)
+    other = team.store.projects.create({"name": "other"}, "anna", team.ids["anna"])
+    strangers = [
+        team.key("ben", "edit", "learn", "files", "manage", "admin"),
+        team.key("anna", "edit", "learn", "files", "manage", "admin", projects=[other]),
+        team.key("root", "edit", "learn", "files", "manage", projects=[other]),
+    ]
+    for method, path in set(routes(team.client)) - WITHOUT_PROJECT - {("POST", "/v1/keys")}:
+        for headers in strangers:
+            response = request(team.client, method, path, ids, headers)
+            assert response.status_code in (403, 404), (method, path, response.status_code, response.text)
+            assert "die Haus" not in response.text
+    for headers, own in zip(strangers, (team.projects["ben"], other, other), strict=True):
+        listed = team.client.get("/v1/projects", headers=headers).json()["projects"]
+        assert [one["id"] for one in listed] == [own]
+    assert team.store.projects.get(ids["project"])["files"] == 1
+
+
+def test_a_key_is_good_for_its_scopes_alone(team: Team) -> None:
+    ids = ids_of(team)
+    headers = team.key("anna", "edit")
+    allowed = {("POST", "/v1/edit"), ("POST", "/v1/files/{file}/proposals"), ("POST", "/v1/files/{file}/presence")}
+    for method, path in set(routes(team.client)) - WITHOUT_PROJECT - allowed:
+        if method == "GET":
+            continue
+        response = request(team.client, method, path, ids, headers)
+        assert response.status_code in (403, 404), (method, path, response.status_code, response.text)
+
+
+def test_a_session_needs_its_token_to_change_anything(team: Team) -> None:
+    signed_in = team.sign_in("anna")
+    assert signed_in.status_code == 200
+    cookie = signed_in.headers["set-cookie"]
+    assert all(one in cookie for one in ("HttpOnly", "SameSite=strict"))
+    anna = team.projects["anna"]
+    assert team.client.get(f"/v1/projects/{anna}").status_code == 200
+    assert team.client.patch(f"/v1/projects/{anna}", json={"name": "x"}).status_code == 403
+    headers = {CSRF_HEADER: signed_in.json()["csrf"]}
+    assert team.client.patch(f"/v1/projects/{anna}", json={"name": "x"}, headers=headers).json()["name"] == "x"
+    assert team.client.get("/v1/session").json()["user"]["name"] == "anna"
+    assert team.client.delete("/v1/session", headers=headers).status_code == 204
+    assert team.client.get(f"/v1/projects/{anna}").status_code == 401
+
+
+def test_cookies_are_secure_unless_only_this_machine_serves(serve: Callable[..., TestClient]) -> None:
+    team = Team(serve(host="192.0.2.1", hosts=["127.0.0.1"]))
+    assert "Secure" in team.sign_in("anna").headers["set-cookie"]
+
+
+def test_a_new_password_and_the_end_of_an_account_end_sessions_and_keys(team: Team) -> None:
+    team.sign_in("anna")
+    key = team.key("anna", "files")
+    team.store.people.change_user(team.ids["anna"], password="another horse")
+    assert team.client.get("/v1/session").status_code == 401
+    assert team.sign_in("anna").status_code == 401
+    assert team.sign_in("anna", "another horse").status_code == 200
+    team.store.people.change_user(team.ids["anna"], active=False)
+    assert team.client.get("/v1/session").status_code == 401
+    assert team.client.get("/v1/projects", headers=key).status_code == 401
+    assert team.sign_in("anna", "another horse").status_code == 401
+
+
+def test_wrong_passwords_make_wait(team: Team) -> None:
+    statuses = [team.sign_in("ben", "wrong password").status_code for _ in range(6)]
+    assert statuses == [401] * 5 + [429]
+    response = team.sign_in("ben")
+    assert response.status_code == 429
+    assert int(response.headers["Retry-After"]) >= 1
+
+
+def test_a_key_is_shown_once_and_kept_as_a_hash(team: Team) -> None:
+    csrf = team.sign_in("anna").json()["csrf"]
+    body = {"name": "cat tool", "scopes": ["edit"], "rate": 2}
+    made = team.client.post("/v1/keys", json=body, headers={CSRF_HEADER: csrf}).json()
+    listed = team.client.get("/v1/keys").json()["keys"]
+    assert [(one["name"], "key" in one) for one in listed] == [("cat tool", False)]
+    with team.store.database.read() as connection:
+        kept = connection.exec_driver_sql("SELECT * FROM serve_keys").all()
+    assert made["key"] not in str(kept)
+    headers = {"Authorization": f"Bearer {made['key']}"}
+    team.client.cookies.clear()
+    statuses = [team.client.get("/v1/projects", headers=headers).status_code for _ in range(8)]
+    assert statuses[:4] == [200] * 4
+    assert 429 in statuses
+    assert team.client.delete(f"/v1/keys/{made['id']}", headers=headers).status_code in (403, 429)
+
+
+def test_people_may_change_their_own_password_alone(team: Team) -> None:
+    headers = {CSRF_HEADER: team.sign_in("ben").json()["csrf"]}
+    for body, status in (({"admin": True}, 403), ({"password": "short"}, 422), ({"password": "long enough"}, 200)):
+        assert team.client.patch(f"/v1/users/{team.ids['ben']}", json=body, headers=headers).status_code == status
+    assert team.sign_in("ben", "long enough").status_code == 200
+
+
+def test_somebody_stays_administrator(team: Team) -> None:
+    with pytest.raises(DataError, match="somebody must be administrator"):
+        team.store.people.change_user(team.ids["root"], admin=False)
+    team.store.people.set_admin("anna", "a new password")
+    team.store.people.change_user(team.ids["root"], admin=False)
+
+
+def test_roles_say_what_members_may_do(team: Team) -> None:
+    anna = team.projects["anna"]
+    manage, key = team.key("anna", "manage"), team.key("ben", "edit", "learn", "files", "manage")
+    member = f"/v1/projects/{anna}/members/{team.ids['ben']}"
+    learn = {"src": "a", "mt": "b", "pe": "c", "project": anna}
+    for role, expected in (
+        ("reader", (200, 403, 403)),
+        ("translator", (200, 200, 403)),
+        ("manager", (200, 200, 200)),
+        (None, (404, 404, 404)),
+    ):
+        assert team.client.put(member, json={"role": role}, headers=manage).status_code == 204
+        found = (
+            team.client.get(f"/v1/projects/{anna}", headers=key).status_code,
+            team.client.post("/v1/learn", json=learn, headers=key).status_code,
+            team.client.patch(f"/v1/projects/{anna}", json={"name": "y"}, headers=key).status_code,
+        )
+        assert found == expected, role

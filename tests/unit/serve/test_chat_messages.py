@@ -1,0 +1,62 @@
+"""The forms of chat messages."""
+
+import pytest
+
+from postedit.core.editor import Segment
+from postedit.core.errors import DataError
+from postedit.serve.chat_messages import read_task
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        '{"source": "a b", "translation": "c\\nd"}',
+        '{"src": "a b", "mt": "c\\nd", "other": 1}',
+        "Source: a b\nTranslation: c\nd",
+        "Correct this.\n\n**Source:** a b\n**Machine translation:** c\nd\n",
+        "source text: a b\nexisting translation: c\nd\nglossary:\n",
+    ],
+)
+def test_each_form_has_source_and_translation(message: str) -> None:
+    assert read_task(message).segments == [Segment("a b", "c\nd")]
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        '{"source": "a", "translation": "b", "glossary": {"x": "y", "z": 1}}',
+        '{"source": "a", "translation": "b", "glossary": [{"source": "x", "target": "y"}, {"source": "z"}, 3]}',
+        "Source: a\nTranslation: b\nGlossary:\n- x = y\n-\n",
+        "Source: a\nTranslation: b\nGlossary:\nx -> y",
+        "Glossary: x\ty\nSource: a\nTranslation: b",
+    ],
+)
+def test_glossaries_are_read_and_what_is_no_term_is_left_out(message: str) -> None:
+    glossary = read_task(message).glossary
+    assert glossary is not None
+    assert [(one.source, one.targets) for one in glossary.entries] == [("x", ("y",))]
+
+
+def test_several_strings_are_answered_as_a_list() -> None:
+    task = read_task('{"strings": [{"source": "a", "translation": "b"}, {"source": "c"}]}')
+    assert task.segments == [Segment("a", "b"), Segment("c")]
+    assert task.answer(["ä", "d"]) == '["ä", "d"]'
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "",
+        "Hello",
+        "{",
+        "[]",
+        "null",
+        '{"source": 1, "translation": "a"}',
+        '{"strings": []}',
+        '{"strings": [{}]}',
+        "[" * 9,
+    ],
+)
+def test_other_messages_are_refused_with_the_forms(message: str) -> None:
+    with pytest.raises(DataError, match="the last user message must have the source and its translation"):
+        read_task(message)

@@ -1,0 +1,59 @@
+"""The Python client."""
+
+import pytest
+from scripted import RunningService, serving, settings
+
+from postedit.core.errors import DataError
+from postedit.serve import Client, ServiceError
+
+
+def test_corrections_are_typed_results(service: RunningService) -> None:
+    with Client(service.address) as client:
+        first, second = client.edit(["a", "b"], ["das haus", "DA"])
+        assert first.text == "DAS HAUS"
+        assert first.edits[0].mt_span == (0, 8)
+        assert first.confidences == (0.9,)
+        assert first.model == "scripted"
+        assert not second.changed
+        assert client.models()[0]["id"] == "scripted"
+        assert client.score(["a"], ["a"])["hyp"]["ter"] == 0.0
+
+
+def test_long_lists_are_sent_in_several_requests(service: RunningService) -> None:
+    with Client(service.address) as client:
+        texts = [f"m{number}" for number in range(250)]
+        assert [one.text for one in client.edit(texts, texts)] == [text.upper() for text in texts]
+
+
+def test_refusals_are_errors_with_code_and_id(service: RunningService) -> None:
+    with Client(service.address) as client:
+        with pytest.raises(ServiceError, match="there is no model 'x'") as found:
+            client.edit(["a"], ["b"], model="x")
+        assert found.value.status == 404
+        assert found.value.code == "not_found"
+        assert len(found.value.request_id) == 32
+        with pytest.raises(DataError, match="must match one to one"):
+            client.edit(["a"], ["b", "c"])
+
+
+def test_a_service_that_is_not_there_is_a_sentence() -> None:
+    with Client("http://127.0.0.1:9") as client, pytest.raises(ServiceError, match=r"127\.0\.0\.1"):
+        client.models()
+
+
+def test_requests_are_sent_again_when_the_service_says_so(tmp_path) -> None:
+    limits = {"requests_per_second": 2.0, "burst": 1}
+    with serving(settings(tmp_path, limits=limits)) as service:
+        with Client(service.address) as client:
+            assert [client.edit(["a"], ["b"])[0].text for _ in range(2)] == ["B", "B"]
+        with Client(service.address, patience=0) as hasty:
+            asked = [_message_of(hasty) for _ in range(3)]
+        assert "too many requests; send fewer a second" in asked
+
+
+def _message_of(client: Client) -> str:
+    try:
+        client.models()
+    except ServiceError as error:
+        return str(error)
+    return ""

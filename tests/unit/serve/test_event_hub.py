@@ -1,0 +1,75 @@
+"""Streams of events: in order, none missing, also those of other processes, until the service stops."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+
+import pytest
+
+from postedit.serve import event_hub
+from postedit.serve.event_hub import EventHub
+from postedit.serve.store import Store
+
+
+async def numbers(stream: AsyncIterator[str], count: int) -> list[int]:
+    found: list[int] = []
+    async for text in stream:
+        if text.startswith("id: "):
+            found.append(json.loads(text.partition("data: ")[2])["id"])
+            if len(found) == count:
+                break
+    return found
+
+
+def write(store: Store, count: int) -> None:
+    for _ in range(count):
+        with store.database.change("default", "anna") as change:
+            change.event("project", action="changed")
+
+
+def test_a_stream_has_the_events_of_all_processes_in_order(store: Store, place: str) -> None:
+    other = Store(place)
+    write(store, 2)
+
+    async def follow() -> list[int]:
+        hub = EventHub(store, asyncio.Event())
+        hub.start()
+        async with asyncio.timeout(30):
+            reading = asyncio.create_task(numbers(hub.stream("default", 1), 5))
+            await asyncio.sleep(0.2)
+            await asyncio.gather(asyncio.to_thread(write, store, 2), asyncio.to_thread(write, other, 2))
+            found = await reading
+        await hub.stop()
+        return found
+
+    assert asyncio.run(follow()) == [2, 3, 4, 5, 6]
+    other.close()
+
+
+def test_streams_end_when_the_service_stops(store: Store) -> None:
+    async def follow() -> list[int]:
+        stopping = asyncio.Event()
+        hub = EventHub(store, stopping)
+        hub.start()
+        reading = asyncio.create_task(numbers(hub.stream("default", 0), 1))
+        await asyncio.sleep(0.2)
+        stopping.set()
+        async with asyncio.timeout(5):
+            found = await reading
+        await hub.stop()
+        return found
+
+    assert asyncio.run(follow()) == []
+
+
+def test_a_quiet_stream_shows_that_it_lives(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(event_hub, "_BEAT_SECONDS", 0.05)
+    monkeypatch.setattr(event_hub, "_STREAM_SECONDS", 0.4)
+
+    async def follow() -> list[str]:
+        hub = EventHub(store, asyncio.Event())
+        return [text async for text in hub.stream("default", 0)]
+
+    texts = asyncio.run(follow())
+    assert len(texts) > 2
+    assert set(texts) == {": \n\n"}

@@ -1,0 +1,83 @@
+"""Ids, headers, and requests that are refused before they reach a route."""
+
+import json
+import logging
+
+import pytest
+from scripted import RunningService, serving, settings
+
+from postedit.serve.service_logs import JsonFormatter
+
+
+def test_answers_have_ids_and_safe_headers(service: RunningService) -> None:
+    headers = service.client.get("/healthz", headers={"X-Request-ID": "abc-1"}).headers
+    assert headers["X-Request-ID"] == "abc-1"
+    assert headers["X-Content-Type-Options"] == "nosniff"
+    assert headers["Content-Security-Policy"] == "default-src 'none'; frame-ancestors 'none'"
+    assert headers["Cache-Control"] == "no-store"
+    assert "server" not in headers
+
+
+@pytest.mark.parametrize("given", ["", "a b", "x" * 65, "a\tb", "<script>"])
+def test_ids_that_are_not_sane_are_replaced(service: RunningService, given: str) -> None:
+    assert len(service.client.get("/healthz", headers={"X-Request-ID": given}).headers["X-Request-ID"]) == 32
+
+
+@pytest.mark.parametrize("host", ["evil.example", "127.0.0.1.evil.example", "evil.example:80", "[", ""])
+def test_other_hosts_are_refused_on_a_machine_that_serves_itself(service: RunningService, host: str) -> None:
+    answer = service.client.get("/healthz", headers={"Host": host})
+    assert answer.status_code in (400, 421)
+
+
+@pytest.mark.parametrize("host", ["localhost", "LOCALHOST:1234", "127.0.0.1", "[::1]:80"])
+def test_names_of_this_machine_are_welcome(service: RunningService, host: str) -> None:
+    assert service.client.get("/healthz", headers={"Host": host}).status_code == 200
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"Sec-Fetch-Site": "cross-site"},
+        {"Sec-Fetch-Site": "same-site"},
+        {"Origin": "http://evil.example"},
+        {"Origin": "null"},
+    ],
+)
+def test_pages_of_other_sites_cannot_change_anything(service: RunningService, headers: dict[str, str]) -> None:
+    body = {"segments": []}
+    assert service.client.post("/v1/edit", json=body, headers=headers).status_code == 403
+    assert service.client.get("/v1/models", headers=headers).status_code == 200, "answers cannot be read there"
+
+
+def test_own_pages_may_change_things(service: RunningService) -> None:
+    for headers in ({"Sec-Fetch-Site": "same-origin"}, {"Origin": service.address}, {"Sec-Fetch-Site": "none"}):
+        assert service.client.post("/v1/edit", json={"segments": []}, headers=headers).status_code == 200
+
+
+def test_many_requests_of_a_client_are_refused_for_a_while(tmp_path) -> None:
+    limits = {"requests_per_second": 1.0, "burst": 3}
+    with serving(settings(tmp_path, limits=limits)) as service:
+        answers = [service.client.get("/healthz") for _ in range(5)]
+        assert [one.status_code for one in answers[:3]] == [200] * 3
+        refused = [one for one in answers if one.status_code == 429]
+        assert refused
+        assert int(refused[0].headers["Retry-After"]) >= 1
+
+
+def test_logs_are_json_with_ids_and_without_texts(service: RunningService, caplog) -> None:
+    with caplog.at_level(logging.INFO, "postedit"):
+        service.client.post(
+            "/v1/edit", json={"segments": [{"src": "a secret", "mt": "fail"}]}, headers={"X-Request-ID": "log-1"}
+        )
+    lines = [JsonFormatter().format(record) for record in caplog.records if record.name.startswith("postedit")]
+    assert "secret" not in "".join(lines)
+    request = next(found for line in lines if (found := json.loads(line))["message"] == "request")
+    assert request["status"] == 500
+    assert request["path"] == "/v1/edit"
+    assert any("could not be edited" in line for line in lines), "the log says where it failed"
+
+
+def test_texts_are_logged_if_asked_for(tmp_path, caplog) -> None:
+    with serving(settings(tmp_path, log={"texts": True})) as service, caplog.at_level(logging.INFO, "postedit"):
+        service.edit("to be seen")
+    assert any("TO BE SEEN" in JsonFormatter().format(record) for record in caplog.records)

@@ -1,0 +1,118 @@
+"""The doors in the shape of other services, tried with the client of OpenAI, and with documented messages."""
+
+import json
+
+import httpx
+import openai
+import pytest
+from scripted import RunningService
+
+
+@pytest.fixture
+def ai(service: RunningService) -> openai.OpenAI:
+    return openai.OpenAI(base_url=f"{service.address}/v1", api_key="none", max_retries=0)
+
+
+def ask(ai: openai.OpenAI, message: str, **given) -> str | None:
+    chat = ai.chat.completions.create(
+        model="scripted",
+        messages=[{"role": "system", "content": "You translate."}, {"role": "user", "content": message}],
+        temperature=0,
+        **given,
+    )
+    assert chat.choices[0].finish_reason == "stop"
+    assert chat.usage is not None
+    assert chat.usage.total_tokens > 0
+    return chat.choices[0].message.content
+
+
+def test_the_client_of_openai_lists_models(ai: openai.OpenAI) -> None:
+    assert [model.id for model in ai.models.list()] == ["scripted"]
+
+
+def test_a_json_object_is_corrected(ai: openai.OpenAI) -> None:
+    assert ask(ai, json.dumps({"source": "the house", "translation": "das haus"})) == "DAS HAUS"
+    assert ask(ai, '```json\n{"src": "the house", "mt": "das haus"}\n```') == "DAS HAUS"
+
+
+def test_labelled_lines_are_corrected(ai: openai.OpenAI) -> None:
+    message = "Please correct.\n\nSource: the house\nTranslation: das haus\nGlossary:\n- house = Haus\n"
+    assert ask(ai, message) == "DAS HAUS"
+
+
+def test_strings_as_weblate_sends_them_are_corrected(ai: openai.OpenAI) -> None:
+    strings = [{"source": "a", "translation": "das"}, {"source": "b @@PH1@@", "translation": "haus @@PH1@@"}]
+    body = {"source_language": "en", "target_language": "de", "glossary": [], "strings": strings}
+    assert json.loads(ask(ai, json.dumps(body)) or "") == ["DAS", "HAUS @@PH1@@"]
+
+
+def test_answers_are_streamed(ai: openai.OpenAI) -> None:
+    message = json.dumps({"source": "a", "translation": "b"})
+    stream = ai.chat.completions.create(
+        model="scripted",
+        messages=[{"role": "user", "content": [{"type": "text", "text": message}]}],
+        stream=True,
+        stream_options={"include_usage": True},
+    )
+    chunks = list(stream)
+    assert "".join(one.choices[0].delta.content or "" for one in chunks if one.choices) == "B"
+    assert chunks[-1].usage is not None
+    assert [one.choices[0].finish_reason for one in chunks if one.choices][-1] == "stop"
+
+
+def test_errors_reach_the_client_of_openai_as_sentences(ai: openai.OpenAI) -> None:
+    with pytest.raises(openai.UnprocessableEntityError, match="the last user message must have the source"):
+        ask(ai, "Hello!")
+    with pytest.raises(openai.UnprocessableEntityError, match="segment 1 needs mt"):
+        ask(ai, '{"source": "a"}')
+    with pytest.raises(openai.NotFoundError, match="there is no model 'gpt'"):
+        ai.chat.completions.create(model="gpt", messages=[{"role": "user", "content": "Source: a\nTranslation: b"}])
+    with pytest.raises(openai.NotFoundError, match="there is no project 'p'"):
+        ai.chat.completions.create(
+            model="scripted/p", messages=[{"role": "user", "content": "Source: a\nTranslation: b"}]
+        )
+
+
+@pytest.mark.parametrize("form", [False, True])
+def test_translations_are_corrected_in_the_shape_of_libretranslate(service: RunningService, form: bool) -> None:
+    body = {"q": "the house", "source": "en", "target": "de", "translation": "das haus", "api_key": ""}
+    answer = service.client.post("/translate", data=body) if form else service.client.post("/translate", json=body)
+    assert answer.json() == {"translatedText": "DAS HAUS"}
+
+
+def test_several_texts_and_tags_of_html_are_corrected(service: RunningService) -> None:
+    body = {"q": ["a <b>b</b>", "c"], "source": "auto", "target": "de", "translation": ["x <b>y</b> &lt;", "z"]}
+    answer = service.client.post("/translate", json={**body, "format": "html"}).json()
+    assert answer["translatedText"] == ["X <b>Y</b> &lt;", "Z"]
+    assert len(answer["detectedLanguage"]) == 2
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        ({"q": "a", "target": "de"}, "segment 1 needs mt"),
+        ({"q": ["a"], "translation": ["a", "b"]}, "q has 1 texts, and translation 2"),
+        ({"translation": "a"}, "q: Field required"),
+        ([], "body"),
+    ],
+)
+def test_what_libretranslate_cannot_do_is_a_sentence(service: RunningService, body, message: str) -> None:
+    answer = service.client.post("/translate", json=body)
+    assert answer.status_code == 422
+    assert message in answer.json()["error"]["message"]
+
+
+def test_languages_are_those_of_the_models(service: RunningService) -> None:
+    assert service.client.get("/languages").json() == [{"code": "en", "name": "en", "targets": ["de"]}]
+
+
+def test_languages_are_detected(service: RunningService) -> None:
+    found = service.client.post("/detect", data={"q": "Drücken Sie bitte den roten Knopf."}).json()
+    assert found[0]["language"] == "de"
+    assert found[0]["confidence"] > 90
+
+
+def test_bodies_that_are_nothing_are_refused(service: RunningService) -> None:
+    for path in ("/translate", "/detect"):
+        answer: httpx.Response = service.client.post(path, content=b"{")
+        assert answer.status_code == 422

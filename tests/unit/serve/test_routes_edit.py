@@ -1,0 +1,174 @@
+"""Editing, learning and scoring over HTTP."""
+
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from scripted import RunningService, serving, settings
+
+from postedit.serve.settings import parse_settings
+from postedit.shipped import EXAMPLES
+
+
+def test_an_edit_has_texts_spans_and_confidence(service: RunningService) -> None:
+    answer = service.edit("the house", "ALREADY")
+    assert answer.status_code == 200
+    body = answer.json()
+    assert body["model"] == "scripted"
+    assert len(body["fingerprint"]) == 16
+    first, second = body["results"]
+    assert first["text"] == "THE HOUSE"
+    assert first["changed"]
+    assert first["confidence"] == 0.9
+    assert first["edits"] == [
+        {
+            "op": "replace",
+            "mt_span": [0, 9],
+            "pe_span": [0, 9],
+            "before": "the house",
+            "after": "THE HOUSE",
+            "confidence": 0.9,
+            "reasons": [],
+        }
+    ]
+    assert second["text"] == "ALREADY"
+    assert not second["changed"]
+    assert second["confidence"] is None
+
+
+def test_edits_below_min_confidence_are_taken_back(service: RunningService) -> None:
+    (result,) = service.edit("low", min_confidence=0.95).json()["results"]
+    assert result["text"] == "low"
+    assert result["reverted"] == 1
+
+
+@pytest.mark.parametrize(
+    ("given", "status", "message"),
+    [
+        ({"model": "unknown"}, 404, "there is no model 'unknown' here"),
+        ({"n_best": 0}, 422, "n_best: Input should be greater than or equal to 1"),
+        ({"n_best": 2}, 422, "one correction per segment"),
+        ({"project": "missing"}, 404, "there is no project 'missing'"),
+        ({"markup": "html5"}, 422, "markup"),
+        ({"timeout_ms": 0}, 422, "timeout_ms"),
+        ({"nbest": 2}, 422, "nbest: Extra inputs are not permitted"),
+    ],
+)
+def test_what_cannot_be_done_is_a_sentence(service: RunningService, given, status: int, message: str) -> None:
+    answer = service.edit("a", **given)
+    assert answer.status_code == status, answer.text
+    error = answer.json()["error"]
+    assert message in error["message"]
+    assert error["request_id"] == answer.headers["X-Request-ID"]
+
+
+def test_segments_without_mt_are_refused_by_number(service: RunningService) -> None:
+    segments = [{"src": "a", "mt": "b"}, {"src": "a"}]
+    answer = service.client.post("/v1/edit", json={"segments": segments})
+    assert answer.status_code == 422
+    assert "segment 2 needs mt" in answer.json()["error"]["message"]
+
+
+def test_no_segments_are_no_results(service: RunningService) -> None:
+    assert service.edit().json()["results"] == []
+
+
+@pytest.mark.parametrize("body", [b"", b"{", b"[]", b'"text"', b"null", b'{"segments": [{"src": "\xff"}]}'])
+def test_bodies_that_are_no_request_are_refused(service: RunningService, body: bytes) -> None:
+    answer = service.client.post("/v1/edit", content=body, headers={"Content-Type": "application/json"})
+    assert answer.status_code in (400, 422)
+    assert answer.json()["error"]["message"]
+
+
+def test_lone_surrogates_are_refused_and_odd_texts_survive(service: RunningService) -> None:
+    body = b'{"segments": [{"src": "\\ud800", "mt": "a"}]}'
+    answer = service.client.post("/v1/edit", content=body, headers={"Content-Type": "application/json"})
+    assert answer.status_code == 422
+    odd = ["", " ", "\u0000", "👩‍👩‍👧 A\u0301", "\u202e.", "A\r\nB"]
+    results = service.edit(*odd).json()["results"]
+    assert [one["text"] for one in results] == [one.upper() for one in odd]
+
+
+def test_limits_of_requests_are_kept(tmp_path) -> None:
+    limits = {"segments": 2, "characters": 10, "body_bytes": 1024}
+    with serving(settings(tmp_path, limits=limits)) as service:
+        assert "3 segments, and 2 are the limit" in service.edit("a", "b", "c").json()["error"]["message"]
+        assert "11 characters, and 10 are the limit" in service.edit("x" * 11).json()["error"]["message"]
+        large = service.edit("x" * 2000)
+        assert large.status_code == 413
+        assert "larger than 1,024 bytes" in large.json()["error"]["message"]
+
+        def parts():
+            yield b'{"segments": ['
+            yield b" " * 3000
+
+        streamed = service.client.post("/v1/edit", content=parts(), headers={"Content-Type": "application/json"})
+        assert streamed.status_code == 413
+
+
+def test_inline_codes_of_xliff_are_kept(service: RunningService) -> None:
+    segment = {"src": 'the <g id="1">house</g>', "mt": 'das <g id="1">haus</g> &amp;'}
+    body = {"segments": [segment], "markup": "xliff"}
+    (result,) = service.client.post("/v1/edit", json=body).json()["results"]
+    assert result["text"] == "DAS HAUS &"
+    assert result["content"] == 'DAS <g id="1">HAUS</g> &amp;'
+    segment["mt"] = "<g>"
+    answer = service.client.post("/v1/edit", json=body)
+    assert answer.status_code == 422
+    assert "no content of XLIFF: is not well-formed XML" in answer.json()["error"]["message"]
+
+
+def test_scores_have_signatures_and_the_unedited_mt(service: RunningService) -> None:
+    body = {"hyp": ["a b"], "pe": ["a c"], "mt": ["d e"]}
+    answer = service.client.post("/v1/score", json=body).json()
+    assert {one["system"]: one["ter"] for one in answer["scores"]} == {"unedited MT": 100.0, "hyp": 50.0}
+    assert set(answer["signatures"]) == {"TER", "BLEU", "chrF"}
+    body["pe"] = ["a", "b"]
+    assert "must match one to one" in service.client.post("/v1/score", json=body).json()["error"]["message"]
+
+
+def test_what_a_project_teaches_counts_at_the_next_request(tmp_path) -> None:
+    config = settings(tmp_path, processes=1, model={"learns": True})
+    with serving(config, scripted=False) as service:
+        mt, pe = "der die Haus", "der das Haus"
+        learn = {"src": "the house", "mt": mt, "pe": pe}
+        number = service.client.post("/v1/learn", json=learn).json()["number"]
+        other = service.edit("ein anderes Haus", project="default")
+        assert other.status_code == 200, other.text
+        assert not other.json()["results"][0]["changed"]
+        segment = {"segments": [{"src": "the house", "mt": mt}], "project": "default", "evidence": True}
+        (result,) = service.client.post("/v1/edit", json=segment).json()["results"]
+        assert result["text"] == pe
+        (reason,) = (one for one in result["edits"][0]["reasons"] if one["kind"] == "correction")
+        assert reason["corrections"][0]["number"] == number
+        assert reason["corrections"][0]["author"] == "local"
+        assert service.client.post("/v1/undo", json={"number": number}).status_code == 200
+        assert service.client.post("/v1/edit", json=segment).json()["results"][0]["text"] == mt
+        assert service.client.post("/v1/undo", json={"number": number}).status_code == 422
+        learn["pe"] = "  "
+        assert "needs pe, which is blank" in service.client.post("/v1/learn", json=learn).json()["error"]["message"]
+
+
+def test_what_was_accepted_is_answered_when_the_service_stops(tmp_path) -> None:
+    with ThreadPoolExecutor(4) as pool:
+        with serving(settings(tmp_path)) as service:
+            asked = [pool.submit(service.edit, "sleep 0.5") for _ in range(3)]
+            time.sleep(0.2)
+        assert [one.result().status_code for one in asked] == [200] * 3
+    assert threading.active_count() < 20
+
+
+@pytest.mark.slow
+def test_edits_of_a_neural_model_have_words_of_the_source_as_reasons(tmp_path) -> None:
+    config = parse_settings({"models": {"m": {"path": "shipped", "processes": 1}}, "data": str(tmp_path)}, "test")
+    sample = EXAMPLES / "mlqe-pe.en-zh"
+    src, mt = ((sample / f"test.{side}").read_text("utf-8").splitlines()[:40] for side in ("src", "mt"))
+    segments = [{"src": one, "mt": other} for one, other in zip(src, mt, strict=True)]
+    with serving(config, scripted=False) as service:
+        body = {"segments": segments, "evidence": True, "timeout_ms": 300_000}
+        answer = service.client.post("/v1/edit", json=body, timeout=300).json()
+    changed = [one for one in answer["results"] if one["changed"]]
+    reasons = [reason for one in changed for edit in one["edits"] for reason in edit["reasons"]]
+    assert reasons
+    assert all(reason["kind"] == "source" and reason["words"] for reason in reasons)

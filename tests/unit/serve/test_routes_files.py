@@ -1,0 +1,104 @@
+"""Files and segments over HTTP, on SQLite and PostgreSQL."""
+
+from collections.abc import Callable
+
+from fastapi.testclient import TestClient
+from serve_tools import PAIRS, decide, upload, xliff
+
+
+def test_a_file_becomes_segments_with_proposals(client: TestClient) -> None:
+    file = upload(client, xliff(*PAIRS))
+    found = client.get(f"/v1/files/{file}").json()
+    assert (found["state"], found["segments"], found["changed"], found["confirmed"]) == ("ready", 5, 3, 0)
+    assert (found["format"], found["source_language"], found["target_language"]) == ("XLIFF 1.2", "en", "de")
+    page = client.get(f"/v1/files/{file}/segments", params={"limit": 4}).json()
+    assert (page["total"], page["next"], [one["number"] for one in page["segments"]]) == (5, 4, [1, 2, 3, 4])
+    first, second = page["segments"][:2]
+    assert (first["src"], first["mt"], first["proposal"]["text"]) == ("the house", "die Haus", "das Haus")
+    assert (first["repeats"], first["state"], first["version"], first["target"]) == (2, "new", 0, "")
+    assert second["mt_codes"] == [
+        {"at": 4, "id": "1", "kind": "open", "label": '<g id="1">'},
+        {"at": 8, "id": "1", "kind": "close", "label": "</g>"},
+    ]
+    assert [one["at"] for one in second["proposal_codes"]] == [4, 8]
+    rest = client.get(f"/v1/files/{file}/segments", params={"after": 4}).json()
+    assert [one["number"] for one in rest["segments"]] == [5]
+    assert rest["next"] is None
+
+
+def test_nothing_confirmed_leaves_every_byte(client: TestClient) -> None:
+    content = xliff(*PAIRS)
+    file = upload(client, content)
+    assert decide(client, file, 1, "das Heim", state="draft").status_code == 200
+    assert client.get(f"/v1/files/{file}/download").content == content
+
+
+def test_confirming_learns_fills_repetitions_and_is_downloaded(client: TestClient) -> None:
+    file = upload(client, xliff(*PAIRS))
+    saved = decide(client, file, 1, "das Haus").json()
+    assert (saved["segment"]["state"], saved["filled"], saved["correction"]) == ("confirmed", [3], 1)
+    assert client.get(f"/v1/files/{file}/segments/3").json()["filled_from"] == 1
+    (learnt,) = client.get("/v1/projects/default/corrections").json()["corrections"]
+    assert (learnt["mt"], learnt["pe"], learnt["author"], learnt["undone"]) == ("die Haus", "das Haus", "local", False)
+    assert learnt["decisions"] == [{"start": 0, "end": 3, "text": "das", "accepted": True}]
+    text = client.get(f"/v1/files/{file}/download").content.decode()
+    assert text.count("das Haus</target>") == 2
+    assert "ein Baum" in text
+
+
+def test_white_space_at_the_ends_of_segments_stays(client: TestClient) -> None:
+    file = upload(client, xliff(("  the house ", "\n die Haus  ")))
+    segment = client.get(f"/v1/files/{file}/segments/1").json()
+    proposal = segment["proposal"]
+    assert (segment["mt"], proposal["text"]) == ("\n die Haus  ", "\n das Haus  ")
+    (edit,) = proposal["edits"]
+    assert (edit["mt_span"], edit["pe_span"], edit["before"], edit["after"]) == ([2, 5], [2, 5], "die", "das")
+    decided = [{"edit": 0, "accepted": True}]
+    assert decide(client, file, 1, proposal["text"], decisions=decided).status_code == 200
+    (learnt,) = client.get("/v1/projects/default/corrections").json()["corrections"]
+    assert (learnt["src"], learnt["mt"], learnt["pe"]) == ("the house", "die Haus", "das Haus")
+    assert learnt["decisions"] == [{"start": 0, "end": 3, "text": "das", "accepted": True}]
+    assert b">\n das Haus  </target>" in client.get(f"/v1/files/{file}/download").content
+
+
+def test_segments_are_found_by_filter_and_text(client: TestClient) -> None:
+    file = upload(client, xliff(*PAIRS, ("100 % Äpfel", "100 % äpfel")))
+    decide(client, file, 4, "ein Strauch")
+
+    def numbers(**given: str) -> list[int]:
+        page = client.get(f"/v1/files/{file}/segments", params=given).json()
+        index = client.get(f"/v1/files/{file}/segments/index", params=given).json()
+        assert [one["number"] for one in page["segments"]] == index["numbers"]
+        assert page["total"] == len(index["numbers"])
+        found: list[int] = index["numbers"]
+        return found
+
+    assert numbers(filter="changed") == [1, 2, 3]
+    assert numbers(filter="tags") == [2]
+    assert numbers(filter="unseen") == [1, 2, 3, 5, 6]
+    assert numbers(filter="unconfirmed") == [1, 2, 3, 5, 6]
+    assert numbers(filter="low") == []
+    assert numbers(q="HOUSE") == [1, 2, 3]
+    assert numbers(q="äPFEL") == [6]
+    assert numbers(q="%") == [6]
+    assert numbers(q="_") == []
+    assert numbers(q="strauch") == numbers(q="strauch", **{"from": "target"}) == [4]
+    assert numbers(q="strauch", **{"from": "mt"}) == []
+    assert numbers(q="house", filter="tags") == [2]
+
+
+def test_the_same_request_after_a_lost_answer_is_harmless(client: TestClient) -> None:
+    file = upload(client, xliff(*PAIRS))
+    first = decide(client, file, 1, "das Haus", version=0, edit_id="same")
+    again = decide(client, file, 1, "das Haus", version=0, edit_id="same")
+    assert first.json() == again.json()
+    late = decide(client, file, 1, "ein Haus", version=0, edit_id="other")
+    assert late.status_code == 409
+    assert late.json()["segment"]["target"] == "das Haus"
+
+
+def test_files_over_the_limit_are_refused(serve: Callable[..., TestClient]) -> None:
+    client = serve(limits={"file_bytes": 2000})
+    response = client.post("/v1/projects/default/files", files={"file": ("a.xlf", xliff(*PAIRS * 20))})
+    assert response.status_code == 413
+    assert "bytes" in response.json()["error"]["message"]

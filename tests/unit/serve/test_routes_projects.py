@@ -1,0 +1,193 @@
+"""Projects over HTTP: settings, glossary, corrections, events, export, deletion; and requests that make no sense."""
+
+import io
+import json
+import time
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fastapi.testclient import TestClient
+from serve_tools import PAIRS, decide, upload, xliff
+
+
+def project(client: TestClient, **settings: Any) -> str:
+    response = client.post("/v1/projects", json={"name": "Garden", **settings})
+    assert response.status_code == 201, response.text
+    return str(response.json()["id"])
+
+
+def test_a_project_keeps_its_settings(client: TestClient) -> None:
+    one = project(client, source_language="en", protect=["number"])
+    changed = client.patch(f"/v1/projects/{one}", json={"target_language": "de", "min_confidence": 0.5}).json()
+    expected = {"name": "Garden", "source_language": "en", "target_language": "de", "protect": ["number"]}
+    assert {name: changed[name] for name in expected} == expected
+    assert changed["min_confidence"] == 0.5
+    listed = client.get("/v1/projects").json()["projects"]
+    assert [(found["name"], found["files"]) for found in listed] == [("default", 0), ("Garden", 0)]
+    for body in ({"model": "none-such"}, {"min_confidence": 2}, {"name": " "}, {"colour": "red"}, {"protect": ["x"]}):
+        assert client.patch(f"/v1/projects/{one}", json=body).status_code == 422
+
+
+def test_terms_of_the_glossary_are_shown_in_segments(client: TestClient) -> None:
+    one = project(client)
+    answer = client.put(f"/v1/projects/{one}/glossary", content="house\tHaus\ntree\tBaum\n")
+    assert answer.json() == {"entries": 2}
+    assert client.get(f"/v1/projects/{one}/glossary").text == "house\tHaus\ntree\tBaum\n"
+    file = upload(client, xliff(*PAIRS), project=one)
+    (term,) = client.get(f"/v1/files/{file}/segments/1").json()["terms"]
+    assert term == {"source": "house", "target": "Haus", "span": [4, 9]}
+    refused = client.put(f"/v1/projects/{one}/glossary", content="a\tb\tc\td\n")
+    assert refused.status_code == 422
+    assert "line 1" in refused.json()["error"]["message"]
+    assert client.put(f"/v1/projects/{one}/glossary", content=b"\xff").status_code == 422
+
+
+def test_corrections_are_listed_searched_undone_and_exchanged(client: TestClient) -> None:
+    one, other = project(client), project(client)
+    lines = "the house\tdie Haus\tdas Haus\r\nÄpfel\tx\ty\n\n"
+    added = client.post(f"/v1/projects/{one}/corrections/import", content=lines.encode())
+    assert added.json() == {"added": 2, "first": 1, "last": 2}
+    assert client.post(f"/v1/projects/{other}/corrections/1/undo").status_code == 422
+    url = f"/v1/projects/{one}/corrections"
+    assert [found["number"] for found in client.get(url, params={"q": "äpfel"}).json()["corrections"]] == [2]
+    assert client.get(url, params={"q": "%"}).json()["corrections"] == []
+    page = client.get(url, params={"limit": 1}).json()
+    assert (page["corrections"][0]["number"], page["next"]) == (2, 2)
+    assert client.post(f"{url}/1/undo").json() == {"number": 3}
+    assert [found["undone"] for found in client.get(url).json()["corrections"]] == [False, True]
+    exported = client.get(f"{url}/export").content
+    assert [json.loads(line)["src"] for line in exported.splitlines()] == ["Äpfel"]
+    assert client.post(f"/v1/projects/{other}/corrections/import", content=exported).json()["added"] == 1
+    for bad in (b"one\ttwo", b'{"src": 1}', b"", b"a\tb\t ", b"\xff\t\t"):
+        assert client.post(f"{url}/import", content=bad).status_code == 422
+
+
+def test_what_is_learnt_shows_in_segments_that_nobody_has_seen(client: TestClient) -> None:
+    file = upload(client, xliff(("a", "ein Baum"), ("b", "der Baum dort")))
+    decide(client, file, 1, "ein Strauch")
+    found = client.post(f"/v1/files/{file}/proposals", json={"numbers": [1, 2, 9]}).json()["proposals"]
+    assert set(found) == {"1", "2"}
+    assert (found["2"]["proposal"]["text"], found["2"]["learnt"]) == ("der Strauch dort", True)
+    index = client.get(f"/v1/files/{file}/segments/index", params={"filter": "learnt"}).json()
+    assert index == {"numbers": [2]}
+    client.post("/v1/projects/default/corrections/1/undo")
+    again = client.post(f"/v1/files/{file}/proposals", json={"numbers": [2]}).json()["proposals"]["2"]
+    assert (again["proposal"]["text"], again["learnt"]) == ("der Baum dort", False)
+
+
+def test_events_tell_others_what_happened(client: TestClient) -> None:
+    file = upload(client, xliff(*PAIRS))
+    before = client.get("/v1/projects/default/events.json").json()
+    kinds = {one["kind"] for one in before["events"]}
+    assert {"file", "job"} <= kinds
+    decide(client, file, 1, "das Haus")
+    for number in (1, 2):
+        assert client.post(f"/v1/files/{file}/presence", json={"number": number}).status_code == 204
+    later = client.get("/v1/projects/default/events.json", params={"after": before["last"]}).json()["events"]
+    kept = [one for one in later if not one.get("proposal")]
+    assert [(one["kind"], one.get("segment")) for one in kept] == [("segment", None), ("presence", 2)]
+    assert kept[0]["numbers"] == [1, 3]
+
+
+def test_an_exported_project_has_all(client: TestClient) -> None:
+    one, content = project(client), xliff(*PAIRS)
+    file = upload(client, content, project=one)
+    decide(client, file, 1, "das Haus")
+    archive = zipfile.ZipFile(io.BytesIO(client.get(f"/v1/projects/{one}/export").content))
+    assert archive.read(f"originals/{file}/a.xlf") == content
+    assert archive.read(f"translated/{file}/a.xlf").count(b"das Haus</target>") == 2
+    assert json.loads(archive.read("corrections.jsonl"))["pe"] == "das Haus"
+    audit = [json.loads(line) for line in archive.read("audit.jsonl").splitlines()]
+    assert [entry["segment"] for entry in audit if entry["kind"] == "decision"] == [3, 1]
+    assert client.get(f"/v1/projects/{one}/audit", params={"limit": 1}).json()["entries"] == audit[:1]
+
+
+def test_a_deleted_project_is_gone_with_its_texts(client: TestClient, place: str) -> None:
+    one = project(client)
+    file = upload(client, xliff(("secret source", "secret target"), *PAIRS), project=one)
+    decide(client, file, 1, "secret decision")
+    keep = upload(client, xliff(("kept", "kept")))
+    assert client.delete("/v1/projects/default").status_code == 422
+    assert client.delete(f"/v1/projects/{one}").status_code == 204
+    for url in (f"/v1/projects/{one}", f"/v1/files/{file}", f"/v1/projects/{one}/events.json"):
+        assert client.get(url).status_code == 404
+    assert client.get(f"/v1/files/{keep}").json()["segments"] == 1
+    if "://" not in place:
+        for path in Path(place).parent.glob("postedit.db*"):
+            assert b"secret" not in path.read_bytes()
+
+
+def test_a_deleted_file_leaves_what_was_learnt(client: TestClient) -> None:
+    file = upload(client, xliff(*PAIRS))
+    decide(client, file, 1, "das Haus")
+    assert client.delete(f"/v1/files/{file}").status_code == 204
+    assert client.get(f"/v1/files/{file}").status_code == 404
+    assert len(client.get("/v1/projects/default/corrections").json()["corrections"]) == 1
+
+
+def test_a_whole_file_is_post_edited_without_the_workbench(client: TestClient) -> None:
+    response = client.post("/v1/jobs", files={"file": ("a.xlf", xliff(*PAIRS))})
+    assert response.status_code == 202
+    job = response.json()["id"]
+    with client.stream("GET", f"/v1/jobs/{job}/events") as stream:
+        lines = [json.loads(line[6:]) for line in stream.iter_lines() if line.startswith("data: ")]
+    assert (lines[-1]["state"], lines[-1]["done"], lines[-1]["total"]) == ("done", 5, 5)
+    assert client.get(f"/v1/jobs/{job}/result").content.count(b"das") == 3
+    assert client.delete(f"/v1/jobs/{job}").status_code == 404
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("a.xlf", b"no file"),
+        ("a.xlf", b""),
+        ("a.po", b'msgid "x'),
+        ("..", b"x"),
+        ("a.xlf", xliff(*PAIRS)[:200]),
+        ("../../etc/passwd.xlf", b'<!DOCTYPE x [<!ENTITY a "b">]><xliff version="1.2">&a;</xliff>'),
+        ("a.xlf", b"\xff\xfe" + b"<\0" * 100),
+        ("a.xlf", b'<xliff version="1.2">' + b"<g>" * 5000),
+    ],
+)
+def test_hostile_uploads_end_in_a_sentence(client: TestClient, name: str, content: bytes) -> None:
+    response = client.post("/v1/projects/default/files", files={"file": (name, content)})
+    assert response.status_code in (202, 422), response.text
+    if response.status_code == 202:
+        file = response.json()["file"]["id"]
+        for _ in range(200):
+            found = client.get(f"/v1/files/{file}").json()
+            if found["state"] != "importing":
+                break
+            time.sleep(0.05)
+        assert found["state"] == "failed"
+        assert len(found["error"]) > 10
+        assert "/" not in found["name"]
+        assert client.get(f"/v1/files/{file}/download").status_code == 422
+
+
+@pytest.mark.parametrize(
+    ("method", "url", "body"),
+    [
+        ("POST", "/v1/projects", {"name": "a\0b"}),
+        ("POST", "/v1/projects", '{"name": "\\ud800"}'),
+        ("GET", "/v1/projects/default/corrections?q=%00", None),
+        ("GET", "/v1/projects/default/corrections?before=99999999999999999999", None),
+        ("GET", "/v1/projects/%00", None),
+        ("GET", f"/v1/projects/{'x' * 100}", None),
+        ("GET", "/v1/files/x/segments?after=3000000000", None),
+        ("GET", "/v1/files/x/segments/0", None),
+        ("PUT", "/v1/files/x/segments/1", {"target": "", "state": "seen", "version": 1e300, "edit_id": "1"}),
+        ("PUT", "/v1/files/x/segments/1", {"target": "", "state": "locked", "version": 1, "edit_id": "1"}),
+        ("POST", "/v1/jobs", None),
+        ("GET", "/v1/jobs/x/result", None),
+    ],
+)
+def test_requests_that_make_no_sense_are_refused_in_a_sentence(
+    client: TestClient, method: str, url: str, body: Any
+) -> None:
+    given: dict[str, Any] = {"content": body} if isinstance(body, str) else {"json": body}
+    response = client.request(method, url, **given)
+    assert response.status_code in (404, 422), response.text
+    assert len(response.json()["error"]["message"]) > 5

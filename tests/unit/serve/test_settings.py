@@ -1,0 +1,89 @@
+"""Settings are checked as a whole, and unsafe ones are refused."""
+
+from pathlib import Path
+
+import pytest
+
+from postedit.core.errors import RecipeError
+from postedit.serve.settings import is_loopback, laptop_settings, load_settings, model_name, parse_settings
+
+MODELS = {"m": {"path": "none"}}
+
+
+def test_all_problems_are_reported_together_with_nearest_names() -> None:
+    values = {
+        "prt": 1,
+        "models": {"m": {"path": "none", "procceses": 2}, "n": {"path": "none", "threads": -1}},
+        "limits": {"queue_token": 1},
+        "auth": {"required": "yes"},
+    }
+    with pytest.raises(RecipeError) as found:
+        parse_settings(values, "serve.toml")
+    message = str(found.value)
+    assert message.startswith("serve.toml: 5 problems")
+    for part in (
+        'prt: no such option; did you mean "port"?',
+        'models.m.procceses: no such option; did you mean "processes"?',
+        "models.n.threads: must be at least 0",
+        'limits.queue_token: no such option; did you mean "queue_tokens"?',
+        "auth.required: must be true or false",
+    ):
+        assert part in message
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"models": {}}, "none is given"),
+        ({"models": MODELS, "default_model": "other"}, "is none of the models"),
+        ({"models": {"a/b": {"path": "none"}}}, "must match the pattern"),
+        ({"models": MODELS, "host": "0.0.0.0", "auth": {"required": False}}, "anybody could read and change"),
+    ],
+)
+def test_settings_that_cannot_work_are_refused(values, message: str) -> None:
+    with pytest.raises(RecipeError, match=message):
+        parse_settings(values, "serve.toml")
+
+
+def test_other_addresses_need_sign_in_and_this_machine_does_not() -> None:
+    assert not laptop_settings("none", {}).auth_required
+    assert laptop_settings("none", {"host": "0.0.0.0"}).auth_required
+    assert laptop_settings("none", {"host": "0.0.0.0"}).secure_cookies
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "127.1.2.3", "::1", "[::1]", "localhost", "LOCALHOST"])
+def test_names_of_this_machine_are_known(host: str) -> None:
+    assert is_loopback(host)
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.168.1.2", "example.com", "127.0.0.1.example.com", ""])
+def test_other_names_are_not_this_machine(host: str) -> None:
+    assert not is_loopback(host)
+
+
+def test_paths_are_relative_to_the_file_and_options_go_before_it(tmp_path: Path) -> None:
+    (tmp_path / "model").mkdir()
+    path = tmp_path / "serve.toml"
+    path.write_text('port = 1\ndatabase = "d.db"\n[models.a]\npath = "model"\n[models.b]\npath = "owner/model"\n')
+    found = load_settings(path, {"port": 2})
+    assert found.port == 2
+    assert found.models["a"].path == str(tmp_path / "model")
+    assert found.models["b"].path == "owner/model"
+    assert found.database_place == str(tmp_path / "d.db")
+    assert found.data == str(tmp_path / "postedit-data")
+    assert found.default == "a"
+
+
+def test_a_missing_file_is_a_sentence(tmp_path: Path) -> None:
+    with pytest.raises(RecipeError, match="no such file of settings"):
+        load_settings(tmp_path / "serve.toml")
+
+
+@pytest.mark.parametrize(
+    ("path", "name"),
+    [("none", "none"), ("owner/model", "model"), ("runs/a b/", "model"), ("x" * 100, "x" * 64), ("…", "model")],
+)
+def test_models_given_by_path_get_a_name(path: str, name: str) -> None:
+    found = model_name(path)
+    assert found == name or path.startswith("runs")
+    parse_settings({"models": {found: {"path": "none"}}}, "test")

@@ -1,0 +1,202 @@
+"""Decisions on segments: versions, repetitions, codes, and what the memory learns, on both databases."""
+
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from serve_tools import PAIRS, decision, imported, xliff
+
+from postedit.adapt.correction_memory import CorrectionMemory
+from postedit.core.errors import DataError, OutputError
+from postedit.files.xliff1 import Xliff1
+from postedit.serve.segment_codes import ApiCode
+from postedit.serve.store import Store
+from postedit.serve.store_decisions import Decided, StaleVersionError
+from postedit.serve.store_proposals import Proposal
+
+
+@pytest.fixture
+def file(store: Store) -> str:
+    return imported(store, xliff(*PAIRS))
+
+
+def learnt(store: Store) -> list[tuple[str, str]]:
+    return [(one.correction.mt, one.correction.pe) for one in store.memory.of("default").corrections()]
+
+
+def save(store: Store, file: str, number: int, target: str, **values: Any) -> Decided:
+    return store.decisions.save(file, number, decision(store, file, number, target, **values), "anna")
+
+
+def test_a_decision_on_an_old_version_is_refused_with_the_new_one(store: Store, file: str) -> None:
+    late = decision(store, file, 4, "der Baum")
+    save(store, file, 4, "ein Baum", state="draft")
+    with pytest.raises(StaleVersionError, match="changed by anna") as found:
+        store.decisions.save(file, 4, late, "ben")
+    assert (found.value.segment["version"], found.value.segment["state"]) == (1, "draft")
+    assert learnt(store) == []
+
+
+def test_the_same_decision_sent_again_counts_once(store: Store, file: str) -> None:
+    first = decision(store, file, 1, "das Haus")
+    saved = store.decisions.save(file, 1, first, "anna")
+    again = store.decisions.save(file, 1, first, "anna")
+    assert (again.filled, again.correction, again.segment) == (saved.filled, saved.correction, saved.segment)
+    assert len(learnt(store)) == 1
+    assert len(store.segments.history(file, 1)) == 1
+
+
+def test_confirming_anew_replaces_what_was_learnt(store: Store, file: str) -> None:
+    assert save(store, file, 4, "der Baum").correction == 1
+    assert save(store, file, 4, "der Baum").correction == 1  # nothing is new
+    assert save(store, file, 4, "dieser Baum").correction == 3
+    assert learnt(store) == [("ein Baum", "dieser Baum")]
+    assert save(store, file, 4, "dieser Baum", state="draft").correction is None
+    assert learnt(store) == []
+    states = [one["state"] for one in store.segments.history(file, 4)]
+    assert states == ["confirmed", "confirmed", "confirmed", "draft"]
+
+
+def test_without_mt_there_is_nothing_to_learn(store: Store, file: str) -> None:
+    assert save(store, file, 5, "ein neuer Baum > 5").correction is None
+    text = store.exports.file(file).read().decode()
+    assert "ein neuer Baum &gt; 5</target>" in text
+
+
+def test_a_decision_and_its_correction_are_written_together(
+    store: Store, file: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = store.segments.get(file, 1)
+    one = decision(store, file, 1, "das Haus")
+    with monkeypatch.context() as patch:
+        patch.setattr("postedit.serve.store_decisions._record", _full)
+        with pytest.raises(OutputError, match="disk full"):
+            store.decisions.save(file, 1, one, "anna")
+    assert store.segments.get(file, 1) == before
+    assert learnt(store) == []
+    with monkeypatch.context() as patch:
+        patch.setattr(CorrectionMemory, "add", _full)
+        with pytest.raises(OutputError, match="disk full"):
+            store.decisions.save(file, 1, one, "anna")
+    assert store.segments.history(file, 1) == []
+    assert store.decisions.save(file, 1, one, "anna").correction == 1
+
+
+def _full(*_: Any, **__: Any) -> Any:
+    raise OutputError("disk full")
+
+
+def test_repetitions_follow_until_somebody_decides_on_them(store: Store) -> None:
+    file = imported(store, xliff(*[("a", "b")] * 4, ("a", "c")))
+    save(store, file, 2, "x", state="draft")
+    assert save(store, file, 1, "y").filled == [3, 4]
+    assert save(store, file, 1, "z").filled == [3, 4]
+    save(store, file, 4, "own")
+    assert save(store, file, 1, "v").filled == [3]
+    targets = [one["target"] for one in store.segments.page(file, after=0, limit=9)["segments"]]
+    assert targets == ["v", "x", "v", "own", ""]
+    assert learnt(store) == [("b", "own"), ("b", "v")]
+
+
+def test_locked_segments_stay(store: Store) -> None:
+    content = xliff(("a", "b")).replace(b'<trans-unit id="1"', b'<trans-unit id="1" translate="no"')
+    file = imported(store, content)
+    assert store.segments.get(file, 1)["state"] == "locked"
+    with pytest.raises(DataError, match="is locked in the file"):
+        save(store, file, 1, "x")
+
+
+def test_a_confirmed_target_needs_text(store: Store, file: str) -> None:
+    with pytest.raises(DataError, match="a confirmed target needs text"):
+        save(store, file, 1, " ")
+
+
+OPEN, CLOSE = ApiCode(4, "1", "open"), ApiCode(8, "1", "close")
+
+
+@pytest.mark.parametrize(
+    ("target", "codes", "message"),
+    [
+        ("das rote", [OPEN], "lacks </g>"),
+        ("das rote", [], "lacks <g id"),
+        ("das rote", [OPEN, CLOSE, CLOSE], "too often, or others: 1 .close."),
+        ("das rote", [OPEN, CLOSE, ApiCode(8, "7", "alone")], "too often, or others: 7 .alone."),
+        ("das rote", [ApiCode(1, "1", "close"), ApiCode(2, "1", "open")], "ends .* before it begins"),
+        ("das rote", [OPEN, ApiCode(3, "1", "close")], "must be in order"),
+        ("das rote", [OPEN, ApiCode(9, "1", "close")], "between 0 and 8; one is at 9"),
+        ("das \x01", [ApiCode(0, "1", "open"), ApiCode(0, "1", "close")], r"U\+0001; remove it"),
+    ],
+)
+def test_codes_and_characters_that_break_a_file_are_refused(
+    store: Store, file: str, target: str, codes: list[ApiCode], message: str
+) -> None:
+    for state in ("draft", "confirmed"):
+        with pytest.raises(DataError, match=message):
+            save(store, file, 2, target, codes=codes, state=state)
+
+
+def test_pairs_must_not_overlap(store: Store) -> None:
+    file = imported(store, xliff(("a b", '<g id="1">c</g> <g id="2">d</g>')))
+    crossed = [ApiCode(0, "1", "open"), ApiCode(1, "2", "open"), ApiCode(2, "1", "close"), ApiCode(3, "2", "close")]
+    with pytest.raises(DataError, match="overlaps another pair"):
+        save(store, file, 1, "c d", codes=crossed)
+    nested = [crossed[0], crossed[1], ApiCode(2, "2", "close"), ApiCode(3, "1", "close")]
+    save(store, file, 1, "c d", codes=nested)
+    assert '<g id="1">c<g id="2"> </g>d</g></target>' in store.exports.file(file).read().decode()
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(data=st.data())
+def test_any_target_comes_back_from_the_file(data: st.DataObject, tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Write any text that XML can have, with codes anywhere, and read the same from the downloaded file."""
+    store = _shared(tmp_path_factory)
+    text = data.draw(st.text(st.characters(exclude_categories=["Cs", "Cc"], exclude_characters="\ufffe\uffff&<")))
+    start, end = sorted(data.draw(st.tuples(*[st.integers(0, len(text))] * 2)))
+    codes = [ApiCode(start, "1", "open"), ApiCode(end, "1", "close")]
+    save(store, FILE[0], 2, text, codes=codes, state="confirmed" if text.strip() else "draft")
+    if text.strip():
+        with store.exports.file(FILE[0]) as stream:
+            units = list(Xliff1().units(io.BytesIO(stream.read()), Path("a.xlf")))
+        target = units[1].target
+        assert target is not None
+        assert target.text == text
+        assert [at for at, _ in target.codes] == [start, end]
+
+
+FILE: list[str] = []
+_STORES: list[Store] = []
+
+
+def _shared(factory: pytest.TempPathFactory) -> Store:
+    if not _STORES:
+        _STORES.append(Store(str(factory.mktemp("shared") / "postedit.db")))
+        FILE.append(imported(_STORES[0], xliff(*PAIRS)))
+    return _STORES[0]
+
+
+def test_decisions_about_another_proposal_are_not_learnt_from(store: Store, file: str) -> None:
+    edit = {"op": "replace", "mt_span": [0, 3], "pe_span": [0, 3], "before": "die", "after": "das"}
+    proposal = json.dumps({"text": "das Haus", "edits": [edit]})
+    values = {"proposal": proposal, "text": "das Haus", "proposed_at": 0}
+    with store.database.change("default", "") as change:
+        store.proposals.save(change, file, [Proposal(1, values), Proposal(3, values)])
+    given = {"decisions": [{"edit": 0, "accepted": False}], "state": "confirmed"}
+    save(store, file, 1, "die Haus", proposal="another text", **given)
+    save(store, file, 3, "die Haus", proposal="das Haus", **given)
+    first, second = store.memory.of("default").corrections()
+    assert first.correction.decisions == ()
+    assert [(one.text, one.accepted) for one in second.correction.decisions] == [("das", False)]
+
+
+def test_targets_over_their_length_are_found(store: Store) -> None:
+    content = xliff(("a", "b"), ("c", "d")).replace(b'id="1"', b'id="1" maxwidth="5" size-unit="char"')
+    file = imported(store, content)
+    assert save(store, file, 1, "123456", state="draft").segment["max_length"] == 5
+    save(store, file, 2, "1234567")
+    assert store.segments.numbers(file, only="long") == [1]
+    save(store, file, 1, "12345")
+    assert store.segments.numbers(file, only="long") == []

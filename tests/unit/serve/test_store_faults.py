@@ -1,0 +1,194 @@
+"""Processes killed while they save, two processes on one database, full disks, a database that goes and comes back."""
+
+import multiprocessing
+import random
+import time
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import sqlalchemy as sql
+from postgresql_server import PostgresqlServer, new_server
+from serve_tools import decision, imported, save_for_ever, xliff
+
+from postedit.core.errors import OutputError
+from postedit.serve.schema import decisions, segments
+from postedit.serve.store import Store
+from postedit.serve.store_base import Row, rows_of
+from postedit.serve.store_decisions import StaleVersionError
+
+PAIRS = [(f"source {number} {number % 7}", f"mt {number % 7} word") for number in range(40)]
+
+Saved = tuple[int, str, int | None, str]
+"""Number of the segment, id of the decision, number of the correction, and target, as a process acknowledged them."""
+
+
+class Saver:
+    """A process that saves decisions on random segments until it is killed; it has saved one when this is made."""
+
+    def __init__(self, place: str, file: str, seed: int) -> None:
+        context = multiprocessing.get_context("forkserver")
+        context.set_forkserver_preload(["serve_tools"])
+        self._saved, theirs = context.Pipe(duplex=False)
+        self._process = context.Process(target=save_for_ever, args=(place, file, seed, len(PAIRS), theirs), daemon=True)
+        self._process.start()
+        theirs.close()
+        self._first = self._saved.recv()  # loading all that decisions need takes a while
+
+    def kill(self) -> list[Saved]:
+        """Kill the process, and return what it acknowledged."""
+        self._process.kill()
+        saved = [self._first]
+        try:
+            while True:
+                saved.append(self._saved.recv())
+        except (EOFError, OSError):
+            self._process.join()
+            return saved
+
+
+def check(store: Store, file: str, acknowledged: list[Saved]) -> None:
+    """Check that each acknowledged decision is there, and that segments, decisions and memory agree."""
+    with store.database.read() as connection:
+        rows = rows_of(connection, sql.select(decisions).order_by(decisions.c.number))
+        now = {row["number"]: row for row in rows_of(connection, sql.select(segments).where(segments.c.file == file))}
+    saved = {row["edit_id"]: row for row in rows if not row["filled_from"]}
+    histories: defaultdict[int, list[Row]] = defaultdict(list)
+    for row in rows:
+        histories[row["segment"]].append(row)
+    for number, edit_id, correction, target in acknowledged:
+        row = saved[edit_id]
+        assert (row["segment"], row["correction"], row["target"]) == (number, correction, target)
+    learnt = {one.number: one.correction for one in store.memory.of("default").corrections()}
+    assert set(learnt) == {row["correction"] for row in now.values() if row["correction"] is not None}
+    for row in now.values():
+        history = histories[row["number"]]
+        assert [one["version"] for one in history] == list(range(1, row["version"] + 1))
+        if history:
+            assert (row["target"], row["state"]) == (history[-1]["target"], history[-1]["state"])
+        if row["correction"] is not None:
+            assert learnt[row["correction"]].pe == row["target"]
+            assert row["state"] == "confirmed"
+        elif row["state"] == "confirmed":
+            assert row["filled_from"] is not None
+
+
+def kill_savers(place: str, turns: int) -> None:
+    """Kill two processes that save at random moments; nothing acknowledged is lost, and no segment is stuck."""
+    rng = random.Random(turns)
+    store = Store(place)
+    file = imported(store, xliff(*PAIRS))
+    known: list[Saved] = []
+    for turn in range(turns):
+        both = [Saver(place, file, 2 * turn + one) for one in range(2)]
+        time.sleep(rng.random() * 0.4)
+        for process in both:
+            known += process.kill()
+        check(store, file, known)
+    assert len(known) > turns
+    for number in range(1, len(PAIRS) + 1):
+        store.decisions.save(file, number, decision(store, file, number, f"end {number}"), "anna")
+    check(store, file, known)
+    store.close()
+
+
+def test_nothing_acknowledged_is_lost_when_processes_are_killed(place: str) -> None:
+    kill_savers(place, 5)
+
+
+@pytest.mark.slow
+def test_nothing_acknowledged_is_lost_in_fifty_kills(place: str) -> None:
+    kill_savers(place, 25)
+
+
+@pytest.fixture
+def own_server() -> Iterator[PostgresqlServer]:
+    """Yield a server that a test may stop."""
+    server = new_server()
+    server.start()
+    try:
+        yield server
+        server.stop()
+    finally:
+        server.remove()
+
+
+def kill_server(server: PostgresqlServer, turns: int) -> None:
+    rng = random.Random(turns)
+    file = imported(Store(server.url), xliff(*PAIRS))
+    known: list[Saved] = []
+    for turn in range(turns):
+        process = Saver(server.url, file, turn)
+        time.sleep(rng.random() * 0.4)
+        server.kill()
+        known += process.kill()
+        server.start()
+        check(Store(server.url), file, known)
+    assert len(known) > turns
+
+
+def test_nothing_acknowledged_is_lost_when_the_database_is_killed(own_server: PostgresqlServer) -> None:
+    kill_server(own_server, 3)
+
+
+@pytest.mark.slow
+def test_nothing_acknowledged_is_lost_in_fifty_ends_of_the_database(own_server: PostgresqlServer) -> None:
+    kill_server(own_server, 50)
+
+
+def test_a_database_that_was_away_is_used_again(own_server: PostgresqlServer) -> None:
+    store = Store(own_server.url)
+    file = imported(store, xliff(*PAIRS))
+    one = decision(store, file, 1, "target")
+    own_server.stop("fast")
+    with pytest.raises(OutputError, match="postgresql"):
+        store.decisions.save(file, 1, one, "anna")
+    own_server.start()
+    assert store.decisions.save(file, 1, one, "anna").correction == 1
+    check(store, file, [(1, one.edit_id, 1, "target")])
+
+
+def test_a_full_disk_loses_nothing_and_is_a_sentence(tmp_path: Path) -> None:
+    store = Store(str(tmp_path / "postedit.db"))
+    file = imported(store, xliff(*PAIRS))
+    with store.database.read() as connection:
+        pages = connection.exec_driver_sql("PRAGMA page_count").scalar_one()
+    limit = [pages + 10]
+    sql.event.listen(store.database.engine, "checkout", lambda connection, *_: _set_pages(connection, limit[0]))
+    known: list[Saved] = []
+    with pytest.raises(OutputError, match="disk is full"):
+        fill(store, file, known)
+    assert known
+    check(store, file, known)
+    limit[0] = 2**30
+    one = decision(store, file, 1, "there is room again")
+    assert store.decisions.save(file, 1, one, "anna").segment["target"] == "there is room again"
+    check(store, file, known)
+
+
+def fill(store: Store, file: str, known: list[Saved]) -> None:
+    for turn in range(10_000):
+        number, target = 1 + turn % 40, f"target {turn}" + " long" * 50
+        one = decision(store, file, number, target)
+        known.append((number, one.edit_id, store.decisions.save(file, number, one, "anna").correction, target))
+
+
+def _set_pages(connection: Any, count: int) -> None:
+    connection.execute(f"PRAGMA max_page_count = {count}").close()
+
+
+def test_of_two_processes_that_decide_at_once_one_learns_so(place: str) -> None:
+    first, second = Store(place), Store(place)
+    file = imported(first, xliff(*PAIRS))
+    both = [decision(one, file, 1, f"by {name}") for one, name in ((first, "anna"), (second, "ben"))]
+    first.decisions.save(file, 1, both[0], "anna")
+    with pytest.raises(StaleVersionError) as found:
+        second.decisions.save(file, 1, both[1], "ben")
+    assert found.value.segment["target"] == "by anna"
+    seen = second.projects.events("default", 0, 99)
+    assert seen[-1]["who"] == "anna"
+    assert seen[-1]["numbers"][0] == 1
+    first.close()
+    second.close()

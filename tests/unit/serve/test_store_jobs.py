@@ -1,0 +1,198 @@
+"""Jobs: claimed once, taken over when their process dies, and the progress figures of what they led to."""
+
+import asyncio
+import io
+import multiprocessing
+import random
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import sqlalchemy as sql
+from serve_tools import PAIRS, WordEngine, config_of, decision, imported, work_for_ever, xliff
+
+from postedit.serve import file_jobs
+from postedit.serve.file_jobs import FileJobs
+from postedit.serve.schema import jobs, projects
+from postedit.serve.store import Store
+from postedit.serve.store_base import NotFoundError, rows_of
+from postedit.serve.store_jobs import ClaimedJob, LostJobError
+
+
+@pytest.fixture
+def waiting(store: Store) -> str:
+    """Return a job that waits."""
+    file = imported(store, xliff(*PAIRS))
+    with store.database.change("default", "anna") as change:
+        return store.jobs.add(change, "import", file)
+
+
+def test_a_job_is_claimed_once(store: Store, place: str, waiting: str) -> None:
+    other = Store(place)
+    job = store.jobs.claim()
+    assert job is not None
+    assert job.id == waiting
+    assert other.jobs.claim() is None
+    store.jobs.release(job)
+    again = other.jobs.claim()
+    assert again is not None
+    assert (again.id, again.claim) == (waiting, 2)
+    other.close()
+
+
+def test_a_job_is_taken_over_when_its_process_gives_no_sign_of_life(store: Store, waiting: str) -> None:
+    dead = store.jobs.claim()
+    assert dead is not None
+    beats = store.jobs.running()[waiting]
+    store.jobs.beat(dead)
+    assert store.jobs.take_over(waiting, beats) is None  # it lives
+    taken = store.jobs.take_over(waiting, store.jobs.running()[waiting])
+    assert taken is not None
+    with pytest.raises(LostJobError):
+        store.jobs.beat(dead)
+    with pytest.raises(LostJobError):
+        _end(store, dead)
+    assert store.jobs.get(waiting)["state"] == "running"
+    assert all(one.get("file") != "none" for one in store.projects.events("default", 0, 99))
+
+
+def _end(store: Store, job: ClaimedJob) -> None:
+    with store.database.change("default", "") as change:
+        change.event("file", file="none")
+        store.jobs.advance(change, job, state="done")
+
+
+def test_a_cancelled_job_is_lost(store: Store, waiting: str) -> None:
+    job = store.jobs.claim()
+    assert job is not None
+    store.jobs.cancel(waiting, "anna")
+    with pytest.raises(LostJobError):
+        store.jobs.beat(job)
+    with pytest.raises(NotFoundError, match="is over"):
+        store.jobs.cancel(waiting, "anna")
+
+
+def test_an_import_goes_on_where_a_dead_process_left_it(
+    store: Store, tmp_path: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(file_jobs, "_UNITS_AT_ONCE", 2)
+    monkeypatch.setattr(file_jobs, "_DEAD_SECONDS", 0.3)
+    monkeypatch.setattr(file_jobs, "_POLL_SECONDS", 0.05)
+    with monkeypatch.context() as patch:
+        patch.setattr(type(store.proposals), "count_repetitions", _die)
+        with pytest.raises(SystemExit):
+            imported(store, xliff(*PAIRS))
+    (job,) = store.jobs.running()
+    file = store.jobs.get(job)["file"]
+    assert store.files.get(file)["state"] == "importing"
+    engine = WordEngine(config_of("x", tmp_path))
+    engine.store = store
+
+    async def work() -> None:
+        jobs = FileJobs(store, engine)
+        jobs.start()
+        async with asyncio.timeout(20):
+            while store.jobs.get(job)["state"] == "running":
+                await asyncio.sleep(0.05)
+        await jobs.stop()
+
+    asyncio.run(work())
+    assert store.jobs.get(job)["state"] == "done"
+    found = store.segments.page(file, after=0, limit=9)["segments"]
+    assert [one["number"] for one in found] == [1, 2, 3, 4, 5]
+    assert [one["repeats"] for one in found] == [2, 1, 2, 1, 1]
+    assert found[0]["proposal"]["text"] == "das Haus"
+    assert store.files.get(file)["words"] == 14
+
+
+def _die(*_: Any) -> None:
+    raise SystemExit
+
+
+def test_files_that_cannot_be_read_end_in_a_sentence(store: Store, tmp_path: Any) -> None:
+    engine = WordEngine(config_of("x", tmp_path))
+    for content, message in (
+        (xliff(("", "")), "no segment with text"),
+        (xliff(("a", "b"))[:-30], "a.xlf"),
+        (xliff(*PAIRS), "a.xlf: is from en to de, and the project from any language to fr"),
+    ):
+        with store.database.change("default", "anna") as change:
+            file = store.files.create(change, "a.xlf", io.BytesIO(content))
+            store.jobs.add(change, "import", file)
+            change.execute(sql.update(projects).values(target_language="fr" if "any" in message else ""))
+        job = store.jobs.claim()
+        assert job is not None
+        engine.store = store
+        asyncio.run(FileJobs(store, engine)._run(job))
+        found = store.files.get(file)
+        assert found["state"] == "failed"
+        assert message in found["error"]
+        assert store.jobs.get(job.id)["error"] == found["error"]
+
+
+def test_progress_counts_the_last_confirmation_of_each_segment(store: Store) -> None:
+    file = imported(store, xliff(("a b", "b c d e"), ("x", "y"), ("x", "y")))
+    for target in ("b c d f", "b c d e"):
+        store.decisions.save(file, 1, decision(store, file, 1, target, seconds=2.5), "anna")
+    store.decisions.save(file, 2, decision(store, file, 2, "z"), "ben")
+    found = store.progress.of("default")
+    (day,) = found["days"]
+    assert (day["segments"], day["words"], day["edits"], day["seconds"], day["timed"]) == (2, 5, 1, 2.5, 1)
+    assert day["ter_mt"] == pytest.approx(20)
+    assert [(one["name"], one["segments"]) for one in found["people"]] == [("anna", 1), ("ben", 1)]
+
+
+def test_numbers_order_everything_when_the_clock_jumps(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    years = iter(range(2030, 1000, -1))
+    for module in ("store_base", "store_decisions", "store_files", "store_jobs", "store_projects"):
+        monkeypatch.setattr(f"postedit.serve.{module}.now", lambda: f"{next(years)}-01-01T00:00:00+00:00")
+    file = imported(store, xliff(("a", "b")))
+    for target in ("one", "two", "three"):
+        store.decisions.save(file, 1, decision(store, file, 1, target), "anna")
+    events = store.projects.events("default", 0, 99)
+    assert [one["id"] for one in events] == sorted(one["id"] for one in events)
+    assert [one["target"] for one in store.segments.history(file, 1)] == ["one", "two", "three"]
+    assert [one["target"] for one in store.projects.audit("default", 3)] == ["three", "two", "one"]
+    (learnt,) = store.memory.of("default").corrections()
+    assert learnt.correction.pe == "three"
+
+
+@pytest.mark.slow
+def test_of_three_processes_two_may_die_in_a_job(place: str) -> None:
+    """Kill two of three processes while they import files: the third one finishes all."""
+    store, rng = Store(place), random.Random(1)
+    files = []
+    for turn in range(3):
+        with store.database.change("default", "anna") as change:
+            content = xliff(*((f"source {number}", f"die {number}") for number in range(400)))
+            files.append(store.files.create(change, f"{turn}.xlf", io.BytesIO(content)))
+            store.jobs.add(change, "import", files[-1])
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["serve_tools"])
+    workers = [context.Process(target=work_for_ever, args=(place, 0.1), daemon=True) for _ in range(3)]
+    for worker in workers:
+        worker.start()
+    wait_until(store, lambda job: job["done"] > 0)  # the third one cannot have all three, as each takes two at most
+    for worker in workers[:2]:
+        worker.kill()
+        time.sleep(rng.random())
+    wait_until(store, lambda job: job["state"] == "done")
+    workers[2].kill()
+    for file in files:
+        found = store.files.get(file)
+        assert (found["state"], found["segments"], found["changed"]) == ("ready", 400, 400)
+        assert found["estimate"]["proposals"] == 400
+    assert max(one["claims"] for one in _claims(store)) > 1
+
+
+def wait_until(store: Store, condition: Callable[[dict[str, Any]], bool]) -> None:
+    end = time.monotonic() + 120
+    while not all(map(condition, store.jobs.of_project("default"))):
+        assert time.monotonic() < end, store.jobs.of_project("default")
+        time.sleep(0.1)
+
+
+def _claims(store: Store) -> list[dict[str, Any]]:
+    with store.database.read() as connection:
+        return rows_of(connection, sql.select(jobs.c.claims))

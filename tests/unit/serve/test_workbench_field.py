@@ -1,0 +1,201 @@
+"""The field of the workbench under real keys: no key, paste, drop or input method breaks a code."""
+
+import random
+from collections.abc import Iterator
+from typing import Any
+
+import browser
+import pytest
+
+pytestmark = browser.needs_browser()
+
+MT = "Press the green 🎉 button now"
+CODES = [
+    {"id": "1", "kind": "open", "label": "<b>", "at": 6},
+    {"id": "2", "kind": "alone", "label": "<br/>", "at": 10},
+    {"id": "1", "kind": "close", "label": "</b>", "at": 15},
+    {"id": "3", "kind": "alone", "label": "{0}", "at": 15},
+    {"id": "4", "kind": "alone", "label": "{1}", "at": len(MT) + 1},
+]
+LENGTH = len(MT) + 1  # in UTF-16
+EDITS = [
+    {"before": "green", "after": "red", "mt_span": [10, 15], "pe_span": [10, 13]},
+    {"before": " now", "after": "", "mt_span": [LENGTH - 4, LENGTH], "pe_span": [LENGTH - 6, LENGTH - 6]},
+]
+PROPOSAL = {
+    "mt": MT,
+    "text": "Press the red 🎉 button",
+    "mt_codes": CODES,
+    "codes": [{**code, "at": at} for code, at in zip(CODES, (6, 10, 13, 13, LENGTH - 6), strict=True)],
+    "edits": EDITS,
+}
+SETUP = """async (proposal) => {
+  const { Draft } = await import(`${base}/core/draft.js`);
+  const { TargetField } = await import(`${base}/editor/target_field.js`);
+  const dom = await import(`${base}/editor/field_dom.js`);
+  const flat = await import(`${base}/core/flat_text.js`);
+  const shortcuts = await import(`${base}/editor/shortcuts.js`);
+  globalThis.bench?.field.close();
+  document.body.innerHTML = "<div id=field contenteditable=true></div><p id=other>other</p>";
+  const element = document.getElementById("field");
+  Object.assign(element.style, { whiteSpace: "pre-wrap", width: "20em" });
+  const draft = new Draft(proposal, null);
+  const refused = [];
+  const owner = { draft, breaksLines: false, changed: () => field.show(), undo: () => { draft.undo(); field.show(); },
+    redo: () => { draft.redo(); field.show(); }, refused: (why) => refused.push(why) };
+  const field = new TargetField(element, owner);
+  element.addEventListener("keydown", (event) => {
+    const command = owner[shortcuts.shortcutOf(event)?.id];
+    if (command) { event.preventDefault(); command(); } });
+  const caret = () => { field.readSelection(); return draft.state.start; };
+  globalThis.bench = { caret, draft, field, element, refused, owner,
+    state: () => ({ ...flat.toMarked(draft.content), shown: dom.read(element), flat: draft.content.flat,
+      nested: flat.isNested(draft.content.codes),
+      chips: [...element.querySelectorAll(".chip")].map((chip) => chip.textContent) }) };
+  field.show(); field.focus(); }"""
+
+
+@pytest.fixture(scope="module")
+def blank() -> Iterator[Any]:
+    with browser.blank_page() as page:
+        page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+        yield page
+
+
+@pytest.fixture
+def page(blank: Any) -> Any:
+    blank.evaluate(SETUP, PROPOSAL)
+    return blank
+
+
+def state(page: Any) -> dict[str, Any]:
+    return page.evaluate("bench.state()")
+
+
+def check(page: Any) -> dict[str, Any]:
+    """Check that every code is there, pairs are nested, and the page shows what the draft has."""
+    now = state(page)
+    assert sorted(code["label"] for code in now["codes"]) == sorted(code["label"] for code in CODES)
+    assert now["nested"]
+    assert now["shown"]["flat"] == now["flat"]
+    assert now["chips"] == [code["label"] for code in now["codes"]]
+    return now
+
+
+def test_proposal_is_shown_and_written_into(page: Any) -> None:
+    assert check(page)["text"] == PROPOSAL["text"]
+    page.keyboard.type("! 你好")
+    assert check(page)["text"] == PROPOSAL["text"] + "! 你好"
+    page.keyboard.press("Control+Home")
+    page.keyboard.type("So ")
+    assert check(page)["text"] == f"So {PROPOSAL['text']}! 你好"
+
+
+def test_deleting_everything_leaves_the_codes(page: Any) -> None:
+    for key in ("Delete", "Backspace", "x", "Control+x"):
+        page.evaluate("bench.draft.history.past.length && bench.owner.undo()")
+        page.keyboard.press("Control+a")
+        page.keyboard.press(key)
+        assert check(page)["text"] == ("x" if key == "x" else "")
+        page.keyboard.type("new")
+        assert "new" in check(page)["text"]
+
+
+def test_backspace_at_a_code_steps_over_it(page: Any) -> None:
+    page.keyboard.press("Control+End")
+    page.keyboard.press("Backspace")
+    assert check(page)["text"] == PROPOSAL["text"]
+    assert page.evaluate("bench.refused") == ["tags"]
+    page.keyboard.press("Backspace")
+    assert check(page)["text"] == PROPOSAL["text"][:-1]
+
+
+def test_arrows_reach_every_place_between_codes(page: Any) -> None:
+    page.keyboard.press("Control+Home")
+    length = page.evaluate("bench.draft.content.flat.length")
+    emoji = page.evaluate("bench.draft.content.flat.indexOf('🎉')")
+    seen = []
+    for _ in range(length + 1):
+        seen.append(page.evaluate("bench.caret()"))
+        page.keyboard.press("ArrowRight")
+    assert seen == [*(at for at in range(length + 1) if at != emoji + 1), length]
+    for _ in range(length + 1):
+        page.keyboard.press("ArrowLeft")
+    assert page.evaluate("bench.caret()") == 0
+
+
+def test_only_plain_text_is_pasted(page: Any) -> None:
+    html = "<b>bold</b> <span class=chip data-code=0>fake</span>"
+    script = """(html) => { const data = new DataTransfer(); data.setData("text/html", html);
+      data.setData("text/plain", "bold\\r\\nfake");
+      bench.element.dispatchEvent(new ClipboardEvent("paste", { clipboardData: data, bubbles: true,
+        cancelable: true })); }"""
+    page.keyboard.press("Control+Home")
+    page.evaluate(script, html)
+    assert check(page)["text"] == f"bold fake{PROPOSAL['text']}"
+
+
+def test_copies_have_no_codes_and_cut_leaves_them(page: Any) -> None:
+    page.keyboard.press("Control+a")
+    page.keyboard.press("Control+c")
+    page.keyboard.press("Control+x")
+    assert check(page)["text"] == ""
+    page.keyboard.press("Control+v")
+    assert check(page)["text"] == PROPOSAL["text"]
+    page.keyboard.press("Control+z")
+    page.keyboard.press("Control+z")
+    assert check(page)["codes"] == PROPOSAL["codes"]
+
+
+@pytest.mark.parametrize("select", [False, True])
+def test_input_methods_write_and_codes_come_back(page: Any, select: bool) -> None:
+    client = page.context.new_cdp_session(page)
+    page.keyboard.press("Control+a" if select else "Control+Home")
+    for shown in ("に", "にほ", "日本"):
+        client.send(
+            "Input.imeSetComposition", {"text": shown, "selectionStart": len(shown), "selectionEnd": len(shown)}
+        )
+    client.send("Input.insertText", {"text": "日本"})
+    now = check(page)
+    assert now["text"] == ("日本" if select else f"日本{PROPOSAL['text']}")
+    for _ in range(1 + select):
+        page.keyboard.press("Control+z")
+    assert check(page)["text"] == PROPOSAL["text"]
+
+
+def test_what_an_extension_writes_is_taken_and_codes_come_back(page: Any) -> None:
+    page.evaluate(
+        "bench.element.innerHTML = 'Click the <i>red</i> one'; bench.element.dispatchEvent(new InputEvent('input'))"
+    )
+    assert check(page)["text"] == "Click the red one"
+    page.keyboard.press("Control+z")
+    assert check(page)["codes"] == PROPOSAL["codes"]
+
+
+def test_closing_code_does_not_move_before_its_opening_one(page: Any) -> None:
+    page.evaluate("bench.field.moveCode(2, 0)")
+    assert check(page)["codes"] == PROPOSAL["codes"]
+    assert page.evaluate("bench.refused") == ["nesting"]
+    page.evaluate("bench.field.moveCode(3, 0)")
+    assert [code["label"] for code in check(page)["codes"]] == ["{0}", "<b>", "<br/>", "</b>", "{1}"]
+
+
+KEYS = [
+    *("a", "Z", "1", "Space", "Enter", "Shift+Enter", "Backspace", "Delete", "Control+Backspace", "Control+Delete"),
+    *("ArrowLeft", "ArrowRight", "ArrowUp", "ArrowDown", "Home", "End", "Control+ArrowLeft", "Control+ArrowRight"),
+    *("Shift+ArrowLeft", "Shift+ArrowRight", "Shift+Home", "Shift+End", "Control+Shift+ArrowRight", "Control+a"),
+    *("Control+x", "Control+c", "Control+v", "Control+b", "Control+i", "Control+u", "Control+z", "Control+y"),
+]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_no_sequence_of_keys_breaks_a_code(page: Any, seed: int) -> None:
+    random_ = random.Random(seed)
+    for step in range(120):
+        key = random_.choice(KEYS)
+        page.keyboard.press(key)
+        if random_.random() < 0.1:
+            page.evaluate(f"bench.draft.toggle({step % 2}); bench.field.show()")
+        check(page)
+    page.evaluate("while (bench.draft.undo()); bench.field.show()")
+    assert check(page)["text"] == PROPOSAL["text"]

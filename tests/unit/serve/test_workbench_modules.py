@@ -1,0 +1,246 @@
+"""The modules of the workbench, run by a real browser and compared with what Python says."""
+
+import random
+from collections.abc import Iterator
+from typing import Any
+
+import browser
+import pytest
+
+pytestmark = browser.needs_browser()
+
+LETTERS = ["a", "b", " ", "é", "中", "א", "🎉", "🏿", "\n", "e\u0301", "\U000103ff"]
+"""Among them characters of two UTF-16 units, one of which ends like the mark of a code."""
+
+
+@pytest.fixture(scope="module")
+def page() -> Iterator[Any]:
+    with browser.blank_page() as page:
+        yield page
+
+
+def run(page: Any, modules: str, body: str, argument: Any = None) -> Any:
+    """Return what a function body returns, which sees the exports of some modules and `input`."""
+    names = modules.split()
+    imports = "".join(f"const {name.split('/')[-1]} = await import(`${{base}}/{name}.js`);" for name in names)
+    return page.evaluate(f"async (input) => {{ {imports} {body} }}", argument)
+
+
+def text(random_: random.Random, most: int = 12) -> str:
+    return "".join(random_.choices(LETTERS, k=random_.randint(0, most)))
+
+
+def utf16(value: str) -> int:
+    return len(value.encode("utf-16-le")) // 2
+
+
+def test_offsets_convert_between_code_points_and_utf16(page: Any) -> None:
+    random_ = random.Random(1)
+    texts = ["", "abc", "🎉", *(text(random_, 20) for _ in range(200))]
+    body = """return input.map((text) => { const map = new code_points.OffsetMap(text);
+      return Array.from({length: [...text].length + 1}, (_, at) => [map.toUtf16(at),
+        map.toPoint(map.toUtf16(at))]); });"""
+    for value, found in zip(texts, run(page, "core/code_points", body, texts), strict=True):
+        assert found == [[utf16(value[:at]), at] for at in range(len(value) + 1)]
+
+
+def codes_in(random_: random.Random, value: str, count: int) -> list[dict[str, Any]]:
+    """Return codes at boundaries of characters, in UTF-16."""
+    places = sorted(random_.randint(0, len(value)) for _ in range(count))
+    return [
+        {"id": str(row), "kind": "alone", "label": f"<{row}/>", "at": utf16(value[:at])}
+        for row, at in enumerate(places)
+    ]
+
+
+def test_text_and_codes_survive_becoming_one_string(page: Any) -> None:
+    random_ = random.Random(2)
+    texts = [text(random_, 20) for _ in range(300)]
+    cases = [{"text": value, "codes": codes_in(random_, value, random_.randint(0, 4))} for value in texts]
+    body = "return input.map(({text, codes}) => flat_text.toMarked(flat_text.fromMarked(text, codes)));"
+    assert run(page, "core/flat_text", body, cases) == cases
+
+
+def proposal(random_: random.Random, codes: int = 0) -> dict[str, Any]:
+    """Return a random proposal in UTF-16, with codes in unchanged stretches alone."""
+    mt, pe, edits, both, places = "", "", [], [], []
+    for row in range(random_.randint(1, 4)):
+        same = text(random_, 5)
+        if codes and random_.random() < 0.7:
+            inside = same[: random_.randint(0, len(same))]
+            places.append((utf16(mt + inside), utf16(pe + inside)))
+        mt, pe = mt + same, pe + same
+        before, after = f"{row}" * random_.randint(0, 2), "x" * random_.randint(0, 3)
+        if before or after:
+            spans = [[utf16(mt), utf16(mt + before)], [utf16(pe), utf16(pe + after)]]
+            edits.append({"mt_span": spans[0], "pe_span": spans[1], "before": before, "after": after})
+            both.append((same, before, after))
+            mt, pe = mt + before, pe + after
+        else:
+            both.append((same, "", ""))
+    chips = [{"id": str(row), "kind": "alone", "label": "<x/>"} for row in range(len(places))]
+    return {
+        "mt": mt,
+        "text": pe,
+        "edits": edits,
+        "mt_codes": [{**chip, "at": at} for chip, (at, _) in zip(chips, places, strict=True)],
+        "codes": [{**chip, "at": at} for chip, (_, at) in zip(chips, places, strict=True)],
+        "parts": both,
+    }
+
+
+def chosen(parts: list[Any], accepted: list[bool]) -> str:
+    choices = iter(accepted)
+    return "".join(
+        same + ((after if next(choices) else before) if before or after else "") for same, before, after in parts
+    )
+
+
+def test_accepted_edits_and_no_others_are_in_the_text(page: Any) -> None:
+    random_ = random.Random(3)
+    proposals = [proposal(random_, codes=2) for _ in range(200)]
+    cases = [[one, [random_.random() < 0.5 for _ in one["edits"]]] for one in proposals]
+    body = """return input.map(([proposal, accepted]) => { const {content,
+      ranges} = proposal_text.compose(proposal, accepted);
+      return [flat_text.toMarked(content), ranges.map(({start, end}) => flat_text.plain(content.flat.slice(start,
+        end)))]; });"""
+    for (one, accepted), (found, ranges) in zip(
+        cases, run(page, "core/proposal_text core/flat_text", body, cases), strict=True
+    ):
+        assert found["text"] == chosen(one["parts"], accepted)
+        expected = [edit["after" if yes else "before"] for edit, yes in zip(one["edits"], accepted, strict=True)]
+        assert ranges == expected
+        assert [code["id"] for code in found["codes"]] == [code["id"] for code in one["codes"]]
+
+
+def test_codes_stand_where_mt_and_the_proposal_have_them(page: Any) -> None:
+    random_ = random.Random(4)
+    proposals = [proposal(random_, codes=3) for _ in range(200)]
+    body = """return input.map((proposal) => [true, false].map((accept) => flat_text.toMarked(
+      proposal_text.compose(proposal, proposal.edits.map(() => accept)).content)));"""
+    for one, (accepted, rejected) in zip(
+        proposals, run(page, "core/proposal_text core/flat_text", body, proposals), strict=True
+    ):
+        assert accepted == {"text": one["text"], "codes": one["codes"]}
+        assert rejected == {"text": one["mt"], "codes": one["mt_codes"]}
+
+
+def test_edits_toggle_back_and_forth_within_own_words(page: Any) -> None:
+    random_ = random.Random(5)
+    proposals = [one for one in (proposal(random_, codes=2) for _ in range(300)) if one["edits"]]
+    script = """async (input) => { const { Draft } = await import(`${base}/core/draft.js`);
+      return input.map((proposal) => {
+        const draft = new Draft(proposal, null);
+        draft.write(0, 0, "Hello "); draft.write(draft.content.flat.length, draft.content.flat.length, " bye");
+        const before = draft.content.flat;
+        const middle = proposal.edits.map((_, number) => { draft.toggle(number); return draft.statuses.join(); });
+        const none = draft.marked.text;
+        proposal.edits.forEach((_, number) => draft.toggle(number));
+        return [before === draft.content.flat, none, middle]; }); }"""
+    for one, (same, none, middle) in zip(proposals, page.evaluate(script, proposals), strict=True):
+        assert none == f"Hello {one['mt']} bye"
+        assert same
+        count = len(one["edits"])
+        assert middle == [",".join(["rejected"] * (n + 1) + ["accepted"] * (count - n - 1)) for n in range(count)]
+
+
+def test_undo_and_redo_lead_through_all_states(page: Any) -> None:
+    random_ = random.Random(6)
+    proposals = [proposal(random_, codes=2) for _ in range(60)]
+    script = """async (input) => { const { Draft } = await import(`${base}/core/draft.js`);
+      return input.map((proposal, seed) => {
+        const draft = new Draft(proposal, null), states = [JSON.stringify(draft.content)];
+        for (let step = 0; step < 40; step++) {
+          const length = draft.content.flat.length, at = (step * 7 + seed) % (length + 1);
+          if (step % 3) draft.write(at, Math.min(length, at + step % 4), step % 5 ? "w" : "");
+          else draft.toggle(step % Math.max(1, proposal.edits.length));
+          if (draft.history.past.length === states.length) states.push(JSON.stringify(draft.content));
+        }
+        const back = states.map(() => { const one = JSON.stringify(draft.content); draft.undo(); return one; });
+        const again = states.map(() => { const one = JSON.stringify(draft.content); draft.redo(); return one; });
+        return [states, back, again]; }); }"""
+    for states, back, again in page.evaluate(script, proposals):
+        assert back == states[::-1]
+        assert again == states
+
+
+def test_differences_make_the_second_text_of_the_first(page: Any) -> None:
+    random_ = random.Random(7)
+    words = ["the", "house", "is", "red", ",", "🎉", "中文", "  "]
+    pairs = [[" ".join(random_.choices(words, k=random_.randint(0, 9))) for _ in range(2)] for _ in range(300)]
+    pairs += [["a" * 4000 + " x", "a" * 4000 + " 🎉y"], [" ".join("ab" * 2000), " ".join("ba" * 2000)]]
+    body = """return input.map(([old, text]) => { let made = "", done = 0;
+      for (const change of word_diff.wordChanges(old, text)) { made += old.slice(done, change.start) + change.text;
+        done = change.end; }
+      return made + old.slice(done); });"""
+    assert run(page, "core/word_diff", body, pairs) == [text for _, text in pairs]
+
+
+QUEUE = """async () => { const { SaveQueue } = await import(`${base}/data/save_queue.js`);
+  const { ApiError } = await import(`${base}/data/api.js`);
+  const stored = new Map();
+  const storage = { getItem: (key) => stored.get(key) ?? null, setItem: (key, value) => stored.set(key, value),
+    removeItem: (key) => stored.delete(key), key: (index) => [...stored.keys()][index],
+      get length() { return stored.size; } };
+  const sent = [], saved = [];
+  let answer = (body) => ({ segment: { version: body.version + 1 } });
+  const make = (tab) => new SaveQueue("anna", { storage, tab, onSaved: (entry) => saved.push(entry.body.target),
+    send: async (path, body) => { sent.push([path, body.target, body.version, body.edit_id]); return answer(body);
+      } });
+  const settle = () => new Promise((resolve) => setTimeout(resolve, 20));
+  %s }"""
+
+
+def test_unsaved_changes_survive_a_page_that_is_gone(page: Any) -> None:
+    body = """answer = () => { throw new ApiError(0, "no connection"); };
+      const first = make("one");
+      await first.put("f", 1, 4, { target: "a" }); await first.put("f", 2, 0, { target: "b" });
+        await first.put("f", 1, 4, { target: "c" });
+      const offline = [first.isOffline.value, first.waiting.value.length];
+      first.stop();
+      answer = (body) => ({ segment: { version: body.version + 1 } });
+      sent.length = 0;
+      const second = make("two"); await second.start(); second.stop(); await settle();
+      return { offline, sent: sent.map((one) => one.slice(0, 3)), saved, left: second.entries.value.length,
+        kept: [...stored.keys()].filter((key) => key.startsWith("postedit.unsaved")) };"""
+    found = page.evaluate(QUEUE % body)
+    assert found["offline"] == [True, 2]
+    path = "/v1/files/f/segments/"
+    assert found["sent"] == [[f"{path}2", "b", 0], [f"{path}1", "c", 4]]
+    assert found["saved"] == ["b", "c"]
+    assert (found["left"], found["kept"]) == (0, [])
+
+
+def test_change_during_a_save_follows_with_the_new_version(page: Any) -> None:
+    body = """let release;
+      answer = (body) => new Promise((resolve) => {
+        release = () => resolve({ segment: { version: body.version + 1 } }); });
+      const queue = make("one");
+      queue.put("f", 1, 0, { target: "a" }); await settle();
+      queue.put("f", 1, 0, { target: "ab" }); queue.put("f", 1, 0, { target: "abc", seconds: 1 }); await settle();
+      release(); await settle(); release(); await settle();
+      return { sent: sent.map((one) => one.slice(1, 3)), ids: new Set(sent.map((one) => one[3])).size,
+        left: queue.entries.value.length };"""
+    assert page.evaluate(QUEUE % body) == {"sent": [["a", 0], ["abc", 1]], "ids": 2, "left": 0}
+
+
+def test_same_id_is_sent_again_after_a_lost_answer(page: Any) -> None:
+    body = """let count = 0; answer = (body) => { if (!count++) throw new ApiError(0, "cut off");
+      return { segment: { version: 1 } }; };
+      const queue = make("one"); await queue.put("f", 1, 0, { target: "a" }); await queue.retry();
+      return [sent.length, new Set(sent.map((one) => one[3])).size, queue.entries.value.length];"""
+    assert page.evaluate(QUEUE % body) == [2, 1, 0]
+
+
+@pytest.mark.parametrize(("ours", "expected"), [(True, [["a", 0], ["ab", 7]]), (False, [["a", 0]])])
+def test_conflict_waits_for_a_choice(page: Any, ours: bool, expected: list[Any]) -> None:
+    body = """answer = (body) => { if (body.version === 0) throw new ApiError(409, "changed",
+      { segment: { version: 7, target: "x" } });
+        return { segment: { version: body.version + 1 } }; };
+      const queue = make("one"); await queue.put("f", 1, 0, { target: "a" });
+      await queue.put("f", 1, 0, { target: "ab" });
+      const waits = [queue.conflicts.value.length, queue.waiting.value.length];
+      await queue.resolve(queue.conflicts.value[0], OURS);
+      return [waits, sent.map((one) => one.slice(1, 3)), queue.entries.value.length];"""
+    found = page.evaluate(QUEUE % body.replace("OURS", str(ours).lower()))
+    assert found == [[1, 0], expected, 0]

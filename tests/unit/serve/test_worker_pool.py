@@ -1,0 +1,184 @@
+"""Model processes: batches, deaths, retries, swaps, time-outs."""
+
+import os
+import random
+import signal
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import httpx
+import pytest
+from scripted import RunningService, serving, settings
+
+
+def texts(response: httpx.Response) -> list[str]:
+    assert response.status_code == 200, response.text
+    return [one["text"] for one in response.json()["results"]]
+
+
+def test_requests_that_wait_are_edited_together(tmp_path) -> None:
+    with serving(settings(tmp_path)) as service, ThreadPoolExecutor(20) as pool:
+        first = pool.submit(service.edit, "sleep 0.5")
+        time.sleep(0.2)
+        others = list(pool.map(lambda number: service.edit(f"m{number}"), range(10)))
+        assert texts(first.result()) == ["SLEEP 0.5"]
+        assert [texts(one) for one in others] == [[f"M{number}"] for number in range(10)]
+        together = [-one.json()["results"][0]["score"] for one in others]
+        assert max(together) >= 8, "score is the size of the batch"
+
+
+def test_a_batch_whose_process_dies_is_edited_all_the_same(service: RunningService, tmp_path) -> None:
+    assert texts(service.edit("a", f"die once {tmp_path}/died", "b")) == ["A", f"DIE ONCE {tmp_path}/DIED".upper(), "B"]
+
+
+def test_a_deadly_segment_is_refused_and_others_are_not(tmp_path) -> None:
+    with serving(settings(tmp_path, processes=2)) as service, ThreadPoolExecutor(4) as pool:
+        deadly = pool.submit(service.edit, "die")
+        others = [pool.submit(service.edit, f"sleep 0.{number}") for number in range(1, 4)]
+        assert [texts(one.result()) for one in others] == [["SLEEP 0.1"], ["SLEEP 0.2"], ["SLEEP 0.3"]]
+        assert deadly.result().status_code == 500
+        assert "processes ended while they edited a segment" in deadly.result().json()["error"]["message"]
+        assert texts(service.edit("after")) == ["AFTER"]
+
+
+def test_a_segment_at_fault_fails_its_own_request_alone(service: RunningService) -> None:
+    with ThreadPoolExecutor(4) as pool:
+        block = [pool.submit(service.edit, "sleep 0.3") for _ in range(2)]
+        time.sleep(0.1)
+        failed, refused, good = (pool.submit(service.edit, mt) for mt in ("fail", "refuse", "good"))
+        assert [one.result().status_code for one in block] == [200, 200]
+    assert failed.result().status_code == 500
+    assert "secret" not in failed.result().text
+    assert refused.result().status_code == 422
+    assert refused.result().json()["error"]["message"] == "this is refused"
+    assert texts(good.result()) == ["GOOD"]
+
+
+def test_time_outs_free_the_place(tmp_path) -> None:
+    config = settings(tmp_path, limits={"queue_tokens": 1000})
+    with serving(config) as service, ThreadPoolExecutor(2) as pool:
+        busy = pool.submit(service.edit, "sleep 1.0")
+        time.sleep(0.2)
+        late = service.edit(*["x" * 100] * 15, timeout_ms=200)
+        assert late.status_code == 504
+        assert "took more than 0.2 s" in late.json()["error"]["message"]
+        assert service.edit(*["x" * 100] * 15).status_code == 200, "the place is free again"
+        assert busy.result().status_code == 200
+
+
+def test_a_process_that_hangs_is_ended_and_replaced(tmp_path) -> None:
+    config = settings(tmp_path, limits={"batch_timeout_seconds": 0.3})
+    with serving(config) as service:
+        before = service.worker
+        assert service.edit("sleep 5", timeout_ms=1000).status_code == 504
+        assert texts(service.edit("quick")) == ["QUICK"]
+        assert service.worker != before
+
+
+def test_a_client_that_goes_away_frees_its_place(tmp_path) -> None:
+    with serving(settings(tmp_path)) as service, ThreadPoolExecutor(1) as pool:
+        busy = pool.submit(service.edit, "sleep 3.0")
+        time.sleep(0.3)
+        backlog = service.app.state.service.engine._backlog
+        before = backlog.held("interactive")
+        segments = [{"src": "s", "mt": "x" * 100}] * 5
+        with pytest.raises(httpx.ReadTimeout):
+            httpx.post(f"{service.address}/v1/edit", json={"segments": segments}, timeout=0.1)
+        deadline = time.monotonic() + 2.0
+        while backlog.held("interactive") > before and time.monotonic() < deadline:
+            time.sleep(0.01)
+        assert backlog.held("interactive") == before, "before the model had time for it"
+        assert busy.result().status_code == 200
+
+
+def test_too_much_is_refused_with_the_time_to_come_back(tmp_path) -> None:
+    config = settings(tmp_path, limits={"queue_tokens": 100, "client_share": 1.0})
+    with serving(config) as service, ThreadPoolExecutor(1) as pool:
+        busy = pool.submit(service.edit, *["sleep 0.5"] * 10)
+        time.sleep(0.2)
+        refused = service.edit(*["x" * 40] * 5)
+        assert refused.status_code == 429
+        assert int(refused.headers["Retry-After"]) >= 1
+        assert service.edit(*["x" * 400] * 5).status_code == 413
+        assert busy.result().status_code == 200
+        metrics = service.client.get("/metrics").text
+        assert 'postedit_requests_total{method="POST",route="/v1/edit",status="429"} 1.0' in metrics
+        assert 'postedit_queue_tokens{priority="interactive"} 0.0' in metrics
+
+
+def kill_at_random(service: RunningService, kills: int, seed: int) -> list[httpx.Response]:
+    """Return the answers to requests during which model processes are killed at random moments."""
+    rng, stop = random.Random(seed), threading.Event()
+    pool_of_service = service.app.state.service.engine._pool
+
+    def ask(client: int) -> list[httpx.Response]:
+        answers = []
+        while not stop.is_set():
+            answers.append(service.edit(f"a{client} {len(answers)}", "sleep 0.005", "b"))
+        return answers
+
+    with ThreadPoolExecutor(4) as pool:
+        asking = [pool.submit(ask, number) for number in range(4)]
+        for _ in range(kills):
+            while not any(worker.ready for worker in pool_of_service._workers):
+                time.sleep(0.01)
+            time.sleep(rng.random() * 0.3)
+            ready = [worker for worker in pool_of_service._workers if worker.ready]
+            if ready:
+                os.kill(rng.choice(ready).process.pid, signal.SIGKILL)
+        stop.set()
+        return [answer for one in asking for answer in one.result()]
+
+
+def check_all_answered(answers: list[httpx.Response]) -> None:
+    assert len(answers) >= 20
+    for answer in answers:
+        first, _, last = texts(answer)
+        assert first.startswith("A")
+        assert last == "B"
+
+
+def test_no_request_is_lost_when_processes_are_killed(service: RunningService) -> None:
+    check_all_answered(kill_at_random(service, 10, 1))
+
+
+@pytest.mark.slow
+def test_no_request_is_lost_when_processes_are_killed_50_times(service: RunningService) -> None:
+    check_all_answered(kill_at_random(service, 50, 2))
+
+
+def test_no_request_is_lost_when_models_are_swapped(tmp_path, monkeypatch) -> None:
+    with serving(settings(tmp_path, processes=2)) as service, ThreadPoolExecutor(4) as pool:
+        stop = threading.Event()
+
+        def ask() -> set[str]:
+            prints = set()
+            while not stop.is_set():
+                answer = service.edit("a", "sleep 0.01")
+                assert texts(answer) == ["A", "SLEEP 0.01"]
+                prints.add(answer.json()["fingerprint"])
+            return prints
+
+        asking = [pool.submit(ask) for _ in range(3)]
+        old = service.client.get("/v1/models").json()["data"][0]["fingerprint"]
+        monkeypatch.setenv("SCRIPTED_VERSION", "2")
+        answer = service.client.post("/v1/models/scripted/reload")
+        assert answer.status_code == 200
+        new = answer.json()["fingerprint"]
+        assert new != old
+        time.sleep(0.2)
+        stop.set()
+        assert set.union(*(one.result() for one in asking)) == {old, new}
+        assert service.edit("z").json()["fingerprint"] == new
+        assert service.client.post("/v1/models/unknown/reload").status_code == 404
+
+
+def test_a_process_that_dies_idle_is_replaced_before_it_is_needed(service: RunningService) -> None:
+    before = service.worker
+    os.kill(before, signal.SIGKILL)
+    deadline = time.monotonic() + 30
+    while service.worker == before and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert service.worker != before
+    assert texts(service.edit("a")) == ["A"]

@@ -1,0 +1,179 @@
+"""What tests of the service share: an engine that needs no model, files, and requests that take several steps."""
+
+import asyncio
+import io
+import random
+import time
+import uuid
+from collections.abc import Sequence
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any
+
+from fastapi.testclient import TestClient
+
+from postedit.core.editor import Edit, PostEdit, Segment
+from postedit.core.errors import OutputError
+from postedit.serve import file_jobs
+from postedit.serve.engine import EditedSegments, Engine
+from postedit.serve.file_jobs import FileJobs
+from postedit.serve.segment_codes import ApiCode
+from postedit.serve.settings import ServeConfig, parse_settings
+from postedit.serve.store import Store
+from postedit.serve.store_decisions import DecisionIn, StaleVersionError
+
+
+class WordEngine(Engine):
+    """Replaces words: "die" by "das", and one word by another as corrections of that one word alone teach."""
+
+    store: Store
+
+    async def start(self) -> None:
+        pass
+
+    async def stop(self) -> None:
+        pass
+
+    async def edit(self, segments: Sequence[Segment], *, project: str | None = None, **_: Any) -> EditedSegments:
+        memory = self.store.memory.of(project or "default")
+        position = memory.position
+        words = {"die": "das"}
+        for entry in memory.corrections():
+            mt, pe = entry.correction.mt.split(), entry.correction.pe.split()
+            if len(mt) == len(pe):
+                words.update((one, other) for one, other in zip(mt, pe, strict=True) if one != other)
+        return EditedSegments([replaced(one.mt or "", words) for one in segments], "words", "0", position)
+
+
+def replaced(mt: str, words: dict[str, str]) -> PostEdit:
+    """Return a text with other words, as an editor would."""
+    text, edits, at = "", [], 0
+    for number, word in enumerate(mt.split(" ")):
+        text += " " if number else ""
+        at += 1 if number else 0
+        new = words.get(word, word)
+        if new != word:
+            edits.append(Edit("replace", (at, at + len(word)), (len(text), len(text) + len(new))))
+        text, at = text + new, at + len(word)
+    return PostEdit(
+        text, bool(edits), edits=tuple(edits), confidences=(0.75,) * len(edits), token_spans=((0, 0),) * len(edits)
+    )
+
+
+def config_of(place: str, tmp_path: Path, **values: Any) -> ServeConfig:
+    models = {"words": {"path": "none"}}
+    return parse_settings({"models": models, "database": place, "data": str(tmp_path), **values}, "test")
+
+
+XLIFF = """<?xml version="1.0" encoding="UTF-8"?>
+<xliff version="1.2" xmlns="urn:oasis:names:tc:xliff:document:1.2">
+ <file original="a.txt" source-language="en" target-language="de" datatype="plaintext"><body>
+{units}
+ </body></file>
+</xliff>
+"""
+
+
+def unit(number: int, source: str, target: str, attributes: str = "") -> str:
+    written = f"<target>{target}</target>" if target else ""
+    return f'  <trans-unit id="{number}"{attributes}><source>{source}</source>{written}</trans-unit>'
+
+
+def xliff(*pairs: tuple[str, str]) -> bytes:
+    """Return a file with sources and targets."""
+    units = "\n".join(unit(number, *pair) for number, pair in enumerate(pairs, 1))
+    return XLIFF.format(units=units).encode()
+
+
+PAIRS = (
+    ("the house", "die Haus"),
+    ('the <g id="1">red</g> house', 'die <g id="1">rote</g> Haus'),
+    ("the house", "die Haus"),
+    ("a tree", "ein Baum"),
+    ("a new tree &gt; 5", ""),
+)
+
+
+def imported(store: Store, content: bytes, name: str = "a.xlf") -> str:
+    """Add a file to the default project, read its segments, and return its id."""
+    with store.database.change("default", "anna") as change:
+        file = store.files.create(change, name, io.BytesIO(content))
+        store.jobs.add(change, "import", file)
+    job = store.jobs.claim()
+    assert job is not None
+    assert job.file == file
+    jobs = FileJobs(store, WordEngine(config_of("", Path())))
+    jobs._read(job, store.files.row(file))
+    jobs._end(job)
+    return file
+
+
+def decision(store: Store, file: str, number: int, target: str, **values: Any) -> DecisionIn:
+    """Return a decision on a segment as it is now, with the codes of its mt."""
+    segment = store.segments.get(file, number)
+    codes = [ApiCode(one["at"], one["id"], one["kind"]) for one in segment["target_codes"] or segment["mt_codes"]]
+    given = {"codes": codes, "state": "confirmed", "version": segment["version"], "edit_id": uuid.uuid4().hex}
+    return DecisionIn(target, **{**given, **values})
+
+
+def save_for_ever(place: str, file: str, seed: int, count: int, acknowledged: Connection) -> None:
+    """Save decisions on random ones of `count` segments, and acknowledge each that is safe."""
+    store, rng = Store(place), random.Random(seed)
+    while True:
+        number, target = rng.randint(1, count), f"target {rng.random()}"
+        try:
+            given = decision(store, file, number, target, state=rng.choice(["confirmed", "confirmed", "draft"]))
+            saved = store.decisions.save(file, number, given, str(seed))
+        except (StaleVersionError, OutputError):
+            continue
+        acknowledged.send((number, given.edit_id, saved.correction, target))
+
+
+def work_for_ever(place: str, slowness: float) -> None:
+    """Work on jobs with an engine that takes some seconds a batch, and that nobody waits long for when it is dead."""
+    file_jobs._DEAD_SECONDS, file_jobs._BEAT_SECONDS, file_jobs._POLL_SECONDS = 1.0, 0.2, 0.1
+
+    class SlowEngine(WordEngine):
+        async def edit(self, segments: Sequence[Segment], **options: Any) -> EditedSegments:
+            await asyncio.sleep(slowness)
+            return await super().edit(segments, **options)
+
+    async def work() -> None:
+        engine = SlowEngine(config_of(place, Path()))
+        engine.store = Store(place)
+        FileJobs(engine.store, engine).start()
+        await asyncio.Event().wait()
+
+    asyncio.run(work())
+
+
+def upload(client: TestClient, content: bytes, name: str = "a.xlf", project: str = "default") -> str:
+    """Add a file, wait for its proposals, and return its id."""
+    response = client.post(f"/v1/projects/{project}/files", files={"file": (name, content)})
+    assert response.status_code == 202, response.text
+    found = wait_for(client, response.json()["job"]["id"])
+    assert found["state"] == "done", found
+    return str(response.json()["file"]["id"])
+
+
+def wait_for(client: TestClient, job: str) -> dict[str, Any]:
+    for _ in range(600):
+        found: dict[str, Any] = client.get(f"/v1/jobs/{job}").json()
+        if found["state"] not in ("waiting", "running"):
+            return found
+        time.sleep(0.05)
+    raise AssertionError(found)
+
+
+def decide(client: TestClient, file: str, number: int, target: str, **values: Any) -> Any:
+    """Save a decision on a segment as it is now, and return the response."""
+    segment = client.get(f"/v1/files/{file}/segments/{number}").json()
+    body = {
+        "target": target,
+        "codes": segment["target_codes"] or segment["mt_codes"],
+        "state": "confirmed",
+        "version": segment["version"],
+        "edit_id": f"{number} {time.monotonic_ns()}",
+        **values,
+    }
+    return client.put(f"/v1/files/{file}/segments/{number}", json=body)
