@@ -272,7 +272,7 @@ VIEWS = ["", "project/P", "project/P/progress", "project/P/learnt", "project/P/g
 VIEWS += ["project/P/settings", "project/P/file/F/2", "nothing"]
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("scheme", ["light", pytest.param("dark", marks=pytest.mark.slow)])
 def test_axe_finds_nothing_serious_in_any_view(scheme: str, chromium: Any, service: Service, project: Any) -> None:
     source = browser.axe_source()
     context = chromium.new_context(color_scheme=scheme, viewport=WIDE)

@@ -79,12 +79,14 @@ function Head({ project, queue, onHelp }) {
 function SaveState({ queue }) {
   if (!queue) return null;
   const count = queue.waiting.value.length;
-  const refused = queue.entries.value.filter((entry) => entry.refused).length;
-  const [tone, text] = queue.conflicts.value.length ? ["bad", t.save.conflicts(queue.conflicts.value.length)]
-    : refused ? ["bad", t.save.refused(refused)]
-    : queue.isOffline.value ? ["bad", t.save.offline(count)]
-    : count ? ["middling", t.save.saving] : ["good", t.save.saved];
-  return html`<span class=${`save-state ${tone}`} role="status" data-waiting=${count}>${text}</span>`;
+  const conflicts = queue.conflicts.value, refused = queue.entries.value.filter((entry) => entry.refused);
+  const [troubled] = [...conflicts, ...refused];
+  if (troubled) {
+    const text = conflicts.length ? t.save.conflicts(conflicts.length) : t.save.refused(refused.length);
+    return html`<span role="status"><a class="save-state bad" href=${address("project", troubled.project, "file", troubled.file, troubled.number)}>${text}</a></span>`;
+  }
+  const [tone, text] = queue.isOffline.value ? ["bad", t.save.offline(count)] : count ? ["middling", t.save.saving] : ["good", t.save.saved];
+  return html`<span class=${`save-state ${tone}`} role="status">${text}</span>`;
 }
 
 function NotFound() {

@@ -57,6 +57,7 @@ export const t = {
     languageHint: "A code such as en, de or zh-TW",
     model: "Model",
     modelDefault: "The model of the server",
+    anyLanguages: "any languages",
     submit: "Create project",
     summary: (one) => `${counted(one.files, "file")} · ${counted(one.segments, "segment")}`,
     progress: (one) => `${percent.format(one.segments ? one.confirmed / one.segments : 0)} confirmed`,

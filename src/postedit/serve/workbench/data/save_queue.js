@@ -3,7 +3,7 @@
  * connection, a killed server or a closed page lose nothing. Each entry has an id made here, so that the server takes it
  * once, however often it is sent.
  *
- * @typedef {{file: string, number: number, version: number, edit_id: string, body: any, refused?: string, theirs?: any}} Entry
+ * @typedef {{project: string, file: string, number: number, version: number, edit_id: string, body: any, refused?: string, theirs?: any}} Entry
  *   `refused`: the sentence of the server; `theirs`: the segment as another person saved it meanwhile
  */
 import { computed, signal } from "../lib.js";
@@ -47,11 +47,11 @@ export class SaveQueue {
   }
 
   /** Put a change in; it takes the place of an older one of the same segment that is not on its way. */
-  put(file, number, version, body) {
+  put(file, number, version, body, project = "") {
     const isOlder = (entry) => entry !== this.sent && entry.file === file && entry.number === number;
     const older = this.entries.value.filter(isOlder);
     const seconds = [body, ...older.map((entry) => entry.body)].reduce((sum, one) => sum + (one.seconds ?? 0), 0);
-    const entry = { file, number, version, body: seconds ? { ...body, seconds } : body, edit_id: newId(), theirs: older[0]?.theirs };
+    const entry = { project, file, number, version, body: seconds ? { ...body, seconds } : body, edit_id: newId(), theirs: older[0]?.theirs };
     this.#set([...this.entries.value.filter((other) => !isOlder(other)), entry]);
     return this.flush();
   }

@@ -163,7 +163,7 @@ export class Editing {
     const local = withBody(segment, body);
     this.segment.value = local;
     this.cache.set(local);
-    this.queue.put(this.file, segment.number, segment.version, body);
+    this.queue.put(this.file, segment.number, segment.version, body, this.project);
   }
 
   /** Take the answer of the server to something saved. */

@@ -13,6 +13,7 @@ import { GlossaryView } from "./glossary_view.js";
 import { LearntView } from "./learnt_view.js";
 import { Members } from "./people_view.js";
 import { ProgressView } from "./progress_view.js";
+import { languagesOf } from "./projects_view.js";
 
 const VIEWS = {
   files: [t.nav.files, FilesView],
@@ -28,7 +29,7 @@ export function ProjectView({ project, view, onChange }) {
   const name = VIEWS[view] ? view : "files";
   const [, View] = VIEWS[name];
   return html`<main id="content" class="page" tabindex="-1">
-    <div class="title"><h1><bdi>${project.name}</bdi></h1><p class="soft">${project.source_language} → ${project.target_language}</p></div>
+    <div class="title"><h1><bdi>${project.name}</bdi></h1><p class="soft">${languagesOf(project)}</p></div>
     <nav class="tabs" aria-label=${t.nav.project}>${Object.entries(VIEWS).map(([key, [label]]) => html`
       <a href=${key === "files" ? address("project", project.id) : address("project", project.id, key)} aria-current=${key === name ? "page" : undefined}>${label}</a>`)}</nav>
     <${View} key=${project.id} project=${project} onChange=${onChange} />

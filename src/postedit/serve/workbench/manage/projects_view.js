@@ -9,6 +9,9 @@ import { t } from "../strings.js";
 /** A list of the server, bare or under a name. @param {any} answer @param {string} name */
 export const listOf = (answer, name) => (Array.isArray(answer) ? answer : answer[name] ?? answer.entries ?? answer.data ?? []);
 
+/** @param {{source_language: string, target_language: string}} project */
+export const languagesOf = ({ source_language: source, target_language: target }) => (source || target ? `${source || "?"} → ${target || "?"}` : t.projects.anyLanguages);
+
 export function ProjectsView() {
   const loaded = useLoaded(async () => listOf(await get("/v1/projects"), "projects"), []);
   const [isMaking, setMaking] = useState(false);
@@ -26,7 +29,7 @@ function ProjectCard({ project }) {
   const share = project.segments ? project.confirmed / project.segments : 0;
   return html`<li class="card">
     <h2><a href=${address("project", project.id)}><bdi>${project.name}</bdi></a></h2>
-    <p class="soft">${project.source_language} → ${project.target_language}${project.model && ` · ${project.model}`}</p>
+    <p class="soft">${[languagesOf(project), project.model].filter(Boolean).join(" · ")}</p>
     <p class="soft">${t.projects.summary(project)}</p>
     <${Bar} value=${share} label=${t.projects.progress(project)} /><p class="soft small">${t.projects.progress(project)}</p>
   </li>`;
