@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Final, NamedTuple
 
 from postedit import shipped
@@ -29,6 +30,8 @@ DEFAULT_PROJECT: Final = "default"
 
 _SECONDS_TO_END: Final = 5.0
 """Time for a process to end by itself."""
+
+_WARM_UP: Final = Segment("Warm up.", "Warm up.")
 
 _WRAPPED: Final = 4
 """Settings of a project for which an editor is kept: old ones, or those of single requests, go."""
@@ -267,16 +270,25 @@ class _Editors:
         self.facts = ModelFacts(_fingerprint(model), model.abilities, self._warm_up())
 
     def _warm_up(self) -> bool:
-        """Edit something, so that the first request is not slow, and return whether projects can teach the model."""
-        kinds = [EditKind("")]
+        """Edit and learn something, so that the first request is not slow; return whether projects can teach the model.
+
+        What is learnt here is forgotten. On a new machine this compiles what learning needs, which takes up to a minute.
+        """
+        self._plain.around(self._spec, EditKind("")).edit_segments([_WARM_UP])
         try:
-            self._project(DEFAULT_PROJECT)
-            kinds.append(EditKind("", DEFAULT_PROJECT))
+            project = self._project(DEFAULT_PROJECT)
+            if self._learns:
+                self._learn_in_vain()
+                project.around(self._spec, EditKind("", DEFAULT_PROJECT)).edit_segments([_WARM_UP])
         except (DataError, ModelFolderError):  # such as a combination of models
             self._learns = False
-        for kind in kinds:
-            self._project(kind.project).around(self._spec, kind).edit_segments([Segment("Warm up.", "Warm up.")])
         return self._learns
+
+    def _learn_in_vain(self) -> None:
+        with TemporaryDirectory() as folder, CorrectionMemory(Path(folder) / "memory.db") as memory:
+            editor = self._load_from(memory)
+            editor.learn(_WARM_UP.src, _WARM_UP.mt or "", "Warmed up.")
+            editor.edit_segments([_WARM_UP])
 
     def done(self, work: Work) -> Done:
         """Return the outcome of some work; if one segment is at fault, the others are edited all the same."""
@@ -302,15 +314,15 @@ class _Editors:
         return self._projects[name]
 
     def _load(self, name: str, where: str) -> _ProjectEditor:
-        from postedit.adapt.learning_editor import load_learning
-
         if self._memory is None:
             self._memory = CorrectionMemory(where, create=False)
+        return _ProjectEditor(self._load_from(self._memory.of(name)))
+
+    def _load_from(self, memory: CorrectionMemory) -> Remembering:
+        from postedit.adapt.learning_editor import load_learning
+
         config = self._spec.config
-        editor = load_learning(
-            self._spec.path, self._memory.of(name), config.learn, config.learning, device=config.device
-        )
-        return _ProjectEditor(editor)
+        return load_learning(self._spec.path, memory, config.learn, config.learning, device=config.device)
 
 
 def _search(editor: Editor, kind: EditKind) -> SearchConfig:
