@@ -272,7 +272,7 @@ class _Editors:
     def _warm_up(self) -> bool:
         """Edit and learn something, so that the first request is not slow; return whether projects can teach the model.
 
-        What is learnt here is forgotten. On a new machine this compiles what learning needs, which takes up to a minute.
+        What is learnt here is forgotten. On a new machine this compiles what learning needs, for up to a minute.
         """
         self._plain.around(self._spec, EditKind("")).edit_segments([_WARM_UP])
         try:
