@@ -25,8 +25,9 @@ _LABEL: Final = re.compile(
     rf"^[ \t]*(?:[*#_]*)({'|'.join((*_SOURCE, *_TRANSLATION, *_GLOSSARY))})(?:[*_]*)[ \t]*:[*_]*[ \t]*",
     re.IGNORECASE | re.MULTILINE,
 )
-_TERM: Final = re.compile(r"^[-*•\s]*(.+?)\s*(?:\t|=>|->|→|=|:)\s*(.+?)\s*$")
-_FENCE: Final = re.compile(r"\A\s*```(?:json)?\s*\n(.*)\n\s*```\s*\Z", re.DOTALL)
+_SEPARATOR: Final = re.compile("\t|=>|->|→|=|:")
+_BULLETS: Final = "-*• \t"
+_FENCE: Final = "```"
 
 _FORMS: Final = (
     'the last user message must have the source and its translation: a JSON object {"source": "...", "translation": '
@@ -59,8 +60,7 @@ def read_task(message: str) -> ChatTask:
     Raises:
         DataError: if it has none of the forms.
     """
-    fenced = _FENCE.match(message)
-    values = _json_object(fenced[1] if fenced else message)
+    values = _json_object(_without_fence(message))
     if values is None:
         values = _labelled(message)
     glossary = _glossary(_first(values, _GLOSSARY))
@@ -68,6 +68,15 @@ def read_task(message: str) -> ChatTask:
     if isinstance(strings, list) and strings and all(isinstance(one, Mapping) for one in strings):
         return ChatTask([_segment(one) for one in strings], glossary, as_list=True)
     return ChatTask([_segment(values)], glossary)
+
+
+def _without_fence(message: str) -> str:
+    """Return what stands between the marks of a block of code."""
+    text = message.strip()
+    if len(text) < 2 * len(_FENCE) or not (text.startswith(_FENCE) and text.endswith(_FENCE)):
+        return message
+    language, _, content = text[len(_FENCE) : -len(_FENCE)].partition("\n")
+    return content if language.strip() in ("", "json") else message
 
 
 def _json_object(text: str) -> Mapping[str, Any] | None:
@@ -106,10 +115,17 @@ def _glossary(given: Any) -> Glossary | None:
     elif isinstance(given, list):
         pairs = [(one.get("source"), one.get("target")) for one in given if isinstance(one, Mapping)]
     elif isinstance(given, str):
-        pairs = [(found[1], found[2]) for line in given.splitlines() if (found := _TERM.match(line))]
+        pairs = [_term(line) for line in given.splitlines()]
     entries = [
         GlossaryEntry(source.strip(), (target.strip(),))
         for source, target in pairs
         if isinstance(source, str) and isinstance(target, str) and source.strip() and target.strip()
     ]
     return Glossary(entries) if entries else None
+
+
+def _term(line: str) -> tuple[str, str]:
+    """Return a term and its translation; both are empty if a line has none. The time is linear in its length."""
+    term = line.strip().lstrip(_BULLETS)
+    found = _SEPARATOR.search(term, 1)
+    return (term[: found.start()], term[found.end() :]) if found else ("", "")

@@ -1,5 +1,8 @@
 """The forms of chat messages."""
 
+import time
+from contextlib import suppress
+
 import pytest
 
 from postedit.core.editor import Segment
@@ -14,6 +17,7 @@ from postedit.serve.chat_messages import read_task
         '{"src": "a b", "mt": "c\\nd", "other": 1}',
         "Source: a b\nTranslation: c\nd",
         "Correct this.\n\n**Source:** a b\n**Machine translation:** c\nd\n",
+        '```json\n{"source": "a b", "translation": "c\\nd"}\n```\n',
         "source text: a b\nexisting translation: c\nd\nglossary:\n",
     ],
 )
@@ -60,3 +64,18 @@ def test_several_strings_are_answered_as_a_list() -> None:
 def test_other_messages_are_refused_with_the_forms(message: str) -> None:
     with pytest.raises(DataError, match="the last user message must have the source and its translation"):
         read_task(message)
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "Source: a\nTranslation: b\nGlossary:\n" + " " * 1300 + "x",
+        "Source: a\nTranslation: b\nGlossary:\nx" + " " * 4000 + "y",
+        "```" + "\n" * 2000 + "x",
+    ],
+)
+def test_long_runs_of_spaces_take_no_longer_than_other_texts(message: str) -> None:
+    started = time.perf_counter()
+    with suppress(DataError):
+        read_task(message)
+    assert time.perf_counter() - started < 0.5
