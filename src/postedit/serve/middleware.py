@@ -38,8 +38,16 @@ _HEADERS: Final = {
 _SAFE: Final = frozenset({"GET", "HEAD", "OPTIONS"})
 """Methods that change nothing."""
 
+_FORWARDED: Final = ("forwarded", "x-forwarded-")
+"""What headers begin with that proxies add."""
+
 _EDITING: Final = frozenset({"/v1/edit", "/v1/chat/completions", "/translate"})
 """Paths of requests that wait for a model."""
+
+_THROUGH_PROXY: Final = (
+    "this request comes through a proxy, and nobody signs in to this service; name the proxy under proxies in its "
+    "settings, so that it asks for a key or a sign-in"
+)
 
 _CLIENTS: Final = 10_000
 """Clients whose requests are counted; those not heard of for longest are forgotten."""
@@ -106,12 +114,14 @@ class Gatekeeper:
 
     A page of another site cannot read answers, but its requests are carried out; and a name that a page owns may lead
     to this machine (DNS rebinding). So requests that change something must come from pages of this service or from no
-    page at all, and on a machine that serves itself alone the host must be this machine. Requests with a key are not
+    page at all, and on a machine that serves itself alone the host must be this machine. There nobody signs in, so
+    requests that a proxy hands on from other machines are refused. Requests with a key are not
     those of a browser, which would ask before it sends one to another site.
     """
 
     def __init__(self, app: ASGIApp, config: ServeConfig, seconds_until_free: Callable[[], float]) -> None:
         self._app, self._limits, self._seconds_until_free = app, config.limits, seconds_until_free
+        self._auth_required = config.auth_required
         self._hosts = _hosts(config)
         self._rates = _Rates(config.limits)
 
@@ -132,6 +142,8 @@ class Gatekeeper:
     def _check(self, scope: Scope, headers: Headers, limit: int) -> None:
         if self._hosts and (name := _host_name(headers.get("host", ""))) not in self._hosts:
             raise HttpError(421, f"this service is not called {name!r}; hosts in its settings names it")
+        if not self._auth_required and any(name.startswith(_FORWARDED) for name in headers):
+            raise HttpError(403, _THROUGH_PROXY)
         if scope["method"] not in _SAFE and "authorization" not in headers and _is_cross_site(headers):
             raise HttpError(403, "requests from pages of other sites are refused", "cross_site")
         length = headers.get("content-length", "0")

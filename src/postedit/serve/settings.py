@@ -56,11 +56,12 @@ class AuthConfig(Config):
     """The `[auth]` table: who may use the service."""
 
     required: bool | None = Field(
-        None, description="a key or a sign-in is needed; if not given: unless the address is of this machine alone"
+        None, description="a key or a sign-in is needed; if not given: unless host and all hosts are names of this "
+        "machine, and there are no proxies"
     )
     session_hours: int = Field(12, ge=1, description="hours after which people sign in again")
     secure_cookies: bool | None = Field(
-        None, description="send cookies over HTTPS alone; if not given: unless the address is of this machine alone"
+        None, description="send cookies over HTTPS alone; if not given: where required is true if not given"
     )
 
 
@@ -131,8 +132,8 @@ class ServeConfig(Config):
 
     @property
     def local(self) -> bool:
-        """Whether the service can be reached from this machine alone."""
-        return is_loopback(self.host)
+        """Whether the service can be reached from this machine alone, and not through a proxy on it either."""
+        return not self.proxies and all(map(is_loopback, (self.host, *self.hosts)))
 
     @property
     def auth_required(self) -> bool:
@@ -181,8 +182,9 @@ def parse_settings(values: Mapping[str, Any], where: str) -> ServeConfig:
         raise problem_report(where, problems)
     if not config.local and not config.auth_required:
         raise RecipeError(
-            f"{where}: {config.host} can be reached from other machines, and auth.required is false: anybody could "
-            'read and change everything; set auth.required = true, or host = "127.0.0.1"'
+            f"{where}: by its host, hosts or proxies the service can be reached from other machines, and auth.required "
+            "is false: anybody could read and change everything; set auth.required = true, or "
+            'host = "127.0.0.1" without hosts and proxies'
         )
     return config
 

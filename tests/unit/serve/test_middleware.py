@@ -2,11 +2,32 @@
 
 import json
 import logging
+from pathlib import Path
+from typing import Any
 
 import pytest
+from fastapi.testclient import TestClient
 from scripted import RunningService, serving, settings
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse
+from starlette.routing import Route
 
+from postedit.serve.middleware import Gatekeeper, RequestLog
 from postedit.serve.service_logs import JsonFormatter
+from postedit.serve.service_metrics import Metrics
+
+
+def behind_checks(data: Path, metrics: Metrics | None = None, **given: Any) -> TestClient:
+    """Return what asks, through the checks of the service, routes that read their body and answer with its length."""
+
+    async def read(request: Request) -> PlainTextResponse:
+        return PlainTextResponse(str(len(await request.body())))
+
+    app = Starlette(routes=[Route("/{path:path}", read, methods=["GET", "POST", "BREW"])])
+    app.add_middleware(Gatekeeper, config=settings(data, **given), seconds_until_free=lambda: 0.0)
+    app.add_middleware(RequestLog, metrics=metrics or Metrics(), log_requests=False)
+    return TestClient(app, base_url="http://127.0.0.1")
 
 
 def test_answers_have_ids_and_safe_headers(service: RunningService) -> None:
@@ -47,6 +68,15 @@ def test_pages_of_other_sites_cannot_change_anything(service: RunningService, he
     body = {"segments": []}
     assert service.client.post("/v1/edit", json=body, headers=headers).status_code == 403
     assert service.client.get("/v1/models", headers=headers).status_code == 200, "answers cannot be read there"
+
+
+@pytest.mark.parametrize("header", ["Forwarded", "X-Forwarded-For", "X-Forwarded-Proto", "x-forwarded-host"])
+def test_requests_through_a_proxy_are_refused_where_nobody_signs_in(tmp_path: Path, header: str) -> None:
+    refused = behind_checks(tmp_path).get("/v1/projects", headers={header: "192.0.2.1"})
+    assert refused.status_code == 403
+    assert "name the proxy under proxies" in refused.json()["error"]["message"]
+    proxied = behind_checks(tmp_path, proxies=["127.0.0.1"])
+    assert proxied.get("/v1/projects", headers={header: "192.0.2.1"}).status_code == 200, "a route asks who it is"
 
 
 def test_own_pages_may_change_things(service: RunningService) -> None:

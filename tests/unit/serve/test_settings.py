@@ -38,6 +38,8 @@ def test_all_problems_are_reported_together_with_nearest_names() -> None:
         ({"models": MODELS, "default_model": "other"}, "is none of the models"),
         ({"models": {"a/b": {"path": "none"}}}, "must match the pattern"),
         ({"models": MODELS, "host": "0.0.0.0", "auth": {"required": False}}, "anybody could read and change"),
+        ({"models": MODELS, "proxies": ["127.0.0.1"], "auth": {"required": False}}, "anybody could read and change"),
+        ({"models": MODELS, "hosts": ["a.example"], "auth": {"required": False}}, "anybody could read and change"),
     ],
 )
 def test_settings_that_cannot_work_are_refused(values, message: str) -> None:
@@ -49,6 +51,14 @@ def test_other_addresses_need_sign_in_and_this_machine_does_not() -> None:
     assert not laptop_settings("none", {}).auth_required
     assert laptop_settings("none", {"host": "0.0.0.0"}).auth_required
     assert laptop_settings("none", {"host": "0.0.0.0"}).secure_cookies
+
+
+def test_behind_a_proxy_or_under_another_name_people_sign_in() -> None:
+    for given in ({"proxies": ["127.0.0.1"]}, {"hosts": ["localhost", "postedit.example.com"]}):
+        config = parse_settings({"models": MODELS, **given}, "test")
+        assert config.auth_required
+        assert config.secure_cookies
+    assert not parse_settings({"models": MODELS, "hosts": ["localhost"]}, "test").auth_required
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "127.1.2.3", "::1", "[::1]", "localhost", "LOCALHOST"])
