@@ -56,8 +56,9 @@ class AuthConfig(Config):
     """The `[auth]` table: who may use the service."""
 
     required: bool | None = Field(
-        None, description="a key or a sign-in is needed; if not given: unless host and all hosts are names of this "
-        "machine, and there are no proxies"
+        None,
+        description="a key or a sign-in is needed; if not given: unless host and all hosts are names of this "
+        "machine, and there are no proxies",
     )
     session_hours: int = Field(12, ge=1, description="hours after which people sign in again")
     secure_cookies: bool | None = Field(
