@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any, Final, TypeVar
 from zlib import crc32
 
-from postedit.core.errors import DataError, PosteditError
+from postedit.core.errors import DataError, ModelFolderError, PosteditError
 from postedit.serve.backlog import Backlog, EditedSegment, WaitingSegment
 from postedit.serve.model_process import (
     Done,
@@ -22,6 +22,7 @@ from postedit.serve.model_process import (
     Refusal,
     Work,
 )
+from postedit.serve.service_logs import FIELDS, trace_of
 from postedit.serve.service_metrics import Metrics
 from postedit.serve.settings import LimitsConfig
 
@@ -110,8 +111,15 @@ class WorkerPool:
         self._threads.shutdown(wait=False)
 
     def facts(self, model: str) -> ModelFacts:
-        """Return what is known about a model."""
-        return next(worker.process.facts for worker in self._workers if worker.model == model)
+        """Return what is known about a model.
+
+        Raises:
+            PosteditError: if none of its processes has been started.
+        """
+        found = next((worker.process.facts for worker in self._workers if worker.model == model), None)
+        if found is None:
+            raise PosteditError(f"model {model} has not been started; try again later")
+        return found
 
     def is_ready(self, model: str) -> bool:
         """Return whether a process of the model is ready."""
@@ -170,7 +178,7 @@ class WorkerPool:
                     self.wake()
                     await self._restart(worker)
                 elif items:
-                    await self._edit(worker, items)
+                    await self._edit_or_fail(worker, items)
 
     async def _next(self, worker: _Worker) -> list[WaitingSegment]:
         """Return the next segments; none if the process has ended, or has been replaced."""
@@ -187,6 +195,17 @@ class WorkerPool:
             loop.remove_reader(process.sentinel)
             worker.idle = False
         return worker.given
+
+    async def _edit_or_fail(self, worker: _Worker, items: list[WaitingSegment]) -> None:
+        """Edit segments; whatever goes wrong, those who wait are told, and the place of the process stays."""
+        try:
+            await self._edit(worker, items)
+        except Exception as error:
+            _log.error("a batch of model %s failed", worker.model, extra={FIELDS: {"trace": trace_of(error)}})
+            for item in items:
+                if not item.done.done():
+                    item.done.set_exception(BrokenSegmentError(_BROKEN))
+            await self._restart(worker)
 
     async def _edit(self, worker: _Worker, items: list[WaitingSegment]) -> None:
         work = Work(items[0].kind, [item.segment for item in items])
@@ -238,25 +257,32 @@ class WorkerPool:
         """Start a process in place of one that died; try again until that works."""
         self._metrics.deaths.labels(worker.model).inc()
         worker.ready = False
-        await self._in_thread(worker.process.stop)
         pause = 1.0
         while not worker.ready:
             try:
+                await self._in_thread(worker.process.stop)
                 worker.process = await self._started(worker.spec)
                 worker.ready = True
-            except (PosteditError, ProcessDiedError) as error:
+            except Exception as error:  # nobody else would start it
                 _log.error("a process of model %s cannot be started, next try in %g s: %s", worker.model, pause, error)
                 await asyncio.sleep(pause)
                 pause = min(2 * pause, _LONGEST_PAUSE)
 
     async def _started(self, spec: ProcessSpec) -> ModelProcess:
-        """Return a new process, ready to work."""
+        """Return a new process, ready to work.
+
+        Raises:
+            ModelFolderError: if it cannot be started, or the model cannot be loaded.
+        """
         future = self._threads.submit(ModelProcess, spec)
         try:
             return await asyncio.wrap_future(future)
         except asyncio.CancelledError:
             future.add_done_callback(_stop_unused)
             raise
+        except (ProcessDiedError, OSError) as error:
+            message = f"{spec.path}: its process cannot be started, or did not live to load it: {error}"
+            raise ModelFolderError(f"{message}; see whether this machine has memory enough for it") from None
 
     async def _in_thread(self, function: Callable[..., T], *arguments: Any) -> T:
         return await asyncio.get_running_loop().run_in_executor(self._threads, function, *arguments)

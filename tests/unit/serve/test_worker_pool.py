@@ -1,15 +1,23 @@
 """Model processes: batches, deaths, retries, swaps, time-outs."""
 
+import asyncio
 import os
 import random
 import signal
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
-from scripted import RunningService, serving, settings
+from scripted import RunningService, serving, settings, specs
+
+from postedit.core.errors import ModelFolderError, PosteditError
+from postedit.serve import worker_pool
+from postedit.serve.engine import Engine
+from postedit.serve.model_process import ModelProcess, ProcessDiedError
 
 
 def texts(response: httpx.Response) -> list[str]:
@@ -182,3 +190,40 @@ def test_a_process_that_dies_idle_is_replaced_before_it_is_needed(service: Runni
         time.sleep(0.05)
     assert service.worker != before
     assert texts(service.edit("a")) == ["A"]
+
+
+class _Dying(ModelProcess):
+    def __init__(self, *_: Any) -> None:
+        raise ProcessDiedError("ended with code -9")
+
+
+def test_a_process_that_dies_while_it_loads_is_a_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(worker_pool, "ModelProcess", _Dying)
+    config = settings(tmp_path)
+    engine = Engine(config, specs=specs(config))
+    with pytest.raises(PosteditError, match="model scripted has not been started"):
+        engine.facts("scripted")
+    with pytest.raises(ModelFolderError, match=r"none: its process cannot be started.* ended with code -9"):
+        asyncio.run(engine.start())
+
+
+def test_no_defect_costs_a_model_its_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    failures = [ValueError("a secret text"), BlockingIOError("no more processes")]
+
+    def failing(*_: Any) -> None:
+        raise failures.pop(0)
+
+    def starting(*given: Any) -> ModelProcess:
+        if failures:
+            failing()
+        monkeypatch.undo()
+        return ModelProcess(*given)
+
+    with serving(settings(tmp_path)) as service:
+        monkeypatch.setattr(ModelProcess, "run", failing)
+        monkeypatch.setattr(worker_pool, "ModelProcess", starting)
+        failed = service.edit("a", timeout_ms=20_000)
+        assert failed.status_code == 500
+        assert "the model failed on a segment" in failed.json()["error"]["message"]
+        assert texts(service.edit("a")) == ["A"]
+        assert not failures
