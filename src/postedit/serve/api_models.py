@@ -6,6 +6,7 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
 from postedit.core.edit_reasons import reasons_as_json
 from postedit.core.editor import PostEdit
+from postedit.serve.api_types import PlainText
 
 Span = Annotated[
     list[int],
@@ -14,6 +15,9 @@ Span = Annotated[
 
 Text = Annotated[str, StringConstraints(max_length=1_000_000)]
 """A text; the settings of the service have a lower limit."""
+
+Constraint = Annotated[PlainText, StringConstraints(max_length=1_000_000)]
+"""Text that a correction has to contain: no NUL, which no file can hold."""
 
 _SRC: Final = "Press the red button."
 _MT: Final = "Drücken Sie die rote Knopf."
@@ -36,8 +40,13 @@ class SegmentIn(ApiModel):
     mt: Text | None = Field(
         None, description="its machine translation; models with a first stage need none", examples=[_MT]
     )
-    prefix: Text = Field("", description="text that the correction begins with; it may end within a word")
-    required: list[Text] = Field([], max_length=20, description="words and phrases that the correction contains")
+    prefix: Constraint = Field("", description="text that the correction begins with; it may end within a word")
+    required: list[Constraint] = Field([], max_length=20, description="words and phrases that the correction contains")
+
+    @property
+    def texts(self) -> tuple[str | None, ...]:
+        """All its texts."""
+        return self.src, self.mt, self.prefix, *self.required
 
 
 class EditRequest(ApiModel):

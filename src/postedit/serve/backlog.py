@@ -40,8 +40,8 @@ class TooLargeError(DataError):
 
 def token_count(segment: Segment) -> int:
     """Return about how many tokens a segment has, for any model."""
-    letters = len(segment.src.encode(errors="replace")) + len((segment.mt or "").encode(errors="replace"))
-    return 1 + letters // _BYTES_PER_TOKEN
+    texts = (segment.src, segment.mt or "", segment.constraints.prefix, *segment.constraints.required)
+    return 1 + sum(len(text.encode(errors="replace")) for text in texts) // _BYTES_PER_TOKEN
 
 
 @dataclass(frozen=True, slots=True)

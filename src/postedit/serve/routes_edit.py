@@ -34,7 +34,7 @@ async def edit(asked: api.EditRequest, request: Request, service: ServiceDep, wh
     is waiting, Retry-After says when to come back; 504: `timeout_ms` is over.
     """
     who.require("edit", asked.project)
-    check_texts(service.config.limits, [text for one in asked.segments for text in (one.src, one.mt)])
+    check_texts(service.config.limits, [text for one in asked.segments for text in one.texts])
     check_count(service.config.limits, len(asked.segments))
     marked = None
     if asked.markup != "plain":

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from postedit.core.editor import PostEdit, Segment
+from postedit.core.editor import Constraints, PostEdit, Segment
 from postedit.serve.backlog import (
     Backlog,
     EditedSegment,
@@ -199,4 +199,5 @@ def test_places_and_lines_agree_after_any_sequence(steps: list[tuple[str, int]])
 def test_tokens_are_about_four_letters_in_any_script() -> None:
     assert token_count(Segment("Press the red button.", "")) == 1 + 21 // 4
     assert token_count(Segment("按下红色按钮。", None)) == 1 + 21 // 4
+    assert token_count(Segment("", "", Constraints("x" * 8, ("y" * 4, "z" * 8)))) == 1 + 20 // 4
     assert token_count(Segment("\ud800", "")) == 1, "lone surrogates are counted, and refused elsewhere"

@@ -3,6 +3,7 @@
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import pytest
 from scripted import RunningService, serving, settings
@@ -105,6 +106,21 @@ def test_limits_of_requests_are_kept(tmp_path) -> None:
 
         streamed = service.client.post("/v1/edit", content=parts(), headers={"Content-Type": "application/json"})
         assert streamed.status_code == 413
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"prefix": "x" * 6000}, "6,000 characters, and 5,000 are the limit"),
+        ({"required": ["x", "x" * 6000]}, "6,000 characters, and 5,000 are the limit"),
+        ({"prefix": "a\0"}, "segments.0.prefix: has a NUL character"),
+        ({"required": ["a\0"]}, "segments.0.required.0: has a NUL character"),
+    ],
+)
+def test_constraints_are_limited_as_other_texts(service: RunningService, given: Any, message: str) -> None:
+    answer = service.client.post("/v1/edit", json={"segments": [{"src": "a", "mt": "b", **given}]})
+    assert answer.status_code == 422
+    assert message in answer.json()["error"]["message"]
 
 
 def test_inline_codes_of_xliff_are_kept(service: RunningService) -> None:
