@@ -12,8 +12,10 @@ from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
+from starlette.requests import HTTPConnection
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from postedit.serve.accounts import COOKIE
 from postedit.serve.engine import TOO_BUSY
 from postedit.serve.http_errors import HttpError, error_response
 from postedit.serve.service_logs import FIELDS, request_id, trace_of
@@ -37,6 +39,16 @@ _HEADERS: Final = {
 
 _SAFE: Final = frozenset({"GET", "HEAD", "OPTIONS"})
 """Methods that change nothing."""
+
+_METHODS: Final = _SAFE | {"POST", "PUT", "PATCH", "DELETE"}
+"""Methods that metrics name; clients may send any word."""
+
+_UPLOADS: Final = re.compile(r"/v1/(?:jobs|projects/[^/]+/files)")
+"""Paths to which files are sent."""
+
+_SIGN_IN: Final = "/v1/session"
+
+_CHALLENGE: Final = {"WWW-Authenticate": "Bearer"}
 
 _FORWARDED: Final = ("forwarded", "x-forwarded-")
 """What headers begin with that proxies add."""
@@ -95,7 +107,8 @@ class RequestLog:
 
     def _note(self, scope: Scope, status: int, seconds: float) -> None:
         route = getattr(scope.get("route"), "path", "none")
-        self._metrics.requests.labels(scope["method"], route, status).inc()
+        method = scope["method"] if scope["method"] in _METHODS else "other"
+        self._metrics.requests.labels(method, route, status).inc()
         self._metrics.request_seconds.labels(route).observe(seconds)
         if self._log_requests:
             client = scope.get("client")
@@ -115,8 +128,8 @@ class Gatekeeper:
     A page of another site cannot read answers, but its requests are carried out; and a name that a page owns may lead
     to this machine (DNS rebinding). So requests that change something must come from pages of this service or from no
     page at all, and on a machine that serves itself alone the host must be this machine. There nobody signs in, so
-    requests that a proxy hands on from other machines are refused. Requests with a key are not
-    those of a browser, which would ask before it sends one to another site.
+    requests that a proxy hands on from other machines are refused. Requests with a key
+    that counts are not those of a browser, which would ask before it sends one to another site.
     """
 
     def __init__(self, app: ASGIApp, config: ServeConfig, seconds_until_free: Callable[[], float]) -> None:
@@ -130,7 +143,7 @@ class Gatekeeper:
         if scope["type"] != "http":
             return await self._app(scope, receive, send)
         headers = Headers(scope=scope)
-        limit = self._body_limit(headers)
+        limit = self._body_limit(scope, headers)
         try:
             self._check(scope, headers, limit)
         except HttpError as error:
@@ -144,8 +157,11 @@ class Gatekeeper:
             raise HttpError(421, f"this service is not called {name!r}; hosts in its settings names it")
         if not self._auth_required and any(name.startswith(_FORWARDED) for name in headers):
             raise HttpError(403, _THROUGH_PROXY)
-        if scope["method"] not in _SAFE and "authorization" not in headers and _is_cross_site(headers):
+        has_key = self._auth_required and headers.get("authorization", "").lower().startswith("bearer ")
+        if scope["method"] not in _SAFE and not has_key and _is_cross_site(headers):
             raise HttpError(403, "requests from pages of other sites are refused", "cross_site")
+        if self._auth_required and not has_key and _needs_sign_in(scope):  # before its body is read
+            raise HttpError(401, "sign in, or send a key: Authorization: Bearer KEY", None, _CHALLENGE)
         length = headers.get("content-length", "0")
         if length.isdigit() and int(length) > limit:
             raise HttpError(413, _too_large(limit))
@@ -154,8 +170,9 @@ class Gatekeeper:
         if scope["path"] in _EDITING:  # before its body is read: refusing has to be cheap
             _check_wait(self._seconds_until_free(), TOO_BUSY)
 
-    def _body_limit(self, headers: Headers) -> int:
-        is_upload = headers.get("content-type", "").startswith("multipart/")
+    def _body_limit(self, scope: Scope, headers: Headers) -> int:
+        is_form = headers.get("content-type", "").startswith("multipart/")
+        is_upload = is_form and scope["method"] == "POST" and _UPLOADS.fullmatch(scope["path"])
         return self._limits.file_bytes if is_upload else self._limits.body_bytes
 
 
@@ -217,10 +234,21 @@ def _host_name(host: str) -> str:
         return host
 
 
+def _needs_sign_in(scope: Scope) -> bool:
+    """Return whether a request would change something, and has no cookie of somebody who has signed in."""
+    is_open = scope["method"] in _SAFE or scope["path"] == _SIGN_IN
+    return not is_open and COOKIE not in HTTPConnection(scope).cookies
+
+
 def _is_cross_site(headers: Headers) -> bool:
     """Return whether a request comes from a page of another site."""
     site = headers.get("sec-fetch-site")
     if site is not None:
         return site not in ("same-origin", "none")
     origin = headers.get("origin")
-    return origin is not None and urlsplit(origin).netloc != headers.get("host")
+    if origin is None:
+        return False
+    try:
+        return urlsplit(origin).netloc != headers.get("host")
+    except ValueError:  # no page of this service sends that
+        return True

@@ -62,6 +62,8 @@ def test_names_of_this_machine_are_welcome(service: RunningService, host: str) -
         {"Sec-Fetch-Site": "same-site"},
         {"Origin": "http://evil.example"},
         {"Origin": "null"},
+        {"Origin": "http://["},
+        {"Origin": "http://evil.example", "Authorization": "Bearer x"},
     ],
 )
 def test_pages_of_other_sites_cannot_change_anything(service: RunningService, headers: dict[str, str]) -> None:
@@ -77,6 +79,43 @@ def test_requests_through_a_proxy_are_refused_where_nobody_signs_in(tmp_path: Pa
     assert "name the proxy under proxies" in refused.json()["error"]["message"]
     proxied = behind_checks(tmp_path, proxies=["127.0.0.1"])
     assert proxied.get("/v1/projects", headers={header: "192.0.2.1"}).status_code == 200, "a route asks who it is"
+
+
+def test_only_a_key_that_counts_is_not_of_a_page(tmp_path: Path) -> None:
+    client = behind_checks(tmp_path, auth={"required": True})
+    for key, status in (("Bearer x", 200), ("Basic x", 403)):
+        headers = {"Origin": "http://evil.example", "Authorization": key}
+        assert client.post("/v1/edit", headers=headers).status_code == status
+
+
+def test_large_bodies_are_for_uploads_of_files_alone(tmp_path: Path) -> None:
+    client = behind_checks(tmp_path, limits={"body_bytes": 1024, "file_bytes": 4096})
+    for path, status in (
+        ("/v1/projects/default/files", 200),
+        ("/v1/jobs", 200),
+        ("/v1/edit", 413),
+        ("/v1/jobs/x", 413),
+        ("/v1/projects/default/corrections/import", 413),
+    ):
+        assert client.post(path, files={"file": b"x" * 2000}).status_code == status, path
+
+
+def test_bodies_of_those_who_send_neither_key_nor_cookie_are_not_read(tmp_path: Path) -> None:
+    client = behind_checks(tmp_path, auth={"required": True}, limits={"body_bytes": 1024})
+    refused = client.post("/v1/edit", content=b"x" * 2000)
+    assert refused.status_code == 401
+    assert refused.headers["WWW-Authenticate"] == "Bearer"
+    assert client.post("/v1/edit", headers={"Authorization": "Bearer x"}).status_code == 200, "a route checks it"
+    assert client.post("/v1/edit", headers={"Cookie": "postedit_session=x"}).status_code == 200
+    assert client.post("/v1/session").status_code == 200
+    assert client.get("/healthz").status_code == 200
+
+
+def test_methods_that_clients_invent_are_one_in_metrics(tmp_path: Path) -> None:
+    metrics = Metrics()
+    behind_checks(tmp_path, metrics).request("BREW", "/")
+    assert b'method="other"' in metrics.text()
+    assert b"BREW" not in metrics.text()
 
 
 def test_own_pages_may_change_things(service: RunningService) -> None:
