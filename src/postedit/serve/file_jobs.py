@@ -9,6 +9,7 @@ from contextlib import suppress
 from typing import Any, Final
 
 import sqlalchemy as sql
+from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
 
 from postedit.core.editor import PostEdit, Segment
 from postedit.core.errors import DataError, OutputError
@@ -32,6 +33,7 @@ _TIMEOUT: Final = 600.0  # seconds, for such a request
 _POLL_SECONDS: Final = 1.0  # between looks for jobs that other processes added
 _BEAT_SECONDS: Final = 2.0
 _DEAD_SECONDS: Final = 15.0  # without a sign of life after which a job is taken over
+_MOST_CLAIMS: Final = 5  # of a job, after which it is not taken over again, as it may be what kills processes
 _QUIET_SECONDS: Final = 2.0  # without a correction before proposals are renewed
 _LEAST_CHUNKS: Final = 8  # that are renewed before a newer correction begins that anew
 
@@ -100,6 +102,9 @@ class FileJobs:
             except OutputError as error:
                 _log.warning("jobs wait for the database: %s", error)
                 await asyncio.sleep(_POLL_SECONDS)
+            except Exception:  # whatever it is, other jobs are not to wait for ever
+                _log.exception("a job was left; it is taken over")
+                await asyncio.sleep(_POLL_SECONDS)
 
     async def _sleep(self) -> None:
         try:
@@ -120,7 +125,16 @@ class FileJobs:
         }
         for one, (beats, since) in self._seen.items():
             if moment - since > _DEAD_SECONDS:
-                return self._store.jobs.take_over(one, beats)
+                return self._taken_over(one, beats)
+        return None
+
+    def _taken_over(self, job: str, beats: int) -> ClaimedJob | None:
+        """Take over a job, unless that was done so often that it seems to be what its processes died of."""
+        taken = self._store.jobs.take_over(job, beats)
+        if taken is None or taken.claim <= _MOST_CLAIMS:
+            return taken
+        _log.error("job %s is given up: it was interrupted %d times", taken.id, taken.claim - 1)
+        self._fail(taken, f"the service was interrupted {taken.claim - 1} times at this; its log says why")
         return None
 
     async def _run(self, job: ClaimedJob) -> None:
@@ -138,7 +152,7 @@ class FileJobs:
         finally:
             beats.cancel()
         error = None if work.cancelled() else work.exception()
-        if isinstance(error, OutputError):  # the job is taken over when the database is back
+        if isinstance(error, OutputError) and _may_pass(error):  # the job is taken over when the database is back
             raise error
         if isinstance(error, DataError):
             await asyncio.to_thread(self._fail, job, str(error))
@@ -326,6 +340,12 @@ class FileJobs:
             importing = sql.update(files).where(files.c.id == job.file, files.c.state == "importing")
             if change.execute(importing.values(state="failed", error=sentence)).rowcount:
                 change.event("file", file=job.file, action="failed", error=sentence)
+
+
+def _may_pass(error: OutputError) -> bool:
+    """Return whether the database may take later what it does not take now."""
+    cause = error.__cause__
+    return not isinstance(cause, DBAPIError) or isinstance(cause, (OperationalError, InterfaceError))
 
 
 def _is_old(row: Row, position: int) -> bool:

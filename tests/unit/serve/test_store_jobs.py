@@ -11,13 +11,24 @@ from typing import Any
 import pytest
 import sqlalchemy as sql
 from serve_tools import PAIRS, WordEngine, config_of, decision, imported, work_for_ever, xliff
+from sqlalchemy.exc import DBAPIError, IntegrityError, OperationalError
 
+from postedit.adapt.database import explained
+from postedit.core.errors import OutputError
 from postedit.serve import file_jobs
 from postedit.serve.file_jobs import FileJobs
 from postedit.serve.schema import jobs, projects
 from postedit.serve.store import Store
 from postedit.serve.store_base import NotFoundError, rows_of
 from postedit.serve.store_jobs import ClaimedJob, LostJobError
+
+
+@pytest.fixture
+def jobs_of(store: Store, tmp_path: Any) -> FileJobs:
+    """Return what works on the jobs of the store."""
+    engine = WordEngine(config_of("x", tmp_path))
+    engine.store = store
+    return FileJobs(store, engine)
 
 
 @pytest.fixture
@@ -106,8 +117,60 @@ def test_an_import_goes_on_where_a_dead_process_left_it(
     assert store.files.get(file)["words"] == 14
 
 
+def test_a_job_that_kills_its_processes_is_given_up(store: Store, jobs_of: FileJobs, waiting: str) -> None:
+    assert store.jobs.claim() is not None
+    for claim in range(2, file_jobs._MOST_CLAIMS + 1):
+        taken = jobs_of._taken_over(waiting, store.jobs.running()[waiting])
+        assert taken is not None
+        assert taken.claim == claim
+    assert jobs_of._taken_over(waiting, store.jobs.running()[waiting]) is None
+    found = store.jobs.get(waiting)
+    assert (found["state"], found["error"][:36]) == ("failed", "the service was interrupted 5 times ")
+
+
+def test_only_an_absent_database_lets_a_job_wait(
+    store: Store, jobs_of: FileJobs, waiting: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job = store.jobs.claim()
+    assert job is not None
+
+    def fail(kind: type[DBAPIError]) -> None:
+        def refuse(*_: Any) -> None:
+            with explained(store.database.engine):
+                raise kind("INSERT", {}, ValueError("refused"))
+
+        monkeypatch.setattr(type(store.files), "row", refuse)
+        asyncio.run(jobs_of._run(job))
+
+    with pytest.raises(OutputError, match="refused"):
+        fail(OperationalError)
+    assert store.jobs.get(waiting)["state"] == "running"
+    fail(IntegrityError)
+    assert store.jobs.get(waiting)["state"] == "failed"
+
+
+def test_work_goes_on_after_any_exception(
+    store: Store, jobs_of: FileJobs, waiting: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(file_jobs, "_POLL_SECONDS", 0.01)
+    claims: list[Callable[[], Any]] = [store.jobs.claim, lambda: 1 // 0]
+    monkeypatch.setattr(store.jobs, "claim", lambda *_: claims.pop()() if claims else None)
+
+    async def work() -> None:
+        task = asyncio.create_task(jobs_of._work())
+        async with asyncio.timeout(20):
+            while store.jobs.get(waiting)["state"] != "done":
+                await asyncio.sleep(0.01)
+        task.cancel()
+
+    asyncio.run(work())
+
+
 def _die(*_: Any) -> None:
     raise SystemExit
+
+
+PO_WITH_NUL = b'msgid ""\nmsgstr "Content-Type: text/plain; charset=UTF-8\\n"\n\nmsgid "a\\000b"\nmsgstr ""\n'
 
 
 def test_files_that_cannot_be_read_end_in_a_sentence(store: Store, tmp_path: Any) -> None:
@@ -115,10 +178,11 @@ def test_files_that_cannot_be_read_end_in_a_sentence(store: Store, tmp_path: Any
     for content, message in (
         (xliff(("", "")), "no segment with text"),
         (xliff(("a", "b"))[:-30], "a.xlf"),
+        (PO_WITH_NUL, "segment 1 has a NUL character"),
         (xliff(*PAIRS), "a.xlf: is from en to de, and the project from any language to fr"),
     ):
         with store.database.change("default", "anna") as change:
-            file = store.files.create(change, "a.xlf", io.BytesIO(content))
+            file = store.files.create(change, "a.po" if content == PO_WITH_NUL else "a.xlf", io.BytesIO(content))
             store.jobs.add(change, "import", file)
             change.execute(sql.update(projects).values(target_language="fr" if "any" in message else ""))
         job = store.jobs.claim()
