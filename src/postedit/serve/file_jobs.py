@@ -21,7 +21,7 @@ from postedit.serve.schema import files
 from postedit.serve.store import Store
 from postedit.serve.store_base import NotFoundError, ProjectChange, Row
 from postedit.serve.store_files import numbered_units
-from postedit.serve.store_jobs import ClaimedJob, LostJobError
+from postedit.serve.store_jobs import JOB_KINDS, ClaimedJob, JobKind, LostJobError
 from postedit.serve.store_proposals import OPEN_STATES, Proposal
 from postedit.serve.store_segments import segment_json
 
@@ -35,6 +35,7 @@ _BEAT_SECONDS: Final = 2.0
 _DEAD_SECONDS: Final = 15.0  # without a sign of life after which a job is taken over
 _MOST_CLAIMS: Final = 5  # of a job, after which it is not taken over again, as it may be what kills processes
 _QUIET_SECONDS: Final = 2.0  # without a correction before proposals are renewed
+_QUIET_TRIES: Final = 10  # to wait for that; people who never pause are not to keep proposals old
 _LEAST_CHUNKS: Final = 8  # that are renewed before a newer correction begins that anew
 
 
@@ -44,7 +45,8 @@ class FileJobs:
     Args:
         store: with the jobs.
         engine: makes proposals.
-        at_once: how many jobs this process works on.
+        at_once: how many jobs of each sort this process works on: those on whole files, which people wait for, and
+            those that renew proposals, which wait for people.
     """
 
     def __init__(self, store: Store, engine: Engine, at_once: int = 2) -> None:
@@ -57,7 +59,8 @@ class FileJobs:
     def start(self) -> None:
         """Begin to work."""
         self._loop = asyncio.get_running_loop()
-        self._tasks = [asyncio.create_task(self._work()) for _ in range(self._at_once)]
+        sorts = (("import", "edit"), ("propose",)) * self._at_once
+        self._tasks = [asyncio.create_task(self._work(kinds)) for kinds in sorts]
 
     async def stop(self) -> None:
         """Stop; other processes, or the next start, go on with the jobs."""
@@ -91,10 +94,10 @@ class FileJobs:
         with self._store.database.change(file["project"], "") as change:
             self._tell(change, file["id"], self._store.proposals.save(change, file["id"], proposals))
 
-    async def _work(self) -> None:
+    async def _work(self, kinds: Sequence[JobKind]) -> None:
         while True:
             try:
-                job = await asyncio.to_thread(self._next)
+                job = await asyncio.to_thread(self._next, kinds)
                 if job is None:
                     await self._sleep()
                 else:
@@ -113,9 +116,9 @@ class FileJobs:
             return
         self._wake.clear()
 
-    def _next(self) -> ClaimedJob | None:
+    def _next(self, kinds: Sequence[JobKind]) -> ClaimedJob | None:
         """Return a job that waits, or one whose process seems to be dead."""
-        job = self._store.jobs.claim()
+        job = self._store.jobs.claim(kinds)
         if job is not None:
             return job
         moment, running = time.monotonic(), self._store.jobs.running()
@@ -125,12 +128,12 @@ class FileJobs:
         }
         for one, (beats, since) in self._seen.items():
             if moment - since > _DEAD_SECONDS:
-                return self._taken_over(one, beats)
+                return self._taken_over(one, beats, kinds)
         return None
 
-    def _taken_over(self, job: str, beats: int) -> ClaimedJob | None:
+    def _taken_over(self, job: str, beats: int, kinds: Sequence[JobKind] = JOB_KINDS) -> ClaimedJob | None:
         """Take over a job, unless that was done so often that it seems to be what its processes died of."""
-        taken = self._store.jobs.take_over(job, beats)
+        taken = self._store.jobs.take_over(job, beats, kinds)
         if taken is None or taken.claim <= _MOST_CLAIMS:
             return taken
         _log.error("job %s is given up: it was interrupted %d times", taken.id, taken.claim - 1)
@@ -254,11 +257,12 @@ class FileJobs:
 
     async def _quiet_position(self, project: str) -> int:
         position = await self._position(project)
-        while True:
+        for _ in range(_QUIET_TRIES):
             await asyncio.sleep(_QUIET_SECONDS)
             before, position = position, await self._position(project)
             if before == position:
-                return position
+                break
+        return position
 
     async def _position(self, project: str) -> int:
         return await asyncio.to_thread(lambda: self._store.memory.of(project).position.last)

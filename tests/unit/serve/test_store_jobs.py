@@ -2,6 +2,7 @@
 
 import asyncio
 import io
+import itertools
 import multiprocessing
 import random
 import time
@@ -20,7 +21,7 @@ from postedit.serve.file_jobs import FileJobs
 from postedit.serve.schema import jobs, projects
 from postedit.serve.store import Store
 from postedit.serve.store_base import NotFoundError, rows_of
-from postedit.serve.store_jobs import ClaimedJob, LostJobError
+from postedit.serve.store_jobs import JOB_KINDS, ClaimedJob, LostJobError
 
 
 @pytest.fixture
@@ -157,11 +158,42 @@ def test_work_goes_on_after_any_exception(
     monkeypatch.setattr(store.jobs, "claim", lambda *_: claims.pop()() if claims else None)
 
     async def work() -> None:
-        task = asyncio.create_task(jobs_of._work())
+        task = asyncio.create_task(jobs_of._work(JOB_KINDS))
         async with asyncio.timeout(20):
             while store.jobs.get(waiting)["state"] != "done":
                 await asyncio.sleep(0.01)
         task.cancel()
+
+    asyncio.run(work())
+
+
+def test_files_are_read_and_proposals_renewed_while_people_never_pause(
+    store: Store, jobs_of: FileJobs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(file_jobs, "_POLL_SECONDS", 0.01)
+    monkeypatch.setattr(file_jobs, "_QUIET_SECONDS", 0.05)
+    numbers = itertools.count(1)
+
+    async def position(_: str) -> int:
+        return next(numbers)
+
+    monkeypatch.setattr(jobs_of, "_position", position)
+    renewed = [imported(store, xliff(("a", "die")), f"{number}.xlf") for number in range(3)]
+    with store.database.change("default", "anna") as change:
+        for file in renewed:
+            store.jobs.add(change, "propose", file)
+        new = store.files.create(change, "new.xlf", io.BytesIO(xliff(*PAIRS)))
+        store.jobs.add(change, "import", new)
+
+    async def work() -> None:
+        jobs_of.start()
+        async with asyncio.timeout(60):
+            while store.files.get(new)["state"] != "ready":
+                await asyncio.sleep(0.02)
+            assert any(one["kind"] == "propose" for one in store.jobs.of_project("default"))
+            while any(store.segments.get(file, 1)["proposal"] is None for file in renewed):
+                await asyncio.sleep(0.02)
+        await jobs_of.stop()
 
     asyncio.run(work())
 
