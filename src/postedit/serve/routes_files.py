@@ -166,7 +166,10 @@ def get_history(file: Id, number: SegmentNumber, access: AccessDep) -> dict[str,
 @router.put("/files/{file}/segments/{number}", responses={409: {"description": "The segment has changed since."}})
 def save_segment(file: Id, number: SegmentNumber, asked: SavedSegment, access: AccessDep) -> Any:
     """Save a decision; a confirmed target is learnt from, and the same decision sent again counts once."""
-    access.file(file, "files")
+    row = access.file(file, "files")
+    # A decision teaches, or takes back what one has taught.
+    if asked.state == "confirmed" or access.store.segments.get(file, number)["correction"] is not None:
+        access.caller.require("learn", row["project"])
     given = DecisionIn(
         asked.target,
         [ApiCode(code.at, code.id, code.kind) for code in asked.codes],

@@ -1,6 +1,7 @@
 """Who may do what: every route, with keys of others."""
 
 import re
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -163,6 +164,22 @@ def test_a_key_is_good_for_its_scopes_alone(team: Team) -> None:
             continue
         response = request(team.client, method, path, ids, headers)
         assert response.status_code in (403, 404), (method, path, response.status_code, response.text)
+
+
+def test_confirming_and_taking_that_back_need_the_right_to_teach(team: Team) -> None:
+    ids = ids_of(team)
+    url = f"/v1/files/{ids['file']}/segments/4"
+    files, both = team.key("anna", "files"), team.key("anna", "files", "learn")
+    for _ in range(600):
+        if team.client.get(f"/v1/jobs/{ids['job']}", headers=files).json()["state"] == "done":
+            break
+        time.sleep(0.05)
+    for number, (state, headers, status) in enumerate(
+        (("draft", files, 200), ("confirmed", files, 403), ("confirmed", both, 200), ("draft", files, 403))
+    ):
+        version = team.client.get(url, headers=files).json()["version"]
+        body = {"target": "der Baum", "state": state, "version": version, "edit_id": str(number)}
+        assert team.client.put(url, json=body, headers=headers).status_code == status, number
 
 
 def test_a_session_needs_its_token_to_change_anything(team: Team) -> None:
