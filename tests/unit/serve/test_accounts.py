@@ -202,6 +202,17 @@ def test_cookies_are_secure_unless_only_this_machine_serves(serve: Callable[...,
     assert "Secure" in team.sign_in("anna").headers["set-cookie"]
 
 
+def test_sessions_last_as_long_as_the_settings_say(
+    serve: Callable[..., TestClient], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    team = Team(serve(auth={"required": True, "session_hours": 2}))
+    assert "Max-Age=7200" in team.sign_in("anna").headers["set-cookie"]
+    start = time.time()
+    for hours, status in ((1.5, 200), (3.4, 200), (5.5, 401)):  # each use lets it go on
+        monkeypatch.setattr("postedit.serve.store_people.time.time", lambda hours=hours: start + hours * 3600)
+        assert team.client.get("/v1/session").status_code == status
+
+
 def test_a_new_password_and_the_end_of_an_account_end_sessions_and_keys(team: Team) -> None:
     team.sign_in("anna")
     key = team.key("anna", "files")
