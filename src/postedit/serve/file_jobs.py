@@ -59,7 +59,7 @@ class FileJobs:
     def start(self) -> None:
         """Begin to work."""
         self._loop = asyncio.get_running_loop()
-        sorts = (("import", "edit"), ("propose",)) * self._at_once
+        sorts: tuple[Sequence[JobKind], ...] = (("import", "edit"), ("propose",)) * self._at_once
         self._tasks = [asyncio.create_task(self._work(kinds)) for kinds in sorts]
 
     async def stop(self) -> None:
@@ -305,6 +305,7 @@ class FileJobs:
     ) -> tuple[Sequence[PostEdit | None], int]:
         project = await asyncio.to_thread(self._store.projects.row, file["project"])
         segments = [Segment(row["src"].strip(), row["mt"].strip() or None) for row in rows]
+        before = await self._position(file["project"])
         while True:
             try:
                 found = await self._engine.edit(
@@ -325,7 +326,8 @@ class FileJobs:
                 if priority != "job":
                     raise
             else:
-                return found.results, 0 if found.position is None else found.position.last
+                # What a model that does not learn has written is as new as it can be.
+                return found.results, before if found.position is None else found.position.last
 
     def _tell(self, change: ProjectChange, file: str, numbers: Sequence[int]) -> None:
         if numbers:

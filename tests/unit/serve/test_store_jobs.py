@@ -11,12 +11,13 @@ from typing import Any
 
 import pytest
 import sqlalchemy as sql
-from serve_tools import PAIRS, WordEngine, config_of, decision, imported, work_for_ever, xliff
+from serve_tools import PAIRS, WordEngine, config_of, decision, imported, replaced, work_for_ever, xliff
 from sqlalchemy.exc import DBAPIError, IntegrityError, OperationalError
 
 from postedit.adapt.database import explained
 from postedit.core.errors import OutputError
 from postedit.serve import file_jobs
+from postedit.serve.engine import EditedSegments
 from postedit.serve.file_jobs import FileJobs
 from postedit.serve.schema import jobs, projects
 from postedit.serve.store import Store
@@ -196,6 +197,21 @@ def test_files_are_read_and_proposals_renewed_while_people_never_pause(
         await jobs_of.stop()
 
     asyncio.run(work())
+
+
+def test_a_model_that_does_not_learn_is_not_asked_again_for_what_it_knows(
+    store: Store, jobs_of: FileJobs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = imported(store, xliff(*PAIRS))
+    store.decisions.save(file, 4, decision(store, file, 4, "der Baum"), "anna")
+
+    async def edit(segments: Any, **_: Any) -> EditedSegments:
+        return EditedSegments([replaced(one.mt or "", {}) for one in segments], "words", "0", None)
+
+    monkeypatch.setattr(jobs_of._engine, "edit", edit)
+    row = store.files.row(file)
+    jobs_of._save(row, asyncio.run(jobs_of._made(row, store.segments.some(file, [1, 2]), "job", "")))
+    assert [one["number"] for one in store.proposals.waiting(file, 1, 9)] == [3, 5]
 
 
 def _die(*_: Any) -> None:
