@@ -190,6 +190,18 @@ class CorrectionMemory:
             opened.execute(sql.insert(_entries), entry)
         return first
 
+    def holds(self, number: int, *, connection: sql.Connection | None = None) -> bool:
+        """Return whether there is a correction with a number that has not been undone; for `connection`, see `add`.
+
+        Raises:
+            OutputError: if that cannot be read.
+        """
+        undoing = _entries.alias()
+        undone = sql.exists().where(undoing.c.undoes == _entries.c.number)
+        query = sql.select(_entries.c.number).where(self._is_own, _entries.c.number == number)
+        with self._transaction(connection) as opened:
+            return opened.execute(query.where(_entries.c.undoes.is_(None), ~undone)).first() is not None
+
     def delete(self, project: str, *, connection: sql.Connection | None = None) -> int:
         """Remove all entries of a project for good, and return their number; a new edition of the memory begins.
 

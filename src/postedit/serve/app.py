@@ -60,6 +60,7 @@ def create_app(config: ServeConfig, engine: Engine | None = None) -> FastAPI:
 
 def _service(config: ServeConfig, engine: Engine) -> Service:
     store, stopping = Store(config.database_place), asyncio.Event()
+    store.people.session_seconds = config.auth.session_hours * 3600
     engine.project_settings = store.projects.edit_settings
     return Service(config, engine, engine.metrics, store, FileJobs(store, engine), EventHub(store, stopping), stopping)
 

@@ -9,6 +9,7 @@ from contextlib import suppress
 from typing import Any, Final
 
 import sqlalchemy as sql
+from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
 
 from postedit.core.editor import PostEdit, Segment
 from postedit.core.errors import DataError, OutputError
@@ -20,7 +21,7 @@ from postedit.serve.schema import files
 from postedit.serve.store import Store
 from postedit.serve.store_base import NotFoundError, ProjectChange, Row
 from postedit.serve.store_files import numbered_units
-from postedit.serve.store_jobs import ClaimedJob, LostJobError
+from postedit.serve.store_jobs import JOB_KINDS, ClaimedJob, JobKind, LostJobError
 from postedit.serve.store_proposals import OPEN_STATES, Proposal
 from postedit.serve.store_segments import segment_json
 
@@ -32,7 +33,9 @@ _TIMEOUT: Final = 600.0  # seconds, for such a request
 _POLL_SECONDS: Final = 1.0  # between looks for jobs that other processes added
 _BEAT_SECONDS: Final = 2.0
 _DEAD_SECONDS: Final = 15.0  # without a sign of life after which a job is taken over
+_MOST_CLAIMS: Final = 5  # of a job, after which it is not taken over again, as it may be what kills processes
 _QUIET_SECONDS: Final = 2.0  # without a correction before proposals are renewed
+_QUIET_TRIES: Final = 10  # to wait for that; people who never pause are not to keep proposals old
 _LEAST_CHUNKS: Final = 8  # that are renewed before a newer correction begins that anew
 
 
@@ -42,7 +45,8 @@ class FileJobs:
     Args:
         store: with the jobs.
         engine: makes proposals.
-        at_once: how many jobs this process works on.
+        at_once: how many jobs of each sort this process works on: those on whole files, which people wait for, and
+            those that renew proposals, which wait for people.
     """
 
     def __init__(self, store: Store, engine: Engine, at_once: int = 2) -> None:
@@ -55,7 +59,8 @@ class FileJobs:
     def start(self) -> None:
         """Begin to work."""
         self._loop = asyncio.get_running_loop()
-        self._tasks = [asyncio.create_task(self._work()) for _ in range(self._at_once)]
+        sorts: tuple[Sequence[JobKind], ...] = (("import", "edit"), ("propose",)) * self._at_once
+        self._tasks = [asyncio.create_task(self._work(kinds)) for kinds in sorts]
 
     async def stop(self) -> None:
         """Stop; other processes, or the next start, go on with the jobs."""
@@ -89,16 +94,19 @@ class FileJobs:
         with self._store.database.change(file["project"], "") as change:
             self._tell(change, file["id"], self._store.proposals.save(change, file["id"], proposals))
 
-    async def _work(self) -> None:
+    async def _work(self, kinds: Sequence[JobKind]) -> None:
         while True:
             try:
-                job = await asyncio.to_thread(self._next)
+                job = await asyncio.to_thread(self._next, kinds)
                 if job is None:
                     await self._sleep()
                 else:
                     await self._run(job)
             except OutputError as error:
                 _log.warning("jobs wait for the database: %s", error)
+                await asyncio.sleep(_POLL_SECONDS)
+            except Exception:  # whatever it is, other jobs are not to wait for ever
+                _log.exception("a job was left; it is taken over")
                 await asyncio.sleep(_POLL_SECONDS)
 
     async def _sleep(self) -> None:
@@ -108,9 +116,9 @@ class FileJobs:
             return
         self._wake.clear()
 
-    def _next(self) -> ClaimedJob | None:
+    def _next(self, kinds: Sequence[JobKind]) -> ClaimedJob | None:
         """Return a job that waits, or one whose process seems to be dead."""
-        job = self._store.jobs.claim()
+        job = self._store.jobs.claim(kinds)
         if job is not None:
             return job
         moment, running = time.monotonic(), self._store.jobs.running()
@@ -120,7 +128,16 @@ class FileJobs:
         }
         for one, (beats, since) in self._seen.items():
             if moment - since > _DEAD_SECONDS:
-                return self._store.jobs.take_over(one, beats)
+                return self._taken_over(one, beats, kinds)
+        return None
+
+    def _taken_over(self, job: str, beats: int, kinds: Sequence[JobKind] = JOB_KINDS) -> ClaimedJob | None:
+        """Take over a job, unless that was done so often that it seems to be what its processes died of."""
+        taken = self._store.jobs.take_over(job, beats, kinds)
+        if taken is None or taken.claim <= _MOST_CLAIMS:
+            return taken
+        _log.error("job %s is given up: it was interrupted %d times", taken.id, taken.claim - 1)
+        self._fail(taken, f"the service was interrupted {taken.claim - 1} times at this; its log says why")
         return None
 
     async def _run(self, job: ClaimedJob) -> None:
@@ -138,7 +155,7 @@ class FileJobs:
         finally:
             beats.cancel()
         error = None if work.cancelled() else work.exception()
-        if isinstance(error, OutputError):  # the job is taken over when the database is back
+        if isinstance(error, OutputError) and _may_pass(error):  # the job is taken over when the database is back
             raise error
         if isinstance(error, DataError):
             await asyncio.to_thread(self._fail, job, str(error))
@@ -240,11 +257,12 @@ class FileJobs:
 
     async def _quiet_position(self, project: str) -> int:
         position = await self._position(project)
-        while True:
+        for _ in range(_QUIET_TRIES):
             await asyncio.sleep(_QUIET_SECONDS)
             before, position = position, await self._position(project)
             if before == position:
-                return position
+                break
+        return position
 
     async def _position(self, project: str) -> int:
         return await asyncio.to_thread(lambda: self._store.memory.of(project).position.last)
@@ -287,6 +305,7 @@ class FileJobs:
     ) -> tuple[Sequence[PostEdit | None], int]:
         project = await asyncio.to_thread(self._store.projects.row, file["project"])
         segments = [Segment(row["src"].strip(), row["mt"].strip() or None) for row in rows]
+        before = await self._position(file["project"])
         while True:
             try:
                 found = await self._engine.edit(
@@ -307,7 +326,8 @@ class FileJobs:
                 if priority != "job":
                     raise
             else:
-                return found.results, 0 if found.position is None else found.position.last
+                # What a model that does not learn has written is as new as it can be.
+                return found.results, before if found.position is None else found.position.last
 
     def _tell(self, change: ProjectChange, file: str, numbers: Sequence[int]) -> None:
         if numbers:
@@ -326,6 +346,12 @@ class FileJobs:
             importing = sql.update(files).where(files.c.id == job.file, files.c.state == "importing")
             if change.execute(importing.values(state="failed", error=sentence)).rowcount:
                 change.event("file", file=job.file, action="failed", error=sentence)
+
+
+def _may_pass(error: OutputError) -> bool:
+    """Return whether the database may take later what it does not take now."""
+    cause = error.__cause__
+    return not isinstance(cause, DBAPIError) or isinstance(cause, (OperationalError, InterfaceError))
 
 
 def _is_old(row: Row, position: int) -> bool:

@@ -10,7 +10,7 @@ from postedit.serve.accounts import COOKIE, THROTTLE, AccessDep, CallerDep
 from postedit.serve.api_types import Body, Id, Name, PlainText
 from postedit.serve.http_errors import HttpError
 from postedit.serve.service import Service, service_of
-from postedit.serve.store_people import LEAST_PASSWORD, SESSION_SECONDS, Scope, user_json
+from postedit.serve.store_people import LEAST_PASSWORD, Scope, user_json
 
 router = APIRouter(prefix="/v1", tags=["people"])
 _log = logging.getLogger(__name__)
@@ -69,7 +69,7 @@ def sign_in(asked: SignIn, request: Request, response: Response, service: Servic
     response.set_cookie(
         COOKIE,
         secret,
-        max_age=SESSION_SECONDS,
+        max_age=service.store.people.session_seconds,
         secure=service.config.secure_cookies,
         httponly=True,
         samesite="strict",

@@ -3,14 +3,14 @@
 import asyncio
 from typing import Annotated, Any, Final
 
-from fastapi import APIRouter, Query, UploadFile
+from fastapi import APIRouter, Query, Request, UploadFile
 from fastapi.responses import JSONResponse, StreamingResponse
 from pydantic import Field
 
 from postedit.core.errors import DataError
 from postedit.serve.accounts import Access, AccessDep
 from postedit.serve.api_types import Body, Id, PlainText, Search, SegmentNumber, Small, download
-from postedit.serve.http_errors import HttpError
+from postedit.serve.http_errors import HttpError, request_id_of
 from postedit.serve.segment_codes import ApiCode, CodeKind
 from postedit.serve.store_decisions import DecidedState, DecisionIn, StaleVersionError
 from postedit.serve.store_segments import Field as TextField
@@ -164,9 +164,12 @@ def get_history(file: Id, number: SegmentNumber, access: AccessDep) -> dict[str,
 
 
 @router.put("/files/{file}/segments/{number}", responses={409: {"description": "The segment has changed since."}})
-def save_segment(file: Id, number: SegmentNumber, asked: SavedSegment, access: AccessDep) -> Any:
+def save_segment(file: Id, number: SegmentNumber, asked: SavedSegment, access: AccessDep, request: Request) -> Any:
     """Save a decision; a confirmed target is learnt from, and the same decision sent again counts once."""
-    access.file(file, "files")
+    row = access.file(file, "files")
+    # A decision teaches, or takes back what one has taught.
+    if asked.state == "confirmed" or access.store.segments.get(file, number)["correction"] is not None:
+        access.caller.require("learn", row["project"])
     given = DecisionIn(
         asked.target,
         [ApiCode(code.at, code.id, code.kind) for code in asked.codes],
@@ -180,7 +183,7 @@ def save_segment(file: Id, number: SegmentNumber, asked: SavedSegment, access: A
     try:
         found = access.store.decisions.save(file, number, given, access.caller.name)
     except StaleVersionError as error:
-        problem = {"code": "conflict", "message": str(error), "request_id": ""}
+        problem = {"code": "conflict", "message": str(error), "request_id": request_id_of(request)}
         return JSONResponse({"error": problem, "segment": error.segment}, 409)
     return {"segment": found.segment, "filled": found.filled, "correction": found.correction}
 

@@ -8,7 +8,7 @@ change has events with the next numbers of the project; who reads them after the
 import json
 import secrets
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
@@ -90,7 +90,7 @@ class Database:
 
     def __init__(self, where: str) -> None:
         if "://" not in where:
-            Path(where).absolute().parent.mkdir(parents=True, exist_ok=True)
+            _make_private(Path(where).absolute())
         self.engine = open_memory(where)
         self.memory = CorrectionMemory(self.engine)
         migrations.upgrade(self.engine)
@@ -138,6 +138,14 @@ class Database:
         """Overwrite what was deleted; see `adapt.database.clean`."""
         with explained(self.engine):
             clean(self.engine)
+
+
+def _make_private(path: Path) -> None:
+    """Make an empty file, and its folder, that other users of the machine cannot read; what exists stays as it is."""
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    if not path.exists():
+        with suppress(OSError):  # the database says why it cannot be made
+            path.touch(mode=0o600)
 
 
 def rows_of(connection: sql.Connection, query: sql.Select[Any]) -> list[Row]:

@@ -158,7 +158,8 @@ class Decisions:
     def _learn(self, change: ProjectChange, row: Row, prepared: _Prepared) -> int | None:
         """Take back the correction of a segment, and add the new one; return its number."""
         memory = self._db.memory.of(change.project)
-        if row["correction"] is not None:
+        # It may have been taken back by another program, such as `postedit memory undo`.
+        if row["correction"] is not None and memory.holds(row["correction"], connection=change.connection):
             if prepared.correction is not None and _same_decision(row, prepared):
                 return int(row["correction"])
             memory.undo(row["correction"], change.who, connection=change.connection)

@@ -6,8 +6,8 @@ need not agree.
 """
 
 import json
-from collections.abc import Mapping
-from typing import Any, Final, Literal, NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, Literal, NamedTuple, get_args
 
 import sqlalchemy as sql
 
@@ -26,6 +26,7 @@ from postedit.serve.store_base import (
 )
 
 JobKind = Literal["import", "propose", "edit"]
+JOB_KINDS: Final[tuple[JobKind, ...]] = get_args(JobKind)
 
 OPEN: Final = ("waiting", "running")
 """States of jobs that are not over."""
@@ -95,12 +96,17 @@ class Jobs:
                 raise NotFoundError(f"job {job!r} is over")
             change.event("job", job=job, state="cancelled")
 
-    def claim(self) -> ClaimedJob | None:
-        """Claim a job that waits, of a file without a running one; None if none does."""
+    def claim(self, kinds: Sequence[JobKind] = JOB_KINDS) -> ClaimedJob | None:
+        """Claim a job of some kinds that waits, of a file without a running one; None if none does."""
         other = jobs.alias()
         busy = sql.exists().where(other.c.file == jobs.c.file, other.c.state == "running")
-        waiting = sql.select(jobs.c.id).where(jobs.c.state == "waiting", ~busy).order_by(jobs.c.created, jobs.c.id)
-        first = waiting.limit(1).with_for_update(skip_locked=True, of=jobs).scalar_subquery()
+        waiting = sql.select(jobs.c.id).where(jobs.c.state == "waiting", jobs.c.kind.in_(kinds), ~busy)
+        first = (
+            waiting.order_by(jobs.c.created, jobs.c.id)
+            .limit(1)
+            .with_for_update(skip_locked=True, of=jobs)
+            .scalar_subquery()
+        )
         return self._claim(jobs.c.id == first)
 
     def running(self) -> dict[str, int]:
@@ -109,9 +115,10 @@ class Jobs:
             rows = rows_of(connection, sql.select(jobs.c.id, jobs.c.beats).where(jobs.c.state == "running"))
         return {row["id"]: row["beats"] for row in rows}
 
-    def take_over(self, job: str, beats: int) -> ClaimedJob | None:
-        """Claim a running job whose process has given no sign of life since `beats`; None if it has."""
-        return self._claim((jobs.c.id == job) & (jobs.c.state == "running") & (jobs.c.beats == beats))
+    def take_over(self, job: str, beats: int, kinds: Sequence[JobKind] = JOB_KINDS) -> ClaimedJob | None:
+        """Claim a running job of some kinds whose process has given no sign of life since `beats`; None if it has."""
+        is_one = (jobs.c.id == job) & jobs.c.kind.in_(kinds)
+        return self._claim(is_one & (jobs.c.state == "running") & (jobs.c.beats == beats))
 
     def beat(self, job: ClaimedJob) -> None:
         """Give a sign of life.

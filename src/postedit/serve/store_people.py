@@ -19,9 +19,6 @@ from postedit.serve.store_base import Database, NotFoundError, Row, as_json, new
 Role = Literal["reader", "translator", "manager"]
 Scope = Literal["edit", "learn", "files", "manage", "admin"]
 
-SESSION_SECONDS: Final = 12 * 3600
-"""After which an unused session ends."""
-
 LEAST_PASSWORD: Final = 10
 """Characters."""
 
@@ -51,6 +48,9 @@ class Session(NamedTuple):
 
 class People:
     """The users, keys and sessions of a database."""
+
+    session_seconds: int = 12 * 3600
+    """After which an unused session ends."""
 
     def __init__(self, database: Database) -> None:
         self._db = database
@@ -205,7 +205,7 @@ class People:
         moment = int(time.time())
         with self._db.write() as connection:
             connection.execute(sql.delete(sessions).where(sessions.c.expires < moment))
-            values = {"hash": _sha(secret), "user": user, "csrf": csrf, "expires": moment + SESSION_SECONDS}
+            values = {"hash": _sha(secret), "user": user, "csrf": csrf, "expires": moment + self.session_seconds}
             connection.execute(sql.insert(sessions).values(values))
         return secret, csrf
 
@@ -218,9 +218,9 @@ class People:
             found = rows_of(connection, query.where(mine, sessions.c.expires > moment, users.c.active.is_(True)))
         if not found:
             return None
-        if found[0]["expires"] < moment + SESSION_SECONDS // 2:
+        if found[0]["expires"] < moment + self.session_seconds // 2:
             with self._db.write() as connection:
-                connection.execute(sql.update(sessions).where(mine).values(expires=moment + SESSION_SECONDS))
+                connection.execute(sql.update(sessions).where(mine).values(expires=moment + self.session_seconds))
         return Session(found[0]["csrf"], found[0])
 
     def end_session(self, secret: str) -> None:

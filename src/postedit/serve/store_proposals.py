@@ -7,6 +7,7 @@ from typing import Any, Final, NamedTuple
 import sqlalchemy as sql
 
 from postedit.core.editor import PostEdit
+from postedit.core.errors import DataError
 from postedit.evaluate.ter import count_edits
 from postedit.files.corrections import margins, place_correction, place_translation
 from postedit.files.marked_text import MarkedText
@@ -160,6 +161,8 @@ def _segment(file: str, number: int, unit: Unit) -> Row:
         for one in unit.candidates
         if one.same_source
     ]
+    if any("\0" in text for text in (unit.id, *texts.values())):
+        raise DataError(f"segment {number} has a NUL character, which no database holds; remove it from the file")
     return {
         "file": file,
         "number": number,

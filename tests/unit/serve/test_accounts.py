@@ -1,6 +1,7 @@
 """Who may do what: every route, with keys of others."""
 
 import re
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -165,6 +166,22 @@ def test_a_key_is_good_for_its_scopes_alone(team: Team) -> None:
         assert response.status_code in (403, 404), (method, path, response.status_code, response.text)
 
 
+def test_confirming_and_taking_that_back_need_the_right_to_teach(team: Team) -> None:
+    ids = ids_of(team)
+    url = f"/v1/files/{ids['file']}/segments/4"
+    files, both = team.key("anna", "files"), team.key("anna", "files", "learn")
+    for _ in range(600):
+        if team.client.get(f"/v1/jobs/{ids['job']}", headers=files).json()["state"] == "done":
+            break
+        time.sleep(0.05)
+    for number, (state, headers, status) in enumerate(
+        (("draft", files, 200), ("confirmed", files, 403), ("confirmed", both, 200), ("draft", files, 403))
+    ):
+        version = team.client.get(url, headers=files).json()["version"]
+        body = {"target": "der Baum", "state": state, "version": version, "edit_id": str(number)}
+        assert team.client.put(url, json=body, headers=headers).status_code == status, number
+
+
 def test_a_session_needs_its_token_to_change_anything(team: Team) -> None:
     signed_in = team.sign_in("anna")
     assert signed_in.status_code == 200
@@ -183,6 +200,18 @@ def test_a_session_needs_its_token_to_change_anything(team: Team) -> None:
 def test_cookies_are_secure_unless_only_this_machine_serves(serve: Callable[..., TestClient]) -> None:
     team = Team(serve(host="192.0.2.1", hosts=["127.0.0.1"]))
     assert "Secure" in team.sign_in("anna").headers["set-cookie"]
+
+
+def test_sessions_last_as_long_as_the_settings_say(
+    serve: Callable[..., TestClient], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    team = Team(serve(auth={"required": True, "session_hours": 2}))
+    assert "Max-Age=7200" in team.sign_in("anna").headers["set-cookie"]
+    people, start = team.store.people, time.time()
+    secret, _ = people.begin_session(team.ids["anna"])
+    for hours, lasts in ((1.5, True), (3.4, True), (5.5, False)):  # each use lets it go on
+        monkeypatch.setattr("postedit.serve.store_people.time.time", lambda hours=hours: start + hours * 3600)
+        assert (people.session(secret) is not None) == lasts
 
 
 def test_a_new_password_and_the_end_of_an_account_end_sessions_and_keys(team: Team) -> None:

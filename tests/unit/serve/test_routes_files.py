@@ -95,6 +95,7 @@ def test_the_same_request_after_a_lost_answer_is_harmless(client: TestClient) ->
     late = decide(client, file, 1, "ein Haus", version=0, edit_id="other")
     assert late.status_code == 409
     assert late.json()["segment"]["target"] == "das Haus"
+    assert late.json()["error"]["request_id"] == late.headers["X-Request-ID"]
 
 
 def test_files_over_the_limit_are_refused(serve: Callable[..., TestClient]) -> None:

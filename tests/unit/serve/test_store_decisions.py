@@ -61,6 +61,18 @@ def test_confirming_anew_replaces_what_was_learnt(store: Store, file: str) -> No
     assert states == ["confirmed", "confirmed", "confirmed", "draft"]
 
 
+def test_a_segment_stays_open_to_decisions_when_its_correction_is_undone_or_deleted_elsewhere(
+    store: Store, file: str
+) -> None:
+    number = save(store, file, 4, "der Baum").correction
+    assert number is not None
+    store.memory.undo(number)
+    assert save(store, file, 4, "der Baum").correction == 3  # learnt anew
+    store.memory.delete("default")
+    assert save(store, file, 4, "dieser Baum").correction == 4
+    assert learnt(store) == [("ein Baum", "dieser Baum")]
+
+
 def test_without_mt_there_is_nothing_to_learn(store: Store, file: str) -> None:
     assert save(store, file, 5, "ein neuer Baum > 5").correction is None
     text = store.exports.file(file).read().decode()

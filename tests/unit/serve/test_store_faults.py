@@ -1,6 +1,7 @@
 """Processes killed while they save, two processes on one database, full disks, a database that goes and comes back."""
 
 import multiprocessing
+import os
 import random
 import time
 from collections import defaultdict
@@ -148,6 +149,13 @@ def test_a_database_that_was_away_is_used_again(own_server: PostgresqlServer) ->
     own_server.start()
     assert store.decisions.save(file, 1, one, "anna").correction == 1
     check(store, file, [(1, one.edit_id, 1, "target")])
+
+
+@pytest.mark.skipif(os.name != "posix", reason="modes of files")
+def test_a_new_database_is_for_its_user_alone(tmp_path: Path) -> None:
+    place = tmp_path / "new" / "postedit.db"
+    Store(str(place)).close()
+    assert [path.stat().st_mode & 0o777 for path in (place.parent, place)] == [0o700, 0o600]
 
 
 def test_a_full_disk_loses_nothing_and_is_a_sentence(tmp_path: Path) -> None:

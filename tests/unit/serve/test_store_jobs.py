@@ -2,6 +2,7 @@
 
 import asyncio
 import io
+import itertools
 import multiprocessing
 import random
 import time
@@ -10,14 +11,26 @@ from typing import Any
 
 import pytest
 import sqlalchemy as sql
-from serve_tools import PAIRS, WordEngine, config_of, decision, imported, work_for_ever, xliff
+from serve_tools import PAIRS, WordEngine, config_of, decision, imported, replaced, work_for_ever, xliff
+from sqlalchemy.exc import DBAPIError, IntegrityError, OperationalError
 
+from postedit.adapt.database import explained
+from postedit.core.errors import OutputError
 from postedit.serve import file_jobs
+from postedit.serve.engine import EditedSegments
 from postedit.serve.file_jobs import FileJobs
 from postedit.serve.schema import jobs, projects
 from postedit.serve.store import Store
 from postedit.serve.store_base import NotFoundError, rows_of
-from postedit.serve.store_jobs import ClaimedJob, LostJobError
+from postedit.serve.store_jobs import JOB_KINDS, ClaimedJob, LostJobError
+
+
+@pytest.fixture
+def jobs_of(store: Store, tmp_path: Any) -> FileJobs:
+    """Return what works on the jobs of the store."""
+    engine = WordEngine(config_of("x", tmp_path))
+    engine.store = store
+    return FileJobs(store, engine)
 
 
 @pytest.fixture
@@ -106,8 +119,106 @@ def test_an_import_goes_on_where_a_dead_process_left_it(
     assert store.files.get(file)["words"] == 14
 
 
+def test_a_job_that_kills_its_processes_is_given_up(store: Store, jobs_of: FileJobs, waiting: str) -> None:
+    assert store.jobs.claim() is not None
+    for claim in range(2, file_jobs._MOST_CLAIMS + 1):
+        taken = jobs_of._taken_over(waiting, store.jobs.running()[waiting])
+        assert taken is not None
+        assert taken.claim == claim
+    assert jobs_of._taken_over(waiting, store.jobs.running()[waiting]) is None
+    found = store.jobs.get(waiting)
+    assert (found["state"], found["error"][:36]) == ("failed", "the service was interrupted 5 times ")
+
+
+def test_only_an_absent_database_lets_a_job_wait(
+    store: Store, jobs_of: FileJobs, waiting: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job = store.jobs.claim()
+    assert job is not None
+
+    def fail(kind: type[DBAPIError]) -> None:
+        def refuse(*_: Any) -> None:
+            with explained(store.database.engine):
+                raise kind("INSERT", {}, ValueError("refused"))
+
+        monkeypatch.setattr(type(store.files), "row", refuse)
+        asyncio.run(jobs_of._run(job))
+
+    with pytest.raises(OutputError, match="refused"):
+        fail(OperationalError)
+    assert store.jobs.get(waiting)["state"] == "running"
+    fail(IntegrityError)
+    assert store.jobs.get(waiting)["state"] == "failed"
+
+
+def test_work_goes_on_after_any_exception(
+    store: Store, jobs_of: FileJobs, waiting: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(file_jobs, "_POLL_SECONDS", 0.01)
+    claims: list[Callable[[], Any]] = [store.jobs.claim, lambda: 1 // 0]
+    monkeypatch.setattr(store.jobs, "claim", lambda *_: claims.pop()() if claims else None)
+
+    async def work() -> None:
+        task = asyncio.create_task(jobs_of._work(JOB_KINDS))
+        async with asyncio.timeout(20):
+            while store.jobs.get(waiting)["state"] != "done":
+                await asyncio.sleep(0.01)
+        task.cancel()
+
+    asyncio.run(work())
+
+
+def test_files_are_read_and_proposals_renewed_while_people_never_pause(
+    store: Store, jobs_of: FileJobs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(file_jobs, "_POLL_SECONDS", 0.01)
+    monkeypatch.setattr(file_jobs, "_QUIET_SECONDS", 0.05)
+    numbers = itertools.count(1)
+
+    async def position(_: str) -> int:
+        return next(numbers)
+
+    monkeypatch.setattr(jobs_of, "_position", position)
+    renewed = [imported(store, xliff(("a", "die")), f"{number}.xlf") for number in range(3)]
+    with store.database.change("default", "anna") as change:
+        for file in renewed:
+            store.jobs.add(change, "propose", file)
+        new = store.files.create(change, "new.xlf", io.BytesIO(xliff(*PAIRS)))
+        store.jobs.add(change, "import", new)
+
+    async def work() -> None:
+        jobs_of.start()
+        async with asyncio.timeout(60):
+            while store.files.get(new)["state"] != "ready":
+                await asyncio.sleep(0.02)
+            assert any(one["kind"] == "propose" for one in store.jobs.of_project("default"))
+            while any(store.segments.get(file, 1)["proposal"] is None for file in renewed):
+                await asyncio.sleep(0.02)
+        await jobs_of.stop()
+
+    asyncio.run(work())
+
+
+def test_a_model_that_does_not_learn_is_not_asked_again_for_what_it_knows(
+    store: Store, jobs_of: FileJobs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = imported(store, xliff(*PAIRS))
+    store.decisions.save(file, 4, decision(store, file, 4, "der Baum"), "anna")
+
+    async def edit(segments: Any, **_: Any) -> EditedSegments:
+        return EditedSegments([replaced(one.mt or "", {}) for one in segments], "words", "0", None)
+
+    monkeypatch.setattr(jobs_of._engine, "edit", edit)
+    row = store.files.row(file)
+    jobs_of._save(row, asyncio.run(jobs_of._made(row, store.segments.some(file, [1, 2]), "job", "")))
+    assert [one["number"] for one in store.proposals.waiting(file, 1, 9)] == [3, 5]
+
+
 def _die(*_: Any) -> None:
     raise SystemExit
+
+
+PO_WITH_NUL = b'msgid ""\nmsgstr "Content-Type: text/plain; charset=UTF-8\\n"\n\nmsgid "a\\000b"\nmsgstr ""\n'
 
 
 def test_files_that_cannot_be_read_end_in_a_sentence(store: Store, tmp_path: Any) -> None:
@@ -115,10 +226,11 @@ def test_files_that_cannot_be_read_end_in_a_sentence(store: Store, tmp_path: Any
     for content, message in (
         (xliff(("", "")), "no segment with text"),
         (xliff(("a", "b"))[:-30], "a.xlf"),
+        (PO_WITH_NUL, "segment 1 has a NUL character"),
         (xliff(*PAIRS), "a.xlf: is from en to de, and the project from any language to fr"),
     ):
         with store.database.change("default", "anna") as change:
-            file = store.files.create(change, "a.xlf", io.BytesIO(content))
+            file = store.files.create(change, "a.po" if content == PO_WITH_NUL else "a.xlf", io.BytesIO(content))
             store.jobs.add(change, "import", file)
             change.execute(sql.update(projects).values(target_language="fr" if "any" in message else ""))
         job = store.jobs.claim()
