@@ -244,3 +244,41 @@ def test_conflict_waits_for_a_choice(page: Any, ours: bool, expected: list[Any])
       return [waits, sent.map((one) => one.slice(1, 3)), queue.entries.value.length];"""
     found = page.evaluate(QUEUE % body.replace("OURS", str(ours).lower()))
     assert found == [[1, 0], expected, 0]
+
+
+def test_changes_after_a_replayed_save_keep_to_its_version(page: Any) -> None:
+    """An answer to a save that was done before has the present segment, perhaps with another person's text."""
+    body = """let release; answer = () => new Promise((resolve) => {
+        release = () => resolve({ segment: { version: 7, target: "other" } }); });
+      const queue = make("one");
+      queue.put("f", 1, 4, { target: "a" }); await settle();
+      queue.put("f", 1, 4, { target: "ab" }); release(); await settle();
+      return sent.map((one) => one.slice(1, 3));"""
+    assert page.evaluate(QUEUE % body) == [["a", 4], ["ab", 5]]
+
+
+EDITING = """async () => { const { Editing } = await import(`${base}/editor/editing.js`);
+  const { SaveQueue } = await import(`${base}/data/save_queue.js`);
+  const sent = [];
+  const queue = new SaveQueue("anna", { onSaved: () => {}, tab: "editing", storage: { setItem() {}, removeItem() {},
+    getItem: () => null, length: 0 }, send: (path, body) => { sent.push(body); return new Promise(() => {}); } });
+  const rows = new Map([1, 2].map((number) => [number, { number, unit: "", src: "s", mt: "m", target: "", state: "new",
+    version: 1 }]));
+  let gate = Promise.resolve();
+  globalThis.fetch = async (path) => { await gate; const found = /segments\\/(\\d+)$/.exec(path);
+    const after = Number(/after=(\\d+)/.exec(path)?.[1] ?? 0);
+    const body = found ? rows.get(Number(found[1])) : { segments: [rows.get(after + 1)], proposals: {} };
+    return new Response(JSON.stringify(body), { headers: { "Content-Type": "application/json" } }); };
+  const editing = new Editing("p", "f", queue);
+  const wait = (time) => new Promise((resolve) => setTimeout(resolve, time));
+  const type = (text) => { editing.draft.write(0, 0, text); editing.changed(); };
+  try { await editing.open(1); %s } finally { editing.isDirty = false; editing.close(); history.replaceState(null, "", " "); } }"""
+
+
+def test_text_is_saved_on_the_version_that_it_was_written_on(page: Any) -> None:
+    body = """type("x"); rows.set(1, { ...rows.get(1), version: 5, target: "theirs", state: "draft" });
+      await editing.refresh([1]); const shown = editing.draft.marked.text;
+      editing.flush(); await wait(20); const first = sent[0].version;
+      rows.set(1, { ...rows.get(1), version: 6 }); await editing.refresh([1]); type("y"); editing.flush();
+      return [shown, first, queue.pending("f", 1).version, editing.cache.peek(1).version];"""
+    assert page.evaluate(EDITING % body) == ["xm", 1, 1, 1]

@@ -94,7 +94,7 @@ export class SaveQueue {
   #done(entry, answer) {
     this.isOffline.value = false;
     this.wait = 500;
-    const version = answer.segment.version;
+    const version = versionAfter(entry); // that of the answer may be another person's, if this was saved before
     const same = (other) => other.file === entry.file && other.number === entry.number;
     this.#set(this.entries.value.filter((other) => other !== entry).map((other) => (same(other) ? { ...other, version } : other)));
     this.onSaved(entry, answer);
@@ -144,6 +144,9 @@ export class SaveQueue {
     }
   }
 }
+
+/** Return the version of a segment that an entry makes; what was only looked at keeps its version. @param {Entry} entry */
+export const versionAfter = ({ version, body }) => (body.state === "seen" ? version : version + 1);
 
 const newId = () => (crypto.randomUUID ? crypto.randomUUID() : uuidFrom(crypto.getRandomValues(new Uint8Array(16))));
 

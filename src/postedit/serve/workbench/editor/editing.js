@@ -2,6 +2,7 @@
 import { signal } from "../lib.js";
 import { replaceAddress } from "../data/router.js";
 import { rowOf, SegmentCache } from "../data/segment_cache.js";
+import { versionAfter } from "../data/save_queue.js";
 import { isDone, readSegment, withBody, writeMarked, writtenTarget } from "../data/segment.js";
 import { announce, toast } from "../ui/messages.js";
 import { t } from "../strings.js";
@@ -169,7 +170,7 @@ export class Editing {
   /** Take the answer of the server to something saved. */
   async saved(entry, answer) {
     if (entry.file !== this.file) return;
-    this.#take(readSegment(answer.segment));
+    this.#take(readSegment(answer.segment), versionAfter(entry));
     const filled = answer.filled ?? [];
     if (filled.length) {
       toast(t.editor.filled(filled.length));
@@ -185,7 +186,10 @@ export class Editing {
     this.isDirty = false;
     clearTimeout(this.autosave);
     this.queue.resolve(entry, ours);
-    if (ours) return;
+    if (ours) {
+      this.segment.value = { ...this.segment.value, version: theirs.version };
+      return;
+    }
     this.drafts.delete(theirs.number);
     this.#take(theirs);
   }
@@ -206,8 +210,12 @@ export class Editing {
     return this.cache.fetchStale([...this.visible, this.number]);
   }
 
-  /** Take a newer state of a segment; what is being written stays. */
-  #take(segment) {
+  /**
+   * Take a newer state of a segment. What is being written stays, with the version it was written on: the server then
+   * refuses to save it over the text of another person.
+   * @param {number} version of what is being written
+   */
+  #take(segment, version = this.segment.value?.version) {
     const pending = this.queue.pending(this.file, segment.number);
     const known = this.#withPending(segment);
     this.cache.set(known);
@@ -216,7 +224,8 @@ export class Editing {
       return;
     }
     const isOurs = this.isDirty || pending || sameTarget(this.draft, segment);
-    if (isOurs) this.segment.value = { ...known, proposal: this.segment.value.proposal };
+    const base = this.isDirty && !pending ? { version } : {};
+    if (isOurs) this.segment.value = { ...known, ...base, proposal: this.segment.value.proposal };
     else this.show(segment);
   }
 
@@ -241,7 +250,7 @@ export class Editing {
 
   #withPending(segment) {
     const entry = this.queue.pending(this.file, segment.number);
-    return entry ? withBody(segment, entry.body) : segment;
+    return entry ? { ...withBody(segment, entry.body), version: entry.version } : segment;
   }
 
   /** Note how segments changed. @param {number[]} numbers @param {"learnt"|"filled"} how */
