@@ -204,10 +204,10 @@ def test_unsaved_changes_survive_a_page_that_is_gone(page: Any) -> None:
       return { offline, sent: sent.map((one) => one.slice(0, 3)), saved, left: second.entries.value.length,
         kept: [...stored.keys()].filter((key) => key.startsWith("postedit.unsaved")) };"""
     found = page.evaluate(QUEUE % body)
-    assert found["offline"] == [True, 2]
+    assert found["offline"] == [True, 3]
     path = "/v1/files/f/segments/"
-    assert found["sent"] == [[f"{path}2", "b", 0], [f"{path}1", "c", 4]]
-    assert found["saved"] == ["b", "c"]
+    assert found["sent"] == [[f"{path}1", "a", 4], [f"{path}2", "b", 0], [f"{path}1", "c", 5]]
+    assert found["saved"] == ["a", "b", "c"]
     assert (found["left"], found["kept"]) == (0, [])
 
 
@@ -230,6 +230,17 @@ def test_same_id_is_sent_again_after_a_lost_answer(page: Any) -> None:
       const queue = make("one"); await queue.put("f", 1, 0, { target: "a" }); await queue.retry();
       return [sent.length, new Set(sent.map((one) => one[3])).size, queue.entries.value.length];"""
     assert page.evaluate(QUEUE % body) == [2, 1, 0]
+
+
+def test_what_may_be_saved_already_is_sent_again_before_what_follows(page: Any) -> None:
+    body = """answer = () => { throw new ApiError(0, "cut off"); };
+      const first = make("one"); await first.put("f", 1, 0, { target: "a" }); await first.put("f", 1, 0, { target: "ab" });
+      first.stop(); const second = make("one"); await second.put("f", 1, 0, { target: "abc" });
+      answer = (body) => ({ segment: { version: body.version + 1 } }); sent.length = 1;
+      await second.retry();
+      return { sent: sent.map((one) => one.slice(1, 3)), same: sent[0][3] === sent[1][3] };"""
+    found = page.evaluate(QUEUE % body)
+    assert found == {"sent": [["a", 0], ["a", 0], ["abc", 1]], "same": True}
 
 
 @pytest.mark.parametrize(("ours", "expected"), [(True, [["a", 0], ["ab", 7]]), (False, [["a", 0]])])

@@ -3,7 +3,8 @@
  * connection, a killed server or a closed page lose nothing. Each entry has an id made here, so that the server takes it
  * once, however often it is sent.
  *
- * @typedef {{project: string, file: string, number: number, version: number, edit_id: string, body: any, refused?: string, theirs?: any}} Entry
+ * @typedef {{project: string, file: string, number: number, version: number, edit_id: string, body: any, tried?: boolean, refused?: string, theirs?: any}} Entry
+ *   `tried`: it was sent, so that the server may have it, whatever came back;
  *   `refused`: the sentence of the server; `theirs`: the segment as another person saved it meanwhile
  */
 import { computed, signal } from "../lib.js";
@@ -46,9 +47,9 @@ export class SaveQueue {
     return this.entries.value.findLast((entry) => entry.file === file && entry.number === number);
   }
 
-  /** Put a change in; it takes the place of an older one of the same segment that is not on its way. */
+  /** Put a change in; it takes the place of an older one of the same segment that the server cannot have. */
   put(file, number, version, body, project = "") {
-    const isOlder = (entry) => entry !== this.sent && entry.file === file && entry.number === number;
+    const isOlder = (entry) => !entry.tried && entry.file === file && entry.number === number;
     const older = this.entries.value.filter(isOlder);
     const seconds = [body, ...older.map((entry) => entry.body)].reduce((sum, one) => sum + (one.seconds ?? 0), 0);
     const entry = { project, file, number, version, body: seconds ? { ...body, seconds } : body, edit_id: newId(), theirs: older[0]?.theirs };
@@ -59,7 +60,7 @@ export class SaveQueue {
   /** Choose between two texts: save ours over theirs, or drop ours. @param {Entry} entry @param {boolean} ours */
   resolve(entry, ours) {
     const rest = this.entries.value.filter((other) => other !== entry);
-    this.#set(ours ? [...rest, { ...entry, version: entry.theirs.version, theirs: undefined, edit_id: newId() }] : rest);
+    this.#set(ours ? [...rest, { ...entry, version: entry.theirs.version, theirs: undefined, tried: false, edit_id: newId() }] : rest);
     return this.flush();
   }
 
@@ -75,9 +76,11 @@ export class SaveQueue {
   /** Send what waits, one after the other. */
   async flush() {
     if (this.sent || this.timer) return;
-    const entry = this.waiting.value[0];
-    if (!entry) return;
+    const [first] = this.waiting.value;
+    if (!first) return;
+    const entry = { ...first, tried: true };
     this.sent = entry;
+    this.#set(this.entries.value.map((other) => (other === first ? entry : other)));
     this.isSending.value = true;
     try {
       const body = { ...entry.body, version: entry.version, edit_id: entry.edit_id };
@@ -106,7 +109,7 @@ export class SaveQueue {
     const newer = this.entries.value.find((other) => other !== entry && other.file === entry.file && other.number === entry.number);
     const replaced = (values) => this.#set(newer
       ? this.entries.value.filter((other) => other !== entry).map((other) => (other === newer ? { ...newer, ...values } : other))
-      : this.entries.value.map((other) => (other === entry ? { ...entry, ...values } : other)));
+      : this.entries.value.map((other) => (other === entry ? { ...entry, ...values, tried: false } : other)));
     if (theirs && entry.body.state === "seen") this.drop(entry); // nothing was written
     else if (theirs) replaced({ theirs });
     else if (error.isPassing || error.status === 401) {
