@@ -20,7 +20,7 @@ export class TargetField {
     on("beforeinput", this.#beforeInput);
     on("input", this.#input);
     on("compositionstart", this.#compose);
-    on("compositionend", () => { this.composing = false; this.#takePage(); });
+    on("compositionend", this.#composed);
     on("keydown", this.#keyDown);
     on("copy", this.#copy);
     on("cut", this.#cut);
@@ -128,6 +128,14 @@ export class TargetField {
     if (start !== end) this.#write(start, end, "", "");
     this.show();
     this.composing = true;
+    this.draftComposed = this.#draft;
+  }
+
+  /** Take what an input method made, unless another text has come meanwhile, which it was not written for. */
+  #composed() {
+    this.composing = false;
+    if (this.draftComposed === this.#draft) this.#takePage();
+    else this.show();
   }
 
   /** Read what an input method or an extension wrote; codes that it took away come back. */
