@@ -42,6 +42,9 @@ export class Editing {
     document.removeEventListener("visibilitychange", this.onHide);
   }
 
+  /** Whether nothing may be written: the file has it so, or another segment is on its way. */
+  get isReadOnly() { return this.isLocked || this.isLoading.value; }
+
   /** The draft in hand. @returns {Draft | null} */
   get draft() { return this.segment.value ? this.drafts.get(this.segment.value.number) ?? null : null; }
   get number() { return this.segment.value?.number ?? null; }
@@ -236,6 +239,7 @@ export class Editing {
 
   /** Show a segment: with its draft, if that is as it was left. @param {import("../data/segment.js").Segment} segment */
   show(segment) {
+    if (segment.number !== this.number) this.flush(); // written while this segment was fetched
     const kept = this.drafts.get(segment.number);
     const isKept = kept && (sameTarget(kept, segment) || !writtenTarget(segment)) && kept.proposal.text === segment.proposal.text;
     if (!isKept) {
