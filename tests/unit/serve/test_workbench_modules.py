@@ -293,3 +293,16 @@ def test_text_is_saved_on_the_version_that_it_was_written_on(page: Any) -> None:
       rows.set(1, { ...rows.get(1), version: 6 }); await editing.refresh([1]); type("y"); editing.flush();
       return [shown, first, queue.pending("f", 1).version, editing.cache.peek(1).version];"""
     assert page.evaluate(EDITING % body) == ["xm", 1, 1, 1]
+
+
+def test_text_is_saved_while_typing_goes_on(page: Any) -> None:
+    body = """for (let key = 0; key < 8; key++) { type("x"); await wait(100); }
+      return sent.length;"""
+    assert page.evaluate(EDITING % body) == 1
+
+
+def test_what_is_typed_while_the_next_segment_is_fetched_is_saved(page: Any) -> None:
+    body = """let release; gate = new Promise((resolve) => { release = resolve; });
+      const opened = editing.open(2); const isReadOnly = editing.isReadOnly; type("x"); release(); await opened;
+      return [isReadOnly, editing.isReadOnly, queue.pending("f", 1)?.body.target, editing.number];"""
+    assert page.evaluate(EDITING % body) == [True, False, "xm", 2]

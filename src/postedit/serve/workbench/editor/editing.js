@@ -11,7 +11,7 @@ import { Presence } from "./presence.js";
 import { Renewal } from "./renewal.js";
 import { Timer } from "./timer.js";
 
-const AUTOSAVE = 500; // milliseconds after the last key
+const AUTOSAVE = 500; // milliseconds after the first change that is not saved
 const LOOK = 60; // segments fetched at a time to find one that is not confirmed
 
 export class Editing {
@@ -101,14 +101,18 @@ export class Editing {
     if (this.isLocked) return;
     this.revision.value++;
     this.isDirty = true;
-    clearTimeout(this.autosave);
-    this.autosave = setTimeout(() => this.flush(), AUTOSAVE);
+    this.autosave ??= setTimeout(() => this.flush(), AUTOSAVE);
   }
 
   /** Save now what is not saved. */
   flush() {
-    clearTimeout(this.autosave);
+    this.#stopAutosave();
     if (this.isDirty) this.#save("draft");
+  }
+
+  #stopAutosave() {
+    clearTimeout(this.autosave);
+    this.autosave = undefined;
   }
 
   undo() { if (this.draft?.undo()) this.changed(); }
@@ -158,7 +162,7 @@ export class Editing {
   #save(state) {
     const { segment, draft } = { segment: this.segment.value, draft: this.draft };
     this.isDirty = false;
-    clearTimeout(this.autosave);
+    this.#stopAutosave();
     const written = draft.marked;
     const { decisions, proposal } = draft;
     const seen = { target: "", codes: [], decisions: [] }; // nothing was decided
@@ -187,7 +191,7 @@ export class Editing {
   settle(entry, ours) {
     const theirs = readSegment(entry.theirs);
     this.isDirty = false;
-    clearTimeout(this.autosave);
+    this.#stopAutosave();
     this.queue.resolve(entry, ours);
     if (ours) {
       this.segment.value = { ...this.segment.value, version: theirs.version };
