@@ -43,6 +43,7 @@ export const t = {
     offline: (count) => (count ? `Offline: ${counted(count, "change")} kept here` : "Offline"),
     conflicts: (count) => `${counted(count, "conflict")} to settle`,
     refused: (count) => `${counted(count, "change")} refused`,
+    notKept: (count) => `${counted(count, "change")} not saved, and not kept in the browser`,
   },
 
   signIn: { title: "Sign in", name: "Name", password: "Password", submit: "Sign in", again: "Your session has ended. What you wrote is kept here and saved after you sign in." },

@@ -9,6 +9,7 @@
  */
 import { computed, signal } from "../lib.js";
 import { ApiError, put } from "./api.js";
+import { keep, ofBrowser, ofTab } from "./browser_storage.js";
 
 const ALIVE = 4000; // milliseconds without a sign of life, after which what another page left is taken over
 const LONGEST_WAIT = 8000;
@@ -18,11 +19,12 @@ export class SaveQueue {
    * @param {string} user  entries of another person are never sent
    * @param {{onSaved: (entry: Entry, answer: any) => void, send?: typeof put, storage?: Storage, tab?: string}} options
    */
-  constructor(user, { onSaved, send = put, storage = localStorage, tab = tabName() }) {
+  constructor(user, { onSaved, send = put, storage = ofBrowser, tab = tabName() }) {
     this.prefix = `postedit.unsaved.${user}.`;
     Object.assign(this, { user, onSaved, send, storage, tab });
     /** @type {import("../lib.js").Signal<Entry[]>} */
     this.entries = signal(this.#read(this.prefix + tab));
+    this.isKept = signal(true); // whether what waits outlives this page
     this.isOffline = signal(false);
     this.isSending = signal(false);
     this.waiting = computed(() => this.entries.value.filter((entry) => !entry.refused && !entry.theirs));
@@ -122,8 +124,8 @@ export class SaveQueue {
   #set(entries) {
     this.entries.value = entries;
     const key = this.prefix + this.tab;
-    if (entries.length) this.storage.setItem(key, JSON.stringify(entries));
-    else this.storage.removeItem(key);
+    if (!entries.length) this.storage.removeItem(key);
+    this.isKept.value = !entries.length || keep(this.storage, key, JSON.stringify(entries));
   }
 
   #read(key) {
@@ -134,7 +136,7 @@ export class SaveQueue {
     }
   }
 
-  #showLife() { this.storage.setItem(lifeKey(this.tab), String(Date.now())); }
+  #showLife() { keep(this.storage, lifeKey(this.tab), String(Date.now())); }
 
   #adopt() {
     const names = Array.from({ length: this.storage.length }, (_, index) => this.storage.key(index));
@@ -142,6 +144,7 @@ export class SaveQueue {
       const life = lifeKey(key.slice(this.prefix.length));
       if (Date.now() - Number(this.storage.getItem(life) ?? 0) < ALIVE) continue;
       this.#set([...this.#read(key), ...this.entries.value]);
+      if (!this.isKept.value) continue; // it stays where it is, too
       this.storage.removeItem(key);
       this.storage.removeItem(life);
     }
@@ -165,9 +168,9 @@ const lifeKey = (tab) => `postedit.tab.${tab}`;
 
 /** Return the name of this page, the same after it is loaded again; a page that was duplicated gets another. */
 function tabName() {
-  const known = sessionStorage.getItem("postedit.tab");
-  const isTaken = known && Date.now() - Number(localStorage.getItem(lifeKey(known)) ?? 0) < ALIVE;
+  const known = ofTab.getItem("postedit.tab");
+  const isTaken = known && Date.now() - Number(ofBrowser.getItem(lifeKey(known)) ?? 0) < ALIVE;
   const name = known && !isTaken ? known : newId();
-  sessionStorage.setItem("postedit.tab", name);
+  keep(ofTab, "postedit.tab", name);
   return name;
 }
