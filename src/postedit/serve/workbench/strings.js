@@ -160,6 +160,7 @@ export const t = {
     theirs: (name) => (name ? `Text of ${name}` : "The saved text"),
     keepMine: "Save mine",
     takeTheirs: "Take theirs",
+    discard: "Discard",
     refusal: (why) => `This was not saved: ${why}`,
     goTo: "Go to segment",
     goToNumber: "Number",

@@ -37,6 +37,7 @@ export class SaveQueue {
     this.beat = setInterval(() => { this.#showLife(); this.#adopt(); }, ALIVE / 4);
     this.#showLife();
     this.#adopt();
+    this.#set(this.entries.value.map((entry) => ({ ...entry, refused: undefined }))); // perhaps what hindered is gone
     addEventListener("online", () => this.retry());
     addEventListener("pagehide", () => this.storage.removeItem(lifeKey(this.tab)));
     return this.retry();
@@ -66,7 +67,13 @@ export class SaveQueue {
     return this.flush();
   }
 
-  /** Forget entries of a segment that the server refused. */
+  /** Send again what the server refused. @param {Entry} entry */
+  again(entry) {
+    this.#set(this.entries.value.map((other) => (other === entry ? { ...entry, refused: undefined } : other)));
+    return this.flush();
+  }
+
+  /** Forget an entry. @param {Entry} entry */
   drop(entry) { this.#set(this.entries.value.filter((other) => other !== entry)); }
 
   retry() {
@@ -112,9 +119,10 @@ export class SaveQueue {
     const replaced = (values) => this.#set(newer
       ? this.entries.value.filter((other) => other !== entry).map((other) => (other === newer ? { ...newer, ...values } : other))
       : this.entries.value.map((other) => (other === entry ? { ...entry, ...values, tried: false } : other)));
-    if (theirs && entry.body.state === "seen") this.drop(entry); // nothing was written
+    const isRefused = !error.isPassing && error.status !== 401;
+    if (isRefused && entry.body.state === "seen") this.drop(entry); // nothing was written
     else if (theirs) replaced({ theirs });
-    else if (error.isPassing || error.status === 401) {
+    else if (!isRefused) {
       this.isOffline.value = error.status !== 401;
       this.timer = setTimeout(() => this.retry(), this.wait);
       this.wait = Math.min(this.wait * 2, LONGEST_WAIT);

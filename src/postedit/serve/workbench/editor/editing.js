@@ -1,5 +1,6 @@
 /** The work on one file: the segment in hand, its draft, saving, and what others do meanwhile. */
 import { signal } from "../lib.js";
+import { get } from "../data/api.js";
 import { replaceAddress } from "../data/router.js";
 import { rowOf, SegmentCache } from "../data/segment_cache.js";
 import { versionAfter } from "../data/save_queue.js";
@@ -199,6 +200,19 @@ export class Editing {
     }
     this.drafts.delete(theirs.number);
     this.#take(theirs);
+  }
+
+  /** Drop a text that the server refused, and show what it has. @param {any} entry */
+  async discard(entry) {
+    this.#stopAutosave();
+    this.isDirty = false;
+    this.queue.drop(entry);
+    this.drafts.delete(entry.number);
+    try {
+      this.#take(readSegment(await get(`${this.cache.path}/${entry.number}`)));
+    } catch (error) {
+      this.problem.value = error.message;
+    }
   }
 
   /** Take an event of the project. @param {string} kind @param {any} data */
