@@ -151,10 +151,10 @@ export class SaveQueue {
     for (const key of names.filter((name) => name.startsWith(this.prefix) && name !== this.prefix + this.tab)) {
       const life = lifeKey(key.slice(this.prefix.length));
       if (Date.now() - Number(this.storage.getItem(life) ?? 0) < ALIVE) continue;
-      this.#set([...this.#read(key), ...this.entries.value]);
-      if (!this.isKept.value) continue; // it stays where it is, too
-      this.storage.removeItem(key);
+      const left = this.#read(key);
+      this.storage.removeItem(key); // first, so that there is room for it
       this.storage.removeItem(life);
+      this.#set([...left, ...this.entries.value]);
     }
   }
 }
