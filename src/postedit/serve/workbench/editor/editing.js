@@ -1,6 +1,6 @@
 /** The work on one file: the segment in hand, its draft, saving, and what others do meanwhile. */
 import { signal } from "../lib.js";
-import { get } from "../data/api.js";
+import { ApiError, get } from "../data/api.js";
 import { replaceAddress } from "../data/router.js";
 import { rowOf, SegmentCache } from "../data/segment_cache.js";
 import { versionAfter } from "../data/save_queue.js";
@@ -74,6 +74,15 @@ export class Editing {
 
   /** Go up or down in the list. @param {number} step 1 or -1 @param {boolean} toOpen to one that is not confirmed */
   async step(step, toOpen = false) {
+    try {
+      await this.#step(step, toOpen);
+    } catch (error) {
+      if (!(error instanceof ApiError)) throw error;
+      this.problem.value = error.message;
+    }
+  }
+
+  async #step(step, toOpen) {
     const numbers = this.cache.numbers.value ?? [];
     let row = rowOf(numbers, this.number ?? 0);
     if (step < 0 || numbers[row] === this.number) row += step; // else it is not in the list, and this is the next one
