@@ -20,7 +20,7 @@ export class SaveQueue {
    * @param {{onSaved: (entry: Entry, answer: any) => void, send?: typeof put, storage?: Storage, tab?: string}} options
    */
   constructor(user, { onSaved, send = put, storage = ofBrowser, tab = tabName() }) {
-    this.prefix = `postedit.unsaved.${user}.`;
+    this.prefix = `postedit.unsaved.${encodeURIComponent(user)}/`;
     Object.assign(this, { user, onSaved, send, storage, tab });
     /** @type {import("../lib.js").Signal<Entry[]>} */
     this.entries = signal(this.#read(this.prefix + tab));
@@ -38,12 +38,21 @@ export class SaveQueue {
     this.#showLife();
     this.#adopt();
     this.#set(this.entries.value.map((entry) => ({ ...entry, refused: undefined }))); // perhaps what hindered is gone
-    addEventListener("online", () => this.retry());
-    addEventListener("pagehide", () => this.storage.removeItem(lifeKey(this.tab)));
+    this.isStopped = false;
+    this.listening = new AbortController();
+    const { signal: stopped } = this.listening;
+    addEventListener("online", () => this.retry(), { signal: stopped });
+    addEventListener("pagehide", () => this.storage.removeItem(lifeKey(this.tab)), { signal: stopped });
     return this.retry();
   }
 
-  stop() { clearInterval(this.beat); clearTimeout(this.timer); }
+  /** Send nothing more: another person may be signed in now. */
+  stop() {
+    this.isStopped = true;
+    this.listening?.abort();
+    clearInterval(this.beat);
+    clearTimeout(this.timer);
+  }
 
   /** Return what waits for a segment, the newest. @param {string} file @param {number} number */
   pending(file, number) {
@@ -84,7 +93,7 @@ export class SaveQueue {
 
   /** Send what waits, one after the other. */
   async flush() {
-    if (this.sent || this.timer) return;
+    if (this.isStopped || this.sent || this.timer) return;
     const [first] = this.waiting.value;
     if (!first) return;
     const entry = { ...first, tried: true };
