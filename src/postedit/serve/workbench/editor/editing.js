@@ -246,6 +246,8 @@ export class Editing {
    * @param {number} version of what is being written
    */
   #take(segment, version = this.segment.value?.version) {
+    const before = this.cache.peek(segment.number);
+    if (before && !segment.terms.length) segment = { ...segment, terms: before.terms }; // the answer to a save has none
     const pending = this.queue.pending(this.file, segment.number);
     const known = this.#withPending(segment);
     this.cache.set(known);
