@@ -4,7 +4,7 @@ const number = new Intl.NumberFormat("en");
 const percent = new Intl.NumberFormat("en", { style: "percent", maximumFractionDigits: 0 });
 const decimal = new Intl.NumberFormat("en", { maximumFractionDigits: 1, minimumFractionDigits: 1 });
 const moment = new Intl.DateTimeFormat("en", { dateStyle: "medium", timeStyle: "short" });
-const day = new Intl.DateTimeFormat("en", { day: "numeric", month: "short" });
+const day = new Intl.DateTimeFormat("en", { day: "numeric", month: "short", timeZone: "UTC" }); // as the service counts
 
 /** @param {number} count @param {string} one @param {string} many */
 const counted = (count, one, many = `${one}s`) => `${number.format(count)} ${count === 1 ? one : many}`;
