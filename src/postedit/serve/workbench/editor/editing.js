@@ -187,7 +187,7 @@ export class Editing {
   /** Take the answer of the server to something saved. */
   async saved(entry, answer) {
     if (entry.file !== this.file) return;
-    this.#take(readSegment(answer.segment), versionAfter(entry));
+    this.#take(this.#readSaved(answer.segment), versionAfter(entry));
     const filled = answer.filled ?? [];
     if (filled.length) {
       toast(t.editor.filled(filled.length));
@@ -199,7 +199,7 @@ export class Editing {
 
   /** Choose between our text and the one another person saved. @param {any} entry @param {boolean} ours */
   settle(entry, ours) {
-    const theirs = readSegment(entry.theirs);
+    const theirs = this.#readSaved(entry.theirs);
     this.isDirty = false;
     this.#stopAutosave();
     this.queue.resolve(entry, ours);
@@ -209,6 +209,12 @@ export class Editing {
     }
     this.drafts.delete(theirs.number);
     this.#take(theirs);
+  }
+
+  /** Return a segment of an answer to a save, which has no glossary hits: those known stay. */
+  #readSaved(json) {
+    const segment = readSegment(json);
+    return json.terms ? segment : { ...segment, terms: this.cache.peek(json.number)?.terms ?? [] };
   }
 
   /** Drop a text that the server refused, and show what it has. @param {any} entry */
@@ -246,8 +252,6 @@ export class Editing {
    * @param {number} version of what is being written
    */
   #take(segment, version = this.segment.value?.version) {
-    const before = this.cache.peek(segment.number);
-    if (before && !segment.terms.length) segment = { ...segment, terms: before.terms }; // the answer to a save has none
     const pending = this.queue.pending(this.file, segment.number);
     const known = this.#withPending(segment);
     this.cache.set(known);
