@@ -214,7 +214,7 @@ export class Editing {
   /** Return a segment of an answer to a save, which has no glossary hits: those known stay. */
   #readSaved(json) {
     const segment = readSegment(json);
-    return json.terms ? segment : { ...segment, terms: this.cache.peek(json.number)?.terms ?? [] };
+    return json.terms?.length ? segment : { ...segment, terms: this.cache.peek(json.number)?.terms ?? [] };
   }
 
   /** Drop a text that the server refused, and show what it has. @param {any} entry */
