@@ -48,7 +48,8 @@ SETUP = """async (proposal) => {
     const command = owner[shortcuts.shortcutOf(event)?.id];
     if (command) { event.preventDefault(); command(); } });
   const caret = () => { field.readSelection(); return draft.state.start; };
-  globalThis.bench = { replace: (other) => { owner.draft = new Draft(other, null); }, caret, draft, field, element, refused, owner,
+  globalThis.bench = { replace: (other) => { owner.draft = new Draft(other, null); },
+    caret, draft, field, element, refused, owner,
     state: () => ({ ...flat.toMarked(draft.content), shown: dom.read(element), flat: draft.content.flat,
       nested: flat.isNested(draft.content.codes),
       chips: [...element.querySelectorAll(".chip")].map((chip) => chip.textContent) }) };

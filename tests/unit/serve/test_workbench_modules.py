@@ -234,8 +234,8 @@ def test_same_id_is_sent_again_after_a_lost_answer(page: Any) -> None:
 
 def test_what_may_be_saved_already_is_sent_again_before_what_follows(page: Any) -> None:
     body = """answer = () => { throw new ApiError(0, "cut off"); };
-      const first = make("one"); await first.put("f", 1, 0, { target: "a" }); await first.put("f", 1, 0, { target: "ab" });
-      first.stop(); const second = make("one"); await second.put("f", 1, 0, { target: "abc" });
+      const first = make("one"); await first.put("f", 1, 0, { target: "a" });
+      await first.put("f", 1, 0, { target: "ab" }); first.stop(); const second = make("one"); await second.put("f", 1, 0, { target: "abc" });
       answer = (body) => ({ segment: { version: body.version + 1 } }); sent.length = 1;
       await second.retry();
       return { sent: sent.map((one) => one.slice(1, 3)), same: sent[0][3] === sent[1][3] };"""
@@ -283,7 +283,8 @@ EDITING = """async () => { const { Editing } = await import(`${base}/editor/edit
   const editing = new Editing("p", "f", queue);
   const wait = (time) => new Promise((resolve) => setTimeout(resolve, time));
   const type = (text) => { editing.draft.write(0, 0, text); editing.changed(); };
-  try { await editing.open(1); %s } finally { editing.isDirty = false; editing.close(); history.replaceState(null, "", " "); } }"""
+  try { await editing.open(1); %s }
+  finally { editing.isDirty = false; editing.close(); history.replaceState(null, "", " "); } }"""
 
 
 def test_text_is_saved_on_the_version_that_it_was_written_on(page: Any) -> None:
