@@ -235,7 +235,8 @@ def test_same_id_is_sent_again_after_a_lost_answer(page: Any) -> None:
 def test_what_may_be_saved_already_is_sent_again_before_what_follows(page: Any) -> None:
     body = """answer = () => { throw new ApiError(0, "cut off"); };
       const first = make("one"); await first.put("f", 1, 0, { target: "a" });
-      await first.put("f", 1, 0, { target: "ab" }); first.stop(); const second = make("one"); await second.put("f", 1, 0, { target: "abc" });
+      await first.put("f", 1, 0, { target: "ab" }); first.stop();
+      const second = make("one"); await second.put("f", 1, 0, { target: "abc" });
       answer = (body) => ({ segment: { version: body.version + 1 } }); sent.length = 1;
       await second.retry();
       return { sent: sent.map((one) => one.slice(1, 3)), same: sent[0][3] === sent[1][3] };"""
