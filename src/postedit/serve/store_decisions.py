@@ -105,6 +105,8 @@ class Decisions:
             before = _saved(change, file, number, given.edit_id)
             if before is not None:
                 return Decided(segment_json(row), _filled_by(change, file, number, before), before["correction"])
+            if given.state == "seen":
+                return Decided(_see(change, row), [], row["correction"])
             if row["version"] != given.version:
                 raise StaleVersionError(segment_json(row))
             correction = self._learn(change, row, prepared)
@@ -223,6 +225,16 @@ def _repetitions(change: ProjectChange, row: Row) -> list[int]:
         segments.c.file == row["file"], segments.c.same == row["same"], segments.c.number != row["number"], open_ones
     )
     return sorted(change.execute(query).scalars())
+
+
+def _see(change: ProjectChange, row: Row) -> dict[str, Any]:
+    """Note that a new segment was looked at, which changes nothing that anybody writes; return the segment."""
+    if row["state"] != "new":
+        return segment_json(row)
+    this = (segments.c.file == row["file"]) & (segments.c.number == row["number"])
+    change.execute(sql.update(segments).where(this).values(state="seen"))
+    change.event("segment", file=row["file"], numbers=[row["number"]], version=row["version"], state="seen")
+    return segment_json({**row, "state": "seen"})
 
 
 def _update(change: ProjectChange, file: str, numbers: Sequence[int], values: dict[str, Any]) -> None:

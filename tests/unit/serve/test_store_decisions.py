@@ -41,6 +41,15 @@ def test_a_decision_on_an_old_version_is_refused_with_the_new_one(store: Store, 
     assert learnt(store) == []
 
 
+def test_looking_at_a_segment_keeps_its_version_and_what_is_written(store: Store, file: str) -> None:
+    looked = decision(store, file, 4, "", codes=[], state="seen")
+    seen = store.decisions.save(file, 4, looked, "ben").segment
+    assert (seen["state"], seen["version"]) == ("seen", looked.version)
+    save(store, file, 4, "ein Baum", state="draft")
+    late = store.decisions.save(file, 4, decision(store, file, 4, "", codes=[], state="seen", version=0), "ben").segment
+    assert (late["state"], late["target"], late["version"]) == ("draft", "ein Baum", 1)
+
+
 def test_the_same_decision_sent_again_counts_once(store: Store, file: str) -> None:
     first = decision(store, file, 1, "das Haus")
     saved = store.decisions.save(file, 1, first, "anna")

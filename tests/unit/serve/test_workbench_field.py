@@ -48,7 +48,8 @@ SETUP = """async (proposal) => {
     const command = owner[shortcuts.shortcutOf(event)?.id];
     if (command) { event.preventDefault(); command(); } });
   const caret = () => { field.readSelection(); return draft.state.start; };
-  globalThis.bench = { caret, draft, field, element, refused, owner,
+  globalThis.bench = { replace: (other) => { owner.draft = new Draft(other, null); },
+    caret, draft, field, element, refused, owner,
     state: () => ({ ...flat.toMarked(draft.content), shown: dom.read(element), flat: draft.content.flat,
       nested: flat.isNested(draft.content.codes),
       chips: [...element.querySelectorAll(".chip")].map((chip) => chip.textContent) }) };
@@ -161,6 +162,27 @@ def test_input_methods_write_and_codes_come_back(page: Any, select: bool) -> Non
     for _ in range(1 + select):
         page.keyboard.press("Control+z")
     assert check(page)["text"] == PROPOSAL["text"]
+
+
+def test_input_method_does_not_write_into_another_draft(page: Any) -> None:
+    client = page.context.new_cdp_session(page)
+    page.keyboard.press("Control+Home")
+    client.send("Input.imeSetComposition", {"text": "に", "selectionStart": 1, "selectionEnd": 1})
+    other = "(proposal) => { bench.replace(proposal); bench.field.show(); }"
+    page.evaluate(other, {"mt": "other", "text": "other", "mt_codes": [], "codes": [], "edits": []})
+    client.send("Input.insertText", {"text": "日本"})
+    assert page.evaluate("[bench.owner.draft.marked.text, bench.element.textContent]") == ["other", "other"]
+
+
+def test_keys_of_undo_belong_to_other_fields_when_these_have_the_focus(page: Any) -> None:
+    script = """async () => { const { shortcutOf } = await import(`${base}/editor/shortcuts.js`);
+      return ["input", "textarea", "select", "div"].map((name) => { let found;
+        const element = document.body.appendChild(document.createElement(name));
+        element.addEventListener("keydown", (event) => { found = shortcutOf(event)?.id ?? null; });
+        element.dispatchEvent(new KeyboardEvent("keydown", { key: "z", code: "KeyZ", ctrlKey: true }));
+        element.remove();
+        return found; }); }"""
+    assert page.evaluate(script) == [None, None, None, "undo"]
 
 
 def test_what_an_extension_writes_is_taken_and_codes_come_back(page: Any) -> None:

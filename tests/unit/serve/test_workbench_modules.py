@@ -204,10 +204,10 @@ def test_unsaved_changes_survive_a_page_that_is_gone(page: Any) -> None:
       return { offline, sent: sent.map((one) => one.slice(0, 3)), saved, left: second.entries.value.length,
         kept: [...stored.keys()].filter((key) => key.startsWith("postedit.unsaved")) };"""
     found = page.evaluate(QUEUE % body)
-    assert found["offline"] == [True, 2]
+    assert found["offline"] == [True, 3]
     path = "/v1/files/f/segments/"
-    assert found["sent"] == [[f"{path}2", "b", 0], [f"{path}1", "c", 4]]
-    assert found["saved"] == ["b", "c"]
+    assert found["sent"] == [[f"{path}1", "a", 4], [f"{path}2", "b", 0], [f"{path}1", "c", 5]]
+    assert found["saved"] == ["a", "b", "c"]
     assert (found["left"], found["kept"]) == (0, [])
 
 
@@ -232,6 +232,18 @@ def test_same_id_is_sent_again_after_a_lost_answer(page: Any) -> None:
     assert page.evaluate(QUEUE % body) == [2, 1, 0]
 
 
+def test_what_may_be_saved_already_is_sent_again_before_what_follows(page: Any) -> None:
+    body = """answer = () => { throw new ApiError(0, "cut off"); };
+      const first = make("one"); await first.put("f", 1, 0, { target: "a" });
+      await first.put("f", 1, 0, { target: "ab" }); first.stop();
+      const second = make("one"); await second.put("f", 1, 0, { target: "abc" });
+      answer = (body) => ({ segment: { version: body.version + 1 } }); sent.length = 1;
+      await second.retry();
+      return { sent: sent.map((one) => one.slice(1, 3)), same: sent[0][3] === sent[1][3] };"""
+    found = page.evaluate(QUEUE % body)
+    assert found == {"sent": [["a", 0], ["a", 0], ["abc", 1]], "same": True}
+
+
 @pytest.mark.parametrize(("ours", "expected"), [(True, [["a", 0], ["ab", 7]]), (False, [["a", 0]])])
 def test_conflict_waits_for_a_choice(page: Any, ours: bool, expected: list[Any]) -> None:
     body = """answer = (body) => { if (body.version === 0) throw new ApiError(409, "changed",
@@ -244,3 +256,55 @@ def test_conflict_waits_for_a_choice(page: Any, ours: bool, expected: list[Any])
       return [waits, sent.map((one) => one.slice(1, 3)), queue.entries.value.length];"""
     found = page.evaluate(QUEUE % body.replace("OURS", str(ours).lower()))
     assert found == [[1, 0], expected, 0]
+
+
+def test_changes_after_a_replayed_save_keep_to_its_version(page: Any) -> None:
+    """An answer to a save that was done before has the present segment, perhaps with another person's text."""
+    body = """let release; answer = () => new Promise((resolve) => {
+        release = () => resolve({ segment: { version: 7, target: "other" } }); });
+      const queue = make("one");
+      queue.put("f", 1, 4, { target: "a" }); await settle();
+      queue.put("f", 1, 4, { target: "ab" }); release(); await settle();
+      return sent.map((one) => one.slice(1, 3));"""
+    assert page.evaluate(QUEUE % body) == [["a", 4], ["ab", 5]]
+
+
+EDITING = """async () => { const { Editing } = await import(`${base}/editor/editing.js`);
+  const { SaveQueue } = await import(`${base}/data/save_queue.js`);
+  const sent = [];
+  const queue = new SaveQueue("anna", { onSaved: () => {}, tab: "editing", storage: { setItem() {}, removeItem() {},
+    getItem: () => null, length: 0 }, send: (path, body) => { sent.push(body); return new Promise(() => {}); } });
+  const rows = new Map([1, 2].map((number) => [number, { number, unit: "", src: "s", mt: "m", target: "", state: "new",
+    version: 1 }]));
+  let gate = Promise.resolve();
+  globalThis.fetch = async (path) => { await gate; const found = /segments\\/(\\d+)$/.exec(path);
+    const after = Number(/after=(\\d+)/.exec(path)?.[1] ?? 0);
+    const body = found ? rows.get(Number(found[1])) : { segments: [rows.get(after + 1)], proposals: {} };
+    return new Response(JSON.stringify(body), { headers: { "Content-Type": "application/json" } }); };
+  const editing = new Editing("p", "f", queue);
+  const wait = (time) => new Promise((resolve) => setTimeout(resolve, time));
+  const type = (text) => { editing.draft.write(0, 0, text); editing.changed(); };
+  try { await editing.open(1); %s }
+  finally { editing.isDirty = false; editing.close(); history.replaceState(null, "", " "); } }"""
+
+
+def test_text_is_saved_on_the_version_that_it_was_written_on(page: Any) -> None:
+    body = """type("x"); rows.set(1, { ...rows.get(1), version: 5, target: "theirs", state: "draft" });
+      await editing.refresh([1]); const shown = editing.draft.marked.text;
+      editing.flush(); await wait(20); const first = sent[0].version;
+      rows.set(1, { ...rows.get(1), version: 6 }); await editing.refresh([1]); type("y"); editing.flush();
+      return [shown, first, queue.pending("f", 1).version, editing.cache.peek(1).version];"""
+    assert page.evaluate(EDITING % body) == ["xm", 1, 1, 1]
+
+
+def test_text_is_saved_while_typing_goes_on(page: Any) -> None:
+    body = """for (let key = 0; key < 8; key++) { type("x"); await wait(100); }
+      return sent.length;"""
+    assert page.evaluate(EDITING % body) == 1
+
+
+def test_what_is_typed_while_the_next_segment_is_fetched_is_saved(page: Any) -> None:
+    body = """let release; gate = new Promise((resolve) => { release = resolve; });
+      const opened = editing.open(2); const isReadOnly = editing.isReadOnly; type("x"); release(); await opened;
+      return [isReadOnly, editing.isReadOnly, queue.pending("f", 1)?.body.target, editing.number];"""
+    assert page.evaluate(EDITING % body) == [True, False, "xm", 2]

@@ -78,14 +78,14 @@ function Head({ project, queue, onHelp }) {
 /** Whether all is saved. */
 function SaveState({ queue }) {
   if (!queue) return null;
-  const count = queue.waiting.value.length;
+  const count = new Set(queue.waiting.value.map((entry) => `${entry.file} ${entry.number}`)).size;
   const conflicts = queue.conflicts.value, refused = queue.entries.value.filter((entry) => entry.refused);
   const [troubled] = [...conflicts, ...refused];
   if (troubled) {
     const text = conflicts.length ? t.save.conflicts(conflicts.length) : t.save.refused(refused.length);
     return html`<span role="status"><a class="save-state bad" href=${address("project", troubled.project, "file", troubled.file, troubled.number)}>${text}</a></span>`;
   }
-  const [tone, text] = queue.isOffline.value ? ["bad", t.save.offline(count)] : count ? ["middling", t.save.saving] : ["good", t.save.saved];
+  const [tone, text] = !queue.isKept.value && count ? ["bad", t.save.notKept(count)] : queue.isOffline.value ? ["bad", t.save.offline(count)] : count ? ["middling", t.save.saving] : ["good", t.save.saved];
   return html`<span class=${`save-state ${tone}`} role="status">${text}</span>`;
 }
 

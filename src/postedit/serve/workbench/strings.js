@@ -4,7 +4,7 @@ const number = new Intl.NumberFormat("en");
 const percent = new Intl.NumberFormat("en", { style: "percent", maximumFractionDigits: 0 });
 const decimal = new Intl.NumberFormat("en", { maximumFractionDigits: 1, minimumFractionDigits: 1 });
 const moment = new Intl.DateTimeFormat("en", { dateStyle: "medium", timeStyle: "short" });
-const day = new Intl.DateTimeFormat("en", { day: "numeric", month: "short" });
+const day = new Intl.DateTimeFormat("en", { day: "numeric", month: "short", timeZone: "UTC" }); // as the service counts
 
 /** @param {number} count @param {string} one @param {string} many */
 const counted = (count, one, many = `${one}s`) => `${number.format(count)} ${count === 1 ? one : many}`;
@@ -43,6 +43,7 @@ export const t = {
     offline: (count) => (count ? `Offline: ${counted(count, "change")} kept here` : "Offline"),
     conflicts: (count) => `${counted(count, "conflict")} to settle`,
     refused: (count) => `${counted(count, "change")} refused`,
+    notKept: (count) => `${counted(count, "change")} not saved, and not kept in the browser`,
   },
 
   signIn: { title: "Sign in", name: "Name", password: "Password", submit: "Sign in", again: "Your session has ended. What you wrote is kept here and saved after you sign in." },
@@ -159,6 +160,7 @@ export const t = {
     theirs: (name) => (name ? `Text of ${name}` : "The saved text"),
     keepMine: "Save mine",
     takeTheirs: "Take theirs",
+    discard: "Discard",
     refusal: (why) => `This was not saved: ${why}`,
     goTo: "Go to segment",
     goToNumber: "Number",

@@ -19,4 +19,5 @@ export const go = (...parts) => { location.hash = address(...parts); };
 /** Change the address without a step to go back to. @param {...(string|number)} parts */
 export function replaceAddress(...parts) {
   history.replaceState(null, "", address(...parts));
+  route.value = read();
 }

@@ -3,11 +3,13 @@
  * connection, a killed server or a closed page lose nothing. Each entry has an id made here, so that the server takes it
  * once, however often it is sent.
  *
- * @typedef {{project: string, file: string, number: number, version: number, edit_id: string, body: any, refused?: string, theirs?: any}} Entry
+ * @typedef {{project: string, file: string, number: number, version: number, edit_id: string, body: any, tried?: boolean, refused?: string, theirs?: any}} Entry
+ *   `tried`: it was sent, so that the server may have it, whatever came back;
  *   `refused`: the sentence of the server; `theirs`: the segment as another person saved it meanwhile
  */
 import { computed, signal } from "../lib.js";
 import { ApiError, put } from "./api.js";
+import { keep, ofBrowser, ofTab } from "./browser_storage.js";
 
 const ALIVE = 4000; // milliseconds without a sign of life, after which what another page left is taken over
 const LONGEST_WAIT = 8000;
@@ -17,11 +19,12 @@ export class SaveQueue {
    * @param {string} user  entries of another person are never sent
    * @param {{onSaved: (entry: Entry, answer: any) => void, send?: typeof put, storage?: Storage, tab?: string}} options
    */
-  constructor(user, { onSaved, send = put, storage = localStorage, tab = tabName() }) {
-    this.prefix = `postedit.unsaved.${user}.`;
+  constructor(user, { onSaved, send = put, storage = ofBrowser, tab = tabName() }) {
+    this.prefix = `postedit.unsaved.${encodeURIComponent(user)}/`;
     Object.assign(this, { user, onSaved, send, storage, tab });
     /** @type {import("../lib.js").Signal<Entry[]>} */
     this.entries = signal(this.#read(this.prefix + tab));
+    this.isKept = signal(true); // whether what waits outlives this page
     this.isOffline = signal(false);
     this.isSending = signal(false);
     this.waiting = computed(() => this.entries.value.filter((entry) => !entry.refused && !entry.theirs));
@@ -34,21 +37,31 @@ export class SaveQueue {
     this.beat = setInterval(() => { this.#showLife(); this.#adopt(); }, ALIVE / 4);
     this.#showLife();
     this.#adopt();
-    addEventListener("online", () => this.retry());
-    addEventListener("pagehide", () => this.storage.removeItem(lifeKey(this.tab)));
+    this.#set(this.entries.value.map((entry) => ({ ...entry, refused: undefined }))); // perhaps what hindered is gone
+    this.isStopped = false;
+    this.listening = new AbortController();
+    const { signal: stopped } = this.listening;
+    addEventListener("online", () => this.retry(), { signal: stopped });
+    addEventListener("pagehide", () => this.storage.removeItem(lifeKey(this.tab)), { signal: stopped });
     return this.retry();
   }
 
-  stop() { clearInterval(this.beat); clearTimeout(this.timer); }
+  /** Send nothing more: another person may be signed in now. */
+  stop() {
+    this.isStopped = true;
+    this.listening?.abort();
+    clearInterval(this.beat);
+    clearTimeout(this.timer);
+  }
 
   /** Return what waits for a segment, the newest. @param {string} file @param {number} number */
   pending(file, number) {
     return this.entries.value.findLast((entry) => entry.file === file && entry.number === number);
   }
 
-  /** Put a change in; it takes the place of an older one of the same segment that is not on its way. */
+  /** Put a change in; it takes the place of an older one of the same segment that the server cannot have. */
   put(file, number, version, body, project = "") {
-    const isOlder = (entry) => entry !== this.sent && entry.file === file && entry.number === number;
+    const isOlder = (entry) => !entry.tried && entry.file === file && entry.number === number;
     const older = this.entries.value.filter(isOlder);
     const seconds = [body, ...older.map((entry) => entry.body)].reduce((sum, one) => sum + (one.seconds ?? 0), 0);
     const entry = { project, file, number, version, body: seconds ? { ...body, seconds } : body, edit_id: newId(), theirs: older[0]?.theirs };
@@ -59,11 +72,17 @@ export class SaveQueue {
   /** Choose between two texts: save ours over theirs, or drop ours. @param {Entry} entry @param {boolean} ours */
   resolve(entry, ours) {
     const rest = this.entries.value.filter((other) => other !== entry);
-    this.#set(ours ? [...rest, { ...entry, version: entry.theirs.version, theirs: undefined, edit_id: newId() }] : rest);
+    this.#set(ours ? [...rest, { ...entry, version: entry.theirs.version, theirs: undefined, tried: false, edit_id: newId() }] : rest);
     return this.flush();
   }
 
-  /** Forget entries of a segment that the server refused. */
+  /** Send again what the server refused. @param {Entry} entry */
+  again(entry) {
+    this.#set(this.entries.value.map((other) => (other === entry ? { ...entry, refused: undefined } : other)));
+    return this.flush();
+  }
+
+  /** Forget an entry. @param {Entry} entry */
   drop(entry) { this.#set(this.entries.value.filter((other) => other !== entry)); }
 
   retry() {
@@ -74,10 +93,12 @@ export class SaveQueue {
 
   /** Send what waits, one after the other. */
   async flush() {
-    if (this.sent || this.timer) return;
-    const entry = this.waiting.value[0];
-    if (!entry) return;
+    if (this.isStopped || this.sent || this.timer) return;
+    const [first] = this.waiting.value;
+    if (!first) return;
+    const entry = { ...first, tried: true };
     this.sent = entry;
+    this.#set(this.entries.value.map((other) => (other === first ? entry : other)));
     this.isSending.value = true;
     try {
       const body = { ...entry.body, version: entry.version, edit_id: entry.edit_id };
@@ -94,7 +115,7 @@ export class SaveQueue {
   #done(entry, answer) {
     this.isOffline.value = false;
     this.wait = 500;
-    const version = answer.segment.version;
+    const version = versionAfter(entry); // that of the answer may be another person's, if this was saved before
     const same = (other) => other.file === entry.file && other.number === entry.number;
     this.#set(this.entries.value.filter((other) => other !== entry).map((other) => (same(other) ? { ...other, version } : other)));
     this.onSaved(entry, answer);
@@ -106,10 +127,11 @@ export class SaveQueue {
     const newer = this.entries.value.find((other) => other !== entry && other.file === entry.file && other.number === entry.number);
     const replaced = (values) => this.#set(newer
       ? this.entries.value.filter((other) => other !== entry).map((other) => (other === newer ? { ...newer, ...values } : other))
-      : this.entries.value.map((other) => (other === entry ? { ...entry, ...values } : other)));
-    if (theirs && entry.body.state === "seen") this.drop(entry); // nothing was written
+      : this.entries.value.map((other) => (other === entry ? { ...entry, ...values, tried: false } : other)));
+    const isRefused = !error.isPassing && error.status !== 401;
+    if (isRefused && entry.body.state === "seen") this.drop(entry); // nothing was written
     else if (theirs) replaced({ theirs });
-    else if (error.isPassing || error.status === 401) {
+    else if (!isRefused) {
       this.isOffline.value = error.status !== 401;
       this.timer = setTimeout(() => this.retry(), this.wait);
       this.wait = Math.min(this.wait * 2, LONGEST_WAIT);
@@ -119,8 +141,8 @@ export class SaveQueue {
   #set(entries) {
     this.entries.value = entries;
     const key = this.prefix + this.tab;
-    if (entries.length) this.storage.setItem(key, JSON.stringify(entries));
-    else this.storage.removeItem(key);
+    if (!entries.length) this.storage.removeItem(key);
+    this.isKept.value = !entries.length || keep(this.storage, key, JSON.stringify(entries));
   }
 
   #read(key) {
@@ -131,19 +153,23 @@ export class SaveQueue {
     }
   }
 
-  #showLife() { this.storage.setItem(lifeKey(this.tab), String(Date.now())); }
+  #showLife() { keep(this.storage, lifeKey(this.tab), String(Date.now())); }
 
   #adopt() {
     const names = Array.from({ length: this.storage.length }, (_, index) => this.storage.key(index));
     for (const key of names.filter((name) => name.startsWith(this.prefix) && name !== this.prefix + this.tab)) {
       const life = lifeKey(key.slice(this.prefix.length));
       if (Date.now() - Number(this.storage.getItem(life) ?? 0) < ALIVE) continue;
-      this.#set([...this.#read(key), ...this.entries.value]);
-      this.storage.removeItem(key);
+      const left = this.#read(key);
+      this.storage.removeItem(key); // first, so that there is room for it
       this.storage.removeItem(life);
+      this.#set([...left, ...this.entries.value]);
     }
   }
 }
+
+/** Return the version of a segment that an entry makes; what was only looked at keeps its version. @param {Entry} entry */
+export const versionAfter = ({ version, body }) => (body.state === "seen" ? version : version + 1);
 
 const newId = () => (crypto.randomUUID ? crypto.randomUUID() : uuidFrom(crypto.getRandomValues(new Uint8Array(16))));
 
@@ -159,9 +185,9 @@ const lifeKey = (tab) => `postedit.tab.${tab}`;
 
 /** Return the name of this page, the same after it is loaded again; a page that was duplicated gets another. */
 function tabName() {
-  const known = sessionStorage.getItem("postedit.tab");
-  const isTaken = known && Date.now() - Number(localStorage.getItem(lifeKey(known)) ?? 0) < ALIVE;
+  const known = ofTab.getItem("postedit.tab");
+  const isTaken = known && Date.now() - Number(ofBrowser.getItem(lifeKey(known)) ?? 0) < ALIVE;
   const name = known && !isTaken ? known : newId();
-  sessionStorage.setItem("postedit.tab", name);
+  keep(ofTab, "postedit.tab", name);
   return name;
 }

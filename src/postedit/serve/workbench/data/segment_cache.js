@@ -43,7 +43,13 @@ export class SegmentCache {
   /** Return a segment, fetched if need be. @param {number} number */
   async fetch(number) {
     const known = this.known.get(number);
-    return known && !this.old.has(number) ? known : this.reload(number);
+    if (known && !this.old.has(number)) return known;
+    try {
+      return await this.reload(number);
+    } catch (error) {
+      if (!known || error.status !== 0) throw error;
+      return known; // without a connection, what is known is better than nothing
+    }
   }
 
   /** Fetch a segment again. @param {number} number */

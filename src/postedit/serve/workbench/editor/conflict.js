@@ -8,7 +8,11 @@ export function Conflict({ editing, languages }) {
   const { queue, file, segment } = editing;
   queue.entries.value;
   const entry = queue.pending(file, segment.value.number);
-  if (entry?.refused) return html`<p class="warning" role="alert">${t.editor.refusal(entry.refused)}</p>`;
+  if (entry?.refused) {
+    return html`<div class="warning" role="alert"><p>${t.editor.refusal(entry.refused)}</p>
+      <div class="actions"><button type="button" onClick=${() => queue.again(entry)}>${t.retry}</button>
+        <button type="button" onClick=${() => editing.discard(entry)}>${t.editor.discard}</button></div></div>`;
+  }
   if (!entry?.theirs) return null;
   const mine = entry.body.target, theirs = entry.theirs.target ?? "";
   return html`

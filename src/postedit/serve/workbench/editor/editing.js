@@ -1,7 +1,9 @@
 /** The work on one file: the segment in hand, its draft, saving, and what others do meanwhile. */
 import { signal } from "../lib.js";
+import { ApiError, get } from "../data/api.js";
 import { replaceAddress } from "../data/router.js";
 import { rowOf, SegmentCache } from "../data/segment_cache.js";
+import { versionAfter } from "../data/save_queue.js";
 import { isDone, readSegment, withBody, writeMarked, writtenTarget } from "../data/segment.js";
 import { announce, toast } from "../ui/messages.js";
 import { t } from "../strings.js";
@@ -10,7 +12,7 @@ import { Presence } from "./presence.js";
 import { Renewal } from "./renewal.js";
 import { Timer } from "./timer.js";
 
-const AUTOSAVE = 500; // milliseconds after the last key
+const AUTOSAVE = 500; // milliseconds after the first change that is not saved
 const LOOK = 60; // segments fetched at a time to find one that is not confirmed
 
 export class Editing {
@@ -41,6 +43,9 @@ export class Editing {
     document.removeEventListener("visibilitychange", this.onHide);
   }
 
+  /** Whether nothing may be written: the file has it so, or another segment is on its way. */
+  get isReadOnly() { return this.isLocked || this.isLoading.value; }
+
   /** The draft in hand. @returns {Draft | null} */
   get draft() { return this.segment.value ? this.drafts.get(this.segment.value.number) ?? null : null; }
   get number() { return this.segment.value?.number ?? null; }
@@ -69,6 +74,15 @@ export class Editing {
 
   /** Go up or down in the list. @param {number} step 1 or -1 @param {boolean} toOpen to one that is not confirmed */
   async step(step, toOpen = false) {
+    try {
+      await this.#step(step, toOpen);
+    } catch (error) {
+      if (!(error instanceof ApiError)) throw error;
+      this.problem.value = error.message;
+    }
+  }
+
+  async #step(step, toOpen) {
     const numbers = this.cache.numbers.value ?? [];
     let row = rowOf(numbers, this.number ?? 0);
     if (step < 0 || numbers[row] === this.number) row += step; // else it is not in the list, and this is the next one
@@ -97,14 +111,18 @@ export class Editing {
     if (this.isLocked) return;
     this.revision.value++;
     this.isDirty = true;
-    clearTimeout(this.autosave);
-    this.autosave = setTimeout(() => this.flush(), AUTOSAVE);
+    this.autosave ??= setTimeout(() => this.flush(), AUTOSAVE);
   }
 
   /** Save now what is not saved. */
   flush() {
-    clearTimeout(this.autosave);
+    this.#stopAutosave();
     if (this.isDirty) this.#save("draft");
+  }
+
+  #stopAutosave() {
+    clearTimeout(this.autosave);
+    this.autosave = undefined;
   }
 
   undo() { if (this.draft?.undo()) this.changed(); }
@@ -154,7 +172,7 @@ export class Editing {
   #save(state) {
     const { segment, draft } = { segment: this.segment.value, draft: this.draft };
     this.isDirty = false;
-    clearTimeout(this.autosave);
+    this.#stopAutosave();
     const written = draft.marked;
     const { decisions, proposal } = draft;
     const seen = { target: "", codes: [], decisions: [] }; // nothing was decided
@@ -169,7 +187,7 @@ export class Editing {
   /** Take the answer of the server to something saved. */
   async saved(entry, answer) {
     if (entry.file !== this.file) return;
-    this.#take(readSegment(answer.segment));
+    this.#take(this.#readSaved(answer.segment), versionAfter(entry));
     const filled = answer.filled ?? [];
     if (filled.length) {
       toast(t.editor.filled(filled.length));
@@ -181,13 +199,35 @@ export class Editing {
 
   /** Choose between our text and the one another person saved. @param {any} entry @param {boolean} ours */
   settle(entry, ours) {
-    const theirs = readSegment(entry.theirs);
+    const theirs = this.#readSaved(entry.theirs);
     this.isDirty = false;
-    clearTimeout(this.autosave);
+    this.#stopAutosave();
     this.queue.resolve(entry, ours);
-    if (ours) return;
+    if (ours) {
+      this.segment.value = { ...this.segment.value, version: theirs.version };
+      return;
+    }
     this.drafts.delete(theirs.number);
     this.#take(theirs);
+  }
+
+  /** Return a segment of an answer to a save, which has no glossary hits: those known stay. */
+  #readSaved(json) {
+    const segment = readSegment(json);
+    return json.terms?.length ? segment : { ...segment, terms: this.cache.peek(json.number)?.terms ?? [] };
+  }
+
+  /** Drop a text that the server refused, and show what it has. @param {any} entry */
+  async discard(entry) {
+    this.#stopAutosave();
+    this.isDirty = false;
+    this.queue.drop(entry);
+    this.drafts.delete(entry.number);
+    try {
+      this.#take(readSegment(await get(`${this.cache.path}/${entry.number}`)));
+    } catch (error) {
+      this.problem.value = error.message;
+    }
   }
 
   /** Take an event of the project. @param {string} kind @param {any} data */
@@ -206,8 +246,12 @@ export class Editing {
     return this.cache.fetchStale([...this.visible, this.number]);
   }
 
-  /** Take a newer state of a segment; what is being written stays. */
-  #take(segment) {
+  /**
+   * Take a newer state of a segment. What is being written stays, with the version it was written on: the server then
+   * refuses to save it over the text of another person.
+   * @param {number} version of what is being written
+   */
+  #take(segment, version = this.segment.value?.version) {
     const pending = this.queue.pending(this.file, segment.number);
     const known = this.#withPending(segment);
     this.cache.set(known);
@@ -216,7 +260,8 @@ export class Editing {
       return;
     }
     const isOurs = this.isDirty || pending || sameTarget(this.draft, segment);
-    if (isOurs) this.segment.value = { ...known, proposal: this.segment.value.proposal };
+    const base = this.isDirty && !pending ? { version } : {};
+    if (isOurs) this.segment.value = { ...known, ...base, proposal: this.segment.value.proposal };
     else this.show(segment);
   }
 
@@ -227,6 +272,7 @@ export class Editing {
 
   /** Show a segment: with its draft, if that is as it was left. @param {import("../data/segment.js").Segment} segment */
   show(segment) {
+    if (segment.number !== this.number) this.flush(); // written while this segment was fetched
     const kept = this.drafts.get(segment.number);
     const isKept = kept && (sameTarget(kept, segment) || !writtenTarget(segment)) && kept.proposal.text === segment.proposal.text;
     if (!isKept) {
@@ -241,7 +287,7 @@ export class Editing {
 
   #withPending(segment) {
     const entry = this.queue.pending(this.file, segment.number);
-    return entry ? withBody(segment, entry.body) : segment;
+    return entry ? { ...withBody(segment, entry.body), version: entry.version } : segment;
   }
 
   /** Note how segments changed. @param {number[]} numbers @param {"learnt"|"filled"} how */

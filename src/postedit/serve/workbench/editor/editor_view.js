@@ -2,6 +2,7 @@
 import { html, useEffect, useMemo, useRef, useState } from "../lib.js";
 import { get } from "../data/api.js";
 import { listen } from "../data/live_events.js";
+import { route } from "../data/router.js";
 import { codeOffsets } from "../core/flat_text.js";
 import { useLoaded, Waiting } from "../ui/controls.js";
 import { Dialog } from "../ui/dialog.js";
@@ -37,7 +38,10 @@ function Workplace({ project, file, number, queue, onHelp }) {
       editing.close();
     };
   }, [editing]);
-  useEffect(() => { if (number !== null) editing.open(number); }, [number]);
+  useEffect(() => {
+    const isNow = number === Number(route.peek()[4]); // else the next segment was shown before this could run
+    if (number !== null && isNow) editing.open(number);
+  }, [number]);
 
   useEffect(() => {
     const commands = commandsOf(editing, fieldRef, { onHelp, onGo: () => setGoing(true) });

@@ -66,7 +66,7 @@ function CorrectionReason({ reason, languages }) {
 function Match({ match, editing, languages }) {
   const score = typeof match.score === "number" ? match.score : null;
   return html`<li>
-    ${match.source && html`<p class="soft" lang=${languages[0]} dir="auto">${match.source}</p>`}
+    ${match.src && html`<p class="soft" lang=${languages[0]} dir="auto">${match.src}</p>`}
     <p lang=${languages[1]} dir="auto">${match.target}</p>
     <p class="match-foot soft">${score !== null && html`<span>${format.percent(score > 1 ? score / 100 : score)}</span>`}<span>${match.origin}</span>
       ${!editing.isLocked && html`<button type="button" class="quiet" onClick=${() => editing.putText(match.target)}>${t.reasons.useMatch}</button>`}</p>

@@ -17,7 +17,9 @@ export class Renewal {
 
   /** Fetch proposals again for what is on screen and what comes next, and mark those that are others now. */
   async learn() {
-    const changed = await this.#renew([...this.editing.visible, ...this.#ahead(AHEAD)]);
+    const numbers = [...this.editing.visible, ...this.#ahead(AHEAD)];
+    const proposed = new Set(numbers.filter((number) => this.editing.cache.peek(number)?.proposal.isProposed));
+    const changed = (await this.#renew(numbers)).filter((number) => proposed.has(number)); // a first one is not learnt
     if (!changed.length) return;
     this.editing.mark(changed, "learnt");
     announce(t.editor.learnt(changed.length));

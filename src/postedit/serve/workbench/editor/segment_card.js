@@ -71,6 +71,7 @@ function Field({ editing, language, fieldRef }) {
   useLayoutEffect(() => {
     const field = new TargetField(ref.current, {
       get draft() { return editing.draft; },
+      get isReadOnly() { return editing.isReadOnly; },
       get breaksLines() { return editing.segment.value.src.includes("\n"); },
       changed: () => editing.changed(),
       undo: () => editing.undo(),
@@ -87,7 +88,7 @@ function Field({ editing, language, fieldRef }) {
     if (document.activeElement === document.body) fieldRef.current.focus();
   }, [segment.number]);
   return html`<div ref=${ref} class="text field" role="textbox" aria-multiline="true" aria-label=${t.editor.targetLabel(segment.number)}
-    contenteditable=${editing.isLocked ? "false" : "true"} aria-readonly=${editing.isLocked ? "true" : "false"} tabindex="0"
+    contenteditable=${editing.isLocked ? "false" : "true"} aria-readonly=${editing.isReadOnly ? "true" : "false"} tabindex="0"
     spellcheck="true" lang=${language} dir=${/\p{L}/u.test(editing.draft.content.flat) ? "auto" : directionOf(language)} autocapitalize="off"></div>`;
 }
 

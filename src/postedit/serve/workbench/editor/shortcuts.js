@@ -30,8 +30,11 @@ export const SHORTCUTS = [
 
 const byKeys = new Map(SHORTCUTS.flatMap(({ id, keys }) => keys.map((one) => [one, id])));
 
+/** Whether a field of the browser, such as the search, takes the keys. @param {EventTarget} target */
+const hasOwnUndo = (target) => target instanceof HTMLElement && /^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName);
+
 /** Whether a key that is typed here is a letter of a text. @param {EventTarget} target */
-const isTextEntry = (target) => target instanceof HTMLElement && (target.isContentEditable || /^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName));
+const isTextEntry = (target) => hasOwnUndo(target) || (target instanceof HTMLElement && target.isContentEditable);
 
 /** Return the shortcut of a key press, and which of its keys. @param {KeyboardEvent} event @returns {{id: string, key: string} | null} */
 export function shortcutOf(event) {
@@ -42,5 +45,6 @@ export function shortcutOf(event) {
   const letter = /^[a-z]$/i.test(event.key) ? `Key${event.key.toUpperCase()}` : event.code; // by the letter where there is one
   const key = [...modifiers.filter(([, isDown]) => isDown).map(([name]) => name), letter].join("+");
   const id = byKeys.get(key);
+  if ((id === "undo" || id === "redo") && hasOwnUndo(event.target)) return null;
   return id ? { id, key } : null;
 }

@@ -8,7 +8,7 @@ import * as dom from "./field_dom.js";
 
 /**
  * @typedef {{draft: import("../core/draft.js").Draft, changed: () => void, undo: () => void, redo: () => void,
- *   breaksLines: boolean, refused: (why: "enter"|"tags"|"nesting") => void}} FieldOwner
+ *   breaksLines: boolean, isReadOnly?: boolean, refused: (why: "enter"|"tags"|"nesting") => void}} FieldOwner
  */
 export class TargetField {
   /** @param {HTMLElement} element @param {FieldOwner} owner */
@@ -20,7 +20,7 @@ export class TargetField {
     on("beforeinput", this.#beforeInput);
     on("input", this.#input);
     on("compositionstart", this.#compose);
-    on("compositionend", () => { this.composing = false; this.#takePage(); });
+    on("compositionend", this.#composed);
     on("keydown", this.#keyDown);
     on("copy", this.#copy);
     on("cut", this.#cut);
@@ -81,6 +81,7 @@ export class TargetField {
   }
 
   #write(start, end, text, kind) {
+    if (this.owner.isReadOnly) return;
     this.#draft.write(start, end, text, kind);
     this.owner.changed();
   }
@@ -128,6 +129,14 @@ export class TargetField {
     if (start !== end) this.#write(start, end, "", "");
     this.show();
     this.composing = true;
+    this.draftComposed = this.#draft;
+  }
+
+  /** Take what an input method made, unless another text has come meanwhile, which it was not written for. */
+  #composed() {
+    this.composing = false;
+    if (this.draftComposed === this.#draft) this.#takePage();
+    else this.show();
   }
 
   /** Read what an input method or an extension wrote; codes that it took away come back. */

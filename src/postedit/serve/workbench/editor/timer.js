@@ -1,15 +1,16 @@
 /** Seconds of work on a segment: counted only with consent, while keys or the mouse are used. */
+import { keep, ofBrowser } from "../data/browser_storage.js";
 import { signal } from "../lib.js";
 
 const IDLE = 30_000; // milliseconds without a sign of work, after which the clock stands
 const KEY = "postedit.timer";
 
 /** "yes", "no", or "" while not asked. */
-export const consent = signal(localStorage.getItem(KEY) ?? "");
+export const consent = signal(ofBrowser.getItem(KEY) ?? "");
 
 /** @param {"yes"|"no"} answer */
 export function answerConsent(answer) {
-  localStorage.setItem(KEY, answer);
+  keep(ofBrowser, KEY, answer);
   consent.value = answer;
 }
 

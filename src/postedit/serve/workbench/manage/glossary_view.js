@@ -5,15 +5,15 @@ import { useLoaded, Waiting } from "../ui/controls.js";
 import { attempt, toast } from "../ui/messages.js";
 import { t } from "../strings.js";
 
-/** @param {string} text @returns {{rows: [string, string][], bad: number | null}} the number of the first line that is no term */
+/** @param {string} text @returns {{rows: string[][], bad: number | null}} `rows`: term, translation, and further columns; `bad`: the number of the first line that is no term */
 export function readTerms(text) {
   const lines = text.split(/\r?\n/);
   const bad = lines.findIndex((line) => line.trim() && !/^[^\t]*\S[^\t]*\t.*\S/.test(line));
-  const rows = lines.filter((line) => line.trim()).map((line) => { const [term, ...rest] = line.split("\t"); return [term, rest.join(" ")]; });
+  const rows = lines.filter((line) => line.trim()).map((line) => line.split("\t"));
   return { rows, bad: bad < 0 ? null : bad + 1 };
 }
 
-const writeTerms = (rows) => rows.filter(([term, translation]) => term.trim() || translation.trim()).map((row) => `${row.map((cell) => cell.replace(/[\t\n]+/g, " ").trim()).join("\t")}\n`).join("");
+const writeTerms = (rows) => rows.filter((row) => row.some((cell) => cell.trim())).map((row) => `${row.map((cell) => cell.replace(/[\t\n]+/g, " ").trim()).join("\t")}\n`).join("");
 
 /** @param {{project: any}} props */
 export function GlossaryView({ project }) {
@@ -56,7 +56,7 @@ function TermTable({ rows, project, onChange }) {
   return html`<table class="wide terms-table"><thead><tr><th scope="col" class="label">${t.glossary.term}</th><th scope="col" class="label">${t.glossary.translation}</th><td></td></tr></thead>
     <tbody>${draft.map((row, index) => html`<tr key=${index}>
       <td><input aria-label=${`${t.glossary.term} ${index + 1}`} lang=${project.source_language} dir="auto" value=${row[0]} onInput=${set(index, 0)} /></td>
-      <td><input aria-label=${`${t.glossary.translation} ${index + 1}`} lang=${project.target_language} dir="auto" value=${row[1]} onInput=${set(index, 1)} /></td>
+      <td><input aria-label=${`${t.glossary.translation} ${index + 1}`} lang=${project.target_language} dir="auto" value=${row[1] ?? ""} onInput=${set(index, 1)} /></td>
       <td><button type="button" class="quiet" aria-label=${t.glossary.remove(row[0] || String(index + 1))} onClick=${() => change(draft.filter((_, other) => other !== index))}>✕</button></td></tr>`)}</tbody></table>
     <button type="button" onClick=${() => setDraft([...draft, ["", ""]])}>${t.glossary.add}</button>`;
 }
