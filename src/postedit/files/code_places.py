@@ -5,7 +5,6 @@ codes keep a given order, and so their nesting. A code between characters that s
 """
 
 from bisect import bisect_left, bisect_right
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Final
 
@@ -60,7 +59,7 @@ def code_places(
 
 def _order_of(source: MarkedText, marked: MarkedText, pairs: Mapping[int, int]) -> list[int] | None:
     """Return the numbers of the codes in the order of the source, None if that has others, or pairs would not nest."""
-    ours, theirs = _names(marked), _names(source)
+    ours, theirs = marked.code_names(), source.code_names()
     if set(ours) != set(theirs) or any(code.literal for _, code in marked.codes):
         return None
     rank = {name: row for row, name in enumerate(theirs)}
@@ -72,16 +71,6 @@ def _order_of(source: MarkedText, marked: MarkedText, pairs: Mapping[int, int]) 
         elif index in waiting and waiting.pop() != index:
             return None
     return None if any(order.index(opened) > order.index(closed) for opened, closed in pairs.items()) else order
-
-
-def _names(marked: MarkedText) -> list[tuple[str, str, int]]:
-    """Return what tells each code from the others: kind and key, and which of those alike it is."""
-    seen: Counter[tuple[str, str]] = Counter()
-    names: list[tuple[str, str, int]] = []
-    for _, code in marked.codes:
-        names.append((code.kind, code.key, seen[code.kind, code.key]))
-        seen[code.kind, code.key] += 1
-    return names
 
 
 class _CodeCosts:

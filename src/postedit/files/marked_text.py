@@ -94,6 +94,15 @@ class MarkedText:
         """Return the text as it is written in the file."""
         return _written(self.parts()) if self.raw or self.codes else self.text
 
+    def code_names(self) -> list[tuple[str, str, int]]:
+        """Return what tells each code from the others: kind and key, and which of those alike it is."""
+        seen: Counter[tuple[str, str]] = Counter()
+        names: list[tuple[str, str, int]] = []
+        for _, code in self.codes:
+            names.append((code.kind, code.key, seen[code.kind, code.key]))
+            seen[code.kind, code.key] += 1
+        return names
+
     def pairs(self) -> Iterator[tuple[int, int]]:
         """Yield the index in `codes` of both codes of each pair."""
         opened: dict[str, int] = {}

@@ -275,8 +275,7 @@ class _Live:
             best = Rules(limits[part], (), NO_GUIDANCE).best(scores, written[part], 1)
             columns = wanted[part] if few is None else few.columns(wanted[part])
             gained = scores.gather(1, columns).squeeze(1).tolist()
-            listed = _listed(best if few is None else replace(best, tokens=few.token_ids[best.tokens]))
-            found += [one._replace(proposed=score) for one, score in zip(listed, gained, strict=True)]
+            found += _listed(best if few is None else replace(best, tokens=few.token_ids[best.tokens]), gained)
         answers = iter(found)
         return [[next(answers) for _ in range(count)] for count in fed]
 
@@ -331,6 +330,7 @@ def _beyond(first: int, model: Seq2Seq, group: DraftGroup) -> list[frozenset[int
     return [frozenset(token for text in row for token in text if token >= first) for row in zip(*texts, strict=True)]
 
 
-def _listed(best: NextTokens) -> list[_Answer]:
+def _listed(best: NextTokens, proposed: Sequence[float] | None = None) -> list[_Answer]:
     values = best.tokens[:, 0], best.ranked[:, 0], best.gained[:, 0], best.ending
-    return list(map(_Answer, *(value.tolist() for value in values)))
+    columns = [value.tolist() for value in values]
+    return list(map(_Answer, *columns) if proposed is None else map(_Answer, *columns, proposed))

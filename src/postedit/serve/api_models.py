@@ -53,7 +53,7 @@ class EditRequest(ApiModel):
     """Segments to edit."""
 
     segments: list[SegmentIn] = Field(description="in any number up to limits.segments of the settings")
-    project: str | None = Field(
+    project: PlainText | None = Field(
         None, max_length=200, description="id of the project whose corrections, glossary and protection count"
     )
     model: str | None = Field(None, max_length=200, description="as GET /v1/models calls it; if not given, the default")
@@ -158,7 +158,7 @@ class LearnRequest(ApiModel):
     src: Text = Field(examples=[_SRC])
     mt: Text = Field(examples=[_MT])
     pe: Text = Field(description="what the post-editor left; the same as mt if it was right", examples=[_PE])
-    project: str = Field("default", max_length=200, description="id of the project that learns")
+    project: PlainText = Field("default", max_length=200, description="id of the project that learns")
     author: str = Field("", max_length=200, description="who made it; whoever asks if not given")
     file: str = Field("", max_length=1000, description="file of the segment")
     unit: str = Field("", max_length=1000, description="what the file calls the segment")
@@ -169,7 +169,7 @@ class UndoRequest(ApiModel):
     """A correction to forget."""
 
     number: int = Field(ge=1, le=2**62, description="as POST /v1/learn gave it", examples=[1])
-    project: str = Field("default", max_length=200, description="id of its project")
+    project: PlainText = Field("default", max_length=200, description="id of its project")
 
 
 class NumberResponse(BaseModel):

@@ -46,8 +46,8 @@ def marked_text_of(text: str, marks: str) -> MarkedText:
 def code_ids(marked: MarkedText, like: MarkedText | None = None) -> list[str]:
     """Return the id of each code: that of the same code in another text, or else the next number."""
     partners = dict(marked.pairs())
-    known = {} if like is None else dict(zip(_names(like), code_ids(like)))
-    names = _names(marked)
+    known = {} if like is None else dict(zip(like.code_names(), code_ids(like)))
+    names = marked.code_names()
     taken = {known[name] for name in names if name in known}
     found: dict[int, str] = {}
     number = 0
@@ -65,16 +65,6 @@ def code_ids(marked: MarkedText, like: MarkedText | None = None) -> list[str]:
         if index in partners:
             found[partners[index]] = label
     return [found[index] for index in range(len(names))]
-
-
-def _names(marked: MarkedText) -> list[tuple[str, str, int]]:
-    """Return what tells each code from the others: its kind and key, and which of those alike it is."""
-    seen: Counter[tuple[str, str]] = Counter()
-    names: list[tuple[str, str, int]] = []
-    for _, code in marked.codes:
-        names.append((code.kind, code.key, seen[code.kind, code.key]))
-        seen[code.kind, code.key] += 1
-    return names
 
 
 def api_codes(marked: MarkedText, like: MarkedText | None = None) -> list[dict[str, Any]]:

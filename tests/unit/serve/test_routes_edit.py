@@ -123,6 +123,15 @@ def test_constraints_are_limited_as_other_texts(service: RunningService, given: 
     assert message in answer.json()["error"]["message"]
 
 
+@pytest.mark.parametrize("route", ["edit", "learn", "undo"])
+def test_a_project_with_a_nul_character_is_refused(service: RunningService, route: str) -> None:
+    asked = {"segments": []} if route == "edit" else {"number": 1} if route == "undo" else {}
+    texts = {"src": "a", "mt": "b", "pe": "c"} if route == "learn" else {}
+    answer = service.client.post(f"/v1/{route}", json={**asked, **texts, "project": "a\0"})
+    assert answer.status_code == 422
+    assert "project: has a NUL character" in answer.json()["error"]["message"]
+
+
 def test_inline_codes_of_xliff_are_kept(service: RunningService) -> None:
     segment = {"src": 'the <g id="1">house</g>', "mt": 'das <g id="1">haus</g> &amp;'}
     body = {"segments": [segment], "markup": "xliff"}

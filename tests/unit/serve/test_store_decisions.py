@@ -70,9 +70,7 @@ def test_confirming_anew_replaces_what_was_learnt(store: Store, file: str) -> No
     assert states == ["confirmed", "confirmed", "confirmed", "draft"]
 
 
-def test_a_segment_stays_open_when_its_correction_is_undone_elsewhere(
-    store: Store, file: str
-) -> None:
+def test_a_segment_stays_open_when_its_correction_is_undone_elsewhere(store: Store, file: str) -> None:
     number = save(store, file, 4, "der Baum").correction
     assert number is not None
     store.memory.undo(number)
