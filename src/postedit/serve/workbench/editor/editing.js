@@ -1,19 +1,19 @@
 /** The work on one file: the segment in hand, its draft, saving, and what others do meanwhile. */
 import { signal } from "../lib.js";
-import { ApiError, get } from "../data/api.js";
+import { get } from "../data/api.js";
 import { replaceAddress } from "../data/router.js";
-import { rowOf, SegmentCache } from "../data/segment_cache.js";
+import { SegmentCache } from "../data/segment_cache.js";
 import { versionAfter } from "../data/save_queue.js";
-import { isDone, readSegment, withBody, writeMarked, writtenTarget } from "../data/segment.js";
+import { readSegment, withBody, writeMarked, writtenTarget } from "../data/segment.js";
 import { announce, toast } from "../ui/messages.js";
 import { t } from "../strings.js";
 import { Draft } from "../core/draft.js";
 import { Presence } from "./presence.js";
 import { Renewal } from "./renewal.js";
 import { Timer } from "./timer.js";
+import { walk } from "./walk.js";
 
 const AUTOSAVE = 500; // milliseconds after the first change that is not saved
-const LOOK = 60; // segments fetched at a time to find one that is not confirmed
 
 export class Editing {
   /** @param {string} project @param {string} file @param {import("../data/save_queue.js").SaveQueue} queue */
@@ -58,7 +58,7 @@ export class Editing {
     this.wanted = number;
     this.isLoading.value = true;
     try {
-      const segment = this.#withPending(await this.cache.fetch(number));
+      const segment = this.withPending(await this.cache.fetch(number));
       if (this.wanted !== number) return; // another one was asked for meanwhile
       this.show(segment);
       replaceAddress("project", this.project, "file", this.file, number);
@@ -73,38 +73,7 @@ export class Editing {
   }
 
   /** Go up or down in the list. @param {number} step 1 or -1 @param {boolean} toOpen to one that is not confirmed */
-  async step(step, toOpen = false) {
-    try {
-      await this.#step(step, toOpen);
-    } catch (error) {
-      if (!(error instanceof ApiError)) throw error;
-      this.problem.value = error.message;
-    }
-  }
-
-  async #step(step, toOpen) {
-    const numbers = this.cache.numbers.value ?? [];
-    let row = rowOf(numbers, this.number ?? 0);
-    if (step < 0 || numbers[row] === this.number) row += step; // else it is not in the list, and this is the next one
-    if (toOpen) row = await this.#openRow(numbers, row, step);
-    if (row >= 0 && row < numbers.length) await this.open(numbers[row]);
-    else announce(step > 0 ? t.editor.lastSegment : t.editor.firstSegment);
-  }
-
-  /** Return the next row that is not confirmed; what is not known is asked for: in a list without filter, the place alone. */
-  async #openRow(numbers, from, step) {
-    const { filter, q } = this.cache.filter.value;
-    let row = from;
-    for (; row >= 0 && row < numbers.length; row += step) {
-      if (!this.cache.peek(numbers[row])) {
-        if (step > 0 && !filter && !q) return rowOf(numbers, await this.cache.firstOpen(numbers[row] - 1));
-        await this.cache.show(step > 0 ? row : row - LOOK, step > 0 ? row + LOOK : row + 1);
-      }
-      const known = this.cache.peek(numbers[row]);
-      if (!known || !isDone(this.#withPending(known))) break; // what cannot be fetched is shown as a problem
-    }
-    return row;
-  }
+  step(step, toOpen = false) { return walk(this, step, toOpen); }
 
   /** Something changed the draft. */
   changed() {
@@ -253,7 +222,7 @@ export class Editing {
    */
   #take(segment, version = this.segment.value?.version) {
     const pending = this.queue.pending(this.file, segment.number);
-    const known = this.#withPending(segment);
+    const known = this.withPending(segment);
     this.cache.set(known);
     if (segment.number !== this.number) {
       if (!pending) this.#forgetStale(segment);
@@ -285,7 +254,8 @@ export class Editing {
     this.revision.value++;
   }
 
-  #withPending(segment) {
+  /** Return a segment as it will be when what waits is saved. @param {import("../data/segment.js").Segment} segment */
+  withPending(segment) {
     const entry = this.queue.pending(this.file, segment.number);
     return entry ? { ...withBody(segment, entry.body), version: entry.version } : segment;
   }

@@ -1,0 +1,43 @@
+/** Going up and down the list of segments. */
+import { ApiError } from "../data/api.js";
+import { isDone } from "../data/segment.js";
+import { rowOf } from "../data/segment_cache.js";
+import { announce } from "../ui/messages.js";
+import { t } from "../strings.js";
+
+const LOOK = 60; // segments fetched at a time to find one that is not confirmed
+
+/**
+ * Open the segment before or after the one in hand.
+ * @param {import("./editing.js").Editing} editing @param {number} step 1 or -1 @param {boolean} toOpen to one that is not confirmed
+ */
+export async function walk(editing, step, toOpen) {
+  const numbers = editing.cache.numbers.value ?? [];
+  let row = rowOf(numbers, editing.number ?? 0);
+  if (step < 0 || numbers[row] === editing.number) row += step; // else it is not in the list, and this is the next one
+  try {
+    if (toOpen) row = await openRow(editing, numbers, row, step);
+  } catch (error) {
+    if (!(error instanceof ApiError)) throw error;
+    editing.problem.value = error.message;
+    return;
+  }
+  if (row >= 0 && row < numbers.length) await editing.open(numbers[row]);
+  else announce(step > 0 ? t.editor.lastSegment : t.editor.firstSegment);
+}
+
+/** Return the next row that is not confirmed; what is not known is asked for: in a list without filter, the place alone. */
+async function openRow(editing, numbers, from, step) {
+  const { cache } = editing;
+  const { filter, q } = cache.filter.value;
+  let row = from;
+  for (; row >= 0 && row < numbers.length; row += step) {
+    if (!cache.peek(numbers[row])) {
+      if (step > 0 && !filter && !q) return rowOf(numbers, await cache.firstOpen(numbers[row] - 1));
+      await cache.show(step > 0 ? row : row - LOOK, step > 0 ? row + LOOK : row + 1);
+    }
+    const known = cache.peek(numbers[row]);
+    if (!known || !isDone(editing.withPending(known))) break; // what cannot be fetched is shown as a problem
+  }
+  return row;
+}
