@@ -183,7 +183,8 @@ def caller(request: Request, service: Annotated[Service, Depends(service_of)]) -
         if found is not None:
             given = request.headers.get(CSRF_HEADER, "")
             if request.method not in _SAFE and not hmac.compare_digest(given.encode(), found.csrf.encode()):
-                raise HttpError(403, f"the header {CSRF_HEADER} must have the token that GET /v1/session gives")
+                message = f"the header {CSRF_HEADER} must have the token that GET /v1/session gives"
+                raise HttpError(403, message, "csrf")
             return found
     raise HttpError(
         401,

@@ -22,13 +22,34 @@ const listeners = new Set();
 /** Call a function when a request was refused because nobody is signed in. @param {() => void} listener */
 export const onSignedOut = (listener) => listeners.add(listener);
 
+let renewing; // while the token is fetched: requests that were refused together wait for one new token
+let renewSession = async () => false;
+
+/** Call a function when the token is refused; it returns whether there is a new one of the same person. @param {() => Promise<boolean>} renew */
+export const onStaleToken = (renew) => { renewSession = renew; };
+
+/** Make a request; once again if its token was that of a session that is over. @template Answer @param {() => Promise<Answer>} send */
+async function withToken(send) {
+  try {
+    return await send();
+  } catch (error) {
+    if (error.status !== 403 || error.body?.error?.code !== "csrf") throw error;
+    renewing ??= renewSession().finally(() => { renewing = undefined; });
+    if (await renewing) return send();
+    throw new ApiError(401, error.message, error.body); // another person is signed in now, or nobody
+  }
+}
+
 /**
  * Make a request.
  * @param {string} method @param {string} path
- * @param {{body?: any, text?: string, type?: string, signal?: AbortSignal}} options `body` is sent as JSON or as a form
+ * @param {{body?: any, text?: string, type?: string, signal?: AbortSignal, keepalive?: boolean}} options `body` is sent as JSON or as a form;
+ *   `keepalive`: also if the page is closed
  * @returns {Promise<any>} the JSON, or the text, of the answer
  */
-export async function request(method, path, { body, text, type, signal: abort } = {}) {
+export const request = (method, path, options = {}) => withToken(() => requestOnce(method, path, options));
+
+async function requestOnce(method, path, { body, text, type, signal: abort, keepalive = false }) {
   const headers = { Accept: "application/json, text/*" };
   if (method !== "GET" && csrf.value) headers["X-CSRF-Token"] = csrf.value;
   let content = text;
@@ -40,7 +61,7 @@ export async function request(method, path, { body, text, type, signal: abort } 
   }
   let response;
   try {
-    response = await fetch(path, { method, headers, body: content, signal: abort, credentials: "same-origin" });
+    response = await fetch(path, { method, headers, body: content, signal: abort, keepalive, credentials: "same-origin" });
   } catch (error) {
     if (error.name === "AbortError") throw error;
     throw new ApiError(0, "No connection to the service.");
@@ -53,7 +74,8 @@ async function answerOf(response) {
   let body;
   try {
     body = isJson ? await response.json() : await response.text();
-  } catch {
+  } catch (error) {
+    if (error.name === "AbortError") throw error;
     throw new ApiError(0, "The answer of the service was cut off.");
   }
   if (response.ok) return body;
@@ -78,7 +100,9 @@ export function withQuery(path, values) {
  * @param {string} path @param {File} file @param {(share: number) => void} onProgress
  * @returns {Promise<any>}
  */
-export function upload(path, file, onProgress) {
+export const upload = (path, file, onProgress) => withToken(() => uploadOnce(path, file, onProgress));
+
+function uploadOnce(path, file, onProgress) {
   const form = new FormData();
   form.append("file", file, file.name);
   return new Promise((resolve, reject) => {

@@ -1,6 +1,6 @@
 /** Who works here, and what they may do. */
 import { computed, signal } from "../lib.js";
-import { csrf, get, onSignedOut, post, remove } from "./api.js";
+import { csrf, get, onSignedOut, onStaleToken, post, remove } from "./api.js";
 
 /** The answer of `/v1/session`; null before it is known. @type {import("../lib.js").Signal<any>} */
 export const session = signal(null);
@@ -12,6 +12,18 @@ export const user = computed(() => session.value?.user ?? null);
 export const hasAccounts = computed(() => (session.value?.auth ?? "none") !== "none");
 
 onSignedOut(() => { if (session.value) isSignedOut.value = true; });
+
+onStaleToken(async () => {
+  const answer = await get("/v1/session");
+  const isSame = answer.user?.name === user.value?.name; // else what this page has is not for them to send
+  take(answer);
+  return isSame;
+});
+
+/** The role of who works here, in a project. @param {string} project @returns {"reader"|"translator"|"manager"} */
+export function roleIn(project) {
+  return !user.value || user.value.admin ? "manager" : user.value.roles?.[project] ?? "reader";
+}
 
 /** Take over who is signed in. */
 export async function loadSession() {
