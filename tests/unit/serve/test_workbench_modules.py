@@ -244,6 +244,19 @@ def test_what_may_be_saved_already_is_sent_again_before_what_follows(page: Any) 
     assert found == {"sent": [["a", 0], ["a", 0], ["abc", 1]], "same": True}
 
 
+def test_fault_of_the_server_with_one_change_holds_no_others(page: Any) -> None:
+    """Those of the same segment wait; those of others are sent, and the failed one is tried again by itself."""
+    body = """let isBroken = true;
+      answer = (body) => { if (isBroken && body.target === "a") throw new ApiError(500, "broken");
+        return { segment: { version: body.version + 1 } }; };
+      const queue = make("one"); await queue.put("f", 1, 0, { target: "a" });
+      await queue.put("f", 1, 0, { target: "ab" }); await queue.put("f", 2, 0, { target: "b" });
+      const before = [sent.map((one) => one[1]), queue.delayed.map((one) => one.body.target), queue.isOffline.value];
+      isBroken = false; await new Promise((resolve) => setTimeout(resolve, 1300));
+      return [before, saved, queue.delayed.length, queue.delays.value.size];"""
+    assert page.evaluate(QUEUE % body) == [[["a", "b"], ["a"], False], ["b", "a", "ab"], 0, 0]
+
+
 @pytest.mark.parametrize(("ours", "expected"), [(True, [["a", 0], ["ab", 7]]), (False, [["a", 0]])])
 def test_conflict_waits_for_a_choice(page: Any, ours: bool, expected: list[Any]) -> None:
     body = """answer = (body) => { if (body.version === 0) throw new ApiError(409, "changed",
@@ -267,6 +280,36 @@ def test_changes_after_a_replayed_save_keep_to_its_version(page: Any) -> None:
       queue.put("f", 1, 4, { target: "ab" }); release(); await settle();
       return sent.map((one) => one.slice(1, 3));"""
     assert page.evaluate(QUEUE % body) == [["a", 4], ["ab", 5]]
+
+
+SESSION = """async (name) => { const api = await import(`${base}/data/api.js`);
+  const session = await import(`${base}/data/session.js`);
+  session.session.value = { user: { name: "anna" }, auth: "password", csrf: "old" }; api.csrf.value = "old";
+  const asked = [], own = globalThis.fetch;
+  const json = (status, value) => new Response(JSON.stringify(value), { status,
+    headers: { "Content-Type": "application/json" } });
+  globalThis.fetch = async (path, { method, headers }) => {
+    asked.push([method, path, headers["X-CSRF-Token"] ?? ""]);
+    if (method === "GET") return name ? json(200, { user: { name }, csrf: "new", auth: "password" }) : json(401, {});
+    return headers["X-CSRF-Token"] === "new" ? json(200, { done: true }) : json(403, { error: { code: "csrf" } }); };
+  const both = await Promise.allSettled([api.put("/one", {}), api.post("/two")]);
+  globalThis.fetch = own;
+  return { both: both.map((one) => one.value?.done ?? one.reason.status), asked,
+    isSignedOut: session.isSignedOut.value, user: session.user.value?.name }; }"""
+
+
+def test_stale_token_is_fetched_again_once(page: Any) -> None:
+    found = page.evaluate(SESSION, "anna")
+    assert found["both"] == [True, True]
+    assert [one for one in found["asked"] if one[0] == "GET"] == [["GET", "/v1/session", ""]]
+    assert found["asked"][-1][2] == "new"
+    assert not found["isSignedOut"]
+
+
+def test_request_is_not_repeated_for_another_person_or_nobody(page: Any) -> None:
+    other, nobody = (page.evaluate(SESSION, name) for name in ("ben", ""))
+    assert (other["both"], other["user"], len(other["asked"])) == ([401, 401], "ben", 3)
+    assert (nobody["both"], nobody["isSignedOut"], len(nobody["asked"])) == ([401, 401], True, 3)
 
 
 EDITING = """async () => { const { Editing } = await import(`${base}/editor/editing.js`);

@@ -85,8 +85,16 @@ function SaveState({ queue }) {
     const text = conflicts.length ? t.save.conflicts(conflicts.length) : t.save.refused(refused.length);
     return html`<span role="status"><a class="save-state bad" href=${address("project", troubled.project, "file", troubled.file, troubled.number)}>${text}</a></span>`;
   }
-  const [tone, text] = !queue.isKept.value && count ? ["bad", t.save.notKept(count)] : queue.isOffline.value ? ["bad", t.save.offline(count)] : count ? ["middling", t.save.saving] : ["good", t.save.saved];
-  return html`<span class=${`save-state ${tone}`} role="status">${text}</span>`;
+  const [tone, text, said = text] = stateOf(queue, count);
+  return html`<span class=${`save-state ${tone}`} title=${queue.delayed.length ? queue.delays.value.get(queue.delayed[0].edit_id).why : undefined}>${text}</span>
+    <span class="unseen" role="status">${tone === "bad" ? said : ""}</span>`; // that all is well is not said after each word
+}
+
+function stateOf(queue, count) {
+  if (!queue.isKept.value && count) return ["bad", t.save.notKept(count)];
+  if (queue.isOffline.value) return ["bad", t.save.offline(count), t.save.offline(0)];
+  if (queue.delayed.length) return ["bad", t.save.delayed(queue.delayed.length)];
+  return count ? ["middling", t.save.saving] : ["good", t.save.saved];
 }
 
 function NotFound() {

@@ -43,6 +43,7 @@ export const t = {
     offline: (count) => (count ? `Offline: ${counted(count, "change")} kept here` : "Offline"),
     conflicts: (count) => `${counted(count, "conflict")} to settle`,
     refused: (count) => `${counted(count, "change")} refused`,
+    delayed: (count) => `${counted(count, "change")} not taken by the server; trying again`,
     notKept: (count) => `${counted(count, "change")} not saved, and not kept in the browser`,
   },
 

@@ -13,6 +13,7 @@ import { keep, ofBrowser, ofTab } from "./browser_storage.js";
 
 const ALIVE = 4000; // milliseconds without a sign of life, after which what another page left is taken over
 const LONGEST_WAIT = 8000;
+const LONGEST_DELAY = 60_000; // of a change that the server cannot take, while it takes others
 
 export class SaveQueue {
   /**
@@ -27,6 +28,8 @@ export class SaveQueue {
     this.isKept = signal(true); // whether what waits outlives this page
     this.isOffline = signal(false);
     this.isSending = signal(false);
+    /** By `edit_id`: what the server could not take because of a fault of its own, until when it waits, and why. */
+    this.delays = signal(/** @type {Map<string, {until: number, wait: number, why: string}>} */ (new Map()));
     this.waiting = computed(() => this.entries.value.filter((entry) => !entry.refused && !entry.theirs));
     this.conflicts = computed(() => this.entries.value.filter((entry) => entry.theirs));
     this.wait = 500;
@@ -85,16 +88,38 @@ export class SaveQueue {
   /** Forget an entry. @param {Entry} entry */
   drop(entry) { this.#set(this.entries.value.filter((other) => other !== entry)); }
 
+  /** Send now, also what waits because the server could not take it. */
   retry() {
     clearTimeout(this.timer);
     this.timer = undefined;
+    this.delays.value = new Map(Array.from(this.delays.value, ([id, delay]) => [id, { ...delay, until: 0 }]));
     return this.flush();
+  }
+
+  /** What waits because the server could not take it; the entries after it go on. */
+  get delayed() { return this.waiting.value.filter((entry) => this.delays.value.has(entry.edit_id)); }
+
+  /** Return what is to be sent next: the changes of one segment keep their order, and do not hold those of others. */
+  #next() {
+    const held = new Set();
+    for (const entry of this.waiting.value) {
+      const place = `${entry.file} ${entry.number}`;
+      if ((this.delays.value.get(entry.edit_id)?.until ?? 0) > Date.now()) held.add(place);
+      else if (!held.has(place)) return entry;
+    }
+    return undefined;
+  }
+
+  #delay(entry, why) {
+    const wait = Math.min(2 * (this.delays.value.get(entry.edit_id)?.wait ?? 500), LONGEST_DELAY);
+    this.delays.value = new Map(this.delays.value).set(entry.edit_id, { until: Date.now() + wait, wait, why });
+    setTimeout(() => this.flush(), wait + 1);
   }
 
   /** Send what waits, one after the other. */
   async flush() {
     if (this.isStopped || this.sent || this.timer) return;
-    const [first] = this.waiting.value;
+    const first = this.#next();
     if (!first) return;
     const entry = { ...first, tried: true };
     this.sent = entry;
@@ -106,10 +131,16 @@ export class SaveQueue {
     } catch (error) {
       this.#failed(entry, error);
     } finally {
+      this.#forgetDelays();
       this.sent = undefined;
       this.isSending.value = false;
     }
     await this.flush();
+  }
+
+  #forgetDelays() {
+    const waiting = new Set(this.entries.value.map((entry) => entry.edit_id));
+    if (this.delays.value.size) this.delays.value = new Map([...this.delays.value].filter(([id]) => waiting.has(id)));
   }
 
   #done(entry, answer) {
@@ -131,7 +162,10 @@ export class SaveQueue {
     const isRefused = !error.isPassing && error.status !== 401;
     if (isRefused && entry.body.state === "seen") this.drop(entry); // nothing was written
     else if (theirs) replaced({ theirs });
-    else if (!isRefused) {
+    else if (error.status >= 500) {
+      this.isOffline.value = false;
+      this.#delay(entry, error.message);
+    } else if (!isRefused) {
       this.isOffline.value = error.status !== 401;
       this.timer = setTimeout(() => this.retry(), this.wait);
       this.wait = Math.min(this.wait * 2, LONGEST_WAIT);
