@@ -67,7 +67,7 @@ class Numbers(Body):
 class Presence(Body):
     """The segment that a person works on."""
 
-    number: Small
+    number: Small = Field(description="0: on none any more")
 
 
 @router.post("/projects/{project}/files", status_code=202)
@@ -161,6 +161,15 @@ def get_history(file: Id, number: SegmentNumber, access: AccessDep) -> dict[str,
     """Return what was decided on a segment, in order."""
     access.file(file, "read")
     return {"history": access.store.segments.history(file, number)}
+
+
+@router.get("/files/{file}/segments/{number}/matches")
+def get_matches(file: Id, number: SegmentNumber, access: AccessDep) -> dict[str, Any]:
+    """Return corrections of the project that are like a segment, the nearest first; `score` is from 0 to 1."""
+    row = access.file(file, "read")
+    segment = access.store.segments.get(file, number)
+    found = access.store.matches.find(row["project"], segment["src"], segment["mt"], segment["correction"])
+    return {"matches": found}
 
 
 @router.put("/files/{file}/segments/{number}", responses={409: {"description": "The segment has changed since."}})

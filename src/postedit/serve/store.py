@@ -3,6 +3,7 @@
 Everything here is synchronous: the routes call it in threads.
 """
 
+from postedit.serve.correction_matches import CorrectionMatches
 from postedit.serve.store_base import Database
 from postedit.serve.store_decisions import Decisions
 from postedit.serve.store_exports import Exports
@@ -18,7 +19,8 @@ from postedit.serve.store_segments import Segments
 class Store:
     """The parts of a database.
 
-    `database` is what the others share: transactions, and events of projects. `memory` has what all projects learnt.
+    `database` is what the others share: transactions, and events of projects. `memory` has what all projects learnt,
+    and `matches` finds what in it is like a segment.
     `projects` and `people` are settings and rights; `files` are bytes, and `segments` what is read of them; `proposals`
     come from the model, and `decisions` from people; `jobs` is work that waits; `exports` and `progress` show the
     outcome.
@@ -36,6 +38,7 @@ class Store:
     def __init__(self, where: str) -> None:
         self.database = Database(where)
         self.memory = self.database.memory
+        self.matches = CorrectionMatches(self.memory)
         self.projects = Projects(self.database)
         self.progress = Progress(self.database)
         self.people = People(self.database)
