@@ -87,6 +87,10 @@ class Caller:
         where = "" if project is None else f" in project {project!r}"
         raise HttpError(403, f"this needs the right {scope!r}{where}, which {self.name} has not")
 
+    def role(self, project: str) -> Role:
+        """Return what the caller is in a project that they may see."""
+        return "manager" if self.admin else self.roles[project]
+
     @property
     def visible(self) -> list[str] | None:
         """Ids of the projects that the caller may see; None: all."""

@@ -102,8 +102,9 @@ def create_project(asked: NewProject, access: AccessDep) -> dict[str, Any]:
 
 @router.get("/{project}")
 def get_project(project: Id, access: AccessDep) -> dict[str, Any]:
-    """Return a project."""
-    return access.store.projects.get(access.project(project, "read"))
+    """Return a project, with the role of the caller in it."""
+    found = access.store.projects.get(access.project(project, "read"))
+    return {**found, "role": access.caller.role(project)}
 
 
 @router.patch("/{project}")

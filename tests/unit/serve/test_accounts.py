@@ -278,8 +278,10 @@ def test_roles_say_what_members_may_do(team: Team) -> None:
         (None, (404, 404, 404)),
     ):
         assert team.client.put(member, json={"role": role}, headers=manage).status_code == 204
+        shown = team.client.get(f"/v1/projects/{anna}", headers=key)
+        assert shown.json().get("role") == role
         found = (
-            team.client.get(f"/v1/projects/{anna}", headers=key).status_code,
+            shown.status_code,
             team.client.post("/v1/learn", json=learn, headers=key).status_code,
             team.client.patch(f"/v1/projects/{anna}", json={"name": "y"}, headers=key).status_code,
         )
