@@ -21,7 +21,8 @@ class Progress:
         """Return the figures of a project by day (UTC), by kind of edit, and by person.
 
         The last confirmation of each segment counts, for its day and its person; repetitions that were filled in do
-        not. TER is in percent, of mt and of the proposals against the confirmed targets.
+        not. Its seconds are those of all visits to the segment, whoever made them, with or without a confirmation. TER
+        is in percent, of mt and of the proposals against the confirmed targets.
         """
         rows = self._confirmed(project)
         return {
@@ -41,8 +42,18 @@ class Progress:
             .group_by(decisions.c.file, decisions.c.segment)
             .subquery()
         )
-        names = ("made", "who", "words", "edits_of_mt", "edits_of_proposal", "kinds", "seconds")
-        query = sql.select(*(decisions.c[name] for name in names)).join(
+        visits = decisions.alias()
+        seconds = (
+            sql.select(sql.func.sum(visits.c.seconds))
+            .where(
+                visits.c.file == decisions.c.file,
+                visits.c.segment == decisions.c.segment,
+                visits.c.filled_from.is_(None),
+            )
+            .scalar_subquery()
+        )
+        names = ("made", "who", "words", "edits_of_mt", "edits_of_proposal", "kinds")
+        query = sql.select(*(decisions.c[name] for name in names), seconds.label("seconds")).join(
             last,
             (decisions.c.file == last.c.file)
             & (decisions.c.segment == last.c.segment)

@@ -245,12 +245,13 @@ def test_files_that_cannot_be_read_end_in_a_sentence(store: Store, tmp_path: Any
 
 def test_progress_counts_the_last_confirmation_of_each_segment(store: Store) -> None:
     file = imported(store, xliff(("a b", "b c d e"), ("x", "y"), ("x", "y")))
+    store.decisions.save(file, 1, decision(store, file, 1, "b", state="draft", seconds=1.5), "ben")
     for target in ("b c d f", "b c d e"):
         store.decisions.save(file, 1, decision(store, file, 1, target, seconds=2.5), "anna")
     store.decisions.save(file, 2, decision(store, file, 2, "z"), "ben")
     found = store.progress.of("default")
     (day,) = found["days"]
-    assert (day["segments"], day["words"], day["edits"], day["seconds"], day["timed"]) == (2, 5, 1, 2.5, 1)
+    assert (day["segments"], day["words"], day["edits"], day["seconds"], day["timed"]) == (2, 5, 1, 6.5, 1)
     assert day["ter_mt"] == pytest.approx(20)
     assert [(one["name"], one["segments"]) for one in found["people"]] == [("anna", 1), ("ben", 1)]
 
