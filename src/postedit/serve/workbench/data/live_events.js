@@ -1,53 +1,144 @@
-/** Events of a project as they happen: what others change, where they are, how jobs get on. */
-import { get, withQuery } from "./api.js";
+/**
+ * Events of a project as they happen: what others change, where they are. HTTP/1.1 gives a browser six connections to
+ * a host: so all tabs share one stream, which the tab that holds a lock reads and passes on, and tabs that nobody sees
+ * have none. A tab that comes back asks for what it has missed.
+ */
+import { ApiError, get, withQuery } from "./api.js";
 
 const FUTURE = 10 ** 12; // the number of an event that has not happened: to be told the number of the last one
 const KINDS = ["segment", "file", "job", "correction", "presence"];
+const PAUSE = 3000; // milliseconds between questions, where there is no stream
+const REST = 20; // questions after a stream that did not open
+const PATIENCE = 10_000; // milliseconds for a stream to open; some proxies never let it
+const canShare = () => Boolean(globalThis.BroadcastChannel && globalThis.navigator?.locks);
 
 /**
- * Listen to a project until the returned function is called. The browser connects again by itself and says what it had.
+ * Listen to a project until the returned function is called.
  * @param {string} project @param {(kind: string, data: any) => void} onEvent @param {() => void} onOpen also after a break
  */
 export function listen(project, onEvent, onOpen = () => {}) {
-  let source, timer, last = null, isOver = false;
-  const later = () => { if (!isOver) timer = setTimeout(connect, 3000); };
-  const connect = async () => {
-    try {
-      last ??= (await get(withQuery(`/v1/projects/${project}/events.json`, { after: FUTURE, limit: 1 }))).last;
-    } catch {
-      return later(); // there is no connection, or nobody is signed in
-    }
-    if (isOver) return undefined;
-    source = new EventSource(withQuery(`/v1/projects/${project}/events`, { after: last }));
-    source.addEventListener("open", onOpen);
-    source.addEventListener("error", () => {
-      if (source.readyState === EventSource.CLOSED) later(); // else it tries again by itself
-    });
-    for (const kind of KINDS) source.addEventListener(kind, (event) => {
-      if (event.lastEventId) last = event.lastEventId;
-      onEvent(kind, JSON.parse(event.data));
-    });
-    return undefined;
-  };
-  connect();
-  return () => {
-    isOver = true;
-    clearTimeout(timer);
-    source?.close();
-  };
+  const listener = new Listener(project, onEvent, onOpen);
+  return () => listener.close();
 }
 
-/**
- * Follow a job until it ends.
- * @param {string} job @param {(job: any) => void} onChange
- */
-export function followJob(job, onChange) {
-  const source = new EventSource(`/v1/jobs/${job}/events`);
-  const take = (event) => {
-    const state = JSON.parse(event.data);
-    onChange(state);
-    if (["done", "failed", "cancelled"].includes(state.state)) source.close();
-  };
-  source.addEventListener("job", take);
-  return () => source.close();
+class Listener {
+  constructor(project, onEvent, onOpen) {
+    Object.assign(this, { project, onEvent, onOpen, last: null });
+    this.onVisibility = () => (document.visibilityState === "hidden" ? this.#stop() : this.#start());
+    document.addEventListener("visibilitychange", this.onVisibility);
+    this.onVisibility();
+  }
+
+  close() {
+    document.removeEventListener("visibilitychange", this.onVisibility);
+    this.#stop();
+  }
+
+  #start() {
+    if (this.running) return;
+    this.running = new AbortController();
+    const { signal } = this.running;
+    if (!canShare()) {
+      this.#read(signal);
+      return;
+    }
+    const name = `postedit.events.${this.project}`;
+    this.channel = new BroadcastChannel(name);
+    this.early = []; // passed on to this tab before it has caught up
+    this.channel.onmessage = ({ data }) => (data.isOpen ? this.onOpen() : this.early ? this.early.push(data.event) : this.#take(data.event));
+    const joined = this.#join(signal);
+    navigator.locks.request(name, { signal }, () => joined.then(() => this.#read(signal))).catch((error) => {
+      if (error.name !== "AbortError") throw error; // it was not this tab's turn before it was hidden
+    });
+  }
+
+  async #join(signal) {
+    while (!signal.aborted && !(await this.#catchUp(signal))) await pause(PAUSE, signal);
+    if (signal.aborted) return;
+    this.early.forEach((event) => this.#take(event));
+    this.early = undefined;
+  }
+
+  #stop() {
+    this.running?.abort();
+    this.running = undefined;
+    this.channel?.close();
+    this.channel = undefined;
+  }
+
+  /** Take an event, unless it has come before another way. */
+  #take(event) {
+    if (this.last !== null && event.id <= this.last) return;
+    this.last = event.id;
+    this.onEvent(event.kind, event);
+  }
+
+  /** Take an event, and pass it on to the other tabs. */
+  #pass(event) {
+    this.channel?.postMessage({ event });
+    this.#take(event);
+  }
+
+  /** Read events until this tab is hidden or closed: by a stream, or by questions while there is none. */
+  async #read(signal) {
+    let isUp = false, hadStream = false, rest = 0; // questions before a stream is tried again
+    while (!signal.aborted) {
+      const wasUp = isUp;
+      isUp = await this.#catchUp(signal, (event) => this.#pass(event));
+      if (isUp && !wasUp) {
+        this.channel?.postMessage({ isOpen: true });
+        this.onOpen();
+      }
+      if (isUp && rest-- <= 0) {
+        hadStream = await this.#stream(signal);
+        rest = hadStream ? 0 : REST;
+        isUp = !hadStream; // that it broke may mean that the server is gone
+      } else hadStream = false;
+      await pause(hadStream ? PAUSE / 6 : PAUSE, signal);
+    }
+  }
+
+  /** Ask for the events since the last one that is known; return whether there was an answer. */
+  async #catchUp(signal, take = (event) => this.#take(event)) {
+    try {
+      for (let isMore = true; isMore;) {
+        const isNew = this.last === null;
+        const path = withQuery(`/v1/projects/${this.project}/events.json`, isNew ? { after: FUTURE, limit: 1 } : { after: this.last });
+        const { events, last } = await get(path, { signal });
+        if (isNew) this.last ??= last;
+        events.forEach(take);
+        isMore = events.length > 0 && this.last < last;
+      }
+      return true;
+    } catch (error) {
+      if (!(error instanceof ApiError) && error.name !== "AbortError") throw error;
+      return false; // there is no connection, or nobody is signed in
+    }
+  }
+
+  /** Read a stream until it breaks; return whether it opened. */
+  #stream(signal) {
+    return new Promise((resolve) => {
+      const source = new EventSource(withQuery(`/v1/projects/${this.project}/events`, { after: this.last }));
+      let hasOpened = false;
+      const end = () => {
+        clearTimeout(timer);
+        source.close();
+        resolve(hasOpened);
+      };
+      const timer = setTimeout(end, PATIENCE);
+      source.addEventListener("open", () => { hasOpened = true; clearTimeout(timer); });
+      source.addEventListener("error", end);
+      for (const kind of KINDS) source.addEventListener(kind, (event) => this.#pass(JSON.parse(event.data)));
+      signal.addEventListener("abort", end);
+    });
+  }
+}
+
+/** Wait, at most until a signal. */
+function pause(milliseconds, signal) {
+  return new Promise((resolve) => {
+    const timer = setTimeout(resolve, milliseconds);
+    signal.addEventListener("abort", () => { clearTimeout(timer); resolve(undefined); });
+  });
 }

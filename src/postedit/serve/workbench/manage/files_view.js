@@ -1,8 +1,8 @@
 /** The files of a project: upload, progress of their import, download, deletion. */
 import { html, useEffect, useRef, useState } from "../lib.js";
-import { get, remove, upload } from "../data/api.js";
-import { followJob } from "../data/live_events.js";
+import { get, remove } from "../data/api.js";
 import { address } from "../data/router.js";
+import { addUploads, uploads } from "../data/upload_queue.js";
 import { Bar, useLoaded, Waiting } from "../ui/controls.js";
 import { ConfirmByName } from "../ui/dialog.js";
 import { attempt } from "../ui/messages.js";
@@ -10,51 +10,35 @@ import { format, t } from "../strings.js";
 import { listOf } from "./projects_view.js";
 
 const OPEN = ["waiting", "running"]; // states of jobs that are not over
+const PAUSE = 1000; // milliseconds between questions how jobs get on
 
 /** @param {{project: any, onChange: () => void}} props */
 export function FilesView({ project, onChange }) {
   const loaded = useLoaded(() => filesAndJobs(project.id), [project.id]);
-  const [uploads, setUploads] = useState([]);
   const [doomed, setDoomed] = useState(null);
-  const [shares, setShares] = useState({});
-  const open = (loaded.value?.jobs ?? []).filter((job) => OPEN.includes(job.state) && job.kind === "import").map((job) => job.id).join();
+  const imports = (loaded.value?.jobs ?? []).filter((job) => OPEN.includes(job.state) && job.kind === "import");
+  const open = imports.map((job) => job.id).join();
+  const shares = Object.fromEntries(imports.map((job) => [job.file, shareOf(job)]));
+  const role = project.role;
   const renew = async () => { await loaded.reload(); onChange(); };
 
   useEffect(() => {
     if (!open) return undefined;
-    const stops = open.split(",").map((id) => followJob(id, (job) => {
-      setShares((all) => ({ ...all, [job.file]: OPEN.includes(job.state) ? shareOf(job) : undefined }));
-      if (!OPEN.includes(job.state)) renew();
-    }));
-    return () => stops.forEach((stop) => stop());
+    const timer = setInterval(() => { if (document.visibilityState !== "hidden") loaded.reload(); }, PAUSE);
+    return () => { clearInterval(timer); onChange(); };
   }, [open]);
-
-  const add = async (files) => {
-    for (const file of files) {
-      const others = (all) => all.filter((one) => one.name !== file.name);
-      const update = (values) => setUploads((all) => [...others(all), { name: file.name, ...values }]);
-      try {
-        update({ share: 0 });
-        await upload(`/v1/projects/${project.id}/files`, file, (share) => update({ share }));
-        setUploads(others);
-      } catch (error) {
-        update({ problem: error.message });
-      }
-      await loaded.reload();
-    }
-  };
   const destroy = async () => {
     await attempt(() => remove(`/v1/files/${doomed.id}`));
     setDoomed(null);
     await renew();
   };
   return html`
-    <${DropZone} onFiles=${add} />
-    ${uploads.map((one) => html`<${Upload} key=${one.name} upload=${one} />`)}
+    ${role !== "reader" && html`<${DropZone} onFiles=${(files) => addUploads(project.id, files, () => loaded.reload())} />`}
+    ${uploads.value.filter((one) => one.project === project.id).map((one) => html`<${Upload} key=${one.id} upload=${one} />`)}
     ${!loaded.value ? html`<${Waiting} loaded=${loaded} />`
       : loaded.value.files.length === 0 ? html`<p class="hint">${t.files.empty}</p>`
       : html`<ul class="files">${loaded.value.files.map((file) => html`<${FileCard} key=${file.id} project=${project} file=${file}
-          share=${shares[file.id]} onDelete=${() => setDoomed(file)} />`)}</ul>`}
+          share=${shares[file.id]} onDelete=${role === "manager" ? () => setDoomed(file) : undefined} />`)}</ul>`}
     ${doomed && html`<${ConfirmByName} title=${t.files.removeQuestion(doomed.name)} text=${t.files.removeText} label=${t.files.removeConfirm}
       name=${doomed.name} action=${t.files.remove} onConfirm=${destroy} onClose=${() => setDoomed(null)} />`}`;
 }
@@ -74,8 +58,8 @@ function DropZone({ onFiles }) {
     setOver(false);
     onFiles(Array.from(event.dataTransfer.files));
   };
-  const choose = async (event) => {
-    await onFiles(Array.from(event.target.files));
+  const choose = (event) => {
+    onFiles(Array.from(event.target.files));
     input.current.value = "";
   };
   return html`<div class=${isOver ? "drop over" : "drop"} onDrop=${onDrop} onDragLeave=${() => setOver(false)}
@@ -86,7 +70,7 @@ function DropZone({ onFiles }) {
 
 function Upload({ upload: { name, share, problem } }) {
   if (problem) return html`<p class="warning" role="alert"><bdi>${name}</bdi>: ${problem}</p>`;
-  const text = t.files.uploading(share);
+  const text = share ? t.files.uploading(share) : t.files.waiting;
   return html`<div class="upload" role="status"><span><bdi>${name}</bdi> · ${text}</span><${Bar} value=${share} label=${text} /></div>`;
 }
 
@@ -104,6 +88,6 @@ function FileCard({ project, file, share, onDelete }) {
     ${isReady && file.estimate && html`<p class="estimate"><span class="strong">${t.files.estimate}</span> ${t.files.estimateText(file.estimate)}</p>`}
     <div class="actions">
       ${isReady && html`<a class="button primary" href=${address("project", project.id, "file", file.id)} aria-label=${`${t.files.open}: ${file.name}`}>${t.files.open}</a>${link("", t.files.download)}${link("?all=true", t.files.downloadAll)}`}
-      <button type="button" class="quiet" aria-label=${`${t.files.remove}: ${file.name}`} onClick=${onDelete}>${t.files.remove}</button></div>
+      ${onDelete && html`<button type="button" class="quiet" aria-label=${`${t.files.remove}: ${file.name}`} onClick=${onDelete}>${t.files.remove}</button>`}</div>
   </li>`;
 }

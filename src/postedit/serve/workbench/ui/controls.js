@@ -1,5 +1,5 @@
 /** Small parts that several views use. */
-import { html, useEffect, useState } from "../lib.js";
+import { html, useEffect, useRef, useState } from "../lib.js";
 import { ApiError } from "../data/api.js";
 import { format, t } from "../strings.js";
 
@@ -27,13 +27,16 @@ export function Confidence({ value }) {
  */
 export function useLoaded(load, inputs) {
   const [state, setState] = useState({ value: undefined, error: null });
+  const latest = useRef(0);
   const reload = async () => {
+    const turn = ++latest.current; // an answer that comes after that of a later request is dropped
+    const show = (next) => { if (turn === latest.current) setState(next); };
     try {
       const value = await load();
-      setState({ value, error: null });
+      show({ value, error: null });
     } catch (error) {
       if (!(error instanceof ApiError)) throw error;
-      setState((old) => ({ ...old, error }));
+      show((old) => ({ ...old, error }));
     }
   };
   useEffect(() => { reload(); }, inputs);

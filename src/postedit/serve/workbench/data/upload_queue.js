@@ -1,0 +1,45 @@
+/** Files on their way to the service: two at a time, so that connections are left for all else. */
+import { signal } from "../lib.js";
+import { upload } from "./api.js";
+
+const AT_ONCE = 2;
+
+/** @typedef {{id: number, project: string, name: string, share: number, problem?: string}} Upload */
+
+/** What is on its way, waits, or was refused. @type {import("../lib.js").Signal<Upload[]>} */
+export const uploads = signal([]);
+
+const waiting = [];
+let sending = 0, count = 0;
+
+/** Upload files; they follow each other in any view. @param {string} project @param {File[]} files @param {() => void} onDone after each file */
+export function addUploads(project, files, onDone) {
+  for (const file of files) {
+    const id = ++count;
+    const isOther = (one) => one.project !== project || one.name !== file.name || !one.problem; // a refusal goes when it is tried again
+    uploads.value = [...uploads.value.filter(isOther), { id, project, name: file.name, share: 0 }];
+    waiting.push({ id, project, file, onDone });
+  }
+  next();
+}
+
+function change(id, values) {
+  uploads.value = uploads.value.map((one) => (one.id === id ? { ...one, ...values } : one));
+}
+
+function next() {
+  while (sending < AT_ONCE && waiting.length) send(waiting.shift());
+}
+
+async function send({ id, project, file, onDone }) {
+  sending++;
+  try {
+    await upload(`/v1/projects/${project}/files`, file, (share) => change(id, { share }));
+    uploads.value = uploads.value.filter((one) => one.id !== id);
+  } catch (error) {
+    change(id, { problem: error.message });
+  }
+  sending--;
+  next();
+  onDone();
+}
