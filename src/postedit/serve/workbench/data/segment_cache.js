@@ -19,7 +19,12 @@ export class SegmentCache {
     this.known = new Map();
     this.version = signal(0); // grows whenever a segment changes
     this.asked = new Set();
-    this.old = new Set(); // numbers of segments that have changed since they were fetched
+    /** Numbers of segments that have changed since they were fetched, and the turn of the news. @type {Map<number, number>} */
+    this.old = new Map();
+    /** Turns order requests and changes: what a segment is by a later turn is newer, whichever answer comes last. */
+    this.turn = 0;
+    this.turns = new Map();
+    this.proposed = new Map(); // turns of the proposals that were asked for
     this.problem = signal("");
   }
 
@@ -27,13 +32,14 @@ export class SegmentCache {
   async choose(filter) {
     this.filter.value = filter;
     this.abort?.abort();
-    this.abort = new AbortController();
+    const { signal: aborted } = (this.abort = new AbortController());
     try {
-      const found = await get(withQuery(`${this.path}/index`, filter), { signal: this.abort.signal });
+      const found = await get(withQuery(`${this.path}/index`, filter), { signal: aborted });
+      if (aborted.aborted) return;
       this.numbers.value = found.numbers;
       this.problem.value = "";
     } catch (error) {
-      if (error.name !== "AbortError") this.problem.value = error.message;
+      if (!aborted.aborted) this.problem.value = error.message;
     }
   }
 
@@ -54,19 +60,26 @@ export class SegmentCache {
 
   /** Fetch a segment again. @param {number} number */
   async reload(number) {
-    const segment = readSegment(await get(`${this.path}/${number}`));
-    const isRenewed = this.old.has(number);
-    this.set(segment);
-    if (isRenewed) this.onRenewed([segment]);
-    return segment;
+    const turn = ++this.turn;
+    this.#take([readSegment(await get(`${this.path}/${number}`))], turn);
+    return this.known.get(number);
   }
 
   /** Take a newer state of a segment. @param {import("./segment.js").Segment} segment */
   set(segment) {
-    this.known.delete(segment.number);
-    this.known.set(segment.number, segment);
-    this.old.delete(segment.number);
+    this.#put(segment, ++this.turn);
     this.version.value++;
+  }
+
+  /** Take a state of a segment that was asked for in some turn; return whether there is no newer one. */
+  #put(segment, turn) {
+    const { number } = segment;
+    if ((this.turns.get(number) ?? 0) > turn) return false;
+    this.known.delete(number);
+    this.known.set(number, segment);
+    this.turns.set(number, turn);
+    if ((this.old.get(number) ?? 0) <= turn) this.old.delete(number);
+    return true;
   }
 
   /** Return the number of the first segment after another that is not confirmed, Infinity if there is none. @param {number} after */
@@ -86,24 +99,26 @@ export class SegmentCache {
 
   /** Note that segments have changed. @param {number[]} numbers */
   stale(numbers) {
-    for (const number of numbers) if (this.known.has(number)) this.old.add(number);
+    const turn = ++this.turn;
+    for (const number of numbers) if (this.known.has(number) || this.asked.has(number)) this.old.set(number, turn);
   }
 
   /** Fetch those of some segments again that have changed. @param {(number|null)[]} numbers */
   async fetchStale(numbers) {
-    const stale = [...new Set(numbers)].filter((number) => this.old.has(number) && !this.asked.has(number)).sort((a, b) => a - b);
+    const stale = [...new Set(numbers)].filter((number) => this.old.has(number)).sort((a, b) => a - b);
     for (let at = 0; at < stale.length; at += PAGE) await this.#fetchPage(stale.slice(at, at + PAGE));
   }
 
   async #fetchPage(missing) {
     missing.forEach((number) => this.asked.add(number));
+    const turn = ++this.turn;
     try {
       const isDense = missing.at(-1) - missing[0] < 2 * PAGE;
       const filter = isDense ? {} : this.filter.value; // the rows lie apart: ask for those under the filter alone
       const limit = isDense ? missing.at(-1) - missing[0] + 1 : missing.length;
       const page = await get(withQuery(this.path, { after: missing[0] - 1, limit, ...filter }));
-      this.#take(page.segments.map(readSegment));
-      const left = missing.filter((number) => !this.known.has(number) || this.old.has(number)); // not under the filter now
+      this.#take(page.segments.map(readSegment), turn);
+      const left = missing.filter((number) => !this.known.has(number) || (this.old.get(number) ?? Infinity) <= turn); // not under the filter now
       for (const number of left) await this.reload(number);
     } catch (error) {
       this.problem.value = error.message;
@@ -112,17 +127,14 @@ export class SegmentCache {
     }
   }
 
-  #take(segments) {
+  #take(segments, turn) {
     const renewed = segments.filter((segment) => this.old.has(segment.number));
-    for (const segment of segments) {
-      this.known.delete(segment.number);
-      this.known.set(segment.number, segment);
-      this.old.delete(segment.number);
-    }
-    this.onRenewed(renewed);
+    const taken = new Set(segments.filter((segment) => this.#put(segment, turn)));
+    this.onRenewed(renewed.filter((segment) => taken.has(segment)));
     for (const number of this.known.keys()) {
       if (this.known.size <= MOST) break;
       this.known.delete(number);
+      this.turns.delete(number);
     }
     this.version.value++;
   }
@@ -134,11 +146,13 @@ export class SegmentCache {
   async refreshProposals(numbers) {
     const open = numbers.filter((number) => ["new", "seen"].includes(this.known.get(number)?.state));
     if (!open.length) return [];
+    const turn = ++this.turn;
     const { proposals } = await post(`/v1/files/${this.file}/proposals`, { numbers: open });
     const changed = [];
     for (const [key, newer] of Object.entries(proposals)) {
       const segment = this.known.get(Number(key));
-      if (!segment || !newer.proposal) continue;
+      if (!segment || !newer.proposal || (this.proposed.get(segment.number) ?? 0) > turn) continue;
+      this.proposed.set(segment.number, turn);
       if (newer.proposal.text !== segment.proposal.text) changed.push(segment.number);
       this.known.set(segment.number, withProposal(segment, newer));
     }
