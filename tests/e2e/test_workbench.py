@@ -394,6 +394,77 @@ def test_what_is_learnt_shows_in_segments_not_yet_seen(service: Service, project
     assert "grün" in field_text(page)
 
 
+def project_of(service: Service, name: str, pairs: list[tuple[str, str]], languages: tuple[str, str]) -> str:
+    """Make a project with a file that has codes; return the address of the file."""
+    source, target = languages
+    made = service.post("/v1/projects", json={"name": name, "source_language": source, "target_language": target})
+    content = tagged(example_xliff(iter(pairs), languages)).encode()
+    job = service.post(f"/v1/projects/{made['id']}/files", files={"file": (f"{name}.xlf", content)})
+    wait_for_proposals(service, job["file"]["id"])
+    return f"project/{made['id']}/file/{job['file']['id']}"
+
+
+def test_many_tabs_of_one_browser_share_a_stream(service: Service, chromium: Any) -> None:
+    """A browser has six connections to a host: with a stream each, the seventh tab would wait for ever."""
+    file = project_of(service, "Tabs", [(f"Row {row}", f"Zeile {row}") for row in range(9)], ("en", "de"))
+    context = chromium.new_context(viewport=WIDE)
+    streams: list[Any] = []
+    context.on("request", lambda one: streams.append(one.frame.page) if "/events?" in one.url else None)
+    pages = []
+    for _ in range(8):
+        page = context.new_page()
+        page.goto(f"{service.address}/#/{file}/2")
+        page.locator(".field").wait_for()
+        pages.append(page)
+    for writer, word in ((0, "first"), (1, "second")):
+        pages[writer].bring_to_front()
+        pages[writer].keyboard.press("F2")
+        pages[writer].keyboard.type(f"{word} ")
+        pages[-1].locator(".row", has_text=word).wait_for()
+        assert len(streams) == writer + 1
+        streams[writer].close()
+        while len(streams) == writer + 1:
+            pages[-1].wait_for_timeout(20)
+    context.close()
+
+
+def test_undo_and_history_outlive_the_page(service: Service, page: Any) -> None:
+    file = project_of(service, "Past", [("the door", "die Tür"), ("the door", "die Tür")], ("en", "de"))
+    page.goto(f"{service.address}/#/{file}/1")
+    page.locator(".field").wait_for()
+    texts = [field_text(page)]
+    for word in ("one ", "two "):
+        page.keyboard.press("F2")
+        page.keyboard.press("Control+Home")
+        with page.expect_response("**/segments/1"):
+            page.keyboard.type(word)
+        page.locator(".save-state", has_text="Saved").wait_for()
+        texts.append(field_text(page))
+        page.wait_for_timeout(2100)  # what is written in one go is one state
+        page.reload()
+        page.locator(".field").wait_for()
+    page.keyboard.press("F2")
+    for text in reversed(texts[:-1]):
+        page.keyboard.press("Control+z")
+        page.wait_for_function(f"document.querySelector('.field').textContent.includes({text.split()[0]!r})")
+        page.wait_for_timeout(50)
+        assert field_text(page) == text
+    page.locator(".save-state", has_text="Saved").wait_for()
+    page.keyboard.press("Alt+h")
+    page.get_by_role("heading", name="History of segment 1").wait_for()
+    page.locator(".past li").nth(1).wait_for()
+    put_back = page.locator(".past li button").first
+    put_back.focus()
+    page.keyboard.press("Enter")
+    page.locator("dialog").wait_for(state="detached")
+    assert page.evaluate("document.activeElement.className").endswith("field")
+    assert field_text(page) in texts[1:]
+    page.keyboard.press("Control+z")
+    assert field_text(page) == texts[0]
+    page.keyboard.press("Control+Enter")
+    page.locator(".row .mark.filled").wait_for()
+
+
 def test_jump_in_a_long_list_makes_few_rows(service: Service, page: Any) -> None:
     made = service.post("/v1/projects", json={"name": "Long", "source_language": "en", "target_language": "de"})
     content = example_xliff(((f"Row {row}", f"Zeile {row}") for row in range(3000)), ("en", "de"))

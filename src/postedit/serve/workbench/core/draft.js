@@ -17,9 +17,11 @@ export class Draft {
    * @param {import("./proposal_text.js").Proposal} proposal  without edits if there is none
    * @param {{text: string, codes: import("./flat_text.js").PlacedCode[]} | null} target  what was written before
    * @param {Map<number, boolean>} decisions  made before, by number of the edit
+   * @param {number} version  of the segment that it begins with
    */
-  constructor(proposal, target, decisions = new Map()) {
+  constructor(proposal, target, decisions = new Map(), version = 0) {
     this.proposal = proposal;
+    this.version = version;
     const accepted = proposal.edits.map((_, number) => decisions.get(number) ?? true);
     let { content, ranges } = compose(proposal, accepted);
     if (target) {
@@ -69,6 +71,21 @@ export class Draft {
     let ranges = this.state.ranges;
     for (const change of flatChanges(this.content, content)) ranges = moved(ranges, change.start, change.end, change.length);
     this.#push({ content, ranges, start: caret, end: caret }, "");
+  }
+
+  /** Put another text in place of this one. @param {FlatText} content */
+  put(content) { this.take(content, content.flat.length); }
+
+  /** Take former states, the oldest first, as steps to go back to. @param {FlatText[]} contents */
+  recall(contents) {
+    const states = [];
+    let { content, ranges } = this.state;
+    for (const former of contents.toReversed()) {
+      for (const change of flatChanges(content, former)) ranges = moved(ranges, change.start, change.end, change.length);
+      content = former;
+      states.unshift({ content, ranges, start: content.flat.length, end: content.flat.length });
+    }
+    this.history.past.unshift(...states);
   }
 
   /** Accept an edit that is not accepted, reject one that is. @param {number} number */

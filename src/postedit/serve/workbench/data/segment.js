@@ -9,7 +9,7 @@
  *   hasMt: boolean, confidence: number | null, skipped: string | null, learnt: boolean, target: string,
  *   target_codes: PlacedCode[], state: string, decisions: {edit: number, accepted: boolean}[], version: number,
  *   updated_by: string | null, updated: string | null, max_length: number | null, notes: string[], matches: any[],
- *   terms: any[], repeats: number}} Segment
+ *   terms: any[], repeats: number, filled_from: number | null}} Segment
  */
 import { OffsetMap } from "../core/code_points.js";
 
@@ -85,8 +85,15 @@ export function writeMarked({ text, codes }) {
 
 /** Return a segment as it will be when something that waits is saved. @param {Segment} segment @param {any} body */
 export function withBody(segment, { target, codes, state, decisions }) {
-  return { ...segment, target, target_codes: codesOf(codes, new OffsetMap(target)), state, decisions };
+  return { ...segment, ...readMarked({ target, target_codes: codes }), state, decisions, filled_from: null };
 }
+
+/** Return a target of the server. @param {{target: string, target_codes: any[]}} json */
+export const readMarked = ({ target, target_codes: codes }) => ({ target, target_codes: codesOf(codes, new OffsetMap(target)) });
+
+/** How a segment has changed without its translator: "filled" in from a repetition, or "learnt"; else "". */
+export const freshness = (segment, isLearnt) =>
+  segment.filled_from ? "filled" : (isLearnt || segment.learnt) && segment.state !== "confirmed" ? "learnt" : "";
 
 export const isDone = (segment) => segment.state === "confirmed" || segment.state === "locked";
 

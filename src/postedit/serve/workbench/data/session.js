@@ -20,11 +20,6 @@ onStaleToken(async () => {
   return isSame;
 });
 
-/** The role of who works here, in a project. @param {string} project @returns {"reader"|"translator"|"manager"} */
-export function roleIn(project) {
-  return !user.value || user.value.admin ? "manager" : user.value.roles?.[project] ?? "reader";
-}
-
 /** Take over who is signed in. */
 export async function loadSession() {
   try {

@@ -2,6 +2,7 @@
 import { html } from "../lib.js";
 import { wordChanges } from "../core/word_diff.js";
 import { format, t } from "../strings.js";
+import { discard, settle } from "./settling.js";
 
 /** @param {{editing: import("./editing.js").Editing, languages: [string, string]}} props */
 export function Conflict({ editing, languages }) {
@@ -11,7 +12,7 @@ export function Conflict({ editing, languages }) {
   if (entry?.refused) {
     return html`<div class="warning" role="alert"><p>${t.editor.refusal(entry.refused)}</p>
       <div class="actions"><button type="button" onClick=${() => queue.again(entry)}>${t.retry}</button>
-        <button type="button" onClick=${() => editing.discard(entry)}>${t.editor.discard}</button></div></div>`;
+        <button type="button" onClick=${() => discard(editing, entry)}>${t.editor.discard}</button></div></div>`;
   }
   if (!entry?.theirs) return null;
   const mine = entry.body.target, theirs = entry.theirs.target ?? "";
@@ -20,10 +21,10 @@ export function Conflict({ editing, languages }) {
       <p class="strong">${t.editor.conflict}</p>
       <div class="sides">
         <div><h3>${t.editor.mine}</h3><p class="text" lang=${languages[1]} dir="auto">${differences(theirs, mine)}</p>
-          <button type="button" class="primary" onClick=${() => editing.settle(entry, true)}>${t.editor.keepMine}</button></div>
+          <button type="button" class="primary" onClick=${() => settle(editing, entry, true)}>${t.editor.keepMine}</button></div>
         <div><h3>${t.editor.theirs(entry.theirs.updated_by)} <small>${format.moment(entry.theirs.updated)}</small></h3>
           <p class="text" lang=${languages[1]} dir="auto">${differences(mine, theirs)}</p>
-          <button type="button" onClick=${() => editing.settle(entry, false)}>${t.editor.takeTheirs}</button></div>
+          <button type="button" onClick=${() => settle(editing, entry, false)}>${t.editor.takeTheirs}</button></div>
       </div>
     </section>`;
 }

@@ -1,6 +1,5 @@
 /** The work on one file: the segment in hand, its draft, saving, and what others do meanwhile. */
 import { signal } from "../lib.js";
-import { get } from "../data/api.js";
 import { replaceAddress } from "../data/router.js";
 import { SegmentCache } from "../data/segment_cache.js";
 import { versionAfter } from "../data/save_queue.js";
@@ -8,31 +7,40 @@ import { readSegment, withBody, writeMarked, writtenTarget } from "../data/segme
 import { announce, toast } from "../ui/messages.js";
 import { t } from "../strings.js";
 import { Draft } from "../core/draft.js";
+import { Matches } from "./matches.js";
+import { Past } from "./past.js";
 import { Presence } from "./presence.js";
 import { Renewal } from "./renewal.js";
 import { Timer } from "./timer.js";
 import { walk } from "./walk.js";
 
+const GATHERED = 30; // milliseconds in which events are taken together
 const AUTOSAVE = 500; // milliseconds after the first change that is not saved
 
 export class Editing {
-  /** @param {string} project @param {string} file @param {import("../data/save_queue.js").SaveQueue} queue */
-  constructor(project, file, queue) {
-    Object.assign(this, { project, file, queue });
-    this.cache = new SegmentCache(file, (segments) => segments.forEach((segment) => this.#take(segment)));
-    this.timer = new Timer();
+  /** @param {string} project @param {string} file @param {import("../data/save_queue.js").SaveQueue} queue @param {boolean} mayWrite */
+  constructor(project, file, queue, mayWrite = true) {
+    Object.assign(this, { project, file, queue, mayWrite });
+    this.cache = new SegmentCache(file, (segments) => segments.forEach((segment) => this.take(segment)));
+    this.timer = new Timer(file);
     /** @type {import("../lib.js").Signal<import("../data/segment.js").Segment|null>} */
     this.segment = signal(null);
     this.revision = signal(0); // grows with each change of the draft
     this.isLoading = signal(false);
     this.problem = signal("");
-    this.presence = new Presence(file, queue.user, () => this.number);
+    this.presence = new Presence(file, queue.user, () => (mayWrite ? this.number : null));
     this.renewal = new Renewal(this);
-    /** Segments that changed by what was learnt, or were filled in, since the file was opened. */
-    this.fresh = signal(new Map());
+    this.past = new Past(this);
+    this.matches = new Matches(this);
+    /** Segments that changed by what was learnt since the file was opened. */
+    this.learnt = signal(new Set());
     this.drafts = new Map();
     this.visible = [];
-    this.onHide = () => { if (document.visibilityState === "hidden") this.flush(); };
+    this.onHide = () => {
+      if (document.visibilityState !== "hidden") return;
+      this.flush();
+      this.timer.keep();
+    };
     document.addEventListener("visibilitychange", this.onHide);
   }
 
@@ -43,13 +51,14 @@ export class Editing {
     document.removeEventListener("visibilitychange", this.onHide);
   }
 
-  /** Whether nothing may be written: the file has it so, or another segment is on its way. */
+  /** Whether nothing may be written: it is locked, or another segment is on its way. */
   get isReadOnly() { return this.isLocked || this.isLoading.value; }
 
   /** The draft in hand. @returns {Draft | null} */
   get draft() { return this.segment.value ? this.drafts.get(this.segment.value.number) ?? null : null; }
   get number() { return this.segment.value?.number ?? null; }
-  get isLocked() { return this.segment.value?.state === "locked"; }
+  /** Whether the file or the rights of this person have it so that the target stays as it is. */
+  get isLocked() { return !this.mayWrite || this.segment.value?.state === "locked"; }
 
   /** Take a segment in hand. @param {number} number */
   async open(number) {
@@ -65,6 +74,7 @@ export class Editing {
       this.presence.show();
       this.problem.value = "";
       this.renewal.explain();
+      this.matches.find();
     } catch (error) {
       if (this.wanted === number) this.problem.value = error.message;
     } finally {
@@ -89,12 +99,22 @@ export class Editing {
     if (this.isDirty) this.#save("draft");
   }
 
+  /** Forget that there is something to save: it was settled another way. */
+  settled() {
+    this.isDirty = false;
+    this.#stopAutosave();
+  }
+
   #stopAutosave() {
     clearTimeout(this.autosave);
     this.autosave = undefined;
   }
 
-  undo() { if (this.draft?.undo()) this.changed(); }
+  undo() {
+    if (!this.draft || this.isLocked) return undefined;
+    return this.draft.undo() ? this.changed() : this.past.undo();
+  }
+
   redo() { if (this.draft?.redo()) this.changed(); }
 
   /** Accept or reject an edit. @param {number} edit */
@@ -130,12 +150,12 @@ export class Editing {
 
   /** Take the confirmation back. */
   reopen() {
-    if (this.segment.value?.state === "confirmed") this.#save("draft");
+    if (this.mayWrite && this.segment.value?.state === "confirmed") this.#save("draft");
   }
 
   #leave() {
     if (this.isDirty) this.flush();
-    else if (this.segment.value?.state === "new") this.#save("seen");
+    else if (this.mayWrite && this.segment.value?.state === "new") this.#save("seen");
   }
 
   #save(state) {
@@ -146,7 +166,8 @@ export class Editing {
     const { decisions, proposal } = draft;
     const seen = { target: "", codes: [], decisions: [] }; // nothing was decided
     const made = { ...writeMarked(written), decisions, proposal: proposal.isProposed ? proposal.text : undefined };
-    const body = { ...(state === "seen" ? seen : made), state, seconds: this.timer.take() };
+    const seconds = state === "seen" ? undefined : this.timer.take(segment.number); // what is only seen has no record for them
+    const body = { ...(state === "seen" ? seen : made), state, seconds };
     const local = withBody(segment, body);
     this.segment.value = local;
     this.cache.set(local);
@@ -156,47 +177,19 @@ export class Editing {
   /** Take the answer of the server to something saved. */
   async saved(entry, answer) {
     if (entry.file !== this.file) return;
-    this.#take(this.#readSaved(answer.segment), versionAfter(entry));
+    this.take(this.readSaved(answer.segment), versionAfter(entry));
     const filled = answer.filled ?? [];
     if (filled.length) {
       toast(t.editor.filled(filled.length));
-      this.mark(filled, "filled");
       await this.refresh(filled);
     }
     if (entry.body.state === "confirmed" || answer.correction) await this.renewal.learn();
   }
 
-  /** Choose between our text and the one another person saved. @param {any} entry @param {boolean} ours */
-  settle(entry, ours) {
-    const theirs = this.#readSaved(entry.theirs);
-    this.isDirty = false;
-    this.#stopAutosave();
-    this.queue.resolve(entry, ours);
-    if (ours) {
-      this.segment.value = { ...this.segment.value, version: theirs.version };
-      return;
-    }
-    this.drafts.delete(theirs.number);
-    this.#take(theirs);
-  }
-
   /** Return a segment of an answer to a save, which has no glossary hits: those known stay. */
-  #readSaved(json) {
+  readSaved(json) {
     const segment = readSegment(json);
     return json.terms?.length ? segment : { ...segment, terms: this.cache.peek(json.number)?.terms ?? [] };
-  }
-
-  /** Drop a text that the server refused, and show what it has. @param {any} entry */
-  async discard(entry) {
-    this.#stopAutosave();
-    this.isDirty = false;
-    this.queue.drop(entry);
-    this.drafts.delete(entry.number);
-    try {
-      this.#take(readSegment(await get(`${this.cache.path}/${entry.number}`)));
-    } catch (error) {
-      this.problem.value = error.message;
-    }
   }
 
   /** Take an event of the project. @param {string} kind @param {any} data */
@@ -206,21 +199,27 @@ export class Editing {
     if (kind !== "segment") return;
     const [first] = data.numbers;
     const isKnown = (number) => number === first && !data.proposal && this.cache.peek(number)?.version >= data.version;
-    this.refresh(data.numbers.filter((number) => !isKnown(number)));
+    this.cache.stale(data.numbers.filter((number) => !isKnown(number)));
+    this.hearing ??= setTimeout(() => { // many come together
+      this.hearing = undefined;
+      this.#fetchStale();
+    }, GATHERED);
   }
 
   /** Fetch segments again that have changed: those on screen now, others when they come to be shown. @param {number[]} numbers */
   refresh(numbers) {
     this.cache.stale(numbers);
-    return this.cache.fetchStale([...this.visible, this.number]);
+    return this.#fetchStale();
   }
+
+  #fetchStale() { return this.cache.fetchStale([...this.visible, this.number]); }
 
   /**
    * Take a newer state of a segment. What is being written stays, with the version it was written on: the server then
    * refuses to save it over the text of another person.
    * @param {number} version of what is being written
    */
-  #take(segment, version = this.segment.value?.version) {
+  take(segment, version = this.segment.value?.version) {
     const pending = this.queue.pending(this.file, segment.number);
     const known = this.withPending(segment);
     this.cache.set(known);
@@ -246,9 +245,9 @@ export class Editing {
     const isKept = kept && (sameTarget(kept, segment) || !writtenTarget(segment)) && kept.proposal.text === segment.proposal.text;
     if (!isKept) {
       const decisions = new Map(segment.decisions.map((one) => [one.edit, one.accepted]));
-      this.drafts.set(segment.number, new Draft(segment.proposal, writtenTarget(segment), decisions));
+      this.drafts.set(segment.number, new Draft(segment.proposal, writtenTarget(segment), decisions, segment.version));
     }
-    this.timer.take();
+    this.timer.turnTo(segment.number);
     this.isDirty = false;
     this.segment.value = segment;
     this.revision.value++;
@@ -258,13 +257,6 @@ export class Editing {
   withPending(segment) {
     const entry = this.queue.pending(this.file, segment.number);
     return entry ? { ...withBody(segment, entry.body), version: entry.version } : segment;
-  }
-
-  /** Note how segments changed. @param {number[]} numbers @param {"learnt"|"filled"} how */
-  mark(numbers, how) {
-    const fresh = new Map(this.fresh.value);
-    numbers.forEach((number) => fresh.set(number, how));
-    this.fresh.value = fresh;
   }
 }
 

@@ -6,10 +6,12 @@ import { route } from "../data/router.js";
 import { codeOffsets } from "../core/flat_text.js";
 import { useLoaded, Waiting } from "../ui/controls.js";
 import { Dialog } from "../ui/dialog.js";
+import { announce } from "../ui/messages.js";
 import { t } from "../strings.js";
 import { Context } from "./context.js";
 import { Editing } from "./editing.js";
-import { Beside } from "./reasons_view.js";
+import { PastDialog } from "./past_view.js";
+import { bestMatch, Beside } from "./reasons_view.js";
 import { SegmentCard } from "./segment_card.js";
 import { SegmentList } from "./segment_list.js";
 import { shortcutOf } from "./shortcuts.js";
@@ -23,8 +25,10 @@ export function EditorView({ project, file, number, queue, onHelp }) {
 }
 
 function Workplace({ project, file, number, queue, onHelp }) {
-  const editing = useMemo(() => new Editing(project.id, file.id, queue), [project.id, file.id, queue]);
+  const mayWrite = project.role !== "reader";
+  const editing = useMemo(() => new Editing(project.id, file.id, queue, mayWrite), [project.id, file.id, queue, mayWrite]);
   const fieldRef = useRef(null);
+  const [isLookingBack, setLookingBack] = useState(false);
   const [isGoing, setGoing] = useState(false);
   const [isListOpen, setListOpen] = useState(false);
   const languages = [file.source_language || project.source_language, file.target_language || project.target_language];
@@ -43,8 +47,9 @@ function Workplace({ project, file, number, queue, onHelp }) {
     if (number !== null && isNow) editing.open(number);
   }, [number]);
 
+  const onPast = () => { if (editing.segment.value?.version) setLookingBack(true); };
   useEffect(() => {
-    const commands = commandsOf(editing, fieldRef, { onHelp, onGo: () => setGoing(true) });
+    const commands = commandsOf(editing, fieldRef, { onHelp, onGo: () => setGoing(true), onPast });
     const onKey = (event) => {
       const found = document.querySelector("dialog[open]") ? null : shortcutOf(event);
       const command = found && commands[found.id];
@@ -64,16 +69,17 @@ function Workplace({ project, file, number, queue, onHelp }) {
       <${SegmentList} editing=${editing} languages=${languages} onEnter=${focusField} />
       <main id="content" class="work" tabindex="-1" aria-busy=${editing.isLoading.value ? "true" : "false"}>
         <h1 class="unseen">${file.name}</h1>
-        <${TimerQuestion} />
+        ${mayWrite && html`<${TimerQuestion} />`}
         ${editing.problem.value && html`<p class="warning" role="alert">${editing.problem.value}</p>`}
         ${segment && editing.draft
           ? html`<${Context} editing=${editing} languages=${languages} side=${-1} />
-            <${SegmentCard} editing=${editing} languages=${languages} fieldRef=${fieldRef} />
+            <${SegmentCard} editing=${editing} languages=${languages} fieldRef=${fieldRef} onPast=${onPast} />
             <${Context} editing=${editing} languages=${languages} side=${1} />`
           : html`<p class="hint">${editing.isLoading.value ? t.loading : t.editor.open}</p>`}
       </main>
       <${Beside} editing=${editing} languages=${languages} />
       ${isGoing && html`<${GoTo} editing=${editing} onClose=${() => setGoing(false)} />`}
+      ${isLookingBack && segment && html`<${PastDialog} editing=${editing} language=${languages[1]} onClose=${() => setLookingBack(false)} />`}
     </div>`;
 }
 
@@ -86,7 +92,7 @@ async function begin(editing, number) {
   if (first !== undefined && editing.wanted === undefined) await editing.open(first);
 }
 
-function commandsOf(editing, fieldRef, { onHelp, onGo }) {
+function commandsOf(editing, fieldRef, { onHelp, onGo, onPast }) {
   const focused = (id) => () => document.getElementById(id)?.focus();
   return {
     confirm: () => editing.confirm(),
@@ -102,12 +108,20 @@ function commandsOf(editing, fieldRef, { onHelp, onGo }) {
     redo: () => editing.redo(),
     moveTag: (key) => moveTag(editing, fieldRef.current, key.endsWith("Left") ? -1 : 1),
     takeSource: () => editing.putText(editing.segment.value.src),
+    useMatch: () => useBestMatch(editing),
+    past: onPast,
     search: focused("search"),
     filter: focused("filter"),
     goTo: onGo,
     field: () => fieldRef.current?.focus(),
     help: onHelp,
   };
+}
+
+function useBestMatch(editing) {
+  const best = bestMatch(editing);
+  if (best) editing.putText(best.target);
+  else announce(t.reasons.noMatch);
 }
 
 /** Move the code next to the caret by one letter; the code on the side of the move comes first. */

@@ -1,36 +1,62 @@
 /** Where the people who work on a file are. */
 import { signal } from "../lib.js";
-import { post } from "../data/api.js";
+import { request } from "../data/api.js";
 
 const EVERY = 20_000; // milliseconds between signs of presence
+const NOWHERE = 0; // the number of no segment: a farewell
 
 export class Presence {
-  /** @param {string} file @param {string} user  the name of who works here @param {() => number | null} present */
+  /** @param {string} file @param {string} user  the name of who works here @param {() => number | null} present the segment in hand; null: this person is not shown */
   constructor(file, user, present) {
+    this.path = `/v1/files/${file}/presence`;
     Object.assign(this, { file, user, present });
     /** By name. @type {import("../lib.js").Signal<Map<string, {number: number, time: number}>>} */
     this.others = signal(new Map());
-    this.timer = setInterval(() => this.show(), EVERY);
+    this.timer = setInterval(() => { this.show(); this.#forgetGone(); }, EVERY);
+    this.listening = new AbortController();
+    const { signal: over } = this.listening;
+    addEventListener("pagehide", () => this.#leave(), { signal: over });
+    addEventListener("pageshow", (event) => { if (event.persisted) this.show(); }, { signal: over });
+    document.addEventListener("visibilitychange", () => this.show(), { signal: over });
   }
 
-  close() { clearInterval(this.timer); }
+  close() {
+    clearInterval(this.timer);
+    this.listening.abort();
+    this.#leave();
+  }
+
+  #leave() { if (this.present() !== null) this.#tell(NOWHERE, { keepalive: true }); }
+
+  #tell(number, options) {
+    request("POST", this.path, { body: { number }, ...options }).catch((error) => {
+      if (!error.isPassing && ![401, 403].includes(error.status)) throw error; // it is told again
+    });
+  }
 
   /** Tell others where this person is. */
   show() {
     const number = this.present();
     if (number === null || document.visibilityState === "hidden") return;
-    post(`/v1/files/${this.file}/presence`, { number }).catch((error) => {
-      if (!error.isPassing && error.status !== 401) throw error; // it is told again
-    });
+    this.#tell(number);
   }
 
   /** @param {{who: string, segment: number}} data of an event */
   heard({ who, segment }) {
-    if (who === this.user) return;
+    if (who === this.user) {
+      if (segment === NOWHERE) this.show(); // another tab of this person was closed
+      return;
+    }
     const others = new Map(this.others.value);
-    others.set(who, { number: segment, time: Date.now() });
-    for (const [name, { time }] of others) if (Date.now() - time > 3 * EVERY) others.delete(name);
+    if (segment === NOWHERE) others.delete(who);
+    else others.set(who, { number: segment, time: Date.now() });
     this.others.value = others;
+  }
+
+  /** Forget those of whom nothing was heard. */
+  #forgetGone() {
+    const isHere = ([, { time }]) => Date.now() - time <= 3 * EVERY;
+    if (![...this.others.value].every(isHere)) this.others.value = new Map([...this.others.value].filter(isHere));
   }
 
   /** The names of those on a segment. @param {number} number */

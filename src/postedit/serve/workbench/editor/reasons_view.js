@@ -13,6 +13,7 @@ export function Beside({ editing, languages }) {
   if (!segment || !draft) return html`<aside class="beside" aria-label=${t.reasons.title}></aside>`;
   editing.revision.value;
   const { edits } = draft.proposal;
+  const matches = matchesOf(editing);
   return html`
     <aside class="beside" aria-label=${t.reasons.title}>
       ${edits.length > 0 && html`<section><h2>${t.reasons.title}</h2><ol class="why">
@@ -21,12 +22,21 @@ export function Beside({ editing, languages }) {
       ${segment.terms.length > 0 && html`<section><h2>${t.reasons.terms}</h2><dl class="terms">
         ${segment.terms.map((term) => html`<div><dt lang=${languages[0]}><bdi>${term.source}</bdi></dt><dd lang=${languages[1]}><bdi>${term.target}</bdi></dd></div>`)}
       </dl></section>`}
-      ${segment.matches.length > 0 && html`<section><h2>${t.reasons.matches}</h2><ul class="matches">
-        ${segment.matches.map((match) => html`<${Match} match=${match} editing=${editing} languages=${languages} />`)}
+      ${matches.length > 0 && html`<section><h2>${t.reasons.matches}</h2><ul class="matches">
+        ${matches.map((match) => html`<${Match} match=${match} editing=${editing} languages=${languages} />`)}
       </ul></section>`}
       ${segment.notes.length > 0 && html`<section><h2>${t.reasons.notes}</h2>${segment.notes.map((note) => html`<p class="note" dir="auto">${note}</p>`)}</section>`}
     </aside>`;
 }
+
+/** The matches of the file and of the project's corrections, the nearest first. */
+function matchesOf(editing) {
+  const share = ({ score }) => (typeof score !== "number" ? 0 : score > 1 ? score / 100 : score);
+  return [...editing.segment.value.matches, ...editing.matches.found.value].sort((a, b) => share(b) - share(a));
+}
+
+/** @param {import("./editing.js").Editing} editing */
+export const bestMatch = (editing) => (editing.segment.value ? matchesOf(editing)[0] : undefined);
 
 function EditReasons({ isWaiting, edit, number, status, languages }) {
   return html`<li class=${status}>
@@ -68,7 +78,7 @@ function Match({ match, editing, languages }) {
   return html`<li>
     ${match.src && html`<p class="soft" lang=${languages[0]} dir="auto">${match.src}</p>`}
     <p lang=${languages[1]} dir="auto">${match.target}</p>
-    <p class="match-foot soft">${score !== null && html`<span>${format.percent(score > 1 ? score / 100 : score)}</span>`}<span>${match.origin}</span>
+    <p class="match-foot soft">${score !== null && html`<span>${format.percent(score > 1 ? score / 100 : score)}</span>`}<span>${match.number ? t.reasons.correctionBy(match.author) : match.origin}</span>
       ${!editing.isLocked && html`<button type="button" class="quiet" onClick=${() => editing.putText(match.target)}>${t.reasons.useMatch}</button>`}</p>
   </li>`;
 }

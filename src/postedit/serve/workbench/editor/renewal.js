@@ -21,18 +21,19 @@ export class Renewal {
     const proposed = new Set(numbers.filter((number) => this.editing.cache.peek(number)?.proposal.isProposed));
     const changed = (await this.#renew(numbers)).filter((number) => proposed.has(number)); // a first one is not learnt
     if (!changed.length) return;
-    this.editing.mark(changed, "learnt");
+    this.editing.learnt.value = new Set([...this.editing.learnt.value, ...changed]);
     announce(t.editor.learnt(changed.length));
   }
 
   /** Fetch the reasons of edits for the segment in hand and the next ones, where they are not known. */
   async explain() {
     const numbers = this.#ahead(EXPLAINED).filter((number) => this.#lacksReasons(number));
-    if (!numbers.length) return;
+    if (!numbers.length || !this.editing.mayWrite) return; // who may not write may not ask the model
     numbers.forEach((number) => this.asked.add(this.#nameOf(number)));
     this.isExplaining.value = numbers.includes(this.editing.number);
+    const turn = (this.turn = {});
     await this.#renew(numbers);
-    this.isExplaining.value = false;
+    if (turn === this.turn) this.isExplaining.value = false;
   }
 
   #nameOf(number) { return `${number} ${this.editing.cache.peek(number).proposal.text}`; }

@@ -2,6 +2,7 @@
 import { html, useEffect, useLayoutEffect, useRef } from "../lib.js";
 import { countPoints } from "../core/code_points.js";
 import { isNested, plain } from "../core/flat_text.js";
+import { freshness } from "../data/segment.js";
 import { Confidence } from "../ui/controls.js";
 import { announce, toast } from "../ui/messages.js";
 import { format, t } from "../strings.js";
@@ -10,8 +11,8 @@ import { parts } from "./marked_text.js";
 import { ProposalView } from "./proposal_view.js";
 import { TargetField } from "./target_field.js";
 
-/** @param {{editing: import("./editing.js").Editing, languages: [string, string], fieldRef: {current: TargetField | null}}} props */
-export function SegmentCard({ editing, languages, fieldRef }) {
+/** @param {{editing: import("./editing.js").Editing, languages: [string, string], fieldRef: {current: TargetField | null}, onPast: () => void}} props */
+export function SegmentCard({ editing, languages, fieldRef, onPast }) {
   const segment = editing.segment.value;
   const { draft } = editing;
   const { hasMt, proposal } = segment;
@@ -29,7 +30,7 @@ export function SegmentCard({ editing, languages, fieldRef }) {
         <dd>${proposalOrNot(editing, segment, languages, hasMt)}</dd>
         <dt id="target-label">${t.editor.target}</dt>
         <dd><${Field} editing=${editing} language=${languages[1]} fieldRef=${fieldRef} />
-          <${Below} editing=${editing} segment=${segment} /></dd>
+          <${Below} editing=${editing} segment=${segment} onPast=${onPast} /></dd>
       </dl>
     </article>`;
 }
@@ -44,11 +45,11 @@ function proposalOrNot(editing, segment, languages, hasMt) {
 
 function Head({ editing, segment }) {
   const here = editing.presence.on(segment.number);
-  const fresh = editing.fresh.value.get(segment.number) ?? (segment.learnt ? "learnt" : "");
+  const fresh = freshness(segment, editing.learnt.value.has(segment.number));
   return html`<header class="segment-head">
     <h2>${t.editor.segment(segment.number)}</h2>
     <span class=${`badge ${segment.state}`}>${t.editor.states[segment.state] ?? segment.state}</span>
-    ${fresh && segment.state !== "confirmed" && html`<span class="badge fresh">${t.editor.fresh[fresh]}</span>`}
+    ${fresh && html`<span class=${`badge ${fresh}`}>${t.editor.fresh[fresh]}</span>`}
     ${segment.repeats > 1 && html`<span class="soft">${t.editor.occurs(segment.repeats)}</span>`}
     ${here.length > 0 && html`<span class="badge person">${t.editor.isHere(here)}</span>`}
     ${segment.unit && html`<span class="soft unit" title=${segment.unit}>${segment.unit}</span>`}
@@ -102,12 +103,13 @@ function directionOf(language) {
   }
 }
 
-function Below({ editing, segment }) {
+function Below({ editing, segment, onPast }) {
   editing.revision.value;
   const { draft } = editing;
   const hasEdits = draft.proposal.edits.length > 0;
   const { history } = draft;
-  if (editing.isLocked) return html`<p class="hint">${t.editor.locked}</p>`;
+  const past = segment.version > 0 && html`<button type="button" title="Alt+H" onClick=${onPast}>${t.editor.past}</button>`;
+  if (editing.isLocked) return html`<p class="hint">${editing.mayWrite ? t.editor.locked : t.editor.readOnly}</p>${past && html`<div class="actions below">${past}</div>`}`;
   return html`
     <${Length} draft=${draft} most=${segment.max_length} />
     ${!isNested(draft.content.codes) && html`<p class="warning">${t.editor.refused.nesting}</p>`}
@@ -115,8 +117,9 @@ function Below({ editing, segment }) {
       <button type="button" class="primary" title="Ctrl+Enter" onClick=${() => editing.confirm()}>${t.editor.confirm}</button>
       ${hasEdits && html`<button type="button" title="Alt+A" onClick=${() => editing.chooseAll(true)}>${t.editor.accept}</button>
         <button type="button" title="Alt+R" onClick=${() => editing.chooseAll(false)}>${t.editor.reject}</button>`}
-      <button type="button" title="Ctrl+Z" disabled=${!history.canUndo} onClick=${() => editing.undo()}>${t.editor.undo}</button>
+      <button type="button" title="Ctrl+Z" disabled=${!history.canUndo && !segment.version} onClick=${() => editing.undo()}>${t.editor.undo}</button>
       <button type="button" title="Ctrl+Shift+Z" disabled=${!history.canRedo} onClick=${() => editing.redo()}>${t.editor.redo}</button>
+      ${past}
       ${segment.state === "confirmed" && html`<button type="button" title="Alt+U" onClick=${() => editing.reopen()}>${t.editor.reopen}</button>`}
       ${segment.updated_by && html`<span class="soft last-by">${t.editor.lastBy(segment.updated_by, format.moment(segment.updated))}</span>`}
     </div>`;

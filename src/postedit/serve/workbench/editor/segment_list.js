@@ -3,7 +3,7 @@ import { html, useCallback, useEffect, useRef, useState } from "../lib.js";
 import { format, t } from "../strings.js";
 import { rowOf } from "../data/segment_cache.js";
 import { VirtualList } from "./virtual_list.js";
-import { writtenTarget } from "../data/segment.js";
+import { freshness, writtenTarget } from "../data/segment.js";
 
 const ROW = 68; // pixels
 const PAUSE = 300; // milliseconds after the last key of a search
@@ -34,9 +34,9 @@ function Filters({ editing }) {
   const { cache } = editing;
   const [text, setText] = useState(cache.filter.value.q);
   const timer = useRef(null);
-  const choose = (values) => {
+  const choose = (values) => { // with what is written by now, though its pause is not over
     clearTimeout(timer.current);
-    cache.choose({ ...cache.filter.value, ...values });
+    cache.choose({ ...cache.filter.value, q: text, ...values });
   };
   useEffect(() => () => clearTimeout(timer.current), []);
   const onInput = (event) => {
@@ -61,14 +61,14 @@ function Filters({ editing }) {
 function Row({ number, segment, editing, languages }) {
   if (!segment) return html`<span class="row-number">${format.number(number)}</span><span class="row-texts"><span class="skeleton"></span><span class="skeleton short"></span></span>`;
   const target = (writtenTarget(segment) ?? segment.proposal).text;
-  const fresh = editing.fresh.value.get(number) ?? (segment.learnt ? "learnt" : "");
+  const fresh = freshness(segment, editing.learnt.value.has(number));
   const here = editing.presence.on(number);
   return html`
     <span class="row-number">${format.number(number)}<${StateMark} segment=${segment} /></span>
     <span class="row-texts"><bdi class="row-src" lang=${languages[0]}>${segment.src}</bdi>
       <bdi class="row-target" lang=${languages[1]}>${target}</bdi></span>
     <span class="row-marks">
-      ${fresh && segment.state !== "confirmed" && html`<span class="mark fresh">${t.editor.fresh[fresh]}</span>`}
+      ${fresh && html`<span class=${`mark ${fresh}`}>${t.editor.fresh[fresh]}</span>`}
       ${here.map((name) => html`<span class="mark person" title=${t.editor.isHere([name])}>${name.slice(0, 2)}</span>`)}
     </span>`;
 }

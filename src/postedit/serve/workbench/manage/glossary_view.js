@@ -38,7 +38,7 @@ export function GlossaryView({ project }) {
       ? html`<label class="block"><span class="unseen">${t.glossary.label}</span><textarea class="text" rows="16" spellcheck="false" dir="auto" value=${now} onInput=${(event) => setText(event.target.value)} onKeyDown=${writeTab}></textarea></label>`
       : html`<${TermTable} rows=${rows} project=${project} onChange=${(changed) => setText(changed.map((row) => row.join("\t")).join("\n"))} />`}
     ${bad && html`<p class="warning" role="alert">${t.glossary.bad(bad)}</p>`}
-    <div class="actions"><button class="primary">${t.glossary.save}</button></div></form>`;
+    <div class="actions"><button class="primary" disabled=${project.role !== "manager"}>${t.glossary.save}</button></div></form>`;
 }
 
 /** In the text, Alt+Tab is taken: Ctrl+I writes a tab, and Tab goes on to the next control as everywhere. */

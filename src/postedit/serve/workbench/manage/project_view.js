@@ -15,6 +15,8 @@ import { Members } from "./people_view.js";
 import { ProgressView } from "./progress_view.js";
 import { languagesOf } from "./projects_view.js";
 
+const OF_MANAGERS = ["audit"];
+
 const VIEWS = {
   files: [t.nav.files, FilesView],
   progress: [t.nav.progress, ProgressView],
@@ -26,12 +28,13 @@ const VIEWS = {
 
 /** @param {{project: any, view: string, onChange: () => void}} props */
 export function ProjectView({ project, view, onChange }) {
-  const name = VIEWS[view] ? view : "files";
+  const names = Object.keys(VIEWS).filter((one) => project.role === "manager" || !OF_MANAGERS.includes(one));
+  const name = names.includes(view) ? view : "files";
   const [, View] = VIEWS[name];
   return html`<main id="content" class="page" tabindex="-1">
     <div class="title"><h1><bdi>${project.name}</bdi></h1><p class="soft">${languagesOf(project)}</p></div>
-    <nav class="tabs" aria-label=${t.nav.project}>${Object.entries(VIEWS).map(([key, [label]]) => html`
-      <a href=${key === "files" ? address("project", project.id) : address("project", project.id, key)} aria-current=${key === name ? "page" : undefined}>${label}</a>`)}</nav>
+    <nav class="tabs" aria-label=${t.nav.project}>${names.map((key) => html`
+      <a href=${key === "files" ? address("project", project.id) : address("project", project.id, key)} aria-current=${key === name ? "page" : undefined}>${VIEWS[key][0]}</a>`)}</nav>
     <${View} key=${project.id} project=${project} onChange=${onChange} />
   </main>`;
 }
@@ -51,18 +54,19 @@ function SettingsView({ project, onChange }) {
     await remove(`/v1/projects/${project.id}`);
     go();
   });
+  const isManager = project.role === "manager";
   return html`<div class="stack">
-    <form class="card fields narrow" onSubmit=${save}>
+    ${isManager && html`<form class="card fields narrow" onSubmit=${save}>
       <label>${t.settings.minConfidence}<input type="number" min="0" max="1" step="0.05" value=${least} onInput=${(event) => setLeast(event.target.value)} /></label>
       <p class="hint">${t.settings.minConfidenceHint}</p>
       <div class="actions"><button class="primary">${t.settings.save}</button></div>
-    </form>
+    </form>`}
     <div class="card narrow"><label class="check"><input type="checkbox" checked=${consent.value === "yes"} onChange=${(event) => answerConsent(event.target.checked ? "yes" : "no")} /> ${t.settings.timer}</label>
       <p class="hint">${t.settings.timerHint}</p></div>
-    ${hasAccounts.value && html`<${Members} project=${project} />`}
-    <div class="card narrow"><p>${t.settings.removeText}</p>
+    ${isManager && hasAccounts.value && html`<${Members} project=${project} />`}
+    ${isManager && html`<div class="card narrow"><p>${t.settings.removeText}</p>
       <div class="actions"><a class="button" href=${`/v1/projects/${encodeURIComponent(project.id)}/export`} download>${t.files.export}</a>
-        <button type="button" class="danger" onClick=${() => setDoomed(true)}>${t.settings.remove}</button></div></div>
+        <button type="button" class="danger" onClick=${() => setDoomed(true)}>${t.settings.remove}</button></div></div>`}
     ${isDoomed && html`<${ConfirmByName} title=${t.settings.remove} text=${t.settings.removeText} label=${t.settings.removeConfirm}
       name=${project.name} action=${t.settings.remove} onConfirm=${destroy} onClose=${() => setDoomed(false)} />`}
   </div>`;

@@ -6,10 +6,17 @@ import { t } from "../strings.js";
 export function Dialog({ title, onClose, children, wide = false }) {
   const ref = useRef(null);
   const name = useId();
-  useEffect(() => { if (!ref.current.open) ref.current.showModal(); }, []);
+  useEffect(() => {
+    const dialog = ref.current, before = document.activeElement;
+    if (!dialog.open) dialog.showModal();
+    return () => {
+      dialog.close(); // while it is still on the page, so that what it was opened over can have the focus
+      if (before instanceof HTMLElement && before.isConnected) before.focus({ preventScroll: true });
+    };
+  }, []);
   const onBackdrop = (event) => { if (event.target === ref.current) onClose(); };
   return html`
-    <dialog ref=${ref} class=${wide ? "wide" : ""} aria-labelledby=${name} onClose=${onClose} onClick=${onBackdrop}>
+    <dialog ref=${ref} class=${wide ? "wide" : ""} aria-labelledby=${name} onClose=${(event) => { if (event.target === ref.current) onClose(); }} onClick=${onBackdrop}>
       <div class="dialog-head"><h2 id=${name}>${title}</h2>
         <button type="button" class="quiet" aria-label=${t.close} onClick=${onClose}>✕</button></div>
       <div class="dialog-body">${children}</div>

@@ -2,20 +2,34 @@
 import { html, signal } from "../lib.js";
 
 const SHOWN = 6000; // milliseconds
+const SAID = 1200; // milliseconds until the next message is said
+const MOST = 3; // messages at a time
 
 const spoken = signal("");
 const toasts = signal(/** @type {{id: number, text: string, isBad: boolean}[]} */ ([]));
-let count = 0;
+const waiting = [];
+let isSpeaking = false, count = 0;
 
-/** Say something to screen readers alone. @param {string} text */
+/** Say something to screen readers alone: one message after the other, none twice in a row. @param {string} text */
 export function announce(text) {
-  spoken.value = spoken.value === text ? `${text} ` : text; // the same again is read again
+  if (text === spoken.value || waiting.includes(text)) return;
+  waiting.push(text);
+  if (waiting.length > MOST) waiting.shift(); // what was long ago is of no use
+  if (!isSpeaking) sayNext();
+}
+
+function sayNext() {
+  const text = waiting.shift() ?? "";
+  spoken.value = text;
+  isSpeaking = text !== "";
+  if (isSpeaking) setTimeout(sayNext, SAID);
 }
 
 /** Show and say something. @param {string} text @param {{isBad?: boolean}} options */
 export function toast(text, { isBad = false } = {}) {
   const id = ++count;
-  toasts.value = [...toasts.value, { id, text, isBad }];
+  toasts.value = [...toasts.value.filter((one) => one.text !== text), { id, text, isBad }].slice(-MOST);
+  announce(text);
   setTimeout(() => { toasts.value = toasts.value.filter((one) => one.id !== id); }, isBad ? 2 * SHOWN : SHOWN);
 }
 
@@ -33,7 +47,7 @@ export async function attempt(work) {
 export function Messages() {
   return html`
     <div class="unseen" role="status" aria-live="polite">${spoken.value}</div>
-    <div class="toasts" role="status" aria-live="polite">
+    <div class="toasts" aria-hidden="true">
       ${toasts.value.map((one) => html`<p key=${one.id} class=${one.isBad ? "toast bad" : "toast"}>${one.text}</p>`)}
     </div>`;
 }

@@ -1,0 +1,80 @@
+/** Former states of the segment in hand, as the server has them: so undo goes on after the page was loaded again. */
+import { fromMarked } from "../core/flat_text.js";
+import { ApiError, get } from "../data/api.js";
+import { readMarked } from "../data/segment.js";
+import { announce } from "../ui/messages.js";
+import { t } from "../strings.js";
+
+const TOGETHER = 2000; // milliseconds between drafts of one person in one go, of which the last is shown
+
+/** @typedef {{version: number, state: string, who: string, made: string, target: string, target_codes: any[], filled_from: number | null}} Former */
+
+export class Past {
+  /** @param {import("./editing.js").Editing} editing */
+  constructor(editing) {
+    this.editing = editing;
+    this.recalled = new WeakSet(); // drafts that have got their former states
+  }
+
+  /** Return what was saved of the segment in hand, the oldest first. @returns {Promise<Former[]>} */
+  async states() {
+    const { history } = await get(`${this.editing.cache.path}/${this.editing.number}/history`);
+    return history.filter((row) => row.state !== "seen")
+      .map((row) => ({ ...row, ...readMarked({ target: row.target, target_codes: row.codes }) }));
+  }
+
+  /** Go back to the state before the first that this page knows. */
+  async undo() {
+    const { editing } = this;
+    const { draft } = editing;
+    if (!this.recalled.has(draft)) {
+      try {
+        await this.#recall(draft);
+      } catch (error) {
+        if (!(error instanceof ApiError)) throw error;
+        announce(error.message);
+        return;
+      }
+    }
+    if (draft !== editing.draft) return; // another segment was opened meanwhile
+    if (draft.undo()) editing.changed();
+    else announce(t.editor.nothingToUndo);
+  }
+
+  async #recall(draft) {
+    const saved = (await this.states()).filter((row) => row.version <= draft.version);
+    const { proposal } = draft;
+    if (this.recalled.has(draft) || draft.history.canUndo) return; // another key was quicker
+    this.recalled.add(draft);
+    const contents = [fromMarked(proposal.text, proposal.codes), ...saved.map((row) => fromMarked(row.target, row.target_codes)), draft.content];
+    draft.recall(line(contents).slice(0, -1));
+  }
+
+  /** Put a former state in place of the target, as a change that can be undone. @param {Former} row */
+  putBack(row) {
+    const { editing } = this;
+    if (!editing.draft || editing.isLocked) return;
+    editing.draft.put(fromMarked(row.target, row.target_codes));
+    editing.changed();
+    announce(t.past.isBack);
+  }
+}
+
+/** Return states without those that were left again: where one comes back, what lies between was undone. */
+function line(contents) {
+  const found = new Map(); // by what they are, in order
+  for (const content of contents) {
+    const key = [content.flat, ...content.codes.map((code) => `${code.kind} ${code.id}`)].join("\n");
+    const known = [...found.keys()];
+    if (found.has(key)) for (const later of known.slice(known.indexOf(key) + 1)) found.delete(later);
+    else found.set(key, content);
+  }
+  return [...found.values()];
+}
+
+/** Return states to choose from, the latest first; of drafts in one go the last. @param {Former[]} rows */
+export function choices(rows) {
+  const isReplaced = (row, next) => next && (row.target === next.target && row.state === next.state
+    || row.state === "draft" && next.state === "draft" && row.who === next.who && Date.parse(next.made) - Date.parse(row.made) < TOGETHER);
+  return rows.filter((row, index) => !isReplaced(row, rows[index + 1])).reverse();
+}
