@@ -145,6 +145,12 @@ def wait_for_proposals(service: Service, file: str) -> None:
     raise AssertionError(jobs)
 
 
+def shoot(page: Any, name: str) -> None:
+    """Take a picture, to be looked at, where the variable SCREENSHOTS names a folder."""
+    if os.environ.get("SCREENSHOTS"):
+        page.screenshot(path=str(Path(os.environ["SCREENSHOTS"]) / f"{name}.png"))
+
+
 def field_text(page: Any) -> str:
     """Return the text in the field, without its codes."""
     nodes = "[...document.querySelector('.field').childNodes].filter((one) => one.nodeType === 3)"
@@ -345,18 +351,49 @@ def test_two_people_see_each_other_and_settle_a_conflict(shared: Service, chromi
     conflict.wait_for()
     assert "anna" in conflict.inner_text()
     assert "ben" in conflict.inner_text()
-    ben.get_by_role("button", name="Save mine").click()
+    assert not browser.serious_violations(ben, browser.axe_source())
+    ben.get_by_role("button", name="Take theirs").click()
+    assert "anna" in field_text(ben)
+    ben.keyboard.press("F2")
+    ben.keyboard.press("Control+z")
+    assert "ben" in field_text(ben), "the text that was given up is a step back"
     ben.locator(".save-state", has_text="Saved").wait_for()
     anna.locator(".row[aria-selected=true]", has_text="ben").wait_for()
+    ben.close()
+    anna.locator(".badge.person").wait_for(state="detached")
     for page in pages:
         page.context.close()
 
 
-def as_anna(page: Any) -> str:
-    """Make a project with a file and ben as translator; return the address of the file."""
+def test_reader_sees_a_file_and_sends_nothing(shared: Service, chromium: Any) -> None:
+    anna, ben = (chromium.new_context(viewport=WIDE).new_page() for _ in range(2))
+    sign_in(anna, shared.address, "anna")
+    file = as_anna(anna, "reader")
+    sign_in(ben, shared.address, "ben")
+    sent: list[str] = []
+    ben.on("request", lambda one: sent.append(one.url) if one.method != "GET" else None)
+    ben.on("pageerror", lambda error: sent.append(str(error)))
+    ben.goto(f"{shared.address}/#/{file}/2")
+    ben.get_by_text("You may read this project").wait_for()
+    ben.keyboard.press("Alt+ArrowDown")
+    ben.get_by_role("heading", name="Segment 3").wait_for()
+    ben.keyboard.press("F2")
+    ben.keyboard.type("x")
+    ben.keyboard.press("Control+Enter")
+    ben.get_by_role("heading", name="Segment 4").wait_for()
+    ben.goto(f"{shared.address}/#/{file.split('/file/')[0]}")
+    ben.get_by_role("link", name="Open").wait_for()
+    assert ben.locator(".drop").count() == 0
+    assert not sent
+    for page in (anna, ben):
+        page.context.close()
+
+
+def as_anna(page: Any, role: str = "translator") -> str:
+    """Make a project with a file and ben as its translator or reader; return the address of the file."""
     pairs = [[f"Line {row} .", f"Zeile {row} ."] for row in range(20)]
     content = example_xliff(((src, mt) for src, mt in pairs), ("en", "de"))
-    script = """async ([content]) => {
+    script = """async ([content, role]) => {
       const { csrf } = await (await fetch("/v1/session")).json();
       const ask = async (method, path, body) => (await fetch(path, { method, headers: { "X-CSRF-Token": csrf,
         ...(body instanceof FormData ? {} : { "Content-Type": "application/json" }) },
@@ -368,11 +405,11 @@ def as_anna(page: Any) -> str:
       const { file } = await (await ask("POST", `/v1/projects/${project.id}/files`, form)).json();
       const { users } = await (await fetch("/v1/users")).json();
       const ben = users.find((one) => one.name === "ben");
-      await ask("PUT", `/v1/projects/${project.id}/members/${ben.id}`, { role: "translator" });
+      await ask("PUT", `/v1/projects/${project.id}/members/${ben.id}`, { role });
       const state = async () => (await (await fetch(`/v1/files/${file.id}`)).json()).state;
       while (await state() !== "ready") await new Promise((done) => setTimeout(done, 50));
       return `project/${project.id}/file/${file.id}`; }"""
-    made = str(page.evaluate(script, [content]))
+    made = str(page.evaluate(script, [content, role]))
     page.goto(page.url.split("#")[0] + "#/people")
     page.get_by_role("heading", name="Keys for programs").wait_for()
     return made
@@ -402,6 +439,70 @@ def project_of(service: Service, name: str, pairs: list[tuple[str, str]], langua
     job = service.post(f"/v1/projects/{made['id']}/files", files={"file": (f"{name}.xlf", content)})
     wait_for_proposals(service, job["file"]["id"])
     return f"project/{made['id']}/file/{job['file']['id']}"
+
+
+ARABIC = [("The door is red .", "الباب أحمر para ."), ("The file is new .", "الملف جديد هنا .")]
+JAPANESE = [
+    ("The door is red .", "ドア は 赤い para です ."),
+    ("The file is new .", "新しい ファイル は ここ に あります ."),
+]
+
+
+@pytest.mark.parametrize(("language", "pairs", "direction"), [("ar", ARABIC, "rtl"), ("ja", JAPANESE, "ltr")])
+def test_directions_and_languages_of_texts(
+    language: str, pairs: list[tuple[str, str]], direction: str, service: Service, page: Any
+) -> None:
+    made = service.post("/v1/projects", json={"name": language, "source_language": "en", "target_language": language})
+    teach(service, made["id"])
+    content = example_xliff(iter(pairs), ("en", language))
+    for word in ("door", "الباب", "ドア"):
+        content = content.replace(f"{word} ", f'<g id="1">{word}</g> ')
+    job = service.post(f"/v1/projects/{made['id']}/files", files={"file": ("a.xlf", content.encode())})
+    wait_for_proposals(service, job["file"]["id"])
+    page.goto(f"{service.address}/#/project/{made['id']}/file/{job['file']['id']}/1")
+    page.locator(".field").wait_for()
+    sides = [(".source", "en", "ltr")]
+    sides += [(one, language, direction) for one in (".field", ".text.proposal", ".text.mt")]
+    for selector, spoken, side in sides:
+        assert page.locator(selector).get_attribute("lang") == spoken
+        assert page.locator(selector).evaluate("el => getComputedStyle(el).direction") == side, selector
+    shoot(page, f"direction-{language}")
+    page.keyboard.press("F2")
+    page.keyboard.press("Control+End")
+    page.keyboard.type("!")
+    page.keyboard.press("Control+Enter")
+    page.get_by_role("heading", name="Segment 2").wait_for()
+    target = service.get(f"/v1/files/{job['file']['id']}/segments/1")
+    assert target["target"].endswith("!")
+    assert [code["kind"] for code in target["target_codes"]] == ["open", "close"]
+
+
+def test_dialogs_and_help_are_accessible_and_give_the_focus_back(service: Service, project: Any, page: Any) -> None:
+    source = browser.axe_source()
+    address = f"{service.address}/#/project/{project['id']}"
+    page.goto(address)
+    opener = page.get_by_role("button", name="Delete: views.xlf")
+    opener.click()
+    assert not browser.serious_violations(page, source)
+    page.get_by_role("button", name="Close").click()
+    assert opener.evaluate("el => el === document.activeElement")
+    page.goto(f"{service.address}/#/")
+    page.get_by_role("button", name="New project").click()
+    page.get_by_label("Name").wait_for()
+    assert not browser.serious_violations(page, source)
+    page.keyboard.press("Escape")
+    assert page.evaluate("document.activeElement.textContent") == "New project"
+    page.goto(f"{address}/file/{project['file']}/1")
+    page.locator(".field").wait_for()
+    page.keyboard.press("F2")
+    for keys, heading in (("Control+/", "Keys"), ("Alt+h", "History of segment 1"), ("Alt+g", "Go to segment")):
+        page.keyboard.press(keys)
+        page.get_by_role("heading", name=heading).wait_for()
+        page.wait_for_timeout(150)
+        assert not browser.serious_violations(page, source), heading
+        page.get_by_role("button", name="Close").click()
+        page.locator("dialog").wait_for(state="detached")
+        assert page.evaluate("document.activeElement.className").endswith("field"), heading
 
 
 def test_many_tabs_of_one_browser_share_a_stream(service: Service, chromium: Any) -> None:
