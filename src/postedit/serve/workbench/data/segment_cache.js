@@ -120,6 +120,7 @@ export class SegmentCache {
       this.#take(page.segments.map(readSegment), turn);
       const left = missing.filter((number) => !this.known.has(number) || (this.old.get(number) ?? Infinity) <= turn); // not under the filter now
       for (const number of left) await this.reload(number);
+      this.problem.value = "";
     } catch (error) {
       this.problem.value = error.message;
     } finally {

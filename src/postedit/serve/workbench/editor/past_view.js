@@ -1,5 +1,5 @@
 /** The former states of a segment, to put one back. */
-import { html } from "../lib.js";
+import { html, useEffect, useRef } from "../lib.js";
 import { difference } from "../ui/difference.js";
 import { Time, useLoaded, Waiting } from "../ui/controls.js";
 import { Dialog } from "../ui/dialog.js";
@@ -9,6 +9,8 @@ import { choices } from "./past.js";
 /** @param {{editing: import("./editing.js").Editing, language: string, onClose: () => void}} props */
 export function PastDialog({ editing, language, onClose }) {
   const loaded = useLoaded(async () => choices(await editing.past.states()), [editing.number]);
+  const list = useRef(null);
+  useEffect(() => { list.current?.querySelector("button")?.focus(); }, [loaded.value]);
   const { text } = editing.draft.marked;
   const putBack = (row) => {
     onClose();
@@ -17,18 +19,16 @@ export function PastDialog({ editing, language, onClose }) {
   return html`<${Dialog} title=${t.past.title(editing.number)} onClose=${onClose} wide>
     ${!loaded.value ? html`<${Waiting} loaded=${loaded} />`
       : loaded.value.length === 0 ? html`<p class="hint">${t.past.empty}</p>`
-      : html`<p class="hint">${t.past.hint}</p><ol class="past" onKeyDown=${moveFocus}>${loaded.value.map((row, index) => html`<li key=${row.version}>
+      : html`<p class="hint">${t.past.hint}</p><ol ref=${list} class="past" onKeyDown=${moveFocus}>${loaded.value.map((row) => html`<li key=${row.version}>
         <p class="past-head soft"><span class=${`badge ${row.state}`}>${t.editor.states[row.state] ?? row.state}</span>
           <bdi>${row.who}</bdi> <${Time} value=${row.made} />${row.filled_from && html` <span>${t.past.filledFrom(row.filled_from)}</span>`}</p>
         <p class="text" lang=${language} dir="auto">${difference(text, row.target)}</p>
         ${!editing.isLocked && (row.target === text
           ? html`<p class="soft small">${t.past.isNow}</p>`
-          : html`<button type="button" autofocus=${index === firstOther(loaded.value, text)} aria-label=${t.past.putBackOf(row)} onClick=${() => putBack(row)}>${t.past.putBack}</button>`)}
+          : html`<button type="button" aria-label=${t.past.putBackOf(row)} onClick=${() => putBack(row)}>${t.past.putBack}</button>`)}
       </li>`)}</ol>`}
   <//>`;
 }
-
-const firstOther = (rows, text) => rows.findIndex((row) => row.target !== text);
 
 /** Go from button to button with the arrow keys. */
 function moveFocus(event) {

@@ -48,7 +48,7 @@ function Filters({ editing }) {
   return html`
     <search class="filters">
       <label class="grow"><span class="unseen">${t.editor.searchHint}</span>
-        <input id="search" type="search" placeholder=${t.editor.searchHint} autocomplete="off" value=${text} onInput=${onInput}
+        <input id="search" type="search" placeholder=${t.editor.search} autocomplete="off" value=${text} onInput=${onInput}
           onKeyDown=${(event) => event.key === "Enter" && choose({ q: text })} /></label>
       <label><span class="unseen">${t.editor.show}</span>
         <select id="filter" value=${cache.filter.value.filter} onChange=${(event) => choose({ filter: event.target.value })}>

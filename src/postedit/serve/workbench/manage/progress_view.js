@@ -57,7 +57,7 @@ function Kinds({ kinds }) {
 function Seconds({ days }) {
   const timed = days.filter((one) => one.seconds);
   if (!timed.length) return null;
-  const each = timed.map((one) => one.seconds / Math.max(1, one.segments));
+  const each = timed.map((one) => one.seconds / Math.max(1, one.timed));
   return html`<section class="card"><h2>${t.progress.seconds}</h2>
     <${Lines} days=${timed.map((one) => one.day)} lines=${[{ name: t.progress.seconds, tone: "proposal", values: each }]} label=${t.progress.seconds} /><p class="hint">${t.progress.secondsHint}</p>
     <${Table} caption=${t.progress.seconds} head=${[t.progress.day, t.progress.seconds]} rows=${timed.map((one, index) => [format.day(one.day), format.decimal(each[index])])} /></section>`;
@@ -68,5 +68,5 @@ function People({ people }) {
   return html`<section class="card"><h2>${t.progress.people}</h2><div class="scroll" tabindex="0" role="region" aria-label=${t.progress.people}><table>
     <thead><tr><th scope="col" class="label">${t.progress.person}</th><th scope="col">${t.progress.segments}</th><th scope="col">${t.progress.words}</th><th scope="col">${t.progress.seconds}</th></tr></thead>
     <tbody>${people.map((one) => html`<tr><th scope="row"><bdi>${one.name ?? one.person ?? one.user}</bdi></th><td>${shown(one.segments, format.number)}</td><td>${shown(one.words, format.number)}</td>
-      <td>${shown(one.seconds ? one.seconds / Math.max(1, one.segments) : null, format.decimal)}</td></tr>`)}</tbody></table></div></section>`;
+      <td>${shown(one.seconds ? one.seconds / Math.max(1, one.timed) : null, format.decimal)}</td></tr>`)}</tbody></table></div></section>`;
 }

@@ -8,7 +8,7 @@ export function Bar({ value, label, tone = "" }) {
   const share = Math.max(0, Math.min(1, value));
   return html`
     <svg class=${`bar ${tone}`} viewBox="0 0 100 6" preserveAspectRatio="none" role="img" aria-label=${label}>
-      <rect class="track" width="100" height="6" rx="3" /><rect class="fill" width=${100 * share} height="6" rx="3" />
+      <rect class="track" width="100" height="6" /><rect class="fill" width=${100 * share} height="6" />
     </svg>`;
 }
 
