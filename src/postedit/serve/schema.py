@@ -198,7 +198,7 @@ jobs: Final = sql.Table(
     "serve_jobs",
     metadata,
     sql.Column("id", sql.String(32), primary_key=True),
-    sql.Column("sequence", sql.BigInteger, nullable=False),  # orders those that wait
+    sql.Column("sequence", sql.BigInteger, nullable=False),  # orders those of all projects that wait
     _id("project", "serve_projects", index=True),
     sql.Column("file", sql.ForeignKey("serve_files.id", ondelete="CASCADE")),
     sql.Column("kind", sql.String(20), nullable=False),

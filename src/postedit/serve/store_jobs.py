@@ -28,6 +28,9 @@ from postedit.serve.store_base import (
 JobKind = Literal["import", "propose", "edit"]
 JOB_KINDS: Final[tuple[JobKind, ...]] = get_args(JobKind)
 
+_NEXT: Final = sql.select(sql.func.coalesce(sql.func.max(jobs.c.sequence), 0) + 1).scalar_subquery()
+"""The place of a new job behind those of all projects; two that are added at once may have the same."""
+
 OPEN: Final = ("waiting", "running")
 """States of jobs that are not over."""
 
@@ -57,8 +60,8 @@ class Jobs:
     def add(self, change: ProjectChange, kind: JobKind, file: str, **options: Any) -> str:
         """Add a job, and return its id."""
         job = new_id()
-        number = self._event(change, job, file, kind, "waiting")
-        values = {"id": job, "sequence": number, "project": change.project, "file": file, "kind": kind}
+        self._event(change, job, file, kind, "waiting")
+        values = {"id": job, "sequence": _NEXT, "project": change.project, "file": file, "kind": kind}
         values |= {"state": "waiting", "options": as_json(options), "who": change.who, "created": now()}
         change.execute(sql.insert(jobs).values(values))
         return job
@@ -102,7 +105,7 @@ class Jobs:
         busy = sql.exists().where(other.c.file == jobs.c.file, other.c.state == "running")
         waiting = sql.select(jobs.c.id).where(jobs.c.state == "waiting", jobs.c.kind.in_(kinds), ~busy)
         first = (
-            waiting.order_by(jobs.c.created, jobs.c.id)
+            waiting.order_by(jobs.c.sequence, jobs.c.id)
             .limit(1)
             .with_for_update(skip_locked=True, of=jobs)
             .scalar_subquery()
@@ -137,10 +140,9 @@ class Jobs:
             if job.kind == "propose":  # there is one after most corrections
                 change.execute(sql.delete(jobs).where(jobs.c.id == job.id))
 
-    def _event(self, change: ProjectChange, job: str, file: str, kind: JobKind, state: str) -> int:
-        if kind == "propose":  # the segments have events
-            return change.next_number()
-        return change.event("job", job=job, file=file, job_kind=kind, state=state)
+    def _event(self, change: ProjectChange, job: str, file: str, kind: JobKind, state: str) -> None:
+        if kind != "propose":  # whose segments have events
+            change.event("job", job=job, file=file, job_kind=kind, state=state)
 
     def release(self, job: ClaimedJob) -> None:
         """Let another process go on with a job.

@@ -271,6 +271,21 @@ def test_numbers_order_everything_when_the_clock_jumps(store: Store, monkeypatch
     assert learnt.correction.pe == "three"
 
 
+def test_the_first_job_of_all_projects_is_first_whatever_the_clock_says(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    years = iter(range(2030, 1000, -1))
+    monkeypatch.setattr("postedit.serve.store_jobs.now", lambda: f"{next(years)}-01-01T00:00:00+00:00")
+    other = store.projects.create({"name": "other"}, "anna")
+    added = []
+    for project in ("default", "default", other, "default"):  # the numbers of the events of `other` are lower
+        with store.database.change(project, "anna") as change:
+            file = store.files.create(change, "a.xlf", io.BytesIO(xliff(("a", "b"))))
+            added.append(store.jobs.add(change, "import", file))
+    claimed = [store.jobs.claim() for _ in added]
+    assert [job and job.id for job in claimed] == added
+
+
 @pytest.mark.slow
 def test_of_three_processes_two_may_die_in_a_job(place: str) -> None:
     """Kill two of three processes while they import files: the third one finishes all."""
