@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 _SEGMENTS: Final = 100
 """Segments of a request; longer lists are sent in several."""
 
+_ONCE: Final = frozenset({"/v1/learn", "/v1/undo"})
+"""Paths of requests that are not repeated after 503: what they ask for may have been done before the answer failed."""
+
 _MOST_PAUSE: Final = 30.0  # seconds before another try
 
 
@@ -200,15 +203,15 @@ class Client:
                 answer = self._http.request(method, path, json=values)
             except httpx.HTTPError as error:
                 raise ServiceError(f"{self._http.base_url}: {error or type(error).__name__}") from None
-            pause = _pause(answer)
+            pause = _pause(answer, may_repeat=path not in _ONCE)
             if pause is None or time.monotonic() + pause > until:
                 return _checked(answer)
             time.sleep(pause)
 
 
-def _pause(answer: "httpx.Response") -> float | None:
-    """Return the seconds before another try; None if there is no use in one."""
-    if answer.status_code not in (429, 503):
+def _pause(answer: "httpx.Response", *, may_repeat: bool) -> float | None:
+    """Return the seconds before another try; None if there is no use in one, or it may be done already."""
+    if answer.status_code != 429 and not (may_repeat and answer.status_code == 503):
         return None
     told = answer.headers.get("Retry-After", "1")
     return min(_MOST_PAUSE, float(told)) if told.isdigit() else 1.0

@@ -1,5 +1,8 @@
 """The Python client."""
 
+from contextlib import suppress
+
+import httpx
 import pytest
 from scripted import RunningService, serving, settings
 
@@ -49,6 +52,22 @@ def test_requests_are_sent_again_when_the_service_says_so(tmp_path) -> None:
         with Client(service.address, patience=0) as hasty:
             asked = [_message_of(hasty) for _ in range(3)]
         assert "too many requests; send fewer a second" in asked
+
+
+@pytest.mark.parametrize(("path", "count"), [("learn", 1), ("undo", 1), ("models", 2)])
+def test_what_may_have_been_done_is_not_asked_for_again(path: str, count: int) -> None:
+    asked = []
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        asked.append(request.url.path)
+        return httpx.Response(503 if len(asked) == 1 else 200, json={"data": []}, headers={"Retry-After": "0"})
+
+    with Client("http://127.0.0.1:9") as client:
+        client._http = httpx.Client(base_url="http://127.0.0.1:9", transport=httpx.MockTransport(answer))
+        calls = {"learn": lambda: client.learn("a", "b", "c"), "undo": lambda: client.undo(1), "models": client.models}
+        with suppress(ServiceError):
+            calls[path]()
+    assert asked == [f"/v1/{path}"] * count
 
 
 def _message_of(client: Client) -> str:
