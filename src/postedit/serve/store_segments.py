@@ -1,8 +1,10 @@
 """Segments: pages of them, filters and search, and how the API gives them."""
 
+import hashlib
 import json
+import threading
+from collections import OrderedDict
 from collections.abc import Sequence
-from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final, Literal, get_args
 
@@ -16,6 +18,9 @@ from postedit.text.glossary_files import table_entries
 
 Filter = Literal["changed", "low", "unseen", "unconfirmed", "tags", "long", "learnt"]
 Field = Literal["", "src", "mt", "target"]
+
+_GLOSSARIES: Final = 4_000_000
+"""Characters of the glossaries that are kept; read, each takes some ten bytes and more."""
 
 LOW_CONFIDENCE: Final = 0.5
 """Of a proposal that is more probably wrong than right."""
@@ -159,7 +164,33 @@ def _glossary_text(connection: sql.Connection, file: str) -> str:
     return connection.execute(query).scalar_one_or_none() or ""
 
 
-@lru_cache(64)
-def glossary_of(text: str) -> Glossary | None:
-    """Return the glossary of a project by its text; None if it has no terms."""
-    return Glossary(table_entries(Path("glossary.tsv"), text.encode())) if text.strip() else None
+class GlossaryCache:
+    """Keeps the glossaries that were used last.
+
+    Args:
+        characters: of the texts of all together; the one used last is kept, however long it is.
+    """
+
+    def __init__(self, characters: int) -> None:
+        self._most, self._held, self._lock = characters, 0, threading.Lock()
+        self._kept: OrderedDict[bytes, tuple[int, Glossary]] = OrderedDict()  # by hash, with its length
+
+    def of(self, text: str) -> Glossary | None:
+        """Return the glossary of a project by its text; None if it has no terms."""
+        if not text.strip():
+            return None
+        key = hashlib.sha256(text.encode()).digest()
+        with self._lock:
+            if key in self._kept:
+                self._kept.move_to_end(key)
+                return self._kept[key][1]
+        found = Glossary(table_entries(Path("glossary.tsv"), text.encode()))
+        with self._lock:
+            self._held += len(text) - self._kept.pop(key, (0, found))[0]
+            self._kept[key] = len(text), found
+            while self._held > self._most and len(self._kept) > 1:
+                self._held -= self._kept.popitem(last=False)[1][0]
+        return found
+
+
+glossary_of: Final = GlossaryCache(_GLOSSARIES).of
