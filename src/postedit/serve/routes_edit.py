@@ -1,9 +1,9 @@
 """Routes that edit, learn and score."""
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Annotated, Any
+from typing import Annotated, Any, Final, TypeVar
 
 from anyio import to_thread
 from fastapi import APIRouter, Depends, Request
@@ -14,7 +14,7 @@ from postedit.core.errors import DataError
 from postedit.serve import api_models as api
 from postedit.serve.accounts import CallerDep
 from postedit.serve.api_models import edited_json
-from postedit.serve.inline_markup import MarkedSegment
+from postedit.serve.inline_markup import MarkedSegment, Markup
 from postedit.serve.service import Service, service_of, unless_gone
 from postedit.serve.service_logs import FIELDS
 from postedit.serve.settings import LimitsConfig
@@ -22,6 +22,11 @@ from postedit.serve.settings import LimitsConfig
 _log = logging.getLogger(__name__)
 
 router = APIRouter(prefix="/v1", tags=["editing"], responses=api.ERRORS)
+
+T = TypeVar("T")
+
+_LARGE: Final = 10_000
+"""Characters with inline codes whose reading takes some ten milliseconds."""
 
 ServiceDep = Annotated[Service, Depends(service_of)]
 
@@ -36,9 +41,7 @@ async def edit(asked: api.EditRequest, request: Request, service: ServiceDep, wh
     who.require("edit", asked.project)
     check_texts(service.config.limits, [text for one in asked.segments for text in one.texts])
     check_count(service.config.limits, len(asked.segments))
-    marked = None
-    if asked.markup != "plain":
-        marked = [MarkedSegment.of(one.src, one.mt, asked.markup) for one in asked.segments]
+    marked = None if asked.markup == "plain" else await _aside(asked, _marked, asked.segments, asked.markup)
     given = asked.segments
     segments = [
         Segment(
@@ -64,7 +67,7 @@ async def edit(asked: api.EditRequest, request: Request, service: ServiceDep, wh
     if marked is None:
         results = [_edited(one, result) for one, result in zip(segments, found.results, strict=True)]
     else:
-        results = [_with_codes(one, result) for one, result in zip(marked, found.results, strict=True)]
+        results = await _aside(asked, _all_with_codes, marked, found.results)
     return {"model": found.model, "fingerprint": found.fingerprint, "results": results}
 
 
@@ -139,6 +142,21 @@ def check_count(limits: LimitsConfig, count: int) -> None:
 
 def _edited(segment: Segment, result: PostEdit) -> dict[str, Any]:
     return edited_json(segment.mt if segment.mt is not None else result.draft or "", result)
+
+
+async def _aside(asked: api.EditRequest, work: Callable[..., T], *arguments: Any) -> T:
+    """Return what some work on the texts of a request gives: in a thread, if it would keep other requests waiting."""
+    if sum(len(text) for one in asked.segments for text in (one.src, one.mt or "")) < _LARGE:
+        return work(*arguments)
+    return await to_thread.run_sync(work, *arguments)
+
+
+def _marked(segments: Sequence[api.SegmentIn], markup: Markup) -> list[MarkedSegment]:
+    return [MarkedSegment.of(one.src, one.mt, markup) for one in segments]
+
+
+def _all_with_codes(marked: Sequence[MarkedSegment], results: Sequence[PostEdit]) -> list[dict[str, Any]]:
+    return [_with_codes(one, result) for one, result in zip(marked, results, strict=True)]
 
 
 def _with_codes(marked: MarkedSegment, result: PostEdit) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from scripted import RunningService, serving, settings
 
+from postedit.serve.inline_markup import MarkedSegment
 from postedit.serve.settings import parse_settings
 from postedit.shipped import EXAMPLES
 
@@ -142,6 +143,24 @@ def test_inline_codes_of_xliff_are_kept(service: RunningService) -> None:
     answer = service.client.post("/v1/edit", json=body)
     assert answer.status_code == 422
     assert "no content of XLIFF: is not well-formed XML" in answer.json()["error"]["message"]
+
+
+def test_many_inline_codes_are_read_beside_the_event_loop(
+    service: RunningService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    threads, of = [], MarkedSegment.of
+
+    def noting(*given: Any) -> MarkedSegment:
+        threads.append(threading.current_thread().name)
+        return of(*given)
+
+    monkeypatch.setattr(MarkedSegment, "of", noting)
+    for count in (1, 250):
+        segments = [{"src": 'the <g id="1">house</g> is large', "mt": '<g id="1">a</g>'}] * count
+        asked = {"segments": segments, "markup": "xliff"}
+        results = service.client.post("/v1/edit", json=asked).json()["results"]
+        assert {one["content"] for one in results} == {'<g id="1">A</g>'}
+    assert len(set(threads)) == 2, "one segment in the thread of the loop, many in another"
 
 
 def test_scores_have_signatures_and_the_unedited_mt(service: RunningService) -> None:
