@@ -12,6 +12,7 @@ from postedit.serve.accounts import Access, AccessDep
 from postedit.serve.api_types import Body, Id, PlainText, Search, SegmentNumber, Small, download
 from postedit.serve.http_errors import HttpError, request_id_of
 from postedit.serve.segment_codes import ApiCode, CodeKind
+from postedit.serve.service import unless_gone
 from postedit.serve.store_decisions import DecidedState, DecisionIn, StaleVersionError
 from postedit.serve.store_segments import Field as TextField
 from postedit.serve.store_segments import Filter
@@ -198,11 +199,11 @@ def save_segment(file: Id, number: SegmentNumber, asked: SavedSegment, access: A
 
 
 @router.post("/files/{file}/proposals")
-async def propose(file: Id, asked: Numbers, access: AccessDep) -> dict[str, Any]:
-    """Return proposals for segments, with what has been learnt by now."""
+async def propose(file: Id, asked: Numbers, request: Request, access: AccessDep) -> dict[str, Any]:
+    """Return proposals for segments, with what has been learnt by now; given up when the client goes away."""
     row = await asyncio.to_thread(_ready, access, file)
     access.caller.require("edit", row["project"])
-    found = await access.service.jobs.renewed(row, asked.numbers, access.caller.client)
+    found = await unless_gone(request, access.service.jobs.renewed(row, asked.numbers, access.caller.client))
     proposals = {
         str(one["number"]): {"proposal": one["proposal"], "codes": one["proposal_codes"], "learnt": one["learnt"]}
         for one in found

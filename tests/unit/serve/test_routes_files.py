@@ -1,9 +1,17 @@
 """Files and segments over HTTP, on SQLite and PostgreSQL."""
 
+import asyncio
 from collections.abc import Callable
+from typing import Any
 
+import pytest
+from fastapi import Request
 from fastapi.testclient import TestClient
 from serve_tools import PAIRS, decide, upload, xliff
+
+from postedit.serve.accounts import LOCAL, Access
+from postedit.serve.http_errors import HttpError
+from postedit.serve.routes_files import Numbers, propose
 
 
 def test_a_file_becomes_segments_with_proposals(client: TestClient) -> None:
@@ -96,6 +104,26 @@ def test_the_same_request_after_a_lost_answer_is_harmless(client: TestClient) ->
     assert late.status_code == 409
     assert late.json()["segment"]["target"] == "das Haus"
     assert late.json()["error"]["request_id"] == late.headers["X-Request-ID"]
+
+
+def test_proposals_are_given_up_when_the_client_goes_away(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    file, service, given_up = upload(client, xliff(*PAIRS)), client.app.state.service, []  # type: ignore[attr-defined]
+
+    async def slow(*_: Any) -> None:
+        try:
+            await asyncio.sleep(60)
+        except asyncio.CancelledError:
+            given_up.append(True)
+            raise
+
+    async def gone() -> dict[str, str]:
+        return {"type": "http.disconnect"}
+
+    monkeypatch.setattr(service.jobs, "renewed", slow)
+    request = Request({"type": "http", "app": client.app}, gone)
+    with pytest.raises(HttpError, match="the client has gone"):
+        asyncio.run(propose(file, Numbers(numbers=[1]), request, Access(service, LOCAL)))
+    assert given_up
 
 
 def test_files_over_the_limit_are_refused(serve: Callable[..., TestClient]) -> None:
