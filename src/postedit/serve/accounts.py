@@ -104,14 +104,17 @@ LOCAL: Final = Caller("local", "local", admin=True)
 
 
 class Throttle:
-    """Lets those wait who fail too often; this process alone counts."""
+    """Lets those wait who fail too often; this process alone counts.
+
+    A try counts as a failure until it has succeeded, so that many at a time are not more than many in turn.
+    """
 
     def __init__(self) -> None:
         self._failures: OrderedDict[str, tuple[int, float]] = OrderedDict()  # how often, and when the wait is over
         self._lock = threading.Lock()
 
-    def check(self, *names: str) -> None:
-        """Check that nobody of these has to wait.
+    def begin(self, *names: str) -> None:
+        """Count a try, unless one of these has to wait.
 
         Raises:
             HttpError: 429.
@@ -119,19 +122,24 @@ class Throttle:
         moment = time.monotonic()
         with self._lock:
             wait = max((self._failures[name][1] - moment for name in names if name in self._failures), default=0.0)
+            for name in names if wait <= 0 else ():
+                self._count(name, 1, moment)
+            while len(self._failures) > _REMEMBERED:
+                self._failures.popitem(last=False)
         if wait > 0:
             seconds = str(math.ceil(wait))
             raise HttpError(429, f"too many wrong passwords; wait {seconds} s", headers={"Retry-After": seconds})
 
-    def fail(self, *names: str) -> None:
-        """Count a failure."""
+    def take_back(self, *names: str) -> None:
+        """Forget a try of which nobody knows whether it was right."""
         with self._lock:
             for name in names:
-                count = self._failures.pop(name, (0, 0.0))[0] + 1
-                wait = min(_LONGEST_WAIT, 2.0 ** (count - _MOST_TRIES)) if count >= _MOST_TRIES else 0.0
-                self._failures[name] = (count, time.monotonic() + wait)
-            while len(self._failures) > _REMEMBERED:
-                self._failures.popitem(last=False)
+                self._count(name, -1, time.monotonic())
+
+    def _count(self, name: str, tries: int, moment: float) -> None:
+        count = self._failures.pop(name, (0, 0.0))[0] + tries
+        wait = min(_LONGEST_WAIT, 2.0 ** (count - _MOST_TRIES)) if count >= _MOST_TRIES else 0.0
+        self._failures[name] = (count, moment + wait)
 
     def succeed(self, *names: str) -> None:
         """Forget the failures."""

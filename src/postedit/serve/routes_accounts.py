@@ -6,10 +6,12 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Depends, Request, Response
 from pydantic import Field
 
+from postedit.core.errors import PosteditError
 from postedit.serve.accounts import COOKIE, THROTTLE, AccessDep, CallerDep
 from postedit.serve.api_types import Body, Id, Name, PlainText
 from postedit.serve.http_errors import HttpError
 from postedit.serve.service import Service, service_of
+from postedit.serve.store_base import Row
 from postedit.serve.store_people import LEAST_PASSWORD, Scope, user_json
 
 router = APIRouter(prefix="/v1", tags=["people"])
@@ -58,13 +60,7 @@ def sign_in(asked: SignIn, request: Request, response: Response, service: Servic
     """Sign in: the response sets a cookie, and `csrf` is the header X-CSRF-Token of requests that change something."""
     if not service.config.auth_required:
         return _nobody()
-    address = "" if request.client is None else f"address {request.client.host}"
-    THROTTLE.check(f"user {asked.name}", address)
-    user = service.store.people.user_with(asked.name, asked.password)
-    if user is None:
-        THROTTLE.fail(f"user {asked.name}", address)
-        raise HttpError(401, "no active user has this name and password")
-    THROTTLE.succeed(f"user {asked.name}", address)
+    user = _checked_user(service, asked, "" if request.client is None else request.client.host)
     secret, csrf = service.store.people.begin_session(user["id"])
     response.set_cookie(
         COOKIE,
@@ -75,6 +71,20 @@ def sign_in(asked: SignIn, request: Request, response: Response, service: Servic
         samesite="strict",
     )
     return {"user": user_json(user, service.store.people.roles(user["id"])), "csrf": csrf, "auth": "password"}
+
+
+def _checked_user(service: Service, asked: SignIn, address: str) -> Row:
+    names = f"user {asked.name}", f"address {address}"
+    THROTTLE.begin(*names)
+    try:
+        user = service.store.people.user_with(asked.name, asked.password)
+    except PosteditError:  # the database is away
+        THROTTLE.take_back(*names)
+        raise
+    if user is None:
+        raise HttpError(401, "no active user has this name and password")
+    THROTTLE.succeed(*names)
+    return user
 
 
 @router.get("/session")

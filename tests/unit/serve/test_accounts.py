@@ -1,8 +1,10 @@
 """Who may do what: every route, with keys of others."""
 
 import re
+import threading
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -10,9 +12,10 @@ from fastapi.routing import APIRoute
 from fastapi.testclient import TestClient
 from serve_tools import PAIRS, xliff
 
-from postedit.core.errors import DataError
-from postedit.serve import routes_workbench
+from postedit.core.errors import DataError, OutputError
+from postedit.serve import event_hub, routes_workbench
 from postedit.serve.accounts import COOKIE, CSRF_HEADER, Throttle
+from postedit.serve.store_people import People
 
 PASSWORD = "correct horse"
 
@@ -257,6 +260,28 @@ def test_people_may_change_their_own_password_alone(team: Team) -> None:
     for body, status in (({"admin": True}, 403), ({"password": "short"}, 422), ({"password": "long enough"}, 200)):
         assert team.client.patch(f"/v1/users/{team.ids['ben']}", json=body, headers=headers).status_code == status
     assert team.sign_in("ben", "long enough").status_code == 200
+
+def test_many_guesses_at_a_time_are_no_more_than_in_turn(team: Team, monkeypatch: pytest.MonkeyPatch) -> None:
+    together = threading.Barrier(8)
+
+    def guess(_: int) -> int:
+        together.wait(30)
+        return int(team.sign_in("ben", "wrong password").status_code)
+
+    monkeypatch.setattr(People, "user_with", lambda *_: time.sleep(0.5))
+    with ThreadPoolExecutor(8) as pool:
+        assert sorted(pool.map(guess, range(8))) == [401] * 5 + [429] * 3
+
+
+def test_a_try_while_the_database_is_away_is_no_wrong_password(team: Team, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: Any) -> None:
+        raise OutputError("away")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(People, "user_with", fail)
+        assert [team.sign_in("ben").status_code for _ in range(8)] == [503] * 8
+    assert team.sign_in("ben").status_code == 200
+
 
 
 def test_somebody_stays_administrator(team: Team) -> None:
