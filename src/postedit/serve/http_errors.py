@@ -36,6 +36,9 @@ _CODES: Final = {
 }
 
 
+AWAY: Final = "the database cannot be used now; the log of the service says why; try again later"
+
+
 class HttpError(Exception):
     """A request that is refused.
 
@@ -87,7 +90,14 @@ async def _postedit_error(request: Request, error: Exception) -> JSONResponse:
     status = _status_of(error)
     if status >= 500 and status != 504:
         _log.error("request failed: %s", error)
-    return error_response(status, str(error), request_id_of(request), None, headers)
+    message = AWAY if isinstance(error, OutputError) else _without_place(str(error), request)
+    return error_response(status, message, request_id_of(request), None, headers)
+
+
+def _without_place(message: str, request: Request) -> str:
+    """Return a sentence without the path or URL of the database, which is not for clients."""
+    place = request.app.state.service.store.memory.place
+    return message.removeprefix(f"{place}: ").replace(place, "the database")
 
 
 def _status_of(error: Exception) -> int:

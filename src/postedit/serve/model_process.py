@@ -11,13 +11,13 @@ from multiprocessing import get_context
 from multiprocessing.connection import Connection
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Final, NamedTuple
+from typing import Final, Literal, NamedTuple, Self
 
 from postedit import shipped
 from postedit.adapt.correction_memory import CorrectionMemory, MemoryPosition
 from postedit.adapt.remembering import Remembering
 from postedit.core.editor import Abilities, Editor, PostEdit, Segment
-from postedit.core.errors import DataError, ModelFolderError, PosteditError
+from postedit.core.errors import DataError, ModelFolderError, OutputError, PosteditError
 from postedit.core.search_config import SearchConfig
 from postedit.jobs.editing import EditorSpec, silence_library
 from postedit.serve.service_logs import trace_of
@@ -74,11 +74,22 @@ class Work(NamedTuple):
     segments: list[Segment]
 
 
+Fault = Literal["invalid", "broken", "away"]
+"""Of what was asked; of this program; of the database."""
+
+
 class Refusal(NamedTuple):
-    """Why a segment was not edited."""
+    """Why a segment was not edited; unless what was asked is at fault, the message is for the log."""
 
     message: str
-    internal: bool  # not the fault of who asked; the message is for the log
+    fault: Fault
+
+    @classmethod
+    def of(cls, error: Exception) -> Self:
+        """Return what an error says."""
+        if isinstance(error, PosteditError):
+            return cls(str(error), "away" if isinstance(error, OutputError) else "invalid")
+        return cls(trace_of(error), "broken")
 
 
 class Done(NamedTuple):
@@ -296,10 +307,8 @@ class _Editors:
             project = self._project(work.kind.project)
             editor = project.around(self._spec, work.kind)
             search = _search(editor, work.kind)
-        except PosteditError as error:
-            return Done([Refusal(str(error), False)] * len(work.segments), None)
         except Exception as error:
-            return Done([Refusal(trace_of(error), True)] * len(work.segments), None)
+            return Done([Refusal.of(error)] * len(work.segments), None)
         return Done(_edited(editor, work.segments, search, work.kind), project.position)
 
     def _project(self, name: str | None) -> _ProjectEditor:
@@ -339,11 +348,12 @@ def _edited(editor: Editor, segments: list[Segment], search: SearchConfig, kind:
         if kind.evidence and editor.abilities.evidence:
             return [*_with_reasons(editor, segments, editor.edit_segments(segments, search, evidence="losses"))]
         return [*editor.edit_segments(segments, search)]
+    except OutputError as error:
+        return [Refusal.of(error)] * len(segments)
     except Exception as error:
         if len(segments) > 1:
             return [found for one in segments for found in _edited(editor, [one], search, kind)]
-        internal = not isinstance(error, PosteditError)
-        return [Refusal(trace_of(error) if internal else str(error), internal)]
+        return [Refusal.of(error)]
 
 
 def _with_reasons(editor: Editor, segments: list[Segment], results: list[PostEdit]) -> Iterator[PostEdit]:

@@ -145,10 +145,12 @@ class Projects:
             DataError: if there is no such correction, or it has been taken back.
         """
         with self._db.change(project, who) as change:
-            entry = self._db.memory.of(project).undo(number, who, connection=change.connection)
-            forget = sql.update(segments).where(segments.c.correction == number)
-            of_project = sql.select(files.c.id).where(files.c.project == project)
-            change.execute(forget.where(segments.c.file.in_(of_project)).values(correction=None))
+            if not memory.holds(number, connection=change.connection):
+                raise DataError(f"the project has no correction {number}, or it has been undone before")
+            entry = memory.undo(number, who, connection=change.connection)
+            forget = sql.update(segments).where(segments.c.correction == number, _is_of(project))
+            change.execute(forget.values(correction=None))
+            self._jobs.renew(change)
             change.event("correction", undone=number)
         return entry
 

@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any, Final, TypeVar
 from zlib import crc32
 
-from postedit.core.errors import DataError, ModelFolderError, PosteditError
+from postedit.core.errors import DataError, ModelFolderError, OutputError, PosteditError
 from postedit.serve.backlog import Backlog, EditedSegment, WaitingSegment
 from postedit.serve.model_process import (
     Done,
@@ -233,7 +233,7 @@ class WorkerPool:
         """Give the outcomes to those who wait for them."""
         fingerprint = worker.process.facts.fingerprint
         for item, outcome in zip(items, done.outcomes, strict=True):
-            if isinstance(outcome, Refusal) and outcome.internal:
+            if isinstance(outcome, Refusal) and outcome.fault != "invalid":
                 _log.error("a segment could not be edited by model %s: %s", worker.model, outcome.message)
             if item.done.done():
                 continue  # given up in the meantime
@@ -242,7 +242,7 @@ class WorkerPool:
             elif outcome.internal:
                 item.done.set_exception(BrokenSegmentError(_BROKEN))
             else:
-                item.done.set_exception(DataError(outcome.message))
+                item.done.set_exception(_error_of(outcome))
 
     def _retry(self, items: Sequence[WaitingSegment]) -> None:
         """Let segments wait again whose process died, each to be edited alone; refuse those that do it again."""
@@ -286,6 +286,12 @@ class WorkerPool:
 
     async def _in_thread(self, function: Callable[..., T], *arguments: Any) -> T:
         return await asyncio.get_running_loop().run_in_executor(self._threads, function, *arguments)
+
+
+def _error_of(refusal: Refusal) -> PosteditError:
+    if refusal.fault == "broken":
+        return BrokenSegmentError(_BROKEN)
+    return DataError(refusal.message) if refusal.fault == "invalid" else OutputError(refusal.message)
 
 
 def _stop_unused(future: "Future[ModelProcess]") -> None:

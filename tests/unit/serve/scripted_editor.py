@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from postedit.core.editor import Abilities, Detail, Edit, Editor, Identity, PostEdit, Segment
-from postedit.core.errors import DataError
+from postedit.core.errors import DataError, OutputError
 from postedit.core.search_config import SearchConfig
 from postedit.jobs.editing import EditorSpec
 from postedit.serve.model_process import EditKind, ProcessSpec
@@ -41,6 +41,8 @@ class ScriptedEditor(Editor):
             os.kill(os.getpid(), signal.SIGKILL)
         if mt == "fail":
             raise RuntimeError("a secret text")
+        if mt == "away":
+            raise OutputError("/srv/postedit.db: the disk is full")
         if mt == "refuse":
             raise DataError("this is refused")
 

@@ -193,6 +193,60 @@ def test_a_process_that_dies_idle_is_replaced_before_it_is_needed(service: Runni
     assert texts(service.edit("a")) == ["A"]
 
 
+def test_a_database_that_is_away_is_no_fault_of_a_segment(service: RunningService, caplog: Any) -> None:
+    with caplog.at_level("ERROR", "postedit"):
+        answer = service.edit("away", "b")
+    assert answer.status_code == 503
+    assert "the database cannot be used now" in answer.json()["error"]["message"]
+    assert "postedit.db" not in answer.text
+    assert "/srv/postedit.db: the disk is full" in caplog.text
+
+
+def test_a_stop_waits_for_the_longest_request_that_was_accepted(tmp_path: Path) -> None:
+    config = settings(tmp_path, limits={"timeout_seconds": 0.2})
+    engine = Engine(config, specs=specs(config))
+
+    async def stop() -> str:
+        await engine.start()
+        assert engine.seconds_to_answer() == 0.2
+        edit = asyncio.create_task(engine.edit([Segment("a", "sleep 1")], timeout=30))
+        await asyncio.sleep(0.1)
+        assert 20 < engine.seconds_to_answer() < 30
+        await engine.stop()
+        return (await edit).results[0].text
+
+    assert asyncio.run(stop()) == "SLEEP 1"
+
+
+def test_a_reload_that_is_given_up_leaves_no_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    config, loaded = settings(tmp_path), asyncio.Event()
+    engine = Engine(config, specs=specs(config))
+    start = WorkerPool._started
+
+    async def started(self: WorkerPool, spec: Any) -> ModelProcess:
+        process = await start(self, spec)
+        loaded.set()
+        return process
+
+    async def reload() -> None:
+        await engine.start()
+        (worker,) = engine._pool._workers
+        monkeypatch.setattr(WorkerPool, "_started", started)
+        async with worker.lock:  # as during a batch
+            waiting = asyncio.create_task(engine.reload("scripted"))
+            await loaded.wait()
+            waiting.cancel()
+            await asyncio.gather(waiting, return_exceptions=True)
+        before = worker.process.pid
+        async with asyncio.timeout(20):
+            while {one.pid for one in multiprocessing.active_children()} - others != {before}:
+                await asyncio.sleep(0.05)
+        await engine.stop()
+
+    others = {one.pid for one in multiprocessing.active_children()}
+    asyncio.run(reload())
+
+
 class _Dying(ModelProcess):
     def __init__(self, *_: Any) -> None:
         raise ProcessDiedError("ended with code -9")
