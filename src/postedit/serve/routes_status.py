@@ -8,13 +8,22 @@ from prometheus_client import CONTENT_TYPE_LATEST
 
 from postedit.serve import api_models as api
 from postedit.serve.accounts import CallerDep
-from postedit.serve.service import Service, service_of
+from postedit.serve.service import Service, service_of, unless_stopping
 
 router = APIRouter(tags=["status"])
 
 ServiceDep = Annotated[Service, Depends(service_of)]
 
 _STARTED: Final = int(time.time())
+
+_PATIENCE: Final = 2.0
+"""Seconds for the database to answer."""
+
+_REASONS: Final = {
+    "stopping": "the service is about to stop",
+    "starting": "a model has no process that is ready",
+    "away": f"the database has not answered in {_PATIENCE:g} s; requests that need it fail",
+}
 
 
 @router.get("/healthz")
@@ -23,15 +32,23 @@ async def healthz() -> dict[str, str]:
     return {"status": "ok"}
 
 
-@router.get("/readyz", responses={503: {"description": "Not ready: a model is starting, or the service stops."}})
+@router.get("/readyz", responses={503: {"description": "Not ready; `message` says why."}})
 async def readyz(service: ServiceDep, response: Response) -> dict[str, Any]:
-    """Say whether requests are welcome: 503 while a model has no process, and when the service is about to stop."""
+    """Say whether requests are welcome.
+
+    503 while a model has no process or the database does not answer, and when the service is about to stop.
+    """
     models = {name: _state(service, name) for name in service.config.models}
-    status = "stopping" if service.stopping.is_set() else "ready"
-    if status == "ready" and "starting" in models.values():
+    if service.stopping.is_set():
+        status = "stopping"
+    elif "starting" in models.values():
         status = "starting"
-    response.status_code = 200 if status == "ready" else 503
-    return {"status": status, "models": models}
+    else:
+        status = "ready" if await service.database_answers(_PATIENCE) else "away"
+    if status == "ready":
+        return {"status": status, "models": models}
+    response.status_code = 503
+    return {"status": status, "models": models, "message": _REASONS[status]}
 
 
 @router.get("/metrics", response_class=Response, responses={200: {"content": {"text/plain": {}}}, **api.ERRORS})
@@ -52,7 +69,7 @@ async def models(service: ServiceDep, who: CallerDep) -> api.ModelList:
 async def reload(model: str, service: ServiceDep, who: CallerDep) -> api.ModelOut:
     """Load a model again from where it lies; the old one answers until the new one is ready."""
     who.require("admin")
-    await service.engine.reload(model)
+    await unless_stopping(service, service.engine.reload(model))
     return _model(service, model)
 
 

@@ -39,6 +39,15 @@ class Service:
     jobs: FileJobs
     events: EventHub
     stopping: asyncio.Event
+    _question: "asyncio.Future[None] | None" = None  # to the database, which may take long to fail
+
+    async def database_answers(self, seconds: float) -> bool:
+        """Return whether the database answers in some seconds; it is asked once at a time, whoever waits for that."""
+        if self._question is None or self._question.done():
+            self._question = asyncio.ensure_future(asyncio.to_thread(self.store.database.check))
+            self._question.add_done_callback(lambda done: done.cancelled() or done.exception())
+        await asyncio.wait({self._question}, timeout=seconds)
+        return self._question.done() and self._question.exception() is None
 
 
 def service_of(request: Request) -> Service:
@@ -57,15 +66,39 @@ async def unless_gone(request: Request, work: Coroutine[Any, Any, T]) -> T:
     Raises:
         HttpError: if the client has gone; nobody reads this.
     """
-    task, gone = asyncio.ensure_future(work), asyncio.ensure_future(_departure(request))
     try:
-        await asyncio.wait({task, gone}, return_when=asyncio.FIRST_COMPLETED)
+        return await _before(_departure(request), work)
+    except TimeoutError:
+        service_of(request).metrics.refused.labels("gone").inc()
+        raise HttpError(499, "the client has gone", "gone") from None
+
+
+async def unless_stopping(service: Service, work: Coroutine[Any, Any, T]) -> T:
+    """Return the result of some work, which is cancelled when the service is about to stop.
+
+    Raises:
+        HttpError: if it is.
+    """
+    try:
+        return await _before(service.stopping.wait(), work)
+    except TimeoutError:
+        raise HttpError(503, "the service is about to stop") from None
+
+
+async def _before(end: Coroutine[Any, Any, object], work: Coroutine[Any, Any, T]) -> T:
+    """Return the result of some work, or cancel it at an end.
+
+    Raises:
+        TimeoutError: if the end comes first.
+    """
+    task, ending = asyncio.ensure_future(work), asyncio.ensure_future(end)
+    try:
+        await asyncio.wait({task, ending}, return_when=asyncio.FIRST_COMPLETED)
         if not task.done():
-            service_of(request).metrics.refused.labels("gone").inc()
-            raise HttpError(499, "the client has gone", "gone")
+            raise TimeoutError
         return task.result()
     finally:
-        gone.cancel()
+        ending.cancel()
         if not task.done():
             task.cancel()
             await asyncio.gather(task, return_exceptions=True)

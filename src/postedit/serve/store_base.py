@@ -101,6 +101,15 @@ class Database:
         """Close all connections."""
         self.engine.dispose()
 
+    def check(self) -> None:
+        """Check that the database answers.
+
+        Raises:
+            OutputError: if it does not.
+        """
+        with self.read() as connection:
+            connection.execute(sql.select(projects.c.id).limit(1)).all()
+
     @contextmanager
     def read(self) -> Iterator[sql.Connection]:
         """Yield a connection for reading."""

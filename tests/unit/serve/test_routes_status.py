@@ -1,0 +1,77 @@
+"""Readiness, and reloads while the service stops."""
+
+import asyncio
+import time
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+from fastapi.testclient import TestClient
+from sqlalchemy.exc import OperationalError
+
+from postedit.serve import routes_status
+from postedit.serve.service import Service
+from postedit.serve.store_base import Database
+
+
+@pytest.fixture
+def started(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> Service:
+    """Return a service with a model that is ready."""
+    service: Service = client.app.state.service  # type: ignore[attr-defined]
+    monkeypatch.setattr(service.engine, "is_ready", lambda _: True)
+    return service
+
+
+def test_a_database_that_is_away_makes_unready_and_its_place_is_not_told(
+    client: TestClient, started: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert client.get("/readyz").json() == {"status": "ready", "models": {"words": "ready"}}
+    place = started.store.memory.place
+
+    def refuse(*_: Any, **__: Any) -> None:
+        raise OperationalError("SELECT", {}, ValueError(f"no connection to {place}"))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(started.store.database.engine, "connect", refuse)
+        refused = client.get("/readyz")
+        assert refused.status_code == 503
+        assert "the database has not answered" in refused.json()["message"]
+        answer = client.get("/v1/projects")
+    assert answer.status_code == 503
+    assert "the database cannot be used now" in answer.json()["error"]["message"]
+    assert place not in answer.text
+    undone = client.post("/v1/undo", json={"number": 7})
+    assert undone.status_code == 422
+    assert "has no correction 7" in undone.json()["error"]["message"]
+    assert place not in undone.text
+
+
+def test_a_database_that_does_not_answer_is_not_waited_for(
+    client: TestClient, started: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = []
+
+    def hang(_: Database) -> None:
+        asked.append(True)
+        time.sleep(1)
+
+    monkeypatch.setattr(Database, "check", hang)
+    monkeypatch.setattr(routes_status, "_PATIENCE", 0.1)
+    assert [client.get("/readyz").status_code for _ in range(3)] == [503] * 3
+    assert len(asked) == 1, "one thread waits for it, however often somebody asks"
+
+
+def test_a_reload_ends_when_the_service_stops(
+    client: TestClient, started: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def reload(_: str) -> None:
+        await asyncio.sleep(60)
+
+    monkeypatch.setattr(started.engine, "reload", reload)
+    with ThreadPoolExecutor(1) as pool:
+        waiting = pool.submit(client.post, "/v1/models/words/reload")
+        time.sleep(0.3)
+        assert client.portal is not None
+        client.portal.call(started.stopping.set)
+        assert waiting.result(20).status_code == 503
+    assert client.get("/readyz").json()["message"] == "the service is about to stop"
