@@ -62,6 +62,7 @@ class Engine:
     ) -> None:
         self._config, self.metrics = config, Metrics()
         self.project_settings = project_settings
+        self._last_deadline = 0.0  # of interactive requests, by the clock of the event loop
         self._backlog = Backlog(config.limits.queue_tokens, config.limits.client_share)
         self._specs = _specs(config) if specs is None else specs
         self._pool = WorkerPool(self._specs, self._backlog, config.limits, self.metrics)
@@ -84,7 +85,7 @@ class Engine:
     async def stop(self) -> None:
         """End the model processes once they have answered what was accepted."""
         try:
-            async with asyncio.timeout(self._config.limits.timeout_seconds):
+            async with asyncio.timeout(self.seconds_to_answer()):
                 while not self._backlog.empty:
                     await asyncio.sleep(0.05)
         except TimeoutError:
@@ -107,6 +108,10 @@ class Engine:
     def seconds_until_free(self) -> float:
         """Return the seconds after which an interactive request may be accepted; 0: now, by a model at least."""
         return max(0.0, min(self._excess(model) for model in self._config.models))
+
+    def seconds_to_answer(self) -> float:
+        """Return the seconds in which all requests that have been accepted are answered, or their time is over."""
+        return max(self._config.limits.timeout_seconds, self._last_deadline - asyncio.get_running_loop().time())
 
     async def reload(self, model: str) -> ModelFacts:
         """Load a model again; requests are answered meanwhile.
@@ -170,6 +175,8 @@ class Engine:
         ]
         self._check_wait(name, priority)
         self._backlog.add(items, lambda tokens: self._pool.seconds_for(name, tokens))
+        if priority == "interactive":
+            self._last_deadline = max(self._last_deadline, loop.time() + seconds)
         self._pool.wake()
         edited = await self._outcome(items, seconds)
         last = edited[-1] if edited else None

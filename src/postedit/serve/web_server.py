@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import math
 import signal
 import socket
 from collections.abc import Callable
@@ -14,7 +15,8 @@ from fastapi import FastAPI
 from postedit.core.errors import OutputError, PosteditError
 from postedit.core.files import reason_of
 from postedit.serve.app import create_app
-from postedit.serve.service import Service, service_of_app
+from postedit.serve.http_errors import HttpError
+from postedit.serve.service import Service, service_of_app, unless_stopping
 from postedit.serve.settings import ServeConfig
 
 _log = logging.getLogger(__name__)
@@ -61,7 +63,6 @@ def _listen(host: str, port: int) -> socket.socket:
 
 async def _serve(app: FastAPI, listening: socket.socket, announce: Callable[[str], None]) -> None:
     service = service_of_app(app)
-    limits = service.config.limits
     config = uvicorn.Config(
         app,
         lifespan="off",  # it is entered here, so that its errors are sentences
@@ -72,7 +73,6 @@ async def _serve(app: FastAPI, listening: socket.socket, announce: Callable[[str
         forwarded_allow_ips=list(service.config.proxies),
         backlog=_WAITING,
         timeout_keep_alive=_KEEP_ALIVE,
-        timeout_graceful_shutdown=int(limits.timeout_seconds + _GRACE),
     )
     server = _Server(config, service)
     async with app.router.lifespan_context(app):
@@ -100,7 +100,11 @@ class _Server(uvicorn.Server):
 
     def _stop(self) -> None:
         self._service.stopping.set()
-        self._loop.call_later(self._service.config.drain_seconds, setattr, self, "should_exit", True)
+        self._loop.call_later(self._service.config.drain_seconds, self._end)
+
+    def _end(self) -> None:
+        self.config.timeout_graceful_shutdown = math.ceil(self._service.engine.seconds_to_answer() + _GRACE)
+        self.should_exit = True
 
 
 class _Reload:
@@ -118,7 +122,9 @@ class _Reload:
     async def _run(self) -> None:
         for name in self._service.config.models:
             try:
-                facts = await self._service.engine.reload(name)
+                facts = await unless_stopping(self._service, self._service.engine.reload(name))
                 _log.info("model %s was loaded again: %s", name, facts.fingerprint)
             except PosteditError as error:
                 _log.error("model %s stays as it is: %s", name, error)
+            except HttpError:  # the service stops
+                return

@@ -146,9 +146,14 @@ class WorkerPool:
         """
         for worker in [one for one in self._workers if one.model == model]:
             fresh = await self._started(worker.spec)
-            async with worker.lock:
-                old, worker.process = worker.process, fresh
-                worker.wake.set()
+            try:
+                await worker.lock.acquire()
+            except asyncio.CancelledError:
+                self._threads.submit(fresh.stop)
+                raise
+            old, worker.process = worker.process, fresh
+            worker.wake.set()
+            worker.lock.release()
             await self._in_thread(old.stop)
 
     def _take(self, worker: _Worker, *, at_home: bool) -> list[WaitingSegment]:
@@ -239,8 +244,6 @@ class WorkerPool:
                 continue  # given up in the meantime
             if not isinstance(outcome, Refusal):
                 item.done.set_result(EditedSegment(outcome, fingerprint, done.position))
-            elif outcome.internal:
-                item.done.set_exception(BrokenSegmentError(_BROKEN))
             else:
                 item.done.set_exception(_error_of(outcome))
 

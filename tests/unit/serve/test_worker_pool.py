@@ -1,6 +1,7 @@
 """Model processes: batches, deaths, retries, swaps, time-outs."""
 
 import asyncio
+import multiprocessing
 import os
 import random
 import signal
@@ -14,10 +15,12 @@ import httpx
 import pytest
 from scripted import RunningService, serving, settings, specs
 
+from postedit.core.editor import Segment
 from postedit.core.errors import ModelFolderError, PosteditError
 from postedit.serve import worker_pool
 from postedit.serve.engine import Engine
 from postedit.serve.model_process import ModelProcess, ProcessDiedError
+from postedit.serve.worker_pool import WorkerPool
 
 
 def texts(response: httpx.Response) -> list[str]:
