@@ -1,5 +1,6 @@
 """Values of requests, checked so far that no database and no file refuses them; and responses of many parts."""
 
+import logging
 from collections.abc import AsyncIterator, Iterator
 from typing import IO, Annotated, Final
 from urllib.parse import quote
@@ -7,6 +8,10 @@ from urllib.parse import quote
 from fastapi import Path
 from fastapi.responses import StreamingResponse
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+
+from postedit.core.errors import OutputError
+
+_log = logging.getLogger(__name__)
 
 _LARGEST: Final = 2**31 - 1  # integer of a database
 _LARGEST_NUMBER: Final = 2**53 - 1  # that JavaScript has, too
@@ -51,7 +56,16 @@ class Body(BaseModel):
 def event_response(stream: AsyncIterator[str]) -> StreamingResponse:
     """Return a response with server-sent events, which nothing between may keep back."""
     headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
-    return StreamingResponse(stream, media_type="text/event-stream", headers=headers)
+    return StreamingResponse(_until_away(stream), media_type="text/event-stream", headers=headers)
+
+
+async def _until_away(stream: AsyncIterator[str]) -> AsyncIterator[str]:
+    """Yield events until the database goes away: the client connects anew, and asks for those that it misses."""
+    try:
+        async for event in stream:
+            yield event
+    except OutputError as error:
+        _log.warning("a stream of events ends: %s", error)
 
 
 def download(stream: IO[bytes], name: str, media_type: str) -> StreamingResponse:

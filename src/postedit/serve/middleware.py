@@ -15,6 +15,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import HTTPConnection
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from postedit.core.errors import PosteditError
 from postedit.serve.accounts import COOKIE
 from postedit.serve.engine import TOO_BUSY
 from postedit.serve.http_errors import HttpError, error_response
@@ -98,6 +99,10 @@ class RequestLog:
         try:
             await self._app(scope, receive, sending)
         except Exception as error:
+            if answered:  # as the answer has no end, the server closes the connection, and the client notices
+                cause = error.__cause__ if isinstance(error.__cause__, PosteditError) else None
+                _log.error("an answer was cut short: %s", cause or trace_of(error))
+                return None
             _log.error("a request failed", extra={FIELDS: {"trace": trace_of(error)}})
             if answered:
                 raise

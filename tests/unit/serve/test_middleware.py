@@ -2,9 +2,11 @@
 
 import json
 import logging
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 from fastapi.testclient import TestClient
 from scripted import RunningService, serving, settings
@@ -13,6 +15,7 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse
 from starlette.routing import Route
 
+from postedit.core.errors import OutputError
 from postedit.serve.middleware import Gatekeeper, RequestLog
 from postedit.serve.service_logs import JsonFormatter
 from postedit.serve.service_metrics import Metrics
@@ -116,6 +119,28 @@ def test_methods_that_clients_invent_are_one_in_metrics(tmp_path: Path) -> None:
     behind_checks(tmp_path, metrics).request("BREW", "/")
     assert b'method="other"' in metrics.text()
     assert b"BREW" not in metrics.text()
+
+
+def test_an_answer_that_is_cut_short_is_noticed(
+    service: RunningService, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    store = service.app.state.service.store
+
+    def away(*_: Any) -> Iterator[bytes]:
+        yield b"{}\n"
+        raise OutputError("the disk is full")
+
+    with caplog.at_level(logging.WARNING):
+        monkeypatch.setattr(store.exports, "corrections", away)
+        with pytest.raises(httpx.RemoteProtocolError):
+            service.client.get("/v1/projects/default/corrections/export")
+        monkeypatch.setattr(store.projects, "events", lambda *_: list(away()))
+        events = service.client.get("/v1/projects/default/events")
+    assert events.text == ": \n\n", "a stream of events has a proper end; the client asks for more"
+    said = [record.getMessage() for record in caplog.records if record.name.startswith("postedit")]
+    assert said == ["an answer was cut short: the disk is full", "a stream of events ends: the disk is full"]
+    assert "Traceback" not in caplog.text
+    assert "RuntimeError" not in caplog.text
 
 
 def test_own_pages_may_change_things(service: RunningService) -> None:
