@@ -186,9 +186,8 @@ def caller(request: Request, service: Annotated[Service, Depends(service_of)]) -
     """
     if not service.config.auth_required:
         return LOCAL
-    scheme, _, secret = request.headers.get("Authorization", "").partition(" ")
-    if scheme.lower() == "bearer" and secret:
-        return _of_key(service, secret.strip())
+    if secret := _key_of(request) or key:
+        return _of_key(service, secret)
     cookie = request.cookies.get(COOKIE)
     if cookie:
         found = _of_session(service, cookie)
@@ -208,12 +207,35 @@ def caller(request: Request, service: Annotated[Service, Depends(service_of)]) -
 CallerDep = Annotated[Caller, Depends(caller)]
 
 
-def _of_key(service: Service, secret: str) -> Caller:
+def may_still_read(request: Request, project: str) -> bool:
+    """Return whether who made a request, which may be long ago, has the right to read a project now."""
+    service = service_of(request)
+    if not service.config.auth_required:
+        return True
+    secret = _key_of(request)
+    try:
+        if secret:
+            found: Caller | None = _of_key(service, secret, counts=False)
+        else:
+            found = _of_session(service, request.cookies.get(COOKIE, ""))
+    except HttpError:
+        return False
+    return found is not None and found.may("read", project)
+
+
+def _key_of(request: Request) -> str:
+    """Return the key in the header of a request; empty if there is none."""
+    scheme, _, secret = request.headers.get("Authorization", "").partition(" ")
+    return secret.strip() if scheme.lower() == "bearer" else ""
+
+
+def _of_key(service: Service, secret: str, *, counts: bool = True) -> Caller:
     found = service.store.people.owner_of(secret)
     if found is None:
         raise HttpError(401, "this key is not known; it may have been deleted", headers={"WWW-Authenticate": "Bearer"})
     key, user = found
-    KEY_RATES.spend(key["id"], key["rate"])
+    if counts:
+        KEY_RATES.spend(key["id"], key["rate"])
     limits = json.loads(key["projects"])
     return Caller(
         user["name"],

@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from typing import Any, Final
 
 from postedit.core.errors import OutputError
@@ -10,7 +10,10 @@ from postedit.serve.store import Store
 
 _POLL_SECONDS: Final = 0.5  # between looks for what other processes wrote
 _BEAT_SECONDS: Final = 15.0  # between comments that keep a connection open
-_STREAM_SECONDS: Final = 600.0  # after which the client connects anew, and its rights are checked again
+_STREAM_SECONDS: Final = 600.0  # after which the client connects anew
+CHECK_SECONDS: Final = 10.0
+"""Between looks whether who reads a stream still may; with the beats, it ends within half a minute."""
+
 _AT_ONCE: Final = 500  # events that are read at a time
 
 
@@ -41,12 +44,24 @@ class EventHub:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
 
-    async def stream(self, project: str, after: int) -> AsyncIterator[str]:
-        """Yield the events of a project after a number, as server-sent events."""
+    async def stream(
+        self, project: str, after: int, is_allowed: Callable[[], bool] = lambda: True
+    ) -> AsyncIterator[str]:
+        """Yield the events of a project after a number, as server-sent events, as long as that is allowed.
+
+        Args:
+            project: its id.
+            after: the number.
+            is_allowed: asked again and again, in a thread.
+        """
         loop = asyncio.get_running_loop()
-        end = loop.time() + _STREAM_SECONDS
+        end, check = loop.time() + _STREAM_SECONDS, loop.time() + CHECK_SECONDS
         yield ": \n\n"
         while not self._stopping.is_set() and loop.time() < end:
+            if loop.time() >= check:
+                if not await asyncio.to_thread(is_allowed):
+                    return
+                check = loop.time() + CHECK_SECONDS
             found = await asyncio.to_thread(self._store.projects.events, project, after, _AT_ONCE)
             for event in found:
                 after = event["id"]

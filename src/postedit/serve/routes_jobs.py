@@ -1,16 +1,18 @@
 """Routes of jobs: their progress, and whole files that are post-edited without the workbench."""
 
 import asyncio
-from collections.abc import AsyncIterator
+import itertools
+from collections.abc import AsyncIterator, Callable
+from functools import partial
 from typing import Annotated, Any, Final
 
-from fastapi import APIRouter, Form, UploadFile
+from fastapi import APIRouter, Form, Request, UploadFile
 from fastapi.responses import StreamingResponse
 from pydantic import Field
 
-from postedit.serve.accounts import Access, AccessDep
+from postedit.serve.accounts import Access, AccessDep, may_still_read
 from postedit.serve.api_types import Id, download, event_response
-from postedit.serve.event_hub import server_sent
+from postedit.serve.event_hub import CHECK_SECONDS, server_sent
 from postedit.serve.http_errors import HttpError
 from postedit.serve.routes_files import receive
 from postedit.serve.store_base import DEFAULT_PROJECT, NotFoundError
@@ -49,10 +51,10 @@ def cancel_job(job: Id, access: AccessDep) -> None:
 
 
 @router.get("/jobs/{job}/events", response_class=StreamingResponse)
-def job_events(job: Id, access: AccessDep) -> StreamingResponse:
+def job_events(job: Id, request: Request, access: AccessDep) -> StreamingResponse:
     """Return the progress of a job as it happens (server-sent events), until it is over."""
-    access.job(job, "read")
-    return event_response(_progress(access, job))
+    project = access.job(job, "read")["project"]
+    return event_response(_progress(access, job, partial(may_still_read, request, project)))
 
 
 @router.get("/jobs/{job}/result", response_class=StreamingResponse)
@@ -67,9 +69,11 @@ def job_result(job: Id, access: AccessDep) -> StreamingResponse:
     return download(access.store.exports.file(row["file"], proposals=True), name, "application/octet-stream")
 
 
-async def _progress(access: Access, job: str) -> AsyncIterator[str]:
-    before = None
-    while not access.service.stopping.is_set():
+async def _progress(access: Access, job: str, is_allowed: Callable[[], bool]) -> AsyncIterator[str]:
+    before, checks = None, round(CHECK_SECONDS / _POLL_SECONDS)
+    for turn in itertools.count(1):
+        if access.service.stopping.is_set() or (turn % checks == 0 and not await asyncio.to_thread(is_allowed)):
+            return
         try:
             row = await asyncio.to_thread(access.store.jobs.get, job)
         except NotFoundError:

@@ -1,6 +1,7 @@
 """Routes of projects: settings, glossary, corrections, events, members, export, deletion."""
 
 import re
+from functools import partial
 from typing import Annotated, Any, Final
 
 from fastapi import APIRouter, Header, Query, Request
@@ -10,7 +11,7 @@ from pydantic import AwareDatetime, BaseModel, Field
 
 from postedit.adapt.correction import Correction, Decision
 from postedit.core.errors import DataError
-from postedit.serve.accounts import Access, AccessDep
+from postedit.serve.accounts import Access, AccessDep, may_still_read
 from postedit.serve.api_types import (
     Body,
     EntryNumber,
@@ -225,6 +226,7 @@ def set_member(project: Id, user: Id, asked: Membership, access: AccessDep) -> N
 @router.get("/{project}/events", response_class=StreamingResponse)
 def events(
     project: Id,
+    request: Request,
     access: AccessDep,
     after: Annotated[Large, Query(description="number of the last event that is known")] = 0,
     last_event_id: Annotated[str, Header()] = "",
@@ -232,7 +234,8 @@ def events(
     """Return the events of a project as they happen (server-sent events)."""
     access.project(project, "read")
     known = int(last_event_id) if re.fullmatch(r"\d{1,15}", last_event_id, re.ASCII) else after
-    return event_response(access.service.events.stream(project, known))
+    is_allowed = partial(may_still_read, request, project)
+    return event_response(access.service.events.stream(project, known, is_allowed))
 
 
 @router.get("/{project}/events.json")

@@ -230,12 +230,57 @@ def test_a_new_password_and_the_end_of_an_account_end_sessions_and_keys(team: Te
     assert team.sign_in("anna", "another horse").status_code == 401
 
 
+@pytest.mark.parametrize("how", ["key", "session", "role"])
+def test_a_stream_of_events_ends_with_the_right_to_read_it(
+    team: Team, monkeypatch: pytest.MonkeyPatch, how: str
+) -> None:
+    for name, seconds in (("CHECK_SECONDS", 0.1), ("_BEAT_SECONDS", 0.1), ("_STREAM_SECONDS", 30.0)):
+        monkeypatch.setattr(event_hub, name, seconds)
+    project, people = team.projects["anna"], team.store.people
+    headers = {} if how == "session" else team.key("anna", "files")
+    if how == "session":
+        team.sign_in("anna")
+    revoke = {
+        "key": lambda: people.delete_key(people.keys()[0]["id"]),
+        "session": lambda: people.end_session(team.client.cookies[COOKIE]),
+        "role": lambda: people.set_role(project, team.ids["anna"], None, "root"),
+    }[how]
+    timer, started = threading.Timer(1.0, revoke), time.monotonic()
+    timer.start()
+    stream = team.client.get(f"/v1/projects/{project}/events", headers=headers)
+    assert stream.status_code == 200
+    assert 1.0 <= time.monotonic() - started < 20
+    assert team.client.get(f"/v1/projects/{project}", headers=headers).status_code in (401, 404)
+
+
 def test_wrong_passwords_make_wait(team: Team) -> None:
     statuses = [team.sign_in("ben", "wrong password").status_code for _ in range(6)]
     assert statuses == [401] * 5 + [429]
     response = team.sign_in("ben")
     assert response.status_code == 429
     assert int(response.headers["Retry-After"]) >= 1
+
+
+def test_many_guesses_at_a_time_are_no_more_than_in_turn(team: Team, monkeypatch: pytest.MonkeyPatch) -> None:
+    together = threading.Barrier(8)
+
+    def guess(_: int) -> int:
+        together.wait(30)
+        return int(team.sign_in("ben", "wrong password").status_code)
+
+    monkeypatch.setattr(People, "user_with", lambda *_: time.sleep(0.5))
+    with ThreadPoolExecutor(8) as pool:
+        assert sorted(pool.map(guess, range(8))) == [401] * 5 + [429] * 3
+
+
+def test_a_try_while_the_database_is_away_is_no_wrong_password(team: Team, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: Any) -> None:
+        raise OutputError("away")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(People, "user_with", fail)
+        assert [team.sign_in("ben").status_code for _ in range(8)] == [503] * 8
+    assert team.sign_in("ben").status_code == 200
 
 
 def test_a_key_is_shown_once_and_kept_as_a_hash(team: Team) -> None:
@@ -260,28 +305,6 @@ def test_people_may_change_their_own_password_alone(team: Team) -> None:
     for body, status in (({"admin": True}, 403), ({"password": "short"}, 422), ({"password": "long enough"}, 200)):
         assert team.client.patch(f"/v1/users/{team.ids['ben']}", json=body, headers=headers).status_code == status
     assert team.sign_in("ben", "long enough").status_code == 200
-
-def test_many_guesses_at_a_time_are_no_more_than_in_turn(team: Team, monkeypatch: pytest.MonkeyPatch) -> None:
-    together = threading.Barrier(8)
-
-    def guess(_: int) -> int:
-        together.wait(30)
-        return int(team.sign_in("ben", "wrong password").status_code)
-
-    monkeypatch.setattr(People, "user_with", lambda *_: time.sleep(0.5))
-    with ThreadPoolExecutor(8) as pool:
-        assert sorted(pool.map(guess, range(8))) == [401] * 5 + [429] * 3
-
-
-def test_a_try_while_the_database_is_away_is_no_wrong_password(team: Team, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(*_: Any) -> None:
-        raise OutputError("away")
-
-    with monkeypatch.context() as patch:
-        patch.setattr(People, "user_with", fail)
-        assert [team.sign_in("ben").status_code for _ in range(8)] == [503] * 8
-    assert team.sign_in("ben").status_code == 200
-
 
 
 def test_somebody_stays_administrator(team: Team) -> None:
