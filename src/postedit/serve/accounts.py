@@ -184,6 +184,11 @@ def caller(request: Request, service: Annotated[Service, Depends(service_of)]) -
     Raises:
         HttpError: 401 if nobody is signed in, 403 if a browser sends no token against forged requests.
     """
+    return caller_with("", request, service)
+
+
+def caller_with(key: str, request: Request, service: Service) -> Caller:
+    """Return who makes a request that may have a key at another place than its header; see `caller`."""
     if not service.config.auth_required:
         return LOCAL
     if secret := _key_of(request) or key:

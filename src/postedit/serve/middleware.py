@@ -47,7 +47,8 @@ _METHODS: Final = _SAFE | {"POST", "PUT", "PATCH", "DELETE"}
 _UPLOADS: Final = re.compile(r"/v1/(?:jobs|projects/[^/]+/files)")
 """Paths to which files are sent."""
 
-_SIGN_IN: Final = "/v1/session"
+_OPEN: Final = frozenset({"/v1/session", "/translate", "/detect"})
+"""Paths of requests whose body may say who makes them."""
 
 _CHALLENGE: Final = {"WWW-Authenticate": "Bearer"}
 
@@ -104,8 +105,6 @@ class RequestLog:
                 _log.error("an answer was cut short: %s", cause or trace_of(error))
                 return None
             _log.error("a request failed", extra={FIELDS: {"trace": trace_of(error)}})
-            if answered:
-                raise
             await error_response(500, "the service failed; its log says where", identity)(scope, receive, sending)
         finally:
             request_id.reset(token)
@@ -241,7 +240,7 @@ def _host_name(host: str) -> str:
 
 def _needs_sign_in(scope: Scope) -> bool:
     """Return whether a request would change something, and has no cookie of somebody who has signed in."""
-    is_open = scope["method"] in _SAFE or scope["path"] == _SIGN_IN
+    is_open = scope["method"] in _SAFE or scope["path"] in _OPEN
     return not is_open and COOKIE not in HTTPConnection(scope).cookies
 
 

@@ -16,7 +16,7 @@ from postedit.core.editor import Segment
 from postedit.core.errors import DataError
 from postedit.files.tmx import same_language
 from postedit.serve import api_models as api
-from postedit.serve.accounts import CallerDep
+from postedit.serve.accounts import Caller, CallerDep, caller_with
 from postedit.serve.backlog import token_count
 from postedit.serve.chat_messages import ChatTask, read_task
 from postedit.serve.engine import EditedSegments
@@ -80,6 +80,9 @@ class ChatRequest(_Lenient):
     stream_options: StreamOptions | None = None
 
 
+_API_KEY: Final = Field(None, max_length=200, description="a key, if it is not in the header Authorization")
+
+
 class TranslateRequest(_Lenient):
     """A text, or several, with their translations to correct."""
 
@@ -94,6 +97,7 @@ class TranslateRequest(_Lenient):
     format: Literal["text", "html"] = Field("text", description="html: tags are kept")
     model: str | None = Field(None, max_length=200, description="model; the one for the languages if not given")
     project: str | None = Field(None, max_length=200, description="id of the project whose corrections count")
+    api_key: str | None = _API_KEY
 
     @property
     def texts(self) -> list[str]:
@@ -105,6 +109,7 @@ class DetectRequest(_Lenient):
     """A text."""
 
     q: api.Text = Field(examples=["Drücken Sie den roten Knopf."])
+    api_key: str | None = _API_KEY
 
 
 @router.post("/v1/chat/completions", response_model=None)
@@ -174,12 +179,12 @@ _FORM: Final = {
 
 
 @router.post("/translate", openapi_extra=_FORM)
-async def translate(request: Request, service: ServiceDep, who: CallerDep) -> dict[str, Any]:
+async def translate(request: Request, service: ServiceDep) -> dict[str, Any]:
     """Correct translations, in the form of LibreTranslate, as JSON or as a form.
 
     `translation` has what is to be corrected; a model that corrects translations cannot work without.
     """
-    asked = await _of_body(TranslateRequest, request)
+    asked, who = await _of_body(TranslateRequest, request, service)
     who.require("edit", asked.project)
     given = [asked.translation] if isinstance(asked.translation, str) else asked.translation
     translations: list[str | None] = [None] * len(asked.texts) if given is None else [*given]
@@ -221,25 +226,37 @@ async def languages(service: ServiceDep, who: CallerDep) -> list[dict[str, Any]]
 
 
 @router.post("/detect", openapi_extra=_FORM)
-async def detect(request: Request, service: ServiceDep, who: CallerDep) -> list[dict[str, Any]]:
+async def detect(request: Request, service: ServiceDep) -> list[dict[str, Any]]:
     """Detect the language of a text, in the form of LibreTranslate: codes with a confidence in per cent."""
+    asked, who = await _of_body(DetectRequest, request, service)
     who.require("edit")
-    asked = await _of_body(DetectRequest, request)
     check_texts(service.config.limits, [asked.q])
     return await to_thread.run_sync(_detected, asked.q)
 
 
-async def _of_body(kind: type[api.ModelT], request: Request) -> api.ModelT:
-    """Return the request in a body that is JSON or a form."""
+async def _of_body(kind: type[api.ModelT], request: Request, service: Service) -> tuple[api.ModelT, Caller]:
+    """Return the request in a body that is JSON or a form, and who makes it: the body may have the key."""
+    problem = None
     try:
-        if request.headers.get("content-type", "").startswith(("application/x-www-form-urlencoded", "multipart/")):
-            values: Any = dict(await request.form())
-        else:
-            values = await request.json()
-        return kind.model_validate(values)
+        values = await _values(request)
+    except HttpError as error:
+        values, problem = {}, error
+    key = values.get("api_key") if isinstance(values, dict) else None
+    who = await to_thread.run_sync(caller_with, key.strip() if isinstance(key, str) else "", request, service)
+    if problem is not None:
+        raise problem
+    try:
+        return kind.model_validate(values), who
     except ValidationError as error:
         problems = [f"{'.'.join(map(str, one['loc'])) or 'body'}: {one['msg']}" for one in error.errors()]
         raise HttpError(422, "; ".join(problems[:10])) from None
+
+
+async def _values(request: Request) -> Any:
+    try:
+        if request.headers.get("content-type", "").startswith(("application/x-www-form-urlencoded", "multipart/")):
+            return dict(await request.form())
+        return await request.json()
     except (ValueError, RecursionError):
         raise HttpError(422, "the body is neither JSON nor a form") from None
 

@@ -307,6 +307,40 @@ def test_people_may_change_their_own_password_alone(team: Team) -> None:
     assert team.sign_in("ben", "long enough").status_code == 200
 
 
+def test_managers_of_a_project_choose_its_members(team: Team) -> None:
+    carl = team.store.people.create_user("carl", PASSWORD)
+    team.store.people.create_user("dora", PASSWORD)
+    team.store.people.change_user(carl, active=False)
+    anna, ben = team.projects["anna"], team.ids["ben"]
+    manager = team.key("anna", "manage")
+    assert team.client.put(f"/v1/projects/{anna}/members/{ben}", json={"role": "reader"}, headers=manager).is_success
+    listed = team.client.get("/v1/users", headers=manager).json()["users"]
+    assert [one["name"] for one in listed] == ["anna", "ben", "dora", "root"]
+    assert listed[1] == {"id": ben, "name": "ben", "active": True, "roles": {anna: "reader"}}
+    members = team.client.get(f"/v1/projects/{anna}/members", headers=manager).json()["members"]
+    assert [(one["name"], one["role"]) for one in members] == [("anna", "manager"), ("ben", "reader")]
+    team.store.people.set_role(team.projects["ben"], ben, "translator", "root")
+    for headers in (team.key("ben", "manage"), team.key("anna", "edit")):
+        assert team.client.get("/v1/users", headers=headers).status_code == 403
+
+
+@pytest.mark.parametrize("form", [False, True])
+def test_the_door_of_libretranslate_takes_a_key_in_the_body(team: Team, form: bool) -> None:
+    key = team.key("anna", "edit")["Authorization"].split()[1]
+    for path, body in (
+        ("/translate", {"q": "a", "source": "en", "target": "de", "translation": "die", "model": "words"}),
+        ("/detect", {"q": "Drücken Sie bitte den roten Knopf."}),
+    ):
+        for given, status in (({"api_key": key}, 200), ({"api_key": "wrong"}, 401), ({}, 401), ({"api_key": ""}, 401)):
+            sent: dict[str, Any] = {"data" if form else "json": {**body, **given}}
+            answer = team.client.post(path, **sent)
+            assert answer.status_code == status, answer.text
+            if path == "/translate" and status == 200:
+                assert answer.json() == {"translatedText": "das"}
+    other = team.key("anna", "learn")["Authorization"].split()[1]
+    assert team.client.post("/detect", json={"q": "a", "api_key": other}).status_code == 403
+
+
 def test_somebody_stays_administrator(team: Team) -> None:
     with pytest.raises(DataError, match="somebody must be administrator"):
         team.store.people.change_user(team.ids["root"], admin=False)
