@@ -112,8 +112,12 @@ def _nobody() -> dict[str, Any]:
 
 @router.get("/users")
 def list_users(access: AccessDep) -> dict[str, Any]:
-    """Return all users."""
-    access.caller.require("admin")
+    """Return all users; managers of projects get the names of those who are active, with roles in these projects."""
+    caller = access.caller
+    managed = {project for project in caller.roles if caller.may("manage", project)}
+    if managed and not caller.may("admin"):
+        return {"users": access.store.people.active(managed)}
+    caller.require("admin")
     return {"users": access.store.people.users()}
 
 

@@ -5,7 +5,7 @@ import json
 import secrets
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any, Final, Literal, NamedTuple
 
 import sqlalchemy as sql
@@ -106,6 +106,19 @@ class People:
             roles = rows_of(connection, sql.select(members))
         return [
             user_json(row, {one["project"]: one["role"] for one in roles if one["user"] == row["id"]}) for row in found
+        ]
+
+    def active(self, managed: Collection[str]) -> list[dict[str, Any]]:
+        """Return active users by name, with their roles in some projects."""
+        return [
+            {
+                "id": one["id"],
+                "name": one["name"],
+                "active": True,
+                "roles": {project: role for project, role in one["roles"].items() if project in managed},
+            }
+            for one in self.users()
+            if one["active"]
         ]
 
     def user_with(self, name: str, password: str) -> Row | None:

@@ -37,6 +37,7 @@ WITHOUT_PROJECT = {
     ("GET", "/metrics"),
     ("POST", "/v1/chat/completions"),
     ("POST", "/v1/score"),
+    ("GET", "/v1/users"),  # ben manages a project, and may see whom he can add to it
 }
 """Routes that anybody with a key, or who is signed in, may use, as they show nothing of any project."""
 
