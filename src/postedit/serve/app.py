@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 from fastapi import FastAPI
 
 import postedit
+from postedit.evaluate.ter import count_edits
 from postedit.serve import (
     routes_accounts,
     routes_compat,
@@ -68,7 +69,9 @@ def _service(config: ServeConfig, engine: Engine) -> Service:
 @asynccontextmanager
 async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     service: Service = app.state.service
-    await service.engine.start()
+    threads = ThreadPoolExecutor(_THREADS, "service")
+    asyncio.get_running_loop().set_default_executor(threads)
+    await asyncio.gather(service.engine.start(), asyncio.to_thread(_warm_up))
     service.events.start()
     service.jobs.start()
     try:
@@ -78,4 +81,9 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
         await service.jobs.stop()
         await service.engine.stop()
         await service.events.stop()
-        service.store.close()
+        await asyncio.to_thread(service.store.close)
+
+
+def _warm_up() -> None:
+    """Compile what counts the edits of proposals and decisions; on a new machine that takes some seconds."""
+    count_edits(["warm up"], ["warm"], normalise=True)

@@ -159,6 +159,7 @@ class ModelProcess:
         self._process = context.Process(target=_serve, args=(spec, theirs), daemon=True, name="postedit model")
         self._process.start()
         self._works = False
+        self.is_new = True  # until it has answered: what it has not done before takes longer
         theirs.close()
         facts = self._answer(None)
         if isinstance(facts, str):
@@ -197,6 +198,7 @@ class ModelProcess:
         finally:
             self._works = False
         assert isinstance(done, Done)
+        self.is_new = False
         return done
 
     def stop(self) -> None:
@@ -281,15 +283,17 @@ class _Editors:
         self.facts = ModelFacts(_fingerprint(model), model.abilities, self._warm_up())
 
     def _warm_up(self) -> bool:
-        """Edit and learn something, so that the first request is not slow; return whether projects can teach the model.
+        """Edit something, so that the first request is not slow; return whether projects can teach the model.
 
-        What is learnt here is forgotten. On a new machine this compiles what learning needs, for up to a minute.
+        Phrases are learnt, too, and forgotten: on a new machine this compiles what that needs, for up to a minute.
+        Other models have nothing to compile, and would be loaded once more.
         """
         self._plain.around(self._spec, EditKind("")).edit_segments([_WARM_UP])
         try:
             project = self._project(DEFAULT_PROJECT)
             if self._learns:
-                self._learn_in_vain()
+                if _has_phrases(project.model):
+                    self._learn_in_vain()
                 project.around(self._spec, EditKind("", DEFAULT_PROJECT)).edit_segments([_WARM_UP])
         except (DataError, ModelFolderError):  # such as a combination of models
             self._learns = False
@@ -332,6 +336,12 @@ class _Editors:
 
         config = self._spec.config
         return load_learning(self._spec.path, memory, config.learn, config.learning, device=config.device)
+
+
+def _has_phrases(model: Editor) -> bool:
+    from postedit.phrase.phrase_editor import PhraseEditor
+
+    return isinstance(model, Remembering) and isinstance(model.inner, PhraseEditor)
 
 
 def _search(editor: Editor, kind: EditKind) -> SearchConfig:

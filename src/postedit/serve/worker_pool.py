@@ -214,7 +214,7 @@ class WorkerPool:
 
     async def _edit(self, worker: _Worker, items: list[WaitingSegment]) -> None:
         work = Work(items[0].kind, [item.segment for item in items])
-        started = time.monotonic()
+        started, was_new = time.monotonic(), worker.process.is_new
         try:
             done = await self._in_thread(worker.process.run, work, self._limits.batch_timeout_seconds)
         except ProcessDiedError as error:
@@ -222,14 +222,16 @@ class WorkerPool:
             self._retry(items)
             await self._restart(worker)
             return
-        self._measure(worker.model, items, time.monotonic() - started)
+        self._measure(worker.model, items, time.monotonic() - started, is_usual=not was_new)
         self._settle(worker, items, done)
 
-    def _measure(self, model: str, items: Sequence[WaitingSegment], seconds: float) -> None:
-        """Take a batch into account in the speed of the model and the metrics."""
+    def _measure(self, model: str, items: Sequence[WaitingSegment], seconds: float, *, is_usual: bool) -> None:
+        """Take a batch into account in the metrics and, if it is a usual one, in the speed of the model."""
         self._metrics.batch_seconds.labels(model).observe(seconds)
         self._metrics.batch_segments.labels(model).observe(len(items))
         self._metrics.segments.labels(model, items[0].priority).inc(len(items))
+        if not is_usual:
+            return
         latest = sum(item.tokens for item in items) / max(seconds, 1e-6)
         known = self._speed.get(model, latest)
         self._speed[model] = known + _SMOOTHING * (latest - known)

@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -59,6 +60,15 @@ def test_a_database_that_does_not_answer_is_not_waited_for(
     monkeypatch.setattr(routes_status, "_PATIENCE", 0.1)
     assert [client.get("/readyz").status_code for _ in range(3)] == [503] * 3
     assert len(asked) == 1, "one thread waits for it, however often somebody asks"
+
+
+def test_counting_edits_is_compiled_before_the_service_is_ready(
+    serve: Callable[..., TestClient], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    counted = []
+    monkeypatch.setattr("postedit.serve.app.count_edits", lambda *given, **_: counted.append(given))
+    serve()
+    assert len(counted) == 1
 
 
 def test_a_reload_ends_when_the_service_stops(

@@ -250,6 +250,15 @@ def test_a_reload_that_is_given_up_leaves_no_process(tmp_path: Path, monkeypatch
     asyncio.run(reload())
 
 
+def test_the_first_batch_of_a_process_is_not_taken_for_its_speed(tmp_path: Path) -> None:
+    with serving(settings(tmp_path)) as service:
+        pool = service.app.state.service.engine._pool
+        service.edit("sleep 0.5")
+        assert pool.seconds_for("scripted", 10) == 0.0
+        service.edit("a")
+        assert 0 < pool.seconds_for("scripted", 10) < 0.3
+
+
 class _Dying(ModelProcess):
     def __init__(self, *_: Any) -> None:
         raise ProcessDiedError("ended with code -9")
