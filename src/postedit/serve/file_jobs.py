@@ -45,8 +45,8 @@ class FileJobs:
     Args:
         store: with the jobs.
         engine: makes proposals.
-        at_once: how many jobs of each sort this process works on: those on whole files, which people wait for, and
-            those that renew proposals, which wait for people.
+        at_once: how many jobs of each sort this process works on: those on whole files, which people wait for, those
+            that renew proposals, which wait for people, and those that fill in repetitions.
     """
 
     def __init__(self, store: Store, engine: Engine, at_once: int = 2) -> None:
@@ -59,7 +59,7 @@ class FileJobs:
     def start(self) -> None:
         """Begin to work."""
         self._loop = asyncio.get_running_loop()
-        sorts: tuple[Sequence[JobKind], ...] = (("import", "edit"), ("propose",)) * self._at_once
+        sorts: tuple[Sequence[JobKind], ...] = (("import", "edit"), ("propose",), ("fill",)) * self._at_once
         self._tasks = [asyncio.create_task(self._work(kinds)) for kinds in sorts]
 
     async def stop(self) -> None:
@@ -178,6 +178,8 @@ class FileJobs:
         file = await asyncio.to_thread(self._store.files.row, job.file)
         if job.kind == "propose":
             await self._renew(job, file)
+        elif job.kind == "fill":
+            await asyncio.to_thread(self._store.decisions.fill_on, job)
         else:
             if file["state"] == "importing":
                 await asyncio.to_thread(self._read, job, file)

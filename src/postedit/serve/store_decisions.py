@@ -16,7 +16,7 @@ from postedit.serve.segment_codes import ApiCode, marked_text_of, place_target, 
 from postedit.serve.segment_figures import SegmentFigures, figures_of, learnt_decisions
 from postedit.serve.store_base import Database, ProjectChange, Row, as_json, now, one_row
 from postedit.serve.store_files import Files
-from postedit.serve.store_jobs import Jobs
+from postedit.serve.store_jobs import ClaimedJob, Jobs
 from postedit.serve.store_segments import segment_json
 
 DecidedState = Literal["seen", "draft", "confirmed"]
@@ -25,7 +25,7 @@ _FILLED = ("new", "seen")
 """States of the repetitions that take over what was confirmed."""
 
 
-_AT_ONCE: Final = 1000  # rows of a statement
+_AT_ONCE: Final = 1000  # repetitions that are filled in at a time, while others wait to write
 
 
 class StaleVersionError(DataError):
@@ -110,14 +110,17 @@ class Decisions:
             if row["version"] != given.version:
                 raise StaleVersionError(segment_json(row))
             correction = self._learn(change, row, prepared)
-            values = {**prepared.values, "correction": correction, "content": prepared.content}
-            filled = _repetitions(change, row) if given.state == "confirmed" else []
+            values = {**prepared.values, "content": prepared.content, "too_long": prepared.too_long}
+            filled = _repetitions(change, row, 0) if given.state == "confirmed" else []
             _record(change, row, given, prepared, correction)
-            _update(change, file, [number], {**values, "filled_from": None, "too_long": prepared.too_long})
+            _update(change, file, [number], {**values, "filled_from": None, "correction": correction})
             if correction != row["correction"]:
                 self._jobs.add_once(change, "propose", file)
             if filled:
-                _fill(change, file, filled, prepared, number, given.edit_id)
+                _fill(change, file, filled, values, number, given.edit_id)
+            if len(filled) == _AT_ONCE:  # the others are filled in by and by, so that nobody waits for that
+                place = {"number": number, "version": row["version"] + 1, "edit_id": given.edit_id}
+                self._jobs.add(change, "fill", file, **place, after=filled[-1])
             change.event(
                 "segment",
                 **{"file": file, "numbers": [number, *filled], "version": row["version"] + 1, "state": given.state},
@@ -125,6 +128,32 @@ class Decisions:
             )
             segment = segment_json(one_row(change.connection, _segment(file, number), f"segment {number}"))
         return Decided(segment, filled, correction)
+
+    def fill_on(self, job: ClaimedJob) -> None:
+        """Go on to fill in repetitions, some at a time, unless another decision has been made on the segment.
+
+        Raises:
+            LostJobError: if the job is over, or another process has it.
+        """
+        after = job.options["after"]
+        while after is not None:
+            with self._db.change(job.project, job.who) as change:
+                self._jobs.advance(change, job)
+                after = self._fill_some(change, job, after)
+
+    def _fill_some(self, change: ProjectChange, job: ClaimedJob, after: int) -> int | None:
+        """Fill in repetitions after a number; return the last one, or None if there are no more."""
+        number, version = job.options["number"], job.options["version"]
+        row = one_row(change.connection, _segment(job.file, number), f"segment {number}")
+        filled = _repetitions(change, row, after) if row["version"] == version else []
+        if not filled:
+            return None
+        values = {name: row[name] for name in ("state", "target", "target_codes", "content", "too_long")}
+        _fill(change, job.file, filled, values, number, job.options["edit_id"])
+        change.event(
+            "segment", file=job.file, numbers=[number, *filled], version=version, state="confirmed", correction=None
+        )
+        return filled[-1]
 
     def last_decided(self, file: str) -> int:
         """Return the number of the segment that was decided on last; 0 if none was."""
@@ -218,13 +247,17 @@ def _filled_by(change: ProjectChange, file: str, number: int, decision: Row) -> 
     return sorted(change.execute(query).scalars())
 
 
-def _repetitions(change: ProjectChange, row: Row) -> list[int]:
-    """Return the segments with the same texts that nobody has decided on, or that were filled in from this one."""
+def _repetitions(change: ProjectChange, row: Row, after: int) -> list[int]:
+    """Return the first segments after a number with the same texts, if nobody but this decision has decided on them."""
     open_ones = segments.c.state.in_(_FILLED) | (segments.c.filled_from == row["number"])
     query = sql.select(segments.c.number).where(
-        segments.c.file == row["file"], segments.c.same == row["same"], segments.c.number != row["number"], open_ones
+        segments.c.file == row["file"],
+        segments.c.same == row["same"],
+        segments.c.number != row["number"],
+        segments.c.number > after,
+        open_ones,
     )
-    return sorted(change.execute(query).scalars())
+    return list(change.execute(query.order_by(segments.c.number).limit(_AT_ONCE)).scalars())
 
 
 def _see(change: ProjectChange, row: Row) -> dict[str, Any]:
@@ -257,19 +290,15 @@ def _record(change: ProjectChange, row: Row, given: DecisionIn, prepared: _Prepa
     )
 
 
-def _fill(
-    change: ProjectChange, file: str, numbers: Sequence[int], prepared: _Prepared, origin: int, edit_id: str
-) -> None:
+def _fill(change: ProjectChange, file: str, numbers: Sequence[int], values: Row, origin: int, edit_id: str) -> None:
     """Confirm repetitions of a segment with its target, and record that; they teach nothing new."""
-    values = {**prepared.values, "decisions": "", "filled_from": origin}
-    length = {"content": prepared.content, "too_long": prepared.too_long, "correction": None}
-    for start in range(0, len(numbers), _AT_ONCE):
-        some = numbers[start : start + _AT_ONCE]
-        is_one = (segments.c.file == file) & segments.c.number.in_(some)
-        versions = change.execute(sql.select(segments.c.number, segments.c.version).where(is_one)).mappings()
-        places = [_place(change, file, one["number"], one["version"] + 1) for one in versions]
-        change.execute(sql.insert(decisions), [{**values, **place, "edit_id": edit_id} for place in places])
-        _update(change, file, some, {**values, **length})
+    values = {**values, "decisions": "", "filled_from": origin, "correction": None}
+    is_one = (segments.c.file == file) & segments.c.number.in_(numbers)
+    versions = change.execute(sql.select(segments.c.number, segments.c.version).where(is_one)).mappings()
+    recorded = {name: value for name, value in values.items() if name in decisions.c}
+    places = [_place(change, file, one["number"], one["version"] + 1) for one in versions]
+    change.execute(sql.insert(decisions), [{**recorded, **place, "edit_id": edit_id} for place in places])
+    _update(change, file, numbers, values)
 
 
 def _place(change: ProjectChange, file: str, number: int, version: int) -> dict[str, Any]:

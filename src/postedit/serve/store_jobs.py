@@ -25,8 +25,11 @@ from postedit.serve.store_base import (
     rows_of,
 )
 
-JobKind = Literal["import", "propose", "edit"]
+JobKind = Literal["import", "propose", "edit", "fill"]
 JOB_KINDS: Final[tuple[JobKind, ...]] = get_args(JobKind)
+
+_SILENT: Final = ("propose", "fill")
+"""Kinds of jobs that people do not ask for: their segments have events."""
 
 _NEXT: Final = sql.select(sql.func.coalesce(sql.func.max(jobs.c.sequence), 0) + 1).scalar_subquery()
 """The place of a new job behind those of all projects; two that are added at once may have the same."""
@@ -100,9 +103,12 @@ class Jobs:
             change.event("job", job=job, state="cancelled")
 
     def claim(self, kinds: Sequence[JobKind] = JOB_KINDS) -> ClaimedJob | None:
-        """Claim a job of some kinds that waits, of a file without a running one; None if none does."""
+        """Claim a job of some kinds that waits, of a file without a running one; None if none does.
+
+        Repetitions are filled in whatever else is done with the file.
+        """
         other = jobs.alias()
-        busy = sql.exists().where(other.c.file == jobs.c.file, other.c.state == "running")
+        busy = sql.exists().where(other.c.file == jobs.c.file, other.c.state == "running", jobs.c.kind != "fill")
         waiting = sql.select(jobs.c.id).where(jobs.c.state == "waiting", jobs.c.kind.in_(kinds), ~busy)
         first = (
             waiting.order_by(jobs.c.sequence, jobs.c.id)
@@ -137,11 +143,11 @@ class Jobs:
         _keep(change.connection, job, values)
         if "state" in values:
             self._event(change, job.id, job.file, job.kind, values["state"])
-            if job.kind == "propose":  # there is one after most corrections
+            if job.kind in _SILENT:  # there is one after most corrections
                 change.execute(sql.delete(jobs).where(jobs.c.id == job.id))
 
     def _event(self, change: ProjectChange, job: str, file: str, kind: JobKind, state: str) -> None:
-        if kind != "propose":  # whose segments have events
+        if kind not in _SILENT:
             change.event("job", job=job, file=file, job_kind=kind, state=state)
 
     def release(self, job: ClaimedJob) -> None:

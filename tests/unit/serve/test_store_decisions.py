@@ -1,5 +1,6 @@
 """Decisions on segments: versions, repetitions, codes, and what the memory learns, on both databases."""
 
+import asyncio
 import io
 import json
 from pathlib import Path
@@ -8,11 +9,13 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from serve_tools import PAIRS, decision, imported, xliff
+from serve_tools import PAIRS, WordEngine, config_of, decision, imported, xliff
 
 from postedit.adapt.correction_memory import CorrectionMemory
 from postedit.core.errors import DataError, OutputError
 from postedit.files.xliff1 import Xliff1
+from postedit.serve import store_decisions
+from postedit.serve.file_jobs import FileJobs
 from postedit.serve.segment_codes import ApiCode
 from postedit.serve.store import Store
 from postedit.serve.store_decisions import Decided, StaleVersionError
@@ -219,3 +222,31 @@ def test_targets_over_their_length_are_found(store: Store) -> None:
     assert store.segments.numbers(file, only="long") == [1]
     save(store, file, 1, "12345")
     assert store.segments.numbers(file, only="long") == []
+
+
+def test_many_repetitions_are_filled_in_by_and_by(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(store_decisions, "_AT_ONCE", 2)
+    file = imported(store, xliff(*[("a", "die")] * 6, ("b", "die")))
+    jobs = FileJobs(store, WordEngine(config_of("", tmp_path)))
+
+    def targets() -> list[str]:
+        return [one["target"] for one in store.segments.page(file, after=0, limit=9)["segments"]]
+
+    first = decision(store, file, 4, "one")
+    assert store.decisions.save(file, 4, first, "anna").filled == [1, 2]
+    assert targets() == ["one", "one", "", "one", "", "", ""]
+    assert save(store, file, 4, "two").filled == [1, 2]
+    store.decisions.save(file, 5, decision(store, file, 5, "my own", state="draft"), "ben")
+    with store.database.change("default", "anna") as change:  # others may work on the file meanwhile
+        store.jobs.add(change, "import", file)
+    assert store.jobs.claim(["import"]) is not None
+    while (job := store.jobs.claim(["fill"])) is not None:
+        asyncio.run(jobs._run(job))
+    assert targets() == ["two", "two", "two", "two", "my own", "two", ""]
+    assert [one["state"] for one in store.segments.history(file, 6)] == ["confirmed"], "by the later decision alone"
+    assert learnt(store) == [("die", "two")]
+    (event,) = (one for one in store.projects.events("default", 0, 99) if one.get("numbers") == [4, 3, 6])
+    assert (event["state"], event["version"]) == ("confirmed", 2)
+    assert {one["kind"] for one in store.jobs.of_project("default")} == {"import", "propose"}, "none is left"
