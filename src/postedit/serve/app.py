@@ -2,7 +2,9 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
+from typing import Final
 
 from fastapi import FastAPI
 
@@ -26,6 +28,9 @@ from postedit.serve.middleware import Gatekeeper, RequestLog
 from postedit.serve.service import Service
 from postedit.serve.settings import ServeConfig
 from postedit.serve.store import Store
+
+_THREADS: Final = 32
+"""For short calls of the store by jobs and streams; routes have as many of their own."""
 
 _ROUTES = (
     routes_status,

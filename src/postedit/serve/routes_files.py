@@ -1,7 +1,7 @@
 """Routes of files and their segments."""
 
 import asyncio
-from typing import Annotated, Any, Final
+from typing import IO, Annotated, Any, Final
 
 from fastapi import APIRouter, Query, Request, UploadFile
 from fastapi.responses import JSONResponse, StreamingResponse
@@ -12,7 +12,7 @@ from postedit.serve.accounts import Access, AccessDep
 from postedit.serve.api_types import Body, Id, PlainText, Search, SegmentNumber, Small, download
 from postedit.serve.http_errors import HttpError, request_id_of
 from postedit.serve.segment_codes import ApiCode, CodeKind
-from postedit.serve.service import unless_gone
+from postedit.serve.service import at_length, unless_gone
 from postedit.serve.store_decisions import DecidedState, DecisionIn, StaleVersionError
 from postedit.serve.store_segments import Field as TextField
 from postedit.serve.store_segments import Filter
@@ -72,20 +72,24 @@ class Presence(Body):
 
 
 @router.post("/projects/{project}/files", status_code=202)
-def upload(project: Id, file: UploadFile, access: AccessDep) -> dict[str, Any]:
+async def upload(project: Id, file: UploadFile, access: AccessDep) -> dict[str, Any]:
     """Add a translation file (XLIFF, TMX or PO); a job reads its segments and makes proposals."""
-    access.project(project, "files")
-    job = receive(access, project, file, "import")
-    return {"file": access.store.files.get(job["file"]), "job": job}
+
+    def add() -> dict[str, Any]:
+        job = receive(access, project, file, "import")
+        return {"file": access.store.files.get(job["file"]), "job": job}
+
+    return await at_length(access.service, add)
 
 
 def receive(access: Access, project: str, file: UploadFile, kind: Any) -> dict[str, Any]:
     """Keep a file, and return the job that works on it.
 
     Raises:
-        HttpError: 413 if it is too large.
+        HttpError: 413 if it is too large; 403 or 404 if the caller may not add it.
         DataError: if it is of no known format.
     """
+    access.project(project, "files")
     most = access.service.config.limits.file_bytes
     if file.size is not None and file.size > most:
         raise HttpError(413, f"the file has {file.size:,} bytes; at most {most:,} are allowed")
@@ -110,20 +114,27 @@ def get_file(file: Id, access: AccessDep) -> dict[str, Any]:
 
 
 @router.delete("/files/{file}", status_code=204)
-def delete_file(file: Id, access: AccessDep) -> None:
+async def delete_file(file: Id, access: AccessDep) -> None:
     """Delete a file with its segments and decisions, for good; what was learnt from it stays."""
-    access.file(file, "manage")
-    access.store.files.delete(file, access.caller.name)
+
+    def delete() -> None:
+        access.file(file, "manage")
+        access.store.files.delete(file, access.caller.name)
+
+    await at_length(access.service, delete)
 
 
 @router.get("/files/{file}/download", response_class=StreamingResponse)
-def download_file(
+async def download_file(
     file: Id, access: AccessDep, all: Annotated[bool, Query(description="with unconfirmed proposals")] = False
 ) -> StreamingResponse:
     """Return the file with the confirmed targets; every other byte is that of the original."""
-    row = _ready(access, file)
-    written = access.store.exports.file(file, proposals=all)
-    return download(written, row["name"], "application/octet-stream")
+
+    def write() -> tuple[IO[bytes], str]:
+        name = _ready(access, file)["name"]
+        return access.store.exports.file(file, proposals=all), name
+
+    return download(*await at_length(access.service, write), "application/octet-stream")
 
 
 @router.get("/files/{file}/segments")

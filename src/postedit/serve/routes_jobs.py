@@ -4,7 +4,7 @@ import asyncio
 import itertools
 from collections.abc import AsyncIterator, Callable
 from functools import partial
-from typing import Annotated, Any, Final
+from typing import IO, Annotated, Any, Final
 
 from fastapi import APIRouter, Form, Request, UploadFile
 from fastapi.responses import StreamingResponse
@@ -15,6 +15,7 @@ from postedit.serve.api_types import Id, download, event_response
 from postedit.serve.event_hub import CHECK_SECONDS, server_sent
 from postedit.serve.http_errors import HttpError
 from postedit.serve.routes_files import receive
+from postedit.serve.service import at_length
 from postedit.serve.store_base import DEFAULT_PROJECT, NotFoundError
 from postedit.serve.store_jobs import OPEN
 
@@ -26,9 +27,9 @@ ProjectForm = Annotated[str, Form(pattern="^[A-Za-z0-9_-]{1,32}$"), Field(descri
 
 
 @router.post("/jobs", status_code=202)
-def post_edit_file(file: UploadFile, access: AccessDep, project: ProjectForm = DEFAULT_PROJECT) -> dict[str, Any]:
+async def post_edit_file(file: UploadFile, access: AccessDep, project: ProjectForm = DEFAULT_PROJECT) -> dict[str, Any]:
     """Post-edit a translation file; GET /v1/jobs/{id}/result returns it when the job is done."""
-    return receive(access, access.project(project, "files"), file, "edit")
+    return await at_length(access.service, lambda: receive(access, project, file, "edit"))
 
 
 @router.get("/projects/{project}/jobs")
@@ -58,15 +59,20 @@ def job_events(job: Id, request: Request, access: AccessDep) -> StreamingRespons
 
 
 @router.get("/jobs/{job}/result", response_class=StreamingResponse)
-def job_result(job: Id, access: AccessDep) -> StreamingResponse:
+async def job_result(job: Id, access: AccessDep) -> StreamingResponse:
     """Return the file that a job has post-edited."""
+    written = await at_length(access.service, lambda: _result(access, job))
+    return download(*written, "application/octet-stream")
+
+
+def _result(access: Access, job: str) -> tuple[IO[bytes], str]:
     row = access.job(job, "read")
     if row["state"] in OPEN:
         raise HttpError(409, f"the job has done {row['done']} of {row['total']} segments; wait until it is done")
     if row["state"] != "done":
         raise HttpError(409, f"the job has no result: it {row['state']} {row['error']}".strip())
     name = access.store.files.row(row["file"])["name"]
-    return download(access.store.exports.file(row["file"], proposals=True), name, "application/octet-stream")
+    return access.store.exports.file(row["file"], proposals=True), name
 
 
 async def _progress(access: Access, job: str, is_allowed: Callable[[], bool]) -> AsyncIterator[str]:

@@ -5,7 +5,6 @@ from functools import partial
 from typing import Annotated, Any, Final
 
 from fastapi import APIRouter, Header, Query, Request
-from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import PlainTextResponse, StreamingResponse
 from pydantic import AwareDatetime, BaseModel, Field
 
@@ -24,6 +23,7 @@ from postedit.serve.api_types import (
     download,
     event_response,
 )
+from postedit.serve.service import at_length
 from postedit.serve.store_exports import entry_json
 from postedit.serve.store_people import Role
 from postedit.text.span_patterns import KINDS, Kind
@@ -119,15 +119,16 @@ def change_project(project: Id, asked: NewSettings, access: AccessDep) -> dict[s
 
 
 @router.delete("/{project}", status_code=204)
-def delete_project(project: Id, access: AccessDep) -> None:
+async def delete_project(project: Id, access: AccessDep) -> None:
     """Delete a project with its files, decisions and corrections, for good."""
-    access.store.projects.delete(access.project(project, "manage"))
+    await at_length(access.service, lambda: access.store.projects.delete(access.project(project, "manage")))
 
 
 @router.get("/{project}/export", response_class=StreamingResponse)
-def export_project(project: Id, access: AccessDep) -> StreamingResponse:
+async def export_project(project: Id, access: AccessDep) -> StreamingResponse:
     """Return an archive (zip): original and translated files, corrections, glossary, audit log."""
-    archive = access.store.exports.project(access.project(project, "manage"))
+    export = lambda: access.store.exports.project(access.project(project, "manage"))  # noqa: E731
+    archive = await at_length(access.service, export)
     return download(archive, f"{project}.zip", "application/zip")
 
 
@@ -149,7 +150,7 @@ async def set_glossary(project: Id, request: Request, access: AccessDep) -> dict
     def save() -> int:
         return access.store.projects.set_glossary(access.project(project, "manage"), text, access.caller.name)
 
-    return {"entries": await run_in_threadpool(save)}
+    return {"entries": await at_length(access.service, save)}
 
 
 @router.get("/{project}/corrections")
@@ -177,13 +178,23 @@ def export_corrections(project: Id, access: AccessDep) -> StreamingResponse:
 @router.post("/{project}/corrections/import", openapi_extra=_TABLE)
 async def import_corrections(project: Id, request: Request, access: AccessDep) -> dict[str, Any]:
     """Add corrections, all or none: lines of src, mt and pe with tabs between, or lines of JSON as exported."""
-    corrections = _corrections(await _text_of(request), access.caller.name)
+    text = await _text_of(request)
 
     def save() -> list[int]:
         return access.store.projects.add_corrections(access.project(project, "manage"), corrections, access.caller.name)
 
-    numbers = await run_in_threadpool(save)
+    numbers = await at_length(access.service, save)
     return {"added": len(numbers), "first": numbers[0], "last": numbers[-1]}
+
+
+@router.delete("/{project}/corrections")
+async def delete_corrections(project: Id, access: AccessDep) -> dict[str, Any]:
+    """Delete all that a project has learnt, for good; files and decisions stay."""
+
+    def delete() -> int:
+        return access.store.projects.delete_corrections(access.project(project, "manage"), access.caller.name)
+
+    return {"deleted": await at_length(access.service, delete)}
 
 
 @router.post("/{project}/corrections/{number}/undo")

@@ -1,10 +1,11 @@
 """What the routes of the service share."""
 
 import asyncio
-from collections.abc import Coroutine
-from dataclasses import dataclass
-from typing import Any, TypeVar, cast
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass, field
+from typing import Any, Final, TypeVar, cast
 
+from anyio import CapacityLimiter, to_thread
 from fastapi import FastAPI, Request
 
 from postedit.serve.engine import Engine
@@ -16,6 +17,9 @@ from postedit.serve.settings import ServeConfig
 from postedit.serve.store import Store
 
 T = TypeVar("T")
+
+_LONG: Final = 4
+"""Pieces of long work that are done at a time."""
 
 
 @dataclass(slots=True)
@@ -39,6 +43,7 @@ class Service:
     jobs: FileJobs
     events: EventHub
     stopping: asyncio.Event
+    long_work: CapacityLimiter = field(default_factory=lambda: CapacityLimiter(_LONG))
     _question: "asyncio.Future[None] | None" = None  # to the database, which may take long to fail
 
     async def database_answers(self, seconds: float) -> bool:
@@ -58,6 +63,14 @@ def service_of(request: Request) -> Service:
 def service_of_app(app: FastAPI) -> Service:
     """Return the service of an application."""
     return cast(Service, app.state.service)
+
+
+async def at_length(service: Service, work: Callable[[], T]) -> T:
+    """Return the result of some work of the store that may take long, such as an export.
+
+    Little of it is done at a time, so that threads and connections are left for what is short.
+    """
+    return await to_thread.run_sync(work, limiter=service.long_work)
 
 
 async def unless_gone(request: Request, work: Coroutine[Any, Any, T]) -> T:

@@ -6,8 +6,11 @@ change has events with the next numbers of the project; who reads them after the
 """
 
 import json
+import logging
 import secrets
+import threading
 from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -19,7 +22,7 @@ from sqlalchemy.dialects.sqlite import insert as sqlite_insert
 
 from postedit.adapt.correction_memory import CorrectionMemory, open_memory
 from postedit.adapt.database import clean, explained
-from postedit.core.errors import DataError
+from postedit.core.errors import DataError, OutputError
 from postedit.serve import migrations
 from postedit.serve.schema import events, projects
 
@@ -27,6 +30,8 @@ DEFAULT_PROJECT: Final = "default"
 """The id of the project that always exists."""
 
 Row = dict[str, Any]
+
+_log = logging.getLogger(__name__)
 
 
 class NotFoundError(DataError):
@@ -94,11 +99,14 @@ class Database:
         self.engine = open_memory(where)
         self.memory = CorrectionMemory(self.engine)
         migrations.upgrade(self.engine)
+        self._cleaner, self._lock = ThreadPoolExecutor(1, "clean"), threading.Lock()
+        self._cleaning: Future[None] | None = None
         self.listeners: list[Callable[[str], None]] = []
         """Called with the id of a project that this process has changed."""
 
     def close(self) -> None:
-        """Close all connections."""
+        """Close all connections, once what was deleted has been overwritten."""
+        self._cleaner.shutdown()
         self.engine.dispose()
 
     def check(self) -> None:
@@ -144,9 +152,21 @@ class Database:
             listener(project)
 
     def clean(self) -> None:
-        """Overwrite what was deleted; see `adapt.database.clean`."""
-        with explained(self.engine):
-            clean(self.engine)
+        """Overwrite what was deleted, in a while and in a thread of its own; see `adapt.database.clean`.
+
+        The file of SQLite is written anew, which takes seconds a gigabyte; what is deleted until that begins is gone,
+        too.
+        """
+        with self._lock:
+            if self._cleaning is None or self._cleaning.running() or self._cleaning.done():
+                self._cleaning = self._cleaner.submit(self._clean)
+
+    def _clean(self) -> None:
+        try:
+            with explained(self.engine):
+                clean(self.engine)
+        except OutputError as error:
+            _log.error("what was deleted is overwritten at the next deletion: %s", error)
 
 
 def _make_private(path: Path) -> None:

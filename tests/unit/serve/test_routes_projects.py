@@ -2,14 +2,19 @@
 
 import io
 import json
+import threading
 import time
 import zipfile
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import pytest
 from fastapi.testclient import TestClient
 from serve_tools import PAIRS, decide, upload, xliff
+
+from postedit.serve import store_base
+from postedit.serve.store_exports import Exports
 
 
 def project(client: TestClient, **settings: Any) -> str:
@@ -109,14 +114,65 @@ def test_a_deleted_project_is_gone_with_its_texts(client: TestClient, place: str
     file = upload(client, xliff(("secret source", "secret target"), *PAIRS), project=one)
     decide(client, file, 1, "secret decision")
     keep = upload(client, xliff(("kept", "kept")))
-    assert client.delete("/v1/projects/default").status_code == 422
+    refused = client.delete("/v1/projects/default")
+    assert refused.status_code == 422
+    assert "DELETE /v1/projects/default/corrections" in refused.json()["error"]["message"]
     assert client.delete(f"/v1/projects/{one}").status_code == 204
     for url in (f"/v1/projects/{one}", f"/v1/files/{file}", f"/v1/projects/{one}/events.json"):
         assert client.get(url).status_code == 404
     assert client.get(f"/v1/files/{keep}").json()["segments"] == 1
     if "://" not in place:
+        client.app.state.service.store.database._cleaner.shutdown()  # type: ignore[attr-defined]
         for path in Path(place).parent.glob("postedit.db*"):
             assert b"secret" not in path.read_bytes()
+
+
+def test_all_that_was_learnt_is_deleted_even_of_the_default_project(client: TestClient) -> None:
+    client.post("/v1/learn", json={"src": "a", "mt": "b", "pe": "c"})
+    url = "/v1/projects/default/corrections"
+    assert client.delete(url).json() == {"deleted": 1}
+    assert client.get(url).json()["corrections"] == []
+    assert client.delete(url).json() == {"deleted": 0}
+
+
+def test_long_work_leaves_threads_for_what_is_short(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    end = threading.Event()
+
+    def export(*_: Any) -> io.BytesIO:
+        end.wait(60)
+        return io.BytesIO(b"all")
+
+    monkeypatch.setattr(Exports, "project", export)
+    with ThreadPoolExecutor(51) as pool:
+        exports = [pool.submit(client.get, "/v1/projects/default/export") for _ in range(50)]
+        time.sleep(0.5)
+        short = pool.submit(client.get, "/v1/projects/default")
+        try:
+            assert short.result(20).status_code == 200
+        finally:
+            end.set()
+        assert {one.result().content for one in exports} == {b"all"}
+
+
+def test_deletions_do_not_wait_until_the_file_is_written_anew(
+    client: TestClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    end, cleaned = threading.Event(), []
+
+    def clean(_: Any) -> None:
+        cleaned.append(True)
+        end.wait(60)
+
+    monkeypatch.setattr(store_base, "clean", clean)
+    try:
+        for _ in range(5):
+            assert client.delete(f"/v1/projects/{project(client)}").status_code == 204
+        assert project(client)
+        assert len(cleaned) <= 1
+    finally:
+        end.set()
+    client.app.state.service.store.database._cleaner.shutdown()  # type: ignore[attr-defined]
+    assert len(cleaned) == 2, "the second one is for all that was deleted meanwhile"
 
 
 def test_a_deleted_file_leaves_what_was_learnt(client: TestClient) -> None:
