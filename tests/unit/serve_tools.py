@@ -34,6 +34,9 @@ class WordEngine(Engine):
     async def stop(self) -> None:
         pass
 
+    def learns(self, model: str | None) -> bool:
+        return True
+
     async def edit(self, segments: Sequence[Segment], *, project: str | None = None, **_: Any) -> EditedSegments:
         memory = self.store.memory.of(project or "default")
         position = memory.position

@@ -101,6 +101,14 @@ class Engine:
         self._check_model(model)
         return self._pool.facts(model)
 
+    def learns(self, model: str | None) -> bool:
+        """Return whether corrections of projects count for a model, or for the default one.
+
+        Raises:
+            UnknownNameError: if there is no such model.
+        """
+        return self.facts(model or self._config.default).learns
+
     def is_ready(self, model: str) -> bool:
         """Return whether a model can be used now."""
         return self._pool.is_ready(model)

@@ -6,7 +6,7 @@ import logging
 import time
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import sqlalchemy as sql
 from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
@@ -22,6 +22,7 @@ from postedit.serve.store import Store
 from postedit.serve.store_base import NotFoundError, ProjectChange, Row
 from postedit.serve.store_files import numbered_units
 from postedit.serve.store_jobs import JOB_KINDS, ClaimedJob, JobKind, LostJobError
+from postedit.serve.store_projects import OF_PROPOSALS
 from postedit.serve.store_proposals import OPEN_STATES, Proposal
 from postedit.serve.store_segments import segment_json
 
@@ -37,6 +38,14 @@ _MOST_CLAIMS: Final = 5  # of a job, after which it is not taken over again, as 
 _QUIET_SECONDS: Final = 2.0  # without a correction before proposals are renewed
 _QUIET_TRIES: Final = 10  # to wait for that; people who never pause are not to keep proposals old
 _LEAST_CHUNKS: Final = 8  # that are renewed before a newer correction begins that anew
+
+
+class _Made(NamedTuple):
+    """Proposals, and what they come from."""
+
+    project: Row  # its settings, before they were made
+    position: int  # of its memory; 0: nothing has been learnt
+    proposals: list[Proposal]
 
 
 class FileJobs:
@@ -82,17 +91,32 @@ class FileJobs:
             client: see `Engine.edit`.
         """
         rows = await asyncio.to_thread(self._store.segments.some, file["id"], numbers)
-        position = await self._position(file["project"])
+        project = await asyncio.to_thread(self._store.projects.row, file["project"])
+        position = await self._position(file["project"]) if self._learns(project) else 0
         old = [row for row in rows if row["state"] in OPEN_STATES and _is_old(row, position)]
         if old:
-            proposals = await self._made(file, old, "interactive", client)
-            await asyncio.to_thread(self._save, file, proposals)
+            made = await self._made(file, old, "interactive", client)
+            await asyncio.to_thread(self._save, file, made)
             rows = await asyncio.to_thread(self._store.segments.some, file["id"], numbers)
         return [segment_json(row) for row in rows]
 
-    def _save(self, file: Row, proposals: Sequence[Proposal]) -> None:
+    def _save(self, file: Row, made: "_Made") -> None:
         with self._store.database.change(file["project"], "") as change:
-            self._tell(change, file["id"], self._store.proposals.save(change, file["id"], proposals))
+            self._save_part(change, file, made)
+
+    def _save_part(self, change: ProjectChange, file: Row, made: "_Made") -> None:
+        """Save proposals as part of a change, unless what they come from has changed; a job makes them anew then."""
+        project = self._store.projects.row(change.project)
+        if any(project[name] != made.project[name] for name in OF_PROPOSALS):
+            return
+        if made.position > self._store.memory.of(change.project).position.last:
+            return  # the corrections that they come from have been deleted
+        numbers = self._store.proposals.save(change, file["id"], made.proposals)
+        if numbers:
+            change.event("segment", file=file["id"], numbers=numbers, proposal=True)
+
+    def _learns(self, project: Row) -> bool:
+        return self._engine.learns(project["model"] or None)
 
     async def _work(self, kinds: Sequence[JobKind]) -> None:
         while True:
@@ -234,18 +258,22 @@ class FileJobs:
             after, done = rows[-1]["number"], done + len(rows)
 
     async def _propose_some(self, job: ClaimedJob, file: Row, rows: Sequence[Row], **progress: int) -> None:
-        proposals = await self._made(file, rows, "job", job.id)
+        made = await self._made(file, rows, "job", job.id)
 
         def save() -> None:
             with self._store.database.change(job.project, job.who) as change:
                 self._store.jobs.advance(change, job, **progress)
-                self._tell(change, file["id"], self._store.proposals.save(change, file["id"], proposals))
+                self._save_part(change, file, made)
 
         await asyncio.to_thread(save)
 
     async def _renew(self, job: ClaimedJob, file: Row) -> None:
-        """Renew the proposals for open segments, from the one after the last decision, when corrections pause."""
-        position = await self._quiet_position(job.project)
+        """Renew the proposals for open segments, from the one after the last decision, when corrections pause.
+
+        Those of a model that does not learn are renewed if other settings than it had ask for that.
+        """
+        learns = self._learns(await asyncio.to_thread(self._store.projects.row, job.project))
+        position = await self._quiet_position(job.project) if learns else 0
         last = await asyncio.to_thread(self._store.decisions.last_decided, file["id"])
         chunks = 0
         for after, until in ((last, None), (0, last)):
@@ -254,7 +282,7 @@ class FileJobs:
             ):
                 await self._propose_some(job, file, rows)
                 after, chunks = rows[-1]["number"], chunks + 1
-                if chunks >= _LEAST_CHUNKS and position != await self._position(job.project):
+                if learns and chunks >= _LEAST_CHUNKS and position != await self._position(job.project):
                     return  # the job of the newer correction waits
 
     async def _quiet_position(self, project: str) -> int:
@@ -269,45 +297,46 @@ class FileJobs:
     async def _position(self, project: str) -> int:
         return await asyncio.to_thread(lambda: self._store.memory.of(project).position.last)
 
-    async def _made(self, file: Row, rows: Sequence[Row], priority: Priority, client: str) -> list[Proposal]:
+    async def _made(self, file: Row, rows: Sequence[Row], priority: Priority, client: str) -> "_Made":
         """Return proposals of the model; those without a translation are asked for apart, as many models need one."""
+        project = await asyncio.to_thread(self._store.projects.row, file["project"])
         with_mt = [row for row in rows if row["mt"].strip()]
         without = [row for row in rows if not row["mt"].strip()]
-        results, position = await self._edited(file, with_mt, priority, client)
+        results, position = await self._edited(project, with_mt, priority, client)
         try:
-            others, other_position = await self._edited(file, without, priority, client)
+            others, other_position = await self._edited(project, without, priority, client)
         except DataError:
             others, other_position = [None] * len(without), position
-        return await asyncio.to_thread(
+        position = max(position, other_position)
+        proposals = await asyncio.to_thread(
             self._store.proposals.made_of,
             file["id"],
             [*with_mt, *without],
             [*results, *others],
-            max(position, other_position),
+            position,
             explained=priority == "interactive",
         )
+        return _Made(project, position, proposals)
 
     async def _edited(
-        self, file: Row, rows: Sequence[Row], priority: Priority, client: str
+        self, project: Row, rows: Sequence[Row], priority: Priority, client: str
     ) -> tuple[Sequence[PostEdit | None], int]:
         if not rows:
             return [], 0
         try:
-            return await self._edited_at_once(file, rows, priority, client)
+            return await self._edited_at_once(project, rows, priority, client)
         except TooLargeError:
             if len(rows) == 1:
                 return [None], 0
         half = len(rows) // 2
-        first, _ = await self._edited(file, rows[:half], priority, client)
-        rest, position = await self._edited(file, rows[half:], priority, client)
+        first, _ = await self._edited(project, rows[:half], priority, client)
+        rest, position = await self._edited(project, rows[half:], priority, client)
         return [*first, *rest], position
 
     async def _edited_at_once(
-        self, file: Row, rows: Sequence[Row], priority: Priority, client: str
+        self, project: Row, rows: Sequence[Row], priority: Priority, client: str
     ) -> tuple[Sequence[PostEdit | None], int]:
-        project = await asyncio.to_thread(self._store.projects.row, file["project"])
         segments = [Segment(row["src"].strip(), row["mt"].strip() or None) for row in rows]
-        before = await self._position(file["project"])
         while True:
             try:
                 found = await self._engine.edit(
@@ -328,12 +357,7 @@ class FileJobs:
                 if priority != "job":
                     raise
             else:
-                # What a model that does not learn has written is as new as it can be.
-                return found.results, before if found.position is None else found.position.last
-
-    def _tell(self, change: ProjectChange, file: str, numbers: Sequence[int]) -> None:
-        if numbers:
-            change.event("segment", file=file, numbers=list(numbers), proposal=True)
+                return found.results, 0 if found.position is None else found.position.last
 
     def _end(self, job: ClaimedJob) -> None:
         self._advance(job, state="done")

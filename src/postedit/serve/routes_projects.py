@@ -181,6 +181,7 @@ async def import_corrections(project: Id, request: Request, access: AccessDep) -
     text = await _text_of(request)
 
     def save() -> list[int]:
+        corrections = _corrections(text, access.caller.name)
         return access.store.projects.add_corrections(access.project(project, "manage"), corrections, access.caller.name)
 
     numbers = await at_length(access.service, save)

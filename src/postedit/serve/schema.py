@@ -127,7 +127,7 @@ segments: Final = sql.Table(
     _text("proposal_content"),  # as it is written in the file
     _text("first_proposal"),  # the text of the one at import
     sql.Column("explained", sql.Boolean, nullable=False, server_default=sql.false()),  # its edits have reasons
-    sql.Column("proposed_at", sql.BigInteger, nullable=False, server_default="-1"),  # position of the memory then
+    sql.Column("proposed_at", sql.BigInteger, nullable=False, server_default="-1"),  # of the memory; see STALE
     sql.Column("changed", sql.Boolean, nullable=False, server_default=sql.false()),
     sql.Column("confidence", sql.Float),
     _number("proposal_edits"),  # by TER, between mt and the proposal

@@ -39,13 +39,13 @@ class Store:
         self.database = Database(where)
         self.memory = self.database.memory
         self.matches = CorrectionMatches(self.memory)
-        self.projects = Projects(self.database)
+        self.jobs = Jobs(self.database)
+        self.projects = Projects(self.database, self.jobs)
         self.progress = Progress(self.database)
         self.people = People(self.database)
         self.files = Files(self.database)
         self.exports = Exports(self.database, self.files, self.projects)
         self.segments = Segments(self.database)
-        self.jobs = Jobs(self.database)
         self.decisions = Decisions(self.database, self.files, self.jobs)
         self.proposals = Proposals(self.database, self.files)
 

@@ -162,7 +162,7 @@ def _figures(connection: sql.Connection, ids: Sequence[str]) -> dict[str, Row]:
         count(segments.c.changed, "changed"),
         count(segments.c.state != "new", "seen"),
         count(segments.c.state == "confirmed", "confirmed"),
-        count(segments.c.proposed_at >= 0, "proposed"),
+        count(segments.c.proposed_at != -1, "proposed"),
         sql.func.avg(segments.c.confidence).label("confidence"),
         sql.func.sum(segments.c.proposal_edits).label("edits"),
         sql.func.sum(segments.c.proposal_words).label("proposal_words"),

@@ -12,7 +12,7 @@ from typing import Any, Final, Literal, NamedTuple, get_args
 import sqlalchemy as sql
 
 from postedit.core.errors import PosteditError
-from postedit.serve.schema import jobs
+from postedit.serve.schema import files, jobs, segments
 from postedit.serve.store_base import (
     Database,
     NotFoundError,
@@ -24,6 +24,7 @@ from postedit.serve.store_base import (
     one_row,
     rows_of,
 )
+from postedit.serve.store_proposals import OPEN_STATES, STALE
 
 JobKind = Literal["import", "propose", "edit", "fill"]
 JOB_KINDS: Final[tuple[JobKind, ...]] = get_args(JobKind)
@@ -74,6 +75,24 @@ class Jobs:
         same = (jobs.c.file == file) & (jobs.c.kind == kind) & (jobs.c.state == "waiting")
         if not change.execute(sql.select(jobs.c.id).where(same)).first():
             self.add(change, kind, file)
+
+    def renew(self, change: ProjectChange, *, all_of_them: bool = False) -> None:
+        """Let the proposals for open segments of a project be renewed, as what they come from has changed.
+
+        Args:
+            change: of the project.
+            all_of_them: not only those that lack what has been learnt since.
+        """
+        ready = sql.select(files.c.id).where(files.c.project == change.project, files.c.state == "ready")
+        is_open = segments.c.state.in_(OPEN_STATES)
+        if all_of_them:
+            known = segments.c.file.in_(ready) & is_open & (segments.c.proposed_at >= 0)
+            change.execute(sql.update(segments).where(known).values(proposed_at=STALE))
+        of_file = jobs.c.file == files.c.id
+        is_waiting = sql.exists().where(of_file, jobs.c.kind == "propose", jobs.c.state == "waiting")
+        has_open = sql.exists().where(segments.c.file == files.c.id, is_open)
+        for file in change.execute(ready.where(~is_waiting, has_open)).scalars().all():
+            self.add(change, "propose", file)
 
     def get(self, job: str) -> dict[str, Any]:
         """Return a job as the API gives it.

@@ -16,6 +16,7 @@ from postedit.serve.store_base import (
     DEFAULT_PROJECT,
     Database,
     NotFoundError,
+    ProjectChange,
     Row,
     as_json,
     insert_new,
@@ -24,9 +25,13 @@ from postedit.serve.store_base import (
     one_row,
     rows_of,
 )
+from postedit.serve.store_jobs import Jobs
 from postedit.serve.store_segments import decision_json, glossary_of
 from postedit.text.glossary_files import table_entries
 from postedit.text.span_patterns import KINDS
+
+OF_PROPOSALS: Final = ("model", "protect", "min_confidence", "glossary")
+"""Columns on which proposals depend."""
 
 _SETTINGS: Final = ("name", "source_language", "target_language", "model", "protect", "min_confidence")
 
@@ -37,8 +42,8 @@ _PER_PAGE: Final = 1000  # of what was done, read at a time
 class Projects:
     """The projects of a database."""
 
-    def __init__(self, database: Database) -> None:
-        self._db = database
+    def __init__(self, database: Database, jobs: Jobs) -> None:
+        self._db, self._jobs = database, jobs
         with database.write() as connection:
             default = {"id": DEFAULT_PROJECT, "name": DEFAULT_PROJECT, "protect": as_json(KINDS), "created": now()}
             insert_new(connection, projects, default)
@@ -58,8 +63,16 @@ class Projects:
         """ProjectChange some settings of a project."""
         with self._db.change(project, who) as change:
             if settings:
-                change.execute(sql.update(projects).where(projects.c.id == project).values(**_columns(settings)))
+                self._set(change, **_columns(settings))
             change.event("project", action="changed", settings=dict(settings))
+
+    def _set(self, change: ProjectChange, **values: Any) -> None:
+        """Set columns of a project; if proposals depend on them, all are made anew."""
+        this = projects.c.id == change.project
+        before = one_row(change.connection, sql.select(projects).where(this), "project")
+        change.execute(sql.update(projects).where(this).values(**values))
+        if any(before[name] != values.get(name, before[name]) for name in OF_PROPOSALS):
+            self._jobs.renew(change, all_of_them=True)
 
     def all(self, limit_to: Sequence[str] | None = None) -> list[dict[str, Any]]:
         """Return projects by age, all or those with given ids, with figures of their files."""
@@ -108,7 +121,10 @@ class Projects:
             NotFoundError: if there is no such project.
         """
         if project == DEFAULT_PROJECT:
-            raise DataError("the project 'default' always exists; delete its files and corrections one by one")
+            raise DataError(
+                "the project 'default' always exists; delete its files one by one, and its corrections by "
+                "DELETE /v1/projects/default/corrections"
+            )
         with self._db.change(project, "") as change:
             self._db.memory.delete(project, connection=change.connection)
             change.execute(sql.delete(projects).where(projects.c.id == project))
@@ -130,7 +146,7 @@ class Projects:
         """
         entries = list(table_entries(Path("glossary.tsv"), text.encode()))
         with self._db.change(project, who) as change:
-            change.execute(sql.update(projects).where(projects.c.id == project).values(glossary=text))
+            self._set(change, glossary=text)
             change.event("project", action="glossary", entries=len(entries))
         return len(entries)
 
@@ -144,6 +160,7 @@ class Projects:
         Raises:
             DataError: if there is no such correction, or it has been taken back.
         """
+        memory = self._db.memory.of(project)
         with self._db.change(project, who) as change:
             if not memory.holds(number, connection=change.connection):
                 raise DataError(f"the project has no correction {number}, or it has been undone before")
@@ -154,11 +171,23 @@ class Projects:
             change.event("correction", undone=number)
         return entry
 
+    def delete_corrections(self, project: str, who: str) -> int:
+        """Delete all that a project has learnt, for good, also where it is a reason of a proposal; return how much."""
+        with self._db.change(project, who) as change:
+            deleted = self._db.memory.delete(project, connection=change.connection)
+            change.execute(sql.update(segments).where(_is_of(project)).values(correction=None))
+            _delete_reasons(change)
+            self._jobs.renew(change, all_of_them=True)
+            change.event("correction", deleted=deleted)
+        self._db.clean()
+        return deleted
+
     def add_corrections(self, project: str, corrections: Sequence[Correction], who: str) -> list[int]:
         """Add corrections to the memory of a project, all or none, and return their numbers."""
         with self._db.change(project, who) as change:
             numbers = self._db.memory.of(project).add(corrections, connection=change.connection)
             if numbers:
+                self._jobs.renew(change)
                 change.event("correction", added=len(numbers), number=numbers[-1])
         return numbers
 
@@ -206,6 +235,28 @@ class Projects:
         with self._db.change(project, who) as change:
             change.execute(sql.delete(events).where(mine))
             change.event("presence", file=file, segment=number)
+
+
+def _is_of(project: str) -> sql.ColumnElement[bool]:
+    """Return whether a segment is in a file of a project."""
+    return segments.c.file.in_(sql.select(files.c.id).where(files.c.project == project))
+
+
+def _delete_reasons(change: ProjectChange) -> None:
+    """Remove the corrections that explain proposals from them."""
+    names = ("file", "number", "proposal")
+    explained = sql.select(*(segments.c[name] for name in names)).where(_is_of(change.project), segments.c.explained)
+    for row in rows_of(change.connection, explained):
+        is_one = (segments.c.file == row["file"]) & (segments.c.number == row["number"])
+        values = {"proposal": _without_corrections(row["proposal"]), "explained": False}
+        change.execute(sql.update(segments).where(is_one).values(values))
+
+
+def _without_corrections(proposal: str) -> str:
+    def kept(values: Row) -> Row:
+        return values if values.get("kind") != "correction" else {"kind": "correction", "count": 0, "corrections": []}
+
+    return as_json(json.loads(proposal, object_hook=kept)) if proposal else ""
 
 
 def event_json(row: Row) -> dict[str, Any]:

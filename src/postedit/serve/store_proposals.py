@@ -23,6 +23,9 @@ _CONFIG: Final = FilesConfig(translate=True)
 OPEN_STATES: Final = ("new", "seen")
 """States of segments whose proposals are renewed."""
 
+STALE: Final = -2
+"""In `proposed_at` of a proposal whose project has other settings now; -1: there is none yet."""
+
 _NOTHING: Final = MarkedText("")
 
 NO_PROPOSAL: Final[dict[str, Any]] = {

@@ -3,10 +3,12 @@
 import asyncio
 import io
 import itertools
+import json
 import multiprocessing
 import random
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,14 +16,15 @@ import sqlalchemy as sql
 from serve_tools import PAIRS, WordEngine, config_of, decision, imported, replaced, work_for_ever, xliff
 from sqlalchemy.exc import DBAPIError, IntegrityError, OperationalError
 
+from postedit.adapt.correction import Correction
 from postedit.adapt.database import explained
 from postedit.core.errors import OutputError
 from postedit.serve import file_jobs
 from postedit.serve.engine import EditedSegments
 from postedit.serve.file_jobs import FileJobs
-from postedit.serve.schema import jobs, projects
+from postedit.serve.schema import jobs, projects, segments
 from postedit.serve.store import Store
-from postedit.serve.store_base import NotFoundError, rows_of
+from postedit.serve.store_base import NotFoundError, as_json, rows_of
 from postedit.serve.store_jobs import JOB_KINDS, ClaimedJob, LostJobError
 
 
@@ -199,19 +202,131 @@ def test_files_are_read_and_proposals_renewed_while_people_never_pause(
     asyncio.run(work())
 
 
-def test_a_model_that_does_not_learn_is_not_asked_again_for_what_it_knows(
+class _Counter:
+    """Counts the segments that an engine is asked for."""
+
+    def __init__(self, engine: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.count, self._edit = 0, engine.edit
+        monkeypatch.setattr(engine, "edit", self.edit)
+
+    async def edit(self, segments: Any, **options: Any) -> EditedSegments:
+        self.count += len(segments)
+        found: EditedSegments = await self._edit(segments, **options)
+        return found
+
+
+def renew(store: Store, jobs_of: FileJobs) -> set[str]:
+    """Do the jobs that wait, and return their files."""
+    done = set()
+    while (job := store.jobs.claim(["propose"])) is not None:
+        asyncio.run(jobs_of._run(job))
+        done.add(job.file)
+    return done
+
+
+def propose(store: Store, jobs_of: FileJobs, file: str) -> None:
+    row, numbers = store.files.row(file), range(1, 1 + store.files.get(file)["segments"])
+    jobs_of._save(row, asyncio.run(jobs_of._made(row, store.segments.some(file, numbers), "job", "")))
+
+
+def test_a_model_that_does_not_learn_is_asked_again_for_other_settings_alone(
     store: Store, jobs_of: FileJobs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    file = imported(store, xliff(*PAIRS))
-    store.decisions.save(file, 4, decision(store, file, 4, "der Baum"), "anna")
-
     async def edit(segments: Any, **_: Any) -> EditedSegments:
         return EditedSegments([replaced(one.mt or "", {}) for one in segments], "words", "0", None)
 
     monkeypatch.setattr(jobs_of._engine, "edit", edit)
-    row = store.files.row(file)
-    jobs_of._save(row, asyncio.run(jobs_of._made(row, store.segments.some(file, [1, 2]), "job", "")))
-    assert [one["number"] for one in store.proposals.waiting(file, 1, 9)] == [3, 5]
+    monkeypatch.setattr(jobs_of._engine, "learns", lambda _: False)
+    asked = _Counter(jobs_of._engine, monkeypatch)
+    file = imported(store, xliff(*PAIRS))
+    propose(store, jobs_of, file)
+    assert asked.count == 5
+    store.decisions.save(file, 4, decision(store, file, 4, "der Baum"), "anna")
+    assert renew(store, jobs_of) == {file}
+    asyncio.run(jobs_of.renewed(store.files.row(file), [1, 2, 3], ""))
+    assert asked.count == 5
+    store.projects.change("default", {"min_confidence": 0.5}, "anna")
+    assert store.files.get(file)["estimate"]["proposals"] == 5, "the old ones count until there are new ones"
+    assert renew(store, jobs_of) == {file}
+    assert asked.count == 9
+    assert renew(store, jobs_of) == set()
+
+
+def test_whatever_proposals_come_from_renews_those_of_all_files(
+    store: Store, jobs_of: FileJobs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(file_jobs, "_QUIET_SECONDS", 0.0)
+    some = {imported(store, xliff(("a", "ein Katz")), f"{number}.xlf") for number in range(2)}
+    done = imported(store, xliff(("b", "gut")))
+    for file in (*some, done):
+        propose(store, jobs_of, file)
+    store.decisions.save(done, 1, decision(store, done, 1, "gut"), "anna")
+    renew(store, jobs_of)
+    asked = _Counter(jobs_of._engine, monkeypatch)
+    teach = [Correction("x", "Katz", "Katze", project="default")]
+    projects_of = store.projects
+    for count, (change, text) in enumerate(
+        (
+            (lambda: projects_of.add_corrections("default", teach, "anna"), "ein Katze"),
+            (lambda: projects_of.undo_correction("default", 2, "anna"), "ein Katz"),
+            (lambda: projects_of.set_glossary("default", "cat\tKatze\n", "anna"), "ein Katz"),
+            (lambda: projects_of.change("default", {"protect": ["number"]}, "anna"), "ein Katz"),
+            (lambda: projects_of.change("default", {"model": "words"}, "anna"), "ein Katz"),
+            (lambda: projects_of.add_corrections("default", teach, "anna"), "ein Katze"),
+            (lambda: projects_of.delete_corrections("default", "anna"), "ein Katz"),
+        ),
+        1,
+    ):
+        change()
+        assert renew(store, jobs_of) == some
+        assert asked.count == 2 * count
+        assert {store.segments.get(file, 1)["proposal"]["text"] for file in some} == {text}
+    store.projects.change("default", {"name": "other", "model": "words"}, "anna")
+    assert renew(store, jobs_of) == set(), "no proposal comes from the name of a project"
+
+
+def test_proposals_made_with_former_settings_are_not_saved(store: Store, jobs_of: FileJobs) -> None:
+    file = imported(store, xliff(("a", "die")))
+    row, segments = store.files.row(file), store.segments.some(file, [1])
+    store.projects.add_corrections("default", [Correction("x", "y", "z", project="default")], "anna")
+    made = asyncio.run(jobs_of._made(row, segments, "job", ""))
+    store.projects.change("default", {"min_confidence": 0.5}, "anna")
+    jobs_of._save(row, made)
+    assert store.segments.get(file, 1)["proposal"] is None
+    made = asyncio.run(jobs_of._made(row, segments, "job", ""))
+    store.projects.delete_corrections("default", "anna")
+    jobs_of._save(row, made)
+    assert store.segments.get(file, 1)["proposal"] is None
+    propose(store, jobs_of, file)
+    assert store.segments.get(file, 1)["proposal"]["text"] == "das"
+
+
+def test_deleted_corrections_leave_no_text(store: Store, jobs_of: FileJobs, place: str) -> None:
+    file = imported(store, xliff(("a", "die"), ("b", "die")))
+    propose(store, jobs_of, file)
+    store.decisions.save(file, 2, decision(store, file, 2, "das"), "anna")
+    other = store.projects.create({"name": "other"}, "anna")
+    for project in ("default", other):
+        store.projects.add_corrections(project, [Correction("a secret", "b", "c", project=project)], "anna")
+    reasons = [{"kind": "correction", "count": 1, "corrections": [{"number": 1, "src": "a secret"}]}]
+    with store.database.write() as connection:
+        for row in store.segments.some(file, [1, 2]):
+            proposal = json.loads(row["proposal"])
+            proposal["edits"][0]["reasons"] = reasons
+            values = {"proposal": as_json(proposal), "explained": True}
+            connection.execute(sql.update(segments).where(segments.c.number == row["number"]).values(values))
+    assert store.projects.delete_corrections("default", "anna") == 2
+    assert list(store.memory.of("default").entries()) == []
+    assert len(list(store.memory.of(other).entries())) == 1
+    shown = [store.segments.get(file, number) for number in (1, 2)]
+    assert [one["correction"] for one in shown] == [None, None]
+    assert "secret" not in json.dumps(shown)
+    assert shown[1]["proposal"]["text"] == "das", "what was proposed stays"
+    store.projects.delete_corrections(other, "anna")
+    store.close()  # which waits until all is overwritten
+    if "://" not in place:
+        for path in Path(place).parent.glob("postedit.db*"):
+            assert b"secret" not in path.read_bytes()
 
 
 def _die(*_: Any) -> None:
