@@ -14,8 +14,12 @@ from pathlib import Path
 
 import httpx
 import pytest
+from postgresql_server import server  # noqa: F401 (a fixture)
 
 from postedit.serve import Client
+from postedit.shipped import EXAMPLES
+
+PASSWORD = "correct horse"
 
 PAIR = ("the house", "der die Haus")
 
@@ -108,14 +112,68 @@ def test_what_cannot_be_served_is_a_sentence(tmp_path: Path) -> None:
         assert "the service cannot listen there" in refusal("none", "--port", port, folder=tmp_path)
 
 
+def settings_with_accounts(folder: Path, database: str) -> tuple[str, ...]:
+    """Write settings of a service where people sign in, add the administrator `root`, and return its arguments."""
+    place = f'database = "{database}"\n' if database else ""
+    (folder / "serve.toml").write_text(f'port = 0\n{place}[auth]\nrequired = true\n[models.m]\npath = "none"\n')
+    arguments = ("--config", "serve.toml")
+    command = [sys.executable, "-m", "postedit", "serve", *arguments, "--create-admin", "root"]
+    subprocess.run(command, check=True, cwd=folder, env={**os.environ, "POSTEDIT_ADMIN_PASSWORD": PASSWORD})
+    return arguments
+
+
+def new_key(address: str) -> str:
+    """Return a new key of the administrator, which may do everything."""
+    with httpx.Client(base_url=address) as client:
+        csrf = client.post("/v1/session", json={"name": "root", "password": PASSWORD}).json()["csrf"]
+        asked = {"name": "test", "scopes": ["edit", "learn", "files", "manage", "admin"]}
+        made = client.post("/v1/keys", json=asked, headers={"X-CSRF-Token": csrf})
+        return str(made.json()["key"])
+
+
 @pytest.mark.slow
-def test_no_route_fails_on_any_request_of_its_description(tmp_path: Path) -> None:
+@pytest.mark.parametrize("where", ["laptop", "accounts", "postgresql"])
+def test_no_route_fails_on_any_request_of_its_description(
+    where: str, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
     """Requests that schemathesis makes of the description of the API have no answer of 500 and above."""
     command = [sys.executable, "-m", "schemathesis.cli", "run", "--checks", "not_a_server_error"]
     options = ["--max-examples", "20", "--phases", "examples,coverage,fuzzing", "--request-timeout", "60"]
     leave = ["--exclude-path-regex", "/events$|/reload$"]  # streams that do not end; models that are loaded again
-    with started("none", "--port", "0", folder=tmp_path) as (_, address):
+    arguments: tuple[str, ...] = ("none", "--port", "0")
+    if where != "laptop":
+        url = request.getfixturevalue("server") if where == "postgresql" else ""
+        arguments = settings_with_accounts(tmp_path, url)
+    with started(*arguments, folder=tmp_path) as (_, address):
+        if where != "laptop":
+            options += ["--header", f"Authorization: Bearer {new_key(address)}"]
         run = [*command, *options, *leave, f"{address}openapi.json"]
         done = subprocess.run(run, capture_output=True, text=True, cwd=tmp_path)
         assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-2000:]
         assert httpx.get(f"{address}readyz").status_code == 200
+
+
+@pytest.mark.slow
+def test_the_example_opens_in_the_workbench(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "postedit", "demo", "--serve", "--port", "0", "--out", str(tmp_path)]
+    environment = {**os.environ, "BROWSER": "true"}  # a program that shows nothing
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=tmp_path, env=environment)
+    try:
+        assert process.stdout is not None
+        page = next(line.split()[4] for line in process.stdout if line.startswith("The example is at "))
+        address, _, project = page.partition("#/project/")
+        with httpx.Client(base_url=address, timeout=60) as client:
+            assert "<html" in client.get("/").text
+            (file,) = client.get(f"/v1/projects/{project}/files").json()["files"]
+            deadline = time.monotonic() + 60
+            while client.get(f"/v1/files/{file['id']}").json()["state"] != "ready" and time.monotonic() < deadline:
+                time.sleep(0.2)
+            listed = client.get(f"/v1/files/{file['id']}/segments", params={"limit": 5}).json()
+            assert [one["number"] for one in listed["segments"]] == [1, 2, 3, 4, 5]
+            assert all(one["src"] and one["mt"] for one in listed["segments"])
+            assert listed["total"] == len((EXAMPLES / "mlqe-pe.en-zh/test.src").read_text("utf-8").splitlines())
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(60) == 0
+    finally:
+        process.kill()
+        process.communicate()
