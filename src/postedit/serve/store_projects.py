@@ -254,7 +254,9 @@ def _delete_reasons(change: ProjectChange) -> None:
 
 def _without_corrections(proposal: str) -> str:
     def kept(values: Row) -> Row:
-        return values if values.get("kind") != "correction" else {"kind": "correction", "count": 0, "corrections": []}
+        if "reasons" in values:
+            values["reasons"] = [one for one in values["reasons"] if one["kind"] != "correction"]
+        return values
 
     return as_json(json.loads(proposal, object_hook=kept)) if proposal else ""
 

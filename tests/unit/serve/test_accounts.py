@@ -13,8 +13,9 @@ from fastapi.testclient import TestClient
 from serve_tools import PAIRS, xliff
 
 from postedit.core.errors import DataError, OutputError
-from postedit.serve import event_hub, routes_workbench
+from postedit.serve import event_hub, routes_jobs, routes_workbench
 from postedit.serve.accounts import COOKIE, CSRF_HEADER, Throttle
+from postedit.serve.store_jobs import Jobs
 from postedit.serve.store_people import People
 
 PASSWORD = "correct horse"
@@ -252,6 +253,20 @@ def test_a_stream_of_events_ends_with_the_right_to_read_it(
     assert stream.status_code == 200
     assert 1.0 <= time.monotonic() - started < 20
     assert team.client.get(f"/v1/projects/{project}", headers=headers).status_code in (401, 404)
+
+
+def test_the_progress_of_a_job_ends_with_the_right_to_read_it(team: Team, monkeypatch: pytest.MonkeyPatch) -> None:
+    running = {"id": "1", "project": team.projects["anna"], "state": "running"}
+    monkeypatch.setattr(Jobs, "get", lambda *_: running)
+    monkeypatch.setattr(routes_jobs, "CHECK_SECONDS", 0.5)
+    headers = team.key("anna", "files")
+    threading.Timer(1.0, lambda: team.store.people.change_user(team.ids["anna"], active=False)).start()
+    with ThreadPoolExecutor(1) as pool:
+        stream = pool.submit(team.client.get, "/v1/jobs/1/events", headers=headers)
+        try:
+            assert stream.result(20).text.count("data: ") == 1
+        finally:
+            running["state"] = "done"
 
 
 def test_wrong_passwords_make_wait(team: Team) -> None:

@@ -322,6 +322,7 @@ def test_deleted_corrections_leave_no_text(store: Store, jobs_of: FileJobs, plac
     assert [one["correction"] for one in shown] == [None, None]
     assert "secret" not in json.dumps(shown)
     assert shown[1]["proposal"]["text"] == "das", "what was proposed stays"
+    assert [one["proposal"]["edits"][0]["reasons"] for one in shown] == [[], []]
     store.projects.delete_corrections(other, "anna")
     store.close()  # which waits until all is overwritten
     if "://" not in place:
