@@ -229,7 +229,7 @@ def propose(store: Store, jobs_of: FileJobs, file: str) -> None:
     jobs_of._save(row, asyncio.run(jobs_of._made(row, store.segments.some(file, numbers), "job", "")))
 
 
-def test_a_model_that_does_not_learn_is_asked_again_for_other_settings_alone(
+def test_a_model_that_does_not_learn_is_asked_again_for_settings(
     store: Store, jobs_of: FileJobs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def edit(segments: Any, **_: Any) -> EditedSegments:
