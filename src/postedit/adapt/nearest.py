@@ -1,6 +1,7 @@
 """The triplets of a memory that are nearest to a segment."""
 
 import math
+import sys
 from collections import defaultdict
 from collections.abc import Iterator
 from typing import Final, NamedTuple
@@ -33,7 +34,7 @@ class NearestTriplets:
 
     def add(self, number: int, src: str, mt: str) -> None:
         """Add a triplet."""
-        self._texts[number] = src.split(), mt.split()
+        self._texts[number] = _shared(src), _shared(mt)
         for key in self._keys(number):
             self._postings[key][number] = None
 
@@ -70,6 +71,11 @@ class NearestTriplets:
 
     def _keys(self, number: int) -> Iterator[str]:
         return iter(dict.fromkeys(_keys_of(*self._texts[number])))
+
+
+def _shared(text: str) -> list[str]:
+    """Return the words of a text, each of which is in memory once."""
+    return list(map(sys.intern, text.split()))
 
 
 def _keys_of(src: list[str], mt: list[str]) -> Iterator[str]:
