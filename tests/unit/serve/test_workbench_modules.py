@@ -351,3 +351,92 @@ def test_what_is_typed_while_the_next_segment_is_fetched_is_saved(page: Any) -> 
       const opened = editing.open(2); const isReadOnly = editing.isReadOnly; type("x"); release(); await opened;
       return [isReadOnly, editing.isReadOnly, queue.pending("f", 1)?.body.target, editing.number];"""
     assert page.evaluate(EDITING % body) == [True, False, "xm", 2]
+
+
+def test_seconds_add_up_over_visits(page: Any) -> None:
+    body = """const { answerConsent } = await import(`${base}/editor/timer.js`); answerConsent("yes");
+      const work = async (time) => { dispatchEvent(new Event("pointermove")); await wait(time);
+        dispatchEvent(new Event("pointermove")); };
+      await work(300); await editing.open(2); const seen = sent[0]; await work(300); await editing.open(1);
+      await work(300); type("x"); editing.flush();
+      const { body } = queue.pending("f", 1); answerConsent("no");
+      return [seen.state, "seconds" in seen && seen.seconds !== undefined, body.seconds];"""
+    state, has_seconds, seconds = page.evaluate(EDITING % body)
+    assert (state, has_seconds) == ("seen", False)
+    assert 0.5 < seconds < 5
+
+
+def test_text_given_up_in_a_conflict_is_a_step_back(page: Any) -> None:
+    body = """const { settle } = await import(`${base}/editor/settling.js`);
+      type("x"); editing.flush(); await wait(20);
+      const entry = { ...queue.pending("f", 1), theirs: { ...rows.get(1), version: 5, target: "theirs",
+        state: "draft" } };
+      queue.entries.value = [entry]; settle(editing, entry, false);
+      const taken = [editing.draft.marked.text, editing.segment.value.version, queue.entries.value.length];
+      editing.undo(); editing.flush();
+      return [...taken, queue.pending("f", 1).body.target, queue.pending("f", 1).version];"""
+    assert page.evaluate(EDITING % body) == ["theirs", 5, 0, "xm", 5]
+
+
+CACHE = """async () => { const { SegmentCache } = await import(`${base}/data/segment_cache.js`);
+  const own = globalThis.fetch, answers = [];
+  globalThis.fetch = (path, { signal }) => new Promise((resolve, reject) => {
+    signal?.addEventListener("abort", () => reject(new DOMException("", "AbortError")));
+    answers.push((value) => resolve(new Response(JSON.stringify(value),
+      { headers: { "Content-Type": "application/json" } }))); });
+  const row = (target) => ({ number: 1, src: "s", mt: "m", target, state: "draft", version: 1 });
+  const cache = new SegmentCache("f");
+  try { %s } finally { globalThis.fetch = own; } }"""
+
+
+def test_newest_request_for_a_segment_wins(page: Any) -> None:
+    body = """const first = cache.reload(1), second = cache.reload(1);
+      answers[1](row("new")); await second; answers[0](row("old")); await first;
+      const after = cache.peek(1).target;
+      const third = cache.reload(1); cache.stale([1]); answers[2](row("asked before the news")); await third;
+      return [after, cache.peek(1).target, cache.old.has(1)];"""
+    assert page.evaluate(CACHE % body) == ["new", "asked before the news", True]
+
+
+def test_newest_filter_wins(page: Any) -> None:
+    body = """const first = cache.choose({ filter: "", q: "a", from: "" });
+      const second = cache.choose({ filter: "", q: "ab", from: "" });
+      answers[1]({ numbers: [2] }); await second; answers[0]({ numbers: [1, 2] }); await first;
+      return [cache.numbers.value, cache.problem.value];"""
+    assert page.evaluate(CACHE % body) == [[2], ""]
+
+
+def test_presence_ends_with_a_farewell_or_by_time(page: Any) -> None:
+    body = """async () => { const { Presence } = await import(`${base}/editor/presence.js`);
+      const told = [], own = globalThis.fetch, now = Date.now, every = globalThis.setInterval;
+      let tick;
+      globalThis.setInterval = (run) => { tick = run; return 0; };
+      globalThis.fetch = async (path, { body, keepalive }) => { told.push([JSON.parse(body).number, keepalive]);
+        return new Response(null, { status: 204 }); };
+      try {
+        const presence = new Presence("f", "anna", () => 7);
+        const here = () => [...presence.others.value.keys()];
+        presence.heard({ who: "ben", segment: 2 }); presence.heard({ who: "eva", segment: 2 });
+        presence.heard({ who: "anna", segment: 7 });
+        const all = here(); presence.heard({ who: "ben", segment: 0 }); const left = here();
+        Date.now = () => now() + 61_000; tick(); const none = here();
+        presence.heard({ who: "anna", segment: 0 }); presence.close();
+        return [all, left, none, told];
+      } finally { Object.assign(globalThis, { fetch: own, setInterval: every }); Date.now = now; } }"""
+    assert page.evaluate(body) == [["ben", "eva"], ["eva"], [], [[7, False], [7, False], [0, True]]]
+
+
+def test_uploads_go_two_at_a_time(page: Any) -> None:
+    body = """async () => { const { addUploads, uploads } = await import(`${base}/data/upload_queue.js`);
+      const sent = [], own = globalThis.XMLHttpRequest;
+      globalThis.XMLHttpRequest = class extends EventTarget { upload = new EventTarget(); open() {}
+        setRequestHeader() {} send() { sent.push(this); }
+        answer(status) { Object.assign(this, { status, response: { error: { message: "no" } } });
+          this.dispatchEvent(new Event("load")); } };
+      const wait = () => new Promise((resolve) => setTimeout(resolve, 10));
+      const files = ["a", "b", "c", "d"].map((name) => new File(["x"], name));
+      addUploads("p", files.slice(0, 3), () => {}); addUploads("p", files.slice(3), () => {}); await wait();
+      const before = sent.length; sent[0].answer(202); sent[1].answer(422); await wait(); const after = sent.length;
+      sent[2].answer(202); sent[3].answer(202); await wait(); globalThis.XMLHttpRequest = own;
+      return [before, after, uploads.value.map((one) => [one.name, one.problem])]; }"""
+    assert page.evaluate(body) == [2, 4, [["b", "no"]]]
