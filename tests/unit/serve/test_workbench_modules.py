@@ -440,3 +440,29 @@ def test_uploads_go_two_at_a_time(page: Any) -> None:
       sent[2].answer(202); sent[3].answer(202); await wait(); globalThis.XMLHttpRequest = own;
       return [before, after, uploads.value.map((one) => [one.name, one.problem])]; }"""
     assert page.evaluate(body) == [2, 4, [["b", "no"]]]
+
+
+def test_events_come_by_questions_where_no_stream_opens_and_none_to_hidden_tabs(page: Any) -> None:
+    body = """async () => { const { listen } = await import(`${base}/data/live_events.js`);
+      const own = { fetch: globalThis.fetch, EventSource: globalThis.EventSource };
+      const streams = [], heard = []; let last = 4, isBroken = true, asked = 0;
+      globalThis.EventSource = class extends EventTarget { constructor(path) { super(); this.path = path;
+          streams.push(this); setTimeout(() => this.dispatchEvent(new Event(isBroken ? "error" : "open"))); }
+        close() { this.isClosed = true; } };
+      globalThis.fetch = async (path) => { asked++; const after = Number(/after=(\\d+)/.exec(path)[1]);
+        const events = Array.from({ length: Math.max(0, last - after) }, (_, row) => ({ id: after + row + 1,
+          kind: "segment" }));
+        return new Response(JSON.stringify({ events, last }), { headers: { "Content-Type": "application/json" } }); };
+      Object.defineProperty(navigator, "locks", { value: undefined, configurable: true });
+      const wait = (time) => new Promise((resolve) => setTimeout(resolve, time));
+      const show = (state) => { Object.defineProperty(document, "visibilityState", { value: state,
+        configurable: true }); document.dispatchEvent(new Event("visibilitychange")); };
+      const stop = listen("p", (kind, event) => heard.push(event.id));
+      try { await wait(100); last = 6; await wait(3300); const byQuestion = [...heard];
+        show("hidden"); const before = asked; last = 8; await wait(3300); const whileHidden = asked - before;
+        isBroken = false; show("visible"); await wait(100);
+        const open = streams.at(-1); show("hidden");
+        return [byQuestion, whileHidden, heard, open.path.split("?")[1], open.isClosed];
+      } finally { stop(); show("visible"); Object.assign(globalThis, own); delete navigator.locks;
+        delete document.visibilityState; } }"""
+    assert page.evaluate(body) == [[5, 6], 0, [5, 6, 7, 8], "after=8", True]

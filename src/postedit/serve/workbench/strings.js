@@ -100,6 +100,7 @@ export const t = {
     minConfidenceHint: "Edits below it are not proposed. 0 shows all.",
     save: "Save settings",
     saved: "Settings saved.",
+    wholeText: "The download has all files, corrections, the glossary and the audit log. To delete the project is to lose all of them.",
     remove: "Delete the project",
     removeText: "All files, corrections and what was learnt from them are deleted for good.",
     removeConfirm: "Type the name of the project to confirm",

@@ -64,7 +64,7 @@ function SettingsView({ project, onChange }) {
     <div class="card narrow"><label class="check"><input type="checkbox" checked=${consent.value === "yes"} onChange=${(event) => answerConsent(event.target.checked ? "yes" : "no")} /> ${t.settings.timer}</label>
       <p class="hint">${t.settings.timerHint}</p></div>
     ${isManager && hasAccounts.value && html`<${Members} project=${project} />`}
-    ${isManager && html`<div class="card narrow"><p>${t.settings.removeText}</p>
+    ${isManager && html`<div class="card narrow"><p>${t.settings.wholeText}</p>
       <div class="actions"><a class="button" href=${`/v1/projects/${encodeURIComponent(project.id)}/export`} download>${t.files.export}</a>
         <button type="button" class="danger" onClick=${() => setDoomed(true)}>${t.settings.remove}</button></div></div>`}
     ${isDoomed && html`<${ConfirmByName} title=${t.settings.remove} text=${t.settings.removeText} label=${t.settings.removeConfirm}
