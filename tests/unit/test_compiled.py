@@ -35,3 +35,28 @@ def test_the_library_alone_says_nothing(tmp_path: Path) -> None:
     environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)}
     run = subprocess.run([sys.executable, "-c", code], env=environment, text=True, capture_output=True, check=True)
     assert run.stderr == ""
+
+
+COMPILED = """
+from numba.core import event
+class Names(event.Listener):
+    def on_start(self, event): print(event.data["dispatcher"].py_func.__qualname__, event.data["args"])
+    def on_end(self, event): pass
+event.register("numba:compile", Names())
+import numpy as np
+from postedit.synthesis.noise.noise_kernel import next_below
+from postedit.phrase.pair_table import table_of
+next_below(10, np.ones(1, np.uint64))
+table_of(np.arange(4), np.arange(4))
+"""
+
+
+def test_of_processes_that_start_together_one_compiles(tmp_path: Path) -> None:
+    environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)}
+    command = [sys.executable, "-c", COMPILED]
+    started = [subprocess.Popen(command, env=environment, text=True, stdout=subprocess.PIPE) for _ in range(3)]
+    lines = [line for one in started for line in one.communicate(timeout=300)[0].splitlines()]
+    assert [one.returncode for one in started] == [0, 0, 0]
+    names = [line for line in lines if line.startswith(("next_below", "table_of", "mix64"))]
+    assert len(names) >= 2
+    assert len(set(names)) == len(names)
