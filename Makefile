@@ -20,7 +20,7 @@ RUNS ?= runs
 TEXTS ?= data
 TORCH := torch==2.13.0
 # One process a core, each with one thread: tiny models gain nothing from more.
-PYTEST = OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto
+PYTEST = OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist worksteal
 
 .PHONY: help setup demo demo-train test test-slow test-all lint types imports format docs docs-serve gpu-bundle papers-tables clean
 

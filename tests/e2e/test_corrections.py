@@ -29,6 +29,7 @@ def postedit(tmp_path: Path) -> Any:
     return run
 
 
+@pytest.mark.slow
 def test_add_edit_undo_export_delete(postedit: Any, tmp_path: Path) -> None:
     edit = ("edit", "--src", "x.src", "--mt", "x.mt", "--format", "jsonl")
     learn = ("--memory", "memory.db", "--set", "online.rate=0.01")

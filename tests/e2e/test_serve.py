@@ -80,6 +80,7 @@ def test_corrections_survive_a_kill_of_everything(tmp_path: Path) -> None:
         assert answered
 
 
+@pytest.mark.slow
 def test_the_service_reloads_and_turns_unready_before_it_stops(tmp_path: Path) -> None:
     (tmp_path / "serve.toml").write_text('port = 0\ndrain_seconds = 1.5\n[models.m]\npath = "none"\nprocesses = 1\n')
     with started("--config", "serve.toml", folder=tmp_path) as (process, address):
@@ -98,6 +99,7 @@ def test_the_service_reloads_and_turns_unready_before_it_stops(tmp_path: Path) -
         assert process.wait(60) == 0
 
 
+@pytest.mark.slow
 def test_what_cannot_be_served_is_a_sentence(tmp_path: Path) -> None:
     assert "no such" in refusal("missing/model", "--port", "0", folder=tmp_path)
     assert "anybody could read" not in refusal("none", "--config", "x", folder=tmp_path)

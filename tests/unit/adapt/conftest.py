@@ -7,7 +7,7 @@ import pytest
 from postgresql_server import server  # noqa: F401 (a fixture)
 
 
-@pytest.fixture(params=["sqlite", "postgresql"])
+@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.slow)])
 def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
     """Yield where a new memory can be: a file, and a database of a server."""
     if request.param == "sqlite":

@@ -14,7 +14,7 @@ from postedit.serve.app import create_app
 from postedit.serve.store import Store
 
 
-@pytest.fixture(params=["sqlite", "postgresql"])
+@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.slow)])
 def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
     """Yield where a database can be: a file, and an empty database of a server."""
     if request.param == "sqlite":

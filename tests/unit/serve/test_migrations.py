@@ -51,6 +51,7 @@ def test_an_older_database_is_brought_up_to_date_with_its_contents(place: str) -
     store.close()
 
 
+@pytest.mark.slow
 def test_several_processes_may_start_at_once(place: str) -> None:
     code = "import sys; from postedit.serve.store import Store; print(len(Store(sys.argv[1]).projects.all()))"
     command = [sys.executable, "-c", code, place]

@@ -95,10 +95,6 @@ def kill_savers(place: str, turns: int) -> None:
     store.close()
 
 
-def test_nothing_acknowledged_is_lost_when_processes_are_killed(place: str) -> None:
-    kill_savers(place, 5)
-
-
 @pytest.mark.slow
 def test_nothing_acknowledged_is_lost_in_fifty_kills(place: str) -> None:
     kill_savers(place, 25)
@@ -128,10 +124,6 @@ def kill_server(server: PostgresqlServer, turns: int) -> None:
         server.start()
         check(Store(server.url), file, known)
     assert len(known) > turns
-
-
-def test_nothing_acknowledged_is_lost_when_the_database_is_killed(own_server: PostgresqlServer) -> None:
-    kill_server(own_server, 3)
 
 
 @pytest.mark.slow
