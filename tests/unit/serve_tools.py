@@ -5,11 +5,13 @@ import io
 import random
 import time
 import uuid
+from collections import defaultdict
 from collections.abc import Sequence
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
+import sqlalchemy as sql
 from fastapi.testclient import TestClient
 
 from postedit.core.editor import Edit, PostEdit, Segment
@@ -17,9 +19,11 @@ from postedit.core.errors import OutputError
 from postedit.serve import file_jobs
 from postedit.serve.engine import EditedSegments, Engine
 from postedit.serve.file_jobs import FileJobs
+from postedit.serve.schema import decisions, segments
 from postedit.serve.segment_codes import ApiCode
 from postedit.serve.settings import ServeConfig, parse_settings
 from postedit.serve.store import Store
+from postedit.serve.store_base import Row, rows_of
 from postedit.serve.store_decisions import DecisionIn, StaleVersionError
 
 
@@ -130,6 +134,36 @@ def save_for_ever(place: str, file: str, seed: int, count: int, acknowledged: Co
         except (StaleVersionError, OutputError):
             continue
         acknowledged.send((number, given.edit_id, saved.correction, target))
+
+
+Saved = tuple[int, str, int | None, str]
+"""Number of the segment, id of the decision, number of the correction, and target, as a process acknowledged them."""
+
+
+def check_saved(store: Store, file: str, acknowledged: list[Saved]) -> None:
+    """Check that each acknowledged decision is there, and that segments, decisions and memory agree."""
+    with store.database.read() as connection:
+        rows = rows_of(connection, sql.select(decisions).order_by(decisions.c.number))
+        now = {row["number"]: row for row in rows_of(connection, sql.select(segments).where(segments.c.file == file))}
+    saved = {row["edit_id"]: row for row in rows if not row["filled_from"]}
+    histories: defaultdict[int, list[Row]] = defaultdict(list)
+    for row in rows:
+        histories[row["segment"]].append(row)
+    for number, edit_id, correction, target in acknowledged:
+        row = saved[edit_id]
+        assert (row["segment"], row["correction"], row["target"]) == (number, correction, target)
+    learnt = {one.number: one.correction for one in store.memory.of("default").corrections()}
+    assert set(learnt) == {row["correction"] for row in now.values() if row["correction"] is not None}
+    for row in now.values():
+        history = histories[row["number"]]
+        assert [one["version"] for one in history] == list(range(1, row["version"] + 1))
+        if history:
+            assert (row["target"], row["state"]) == (history[-1]["target"], history[-1]["state"])
+        if row["correction"] is not None:
+            assert learnt[row["correction"]].pe == row["target"]
+            assert row["state"] == "confirmed"
+        elif row["state"] == "confirmed":
+            assert row["filled_from"] is not None
 
 
 def work_for_ever(place: str, slowness: float) -> None:

@@ -4,7 +4,6 @@ import multiprocessing
 import os
 import random
 import time
-from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,18 +11,13 @@ from typing import Any
 import pytest
 import sqlalchemy as sql
 from postgresql_server import PostgresqlServer, new_server
-from serve_tools import decision, imported, save_for_ever, xliff
+from serve_tools import Saved, check_saved, decision, imported, save_for_ever, xliff
 
 from postedit.core.errors import OutputError
-from postedit.serve.schema import decisions, segments
 from postedit.serve.store import Store
-from postedit.serve.store_base import Row, rows_of
 from postedit.serve.store_decisions import StaleVersionError
 
 PAIRS = [(f"source {number} {number % 7}", f"mt {number % 7} word") for number in range(40)]
-
-Saved = tuple[int, str, int | None, str]
-"""Number of the segment, id of the decision, number of the correction, and target, as a process acknowledged them."""
 
 
 class Saver:
@@ -50,32 +44,6 @@ class Saver:
             return saved
 
 
-def check(store: Store, file: str, acknowledged: list[Saved]) -> None:
-    """Check that each acknowledged decision is there, and that segments, decisions and memory agree."""
-    with store.database.read() as connection:
-        rows = rows_of(connection, sql.select(decisions).order_by(decisions.c.number))
-        now = {row["number"]: row for row in rows_of(connection, sql.select(segments).where(segments.c.file == file))}
-    saved = {row["edit_id"]: row for row in rows if not row["filled_from"]}
-    histories: defaultdict[int, list[Row]] = defaultdict(list)
-    for row in rows:
-        histories[row["segment"]].append(row)
-    for number, edit_id, correction, target in acknowledged:
-        row = saved[edit_id]
-        assert (row["segment"], row["correction"], row["target"]) == (number, correction, target)
-    learnt = {one.number: one.correction for one in store.memory.of("default").corrections()}
-    assert set(learnt) == {row["correction"] for row in now.values() if row["correction"] is not None}
-    for row in now.values():
-        history = histories[row["number"]]
-        assert [one["version"] for one in history] == list(range(1, row["version"] + 1))
-        if history:
-            assert (row["target"], row["state"]) == (history[-1]["target"], history[-1]["state"])
-        if row["correction"] is not None:
-            assert learnt[row["correction"]].pe == row["target"]
-            assert row["state"] == "confirmed"
-        elif row["state"] == "confirmed":
-            assert row["filled_from"] is not None
-
-
 def kill_savers(place: str, turns: int) -> None:
     """Kill two processes that save at random moments; nothing acknowledged is lost, and no segment is stuck."""
     rng = random.Random(turns)
@@ -87,11 +55,11 @@ def kill_savers(place: str, turns: int) -> None:
         time.sleep(rng.random() * 0.4)
         for process in both:
             known += process.kill()
-        check(store, file, known)
+        check_saved(store, file, known)
     assert len(known) > turns
     for number in range(1, len(PAIRS) + 1):
         store.decisions.save(file, number, decision(store, file, number, f"end {number}"), "anna")
-    check(store, file, known)
+    check_saved(store, file, known)
     store.close()
 
 
@@ -122,7 +90,7 @@ def kill_server(server: PostgresqlServer, turns: int) -> None:
         server.kill()
         known += process.kill()
         server.start()
-        check(Store(server.url), file, known)
+        check_saved(Store(server.url), file, known)
     assert len(known) > turns
 
 
@@ -140,7 +108,7 @@ def test_a_database_that_was_away_is_used_again(own_server: PostgresqlServer) ->
         store.decisions.save(file, 1, one, "anna")
     own_server.start()
     assert store.decisions.save(file, 1, one, "anna").correction == 1
-    check(store, file, [(1, one.edit_id, 1, "target")])
+    check_saved(store, file, [(1, one.edit_id, 1, "target")])
 
 
 @pytest.mark.skipif(os.name != "posix", reason="modes of files")
@@ -161,11 +129,11 @@ def test_a_full_disk_loses_nothing_and_is_a_sentence(tmp_path: Path) -> None:
     with pytest.raises(OutputError, match="disk is full"):
         fill(store, file, known)
     assert known
-    check(store, file, known)
+    check_saved(store, file, known)
     limit[0] = 2**30
     one = decision(store, file, 1, "there is room again")
     assert store.decisions.save(file, 1, one, "anna").segment["target"] == "there is room again"
-    check(store, file, known)
+    check_saved(store, file, known)
 
 
 def fill(store: Store, file: str, known: list[Saved]) -> None:
