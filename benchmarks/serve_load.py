@@ -96,8 +96,9 @@ class Connection:
             self.streams[1].close()
 
 
-def bodies(segments: Sequence[Segment]) -> list[bytes]:
-    return [json.dumps({"segments": [{"src": one.src, "mt": one.mt}]}).encode() for one in segments]
+def bodies(segments: Sequence[Segment], project: str | None) -> list[bytes]:
+    rest = {} if project is None else {"project": project}
+    return [json.dumps({"segments": [{"src": one.src, "mt": one.mt}], **rest}).encode() for one in segments]
 
 
 async def closed_loop(port: int, asked: Sequence[bytes], clients: int, seconds: float) -> tuple[Outcome, float]:
@@ -178,7 +179,7 @@ async def overload(
 
 async def measure_throughput(port: int, segments: Sequence[Segment], given: argparse.Namespace) -> float:
     """Print the latency and the throughput of one client and of many; return the latter in requests a second."""
-    asked = bodies(segments)
+    asked = bodies(segments, given.project)
     single, alone = await closed_loop(port, asked, 1, given.seconds)
     many, throughput = await closed_loop(port, asked, CLIENTS, given.seconds)
     print(f"1 client: {alone:.1f} requests/s, median {1000 * statistics.median(single.seconds):.1f} ms")
@@ -191,7 +192,7 @@ async def measure_load(
     port: int, pid: int, segments: Sequence[Segment], throughput: float, given: argparse.Namespace
 ) -> None:
     """Print latencies against offered load, and what happens far beyond the throughput."""
-    asked = bodies(segments)
+    asked = bodies(segments, given.project)
     print("| offered, requests/s | answered 200 | p50 ms | p99 ms | 429 | others |\n|---|---|---|---|---|---|")
     light = Outcome()
     for share in LOADS:
@@ -216,11 +217,15 @@ def row(rate: float, outcome: Outcome, seconds: float) -> str:
 
 
 @contextmanager
-def service(given: argparse.Namespace, settings: Sequence[str]) -> Iterator[tuple[int, int]]:
-    """Run the service with some settings, and yield its port and the id of its process."""
+def service(
+    given: argparse.Namespace, settings: Sequence[str] = (), *, learns: bool = False
+) -> Iterator[tuple[int, int, Path]]:
+    """Run the service with some settings; yield its port, the id of its process, and the folder of its data."""
     with tempfile.TemporaryDirectory() as folder:
-        model = {"path": given.model, "processes": given.processes, "threads": given.threads, "learns": False}
-        values = {"port": 0, "data": folder, "models": {"m": model}, "log": {"level": "warning"}}
+        model = {"path": given.model, "processes": given.processes, "threads": given.threads, "learns": learns}
+        values = {"port": 0, "data": f"{folder}/data", "models": {"m": model}, "log": {"level": "warning"}}
+        if given.database:
+            values["database"] = given.database
         path = Path(folder) / "serve.toml"
         path.write_text(tomli_w.dumps(override({**values, "limits": {"client_share": 1.0}}, settings)))
         command = [sys.executable, "-m", "postedit", "serve", "--config", str(path)]
@@ -228,7 +233,7 @@ def service(given: argparse.Namespace, settings: Sequence[str]) -> Iterator[tupl
             assert process.stdout is not None
             address = next(line for line in process.stdout if line.startswith("Serving"))
             try:
-                yield int(address.split(":")[2].split("/")[0]), process.pid
+                yield int(address.split(":")[2].split("/")[0]), process.pid, Path(folder) / "data"
             finally:
                 process.send_signal(signal.SIGTERM)
 
@@ -243,6 +248,8 @@ def main() -> None:
     parser.add_argument("--overload-seconds", type=float, default=60.0)
     parser.add_argument("--processes", type=int, default=2)
     parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--project", help="ask for a project, whose settings and memory are read from the database")
+    parser.add_argument("--database", help="URL of PostgreSQL; SQLite if not given")
     parser.add_argument("--set", action="append", default=["limits.queue_seconds=0.2"], metavar="SECTION.NAME=VALUE")
     given = parser.parse_args()
     torch.set_num_threads(given.threads)
@@ -250,9 +257,9 @@ def main() -> None:
     segments = [Segment(src, mt) for src, mt in pairs]
     library = library_seconds(EditorSpec([given.model]).load("cpu"), segments[:100])
     print(f"library, one segment at a time, {given.threads} threads: median {1000 * statistics.median(library):.1f} ms")
-    with service(given, []) as (port, _):
+    with service(given) as (port, _, _):
         throughput = asyncio.run(measure_throughput(port, segments, given))
-    with service(given, given.set) as (port, pid):
+    with service(given, given.set) as (port, pid, _):
         asyncio.run(measure_load(port, pid, segments, throughput, given))
 
 

@@ -1,0 +1,190 @@
+"""Soak `postedit serve`: an hour's traffic in ten minutes, and whether memory, files or latencies grow.
+
+    python benchmarks/serve_soak.py [MODEL] [--minutes 10] [--people 10] [--database URL]
+
+Each of some people confirms a segment every 10 seconds (after opening it and saving two drafts; proposals for the
+screen are then asked for), a program asks for 5 edits a second, learns and undoes, files come and go, and pages listen
+to events; all six times as fast, so that 10 minutes hold an hour. A line a minute says what the service holds.
+"""
+
+import argparse
+import asyncio
+import itertools
+import random
+import statistics
+import time
+import uuid
+from collections import Counter, defaultdict
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from pathlib import Path
+from xml.sax.saxutils import escape
+
+import httpx
+from serve_load import memory_of, service
+
+from postedit.shipped import EXAMPLES
+
+COMPRESSION = 6.0
+CONFIRMED_EVERY = 10.0  # seconds, of one person
+EDITS_A_SECOND = 5.0
+SEGMENTS = 500
+XLIFF = (
+    '<xliff version="1.2" xmlns="urn:oasis:names:tc:xliff:document:1.2"><file original="a" source-language="en" '
+    'target-language="zh" datatype="plaintext"><body>{}</body></file></xliff>'
+)
+UNIT = '<trans-unit id="{}"><source>{}</source><target>{}</target></trans-unit>'
+
+
+class Traffic:
+    """What people and programs ask of a service.
+
+    Args:
+        address: of the service.
+        pairs: sources and translations.
+        end: when it ends, as `time.monotonic` says.
+    """
+
+    def __init__(self, address: str, pairs: list[tuple[str, str]], end: float) -> None:
+        limits = httpx.Limits(max_connections=None, max_keepalive_connections=None)
+        self.http = httpx.AsyncClient(base_url=address, timeout=60, limits=limits)
+        self.pairs, self.end = pairs, end
+        self.seconds: defaultdict[str, list[float]] = defaultdict(list)
+        self.answers: Counter[str] = Counter()
+        self.rng = random.Random(1)
+
+    async def ask(self, kind: str, method: str, path: str, **given: object) -> httpx.Response:
+        """Send a request, and count its status, or its refusal, and its time."""
+        started = time.perf_counter()
+        answer = await self.http.request(method, path, **given)  # type: ignore[arg-type]
+        self.seconds[kind].append(time.perf_counter() - started)
+        self.answers[str(answer.status_code)] += 1
+        if answer.is_error and not (answer.status_code == 409 and kind == "save"):
+            self.answers[f"{kind}: {answer.text}"] += 1
+        return answer
+
+    async def upload(self, count: int) -> str:
+        """Add a file of some segments, wait until it is read, and return its id."""
+        chosen = self.rng.choices(self.pairs, k=count)
+        units = "".join(UNIT.format(number, *map(escape, pair)) for number, pair in enumerate(chosen))
+        files = {"file": ("a.xlf", XLIFF.format(units).encode())}
+        made = (await self.ask("upload", "POST", "/v1/projects/default/files", files=files)).json()
+        while (await self.ask("job", "GET", f"/v1/jobs/{made['job']['id']}")).json()["state"] in ("waiting", "running"):
+            await asyncio.sleep(0.5)
+        return str(made["file"]["id"])
+
+    async def every(self, seconds: float, work: Callable[[], Awaitable[object]]) -> None:
+        """Do something again and again until the end, at random moments as far apart as that on average."""
+        while time.monotonic() < self.end:
+            await asyncio.sleep(self.rng.expovariate(1 / seconds))
+            await work()
+
+    async def confirm(self, file: str) -> None:
+        """Open a segment, write, and confirm it, as the page does."""
+        number = self.rng.randint(1, SEGMENTS)
+        path = f"/v1/files/{file}/segments/{number}"
+        segment = (await self.ask("open", "GET", path)).json()
+        target, version = segment["mt"], segment["version"]
+        for state in ("draft", "draft", "confirmed"):
+            target += self.rng.choice("abc")
+            body = {"target": target, "codes": [], "state": state, "version": version, "edit_id": uuid.uuid4().hex}
+            answer = await self.ask("save", "PUT", path, json={**body, "seconds": 1.0})
+            if answer.status_code == 409:  # somebody else was faster
+                return
+            version = answer.json()["segment"]["version"]
+        shown = list(range(number, min(number + 20, SEGMENTS + 1)))
+        await self.ask("proposals", "POST", f"/v1/files/{file}/proposals", json={"numbers": shown})
+
+    async def edit(self) -> None:
+        """Ask for a correction."""
+        src, mt = self.rng.choice(self.pairs)
+        await self.ask("edit", "POST", "/v1/edit", json={"segments": [{"src": src, "mt": mt}], "project": "default"})
+
+    async def learn_and_undo(self) -> None:
+        """Teach a correction, and take it back."""
+        src, mt = self.rng.choice(self.pairs)
+        number = (await self.ask("learn", "POST", "/v1/learn", json={"src": src, "mt": mt, "pe": f"{mt}!"})).json()
+        await self.ask("undo", "POST", "/v1/undo", json=number)
+
+    async def file(self) -> None:
+        """Add a file, take its translation, and delete it."""
+        file = await self.upload(20)
+        await self.ask("download", "GET", f"/v1/files/{file}/download?all=true")
+        await self.ask("delete", "DELETE", f"/v1/files/{file}")
+
+    async def listen(self) -> None:
+        """Listen to events for some seconds, and go away."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(5), self.http.stream("GET", "/v1/projects/default/events") as answer:
+                async for _ in answer.aiter_bytes():
+                    pass
+
+    async def run(self, people: int) -> None:
+        """Run all until the end."""
+        file = await self.upload(SEGMENTS)
+        work = [(CONFIRMED_EVERY, lambda: self.confirm(file))] * people
+        work += [(5.0, self.listen)] * people
+        work += [(4 / EDITS_A_SECOND, self.edit)] * 4 + [(20.0, self.learn_and_undo), (60.0, self.file)]
+        await asyncio.gather(*(self.every(seconds / COMPRESSION, what) for seconds, what in work))
+
+
+def held(pid: int, data: Path) -> tuple[float, int, float]:
+    """Return the memory of a service in MB, its open files, and the size of its folder in MB."""
+    size = sum(path.stat().st_size for path in data.rglob("*") if path.is_file())
+    return memory_of(pid), len(list(Path(f"/proc/{pid}/fd").iterdir())), size / 2**20
+
+
+async def watch(traffic: Traffic, pid: int, data: Path) -> list[float]:
+    """Print a row a minute until the end; return the memory every two seconds."""
+    memory: list[float] = []
+    print("| minute | requests | p50, p99 of edits, ms | of saves, ms | memory MB | open files | data MB |")
+    print(f"|---|{'---:|' * 6}")
+    for minute in itertools.count(1):
+        began = time.monotonic()
+        while time.monotonic() < min(began + 60, traffic.end):
+            memory.append(memory_of(pid))
+            await asyncio.sleep(2)
+        edits, saves = (quantiles(traffic.seconds[kind]) for kind in ("edit", "save"))
+        requests = sum(map(len, traffic.seconds.values()))
+        traffic.seconds.clear()
+        megabytes, files, size = held(pid, data)
+        print(f"| {minute} | {requests} | {edits} | {saves} | {megabytes:.0f} | {files} | {size:.1f} |", flush=True)
+        if time.monotonic() >= traffic.end:
+            return memory
+    raise AssertionError
+
+
+def quantiles(seconds: list[float]) -> str:
+    """Return the median and the 99th percentile in milliseconds."""
+    cuts = statistics.quantiles(seconds, n=100) if len(seconds) > 1 else [float("nan")] * 99
+    return f"{1000 * cuts[49]:.0f}, {1000 * cuts[98]:.0f}"
+
+
+async def soak(port: int, pid: int, data: Path, given: argparse.Namespace) -> None:
+    """Run the traffic, and print what grew."""
+    texts = [(EXAMPLES / f"mlqe-pe.en-zh/test.{side}").read_text("utf-8").splitlines() for side in ("src", "mt")]
+    traffic = Traffic(f"http://127.0.0.1:{port}", list(zip(*texts, strict=True)), time.monotonic() + 60 * given.minutes)
+    _, memory = await asyncio.gather(traffic.run(given.people), watch(traffic, pid, data))
+    third = len(memory) // 3
+    middle, last = statistics.median(memory[third : 2 * third]), statistics.median(memory[2 * third :])
+    growth = 100 * (last / middle - 1)
+    print(f"memory: median of the second third {middle:.0f} MB, of the last {last:.0f} MB ({growth:+.1f} %)")
+    print(f"answers by status: {dict(sorted(traffic.answers.items()))}")
+
+
+def main() -> None:
+    """Soak the service."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("model", nargs="?", default="none")
+    parser.add_argument("--minutes", type=float, default=10.0)
+    parser.add_argument("--people", type=int, default=10)
+    parser.add_argument("--processes", type=int, default=1)
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--database", help="URL of PostgreSQL; SQLite if not given")
+    given = parser.parse_args()
+    with service(given, learns=True) as (port, pid, data):
+        asyncio.run(soak(port, pid, data, given))
+
+
+if __name__ == "__main__":
+    main()
