@@ -117,7 +117,8 @@ def test_what_cannot_be_served_is_a_sentence(tmp_path: Path) -> None:
 def settings_with_accounts(folder: Path, database: str) -> tuple[str, ...]:
     """Write settings of a service where people sign in, add the administrator `root`, and return its arguments."""
     place = f'database = "{database}"\n' if database else ""
-    (folder / "serve.toml").write_text(f'port = 0\n{place}[auth]\nrequired = true\n[models.m]\npath = "none"\n')
+    rest = '[auth]\nrequired = true\n[log]\nlevel = "error"\n[models.m]\npath = "none"\n'  # nobody reads the log
+    (folder / "serve.toml").write_text(f"port = 0\n{place}{rest}")
     arguments = ("--config", "serve.toml")
     command = [sys.executable, "-m", "postedit", "serve", *arguments, "--create-admin", "root"]
     subprocess.run(command, check=True, cwd=folder, env={**os.environ, "POSTEDIT_ADMIN_PASSWORD": PASSWORD})
