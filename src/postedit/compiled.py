@@ -73,7 +73,6 @@ def compiled_with(**options: Any) -> Callable[[Any], Any]:
     The cache depends on the file and the target of a function, not on these options: touch the file if they change.
     """
 
-
     def decorate(function: Any) -> Any:
         found = njit(cache=True, nogil=True, **options)(function)
         if hasattr(found, "_cache"):  # else numba is switched off

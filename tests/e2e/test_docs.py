@@ -23,7 +23,9 @@ PAGES = [
     *(path.relative_to(ROOT).as_posix() for path in sorted(ROOT.glob("docs/**/*.md"))),
 ]
 # Pages that train or make so much that they take tens of seconds on a slow machine.
-LONG = re.compile("tutorial|own-data|translation-files|clean|stages|-triplets|recipes|explain|resume|speed|corrections-count|phrase-based")
+LONG = re.compile(
+    "tutorial|own-data|translation-files|clean|stages|-triplets|recipes|explain|resume|speed|corrections-count|phrase"
+)
 
 # Pages that use what another page makes. A process that runs only some of the tests makes it first.
 AFTER = {"docs/how-to/explain.md": "README.md"}

@@ -97,15 +97,13 @@ def create_project(asked: NewProject, access: AccessDep) -> dict[str, Any]:
     """Make a project."""
     access.caller.require("manage")
     _check_model(access, asked.model)
-    project = access.store.projects.create(asked.model_dump(), access.caller.name, access.caller.user)
-    return access.store.projects.get(project)
+    return _shown(access.store.projects.create(asked.model_dump(), access.caller.name, access.caller.user), access)
 
 
 @router.get("/{project}")
 def get_project(project: Id, access: AccessDep) -> dict[str, Any]:
     """Return a project, with the role of the caller in it."""
-    found = access.store.projects.get(access.project(project, "read"))
-    return {**found, "role": access.caller.role(project)}
+    return _shown(access.project(project, "read"), access)
 
 
 @router.patch("/{project}")
@@ -115,7 +113,11 @@ def change_project(project: Id, asked: NewSettings, access: AccessDep) -> dict[s
     given = {name: value for name, value in asked.model_dump(exclude_unset=True).items() if value is not None}
     _check_model(access, given.get("model", ""))
     access.store.projects.change(project, given, access.caller.name)
-    return access.store.projects.get(project)
+    return _shown(project, access)
+
+
+def _shown(project: str, access: Access) -> dict[str, Any]:
+    return {**access.store.projects.get(project), "role": access.caller.role(project)}
 
 
 @router.delete("/{project}", status_code=204)
