@@ -247,9 +247,17 @@ class CorrectionMemory:
         Raises:
             OutputError: if it cannot be read.
         """
-        with explained(self._engine), self._engine.connect() as connection:
-            edition, last = connection.execute(sql.select(_state.c.edition, self._last)).one()
-            return MemoryPosition(edition, last, _mark(connection, last))
+        return self.read_position()
+
+    def read_position(self, *, connection: sql.Connection | None = None) -> MemoryPosition:
+        """Return `position`; for `connection`, see `add`.
+
+        Raises:
+            OutputError: if it cannot be read.
+        """
+        with self._transaction(connection) as opened:
+            edition, last = opened.execute(sql.select(_state.c.edition, self._last)).one()
+            return MemoryPosition(edition, last, _mark(opened, last))
 
     def mark(self, number: int) -> str:
         """Return a fingerprint of the entry with a number; empty if there is no such entry.

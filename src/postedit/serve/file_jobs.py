@@ -106,10 +106,11 @@ class FileJobs:
 
     def _save_part(self, change: ProjectChange, file: Row, made: "_Made") -> None:
         """Save proposals as part of a change, unless what they come from has changed; a job makes them anew then."""
-        project = self._store.projects.row(change.project)
+        project = change.settings()
         if any(project[name] != made.project[name] for name in OF_PROPOSALS):
             return
-        if made.position > self._store.memory.of(change.project).position.last:
+        memory = self._store.memory.of(change.project)
+        if made.position > memory.read_position(connection=change.connection).last:
             return  # the corrections that they come from have been deleted
         numbers = self._store.proposals.save(change, file["id"], made.proposals)
         if numbers:

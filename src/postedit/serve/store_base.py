@@ -70,6 +70,10 @@ class ProjectChange:
         """Execute a statement."""
         return self.connection.execute(statement, values)
 
+    def settings(self) -> Row:
+        """Return the settings of the project as they are kept."""
+        return one_row(self.connection, sql.select(projects).where(projects.c.id == self.project), "project")
+
     def next_number(self) -> int:
         """Return the next number of the project, for an event or a decision."""
         self.last += 1

@@ -69,7 +69,7 @@ class Projects:
     def _set(self, change: ProjectChange, **values: Any) -> None:
         """Set columns of a project; if proposals depend on them, all are made anew."""
         this = projects.c.id == change.project
-        before = one_row(change.connection, sql.select(projects).where(this), "project")
+        before = change.settings()
         change.execute(sql.update(projects).where(this).values(**values))
         if any(before[name] != values.get(name, before[name]) for name in OF_PROPOSALS):
             self._jobs.renew(change, all_of_them=True)

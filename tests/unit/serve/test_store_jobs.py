@@ -93,7 +93,8 @@ def test_an_import_goes_on_where_a_dead_process_left_it(
     store: Store, tmp_path: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(file_jobs, "_UNITS_AT_ONCE", 2)
-    monkeypatch.setattr(file_jobs, "_DEAD_SECONDS", 0.3)
+    monkeypatch.setattr(file_jobs, "_DEAD_SECONDS", 1.0)
+    monkeypatch.setattr(file_jobs, "_BEAT_SECONDS", 0.1)
     monkeypatch.setattr(file_jobs, "_POLL_SECONDS", 0.05)
     with monkeypatch.context() as patch:
         patch.setattr(type(store.proposals), "count_repetitions", _die)
@@ -298,6 +299,17 @@ def test_proposals_made_with_former_settings_are_not_saved(store: Store, jobs_of
     jobs_of._save(row, made)
     assert store.segments.get(file, 1)["proposal"] is None
     propose(store, jobs_of, file)
+    assert store.segments.get(file, 1)["proposal"]["text"] == "das"
+
+
+def test_proposals_are_saved_by_the_connection_that_locks_the_project(store: Store, jobs_of: FileJobs) -> None:
+    file = imported(store, xliff(("a", "die")))
+    row, opened = store.files.row(file), []
+    made = asyncio.run(jobs_of._made(row, store.segments.some(file, [1]), "job", ""))
+    with store.database.change("default", "") as change:
+        sql.event.listen(store.database.engine, "checkout", lambda *_: opened.append(1))
+        jobs_of._save_part(change, row, made)
+    assert opened == [], "many that wait for the lock would leave no connection to the one that has it"
     assert store.segments.get(file, 1)["proposal"]["text"] == "das"
 
 
