@@ -1,7 +1,9 @@
 """Compile functions with numba at their first call, cache them on disk, and log it once."""
 
 import logging
+import os
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
@@ -11,7 +13,6 @@ from numba.core import event
 from numba.core.caching import FunctionCache
 
 _log = logging.getLogger(__name__)
-_PATIENCE: Final = 300.0  # seconds
 
 
 class _Announcer(event.Listener):
@@ -32,39 +33,53 @@ class _Announcer(event.Listener):
 event.register("numba:compile", _Announcer())  # type: ignore[no-untyped-call]
 
 
+@cache
+def _lock_of(folder: str, process: int) -> FileLock:  # of a process, as a fork must not share it
+    return FileLock(str(Path(folder) / "compiling.lock"), thread_local=False)
+
+
 class _SharedCache(FunctionCache):
     """A cache that lets one process compile, while others that start at the same time wait for what it writes.
 
-    A lock for each folder of modules is taken by the first function that is not in the cache, and released when it is.
-    Functions call those of lower layers only, so that processes cannot wait for each other; one that waits too long
-    (the other may have been stopped) compiles for itself.
+    A lock for each folder of modules is taken by the first function that is not in the cache. Functions call those of
+    lower layers only, so that processes cannot wait for each other. Where one waits too long (the other may have been
+    stopped), this process waits no more.
     """
+
+    patience = 300.0  # seconds; of all functions
 
     def __init__(self, function: Any) -> None:
         super().__init__(function)  # type: ignore[no-untyped-call]
-        place = str(Path(self.cache_path) / "compiling.lock")
-        self._lock = FileLock(place, timeout=_PATIENCE, thread_local=False, is_singleton=True)
+        self._held: list[FileLock] = []
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """Return the compiled function; if there is none, None, with the lock held."""
         found = super().load_overload(sig, target_context)  # type: ignore[no-untyped-call]
         if found is not None:
             return found
+        lock = _lock_of(self.cache_path, os.getpid())
         try:
-            self._lock.acquire()
-        except (Timeout, OSError):
+            lock.acquire(_SharedCache.patience)
+        except Timeout:
+            _SharedCache.patience = 0.0
             return None
-        found = super().load_overload(sig, target_context)  # type: ignore[no-untyped-call]
-        if found is not None:
-            self._lock.release()
-        return found
+        except OSError:
+            return None
+        self._held.append(lock)
+        return super().load_overload(sig, target_context)  # type: ignore[no-untyped-call]
 
-    def save_overload(self, sig: Any, data: Any) -> None:
-        """Write a compiled function, and release the lock."""
-        try:
-            super().save_overload(sig, data)  # type: ignore[no-untyped-call]
-        finally:
-            self._lock.release()
+    def releasing(self, compiling: Callable[[Any], Any]) -> Callable[[Any], Any]:
+        """Return a function that compiles, and that then holds no more locks than before, whether it failed or not."""
+
+        def compiling_once(sig: Any) -> Any:
+            before = len(self._held)
+            try:
+                return compiling(sig)
+            finally:
+                while len(self._held) > before:
+                    self._held.pop().release()
+
+        return compiling_once
 
 
 def compiled_with(**options: Any) -> Callable[[Any], Any]:
@@ -77,6 +92,7 @@ def compiled_with(**options: Any) -> Callable[[Any], Any]:
         found = njit(cache=True, nogil=True, **options)(function)
         if hasattr(found, "_cache"):  # else numba is switched off
             found._cache = _SharedCache(function)
+            found.compile = found._cache.releasing(found.compile)
         return found
 
     return decorate

@@ -189,9 +189,10 @@ FAMILIES: dict[str, tuple[str, ...]] = {
 }  # fmt: skip
 """The architectures and ensembles by family; the first of a family represents it.
 
-The quick tests try each law on the representatives, the slow tests on all others and on the variants. No member of a
-family reads more streams than its representative or reports more attentions: the representative has every part that
-the others are made of. The ensemble has members of several families, some with one input and some with two.
+The quick tests try each law on the representatives, in single precision; the slow tests on all others, on the variants,
+and in double precision. No member of a family reads more streams than its representative or reports more attentions:
+the representative has every part that the others are made of. The ensemble has members of several families, some with
+one input and some with two.
 """
 
 REPRESENTATIVES = tuple(members[0] for members in FAMILIES.values())
@@ -199,13 +200,11 @@ REPRESENTATIVES = tuple(members[0] for members in FAMILIES.values())
 DTYPES = {"fp32": torch.float32, "fp64": torch.float64}
 
 
-def slow_unless_representative(names: Iterable[str], suffixes: Iterable[str] = ("",)) -> list[ParameterSet]:
-    """Return the parameters of a law: each name with each suffix, marked slow if the name represents no family."""
-    return [
-        pytest.param(name + suffix, marks=() if name in REPRESENTATIVES else pytest.mark.slow)
-        for name in names
-        for suffix in suffixes
-    ]
+def slow_unless_representative(names: Iterable[str], suffixes: Sequence[str] = ("",)) -> list[ParameterSet]:
+    """Return the parameters of a law: each name with each suffix; quick are the first suffix of representatives."""
+    quick = {name + suffixes[0] for name in REPRESENTATIVES}
+    found = [name + suffix for name in names for suffix in suffixes]
+    return [pytest.param(one, marks=() if one in quick else pytest.mark.slow) for one in found]
 
 
 ARCHITECTURE_NAMES = slow_unless_representative(TINY)

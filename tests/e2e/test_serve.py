@@ -54,6 +54,7 @@ def children(pid: int) -> list[int]:
     return [int(child) for thread in threads for child in thread.read_text().split()]
 
 
+@pytest.mark.slow
 def test_corrections_survive_a_kill_of_everything(tmp_path: Path) -> None:
     with started("none", "--port", "0", folder=tmp_path) as (process, address), Client(address) as client:
         number = client.learn(*PAIR, "der das Haus")

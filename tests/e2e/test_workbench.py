@@ -278,7 +278,8 @@ VIEWS = ["", "project/P", "project/P/progress", "project/P/learnt", "project/P/g
 VIEWS += ["project/P/settings", "project/P/file/F/2", "nothing"]
 
 
-@pytest.mark.parametrize("scheme", ["light", pytest.param("dark", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.slow
 def test_axe_finds_nothing_serious_in_any_view(scheme: str, chromium: Any, service: Service, project: Any) -> None:
     source = browser.axe_source()
     context = chromium.new_context(color_scheme=scheme, viewport=WIDE)
@@ -311,6 +312,7 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     started.kill()
 
 
+@pytest.mark.slow
 def test_two_people_see_each_other_and_settle_a_conflict(shared: Service, chromium: Any) -> None:
     pages = []
     for name in ("anna", "ben"):
@@ -366,6 +368,7 @@ def test_two_people_see_each_other_and_settle_a_conflict(shared: Service, chromi
         page.context.close()
 
 
+@pytest.mark.slow
 def test_reader_sees_a_file_and_sends_nothing(shared: Service, chromium: Any) -> None:
     anna, ben = (chromium.new_context(viewport=WIDE).new_page() for _ in range(2))
     sign_in(anna, shared.address, "anna")
@@ -417,6 +420,7 @@ def as_anna(page: Any, role: str = "translator") -> str:
     return made
 
 
+@pytest.mark.slow
 def test_what_is_learnt_shows_in_segments_not_yet_seen(service: Service, project: dict[str, Any], page: Any) -> None:
     page.goto(f"{service.address}/#/project/{project['id']}/file/{project['file']}/5")
     page.locator(".field").wait_for()
@@ -451,6 +455,7 @@ JAPANESE = [
 
 
 @pytest.mark.parametrize(("language", "pairs", "direction"), [("ar", ARABIC, "rtl"), ("ja", JAPANESE, "ltr")])
+@pytest.mark.slow
 def test_directions_and_languages_of_texts(
     language: str, pairs: list[tuple[str, str]], direction: str, service: Service, page: Any
 ) -> None:
@@ -479,6 +484,7 @@ def test_directions_and_languages_of_texts(
     assert [code["kind"] for code in target["target_codes"]] == ["open", "close"]
 
 
+@pytest.mark.slow
 def test_dialogs_and_help_are_accessible_and_give_the_focus_back(service: Service, project: Any, page: Any) -> None:
     source = browser.axe_source()
     address = f"{service.address}/#/project/{project['id']}"
@@ -507,6 +513,7 @@ def test_dialogs_and_help_are_accessible_and_give_the_focus_back(service: Servic
         page.locator(".field:focus").wait_for()
 
 
+@pytest.mark.slow
 def test_many_tabs_of_one_browser_share_a_stream(service: Service, chromium: Any) -> None:
     """A browser has six connections to a host: with a stream each, the seventh tab would wait for ever."""
     file = project_of(service, "Tabs", [(f"Row {row}", f"Zeile {row}") for row in range(9)], ("en", "de"))
@@ -531,6 +538,7 @@ def test_many_tabs_of_one_browser_share_a_stream(service: Service, chromium: Any
     context.close()
 
 
+@pytest.mark.slow
 def test_undo_and_history_outlive_the_page(service: Service, page: Any) -> None:
     file = project_of(service, "Past", [("the door", "die Tür"), ("the door", "die Tür")], ("en", "de"))
     page.goto(f"{service.address}/#/{file}/1")
@@ -569,6 +577,7 @@ def test_undo_and_history_outlive_the_page(service: Service, page: Any) -> None:
     page.locator(".row .mark.filled").wait_for()
 
 
+@pytest.mark.slow
 def test_jump_in_a_long_list_makes_few_rows(service: Service, page: Any) -> None:
     made = service.post("/v1/projects", json={"name": "Long", "source_language": "en", "target_language": "de"})
     content = example_xliff(((f"Row {row}", f"Zeile {row}") for row in range(3000)), ("en", "de"))

@@ -60,3 +60,27 @@ def test_of_processes_that_start_together_one_compiles(tmp_path: Path) -> None:
     names = [line for line in lines if line.startswith(("next_below", "table_of", "mix64"))]
     assert len(names) >= 2
     assert len(set(names)) == len(names)
+
+
+FAILED = """
+import os, sys
+from numba.core.errors import TypingError
+from postedit.compiled import _lock_of, compiled
+from postedit.phrase.pair_table import table_of
+import numpy as np
+try:
+    table_of("no array", 1)
+except TypingError:
+    pass
+print(_lock_of(table_of._cache.cache_path, os.getpid()).is_locked)
+if os.fork() == 0:
+    print(len(table_of(np.arange(4), np.arange(4))))
+    sys.exit()
+os.wait()
+"""
+
+
+def test_a_failed_compilation_lets_others_compile_and_so_does_a_fork(tmp_path: Path) -> None:
+    environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)}
+    run = subprocess.run([sys.executable, "-uc", FAILED], env=environment, text=True, capture_output=True, check=True)
+    assert run.stdout.split() == ["False", "2"]

@@ -37,7 +37,8 @@ def serving(config: ServeConfig, *, scripted: bool = True) -> Iterator["RunningS
     app = create_app(config, Engine(config, specs=specs(config) if scripted else None))
     listening = socket.socket()
     listening.bind(("127.0.0.1", 0))
-    server = uvicorn.Server(uvicorn.Config(app, log_config=None, access_log=False, server_header=False))
+    options: dict[str, Any] = {"access_log": False, "server_header": False, "timeout_graceful_shutdown": 5}
+    server = uvicorn.Server(uvicorn.Config(app, log_config=None, **options))
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
     thread.start()
     address = f"http://127.0.0.1:{listening.getsockname()[1]}"
@@ -47,6 +48,7 @@ def serving(config: ServeConfig, *, scripted: bool = True) -> Iterator["RunningS
         yield RunningService(app, client, address)
         server.should_exit = True
         thread.join(60)
+        assert not thread.is_alive(), "the service does not stop"
 
 
 @dataclass(frozen=True, slots=True)
