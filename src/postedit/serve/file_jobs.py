@@ -4,13 +4,14 @@ import asyncio
 import itertools
 import logging
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any, Final, NamedTuple
 
 import sqlalchemy as sql
 from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
 
+from postedit.adapt.correction_memory import MemoryPosition
 from postedit.core.editor import PostEdit, Segment
 from postedit.core.errors import DataError, OutputError
 from postedit.files.tmx import same_language
@@ -44,7 +45,7 @@ class _Made(NamedTuple):
     """Proposals, and what they come from."""
 
     project: Row  # its settings, before they were made
-    position: int  # of its memory; 0: nothing has been learnt
+    position: MemoryPosition  # of its memory, of which they know at least as much
     proposals: list[Proposal]
 
 
@@ -95,26 +96,26 @@ class FileJobs:
         position = await self._position(file["project"]) if self._learns(project) else 0
         old = [row for row in rows if row["state"] in OPEN_STATES and _is_old(row, position)]
         if old:
-            made = await self._made(file, old, "interactive", client)
-            await asyncio.to_thread(self._save, file, made)
+            await self._propose(file, old, "interactive", client, lambda made: self._save(file, made))
             rows = await asyncio.to_thread(self._store.segments.some, file["id"], numbers)
         return [segment_json(row) for row in rows]
 
-    def _save(self, file: Row, made: "_Made") -> None:
+    def _save(self, file: Row, made: _Made) -> bool:
         with self._store.database.change(file["project"], "") as change:
-            self._save_part(change, file, made)
+            return self._save_part(change, file, made)
 
-    def _save_part(self, change: ProjectChange, file: Row, made: "_Made") -> None:
-        """Save proposals as part of a change, unless what they come from has changed; a job makes them anew then."""
+    def _save_part(self, change: ProjectChange, file: Row, made: _Made) -> bool:
+        """Save proposals as part of a change, unless what they come from has changed; return whether that was done."""
         project = change.settings()
         if any(project[name] != made.project[name] for name in OF_PROPOSALS):
-            return
-        memory = self._store.memory.of(change.project)
-        if made.position > memory.read_position(connection=change.connection).last:
-            return  # the corrections that they come from have been deleted
+            return False
+        now = self._store.memory.of(change.project).read_position(connection=change.connection)
+        if made.position.edition != now.edition or made.position.last > now.last:
+            return False  # corrections that they come from may have been deleted
         numbers = self._store.proposals.save(change, file["id"], made.proposals)
         if numbers:
             change.event("segment", file=file["id"], numbers=numbers, proposal=True)
+        return True
 
     def _learns(self, project: Row) -> bool:
         return self._engine.learns(project["model"] or None)
@@ -259,14 +260,20 @@ class FileJobs:
             after, done = rows[-1]["number"], done + len(rows)
 
     async def _propose_some(self, job: ClaimedJob, file: Row, rows: Sequence[Row], **progress: int) -> None:
-        made = await self._made(file, rows, "job", job.id)
-
-        def save() -> None:
+        def save(made: _Made) -> bool:
             with self._store.database.change(job.project, job.who) as change:
-                self._store.jobs.advance(change, job, **progress)
-                self._save_part(change, file, made)
+                saved = self._save_part(change, file, made)
+                self._store.jobs.advance(change, job, **progress if saved else {})
+            return saved
 
-        await asyncio.to_thread(save)
+        await self._propose(file, rows, "job", job.id, save)
+
+    async def _propose(
+        self, file: Row, rows: Sequence[Row], priority: Priority, client: str, save: Callable[[_Made], bool]
+    ) -> None:
+        """Make proposals and save them; make them anew as long as what they come from has changed meanwhile."""
+        while not await asyncio.to_thread(save, await self._made(file, rows, priority, client)):
+            continue
 
     async def _renew(self, job: ClaimedJob, file: Row) -> None:
         """Renew the proposals for open segments, from the one after the last decision, when corrections pause.
@@ -298,45 +305,46 @@ class FileJobs:
     async def _position(self, project: str) -> int:
         return await asyncio.to_thread(lambda: self._store.memory.of(project).position.last)
 
-    async def _made(self, file: Row, rows: Sequence[Row], priority: Priority, client: str) -> "_Made":
+    async def _made(self, file: Row, rows: Sequence[Row], priority: Priority, client: str) -> _Made:
         """Return proposals of the model; those without a translation are asked for apart, as many models need one."""
         project = await asyncio.to_thread(self._store.projects.row, file["project"])
+        before = await asyncio.to_thread(self._store.memory.of(file["project"]).read_position)
         with_mt = [row for row in rows if row["mt"].strip()]
         without = [row for row in rows if not row["mt"].strip()]
         results, position = await self._edited(project, with_mt, priority, client)
         try:
             others, other_position = await self._edited(project, without, priority, client)
         except DataError:
-            others, other_position = [None] * len(without), position
-        position = max(position, other_position)
+            others, other_position = [None] * len(without), None
+        position = _lowest(position, other_position) or before
         proposals = await asyncio.to_thread(
             self._store.proposals.made_of,
             file["id"],
             [*with_mt, *without],
             [*results, *others],
-            position,
+            position.last,
             explained=priority == "interactive",
         )
         return _Made(project, position, proposals)
 
     async def _edited(
         self, project: Row, rows: Sequence[Row], priority: Priority, client: str
-    ) -> tuple[Sequence[PostEdit | None], int]:
+    ) -> tuple[Sequence[PostEdit | None], MemoryPosition | None]:
         if not rows:
-            return [], 0
+            return [], None
         try:
             return await self._edited_at_once(project, rows, priority, client)
         except TooLargeError:
             if len(rows) == 1:
-                return [None], 0
+                return [None], None
         half = len(rows) // 2
-        first, _ = await self._edited(project, rows[:half], priority, client)
-        rest, position = await self._edited(project, rows[half:], priority, client)
-        return [*first, *rest], position
+        first, position = await self._edited(project, rows[:half], priority, client)
+        rest, other_position = await self._edited(project, rows[half:], priority, client)
+        return [*first, *rest], _lowest(position, other_position)
 
     async def _edited_at_once(
         self, project: Row, rows: Sequence[Row], priority: Priority, client: str
-    ) -> tuple[Sequence[PostEdit | None], int]:
+    ) -> tuple[Sequence[PostEdit | None], MemoryPosition | None]:
         segments = [Segment(row["src"].strip(), row["mt"].strip() or None) for row in rows]
         while True:
             try:
@@ -358,7 +366,7 @@ class FileJobs:
                 if priority != "job":
                     raise
             else:
-                return found.results, 0 if found.position is None else found.position.last
+                return found.results, found.position
 
     def _end(self, job: ClaimedJob) -> None:
         self._advance(job, state="done")
@@ -373,6 +381,11 @@ class FileJobs:
             importing = sql.update(files).where(files.c.id == job.file, files.c.state == "importing")
             if change.execute(importing.values(state="failed", error=sentence)).rowcount:
                 change.event("file", file=job.file, action="failed", error=sentence)
+
+
+def _lowest(*positions: MemoryPosition | None) -> MemoryPosition | None:
+    """Return the position of which all that are given know at least as much; None if there are none."""
+    return min((one for one in positions if one is not None), default=None)
 
 
 def _may_pass(error: OutputError) -> bool:

@@ -292,14 +292,37 @@ def test_proposals_made_with_former_settings_are_not_saved(store: Store, jobs_of
     store.projects.add_corrections("default", [Correction("x", "y", "z", project="default")], "anna")
     made = asyncio.run(jobs_of._made(row, segments, "job", ""))
     store.projects.change("default", {"min_confidence": 0.5}, "anna")
-    jobs_of._save(row, made)
+    assert not jobs_of._save(row, made)
     assert store.segments.get(file, 1)["proposal"] is None
     made = asyncio.run(jobs_of._made(row, segments, "job", ""))
     store.projects.delete_corrections("default", "anna")
-    jobs_of._save(row, made)
+    store.projects.add_corrections("default", [Correction("x", "y", "other", project="default")], "anna")
+    assert not jobs_of._save(row, made), "numbers have gone on, but in another edition"
     assert store.segments.get(file, 1)["proposal"] is None
     propose(store, jobs_of, file)
     assert store.segments.get(file, 1)["proposal"]["text"] == "das"
+
+
+def test_proposals_are_made_anew_when_settings_change_meanwhile(
+    store: Store, jobs_of: FileJobs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file, edit = imported(store, xliff(*PAIRS)), jobs_of._engine.edit
+    with store.database.change("default", "anna") as change:
+        job = store.jobs.add(change, "edit", file)
+    changes = iter((0.25, 0.5))
+
+    async def changing(segments: Any, **options: Any) -> EditedSegments:
+        for value in itertools.islice(changes, 1):
+            await asyncio.to_thread(store.projects.change, "default", {"min_confidence": value}, "anna")
+        return await edit(segments, **options)
+
+    monkeypatch.setattr(jobs_of._engine, "edit", changing)
+    claimed = store.jobs.claim(["edit"])
+    assert claimed is not None
+    asyncio.run(jobs_of._run(claimed))
+    found = store.jobs.get(job)
+    assert (found["state"], found["done"], found["total"]) == ("done", 5, 5)
+    assert store.files.get(file)["estimate"]["proposals"] == 5
 
 
 def test_proposals_are_saved_by_the_connection_that_locks_the_project(store: Store, jobs_of: FileJobs) -> None:
