@@ -3,6 +3,7 @@
 import asyncio
 import itertools
 import logging
+import math
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -22,7 +23,7 @@ from postedit.serve.schema import files
 from postedit.serve.store import Store
 from postedit.serve.store_base import NotFoundError, ProjectChange, Row
 from postedit.serve.store_files import numbered_units
-from postedit.serve.store_jobs import JOB_KINDS, ClaimedJob, JobKind, LostJobError
+from postedit.serve.store_jobs import JOB_KINDS, SILENT, ClaimedJob, JobKind, LostJobError
 from postedit.serve.store_projects import OF_PROPOSALS
 from postedit.serve.store_proposals import OPEN_STATES, Proposal
 from postedit.serve.store_segments import segment_json
@@ -38,7 +39,7 @@ _DEAD_SECONDS: Final = 15.0  # without a sign of life after which a job is taken
 _MOST_CLAIMS: Final = 5  # of a job, after which it is not taken over again, as it may be what kills processes
 _QUIET_SECONDS: Final = 2.0  # without a correction before proposals are renewed
 _QUIET_TRIES: Final = 10  # to wait for that; people who never pause are not to keep proposals old
-_LEAST_CHUNKS: Final = 8  # that are renewed before a newer correction begins that anew
+_LEAST_CHUNKS: Final = 8  # that are renewed before other files have their turn, if there is a newer correction
 
 
 class _Made(NamedTuple):
@@ -63,6 +64,7 @@ class FileJobs:
         self._store, self._engine, self._at_once = store, engine, at_once
         self._tasks: list[asyncio.Task[None]] = []
         self._seen: dict[str, tuple[int, float]] = {}  # beats of running jobs, and when they were first seen
+        self._waited: dict[str, float] = {}  # by project, when jobs last waited until corrections paused
         self._wake = asyncio.Event()
         self._loop: asyncio.AbstractEventLoop | None = None
 
@@ -201,16 +203,16 @@ class FileJobs:
                 _log.warning("job %s: %s", job.id, error)
 
     async def _do(self, job: ClaimedJob) -> None:
-        file = await asyncio.to_thread(self._store.files.row, job.file)
+        file, again = await asyncio.to_thread(self._store.files.row, job.file), False
         if job.kind == "propose":
-            await self._renew(job, file)
+            again = not await self._renew(job, file)
         elif job.kind == "fill":
             await asyncio.to_thread(self._store.decisions.fill_on, job)
         else:
             if file["state"] == "importing":
                 await asyncio.to_thread(self._read, job, file)
             await self._propose_all(job, file, 0)
-        await asyncio.to_thread(self._end, job)
+        await asyncio.to_thread(self._end, job, again=again)
 
     def _read(self, job: ClaimedJob, file: Row) -> None:
         """Read the units of a file into segments, from where this was interrupted."""
@@ -275,31 +277,42 @@ class FileJobs:
         while not await asyncio.to_thread(save, await self._made(file, rows, priority, client)):
             continue
 
-    async def _renew(self, job: ClaimedJob, file: Row) -> None:
-        """Renew the proposals for open segments, from the one after the last decision, when corrections pause.
+    async def _renew(self, job: ClaimedJob, file: Row) -> bool:
+        """Renew the proposals for open segments, the oldest first, when corrections pause; return whether all are new.
 
-        Those of a model that does not learn are renewed if other settings than it had ask for that.
+        Of those that are equally old, the ones after the last decision come first. Proposals of a model that does not
+        learn are renewed if other settings than it had ask for that.
         """
         learns = self._learns(await asyncio.to_thread(self._store.projects.row, job.project))
-        position = await self._quiet_position(job.project) if learns else 0
+        wanted = position = await self._quiet_position(job.project) if learns else 0
         last = await asyncio.to_thread(self._store.decisions.last_decided, file["id"])
-        chunks = 0
-        for after, until in ((last, None), (0, last)):
-            while rows := await asyncio.to_thread(
-                self._store.proposals.waiting, file["id"], position, _SEGMENTS_AT_ONCE, after, until
-            ):
-                await self._propose_some(job, file, rows)
-                after, chunks = rows[-1]["number"], chunks + 1
-                if learns and chunks >= _LEAST_CHUNKS and position != await self._position(job.project):
-                    return  # the job of the newer correction waits
+        for chunks in itertools.count(1):
+            rows = await asyncio.to_thread(
+                self._store.proposals.oldest,
+                file["id"],
+                min(wanted, position),  # which is lower when corrections have been deleted
+                _SEGMENTS_AT_ONCE,
+                last,
+            )
+            if not rows:
+                break
+            await self._propose_some(job, file, rows)
+            position = await self._position(job.project) if learns else 0
+            if chunks >= _LEAST_CHUNKS and position != wanted:
+                return False
+        return True
 
     async def _quiet_position(self, project: str) -> int:
+        """Return the position of a project when its corrections pause; jobs that follow soon do not wait once more."""
         position = await self._position(project)
+        if time.monotonic() - self._waited.get(project, -math.inf) < _QUIET_SECONDS * _QUIET_TRIES:
+            return position
         for _ in range(_QUIET_TRIES):
             await asyncio.sleep(_QUIET_SECONDS)
             before, position = position, await self._position(project)
             if before == position:
                 break
+        self._waited[project] = time.monotonic()
         return position
 
     async def _position(self, project: str) -> int:
@@ -368,8 +381,12 @@ class FileJobs:
             else:
                 return found.results, found.position
 
-    def _end(self, job: ClaimedJob) -> None:
-        self._advance(job, state="done")
+    def _end(self, job: ClaimedJob, *, again: bool = False) -> None:
+        """End a job; if it is to be done again, that is after others that wait."""
+        with self._store.database.change(job.project, job.who) as change:
+            if again:
+                self._store.jobs.add_once(change, job.kind, job.file)
+            self._store.jobs.advance(change, job, state="done")
 
     def _advance(self, job: ClaimedJob, **values: Any) -> None:
         with self._store.database.change(job.project, job.who) as change:
@@ -378,6 +395,8 @@ class FileJobs:
     def _fail(self, job: ClaimedJob, sentence: str) -> None:
         with suppress(LostJobError, NotFoundError), self._store.database.change(job.project, job.who) as change:
             self._store.jobs.advance(change, job, state="failed", error=sentence)
+            if job.kind in SILENT:  # nothing else tells of it
+                _log.warning("job %s (%s) of file %s failed: %s", job.id, job.kind, job.file, sentence)
             importing = sql.update(files).where(files.c.id == job.file, files.c.state == "importing")
             if change.execute(importing.values(state="failed", error=sentence)).rowcount:
                 change.event("file", file=job.file, action="failed", error=sentence)

@@ -29,7 +29,7 @@ from postedit.serve.store_proposals import OPEN_STATES, STALE
 JobKind = Literal["import", "propose", "edit", "fill"]
 JOB_KINDS: Final[tuple[JobKind, ...]] = get_args(JobKind)
 
-_SILENT: Final = ("propose", "fill")
+SILENT: Final = ("propose", "fill")
 """Kinds of jobs that people do not ask for: their segments have events."""
 
 _NEXT: Final = sql.select(sql.func.coalesce(sql.func.max(jobs.c.sequence), 0) + 1).scalar_subquery()
@@ -162,11 +162,11 @@ class Jobs:
         _keep(change.connection, job, values)
         if "state" in values:
             self._event(change, job.id, job.file, job.kind, values["state"])
-            if job.kind in _SILENT:  # there is one after most corrections
+            if job.kind in SILENT:  # there is one after most corrections
                 change.execute(sql.delete(jobs).where(jobs.c.id == job.id))
 
     def _event(self, change: ProjectChange, job: str, file: str, kind: JobKind, state: str) -> None:
-        if kind not in _SILENT:
+        if kind not in SILENT:
             change.event("job", job=job, file=file, job_kind=kind, state=state)
 
     def release(self, job: ClaimedJob) -> None:

@@ -73,7 +73,7 @@ class Proposals:
             alike = (segments.c.file == file) & (segments.c.same == row["same"])
             change.execute(sql.update(segments).where(alike).values(repeats=row["repeats"]))
 
-    def waiting(self, file: str, position: int, count: int, after: int = 0, until: int | None = None) -> list[Row]:
+    def waiting(self, file: str, position: int, count: int, after: int = 0) -> list[Row]:
         """Return open segments whose proposals know less than a position of the memory.
 
         Args:
@@ -81,26 +81,26 @@ class Proposals:
             position: number of an entry of the memory.
             count: how many, at most.
             after: the number that theirs are above.
-            until: the highest number; None: that of the last segment.
         """
-        numbers = sql.select(segments.c.number).where(
-            segments.c.file == file,
-            segments.c.number > after,
-            segments.c.state.in_(OPEN_STATES),
-            segments.c.proposed_at < position,
-        )
-        if until is not None:
-            numbers = numbers.where(segments.c.number <= until)
-        numbers = numbers.order_by(segments.c.number).limit(count)
+        numbers = sql.select(segments.c.number).where(_waits(file, position), segments.c.number > after)
+        return self._some(file, numbers.order_by(segments.c.number).limit(count))
+
+    def oldest(self, file: str, position: int, count: int, after: int) -> list[Row]:
+        """Return those of `waiting` whose proposals know least; of such, the ones after a number are preferred."""
+        numbers = sql.select(segments.c.number).where(_waits(file, position))
+        order = (segments.c.proposed_at, segments.c.number <= after, segments.c.number)
+        return self._some(file, numbers.order_by(*order).limit(count))
+
+    def _some(self, file: str, numbers: sql.Select[Any]) -> list[Row]:
         query = sql.select(segments).where(segments.c.file == file, segments.c.number.in_(numbers))
         with self._db.read() as connection:
             return rows_of(connection, query.order_by(segments.c.number))
 
     def count_waiting(self, file: str, position: int) -> int:
         """Return how many segments `waiting` would return."""
-        wanted = (segments.c.file == file) & segments.c.state.in_(OPEN_STATES) & (segments.c.proposed_at < position)
+        query = sql.select(sql.func.count()).select_from(segments).where(_waits(file, position))
         with self._db.read() as connection:
-            return connection.execute(sql.select(sql.func.count()).select_from(segments).where(wanted)).scalar_one()
+            return connection.execute(query).scalar_one()
 
     def made_of(
         self,
@@ -150,6 +150,10 @@ class Proposals:
             if before.proposal != values["proposal"]:
                 changed.append(number)
         return changed
+
+
+def _waits(file: str, position: int) -> sql.ColumnElement[bool]:
+    return (segments.c.file == file) & segments.c.state.in_(OPEN_STATES) & (segments.c.proposed_at < position)
 
 
 def _segment(file: str, number: int, unit: Unit) -> Row:

@@ -203,6 +203,94 @@ def test_files_are_read_and_proposals_renewed_while_people_never_pause(
     asyncio.run(work())
 
 
+def _teach(store: Store) -> None:
+    store.projects.add_corrections("default", [Correction("x", "y", "z", project="default")], "anna")
+
+
+def _proposed_at(store: Store, file: str) -> list[int]:
+    numbers = range(1, 1 + store.files.get(file)["segments"])
+    return [row["proposed_at"] for row in store.segments.some(file, numbers)]
+
+
+def test_a_steady_teacher_keeps_no_segment_of_any_file_old(
+    store: Store, jobs_of: FileJobs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(file_jobs, "_QUIET_SECONDS", 0.01)
+    monkeypatch.setattr(file_jobs, "_SEGMENTS_AT_ONCE", 1)
+    monkeypatch.setattr(file_jobs, "_LEAST_CHUNKS", 2)
+    content = xliff(*((f"source {number}", "die") for number in range(6)))
+    some = [imported(store, content, f"{number}.xlf") for number in range(2)]
+    for file in some:
+        propose(store, jobs_of, file)
+    edit = jobs_of._engine.edit
+
+    async def teaching(segments: Any, **options: Any) -> EditedSegments:
+        await asyncio.to_thread(store.decisions.save, some[0], 1, decision(store, some[0], 1, next(texts)), "anna")
+        return await edit(segments, **options)
+
+    texts = map(str, itertools.count())
+    monkeypatch.setattr(jobs_of._engine, "edit", teaching)
+    _teach(store)
+    before = store.memory.of("default").position.last
+    for _ in range(6):
+        job = store.jobs.claim(["propose"])
+        assert job is not None
+        asyncio.run(jobs_of._run(job))
+    assert all(min(_proposed_at(store, file)[1:]) >= before for file in some)
+    monkeypatch.setattr(jobs_of._engine, "edit", edit)
+    assert renew(store, jobs_of) == set(some), "what was learnt meanwhile is not lost for either"
+    last = store.memory.of("default").position.last
+    assert {number for file in some for number in _proposed_at(store, file)[1:]} == {last}
+
+
+def test_jobs_of_a_project_wait_once_until_corrections_pause(
+    store: Store, jobs_of: FileJobs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    numbers, waits = itertools.count(1), []
+
+    async def position(_: str) -> int:
+        return next(numbers)
+
+    async def sleep(seconds: float) -> None:
+        waits.append(seconds)
+
+    monkeypatch.setattr(jobs_of, "_position", position)
+    monkeypatch.setattr(asyncio, "sleep", sleep)
+    first = asyncio.run(jobs_of._quiet_position("default"))
+    assert asyncio.run(jobs_of._quiet_position("default")) == first + 1
+    assert len(waits) == file_jobs._QUIET_TRIES
+
+
+def test_renewing_ends_when_corrections_are_deleted_meanwhile(
+    store: Store, jobs_of: FileJobs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(file_jobs, "_QUIET_SECONDS", 0.0)
+    file, edit = imported(store, xliff(*PAIRS)), jobs_of._engine.edit
+    _teach(store)
+    deletions = iter((store.projects.delete_corrections,))
+
+    async def deleting(segments: Any, **options: Any) -> EditedSegments:
+        for delete in deletions:
+            await asyncio.to_thread(delete, "default", "anna")
+        return await edit(segments, **options)
+
+    monkeypatch.setattr(jobs_of._engine, "edit", deleting)
+    assert renew(store, jobs_of) == {file}
+    assert _proposed_at(store, file) == [0] * 5
+
+
+def test_the_log_says_why_proposals_were_not_renewed(
+    store: Store, jobs_of: FileJobs, caplog: pytest.LogCaptureFixture
+) -> None:
+    file = imported(store, xliff(*PAIRS))
+    _teach(store)
+    job = store.jobs.claim(["propose"])
+    assert job is not None
+    jobs_of._fail(job, "the model asks for a source")
+    assert store.jobs.of_project("default")[0]["kind"] == "import"
+    assert f"of file {file} failed: the model asks for a source" in caplog.text
+
+
 class _Counter:
     """Counts the segments that an engine is asked for."""
 
