@@ -119,8 +119,8 @@ class Decisions:
             if filled:
                 _fill(change, file, filled, values, number, given.edit_id)
             if len(filled) == _AT_ONCE:  # the others are filled in by and by, so that nobody waits for that
-                place = {"number": number, "version": row["version"] + 1, "edit_id": given.edit_id}
-                self._jobs.add(change, "fill", file, **place, after=filled[-1])
+                options = {"number": number, "version": row["version"] + 1, "edit_id": given.edit_id}
+                self._jobs.add(change, "fill", file, **options, after=filled[-1])
             change.event(
                 "segment",
                 **{"file": file, "numbers": [number, *filled], "version": row["version"] + 1, "state": given.state},
@@ -138,8 +138,8 @@ class Decisions:
         after = job.options["after"]
         while after is not None:
             with self._db.change(job.project, job.who) as change:
-                self._jobs.advance(change, job)
                 after = self._fill_some(change, job, after)
+                self._jobs.advance(change, job, options=as_json({**job.options, "after": after}))
 
     def _fill_some(self, change: ProjectChange, job: ClaimedJob, after: int) -> int | None:
         """Fill in repetitions after a number; return the last one, or None if there are no more."""

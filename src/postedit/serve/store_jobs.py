@@ -158,7 +158,7 @@ class Jobs:
             _keep(connection, job, {})
 
     def advance(self, change: ProjectChange, job: ClaimedJob, **values: Any) -> None:
-        """Record progress (`done`, `total`, `state`, `error`), as part of a change; see `beat`."""
+        """Record progress (`done`, `total`, `state`, `error`, `options`), as part of a change; see `beat`."""
         _keep(change.connection, job, values)
         if "state" in values:
             self._event(change, job.id, job.file, job.kind, values["state"])

@@ -19,6 +19,7 @@ from postedit.serve.file_jobs import FileJobs
 from postedit.serve.segment_codes import ApiCode
 from postedit.serve.store import Store
 from postedit.serve.store_decisions import Decided, StaleVersionError
+from postedit.serve.store_jobs import LostJobError
 from postedit.serve.store_proposals import Proposal
 
 
@@ -250,3 +251,28 @@ def test_many_repetitions_are_filled_in_by_and_by(
     (event,) = (one for one in store.projects.events("default", 0, 99) if one.get("numbers") == [4, 3, 6])
     assert (event["state"], event["version"]) == ("confirmed", 2)
     assert {one["kind"] for one in store.jobs.of_project("default")} == {"import", "propose"}, "none is left"
+
+
+def test_a_process_that_takes_over_fills_in_no_repetition_twice(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(store_decisions, "_AT_ONCE", 2)
+    file, fill = imported(store, xliff(*[("a", "die")] * 9)), store.decisions._fill_some
+    save(store, file, 9, "one")
+    died = store.jobs.claim(["fill"])
+    assert died is not None
+    batches = iter((fill, fill))
+
+    def dying(*options: Any) -> int | None:
+        return next(batches)(*options)
+
+    monkeypatch.setattr(store.decisions, "_fill_some", dying)
+    with pytest.raises(StopIteration):
+        store.decisions.fill_on(died)
+    monkeypatch.setattr(store.decisions, "_fill_some", fill)
+    taken = store.jobs.take_over(died.id, store.jobs.running()[died.id])
+    assert taken is not None
+    assert taken.options["after"] == 6
+    store.decisions.fill_on(taken)
+    with pytest.raises(LostJobError):
+        store.decisions.fill_on(died)
+    histories = [store.segments.history(file, number) for number in range(1, 10)]
+    assert [[one["target"] for one in history] for history in histories] == [["one"]] * 9
