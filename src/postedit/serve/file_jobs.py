@@ -155,8 +155,8 @@ class FileJobs:
             for one, beats in running.items()
         }
         for one, (beats, since) in self._seen.items():
-            if moment - since > _DEAD_SECONDS:
-                return self._taken_over(one, beats, kinds)
+            if moment - since > _DEAD_SECONDS and (taken := self._taken_over(one, beats, kinds)) is not None:
+                return taken
         return None
 
     def _taken_over(self, job: str, beats: int, kinds: Sequence[JobKind] = JOB_KINDS) -> ClaimedJob | None:

@@ -25,7 +25,7 @@ from postedit.serve.file_jobs import FileJobs
 from postedit.serve.schema import jobs, projects, segments
 from postedit.serve.store import Store
 from postedit.serve.store_base import NotFoundError, as_json, rows_of
-from postedit.serve.store_jobs import JOB_KINDS, ClaimedJob, LostJobError
+from postedit.serve.store_jobs import JOB_KINDS, ClaimedJob, JobKind, LostJobError
 
 
 @pytest.fixture
@@ -132,6 +132,19 @@ def test_a_job_that_kills_its_processes_is_given_up(store: Store, jobs_of: FileJ
     assert jobs_of._taken_over(waiting, store.jobs.running()[waiting]) is None
     found = store.jobs.get(waiting)
     assert (found["state"], found["error"][:36]) == ("failed", "the service was interrupted 5 times ")
+
+
+def test_a_dead_job_is_found_behind_those_of_other_kinds(
+    store: Store, jobs_of: FileJobs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(file_jobs, "_DEAD_SECONDS", -1.0)
+    kinds: tuple[JobKind, ...] = ("import", "propose")
+    with store.database.change("default", "anna") as change:
+        for kind in kinds:
+            store.jobs.add(change, kind, store.files.create(change, "a.xlf", io.BytesIO(xliff(*PAIRS))))
+    assert all(store.jobs.claim([kind]) is not None for kind in kinds)
+    found = [jobs_of._next([kind]) for kind in kinds]
+    assert [job and job.kind for job in found] == [*kinds]
 
 
 def test_only_an_absent_database_lets_a_job_wait(
