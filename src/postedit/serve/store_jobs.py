@@ -124,10 +124,11 @@ class Jobs:
     def claim(self, kinds: Sequence[JobKind] = JOB_KINDS) -> ClaimedJob | None:
         """Claim a job of some kinds that waits, of a file without a running one; None if none does.
 
-        Repetitions are filled in whatever else is done with the file.
+        Repetitions are filled in whatever else is done with the file, and nothing else waits for that.
         """
         other = jobs.alias()
-        busy = sql.exists().where(other.c.file == jobs.c.file, other.c.state == "running", jobs.c.kind != "fill")
+        is_other = (other.c.file == jobs.c.file) & (other.c.kind != "fill") & (jobs.c.kind != "fill")
+        busy = sql.exists().where(is_other, other.c.state == "running")
         waiting = sql.select(jobs.c.id).where(jobs.c.state == "waiting", jobs.c.kind.in_(kinds), ~busy)
         first = (
             waiting.order_by(jobs.c.sequence, jobs.c.id)

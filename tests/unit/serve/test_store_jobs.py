@@ -134,6 +134,15 @@ def test_a_job_that_kills_its_processes_is_given_up(store: Store, jobs_of: FileJ
     assert (found["state"], found["error"][:36]) == ("failed", "the service was interrupted 5 times ")
 
 
+def test_repetitions_are_filled_in_beside_other_work_on_the_file(store: Store) -> None:
+    file = imported(store, xliff(*PAIRS))
+    with store.database.change("default", "anna") as change:
+        for kind in ("fill", "propose", "fill", "propose"):
+            store.jobs.add(change, kind, file)
+    claimed = [store.jobs.claim() for _ in range(4)]
+    assert [job and job.kind for job in claimed] == ["fill", "propose", "fill", None]
+
+
 def test_a_dead_job_is_found_behind_those_of_other_kinds(
     store: Store, jobs_of: FileJobs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
