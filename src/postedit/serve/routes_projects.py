@@ -129,8 +129,7 @@ async def delete_project(project: Id, access: AccessDep) -> None:
 @router.get("/{project}/export", response_class=StreamingResponse)
 async def export_project(project: Id, access: AccessDep) -> StreamingResponse:
     """Return an archive (zip): original and translated files, corrections, glossary, audit log."""
-    export = lambda: access.store.exports.project(access.project(project, "manage"))  # noqa: E731
-    archive = await at_length(access.service, export)
+    archive = await at_length(access.service, lambda: access.store.exports.project(access.project(project, "manage")))
     return download(archive, f"{project}.zip", "application/zip")
 
 

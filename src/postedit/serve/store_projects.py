@@ -35,8 +35,7 @@ OF_PROPOSALS: Final = ("model", "protect", "min_confidence", "glossary")
 
 _SETTINGS: Final = ("name", "source_language", "target_language", "model", "protect", "min_confidence")
 
-
-_PER_PAGE: Final = 1000  # of what was done, read at a time
+_PER_PAGE: Final = 1000  # of what was done, or of proposals, read at a time
 
 
 class Projects:
@@ -60,7 +59,7 @@ class Projects:
         return project
 
     def change(self, project: str, settings: Mapping[str, Any], who: str) -> None:
-        """ProjectChange some settings of a project."""
+        """Change some settings of a project."""
         with self._db.change(project, who) as change:
             if settings:
                 self._set(change, **_columns(settings))
@@ -246,10 +245,11 @@ def _delete_reasons(change: ProjectChange) -> None:
     """Remove the corrections that explain proposals from them."""
     names = ("file", "number", "proposal")
     explained = sql.select(*(segments.c[name] for name in names)).where(_is_of(change.project), segments.c.explained)
-    for row in rows_of(change.connection, explained):
-        is_one = (segments.c.file == row["file"]) & (segments.c.number == row["number"])
-        values = {"proposal": _without_corrections(row["proposal"]), "explained": False}
-        change.execute(sql.update(segments).where(is_one).values(values))
+    while page := rows_of(change.connection, explained.limit(_PER_PAGE)):
+        for row in page:
+            is_one = (segments.c.file == row["file"]) & (segments.c.number == row["number"])
+            values = {"proposal": _without_corrections(row["proposal"]), "explained": False}
+            change.execute(sql.update(segments).where(is_one).values(values))
 
 
 def _without_corrections(proposal: str) -> str:

@@ -19,7 +19,7 @@ from sqlalchemy.exc import DBAPIError, IntegrityError, OperationalError
 from postedit.adapt.correction import Correction
 from postedit.adapt.database import explained
 from postedit.core.errors import OutputError
-from postedit.serve import file_jobs
+from postedit.serve import file_jobs, store_projects
 from postedit.serve.engine import EditedSegments
 from postedit.serve.file_jobs import FileJobs
 from postedit.serve.schema import jobs, projects, segments
@@ -446,7 +446,10 @@ def test_proposals_are_saved_by_the_connection_that_locks_the_project(store: Sto
     assert store.segments.get(file, 1)["proposal"]["text"] == "das"
 
 
-def test_deleted_corrections_leave_no_text(store: Store, jobs_of: FileJobs, place: str) -> None:
+def test_deleted_corrections_leave_no_text(
+    store: Store, jobs_of: FileJobs, place: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(store_projects, "_PER_PAGE", 1)
     file = imported(store, xliff(("a", "die"), ("b", "die")))
     propose(store, jobs_of, file)
     store.decisions.save(file, 2, decision(store, file, 2, "das"), "anna")
