@@ -3,6 +3,7 @@
 import asyncio
 import logging
 import time
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -12,6 +13,7 @@ from zlib import crc32
 
 from postedit.core.errors import DataError, ModelFolderError, OutputError, PosteditError
 from postedit.serve.backlog import Backlog, EditedSegment, WaitingSegment
+from postedit.serve.batch_speeds import BatchSpeeds
 from postedit.serve.model_process import (
     Done,
     EditKind,
@@ -36,9 +38,6 @@ _LONGEST_PAUSE: Final = 30.0
 
 _JOB_SHARE: Final = 0.5
 """Of the length of a batch: what people ask for waits for a batch of a job that has begun."""
-
-_SMOOTHING: Final = 0.2
-"""Weight of the latest batch in the measured speed."""
 
 _BROKEN: Final = "the model failed on a segment; the log of the service says where"
 _DEADLY: Final = f"{_MOST_DEATHS} model processes ended while they edited a segment; it is refused"
@@ -81,7 +80,7 @@ class WorkerPool:
         self._specs, self._backlog, self._limits, self._metrics = specs, backlog, limits, metrics
         self._workers: list[_Worker] = []
         self._tasks: list[asyncio.Task[None]] = []
-        self._speed: dict[str, float] = {}  # tokens a second of a process, by model
+        self._speeds: defaultdict[str, BatchSpeeds] = defaultdict(BatchSpeeds)  # of a process, by model
         count = sum(spec.config.processes for spec in specs.values())
         self._threads = ThreadPoolExecutor(2 * count, "model process")
 
@@ -128,7 +127,8 @@ class WorkerPool:
     def seconds_for(self, model: str, tokens: int) -> float:
         """Return the time in which the processes of a model edit so many tokens; 0 until one has been measured."""
         ready = sum(worker.ready for worker in self._workers if worker.model == model)
-        return tokens / (self._speed[model] * max(1, ready)) if model in self._speed else 0.0
+        speeds = self._speeds[model]
+        return speeds.seconds_for(tokens / max(1, ready)) if speeds else 0.0
 
     def wake(self) -> None:
         """Give waiting segments to idle processes, first of all to those that know their projects."""
@@ -167,11 +167,12 @@ class WorkerPool:
     def _room(self, worker: _Worker, first: WaitingSegment) -> int:
         """Return the tokens of a batch that takes the usual time, and no more than its first segment has left."""
         config = worker.spec.config
-        if worker.model not in self._speed:
+        speeds = self._speeds[worker.model]
+        if not speeds:
             return config.batch_tokens
         seconds = config.batch_seconds * (_JOB_SHARE if first.priority == "job" else 1.0)
         left = first.deadline - asyncio.get_running_loop().time()
-        return min(config.batch_tokens, int(self._speed[worker.model] * min(seconds, left)))
+        return min(config.batch_tokens, speeds.tokens_in(min(seconds, left)))
 
     async def _serve(self, worker: _Worker) -> None:
         """Let a process work for ever."""
@@ -230,11 +231,8 @@ class WorkerPool:
         self._metrics.batch_seconds.labels(model).observe(seconds)
         self._metrics.batch_segments.labels(model).observe(len(items))
         self._metrics.segments.labels(model, items[0].priority).inc(len(items))
-        if not is_usual:
-            return
-        latest = sum(item.tokens for item in items) / max(seconds, 1e-6)
-        known = self._speed.get(model, latest)
-        self._speed[model] = known + _SMOOTHING * (latest - known)
+        if is_usual:
+            self._speeds[model].add(sum(item.tokens for item in items), seconds)
 
     def _settle(self, worker: _Worker, items: Sequence[WaitingSegment], done: Done) -> None:
         """Give the outcomes to those who wait for them."""
