@@ -11,7 +11,8 @@ It starts the service as a process, and asks it with one segment a request, over
 4. arrivals at 10 times the throughput: the statuses of all answers, the p99 of those that are admitted beside that at a
    tenth of the throughput, and the memory of all processes of the service.
 
-Settings of the service for 3 and 4 are given by --set; limits.queue_seconds=0.2 if there are none.
+Settings of the service for 4 are given by --set; limits.queue_seconds=0.2 if there are none: how long a request may wait
+decides how slow the admitted ones are.
 """
 
 import argparse
@@ -42,6 +43,7 @@ from postedit.shipped import EXAMPLES, MODEL
 
 CLIENTS = 64
 LOADS = (0.1, 0.25, 0.5, 0.75, 0.9, 1.1, 1.5)
+LIGHT = 0.1
 BEYOND = 10.0
 MOST_CONNECTIONS = 4096
 
@@ -188,18 +190,27 @@ async def measure_throughput(port: int, segments: Sequence[Segment], given: argp
     return throughput
 
 
-async def measure_load(
-    port: int, pid: int, segments: Sequence[Segment], throughput: float, given: argparse.Namespace
-) -> None:
-    """Print latencies against offered load, and what happens far beyond the throughput."""
+HEAD = "| offered, requests/s | answered 200 | p50 ms | p99 ms | 429 | others |\n|---:|---:|---:|---:|---:|---:|"
+
+
+async def measure_load(port: int, segments: Sequence[Segment], throughput: float, given: argparse.Namespace) -> None:
+    """Print latencies against offered load."""
     asked = bodies(segments, given.project)
-    print("| offered, requests/s | answered 200 | p50 ms | p99 ms | 429 | others |\n|---|---|---|---|---|---|")
-    light = Outcome()
+    print(HEAD)
     for share in LOADS:
         outcome = await open_loop(port, asked, share * throughput, given.seconds)
-        light = outcome if share == LOADS[0] else light
         print(row(share * throughput, outcome, given.seconds), flush=True)
+
+
+async def measure_overload(
+    port: int, pid: int, segments: Sequence[Segment], throughput: float, given: argparse.Namespace
+) -> None:
+    """Print what happens far beyond the throughput, beside a light load."""
+    asked = bodies(segments, given.project)
+    light = await open_loop(port, asked, LIGHT * throughput, 2 * given.seconds)
     outcome, memory = await overload(port, pid, asked, BEYOND * throughput, given.overload_seconds)
+    print(f"with {' '.join(given.set)}:\n{HEAD}")
+    print(row(LIGHT * throughput, light, 2 * given.seconds))
     print(row(BEYOND * throughput, outcome, given.overload_seconds))
     growth = 100 * (max(memory[len(memory) // 4 :]) / memory[len(memory) // 4] - 1)
     print(
@@ -250,8 +261,9 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--project", help="ask for a project, whose settings and memory are read from the database")
     parser.add_argument("--database", help="URL of PostgreSQL; SQLite if not given")
-    parser.add_argument("--set", action="append", default=["limits.queue_seconds=0.2"], metavar="SECTION.NAME=VALUE")
+    parser.add_argument("--set", action="append", default=[], metavar="SECTION.NAME=VALUE")
     given = parser.parse_args()
+    given.set = given.set or ["limits.queue_seconds=0.2"]
     torch.set_num_threads(given.threads)
     pairs = zip(given.src.read_text("utf-8").splitlines(), given.mt.read_text("utf-8").splitlines())
     segments = [Segment(src, mt) for src, mt in pairs]
@@ -259,8 +271,9 @@ def main() -> None:
     print(f"library, one segment at a time, {given.threads} threads: median {1000 * statistics.median(library):.1f} ms")
     with service(given) as (port, _, _):
         throughput = asyncio.run(measure_throughput(port, segments, given))
+        asyncio.run(measure_load(port, segments, throughput, given))
     with service(given, given.set) as (port, pid, _):
-        asyncio.run(measure_load(port, pid, segments, throughput, given))
+        asyncio.run(measure_overload(port, pid, segments, throughput, given))
 
 
 if __name__ == "__main__":
