@@ -11,8 +11,8 @@ It starts the service as a process, and asks it with one segment a request, over
 4. arrivals at 10 times the throughput: the statuses of all answers, the p99 of those that are admitted beside that at a
    tenth of the throughput, and the memory of all processes of the service.
 
-Settings of the service for 4 are given by --set; limits.queue_seconds=0.2 if there are none: how long a request may wait
-decides how slow the admitted ones are.
+Settings of the service for 4 are given by --set; limits.queue_seconds=0.2 if there are none. How long a request may
+wait decides how slow the admitted ones are.
 """
 
 import argparse
