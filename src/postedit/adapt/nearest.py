@@ -1,7 +1,6 @@
 """The triplets of a memory that are nearest to a segment."""
 
 import math
-import sys
 from collections import defaultdict
 from collections.abc import Iterator
 from typing import Final, NamedTuple
@@ -27,6 +26,7 @@ class NearestTriplets:
 
     def __init__(self) -> None:
         self._texts: dict[int, tuple[list[str], list[str]]] = {}
+        self._words: dict[str, str] = {}  # each is in memory once, and no longer than the index
         self._postings: defaultdict[str, dict[int, None]] = defaultdict(dict)  # in the order in which they were added
 
     def __len__(self) -> int:
@@ -34,7 +34,7 @@ class NearestTriplets:
 
     def add(self, number: int, src: str, mt: str) -> None:
         """Add a triplet."""
-        self._texts[number] = _shared(src), _shared(mt)
+        self._texts[number] = self._shared(src), self._shared(mt)
         for key in self._keys(number):
             self._postings[key][number] = None
 
@@ -44,7 +44,9 @@ class NearestTriplets:
             del self._postings[key][number]
             if not self._postings[key]:
                 del self._postings[key]
-        del self._texts[number]
+        for word in {word for side in self._texts.pop(number) for word in side}:
+            if f"src {word}" not in self._postings and f"mt {word}" not in self._postings:
+                del self._words[word]
 
     def find(self, src: str, mt: str, most: int, least: float) -> list[Near]:
         """Return at most `most` triplets with a similarity of at least `least`, the nearest first.
@@ -69,13 +71,11 @@ class NearestTriplets:
         sides = zip(words, self._texts[number], strict=True)
         return sum(Levenshtein.normalized_similarity(*side) for side in sides) / 2
 
+    def _shared(self, text: str) -> list[str]:
+        return [self._words.setdefault(word, word) for word in text.split()]
+
     def _keys(self, number: int) -> Iterator[str]:
         return iter(dict.fromkeys(_keys_of(*self._texts[number])))
-
-
-def _shared(text: str) -> list[str]:
-    """Return the words of a text, each of which is in memory once."""
-    return list(map(sys.intern, text.split()))
 
 
 def _keys_of(src: list[str], mt: list[str]) -> Iterator[str]:

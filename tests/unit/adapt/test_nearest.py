@@ -1,6 +1,7 @@
 """The nearest triplets of a memory."""
 
 import random
+import sys
 
 import pytest
 from rapidfuzz.distance import Levenshtein
@@ -55,3 +56,10 @@ def test_a_removed_triplet_leaves_nothing() -> None:
     assert len(made) == 1
     assert made.find("a c", "x z", 2, 0.0) == never.find("a c", "x z", 2, 0.0)
     assert vars(made) == vars(never)
+
+
+def test_words_are_not_kept_by_the_interpreter_beyond_the_index() -> None:
+    held = index(("Zanzibar-7 Zanzibar-7", "x"))
+    word = "-".join(["Zanzibar", "7"])
+    assert sys.intern(word) is word  # nobody has interned another one
+    assert len(held) == 1
