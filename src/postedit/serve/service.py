@@ -51,8 +51,9 @@ class Service:
         if self._question is None or self._question.done():
             self._question = asyncio.ensure_future(asyncio.to_thread(self.store.database.check))
             self._question.add_done_callback(lambda done: done.cancelled() or done.exception())
-        await asyncio.wait({self._question}, timeout=seconds)
-        return self._question.done() and self._question.exception() is None
+        question = self._question  # another request may ask anew before this one goes on
+        await asyncio.wait({question}, timeout=seconds)
+        return question.done() and question.exception() is None
 
 
 def service_of(request: Request) -> Service:
