@@ -466,3 +466,40 @@ def test_events_are_polled_where_no_stream_opens_but_not_by_hidden_tabs(page: An
       } finally { stop(); show("visible"); Object.assign(globalThis, own); delete navigator.locks;
         delete document.visibilityState; } }"""
     assert page.evaluate(body) == [[5, 6], 0, [5, 6, 7, 8], "after=8", True]
+
+
+def test_listening_for_long_leaves_nothing_behind(page: Any) -> None:
+    body = """async () => { const { listen } = await import(`${base}/data/live_events.js`);
+      const own = { fetch: globalThis.fetch, EventSource: globalThis.EventSource, setTimeout: globalThis.setTimeout };
+      const later = own.setTimeout.bind(globalThis);
+      const signals = AbortSignal.prototype, waiting = new Set(); let asked = 0;
+      signals.addEventListener = function (kind, run) { waiting.add(run); };
+      signals.removeEventListener = function (kind, run) { waiting.delete(run); };
+      globalThis.EventSource = class extends EventTarget { constructor() { super();
+          later(() => this.dispatchEvent(new Event("error"))); } close() {} };
+      globalThis.setTimeout = (run, time) => later(run, time / 1000);
+      globalThis.fetch = async () => { asked++; return new Response(JSON.stringify({ events: [], last: 4 }),
+        { headers: { "Content-Type": "application/json" } }); };
+      Object.defineProperty(navigator, "locks", { value: undefined, configurable: true });
+      const stop = listen("p", () => {});
+      try { while (asked < 50) await new Promise((resolve) => later(resolve, 10)); return waiting.size; }
+      finally { stop(); Object.assign(globalThis, own); delete navigator.locks;
+        delete signals.addEventListener; delete signals.removeEventListener; } }"""
+    assert page.evaluate(body) <= 2
+
+
+def test_former_states_that_differ_in_codes_alone_are_not_the_same(page: Any) -> None:
+    body = """const code = { kind: "alone", id: "1", at: 0 }, moved = { ...code, at: 1 };
+      const row = { target: "ab", state: "confirmed", who: "anna", made: "2026-01-01" };
+      const rows = [[], [code], [moved], [moved]].map((target_codes) => ({ ...row, target_codes }));
+      const held = new draft.Draft({ mt: "", mt_codes: [], text: "", codes: [], edits: [] },
+        { text: "ab", codes: [code] });
+      return [past.choices(rows).map((one) => one.target_codes.map(({ at }) => at)),
+        rows.map((one) => held.holds(one))];"""
+    assert run(page, "core/draft editor/past", body) == [[[1], [0], []], [False, True, False, False]]
+
+
+def test_a_difference_shows_what_was_put_in_and_on_demand_what_was_taken_out(page: Any) -> None:
+    body = """return [true, false].map((all) => difference.difference("a b c", "a x c", all)
+      .map((part) => typeof part === "string" ? part : `${part.type}:${part.props.children}`).join("|"));"""
+    assert run(page, "ui/difference", body) == ["a |del:b|ins:x| c", "a |ins:x| c"]

@@ -7,7 +7,7 @@
  * @typedef {{content: FlatText, ranges: Range[], start: number, end: number}} DraftState  the selection: from, to
  * @typedef {"accepted"|"rejected"|"rewritten"} Status  of an edit
  */
-import { fromMarked, moveCode, plain, replace, toMarked } from "./flat_text.js";
+import { fromMarked, moveCode, plain, replace, sameTarget, toMarked } from "./flat_text.js";
 import { History } from "./history.js";
 import { compose } from "./proposal_text.js";
 import { wordChanges } from "./word_diff.js";
@@ -37,6 +37,12 @@ export class Draft {
   get state() { return this.history.state; }
   get content() { return this.state.content; }
   get marked() { return toMarked(this.content); }
+
+  /** Return whether a target is the text and the codes of this draft. @param {{target: string, target_codes: any[]}} row */
+  holds(row) {
+    const { text, codes } = this.marked;
+    return sameTarget({ target: text, target_codes: codes }, row);
+  }
 
   /** The status of each edit. @returns {Status[]} */
   get statuses() { return this.proposal.edits.map((_, number) => this.status(number)); }

@@ -132,3 +132,9 @@ export function singleChange(old, text) {
   if (tail && isHigh(old.charCodeAt(old.length - tail - 1))) tail--;
   return { start, end: old.length - tail, text: text.slice(start, text.length - tail) };
 }
+
+/** Return whether two targets have the same text, and the same codes at the same places. */
+export function sameTarget(one, other) {
+  const places = (codes) => codes.map((code) => `${code.kind} ${code.id} ${code.at}`).join("\n");
+  return one.target === other.target && places(one.target_codes) === places(other.target_codes);
+}

@@ -123,6 +123,7 @@ class Listener {
       let hasOpened = false;
       const end = () => {
         clearTimeout(timer);
+        signal.removeEventListener("abort", end);
         source.close();
         resolve(hasOpened);
       };
@@ -138,7 +139,12 @@ class Listener {
 /** Wait, at most until a signal. */
 function pause(milliseconds, signal) {
   return new Promise((resolve) => {
-    const timer = setTimeout(resolve, milliseconds);
-    signal.addEventListener("abort", () => { clearTimeout(timer); resolve(undefined); });
+    const end = () => {
+      clearTimeout(timer);
+      signal.removeEventListener("abort", end); // a signal lasts longer than thousands of pauses
+      resolve(undefined);
+    };
+    const timer = setTimeout(end, milliseconds);
+    signal.addEventListener("abort", end);
   });
 }

@@ -227,7 +227,7 @@ export class Editing {
       if (!pending) this.#forgetStale(segment);
       return;
     }
-    const isOurs = this.isDirty || pending || sameTarget(this.draft, segment);
+    const isOurs = this.isDirty || pending || this.draft?.holds(segment);
     const base = this.isDirty && !pending ? { version } : {};
     if (isOurs) this.segment.value = { ...known, ...base, proposal: this.segment.value.proposal };
     else this.show(segment);
@@ -235,14 +235,14 @@ export class Editing {
 
   #forgetStale(segment) {
     const draft = this.drafts.get(segment.number);
-    if (draft && !sameTarget(draft, segment)) this.drafts.delete(segment.number);
+    if (draft && !draft.holds(segment)) this.drafts.delete(segment.number);
   }
 
   /** Show a segment: with its draft, if that is as it was left. @param {import("../data/segment.js").Segment} segment */
   show(segment) {
     if (segment.number !== this.number) this.flush(); // written while this segment was fetched
     const kept = this.drafts.get(segment.number);
-    const isKept = kept && (sameTarget(kept, segment) || !writtenTarget(segment)) && kept.proposal.text === segment.proposal.text;
+    const isKept = kept && (kept.holds(segment) || !writtenTarget(segment)) && kept.proposal.text === segment.proposal.text;
     if (!isKept) {
       const decisions = new Map(segment.decisions.map((one) => [one.edit, one.accepted]));
       this.drafts.set(segment.number, new Draft(segment.proposal, writtenTarget(segment), decisions, segment.version));
@@ -259,10 +259,3 @@ export class Editing {
     return entry ? { ...withBody(segment, entry.body), version: entry.version } : segment;
   }
 }
-
-const sameTarget = (draft, segment) => {
-  if (!draft) return false;
-  const { text, codes } = draft.marked;
-  const places = (list) => list.map((code) => `${code.kind} ${code.id} ${code.at}`).join("\n");
-  return text === segment.target && places(codes) === places(segment.target_codes);
-};

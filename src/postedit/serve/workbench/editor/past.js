@@ -1,5 +1,5 @@
 /** Former states of the segment in hand, as the server has them: so undo goes on after the page was loaded again. */
-import { fromMarked } from "../core/flat_text.js";
+import { fromMarked, sameTarget } from "../core/flat_text.js";
 import { ApiError, get } from "../data/api.js";
 import { readMarked } from "../data/segment.js";
 import { announce } from "../ui/messages.js";
@@ -74,7 +74,7 @@ function line(contents) {
 
 /** Return states to choose from, the latest first; of drafts in one go the last. @param {Former[]} rows */
 export function choices(rows) {
-  const isReplaced = (row, next) => next && (row.target === next.target && row.state === next.state
+  const isReplaced = (row, next) => next && (sameTarget(row, next) && row.state === next.state
     || row.state === "draft" && next.state === "draft" && row.who === next.who && Date.parse(next.made) - Date.parse(row.made) < TOGETHER);
   return rows.filter((row, index) => !isReplaced(row, rows[index + 1])).reverse();
 }

@@ -23,7 +23,7 @@ export function PastDialog({ editing, language, onClose }) {
         <p class="past-head soft"><span class=${`badge ${row.state}`}>${t.editor.states[row.state] ?? row.state}</span>
           <bdi>${row.who}</bdi> <${Time} value=${row.made} />${row.filled_from && html` <span>${t.past.filledFrom(row.filled_from)}</span>`}</p>
         <p class="text" lang=${language} dir="auto">${difference(text, row.target)}</p>
-        ${!editing.isLocked && (row.target === text
+        ${!editing.isLocked && (editing.draft.holds(row)
           ? html`<p class="soft small">${t.past.isNow}</p>`
           : html`<button type="button" aria-label=${t.past.putBackOf(row)} onClick=${() => putBack(row)}>${t.past.putBack}</button>`)}
       </li>`)}</ol>`}

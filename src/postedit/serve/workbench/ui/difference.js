@@ -2,13 +2,16 @@
 import { html } from "../lib.js";
 import { wordChanges } from "../core/word_diff.js";
 
-/** Return a text with what was taken out of it and put into it. @param {string} old @param {string} text */
-export function difference(old, text) {
+/**
+ * Return a text with what was put into it and, unless that is not to be shown, what was taken out of it.
+ * @param {string} old @param {string} text
+ */
+export function difference(old, text, showsDeleted = true) {
   const found = [];
   let done = 0;
   for (const change of wordChanges(old, text)) {
     found.push(old.slice(done, change.start));
-    if (change.end > change.start) found.push(html`<del>${old.slice(change.start, change.end)}</del>`);
+    if (showsDeleted && change.end > change.start) found.push(html`<del>${old.slice(change.start, change.end)}</del>`);
     if (change.text) found.push(html`<ins>${change.text}</ins>`);
     done = change.end;
   }
