@@ -5,10 +5,11 @@ import json
 import math
 import threading
 import time
-from collections import OrderedDict
-from collections.abc import Mapping
+from collections import Counter, OrderedDict
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, NamedTuple
 
 from fastapi import Depends, Request
 
@@ -31,10 +32,19 @@ _OF_ROLE: Final[Mapping[Role, frozenset[str]]] = {
 }
 _SAFE: Final = frozenset({"GET", "HEAD", "OPTIONS"})
 _MOST_TRIES: Final = 5
-"""Wrong passwords before a client, and a user, have to wait."""
+"""Wrong passwords for a user from an address before these have to wait."""
+
+_MOST_OF_ADDRESS: Final = 20
+"""Wrong passwords from an address, for any users."""
+
+_MOST_OF_NAME: Final = 100
+"""Wrong passwords for a user, from any addresses."""
+
+_FORGOTTEN_SECONDS: Final = 60.0
+"""After which one failure less counts: as long as the longest wait, so that one address alone never reaches more."""
 
 _LONGEST_WAIT: Final = 60.0  # seconds
-_REMEMBERED: Final = 10_000  # clients
+_REMEMBERED: Final = 30_000  # users and addresses
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,49 +113,88 @@ LOCAL: Final = Caller("local", "local", admin=True)
 """The one user of a service that only its own machine reaches."""
 
 
-class Throttle:
-    """Lets those wait who fail too often; this process alone counts.
+@dataclass(slots=True)
+class SignInTry:
+    """A try to sign in, for which `has_failed` is set if the password is wrong."""
 
-    A try counts as a failure until it has succeeded, so that many at a time are not more than many in turn.
+    has_failed: bool = False
+
+
+class _Failures(NamedTuple):
+    """Failures that had not been forgotten at a moment, and when the wait after the last one is over."""
+
+    number: float
+    moment: float
+    until: float
+
+    def left(self, moment: float) -> float:
+        """Return how many have not been forgotten."""
+        return max(0.0, self.number - (moment - self.moment) / _FORGOTTEN_SECONDS)
+
+
+_NO_FAILURES: Final = _Failures(0.0, 0.0, 0.0)
+
+
+class Throttle:
+    """Lets those wait who fail too often to sign in; this process alone counts.
+
+    Tries are counted for each user name from an address; for each address, more of them, as many people may be behind
+    one; and for each user name, many more, so that nobody keeps others out by failing in their name.
+
+    Tries that are being checked are counted apart: more at a time than may fail are refused, and so many at a time are
+    not more than many in turn. A right one leaves the failures of others as they are. Failures are forgotten one by
+    one.
     """
 
     def __init__(self) -> None:
-        self._failures: OrderedDict[str, tuple[int, float]] = OrderedDict()  # how often, and when the wait is over
+        self._failures: OrderedDict[str, _Failures] = OrderedDict()
+        self._checked: Counter[str] = Counter()
         self._lock = threading.Lock()
 
-    def begin(self, *names: str) -> None:
-        """Count a try, unless one of these has to wait.
+    @contextmanager
+    def trying(self, name: str, address: str) -> Iterator[SignInTry]:
+        """Yield a try to sign in; see there.
 
         Raises:
-            HttpError: 429.
+            HttpError: 429 if it has to wait.
         """
+        most = {f"user {name} at {address}": _MOST_TRIES, f"address {address}": _MOST_OF_ADDRESS}
+        most[f"user {name}"] = _MOST_OF_NAME
+        self._begin(most)
+        found = SignInTry()
+        try:
+            yield found
+        finally:
+            self._end(most, has_failed=found.has_failed)
+
+    def _begin(self, most: Mapping[str, int]) -> None:
         moment = time.monotonic()
         with self._lock:
-            wait = max((self._failures[name][1] - moment for name in names if name in self._failures), default=0.0)
-            for name in names if wait <= 0 else ():
-                self._count(name, 1, moment)
-            while len(self._failures) > _REMEMBERED:
-                self._failures.popitem(last=False)
+            wait = max(self._wait(key, allowed, moment) for key, allowed in most.items())
+            if wait <= 0:
+                self._checked.update(most.keys())
         if wait > 0:
             seconds = str(math.ceil(wait))
             raise HttpError(429, f"too many wrong passwords; wait {seconds} s", headers={"Retry-After": seconds})
 
-    def take_back(self, *names: str) -> None:
-        """Forget a try of which nobody knows whether it was right."""
-        with self._lock:
-            for name in names:
-                self._count(name, -1, time.monotonic())
+    def _wait(self, key: str, allowed: int, moment: float) -> float:
+        """Return the seconds for which no other try is checked."""
+        failed = self._failures.get(key, _NO_FAILURES)
+        if failed.until > moment:
+            return failed.until - moment
+        return float(self._checked[key] >= max(1.0, allowed - failed.left(moment)))
 
-    def _count(self, name: str, tries: int, moment: float) -> None:
-        count = self._failures.pop(name, (0, 0.0))[0] + tries
-        wait = min(_LONGEST_WAIT, 2.0 ** (count - _MOST_TRIES)) if count >= _MOST_TRIES else 0.0
-        self._failures[name] = (count, moment + wait)
-
-    def succeed(self, *names: str) -> None:
-        """Forget the failures."""
+    def _end(self, most: Mapping[str, int], *, has_failed: bool) -> None:
+        moment = time.monotonic()
         with self._lock:
-            for name in names:
-                self._failures.pop(name, None)
+            self._checked.subtract(most.keys())
+            self._checked = +self._checked
+            for key, allowed in most.items() if has_failed else ():
+                count = self._failures.pop(key, _NO_FAILURES).left(moment) + 1
+                wait = min(_LONGEST_WAIT, 2.0 ** (count - allowed)) if count > allowed - 1 else 0.0
+                self._failures[key] = _Failures(count, moment, moment + wait)
+            while len(self._failures) > _REMEMBERED:
+                self._failures.popitem(last=False)
 
 
 class KeyRates:

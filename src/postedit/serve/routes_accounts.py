@@ -6,7 +6,6 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Depends, Request, Response
 from pydantic import Field
 
-from postedit.core.errors import PosteditError
 from postedit.serve.accounts import COOKIE, THROTTLE, AccessDep, CallerDep
 from postedit.serve.api_types import Body, Id, Name, PlainText
 from postedit.serve.http_errors import HttpError
@@ -74,16 +73,11 @@ def sign_in(asked: SignIn, request: Request, response: Response, service: Servic
 
 
 def _checked_user(service: Service, asked: SignIn, address: str) -> Row:
-    names = f"user {asked.name}", f"address {address}"
-    THROTTLE.begin(*names)
-    try:
+    with THROTTLE.trying(asked.name, address) as this:
         user = service.store.people.user_with(asked.name, asked.password)
-    except PosteditError:  # the database is away
-        THROTTLE.take_back(*names)
-        raise
+        this.has_failed = user is None
     if user is None:
         raise HttpError(401, "no active user has this name and password")
-    THROTTLE.succeed(*names)
     return user
 
 

@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -16,6 +17,7 @@ from serve_tools import PAIRS, xliff
 from postedit.core.errors import DataError, OutputError
 from postedit.serve import event_hub, routes_jobs, routes_workbench
 from postedit.serve.accounts import COOKIE, CSRF_HEADER, Throttle
+from postedit.serve.http_errors import HttpError
 from postedit.serve.store_jobs import Jobs
 from postedit.serve.store_people import People
 
@@ -302,6 +304,63 @@ def test_many_guesses_at_a_time_are_no_more_than_in_turn(team: Team, monkeypatch
     monkeypatch.setattr(People, "user_with", lambda *_: time.sleep(0.5))
     with ThreadPoolExecutor(8) as pool:
         assert sorted(pool.map(guess, range(8))) == [401] * 5 + [429] * 3
+
+
+def test_right_passwords_at_a_time_are_no_failures(team: Team, monkeypatch: pytest.MonkeyPatch) -> None:
+    together, check = threading.Barrier(8), People.user_with
+
+    def slowly(people: People, name: str, password: str) -> Any:
+        together.wait(30)
+        return check(people, name, password)
+
+    for number in range(8):
+        team.store.people.create_user(f"user {number}", PASSWORD)
+    monkeypatch.setattr(People, "user_with", slowly)
+    with ThreadPoolExecutor(8) as pool:
+        found = pool.map(lambda number: team.sign_in(f"user {number}").status_code, range(8))
+        assert list(found) == [200] * 8
+
+
+def failing(throttle: Throttle, name: str, address: str) -> bool:
+    """Return whether a wrong password was checked."""
+    try:
+        with throttle.trying(name, address) as this:
+            this.has_failed = True
+    except HttpError:
+        return False
+    return True
+
+
+def test_wrong_passwords_from_elsewhere_keep_nobody_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    moment = [0.0]
+    monkeypatch.setattr("postedit.serve.accounts.time.monotonic", lambda: moment[0])
+    throttle = Throttle()
+    checked = 0
+    for moment[0] in range(0, 24 * 3600, 10):  # a day long
+        checked += failing(throttle, "admin", "198.51.100.1")
+        with throttle.trying("admin", "192.0.2.1"):
+            pass
+    assert checked < 1500, "about one a minute"
+    assert sum(failing(throttle, "admin", f"203.0.113.{number}") for number in range(200)) < 110
+
+
+def test_a_right_password_in_between_gives_no_more_guesses(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("postedit.serve.accounts.time.monotonic", lambda: 0.0)
+    throttle, guessed = Throttle(), 0
+    while failing(throttle, f"victim {guessed}", "192.0.2.1"):
+        guessed += 1
+        with suppress(HttpError), throttle.trying("ben", "192.0.2.1"):
+            pass
+    assert guessed == 20
+
+
+def test_failures_are_forgotten_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    moment = [0.0]
+    monkeypatch.setattr("postedit.serve.accounts.time.monotonic", lambda: moment[0])
+    throttle = Throttle()
+    assert [failing(throttle, "ben", "192.0.2.1") for _ in range(6)] == [True] * 5 + [False]
+    moment[0] = 600
+    assert [failing(throttle, "ben", "192.0.2.1") for _ in range(6)] == [True] * 5 + [False]
 
 
 def test_a_try_while_the_database_is_away_is_no_wrong_password(team: Team, monkeypatch: pytest.MonkeyPatch) -> None:
