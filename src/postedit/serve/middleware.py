@@ -47,8 +47,12 @@ _METHODS: Final = _SAFE | {"POST", "PUT", "PATCH", "DELETE"}
 _UPLOADS: Final = re.compile(r"/v1/(?:jobs|projects/[^/]+/files)")
 """Paths to which files are sent."""
 
-_OPEN: Final = frozenset({"/v1/session", "/translate", "/detect"})
+_SIGN_IN: Final = "/v1/session"
+_OPEN: Final = frozenset({_SIGN_IN, "/translate", "/detect"})
 """Paths of requests whose body may say who makes them."""
+
+BYTES_BEFORE_SIGN_IN: Final = 2**16
+"""Of a body that is read before it is known who sends it."""
 
 _CHALLENGE: Final = {"WWW-Authenticate": "Bearer"}
 
@@ -154,14 +158,14 @@ class Gatekeeper:
             identity = scope["state"]["request_id"]
             response = error_response(error.status, error.message, identity, error.code, error.headers)
             return await response(scope, receive, send)
-        return await self._app(scope, _limited(receive, limit), send)
+        return await self._app(scope, limited(receive, limit), send)
 
     def _check(self, scope: Scope, headers: Headers, limit: int) -> None:
         if self._hosts and (name := _host_name(headers.get("host", ""))) not in self._hosts:
             raise HttpError(421, f"this service is not called {name!r}; hosts in its settings names it")
         if not self._auth_required and any(name.startswith(_FORWARDED) for name in headers):
             raise HttpError(403, _THROUGH_PROXY)
-        has_key = self._auth_required and headers.get("authorization", "").lower().startswith("bearer ")
+        has_key = self._auth_required and _has_key(headers)
         if scope["method"] not in _SAFE and not has_key and _is_cross_site(headers):
             raise HttpError(403, "requests from pages of other sites are refused", "cross_site")
         if self._auth_required and not has_key and _needs_sign_in(scope):  # before its body is read
@@ -177,6 +181,8 @@ class Gatekeeper:
     def _body_limit(self, scope: Scope, headers: Headers) -> int:
         is_form = headers.get("content-type", "").startswith("multipart/")
         is_upload = is_form and scope["method"] == "POST" and _UPLOADS.fullmatch(scope["path"])
+        if self._auth_required and scope["path"] in _OPEN and (scope["path"] == _SIGN_IN or _is_nobody(scope, headers)):
+            return min(self._limits.body_bytes, BYTES_BEFORE_SIGN_IN)
         return self._limits.file_bytes if is_upload else self._limits.body_bytes
 
 
@@ -206,7 +212,7 @@ def _check_wait(seconds: float, message: str) -> None:
         raise HttpError(429, message, None, {"Retry-After": str(math.ceil(seconds))})
 
 
-def _limited(receive: Receive, limit: int) -> Receive:
+def limited(receive: Receive, limit: int) -> Receive:
     """Return what receives a body, and refuses it beyond a limit: its length need not be told."""
     received = 0
 
@@ -242,6 +248,15 @@ def _needs_sign_in(scope: Scope) -> bool:
     """Return whether a request would change something, and has no cookie of somebody who has signed in."""
     is_open = scope["method"] in _SAFE or scope["path"] in _OPEN
     return not is_open and COOKIE not in HTTPConnection(scope).cookies
+
+
+def _has_key(headers: Headers) -> bool:
+    return headers.get("authorization", "").lower().startswith("bearer ")
+
+
+def _is_nobody(scope: Scope, headers: Headers) -> bool:
+    """Return whether a request has neither a key nor a cookie, good ones or not."""
+    return not _has_key(headers) and COOKIE not in HTTPConnection(scope).cookies
 
 
 def _is_cross_site(headers: Headers) -> bool:

@@ -22,6 +22,7 @@ from postedit.serve.chat_messages import ChatTask, read_task
 from postedit.serve.engine import EditedSegments
 from postedit.serve.http_errors import HttpError
 from postedit.serve.inline_markup import MarkedSegment
+from postedit.serve.middleware import BYTES_BEFORE_SIGN_IN, limited
 from postedit.serve.routes_edit import check_count, check_texts
 from postedit.serve.service import Service, service_of, unless_gone
 
@@ -235,14 +236,22 @@ async def detect(request: Request, service: ServiceDep) -> list[dict[str, Any]]:
 
 
 async def _of_body(kind: type[api.ModelT], request: Request, service: Service) -> tuple[api.ModelT, Caller]:
-    """Return the request in a body that is JSON or a form, and who makes it: the body may have the key."""
-    problem = None
+    """Return the request in a body that is JSON or a form, and who makes it: the body may have the key.
+
+    Of somebody who is not known before the body is read, little is read.
+    """
+    problem, who = None, None
+    try:
+        who = await to_thread.run_sync(caller_with, "", request, service)
+    except HttpError:
+        request = Request(request.scope, limited(request.receive, BYTES_BEFORE_SIGN_IN))
     try:
         values = await _values(request)
     except HttpError as error:
         values, problem = {}, error
-    key = values.get("api_key") if isinstance(values, dict) else None
-    who = await to_thread.run_sync(caller_with, key.strip() if isinstance(key, str) else "", request, service)
+    if who is None:
+        key = values.get("api_key") if isinstance(values, dict) else None
+        who = await to_thread.run_sync(caller_with, key.strip() if isinstance(key, str) else "", request, service)
     if problem is not None:
         raise problem
     try:
@@ -255,7 +264,8 @@ async def _of_body(kind: type[api.ModelT], request: Request, service: Service) -
 async def _values(request: Request) -> Any:
     try:
         if request.headers.get("content-type", "").startswith(("application/x-www-form-urlencoded", "multipart/")):
-            return dict(await request.form())
+            async with request.form(max_files=0) as form:  # files would be written to the disk
+                return dict(form)
         return await request.json()
     except (ValueError, RecursionError):
         raise HttpError(422, "the body is neither JSON nor a form") from None

@@ -1,5 +1,6 @@
 """Who may do what: every route, with keys of others."""
 
+import io
 import itertools
 import re
 import threading
@@ -429,6 +430,26 @@ def test_the_door_of_libretranslate_takes_a_key_in_the_body(team: Team, form: bo
                 assert answer.json() == {"translatedText": "das"}
     other = team.key("anna", "learn")["Authorization"].split()[1]
     assert team.client.post("/detect", json={"q": "a", "api_key": other}).status_code == 403
+
+
+@pytest.mark.parametrize("cookie", ["", "wrong"])
+@pytest.mark.parametrize("path", ["/translate", "/detect", "/v1/session"])
+def test_little_is_read_of_those_whom_nobody_knows(team: Team, path: str, cookie: str) -> None:
+    headers = {"Content-Type": "application/json"} | ({"Cookie": f"{COOKIE}={cookie}"} if cookie else {})
+    assert team.client.post(path, content=iter([b"{" * 2**12] * 100), headers=headers).status_code == 413
+    known = team.key("anna", "edit")
+    if path != "/v1/session":
+        answer = team.client.post(path, json={"q": "a " * 2**16, "translation": "a"}, headers=known)
+        assert answer.status_code != 413 or "65,536" not in answer.text
+
+
+def test_forms_of_those_doors_have_no_files(team: Team, monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[Any] = []
+    monkeypatch.setattr("starlette.formparsers.SpooledTemporaryFile", lambda **_: made.append(1) or io.BytesIO())
+    files = {"q": ("a.txt", b"text")}
+    assert team.client.post("/detect", files=files).status_code in (400, 401, 422)
+    assert team.client.post("/detect", files=files, headers=team.key("anna", "edit")).status_code in (400, 422)
+    assert not made
 
 
 def test_somebody_stays_administrator(team: Team) -> None:
