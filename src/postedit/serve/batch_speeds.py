@@ -17,7 +17,7 @@ class BatchSpeeds:
         self._speeds: dict[int, float] = {}
 
     def __bool__(self) -> bool:
-        """Whether a batch has been measured."""
+        """Return whether a batch has been measured."""
         return bool(self._speeds)
 
     def add(self, tokens: int, seconds: float) -> None:
