@@ -68,7 +68,8 @@ def _service(config: ServeConfig, engine: Engine) -> Service:
     store, stopping = Store(config.database_place), asyncio.Event()
     store.people.session_seconds = config.auth.session_hours * 3600
     engine.project_settings = store.projects.edit_settings
-    return Service(config, engine, engine.metrics, store, FileJobs(store, engine), EventHub(store, stopping), stopping)
+    events = EventHub(store, stopping, engine.forget_deleted)
+    return Service(config, engine, engine.metrics, store, FileJobs(store, engine), events, stopping)
 
 
 @asynccontextmanager

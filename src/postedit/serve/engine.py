@@ -132,6 +132,10 @@ class Engine:
         await self._pool.reload(model)
         return self._pool.facts(model)
 
+    async def forget_deleted(self) -> None:
+        """Let the model processes forget what was deleted for good."""
+        await self._pool.forget_deleted()
+
     async def edit(
         self,
         segments: Sequence[Segment],

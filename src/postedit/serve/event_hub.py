@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any, Final
 
 from postedit.core.errors import OutputError
@@ -11,6 +11,7 @@ from postedit.serve.store import Store
 _POLL_SECONDS: Final = 0.5  # between looks for what other processes wrote
 _BEAT_SECONDS: Final = 15.0  # between comments that keep a connection open
 _STREAM_SECONDS: Final = 600.0  # after which the client connects anew
+_DELETED_SECONDS: Final = 1.0  # between looks for what other processes deleted
 CHECK_SECONDS: Final = 10.0
 """Between looks whether who reads a stream still may; with the beats, it ends within half a minute."""
 
@@ -23,26 +24,29 @@ class EventHub:
     Args:
         store: with the events.
         stopping: set when streams are to end.
+        forget: called when something was deleted for good, by this process or another.
     """
 
-    def __init__(self, store: Store, stopping: asyncio.Event) -> None:
-        self._store, self._stopping = store, stopping
+    def __init__(
+        self, store: Store, stopping: asyncio.Event, forget: Callable[[], Awaitable[None]] | None = None
+    ) -> None:
+        self._store, self._stopping, self._forget = store, stopping, forget
         self._waiting: dict[asyncio.Event, tuple[str, int]] = {}  # project, and the last event that is known
-        self._task: asyncio.Task[None] | None = None
+        self._tasks: list[asyncio.Task[None]] = []
         self._loop: asyncio.AbstractEventLoop | None = None
 
     def start(self) -> None:
         """Begin to look for events."""
         self._loop = asyncio.get_running_loop()
         self._store.database.listeners.append(self._changed)
-        self._task = asyncio.create_task(self._poll())
+        self._tasks = [asyncio.create_task(self._poll()), asyncio.create_task(self._watch_deletions())]
 
     async def stop(self) -> None:
         """Stop looking for events."""
         self._store.database.listeners.remove(self._changed)
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
 
     async def stream(
         self, project: str, after: int, is_allowed: Callable[[], bool] = lambda: True
@@ -96,6 +100,17 @@ class EventHub:
             for woken, (project, after) in self._waiting.items():
                 if last.get(project, after) > after:
                     woken.set()
+
+    async def _watch_deletions(self) -> None:
+        """Let go of deleted texts everywhere in this process, and in its model processes."""
+        while True:
+            await asyncio.sleep(_DELETED_SECONDS)
+            try:
+                is_less = await asyncio.to_thread(self._store.forget_deleted)
+            except OutputError:  # looked at again when the database is back
+                continue
+            if is_less and self._forget is not None:
+                await self._forget()
 
     def _changed(self, project: str) -> None:
         """Wake the streams of a project; called in any thread."""

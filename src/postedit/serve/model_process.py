@@ -189,17 +189,28 @@ class ModelProcess:
         Raises:
             ProcessDiedError: if the process ends, or takes more than some seconds and is ended.
         """
+        done = self._asked(work, seconds)
+        assert isinstance(done, Done)
+        self.is_new = False
+        return done
+
+    def forget_deleted(self, seconds: float) -> None:
+        """Let the process forget corrections and glossaries that have been deleted.
+
+        Raises:
+            ProcessDiedError: see `run`.
+        """
+        self._asked(None, seconds)
+
+    def _asked(self, work: Work | None, seconds: float) -> object:
         self._works = True
         try:
             self._connection.send(work)
-            done = self._answer(seconds)
+            return self._answer(seconds)
         except OSError:
             raise self._death() from None
         finally:
             self._works = False
-        assert isinstance(done, Done)
-        self.is_new = False
-        return done
 
     def stop(self) -> None:
         """End the process; what it works on is lost."""
@@ -243,7 +254,11 @@ def _serve(spec: ProcessSpec, connection: Connection) -> None:
             return
         connection.send(editors.facts)
         while True:
-            connection.send(editors.done(connection.recv()))
+            if (work := connection.recv()) is None:
+                editors.forget_deleted()
+                connection.send(None)
+            else:
+                connection.send(editors.done(work))
     except (EOFError, BrokenPipeError):
         return
 
@@ -314,6 +329,26 @@ class _Editors:
         except Exception as error:
             return Done([Refusal.of(error)] * len(work.segments), None)
         return Done(_edited(editor, work.segments, search, work.kind), project.position)
+
+    def forget_deleted(self) -> None:
+        """Let go of projects whose corrections have been deleted, or of all if nobody can say, and of all glossaries.
+
+        Glossaries come with the next work for them.
+        """
+        for name, project in [*self._projects.items()]:
+            if self._is_deleted(name, project):
+                del self._projects[name]
+        for project in (self._plain, *self._projects.values()):
+            project.wrapped.clear()
+
+    def _is_deleted(self, name: str, project: _ProjectEditor) -> bool:
+        known = project.position
+        try:
+            return (
+                known is not None and self._memory is not None and self._memory.of(name).mark(known.last) != known.mark
+            )
+        except OutputError:
+            return True
 
     def _project(self, name: str | None) -> _ProjectEditor:
         """Return the editor of a project; its corrections are read when it was not used lately."""

@@ -3,7 +3,10 @@
 Everything here is synchronous: the routes call it in threads.
 """
 
+import sqlalchemy as sql
+
 from postedit.serve.correction_matches import CorrectionMatches
+from postedit.serve.schema import projects
 from postedit.serve.store_base import Database
 from postedit.serve.store_decisions import Decisions
 from postedit.serve.store_exports import Exports
@@ -13,7 +16,7 @@ from postedit.serve.store_people import People
 from postedit.serve.store_progress import Progress
 from postedit.serve.store_projects import Projects
 from postedit.serve.store_proposals import Proposals
-from postedit.serve.store_segments import Segments
+from postedit.serve.store_segments import GLOSSARIES, Segments
 
 
 class Store:
@@ -39,6 +42,8 @@ class Store:
         self.database = Database(where)
         self.memory = self.database.memory
         self.matches = CorrectionMatches(self.memory)
+        self.database.on_deletion.append(self._forget)
+        self._seen = self._present()
         self.jobs = Jobs(self.database)
         self.projects = Projects(self.database, self.jobs)
         self.progress = Progress(self.database)
@@ -49,6 +54,30 @@ class Store:
         self.decisions = Decisions(self.database, self.files, self.jobs)
         self.proposals = Proposals(self.database, self.files)
 
+    def forget_deleted(self) -> bool:
+        """Let go of texts in memory if any process has deleted any since the last call; return whether one has.
+
+        Raises:
+            OutputError: if the database cannot be read.
+        """
+        (edition, present), (seen_edition, seen) = self._present(), self._seen
+        is_less = edition != seen_edition or not seen <= present
+        if is_less:
+            self._forget()
+        self._seen = edition, present
+        return is_less
+
+    def _forget(self) -> None:
+        self.matches.drop_deleted()
+        GLOSSARIES.clear()
+
+    def _present(self) -> tuple[int, frozenset[str]]:
+        """Return the edition of the memory, and the ids of all projects."""
+        with self.database.read() as connection:
+            found = frozenset(connection.execute(sql.select(projects.c.id)).scalars())
+        return self.memory.position.edition, found
+
     def close(self) -> None:
         """Close all connections."""
+        self.matches.close()
         self.database.close()

@@ -107,6 +107,8 @@ class Database:
         self._cleaning: Future[None] | None = None
         self.listeners: list[Callable[[str], None]] = []
         """Called with the id of a project that this process has changed."""
+        self.on_deletion: list[Callable[[], None]] = []
+        """Called when this process has deleted something for good."""
 
     def close(self) -> None:
         """Close all connections, once what was deleted has been overwritten."""
@@ -161,6 +163,8 @@ class Database:
         The file of SQLite is written anew, which takes seconds a gigabyte; what is deleted until that begins is gone,
         too.
         """
+        for forget in self.on_deletion:
+            forget()
         with self._lock:
             if self._cleaning is None or self._cleaning.running() or self._cleaning.done():
                 self._cleaning = self._cleaner.submit(self._clean)

@@ -192,5 +192,12 @@ class GlossaryCache:
                 self._held -= self._kept.popitem(last=False)[1][0]
         return found
 
+    def clear(self) -> None:
+        """Let go of all glossaries; those of projects that still are there are read again."""
+        with self._lock:
+            self._kept.clear()
+            self._held = 0
 
-glossary_of: Final = GlossaryCache(_GLOSSARIES).of
+
+GLOSSARIES: Final = GlossaryCache(_GLOSSARIES)
+glossary_of: Final = GLOSSARIES.of

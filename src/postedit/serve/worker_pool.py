@@ -156,6 +156,18 @@ class WorkerPool:
             worker.lock.release()
             await self._in_thread(old.stop)
 
+    async def forget_deleted(self) -> None:
+        """Let all processes forget what was deleted, as soon as each is done with its batch."""
+        await asyncio.gather(*(self._forget_deleted(worker) for worker in self._workers))
+
+    async def _forget_deleted(self, worker: _Worker) -> None:
+        async with worker.lock:
+            try:
+                await self._in_thread(worker.process.forget_deleted, self._limits.batch_timeout_seconds)
+            except ProcessDiedError as error:  # it knows nothing any more, and is replaced
+                _log.error("a process of model %s %s", worker.model, error)
+                worker.wake.set()
+
     def _take(self, worker: _Worker, *, at_home: bool) -> list[WaitingSegment]:
         home: Callable[[EditKind], bool] | None = (lambda kind: self._is_home(worker, kind)) if at_home else None
         return self._backlog.take(worker.model, partial(self._room, worker), home)

@@ -73,3 +73,29 @@ def test_a_quiet_stream_shows_that_it_lives(store: Store, monkeypatch: pytest.Mo
     texts = asyncio.run(follow())
     assert len(texts) > 2
     assert set(texts) == {": \n\n"}
+
+
+def test_what_another_process_deletes_is_forgotten_here(
+    store: Store, place: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(event_hub, "_DELETED_SECONDS", 0.05)
+    other = Store(place)
+    project = other.projects.create({"name": "garden"}, "anna", None)
+
+    async def watch() -> None:
+        forgotten = asyncio.Event()
+
+        async def forget() -> None:
+            forgotten.set()
+
+        hub = EventHub(store, asyncio.Event(), forget)
+        hub.start()
+        await asyncio.sleep(0.3)
+        assert not forgotten.is_set()
+        await asyncio.to_thread(other.projects.delete, project)
+        async with asyncio.timeout(30):
+            await forgotten.wait()
+        await hub.stop()
+
+    asyncio.run(watch())
+    other.close()

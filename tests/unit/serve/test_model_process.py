@@ -1,4 +1,4 @@
-"""What a model process does before it is ready."""
+"""What a model process does before it is ready, and what it forgets."""
 
 from pathlib import Path
 from typing import Any
@@ -7,9 +7,12 @@ import pytest
 from scripted import settings
 from scripted_editor import ScriptedEditor, ScriptedProcess
 
+from postedit.adapt.correction import Correction
 from postedit.adapt.correction_memory import CorrectionMemory
 from postedit.adapt.remembering import Remembering
-from postedit.serve.model_process import ProcessSpec, _Editors
+from postedit.core.editor import PostEdit, Segment
+from postedit.serve.model_process import EditKind, ProcessSpec, Work, _Editors
+from postedit.serve.settings import ServedModel
 
 
 class _Nothing:
@@ -39,3 +42,20 @@ def test_only_phrases_are_learnt_in_vain_before_the_start(tmp_path: Path, monkey
         loaded.clear()
         assert _Editors(spec).facts.learns
         assert len(loaded) == count
+
+
+def test_corrections_deleted_elsewhere_leave_the_process_and_others_stay(tmp_path: Path) -> None:
+    place = str(tmp_path / "postedit.db")
+    memory = CorrectionMemory(place)
+    learnt = [Correction("the house", "der die Haus", "der das Haus", project=name) for name in ("garden", "kitchen")]
+    memory.add(learnt)
+    editors = _Editors(ProcessSpec(ServedModel(path="none"), 1, place))
+    for project in ("garden", "kitchen"):
+        (found,) = editors.done(Work(EditKind("m", project), [Segment("the house", "der die Haus")])).outcomes
+        assert isinstance(found, PostEdit)
+        assert found.text == "der das Haus"
+    memory.delete("garden")
+    editors.forget_deleted()
+    assert "garden" not in editors._projects
+    assert "kitchen" in editors._projects
+    memory.close()
