@@ -499,7 +499,7 @@ def test_former_states_that_differ_in_codes_alone_are_not_the_same(page: Any) ->
     assert run(page, "core/draft editor/past", body) == [[[1], [0], []], [False, True, False, False]]
 
 
-def test_a_difference_shows_what_was_put_in_and_on_demand_what_was_taken_out(page: Any) -> None:
+def test_a_difference_shows_what_was_put_in_and_what_was_taken_out(page: Any) -> None:
     body = """return [true, false].map((all) => difference.difference("a b c", "a x c", all)
       .map((part) => typeof part === "string" ? part : `${part.type}:${part.props.children}`).join("|"));"""
     assert run(page, "ui/difference", body) == ["a |del:b|ins:x| c", "a |ins:x| c"]
