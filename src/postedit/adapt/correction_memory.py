@@ -220,7 +220,7 @@ class CorrectionMemory:
             removed = opened.execute(sql.delete(_entries).where(_entries.c.project == project)).rowcount
             if removed:
                 opened.execute(sql.update(_state).values(edition=_state.c.edition + 1))
-        if removed and connection is None:
+        if connection is None:
             with explained(self._engine):
                 clean(self._engine)
         return removed

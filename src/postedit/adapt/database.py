@@ -76,11 +76,20 @@ def lock_schema(connection: sql.Connection) -> None:
 
 
 def clean(engine: sql.Engine) -> None:
-    """Remove what deleted rows leave in the files of SQLite; `secure_delete` has overwritten them."""
+    """Remove what deleted rows leave in the files of SQLite; `secure_delete` has overwritten them.
+
+    Raises:
+        OutputError: if somebody still reads what was there before; it is to be tried again.
+    """
     if engine.dialect.name == "sqlite":
         with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
             connection.execute(sql.text("VACUUM"))
-            connection.execute(sql.text("PRAGMA wal_checkpoint(TRUNCATE)"))
+            is_busy, *_ = connection.execute(sql.text("PRAGMA wal_checkpoint(TRUNCATE)")).one()
+        if is_busy:
+            raise OutputError(
+                f"{place_of(engine)}: what was deleted is gone, but not from the log of changes, which others read "
+                "just now; delete it once more in a while"
+            )
 
 
 def _check_file(path: Path, table: str, missing: str, *, create: bool) -> None:

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
+from itertools import chain, repeat
 from pathlib import Path
 from typing import Any, Final
 
@@ -28,6 +29,9 @@ from postedit.serve.schema import events, projects
 
 DEFAULT_PROJECT: Final = "default"
 """The id of the project that always exists."""
+
+_PAUSES: Final = (1.0, 5.0, 30.0, 60.0)
+"""Seconds between attempts to overwrite what was deleted."""
 
 Row = dict[str, Any]
 
@@ -105,13 +109,15 @@ class Database:
         migrations.upgrade(self.engine)
         self._cleaner, self._lock = ThreadPoolExecutor(1, "clean"), threading.Lock()
         self._cleaning: Future[None] | None = None
+        self._closing = threading.Event()
         self.listeners: list[Callable[[str], None]] = []
         """Called with the id of a project that this process has changed."""
         self.on_deletion: list[Callable[[], None]] = []
         """Called when this process has deleted something for good."""
 
     def close(self) -> None:
-        """Close all connections, once what was deleted has been overwritten."""
+        """Close all connections, once what was deleted has been overwritten, or cannot be."""
+        self._closing.set()
         self._cleaner.shutdown()
         self.engine.dispose()
 
@@ -170,11 +176,16 @@ class Database:
                 self._cleaning = self._cleaner.submit(self._clean)
 
     def _clean(self) -> None:
-        try:
-            with explained(self.engine):
-                clean(self.engine)
-        except OutputError as error:
-            _log.error("what was deleted is overwritten at the next deletion: %s", error)
+        """Clean, again and again until nothing is in the way."""
+        for pause in chain(_PAUSES, repeat(_PAUSES[-1])):
+            try:
+                with explained(self.engine):
+                    clean(self.engine)
+                return
+            except OutputError as error:
+                _log.warning("what was deleted is not overwritten yet, and will be tried again: %s", error)
+            if self._closing.wait(pause):
+                return
 
 
 def _make_private(path: Path) -> None:

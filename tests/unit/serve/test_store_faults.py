@@ -3,6 +3,7 @@
 import multiprocessing
 import os
 import random
+import sqlite3
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,7 +14,9 @@ import sqlalchemy as sql
 from postgresql_server import PostgresqlServer, new_server
 from serve_tools import Saved, check_saved, decision, imported, save_for_ever, xliff
 
+from postedit.adapt.correction import Correction
 from postedit.core.errors import OutputError
+from postedit.serve import store_base
 from postedit.serve.store import Store
 from postedit.serve.store_decisions import StaleVersionError
 
@@ -160,3 +163,29 @@ def test_of_two_processes_that_decide_at_once_one_learns_so(place: str) -> None:
     assert seen[-1]["numbers"][0] == 1
     first.close()
     second.close()
+
+
+def test_what_was_deleted_is_overwritten_when_nobody_reads_it_any_more(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(store_base, "_PAUSES", (0.05,))
+    store = Store(str(tmp_path / "postedit.db"))
+    project = store.projects.create({"name": "garden"}, "anna", None)
+    store.projects.add_corrections(project, [Correction("a secret", "b", "c")], "anna")
+    reader = sqlite3.connect(tmp_path / "postedit.db")
+    reader.execute("BEGIN")
+    reader.execute("SELECT * FROM postedit_entries").fetchall()
+    sql.event.listen(store.database.engine, "checkout", lambda connection, *_: _hurry(connection))
+    store.projects.delete(project)
+    time.sleep(0.5)
+    assert any(b"a secret" in path.read_bytes() for path in tmp_path.glob("postedit.db*"))
+    reader.close()
+    deadline = time.monotonic() + 20
+    while any(b"a secret" in path.read_bytes() for path in tmp_path.glob("postedit.db*")):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    store.close()
+
+
+def _hurry(connection: Any) -> None:
+    connection.execute("PRAGMA busy_timeout = 50").close()
