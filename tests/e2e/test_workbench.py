@@ -428,6 +428,7 @@ def test_what_is_learnt_shows_in_segments_not_yet_seen(service: Service, project
     before = page.locator(".row", has_text="Zeile 9").inner_text()
     page.keyboard.press("Control+a")
     page.keyboard.type("Zeile 5 : die Tür ist grün .")
+    assert field_text(page) == "Zeile 5 : die Tür ist grün ."
     page.keyboard.press("Control+Enter")
     row = page.locator(".row", has_text="Zeile 9")
     row.locator(".mark", has_text="learnt").wait_for()

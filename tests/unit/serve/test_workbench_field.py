@@ -125,6 +125,12 @@ def test_arrows_reach_every_place_between_codes(page: Any) -> None:
     assert page.evaluate("bench.caret()") == 0
 
 
+def test_selection_of_a_moment_ago_outlives_showing_the_draft_again(page: Any) -> None:
+    page.evaluate("getSelection().selectAllChildren(bench.element); bench.field.show()")
+    page.keyboard.type("new")
+    assert check(page)["text"] == "new"
+
+
 def test_only_plain_text_is_pasted(page: Any) -> None:
     html = "<b>bold</b> <span class=chip data-code=0>fake</span>"
     script = """(html) => { const data = new DataTransfer(); data.setData("text/html", html);

@@ -16,6 +16,7 @@ export class TargetField {
     this.element = element;
     this.owner = owner;
     this.composing = false;
+    this.placed = null; // the state of the draft whose selection the page has
     const on = (name, handler) => element.addEventListener(name, handler.bind(this));
     on("beforeinput", this.#beforeInput);
     on("input", this.#input);
@@ -39,6 +40,7 @@ export class TargetField {
   /** Show the draft. */
   show() {
     if (this.composing) return;
+    if (this.placed === this.#draft.state) this.readSelection(); // nothing is new here, but the caret may have moved in the page
     dom.render(this.element, this.#draft.content);
     if (this.hasFocus) this.#writeSelection();
     this.#highlight();
@@ -50,7 +52,8 @@ export class TargetField {
   }
 
   #writeSelection() {
-    const { start, end } = this.#draft.state;
+    this.placed = this.#draft.state;
+    const { start, end } = this.placed;
     const selection = getSelection();
     const now = this.#selected();
     if (now && now.start === start && now.end === end) return;
@@ -77,7 +80,9 @@ export class TargetField {
     if (this.composing || !this.hasFocus) return;
     const found = this.#selected();
     const { start, end } = this.#draft.state;
-    if (found && (found.start !== start || found.end !== end)) this.#draft.select(found.start, found.end);
+    if (!found || (found.start === start && found.end === end)) return;
+    this.#draft.select(found.start, found.end);
+    this.placed = this.#draft.state;
   }
 
   #write(start, end, text, kind) {
