@@ -90,6 +90,7 @@ def test_the_second_stage_learnt_from_the_drafts_of_the_first(trained: Path) -> 
     assert triplets
 
 
+@pytest.mark.slow
 def test_with_several_seeds_each_member_has_its_own_first_stage(tmp_path: Path) -> None:
     recipe = load_recipe(write(tmp_path))
     one, two = (one.folder for one in training.train_seeds(recipe, tmp_path / "run", 2, resume=False, console=QUIET))
@@ -193,6 +194,7 @@ def test_an_interrupted_run_ends_the_same(tmp_path: Path, trained: Path, monkeyp
     assert weights(tmp_path / "run") == weights(trained)
 
 
+@pytest.mark.slow
 def test_changed_data_is_accepted_until_drafts_are_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     recipe = load_recipe(write(tmp_path))
 

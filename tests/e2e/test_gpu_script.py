@@ -126,6 +126,7 @@ class TestBundle:
         assert "pip download" in first.stdout
         assert "pydantic==" in first.stdout
 
+    @pytest.mark.slow
     def test_the_listed_packages_suffice(self) -> None:
         done = run([sys.executable, "-c", WITH_WHAT_IT_SAYS])
         assert done.returncode == 0, done.stderr

@@ -4,14 +4,14 @@ import random
 import threading
 import time
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
-from postgresql_server import PostgresqlServer, new_server
+from postgresql_server import PostgresqlServer
 from replicas import Proxy, Replica, replicas
 from serve_tools import Saved, check_saved, xliff
 
@@ -21,17 +21,6 @@ PAIRS = [(f"source {number} {number % 7}", f"mt {number % 7} word") for number i
 SMALL = xliff(("the house", "die Haus"), ("a tree", "ein Baum"))
 KILLS = 50
 PATIENCE = 120.0  # seconds until something must have been answered, however often parts were killed
-
-
-@pytest.fixture
-def own_server() -> Iterator[PostgresqlServer]:
-    server = new_server()
-    server.start()
-    try:
-        yield server
-        server.stop()
-    finally:
-        server.remove()
 
 
 class Asker:

@@ -7,6 +7,7 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -75,13 +76,41 @@ def new_server() -> PostgresqlServer:
     return PostgresqlServer(initdb, control)
 
 
-@pytest.fixture(scope="session")
-def server() -> Iterator[str]:
-    """Yield the URL of an empty database."""
+@contextmanager
+def started() -> Iterator[PostgresqlServer]:
     one = new_server()
     try:
         one.start()
-        yield one.url
+        yield one
         one.stop()
     finally:
         one.remove()
+
+
+@pytest.fixture
+def own_server() -> Iterator[PostgresqlServer]:
+    """Yield a server that a test may stop."""
+    with started() as one:
+        yield one
+
+
+@pytest.fixture(scope="session")
+def server() -> Iterator[str]:
+    """Yield the URL of an empty database."""
+    with started() as one:
+        yield one.url
+
+
+@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.slow)])
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+    """Yield where a new database can be: a file, and an empty database of a server."""
+    if request.param == "sqlite":
+        yield str(tmp_path / "postedit.db")
+        return
+    import psycopg
+
+    url = request.getfixturevalue("server")
+    yield url
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute("DROP SCHEMA public CASCADE")
+        connection.execute("CREATE SCHEMA public")

@@ -3,6 +3,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 # `postedit --version` does what every verb does before its work.
 DRAW = """
 import contextlib, sys
@@ -51,6 +53,7 @@ table_of(np.arange(4), np.arange(4))
 """
 
 
+@pytest.mark.slow
 def test_of_processes_that_start_together_one_compiles(tmp_path: Path) -> None:
     environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)}
     command = [sys.executable, "-c", COMPILED]

@@ -60,7 +60,9 @@ def test_importing_postedit_takes_less_than_100_milliseconds() -> None:
     assert cpu_seconds("-c", "import postedit") < 0.1
 
 
-@pytest.mark.parametrize("code", [USE_A_MODEL, EDIT_A_LINE], ids=["library", "command"])
+@pytest.mark.parametrize(
+    "code", [pytest.param(USE_A_MODEL, marks=pytest.mark.slow), EDIT_A_LINE], ids=["library", "command"]
+)
 def test_inference_imports_no_training_corpora_or_plots(code: str) -> None:
     command = [sys.executable, "-c", code]
     done = subprocess.run(command, check=True, capture_output=True, text=True, input="the house\t房子\n")

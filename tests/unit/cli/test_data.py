@@ -152,10 +152,10 @@ class TestClean:
         ("fails", "after"),  # which of its calls: blocks have two files each, and there are three blocks
         [
             pytest.param("os.fsync", 0, marks=pytest.mark.slow),
-            ("os.fsync", 3),
+            pytest.param("os.fsync", 3, marks=pytest.mark.slow),
             pytest.param("os.fsync", 8, marks=pytest.mark.slow),
             ("postedit.data.cleaning.cleaner.save_rows", 1),
-            ("postedit.data.cleaning.cleaner.tempfile.mkdtemp", 0),
+            pytest.param("postedit.data.cleaning.cleaner.tempfile.mkdtemp", 0, marks=pytest.mark.slow),
             pytest.param("postedit.data.cleaning.cleaner.tempfile.mkdtemp", 1, marks=pytest.mark.slow),
         ],
     )

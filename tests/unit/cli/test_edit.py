@@ -156,6 +156,7 @@ def test_bad_files_are_found_before_loading(run: Any, editor: Any, files: Files,
     assert editor.loaded == []
 
 
+@pytest.mark.slow
 def test_input_that_shrinks_during_the_work_is_an_error(run: Any, editor: Any, files: Files) -> None:
     src, mt, out = files
     edit = editor.edit_segments

@@ -52,7 +52,8 @@ def scores(records: str) -> list[float]:
     return [json.loads(line)["score"] for line in records.splitlines()]
 
 
-@pytest.mark.parametrize("learn", ["online", pytest.param("nearest", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("learn", ["online", "nearest"])
 def test_corrections_count_in_one_process_and_in_several(edit: Any, where: Path, learn: str) -> None:
     options = ("--learn", learn, "--set", f"{learn}.rate=0.05", "--memory", where)
     alone, several = edit(*options), edit(*options, "--devices", "cpu,cpu", out="several")

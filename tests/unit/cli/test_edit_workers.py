@@ -121,6 +121,7 @@ def started(model: Path, files: list[object], out: Path) -> "subprocess.Popen[st
     return process
 
 
+@pytest.mark.slow
 def test_control_c_ends_all_processes_and_keeps_work(
     run: Any, model: Path, files: list[object], tmp_path: Path
 ) -> None:

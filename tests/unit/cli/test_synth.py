@@ -69,7 +69,7 @@ def test_all_problems_are_reported_together(run: Any, tmp_path: Path) -> None:
         ("synth.mode=plain", "uses no real triplets"),
         ("synth.profile=p.json", "needs either real or profile"),
         ("synth.ter=0", "synth.ter: must be above 0"),
-        ("synth.ter=5000", "cannot be reached: edits cancel each other, "),
+        pytest.param("synth.ter=5000", "cannot be reached: edits cancel each other, ", marks=pytest.mark.slow),
         ("synth.ter=inf", "synth.ter: must be a finite number"),
         ("synth.out=nowhere/x", "does not exist"),
         ("synth.out=.", "synth.out: must be what the names of files begin with"),

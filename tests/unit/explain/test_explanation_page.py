@@ -143,7 +143,12 @@ def judged(pe: str, **texts: str) -> ExplainedSentence:
 
 @needs_browser
 @pytest.mark.parametrize(
-    ("chosen", "lines"), [('value="better"', ["1"]), ('value="worse"', ["3"]), ('value="same"', ["2"])]
+    ("chosen", "lines"),
+    [
+        ('value="better"', ["1"]),
+        pytest.param('value="worse"', ["3"], marks=pytest.mark.slow),
+        pytest.param('value="same"', ["2"], marks=pytest.mark.slow),
+    ],
 )
 def test_with_post_edits_it_says_what_is_better(chosen: str, lines: list[str], tmp_path: Path) -> None:
     sentences = [judged("das rote Haus"), judged("das grüne Haus"), judged("das blaue Haus"),

@@ -85,6 +85,7 @@ def refusal(path: Path) -> str | None:
     return None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(SEEDS))
 @pytest.mark.parametrize("path", PATHS, ids=name_of)
 def test_random_edits_change_targets_and_what_says_so_alone(path: Path, seed: int) -> None:

@@ -66,9 +66,10 @@ def test_a_stage_starts_from_the_weights_of_the_one_before(tmp_path: Path) -> No
     assert all(first[name].equal(second[name]) for name in first)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("passes", "finished"),
-    [pytest.param(4, False, marks=pytest.mark.slow), (9, True)],
+    [(4, False), (9, True)],
     ids=["first stage", "second stage"],
 )
 def test_killed_in_any_stage_it_ends_bit_equal(tmp_path: Path, passes: int, finished: bool) -> None:
@@ -268,6 +269,7 @@ def test_brackets_in_paths_are_shown(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert "a[b]/[/c]/seed-2" in console.export_text()
 
 
+@pytest.mark.slow
 def test_later_seeds_train_on_changed_data_if_it_is_accepted(tmp_path: Path) -> None:
     recipe = load_recipe(stage_tools.write_recipe(tmp_path), ["train.max_steps=2"])
     training.train_seeds(recipe, tmp_path / "run", 2, resume=False, console=QUIET)

@@ -28,7 +28,8 @@ def has(text: str, phrase: str) -> bool:
     return re.search(start + re.escape(phrase) + end, text) is not None
 
 
-PHRASES = [["a"], ["ab"], ["a b"], ["ab", "ba"], ["a-b", "b"], ["-"], ["a a", "aa"], ["ba ab", "-a"]]
+PHRASES = [["a b"], ["ab", "ba"], ["a-b", "b"]]
+PHRASES += [pytest.param(one, marks=pytest.mark.slow) for one in (["a"], ["ab"], ["-"], ["a a", "aa"], ["ba ab", "-a"])]
 
 
 @pytest.mark.parametrize("phrases", PHRASES, ids=str)

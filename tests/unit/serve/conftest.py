@@ -5,28 +5,25 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from argon2 import PasswordHasher
 from fastapi.testclient import TestClient
-from postgresql_server import server  # noqa: F401 (a fixture)
+from postgresql_server import own_server, place, server  # noqa: F401 (fixtures)
 from scripted import RunningService, serving, settings
 from serve_tools import WordEngine, config_of
 
+from postedit.serve import store_people
 from postedit.serve.app import create_app
 from postedit.serve.store import Store
 
 
-@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.slow)])
-def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
-    """Yield where a database can be: a file, and an empty database of a server."""
-    if request.param == "sqlite":
-        yield str(tmp_path / "postedit.db")
-        return
-    import psycopg
-
-    url = request.getfixturevalue("server")
-    yield url
-    with psycopg.connect(url, autocommit=True) as connection:
-        connection.execute("DROP SCHEMA public CASCADE")
-        connection.execute("CREATE SCHEMA public")
+@pytest.fixture(scope="package", autouse=True)
+def cheap_hashes() -> Iterator[None]:
+    """Hash passwords in a millisecond; what an attacker would have to pay is for tests of the running service."""
+    hasher = PasswordHasher(time_cost=1, memory_cost=8, parallelism=1)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(store_people, "_HASHER", hasher)
+        patch.setattr(store_people, "_NO_HASH", hasher.hash(""))
+        yield
 
 
 @pytest.fixture

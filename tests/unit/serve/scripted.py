@@ -1,5 +1,6 @@
 """A service whose model processes have scripted editors."""
 
+import faulthandler
 import socket
 import threading
 import time
@@ -47,7 +48,10 @@ def serving(config: ServeConfig, *, scripted: bool = True) -> Iterator["RunningS
     with httpx.Client(base_url=address, timeout=60) as client, listening:
         yield RunningService(app, client, address)
         server.should_exit = True
-        thread.join(15)
+        thread.join(30)
+        if thread.is_alive():
+            faulthandler.dump_traceback()
+        assert not thread.is_alive(), "the service does not stop; what its threads do is in the standard error"
 
 
 @dataclass(frozen=True, slots=True)

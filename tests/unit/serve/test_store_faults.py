@@ -5,13 +5,12 @@ import os
 import random
 import sqlite3
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 import sqlalchemy as sql
-from postgresql_server import PostgresqlServer, new_server
+from postgresql_server import PostgresqlServer
 from serve_tools import Saved, check_saved, decision, imported, save_for_ever, xliff
 
 from postedit.adapt.correction import Correction
@@ -69,18 +68,6 @@ def kill_savers(place: str, turns: int) -> None:
 @pytest.mark.slow
 def test_nothing_acknowledged_is_lost_in_fifty_kills(place: str) -> None:
     kill_savers(place, 25)
-
-
-@pytest.fixture
-def own_server() -> Iterator[PostgresqlServer]:
-    """Yield a server that a test may stop."""
-    server = new_server()
-    server.start()
-    try:
-        yield server
-        server.stop()
-    finally:
-        server.remove()
 
 
 def kill_server(server: PostgresqlServer, turns: int) -> None:

@@ -442,6 +442,7 @@ def test_uploads_go_two_at_a_time(page: Any) -> None:
     assert page.evaluate(body) == [2, 4, [["b", "no"]]]
 
 
+@pytest.mark.slow
 def test_events_are_polled_where_no_stream_opens_but_not_by_hidden_tabs(page: Any) -> None:
     body = """async () => { const { listen } = await import(`${base}/data/live_events.js`);
       const own = { fetch: globalThis.fetch, EventSource: globalThis.EventSource };

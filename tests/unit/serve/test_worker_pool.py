@@ -87,6 +87,7 @@ def test_a_process_that_hangs_is_ended_and_replaced(tmp_path) -> None:
         assert service.worker != before
 
 
+@pytest.mark.slow
 def test_a_client_that_goes_away_frees_its_place(tmp_path) -> None:
     with serving(settings(tmp_path)) as service, ThreadPoolExecutor(1) as pool:
         busy = pool.submit(service.edit, "sleep 3.0")
@@ -159,6 +160,7 @@ def test_no_request_is_lost_when_processes_are_killed_50_times(service: RunningS
     check_all_answered(kill_at_random(service, 50, 2))
 
 
+@pytest.mark.slow
 def test_no_request_is_lost_when_models_are_swapped(tmp_path, monkeypatch) -> None:
     with serving(settings(tmp_path, processes=2)) as service, ThreadPoolExecutor(4) as pool:
         stop = threading.Event()

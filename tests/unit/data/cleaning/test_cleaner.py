@@ -119,6 +119,7 @@ def results(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in sorted(folder.glob("out.*")) if path.is_file()}
 
 
+@pytest.mark.slow
 def test_the_result_does_not_depend_on_processes_or_blocks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     source = write(tmp_path / "x", TRIPLETS * 4)
     clean([source], tmp_path / "out", config())

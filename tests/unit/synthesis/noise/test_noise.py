@@ -196,6 +196,7 @@ def test_a_ter_asked_for_is_reached(ter: float, mode: str, tmp_path: Path) -> No
     assert edit_rate(edits) == pytest.approx(ter, rel=0.06)
 
 
+@pytest.mark.slow
 def test_a_ter_that_plain_edits_cannot_reach_is_an_error(tmp_path: Path) -> None:
     config = files(tmp_path, read(SAMPLE / "dev.pe"), mode="plain", ter=900.0)
     with pytest.raises(RecipeError, match=r"synth\.ter = 900 cannot be reached: .* ask for less"):

@@ -119,6 +119,7 @@ def test_triplets_like_real_ones_are_chosen(synth: Synth, tmp_path: Path) -> Non
     assert json.loads((tmp_path / "out.json").read_text())["mismatch"] <= 0.1
 
 
+@pytest.mark.slow
 def test_a_finished_choice_is_made_anew_without_translating_again(synth: Synth, tmp_path: Path) -> None:
     log = tmp_path / "log"
     translator = program(f"open({str(log)!r}, 'a').write('x')", "print(line if len(line) % 2 else line + ' y')")
