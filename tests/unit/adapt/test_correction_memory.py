@@ -150,8 +150,8 @@ def test_what_reads_a_memory_makes_none(place: str, tmp_path: Path) -> None:
         CorrectionMemory(place, create=False)
     if "://" not in place:
         assert not Path(place).exists()
-        CorrectionMemory(tmp_path / "memoir.db").close()
-        with pytest.raises(DataError, match=r'the nearest existing path is ".*memoir\.db"'):
+        CorrectionMemory(tmp_path / "postedits.db").close()
+        with pytest.raises(DataError, match=r'the nearest existing path is ".*postedits\.db"'):
             CorrectionMemory(place, create=False)
         Path(place).touch()
         with pytest.raises(DataError, match="has no memory of corrections"):
