@@ -88,6 +88,15 @@ def test_a_model_that_does_good_gets_an_open_gate(run: Any, model: Path, outputs
     assert edited(run, model, tmp_path, "--gate", gate, "--min-confidence", 1) == MT
 
 
+@pytest.mark.parametrize(("given", "used"), [((), 0.95), (("--confidence", 0.7), 0.7)])
+def test_the_confidence_required_is_the_one_given(
+    run: Any, model: Path, tmp_path: Path, given: tuple[object, ...], used: float
+) -> None:
+    gate = tmp_path / "gate.json"
+    assert run("gate", model, *files(tmp_path, MT), "--out", gate, *given).exit_code == 0
+    assert json.loads(gate.read_text())["calibration"]["confidence"] == used
+
+
 @pytest.mark.parametrize(("use", "says"), [("dev", "was selected by its scores"), ("train", "was trained")])
 def test_lines_that_the_model_knows_are_no_proof(run: Any, model: Path, tmp_path: Path, use: str, says: str) -> None:
     given = files(tmp_path, MT)
