@@ -1,6 +1,7 @@
 """Compare training speed with joeynmt and the Trainer of Hugging Face: same sizes, same batches of ids, from mt to pe.
 
-    python -m venv PEERS && PEERS/bin/pip install torch==VERSION joeynmt==2.3.0   # a venv apart, for its old pins
+    python -m venv PEERS   # a venv apart, for the old pins of joeynmt, which needs importlib_metadata without saying so
+    PEERS/bin/pip install torch==VERSION joeynmt==2.3.0 importlib_metadata
     python benchmarks/training_peers.py --joeynmt PEERS/bin/python [--data PREFIX] [--batches N] [--rounds N] ...
 
 Transformer: 3+3 layers of width 256, inner width 1,024, 4 heads, one vocabulary with tied embeddings. Recurrent: a

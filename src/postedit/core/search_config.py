@@ -60,7 +60,9 @@ class SearchConfig(Config):
     post_edit_penalty: float = Field(0.0, ge=0, description="nats for each output token that mt does not have; 0: off")
     exempt_src: bool = Field(False, description="tokens of src are exempt from post_edit_penalty")
     edit_cost: float = Field(0.0, ge=0, description="nats for each token inserted, deleted or substituted; 0: off")
-    max_edits: int | None = Field(None, ge=0, description="largest number of tokens inserted, deleted or substituted")
+    max_edits: int | None = Field(
+        None, ge=0, description="largest number of tokens that the model inserts, deletes or substitutes"
+    )
     no_repeat: int = Field(
         0, ge=0, description="n-grams of this many tokens occur no more often than in mt or src, or once; 0: off"
     )

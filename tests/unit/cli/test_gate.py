@@ -88,6 +88,34 @@ def test_a_model_that_does_good_gets_an_open_gate(run: Any, model: Path, outputs
     assert edited(run, model, tmp_path, "--gate", gate, "--min-confidence", 1) == MT
 
 
+def test_lines_that_stay_keep_each_byte(run: Any, model: Path, tmp_path: Path) -> None:
+    unusual = [
+        "Ha\u0308us cafe\u0301 \u212b",
+        "\u00a0das\u202fHaus\u2009",
+        "\t das\u3000Haus \t",
+        "\u2028es\u0085geht\x0c",
+    ]
+    gate, mt = tmp_path / "gate.json", tmp_path / "odd.mt"
+    assert run("gate", model, *files(tmp_path, MT), "--out", gate).exit_code == 0
+    mt.write_bytes("".join(f"{line}\n" for line in unusual).encode())
+    (tmp_path / "odd.src").write_text("the house\n" * 4)
+    for way in (("--gate", gate), ("--min-confidence", 1), ("--set", "search.max_edits=0")):
+        out = tmp_path / "odd.hyp"
+        result = run("edit", model, "--src", tmp_path / "odd.src", "--mt", mt, "--out", out, *PLAIN, *way)
+        assert result.exit_code == 0, result.stderr
+        assert out.read_bytes() == mt.read_bytes()
+        out.unlink()
+
+
+@pytest.mark.parametrize(("given", "used"), [((), 0.95), (("--confidence", 0.7), 0.7)])
+def test_the_confidence_required_is_the_one_given(
+    run: Any, model: Path, tmp_path: Path, given: tuple[object, ...], used: float
+) -> None:
+    gate = tmp_path / "gate.json"
+    assert run("gate", model, *files(tmp_path, MT), "--out", gate, *given).exit_code == 0
+    assert json.loads(gate.read_text())["calibration"]["confidence"] == used
+
+
 @pytest.mark.parametrize(("use", "says"), [("dev", "was selected by its scores"), ("train", "was trained")])
 def test_lines_that_the_model_knows_are_no_proof(run: Any, model: Path, tmp_path: Path, use: str, says: str) -> None:
     given = files(tmp_path, MT)

@@ -104,6 +104,14 @@ def test_batches_are_not_the_same_in_each_epoch(small: Corpus) -> None:
     assert len(together[0] & together[1]) < len(together[0]) / 2
 
 
+def test_a_corpus_of_one_block_has_other_batches_in_each_epoch(tmp_path: Path, processor: TextProcessor) -> None:
+    same_length = [Triplet(f"{number:02d} a", "b", "c") for number in range(60)]
+    corpus = write_corpus(tmp_path / "c.arrow", [same_length], processor, 100)
+    assert corpus.blocks == 1
+    epochs = [{frozenset(rows(batch)) for batch in epoch(corpus, number=number)} for number in range(3)]
+    assert not any(one & other for one, other in pairwise([*epochs, epochs[0]]))
+
+
 def test_resuming_from_any_position_gives_what_would_have_followed(small: Corpus) -> None:
     whole = list(islice(stream(small), 2 * len(epoch(small)) + 3))
     assert {position.epoch for _, position in whole} == {0, 1, 2}

@@ -74,6 +74,13 @@ def test_each_triplet_comes_as_often_as_its_weight_says(three: Corpus, processor
     assert rare[0] != set(range(75, 80))
 
 
+def test_blocks_are_in_another_order_in_each_epoch_and_pass(three: Corpus) -> None:
+    whole, half = (WeightedSampler(three, [SamplingWeight(weight)] * 3, 1) for weight in (1.0, 0.5))
+    assert whole.block_slices(0) != whole.block_slices(1)
+    first, *others = (set(half.block_slices(epoch)) for epoch in (0, 2, 4))
+    assert first not in others, "each pass, of two epochs, begins with other blocks"
+
+
 def test_a_curriculum_by_epochs(three: Corpus, processor: TextProcessor) -> None:
     weights = [SamplingWeight(until_epoch=2), SamplingWeight(from_epoch=1), SamplingWeight(2.0, 2)]
     found = epochs(three, weights, 4, processor)

@@ -13,7 +13,7 @@ from postedit.editing.loading import Respelling
 from postedit.text.config import VocabularyConfig
 from postedit.text.processor import TextProcessor
 
-SRC, MT = ["the house", "", "né à  Köln 語"], ["das Haus", "es geht", "in"]
+SRC, MT = ["the house", "", "né à  Köln 語"], ["das Haus", "\u00a0es ge\u0301ht\u2009", "\u3000in"]
 
 
 def text(sharing: str = "mt-pe", **sizes: int) -> TextProcessor:

@@ -20,6 +20,7 @@ from postedit.folder import ModelFolder, content_fingerprint
 from postedit.nn.inference import PackedLinear, Precision
 from postedit.nn.int8 import Int8Linear
 from postedit.text.config import VocabularyConfig
+from postedit.text.edits import apply_edits
 from postedit.text.truecase import Truecaser
 
 
@@ -42,6 +43,25 @@ def test_blank_segments_stay_as_they_are(editor: PostEditor) -> None:
     results = editor.edit(["x"] * 5, mt)
     assert [result.skipped for result in results] == ["empty", "empty", "empty", None, "empty"]
     assert [result.text for i, result in enumerate(results) if i != 3] == [text for i, text in enumerate(mt) if i != 3]
+
+
+UNUSUAL = [
+    "Ha\u0308us cafe\u0301 \u212b",
+    "\u00a0das\u202fHaus\u2009",
+    "\t das\u3000Haus \t",
+    "\ufeffes\u200b geht\u1680",
+]
+
+
+def test_texts_keep_each_character(editor: PostEditor) -> None:
+    kept = editor.edit(["the house"] * 4, UNUSUAL, search=editor.search.with_options(max_edits=0))
+    assert [(one.text, one.changed) for one in kept] == [(mt, False) for mt in UNUSUAL]
+    scored = editor.score(["the house"] * 4, UNUSUAL, UNUSUAL)
+    assert [(one.text, one.changed) for one in scored] == [(mt, False) for mt in UNUSUAL]
+    spaced = [f" {mt}  x " for mt in UNUSUAL]
+    assert [one.text for one in editor.score(["the house"] * 4, UNUSUAL, spaced)] == spaced
+    for mt, one in zip(UNUSUAL, editor.edit(["the house"] * 4, UNUSUAL)):
+        assert apply_edits(mt, one.text, one.edits) == one.text
 
 
 def test_without_a_source_there_is_nothing_to_judge_by(editor: PostEditor) -> None:

@@ -11,11 +11,13 @@ import pytest
 import tiny_models
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from rapidfuzz.distance import Levenshtein
 
 from postedit import PostEditor
 from postedit.core.editor import PostEdit
 from postedit.core.errors import DataError
 from postedit.core.search_config import Term
+from postedit.core.special_tokens import SPECIAL_TOKENS
 from postedit.editing import search as segment_search
 from postedit.editing.results import enforce_constraints
 from postedit.editing.search import SegmentSearch
@@ -51,10 +53,22 @@ def edited(editor: PostEditor, **options: Any) -> list[Any]:
 
 
 @pytest.mark.parametrize("beam", [1, 3])
-def test_default_constraints_equal_the_plain_search(editor: PostEditor, beam: int) -> None:
-    assert edited(editor, beam=beam, search=SearchConfig()) == edited(editor, beam=beam)
-    off = SearchConfig(post_edit_penalty=0.0, edit_cost=0.0)
-    assert edited(editor, beam=beam, search=off) == edited(editor, beam=beam)
+def test_constraints_that_everything_meets_equal_the_plain_search(editor: PostEditor, beam: int) -> None:
+    plain = edited(editor, search=SearchConfig(beam=beam))
+    for options in ({"max_edits": 10_000}, {"no_repeat": 1000}, {"edit_cost": 1e-9}, {"banned": ("zzzzzz",)}):
+        guided = edited(editor, search=SearchConfig(beam=beam, **options))
+        assert [(one.text, one.edits, one.hit_limit) for one in guided] == [
+            (one.text, one.edits, one.hit_limit) for one in plain
+        ]
+
+
+@pytest.mark.parametrize("most", [0, 1, 3])
+def test_max_edits_counts_the_tokens_that_the_model_writes(editor: PostEditor, most: int) -> None:
+    vocabulary = editor.processor.vocabulary("pe")
+    found = edited(editor, search=SearchConfig(max_edits=most, mt_candidate=False), evidence=True)
+    for ids, one in zip(editor.processor.encode_batch("pe", MT), found, strict=True):
+        written = [token for token in one.evidence.output if token not in SPECIAL_TOKENS]
+        assert Levenshtein.distance(vocabulary.readable(ids[:-1]), written) <= most
 
 
 @pytest.mark.parametrize("beam", [1, 4])

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import starmap
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from postedit.editing.results import unchanged
 from postedit.evaluate.ter import count_edits
 from postedit.gate.calibrate import (
     Calibrated,
+    Floats,
     Forecasts,
     GateOptions,
     Outcomes,
@@ -23,6 +25,7 @@ from postedit.gate.calibrate import (
     rule_gains,
 )
 from postedit.gate.edit_features import CorrectionFeatures, Features, judge, words_changed
+from postedit.gate.gate import Calibrator
 
 MT = "a b c d e f g h"
 PLAIN = Features(0.0, 0.0, 0.0, 0.0, 0.1, 0.7, 0.0, 0.0, 2.2)
@@ -64,11 +67,68 @@ def made(outcomes: Outcomes, **options: object) -> Calibrated:
     return calibrate(outcomes, replace(GateOptions(), **options))
 
 
-def test_a_neutral_model_opens_a_gate_no_more_often_than_promised(generator: np.random.Generator) -> None:
-    # Whatever passes, a gate saves 0 edits on average: to be open at all is the error whose probability is promised.
-    draws = [made(dev(generator, 200, 0.0, bias=0.0), seed=seed) for seed in range(150)]
-    opened = np.mean([found.rule.threshold is not None for found in draws])
-    assert opened <= 0.05 + 3 * np.sqrt(0.05 * 0.95 / 150)
+class Drawn(Outcomes):
+    """Outcomes without texts: one change in each segment, of `words` words, with features that tell nothing."""
+
+    def __init__(self, gains: Sequence[float], features: Sequence[Sequence[float]], words: int = 1) -> None:
+        result = line(0.0, 0.0, 1)[1].result
+        super().__init__([], [], [CorrectionFeatures(result, one, (one,)) for one in starmap(Features, features)])
+        self.drawn, self.size = np.array(gains), words
+
+    def __len__(self) -> int:
+        return len(self.drawn)
+
+    def gains(self, rows: Sequence[int], kept: Sequence[tuple[bool, ...]]) -> Floats:
+        return np.where([mask == (True,) for mask in kept], self.drawn[list(rows)], 0.0)
+
+    def words(self, rows: Sequence[int], kept: Sequence[tuple[bool, ...]]) -> list[int]:
+        return [self.size * sum(mask) for mask in kept]
+
+
+def test_a_gate_that_does_harm_is_opened_no_more_often_than_promised(generator: np.random.Generator) -> None:
+    # Each second change saves an edit. The seldom one that costs 90 makes the model harmful, and is easily missed: a
+    # required confidence of 50 % opens about 15 % of these gates.
+    worst, lines, draws = 90, 300, 150
+    rare = 0.5 * 1.05 / worst
+    opened = 0
+    for seed in range(draws):
+        gains = generator.choice([-worst, 0.0, 1.0], lines, p=[rare, 0.5 - rare, 0.5])
+        outcomes = Drawn(gains, generator.normal(size=(lines, len(Features.names()))), worst)
+        opened += made(outcomes, levels="sentence", fit_share=0.1, seed=seed).rule.threshold is not None
+    assert opened / draws <= 0.05
+
+
+def test_a_gate_does_not_learn_from_the_lines_that_it_is_tested_on(generator: np.random.Generator) -> None:
+    lines = 60
+    gains = generator.permutation([-1.0, 1.0] * (lines // 2))
+    features = generator.normal(size=(lines, len(Features.names())))
+
+    def found(gains: Floats) -> tuple[float, Calibrator]:
+        calibrated = made(Drawn(gains, features), levels="sentence")
+        return calibrated.ungated, calibrated.rule.calibrator
+
+    ungated, calibrator = found(gains)
+    others = [found(np.where(np.arange(lines) == row, -gains, gains)) for row in range(lines)]
+    tested = [other != ungated for other, _ in others]
+    learnt = [other != calibrator for _, other in others]
+    assert sum(tested) == 36
+    assert learnt == [not one for one in tested]
+
+
+@pytest.mark.parametrize(("confidence", "needed"), [(None, 20.0), (0.5, 2.0), (0.9, 10.0), (0.99, 100.0)])
+def test_gates_pass_with_the_confidence_required_until_one_fails(
+    generator: np.random.Generator, monkeypatch: pytest.MonkeyPatch, confidence: float | None, needed: float
+) -> None:
+    outcomes, options = dev(generator, 300, 3.0), {} if confidence is None else {"confidence": confidence}
+    asked: list[float] = []
+
+    def scripted(*arguments: object) -> float:
+        asked.append([needed * 1.01, needed * 1.02, needed * 0.99, needed * 9.0][len(asked) % 4])
+        return asked[-1]
+
+    monkeypatch.setattr("postedit.gate.calibrate.e_value", scripted)
+    assert made(outcomes, **options).evidence in asked[:2]
+    assert len(asked) == 3, "the third gate fails, so the fourth is not tested"
 
 
 def test_a_model_that_does_harm_opens_no_gate(generator: np.random.Generator) -> None:
@@ -100,13 +160,17 @@ def test_the_rule_writes_the_texts_whose_gains_were_counted(generator: np.random
 
 
 def test_a_line_that_would_change_too_much_stays(generator: np.random.Generator) -> None:
-    rule = replace(made(dev(generator, 500, 3.0)).rule, threshold=0.0)
+    outcomes = dev(generator, 500, 3.0)
+    rule = replace(made(outcomes).rule, threshold=0.0)
     _, judged = line(1.0, 0.0, 1)
     assert rule(MT, judged).changed
     assert rule(MT, judged).confidences == rule.confidences(judged)
-    shut = replace(rule, longest=0)(MT, judged)
+    narrow = replace(rule, longest=0)
+    shut = narrow(MT, judged)
     assert shut.text is MT
     assert shut.reverted == 1
+    assert rule_gains(outcomes, range(len(outcomes)), rule).any()
+    assert not rule_gains(outcomes, range(len(outcomes)), narrow).any()
 
 
 @pytest.mark.parametrize("space", [" ", "\u00a0", "\u3000", "\u2009"])

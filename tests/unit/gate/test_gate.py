@@ -18,8 +18,8 @@ from postedit.gate.edit_features import CorrectionFeatures, Features, judge
 from postedit.gate.gate import Calibrator, Rule
 from postedit.jobs.explanation import explain
 
-SRC = ["the house", "it goes", "", "the old house", "nothing"]
-MT = ["das  Haus", "es geht\u00a0!", "etwas", "\tdas Haus 🙂 ", ""]
+SRC = ["the house", "it goes", "", "the old house", "nothing", "it", "house"]
+MT = ["das  Haus", "es geht\u00a0!", "etwas", "\tdas Haus 🙂 ", "", "Ha\u0308us \u212b", "\u00a0es\u2009geht\u3000"]
 COUNT = len(Features.names())
 
 

@@ -12,16 +12,21 @@ from written import SIZE, A, B, C, Table, batch, limits
 
 from postedit.core.errors import DataError, ModelFolderError
 from postedit.core.special_tokens import BOS, EOS, PAD
+from postedit.core.token_spelling import Spelling
 from postedit.search import (
     DraftGroup,
     DraftSearch,
     Ensemble,
+    Guidance,
     Hypothesis,
     SearchConfig,
     beam_search,
     draft_decode,
     greedy,
 )
+from postedit.search.guidance import NO_GUIDANCE
+from postedit.search.lexical_constraints import MissingPhrases, Required
+from postedit.search.repetition import NoRepeat
 
 
 def searched(model: Table, kind: str, limit: int, draft: Sequence[int] = ()) -> Hypothesis:
@@ -209,6 +214,31 @@ def test_a_constraint_that_depends_on_what_is_written_holds_for_drafts(draft: li
     (found,) = draft_decode(table, batch(), [draft], limits(20))
     assert found == greedy(table, batch(), limits(20))[0]
     assert found.tokens == (A, B, C, A), "without the constraint its third symbol is B"
+
+
+@pytest.mark.parametrize("guided", [[False, True, False], [True, False, True]], ids=str)
+def test_groups_with_guidance_are_searched_apart_from_others(guided: list[bool]) -> None:
+    guard = NoRepeat.of(2, (torch.full((2, 1), PAD),), SIZE)
+    guidance = [Guidance(guards=(guard,)) if one else NO_GUIDANCE for one in guided]
+    groups = [DraftGroup(batch(2), [[], TEXT[:4]], limits(20, 20), one) for one in guidance]
+    found = [[one.tokens for one in group] for group in DraftSearch(Table(WRITES_TEXT), 8)(groups)]
+    assert found == [[(A, B, B) if one else TEXT] * 2 for one in guided]
+
+
+def test_a_beam_is_shared_by_hypotheses_near_their_goal_and_far_from_it() -> None:
+    spelling = Spelling([""] * A + [" a", " b", " c"], str.isalpha)
+    goal = Required(spelling, ["c"]).start([MissingPhrases(frozenset(["c"]))], SIZE, torch.device("cpu"))
+    table = Table({(): {A: 0.5, B: 0.4, C: 0.1}, (C,): {EOS: 1.0}}, {A: 0.5, B: 0.3999, C: 0.0001, EOS: 0.1})
+    settings = SearchConfig(beam=2, length_penalty=0.0)
+    ((best,),) = beam_search(table, batch(), limits(5), settings, Guidance(goals=(goal,)))
+    assert best.tokens == (C,), "less probable than any beginning without the goal, but not its last resort"
+
+
+def test_finished_hypotheses_take_no_place_in_the_beam() -> None:
+    spread = {(A,): {A: 0.34, B: 0.33, C: 0.33}, (B,): {C: 1.0}}
+    table = Table({(): {EOS: 0.4, A: 0.35, B: 0.25}, **spread})
+    ((best,),) = beam_search(table, batch(), limits(5), SearchConfig(beam=2, length_penalty=1.0))
+    assert best.tokens == (B, C)
 
 
 def test_a_shortlist_holds_the_first_tokens_and_those_of_the_segment() -> None:

@@ -7,9 +7,10 @@ from hypothesis import strategies as st
 
 from postedit.core.errors import ModelFolderError
 from postedit.core.special_tokens import EOS, STEP
-from postedit.text.config import TextConfig, VocabularyConfig
+from postedit.text.config import SIDES, TextConfig, VocabularyConfig
 from postedit.text.edits import apply_edits
 from postedit.text.processor import TextProcessor
+from postedit.text.words import PlainSplitter
 
 
 class Texts(NamedTuple):
@@ -56,6 +57,26 @@ def test_the_same_words_give_the_very_string(mt: str, name: str) -> None:
     rendering = PROCESSORS[name].render(mt, written(PROCESSORS[name], mt))
     assert rendering.text is mt
     assert (rendering.changed, rendering.edits) == (False, ())
+
+
+SPACES = "\u00a0\u1680\u2003\u2009\u202f\u205f\u3000\u200b\ufeff"
+UNUSUAL = [
+    "Das Haus\u0308 cafe\u0301 \u1112\u1161\u11ab \u212b",  # decomposed letters, and one that NFC would replace
+    *(f"{space}Das{space}Haus {space} sind{space}" for space in SPACES),
+    "\t\tDas  Haus sind\t ",
+]
+
+
+@pytest.mark.parametrize("text", UNUSUAL)
+def test_a_model_reads_and_writes_the_characters_that_are_there(text: str) -> None:
+    processor = PROCESSORS["plain"]
+    words = PlainSplitter().words(text)
+    for side in SIDES:
+        (ids,) = processor.encode_batch(side, [text])
+        assert processor.spelt(side, ids) == " ".join(words)
+    rendered = processor.render(text, written(processor, " ".join([*words, "rot"]))).text
+    end = len(text.rstrip(" \t"))
+    assert rendered == f"{text[:end]} rot{text[end:]}"
 
 
 @given(mt=ODD, pe=ODD, name=st.sampled_from(sorted(CONFIGS)))

@@ -20,6 +20,14 @@ def test_it_is_the_element_wise_mean(tmp_path: Path) -> None:
     assert average["steps"].tolist() == [7]
 
 
+def test_sums_are_in_double_precision(tmp_path: Path) -> None:
+    files = [tmp_path / f"{number}.safetensors" for number in range(5)]
+    for path, value in zip(files, (2.0**24, 1.0, 1.0, 1.0, 1.0)):
+        save_tensors(path, {"weight": torch.tensor([value])})
+    for order in (files, files[::-1]):
+        assert average_weights(order)["weight"].item() == (2**24 + 4) / 5
+
+
 def test_the_average_of_one_is_itself_and_tied_weights_stay_tied(tmp_path: Path) -> None:
     model = tiny_model()
     save_tensors(tmp_path / "one.safetensors", model_tensors(model))

@@ -119,11 +119,16 @@ def test_the_best_are_kept_and_the_newest_best_is_exported_at_once(tmp_path: Pat
     ]
 
 
-@pytest.mark.parametrize(("score", "winner"), [(1.0, "average"), (99.0, "single")])
-def test_the_average_is_exported_if_better_on_dev(tmp_path: Path, corpora: Path, score: float, winner: str) -> None:
-    settings = {"max_steps": 4, "validate_every": 1, "metric": "ter", "keep_best": 3}
-    run = trainer(tmp_path, corpora, settings, score_dev=Scores(9.0, 5.0, 7.0, 6.0, score))
-    result = run.run()
+@pytest.mark.parametrize(
+    ("metric", "score", "winner"),
+    [("ter", 1.0, "average"), ("ter", 99.0, "single"), ("bleu", 99.0, "average"), ("chrf", 1.0, "single")],
+)
+def test_the_average_is_exported_if_better_on_dev(
+    tmp_path: Path, corpora: Path, metric: str, score: float, winner: str
+) -> None:
+    settings = {"max_steps": 4, "validate_every": 1, "metric": metric, "keep_best": 3}
+    dev = (9.0, 5.0, 7.0, 6.0) if metric == "ter" else (1.0, 5.0, 3.0, 4.0)
+    result = trainer(tmp_path, corpora, settings, score_dev=Scores(*dev, score, metric=metric)).run()
     assert result.exported == winner
     assert (result.single.step, result.single.score) == (2, 5.0)
     assert result.average is not None
@@ -183,6 +188,16 @@ def test_best_weights_that_somebody_removed_are_no_candidates_any_more(tmp_path:
     assert result.steps == 12
     assert "step-00000004.safetensors is gone" in shown(console)
     assert not (tmp_path / "best/.step-00000006.safetensors.1.tmp").exists()
+
+
+def test_best_weights_that_an_earlier_checkpoint_names_are_kept(tmp_path: Path, corpora: Path) -> None:
+    settings = {"max_steps": 6, "validate_every": 1, "save_every": 1, "keep_last": 3, "keep_best": 1}
+    settings |= {"metric": "ter", "average": False}
+    trainer(tmp_path, corpora, settings, score_dev=Scores(9.0, 8.0, 7.0, 6.0, 5.0, 4.0)).run()
+    states = [json.loads(path.read_text()) for path in (tmp_path / "checkpoints").glob("*/state.json")]
+    named = {f"step-{entry['step']:08d}.safetensors" for state in states for entry in state["run"]["best"]}
+    assert len(named) == 3
+    assert set(weights(tmp_path)) >= named
 
 
 def test_resume_without_a_checkpoint_starts(tmp_path: Path, corpora: Path) -> None:

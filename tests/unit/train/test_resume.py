@@ -4,6 +4,7 @@ import json
 import os
 import signal
 import time
+from dataclasses import asdict
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -13,7 +14,7 @@ from tiny_run import in_process
 
 from postedit.data.batching import Position
 from postedit.train.resume import with_changed_data
-from postedit.train.train_state import Plateau, TrainState
+from postedit.train.train_state import LossTrend, Plateau, TrainState, ValidatedModel
 
 SCHEDULES: dict[str, dict[str, Any]] = {
     "plateau": {"schedule": "plateau", "plateau_patience": 1, "patience": 20, "keep_best": 2, "lr": 0.05},
@@ -89,6 +90,27 @@ def test_a_signal_ends_the_step_and_leaves_a_checkpoint(tmp_path: Path, corpora:
     )
 
 
+def test_a_checkpoint_holds_the_whole_state() -> None:
+    best = ValidatedModel(8, 1.5, {"nll": 1.5})
+    state = TrainState(
+        step=9,
+        position=Position(2, 40, 7, 9999),
+        target_tokens=77,
+        seconds=1.25,
+        validated=8,
+        stale=3,
+        plateau=Plateau(1, 2),
+        best=(best,),
+        last=(best, best),
+        lowest=1.0,
+        trend=LossTrend(5, 2.0, 3.0, 0.5),
+        update_batches=4,
+    )
+    values = asdict(state)
+    assert not [name for name, value in asdict(TrainState()).items() if values[name] == value]
+    assert TrainState.from_dict(json.loads(json.dumps(values))) == state
+
+
 @pytest.mark.parametrize(
     ("other", "position", "stale"),
     [
@@ -105,5 +127,6 @@ def test_only_another_corpus_costs_the_rest_of_an_epoch(other: dict[str, str], p
     said: list[str] = []
     found = with_changed_data(state, checkpoint, now | other, said.append)  # type: ignore[arg-type]
     assert (found.position, found.plateau) == (position, Plateau(1, stale))
+    assert found.stale == (0 if "dev" in other else 3)
     assert found.lowest == (None if set(other) - {"dev"} else 1.0)
     assert len(said) == len(other)
