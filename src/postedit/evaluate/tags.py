@@ -10,9 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from rapidfuzz.distance import Levenshtein
-
 from postedit.core.errors import DataError
+from postedit.evaluate.edit_script import INSERT, KEEP, edit_steps
 from postedit.evaluate.table import Column, Table, TableRow
 
 SIGNATURE: Final = (
@@ -56,14 +55,16 @@ def _f1(hits: int, errors: int) -> float:
 
 
 def edit_tags(mt: Sequence[str], output: Sequence[str]) -> list[bool]:
-    """Return the 2n + 1 tags of the words `mt`, True for BAD, from the fewest edits to the words `output`."""
+    """Return the 2n + 1 tags of the words `mt`, True for BAD, from the fewest edits to the words `output`.
+
+    As in the WMT tasks, words are aligned without regard to upper and lower case, and compared as they are written.
+    """
     bad = [False] * (2 * len(mt) + 1)
-    for code in Levenshtein.opcodes(mt, output):
-        if code.tag == "insert":
-            bad[2 * code.src_start] = True
-        elif code.tag != "equal":
-            for word in range(code.src_start, code.src_end):
-                bad[2 * word + 1] = True
+    for kind, at, to in edit_steps([word.lower() for word in mt], [word.lower() for word in output]):
+        if kind == INSERT:
+            bad[2 * at] = True
+        elif kind != KEEP or mt[at] != output[to]:
+            bad[2 * at + 1] = True
     return bad
 
 

@@ -1,4 +1,8 @@
-"""Word edits of a system compared with those of the post-editor: precision, recall and F1."""
+"""Word edits of a system compared with those of the post-editor: precision, recall and F1.
+
+A text has several shortest edit scripts. That of the post-edit is Tercom's; that of an output is one that has the most
+edits in common with it, so that no edit is wrong only because of where a script happens to have it.
+"""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -7,18 +11,15 @@ from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
-from rapidfuzz.distance import Levenshtein
 
+from postedit.evaluate.edit_script import DELETE, INSERT, REPLACE, shortest_edits
 from postedit.evaluate.metrics import Ints
 from postedit.evaluate.table import percentage
 
 OPERATIONS: Final = ("insertions", "deletions", "substitutions")
 """Word edits, in the order of the columns of `WordEdits`; a moved word counts as a deletion and an insertion."""
 
-_COLUMNS: Final = {"insert": 0, "delete": 1, "replace": 2}
-
-_WordEdit = tuple[int, int, str]
-"""The column of the operation, the position in mt, and the new word."""
+_COLUMNS: Final = {INSERT: 0, DELETE: 1, REPLACE: 2}
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,18 +73,9 @@ def word_edits(mt: Sequence[Sequence[str]], hyp: Sequence[Sequence[str]], pe: Se
     """Return the counts for sentences given as lists of words."""
     counts = np.zeros((3, len(pe), len(OPERATIONS)), np.int64)
     for row, (before, output, after) in enumerate(zip(mt, hyp, pe, strict=True)):
-        made, needed = _edits(before, output), _edits(before, after)
+        needed = Counter(shortest_edits(before, after))
+        made = Counter(shortest_edits(before, output, needed))
         for index, edits in enumerate((made, needed, made & needed)):
-            for (operation, _, _), count in edits.items():
-                counts[index, row, operation] += count
+            for edit, count in edits.items():
+                counts[index, row, _COLUMNS[edit.operation]] += count
     return WordEdits(*counts)
-
-
-def _edits(before: Sequence[str], after: Sequence[str]) -> Counter[_WordEdit]:
-    """Return the edits of a shortest edit script."""
-    if before == after:
-        return Counter()
-    return Counter(
-        (_COLUMNS[op.tag], op.src_pos, "" if op.tag == "delete" else after[op.dest_pos])
-        for op in Levenshtein.editops(before, after)
-    )

@@ -34,6 +34,14 @@ def test_parts_add_up_to_the_whole(sentences: list[tuple[list[str], ...]]) -> No
             assert sum(getattr(part, name) for part in parts) == getattr(whole, name)
 
 
+def test_scripts_of_the_best_overlap_are_compared() -> None:
+    mt, hyp, pe = [["a", "a", "b"]], [["a", "b"]], [["x", "a", "b"]]
+    assert word_edits(mt, hyp, pe).quality().right == 0  # a word deleted is none replaced
+    mt, hyp, pe = [["a", "a", "b", "c"]], [["a", "b", "c"]], [["a", "b", "d"]]
+    quality = word_edits(mt, hyp, pe).quality()
+    assert (quality.made, quality.needed, quality.right) == (1, 2, 1)
+
+
 def test_an_edit_is_right_with_the_same_word_at_the_same_place() -> None:
     mt, hyp, pe = [list("abc")], [list("axcd")], [list("axce")]
     by_operation = dict(zip(OPERATIONS, word_edits(mt, hyp, pe).by_operation(), strict=True))

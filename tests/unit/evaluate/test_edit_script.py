@@ -1,0 +1,69 @@
+"""Edit scripts, against all scripts of small texts."""
+
+from collections.abc import Iterator
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rapidfuzz.distance import Levenshtein
+
+from postedit.evaluate import edit_script
+from postedit.evaluate.edit_script import DELETE, INSERT, KEEP, REPLACE, Step, WordEdit, edit_steps, shortest_edits
+
+WORDS = st.lists(st.sampled_from("abc"), max_size=4)
+EDITS = st.lists(
+    st.builds(WordEdit, st.sampled_from((REPLACE, INSERT)), st.integers(0, 5), st.sampled_from("abc"))
+    | st.builds(WordEdit, st.just(DELETE), st.integers(0, 5), st.just("")),
+    max_size=5,
+)
+
+
+def scripts(before: list[str], after: list[str], at: int = 0, to: int = 0) -> Iterator[tuple[WordEdit, ...]]:
+    """Yield the edits of all scripts that keep a word where they can or edit it."""
+    if at == len(before) and to == len(after):
+        yield ()
+    if at < len(before) and to < len(after):
+        same = before[at] == after[to]
+        for rest in scripts(before, after, at + 1, to + 1):
+            yield rest if same else (WordEdit(REPLACE, at, after[to]), *rest)
+    if at < len(before):
+        yield from ((WordEdit(DELETE, at, ""), *rest) for rest in scripts(before, after, at + 1, to))
+    if to < len(after):
+        yield from ((WordEdit(INSERT, at, after[to]), *rest) for rest in scripts(before, after, at, to + 1))
+
+
+@given(WORDS, WORDS, EDITS)
+def test_no_shortest_script_has_more_of_the_favoured_edits(
+    before: list[str], after: list[str], favoured: list[WordEdit]
+) -> None:
+    found = tuple(shortest_edits(before, after, favoured))
+    everything = set(scripts(before, after))
+    least = min(map(len, everything))
+    assert found in everything
+    assert len(found) == least == Levenshtein.distance(before, after)
+    overlaps = {sum(edit in favoured for edit in one) for one in everything if len(one) == least}
+    assert sum(edit in favoured for edit in found) == max(overlaps)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "expected"),
+    [
+        ("a b", "b c", [Step(REPLACE, 0, 0), Step(REPLACE, 1, 1)]),  # not: delete, keep, insert
+        ("a a", "a", [Step(DELETE, 0, 0), Step(KEEP, 1, 0)]),
+        ("a", "a a", [Step(INSERT, 0, 0), Step(KEEP, 0, 1)]),
+        ("a b", "c", [Step(DELETE, 0, 0), Step(REPLACE, 1, 0)]),
+        ("", "", []),
+    ],
+)
+def test_ties_are_broken_from_the_end(before: str, after: str, expected: list[Step]) -> None:
+    assert edit_steps(before.split(), after.split()) == expected
+
+
+@given(WORDS, WORDS)
+def test_scripts_of_long_texts_are_shortest_and_lead_there(before: list[str], after: list[str]) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(edit_script, "_MOST_CELLS", -1)
+        steps = edit_steps(before, after)
+    assert sum(step.operation != KEEP for step in steps) == Levenshtein.distance(before, after)
+    assert [after[step.after] for step in steps if step.operation != DELETE] == after
+    assert [step.before for step in steps if step.operation != INSERT] == list(range(len(before)))
