@@ -58,7 +58,7 @@ def score(
     from postedit.cli.tables import console, print_scores, print_table
     from postedit.data.lines import read_aligned
     from postedit.evaluate import analyses
-    from postedit.evaluate.significance import MIN_SENTENCES
+    from postedit.evaluate.significance import MIN_SENTENCES, too_few
     from postedit.evaluate.table import to_csv, to_latex, to_markdown
     from postedit.evaluate.test_set import TestSet, evaluate_systems
     from postedit.progress import LineProgress
@@ -68,9 +68,7 @@ def score(
     test = TestSet(texts[pe], lines["mt"], lines["src"], lines["groups"], tokenize)
     warnings = _warnings(texts, [*([mt] if mt else []), *hypotheses], pe, raw=tokenize == "13a")
     if len(test.pe) < MIN_SENTENCES:
-        warnings.append(
-            f"{len(test.pe)} sentence is too few to compare systems: there are no intervals and no p-values"
-        )
+        warnings.append(f"{too_few(len(test.pe))} systems: there are no intervals and no p-values")
     for warning in warnings:
         shared.warn(warning)
     outputs = {str(path): texts[path] for path in hypotheses}

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from postedit.evaluate.chrf import AdditiveCHRF
 from postedit.evaluate.metrics import AdditiveBLEU, AdditiveMetric, AdditiveTER, Floats, Tokenize
 from postedit.evaluate.scores import UNEDITED_MT, SystemScores
-from postedit.evaluate.significance import CONFIDENCE, MIN_SENTENCES, RESAMPLES, Significance, compare
+from postedit.evaluate.significance import CONFIDENCE, MIN_SENTENCES, RESAMPLES, Significance, compare, too_few
 from postedit.evaluate.summarisation import ORDERS, rouge_signature, summary_scores
 from postedit.evaluate.table import Column, Table, TableRow, columns, percentage
 from postedit.evaluate.test_set import KINDS, EvaluatedSystem, TestSet
@@ -89,7 +89,8 @@ def edits_made(systems: Sequence[EvaluatedSystem]) -> Table:
     ]
     note = (
         "Word edits of shortest edit scripts from mt to the output (made) and to pe (needed); right: in both, at "
-        "the same word, with the same new word. Gain per edit: TER edits that need no longer be done, divided by TER "
+        "the same word, with the same new word. Of the scripts to the output, one that has most in common with that to pe "
+        "counts. Gain per edit: TER edits that need no longer be done, divided by TER "
         "edits made; 1 is best."
     )
     return Table("edits made", ("system",), (*_EDITS_MADE, Column("gain per edit", 2)), tuple(rows), note)
@@ -150,7 +151,7 @@ def verdict(name: str, other: str, difference: Sequence[float | None], sentences
     other = f"the {other}" if other == UNEDITED_MT else other
     amount = f"TER is {'lower' if points < 0 else 'higher'} by {abs(points):.2f}" if points else "TER is the same"
     if sentences < MIN_SENTENCES:
-        return f"{name} {judged} {other}: {amount}, but {sentences} sentence is too few to compare."
+        return f"{name} {judged} {other}: {amount}, but {too_few(sentences)}."
     ends = sorted((-low, -high) if points < 0 else (low, high))
     chance = "p < 0.001" if p < 0.001 else f"p = {p:.3f}"
     return (

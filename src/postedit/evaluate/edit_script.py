@@ -17,7 +17,7 @@ _MOST_CELLS: Final = 2**27
 _OPERATIONS: Final = {"equal": KEEP, "replace": REPLACE, "delete": DELETE, "insert": INSERT}
 
 
-class Step(NamedTuple):
+class ScriptStep(NamedTuple):
     """What becomes of a word: the operation, and the words of both texts before it."""
 
     operation: int
@@ -25,7 +25,7 @@ class Step(NamedTuple):
     after: int
 
 
-class WordEdit(NamedTuple):
+class ScriptEdit(NamedTuple):
     """The operation, the position in the first text, and the new word; "" for a deletion."""
 
     operation: int
@@ -33,35 +33,37 @@ class WordEdit(NamedTuple):
     word: str
 
 
-def edit_steps(before: Sequence[str], after: Sequence[str], favoured: Iterable[WordEdit] = ()) -> list[Step]:
+def edit_steps(before: Sequence[str], after: Sequence[str], favoured: Iterable[ScriptEdit] = ()) -> list[ScriptStep]:
     """Return a shortest edit script, with the words it keeps, in order.
 
     Of all shortest ones it is one with the most `favoured` edits. Remaining ties are broken as Tercom breaks them: from
     the end, keeping or replacing a word goes before deleting one, and that before inserting one.
     """
     if before == after:
-        return [Step(KEEP, at, at) for at in range(len(before))]
+        return [ScriptStep(KEEP, at, at) for at in range(len(before))]
     if len(before) * len(after) > _MOST_CELLS:
         return _long_steps(before, after)
     ids: defaultdict[str, int] = defaultdict(lambda: len(ids))
     numbers = [np.array([ids[word] for word in words], np.int64) for words in (before, after)]
     wanted = np.array(sorted((at, kind, ids[word]) for kind, at, word in favoured), np.int64).reshape(-1, 3)
     first = np.searchsorted(wanted[:, 0], np.arange(len(before) + 2))
-    return [Step(*step) for step in _trace(*numbers, first, wanted).tolist()]
+    return [ScriptStep(*step) for step in _trace(*numbers, first, wanted).tolist()]
 
 
-def shortest_edits(before: Sequence[str], after: Sequence[str], favoured: Iterable[WordEdit] = ()) -> list[WordEdit]:
+def shortest_edits(
+    before: Sequence[str], after: Sequence[str], favoured: Iterable[ScriptEdit] = ()
+) -> list[ScriptEdit]:
     """Return the edits of `edit_steps`."""
     steps = edit_steps(before, after, favoured)
-    return [WordEdit(kind, at, "" if kind == DELETE else after[to]) for kind, at, to in steps if kind != KEEP]
+    return [ScriptEdit(kind, at, "" if kind == DELETE else after[to]) for kind, at, to in steps if kind != KEEP]
 
 
-def _long_steps(before: Sequence[str], after: Sequence[str]) -> list[Step]:
+def _long_steps(before: Sequence[str], after: Sequence[str]) -> list[ScriptStep]:
     steps = []
     for code in Levenshtein.opcodes(before, after):
         at, to, kind = code.src_start, code.dest_start, _OPERATIONS[code.tag]
         for step in range(max(code.src_end - at, code.dest_end - to)):
-            steps.append(Step(kind, at + step * (kind != INSERT), to + step * (kind != DELETE)))
+            steps.append(ScriptStep(kind, at + step * (kind != INSERT), to + step * (kind != DELETE)))
     return steps
 
 

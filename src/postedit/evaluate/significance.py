@@ -21,6 +21,11 @@ _BLOCK: Final = 2**20  # weights held in memory at a time
 _TIE: Final = 1e-9  # score differences closer than this are equal: sums in another order differ by rounding
 
 
+def too_few(sentences: int) -> str:
+    """Return a clause that says so of fewer than `MIN_SENTENCES` sentences."""
+    return f"{sentences} {'sentence is' if sentences == 1 else 'sentences are'} too few to compare"
+
+
 @dataclass(frozen=True, slots=True)
 class Interval:
     """The middle 95 % of the resamples of a score."""

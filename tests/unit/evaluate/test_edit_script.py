@@ -8,33 +8,42 @@ from hypothesis import strategies as st
 from rapidfuzz.distance import Levenshtein
 
 from postedit.evaluate import edit_script
-from postedit.evaluate.edit_script import DELETE, INSERT, KEEP, REPLACE, Step, WordEdit, edit_steps, shortest_edits
+from postedit.evaluate.edit_script import (
+    DELETE,
+    INSERT,
+    KEEP,
+    REPLACE,
+    ScriptEdit,
+    ScriptStep,
+    edit_steps,
+    shortest_edits,
+)
 
 WORDS = st.lists(st.sampled_from("abc"), max_size=4)
 EDITS = st.lists(
-    st.builds(WordEdit, st.sampled_from((REPLACE, INSERT)), st.integers(0, 5), st.sampled_from("abc"))
-    | st.builds(WordEdit, st.just(DELETE), st.integers(0, 5), st.just("")),
+    st.builds(ScriptEdit, st.sampled_from((REPLACE, INSERT)), st.integers(0, 5), st.sampled_from("abc"))
+    | st.builds(ScriptEdit, st.just(DELETE), st.integers(0, 5), st.just("")),
     max_size=5,
 )
 
 
-def scripts(before: list[str], after: list[str], at: int = 0, to: int = 0) -> Iterator[tuple[WordEdit, ...]]:
+def scripts(before: list[str], after: list[str], at: int = 0, to: int = 0) -> Iterator[tuple[ScriptEdit, ...]]:
     """Yield the edits of all scripts that keep a word where they can or edit it."""
     if at == len(before) and to == len(after):
         yield ()
     if at < len(before) and to < len(after):
         same = before[at] == after[to]
         for rest in scripts(before, after, at + 1, to + 1):
-            yield rest if same else (WordEdit(REPLACE, at, after[to]), *rest)
+            yield rest if same else (ScriptEdit(REPLACE, at, after[to]), *rest)
     if at < len(before):
-        yield from ((WordEdit(DELETE, at, ""), *rest) for rest in scripts(before, after, at + 1, to))
+        yield from ((ScriptEdit(DELETE, at, ""), *rest) for rest in scripts(before, after, at + 1, to))
     if to < len(after):
-        yield from ((WordEdit(INSERT, at, after[to]), *rest) for rest in scripts(before, after, at, to + 1))
+        yield from ((ScriptEdit(INSERT, at, after[to]), *rest) for rest in scripts(before, after, at, to + 1))
 
 
 @given(WORDS, WORDS, EDITS)
 def test_no_shortest_script_has_more_of_the_favoured_edits(
-    before: list[str], after: list[str], favoured: list[WordEdit]
+    before: list[str], after: list[str], favoured: list[ScriptEdit]
 ) -> None:
     found = tuple(shortest_edits(before, after, favoured))
     everything = set(scripts(before, after))
@@ -48,14 +57,14 @@ def test_no_shortest_script_has_more_of_the_favoured_edits(
 @pytest.mark.parametrize(
     ("before", "after", "expected"),
     [
-        ("a b", "b c", [Step(REPLACE, 0, 0), Step(REPLACE, 1, 1)]),  # not: delete, keep, insert
-        ("a a", "a", [Step(DELETE, 0, 0), Step(KEEP, 1, 0)]),
-        ("a", "a a", [Step(INSERT, 0, 0), Step(KEEP, 0, 1)]),
-        ("a b", "c", [Step(DELETE, 0, 0), Step(REPLACE, 1, 0)]),
+        ("a b", "b c", [ScriptStep(REPLACE, 0, 0), ScriptStep(REPLACE, 1, 1)]),  # not: delete, keep, insert
+        ("a a", "a", [ScriptStep(DELETE, 0, 0), ScriptStep(KEEP, 1, 0)]),
+        ("a", "a a", [ScriptStep(INSERT, 0, 0), ScriptStep(KEEP, 0, 1)]),
+        ("a b", "c", [ScriptStep(DELETE, 0, 0), ScriptStep(REPLACE, 1, 0)]),
         ("", "", []),
     ],
 )
-def test_ties_are_broken_from_the_end(before: str, after: str, expected: list[Step]) -> None:
+def test_ties_are_broken_from_the_end(before: str, after: str, expected: list[ScriptStep]) -> None:
     assert edit_steps(before.split(), after.split()) == expected
 
 
