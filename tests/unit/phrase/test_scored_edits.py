@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from tests.unit.phrase.small_corpus import TRIPLETS, split
 
-from postedit.adapt import phrase_learner
 from postedit.adapt.correction import Correction
 from postedit.adapt.correction_memory import Entry
 from postedit.adapt.phrase_learner import PhraseLearner
@@ -55,15 +54,12 @@ def test_an_edit_by_corrections_has_their_score(corrected: PhraseEditor) -> None
     assert gain > named["corrected in context"] * np.log(3) + named["edits"]
 
 
-def test_familiar_are_the_words_of_the_last_corrections_that_are_there_the_rarer_the_more(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(phrase_learner, "_WATCHED", 0)
+def test_familiar_are_the_words_of_the_last_corrections_that_are_there_the_rarer_the_more() -> None:
     editor = PhraseEditor.empty(PhraseTextConfig())
     learner, last = PhraseLearner(editor), [f"often w{number}" for number in range(PRESENT - 1)]
     for number, mt in enumerate(["old once", *last, "new often", "undone"], start=1):
         learner.learn_entries([Entry(number, Correction("src", mt, mt), None)])
-    learner.learn_entries([Entry(PRESENT + 3, None, PRESENT + 2)])
+    learner.learn_entries([Entry(PRESENT + 3, Correction("src", "undone", "undone"), PRESENT + 2)])
     known, count = editor.model.knowledge, PRESENT + 1
 
     def of(text: str) -> float:
