@@ -54,7 +54,7 @@ def test_an_edit_by_corrections_has_their_score(corrected: PhraseEditor) -> None
     assert gain > named["corrected in context"] * np.log(3) + named["edits"]
 
 
-def test_familiar_are_the_words_of_the_last_corrections_that_are_there_the_rarer_the_more() -> None:
+def test_rare_words_of_the_last_corrections_are_familiar() -> None:
     editor = PhraseEditor.empty(PhraseTextConfig())
     learner, last = PhraseLearner(editor), [f"often w{number}" for number in range(PRESENT - 1)]
     for number, mt in enumerate(["old once", *last, "new often", "undone"], start=1):
