@@ -16,7 +16,7 @@ from postedit.phrase.edit_alignment import Spellings, linked, spellings
 from postedit.phrase.edit_candidates import CORRECTIONS, DOUBT, EDITS
 from postedit.phrase.pair_table import key_of
 from postedit.phrase.phrase_editor import PhraseEditor
-from postedit.phrase.scored_edits import Knowledge
+from postedit.phrase.scored_edits import Knowledge, familiarity
 from postedit.phrase.source_alignment import (
     JoinedWords,
     Texts,
@@ -54,6 +54,13 @@ class _Judged(NamedTuple):
     right: bool
 
 
+class _Watched(NamedTuple):
+    """What a correction tells of those before it: how familiar its segment was, and the edits that they proposed."""
+
+    familiarity: float
+    edits: list[_Judged]
+
+
 class PhraseLearner:
     """Indexes the corrections of a memory for a phrase-based editor; see `remembering.Learner`.
 
@@ -72,7 +79,7 @@ class PhraseLearner:
     def __init__(self, editor: PhraseEditor) -> None:
         self._editor, self._trained = editor, editor.model
         self._known: list[_Known] = []
-        self._judged: list[list[_Judged]] = []  # of the last corrections, the edits proposed for each
+        self._watched: list[_Watched] = []  # of the last corrections
         self._index = CorrectionIndex()
         self.forget_all()
 
@@ -90,11 +97,11 @@ class PhraseLearner:
         watched = max(learnt, len(self._known) - _WATCHED)
         if watched > learnt:
             self._index.add([(one.number, one.triplet) for one in self._known[learnt:watched]])
-            self._judged.clear()
+            self._watched.clear()
         for one in self._known[watched:]:
-            self._judged.append(self._judge(one))
+            self._watched.append(self._judge(one))
             self._index.add([(one.number, one.triplet)])
-        del self._judged[:-_WATCHED]
+        del self._watched[:-_WATCHED]
         self._change_model()
 
     def _forget(self, undone: set[int], learnt: int) -> int:
@@ -107,7 +114,7 @@ class PhraseLearner:
             self._index.remove(number)
         learnt = max(0, min(learnt - len(forgotten), len(self._known) - _WATCHED))
         self._index.truncate(self._known[learnt].number if self._known else 0)
-        self._judged.clear()
+        self._watched.clear()
         return learnt
 
     def forget_all(self) -> None:
@@ -115,11 +122,11 @@ class PhraseLearner:
         self._words, self._joined = WordIds(self._trained.words.own), _JoinedIds(self._trained.joined)
         spelt = spellings(self._words.words)
         self._letters, self._starts = GrowingArray(spelt.letters), GrowingArray(spelt.starts)
-        self._known, self._judged, self._index = [], [], CorrectionIndex()
+        self._known, self._watched, self._index = [], [], CorrectionIndex()
         self._change_model()
 
     def _change_model(self) -> None:
-        doubt = _doubt([edit for edits in self._judged for edit in edits])
+        doubt = _doubt([edit for one in self._watched for edit in one.edits])
         self._editor.model = replace(
             self._trained, words=self._words, knowledge=self._knowledge(doubt), joined=self._joined.words
         )
@@ -134,6 +141,7 @@ class PhraseLearner:
             ranks=self._index.ranks,
             sources=self._index.sources,
             numbers=self._index.numbers,
+            familiarities=np.array([one.familiarity for one in self._watched]),
             correction_weights=weights,
         )
 
@@ -152,8 +160,8 @@ class PhraseLearner:
         asked = self._joined.add(mt, sources)
         return AlignedTriplet(asked, mt, pe, links, sources, int(key_of(src))), src
 
-    def _judge(self, known: _Known) -> list[_Judged]:
-        """Return the edits that earlier corrections propose for a correction, or nearly do."""
+    def _judge(self, known: _Known) -> _Watched:
+        """Return how familiar a correction is, and the edits that earlier ones propose for it, or nearly do."""
         mt, src = (Texts(words, np.array([0, len(words)])) for words in (known.triplet.mt, known.src))
         limits = SearchLimits(1, self._editor.config.paths, self._editor.config.sample)
         knowledge = self._knowledge(0.0, _NEARLY)
@@ -163,7 +171,8 @@ class PhraseLearner:
             (start, end), new = found.spans[edit], found.words[slice(*found.first_word[edit : edit + 2])]
             right = bool(makes_change(own, start + 1, end - start, new))
             judged.append(_Judged(float(found.gains[edit]) - _NEARLY, right))
-        return judged
+        familiar = familiarity(known.triplet.asked, knowledge.corrections, knowledge.ranks)
+        return _Watched(float(familiar), judged)
 
 
 def _doubt(judged: Sequence[_Judged]) -> float:

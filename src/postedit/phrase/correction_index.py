@@ -246,4 +246,5 @@ def single_index(triplet: AlignedTriplet) -> TripletIndex:
 
 NO_CORRECTIONS: Final = CorrectionIndex().index
 NO_RANKS: Final = CorrectionIndex().ranks
-"""The index of no corrections, and its ranks, sources or numbers."""
+NO_FAMILIARITIES: Final = np.empty(0)
+"""The index of no corrections, its ranks, sources or numbers, and their familiarities."""

@@ -38,7 +38,8 @@ FEATURES: Final = (
     "not corrected",  # logarithm of 1 + corrections that did not make the change there
     "not corrected in context",  # likewise, if that context has `scored_edits.CONTEXT_WORDS`
     "doubt",  # 1 if corrections made the change, but not twice and without exception in such a context
-    "age",  # logarithm of the corrections since the last one that made the change, in units of RECENT; 0 without doubt
+    "age",  # logarithm of the corrections since the last one that made the change, in units of RECENT, and how unlike
+    # the last corrections the segment is; 0 without doubt
     "corrections",  # score of the edit by corrections, if that counts
 )
 """Features of an edit; all logarithms are natural."""

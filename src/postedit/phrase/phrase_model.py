@@ -7,7 +7,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from postedit.phrase.correction_index import NO_CORRECTIONS, NO_RANKS
+from postedit.phrase.correction_index import NO_CORRECTIONS, NO_FAMILIARITIES, NO_RANKS
 from postedit.phrase.decoder import ALL_FEATURES
 from postedit.phrase.edit_alignment import EditTable, all_linked, learn_edits, spellings, without_rare
 from postedit.phrase.lexicon import EditLexicon, count_links
@@ -153,6 +153,7 @@ class PhraseModel:
             NO_RANKS,
             NO_RANKS,
             NO_RANKS,
+            NO_FAMILIARITIES,
             weights_by_corrections(),
             lexicon,
             translations,
@@ -209,7 +210,16 @@ def learn_texts(words: WordIds, src: Texts, mt: Texts, pe: Texts, config: Phrase
     lexicon = count_links(mt, pe, links, count)
     language = learn_ngrams(pe, config.order, config.least)
     knowledge = Knowledge(
-        index, NO_CORRECTIONS, NO_RANKS, NO_RANKS, NO_RANKS, weights_by_corrections(), lexicon, translations, language
+        index,
+        NO_CORRECTIONS,
+        NO_RANKS,
+        NO_RANKS,
+        NO_RANKS,
+        NO_FAMILIARITIES,
+        weights_by_corrections(),
+        lexicon,
+        translations,
+        language,
     )
     return PhraseModel(words, knowledge, joined, without_rare(edits), weights_of({**START_WEIGHTS, **DECISION_WEIGHTS}))
 
@@ -226,6 +236,7 @@ def empty_model(order: int) -> PhraseModel:
         NO_RANKS,
         NO_RANKS,
         NO_RANKS,
+        NO_FAMILIARITIES,
         weights_by_corrections(),
         count_links(texts, texts, texts.words, len(words)),
         TranslationTable(*table_of(keys, shares)),

@@ -38,6 +38,12 @@ REPEATED: Final = 6.0
 RECENT: Final = 32
 """Corrections within which the age of one does not matter."""
 
+PRESENT: Final = 100
+"""Last corrections, whose words tell whether a segment belongs to the same work."""
+
+STRANGENESS: Final = 2.0
+"""Weight of a segment's being unlike the last corrections, against that of their age."""
+
 CONTEXT_WORDS: Final = 2
 """Words beside a change that make corrections of it decisions for the same context."""
 
@@ -50,6 +56,7 @@ class Knowledge(NamedTuple):
     ranks: Any  # Int64[S], the number of corrections up to each that were not removed
     sources: Any  # Int64[S], the keys of their sources
     numbers: Any  # Int64[S], their numbers in the memory
+    familiarities: Any  # Float64[W], of the last segments that were corrected, each before it was; see `familiarity`
     correction_weights: Any  # Float64[F], of the features of edits that corrections propose
     lexicon: Any
     translations: Any
@@ -78,12 +85,52 @@ def scored_candidates(sentence: Any, knowledge: Any, weights: Any, sample: Any, 
     trained = _decided(sentence, knowledge.corrections, phrases, trained, places)
     corrected = candidates_of(sentence, knowledge.corrections, lexicon, translations, sample, False, scratch)
     corrected = _decided(sentence, knowledge.corrections, phrases, corrected, places)
+    strange = _strangeness(sentence.asked, knowledge)
     for one in range(corrected.spans.shape[0]):
         since = knowledge.ranks[-1] - knowledge.ranks[knowledge.corrections.cells[corrected.latest[one], ROW]] + 1
-        corrected.features[one, AGE] = corrected.features[one, DOUBT] * np.log(max(1.0, since / RECENT))
+        age = np.log(max(1.0, since / RECENT)) + strange
+        corrected.features[one, AGE] = corrected.features[one, DOUBT] * age
     scores = corrected.features @ knowledge.correction_weights
     _rate_language(sentence.mt, knowledge.language, weights[0], corrected, scores)
     return _united(sentence.mt.size, trained, trained.features @ weights[1:], corrected, scores)
+
+
+@compiled
+def _strangeness(asked: Any, knowledge: Any) -> Any:
+    """Return what is added to the age of corrections for a segment that is unlike the last ones, at least 0.
+
+    It follows from the share of the last corrected segments that were no more familiar, each when it was corrected: so
+    it means the same whether a stream repeats itself or not.
+    """
+    others = knowledge.familiarities
+    if others.size == 0:
+        return 0.0
+    own = familiarity(asked, knowledge.corrections, knowledge.ranks)
+    return -STRANGENESS * np.log((1.0 + np.sum(others <= own)) / (1.0 + others.size))
+
+
+@compiled
+def familiarity(asked: Any, index: Any, ranks: Any) -> Any:
+    """Return the share of the words of a segment that are in the last corrections, weighted by how rare they are.
+
+    Args:
+        asked: the words, between those for beginning and end, Int32[n].
+        index: the index of corrections.
+        ranks: see `Knowledge`.
+    """
+    if index.mt.order.size == 0:
+        return 0.0
+    first = index.mt_starts[np.searchsorted(ranks, ranks[-1] - PRESENT, side="right")]
+    met = whole = 0.0
+    for word in asked[1:-1]:
+        low, high = gone_on(index.mt, np.int64(0), np.int64(0), 0, word)
+        rarity = max(0.0, np.log((ranks[-1] + 1.0) / (high - low + 0.5)))
+        whole += rarity
+        for at in index.mt.order[low:high]:
+            if at >= first:
+                met += rarity
+                break
+    return met / whole if whole else 0.0
 
 
 @compiled

@@ -220,6 +220,19 @@ def test_old_corrections_count_less_unless_they_were_made_twice() -> None:
     assert gains[0][1] == pytest.approx(gains[1][1])
 
 
+def test_corrections_count_less_in_a_segment_that_is_unlike_the_last_ones() -> None:
+    once, twice = Correction("a", "ein Haus dort", "das Haus dort"), Correction("b", "eine Tür hier", "die Tür hier")
+    others = [Correction("c", f"rot grün w{number}", f"rot grün w{number}") for number in range(20)]
+    editor = empty_editor()
+    learnt_by(editor, once, twice, twice, *others)
+    (near, near_twice), (far, far_twice) = (
+        [edit.score for edit in editor.edit([OTHER_SRC] * 2, [f"{one.mt} {more}" for one in (once, twice)])]
+        for more in ("rot grün", "fern fremd")
+    )
+    assert near > far
+    assert near_twice == pytest.approx(far_twice)  # made twice without exception
+
+
 def test_words_that_training_did_not_have_are_learnt() -> None:
     editor = editor_of(*MODELS["trained"])
     new = Correction("open the Zwirn now", "öffnen Sie das Garn jetzt", "öffnen Sie den Zwirn jetzt")
