@@ -88,9 +88,9 @@ def edits_made(systems: Sequence[EvaluatedSystem]) -> Table:
         for system in systems
     ]
     note = (
-        "Word edits of shortest edit scripts from mt to the output (made) and to pe (needed); right: in both, at the same "
-        "word, with the same new word. Of the scripts to the output, one that has most in common with that to pe counts. "
-        "Gain per edit: TER edits that need no longer be done, divided by TER edits made; 1 is best."
+        "Word edits of shortest edit scripts from mt to the output (made) and to pe (needed); right: in both, at the "
+        "same word, with the same new word. Of the scripts to the output, one that has most in common with that to pe "
+        "counts. Gain per edit: TER edits that need no longer be done, divided by TER edits made; 1 is best."
     )
     return Table("edits made", ("system",), (*_EDITS_MADE, Column("gain per edit", 2)), tuple(rows), note)
 
