@@ -147,14 +147,8 @@ class PhraseModel:
         language = NgramModel(keys, logs, backoffs, order, unknown)
         translations = TranslationTable(*table_of(*columns["translations"]))
         index = TripletIndex(sides["mt"], sides["pe"], *rest)
-        knowledge = Knowledge(
+        knowledge = _without_corrections(
             index,
-            NO_CORRECTIONS,
-            NO_RANKS,
-            NO_RANKS,
-            NO_RANKS,
-            NO_FAMILIARITIES,
-            weights_by_corrections(),
             lexicon,
             translations,
             language,
@@ -171,6 +165,21 @@ _COLUMNS: Final = {
     "edits": ("keys", "probabilities"),
 }
 """The columns of the hash tables."""
+
+
+def _without_corrections(index: Any, lexicon: Any, translations: Any, language: Any) -> Knowledge:
+    return Knowledge(
+        index,
+        NO_CORRECTIONS,
+        NO_RANKS,
+        NO_RANKS,
+        NO_RANKS,
+        NO_FAMILIARITIES,
+        weights_by_corrections(),
+        lexicon,
+        translations,
+        language,
+    )
 
 
 def weights_by_corrections() -> Floats:
@@ -209,14 +218,8 @@ def learn_texts(words: WordIds, src: Texts, mt: Texts, pe: Texts, config: Phrase
     index = build_index(asked, mt, pe, links, sources, count)
     lexicon = count_links(mt, pe, links, count)
     language = learn_ngrams(pe, config.order, config.least)
-    knowledge = Knowledge(
+    knowledge = _without_corrections(
         index,
-        NO_CORRECTIONS,
-        NO_RANKS,
-        NO_RANKS,
-        NO_RANKS,
-        NO_FAMILIARITIES,
-        weights_by_corrections(),
         lexicon,
         translations,
         language,
@@ -230,14 +233,8 @@ def empty_model(order: int) -> PhraseModel:
     words, keys, shares = WordIds(), np.empty(0, np.int64), np.empty(0, np.float32)
     index = build_index(texts.words, texts, texts, texts.words, texts.words, len(words))
     grams, logs, backoffs = ngram_table(keys, shares, shares)
-    knowledge = Knowledge(
+    knowledge = _without_corrections(
         index,
-        NO_CORRECTIONS,
-        NO_RANKS,
-        NO_RANKS,
-        NO_RANKS,
-        NO_FAMILIARITIES,
-        weights_by_corrections(),
         count_links(texts, texts, texts.words, len(words)),
         TranslationTable(*table_of(keys, shares)),
         NgramModel(grams, logs, backoffs, order, 0.0),
