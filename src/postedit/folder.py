@@ -5,6 +5,7 @@ model.safetensors   weights
 text/               subword vocabularies and truecasing
 provenance.json     data, options and versions of its training, and its scores on the development set
 README.md           model card
+SHA256SUMS          digests of the files, see `postedit.core.checksums`
 draft/              the model folder of the first stage, whose output this model reads as mt, if it has one
 """
 
@@ -20,6 +21,7 @@ from safetensors import SafetensorError, safe_open
 from torch import Tensor
 
 import postedit
+from postedit.core.checksums import CHECKSUMS, record_folder
 from postedit.core.config import Config, check_config
 from postedit.core.errors import ModelFolderError, OutputError, RecipeError
 from postedit.core.files import atomic_folder, explain_os_errors, sha256_of
@@ -42,9 +44,11 @@ _FORMAT: Final = 1
 _CONFIG, _WEIGHTS, _PROVENANCE, _CARD = "config.json", "model.safetensors", "provenance.json", "README.md"
 _TEXT, _DRAFT = "text", "draft"
 
-_OWN_FILES: Final = (_CONFIG, _WEIGHTS, f"{_TEXT}/*.json", _PROVENANCE, _CARD)
+_OWN_FILES: Final = (_CONFIG, _WEIGHTS, f"{_TEXT}/*.json", f"{_TEXT}/{CHECKSUMS}", _PROVENANCE, _CARD, CHECKSUMS)
 FILES: Final = (*_OWN_FILES, *(f"{_DRAFT}/{pattern}" for pattern in _OWN_FILES))
 """Patterns of the files of a model folder."""
+
+_NO_EFFECT: Final = frozenset({_PROVENANCE, _CARD, CHECKSUMS})  # on outputs
 
 _CARD_TEXT: Final = """\
 ---
@@ -115,6 +119,7 @@ class ModelFolder:
         if self.first_stage is not None:
             (folder / _DRAFT).mkdir()
             self.first_stage._write(folder / _DRAFT, stored)
+        record_folder(folder)
 
     @classmethod
     def load(cls, path: Path, device: torch.device | str = "cpu") -> "ModelFolder":
@@ -208,7 +213,7 @@ def content_fingerprint(path: Path) -> str:
     folder, weights = _parts(path)
     contents = {"": path}
     if folder.is_dir():
-        files = [file for pattern in FILES for file in folder.glob(pattern) if file.name not in {_PROVENANCE, _CARD}]
+        files = [file for pattern in FILES for file in folder.glob(pattern) if file.name not in _NO_EFFECT]
         contents = {str(file.relative_to(folder)): file for file in files}
         if weights == path:
             contents[_WEIGHTS] = weights

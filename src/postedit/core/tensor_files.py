@@ -143,6 +143,12 @@ def save_tensors(path: Path, tensors: Mapping[str, Tensor], metadata: Mapping[st
             temporary.unlink(missing_ok=True)
 
 
+def is_sealed(path: Path) -> bool:
+    """Return whether a safetensors file that can be read has the digest of its tensors."""
+    with safe_open(str(path), framework="pt") as file:
+        return _SEAL in (file.metadata() or {})
+
+
 def load_tensors(path: Path) -> dict[str, Tensor]:
     """Return the tensors of a safetensors file, on the CPU.
 

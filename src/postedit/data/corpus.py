@@ -10,7 +10,7 @@ import mmap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, get_args
 
 import numpy as np
 import pyarrow as pa
@@ -109,6 +109,27 @@ class Corpus:
         self._release_pages()
         return rows
 
+    def check(self) -> None:
+        """Read all ids, and check that they are those that were written.
+
+        Raises:
+            DataError: if not.
+        """
+        digests = [_new_digest(self.vocabularies, writes) for writes in get_args(Writes)]
+        try:
+            for block in range(self.blocks):
+                batch = self._reader.get_batch(block)
+                batch.validate(full=True)  # numbers beyond the mapped file would be read otherwise
+                for side in SIDES:
+                    ragged = _ragged(batch.column(side))
+                    for digest in digests:
+                        digest.update(ragged.offsets.data)
+                        digest.update(ragged.values.data)
+        except (OSError, pa.ArrowInvalid, ValueError, KeyError, TypeError) as error:
+            raise DataError(f"{self.path}: damaged ({error})") from None
+        if self.fingerprint not in [digest.hexdigest() for digest in digests]:
+            raise DataError(f"{self.path}: not the content that was written")
+
     def _release_pages(self) -> None:
         """Release the mapped pages of the file; the system reads them again when they are accessed."""
         if hasattr(mmap, "MADV_DONTNEED"):
@@ -139,7 +160,7 @@ def write_corpus(
     """
     report = report or DataReport()
     vocabularies = {side: processor.vocabulary(side).fingerprint for side in SIDES}
-    digest = hashlib.sha256(json.dumps([_FORMAT, vocabularies, *([writes] if writes != "tokens" else [])]).encode())
+    digest = _new_digest(vocabularies, writes)
     schema = pa.schema([(side, pa.list_(pa.int32())) for side in SIDES])
     tokens = dict.fromkeys(SIDES, 0)
     parts: list[CorpusPart] = []
@@ -165,6 +186,11 @@ def write_corpus(
         empty = pa.record_batch([pa.array([], field.type) for field in schema], schema=schema)
         writer.write_batch(empty, custom_metadata={"summary": json.dumps(summary)})
     return Corpus.open(path)
+
+
+def _new_digest(vocabularies: Mapping[Side, str], writes: Writes) -> "hashlib._Hash":
+    """Return the digest of a corpus without triplets."""
+    return hashlib.sha256(json.dumps([_FORMAT, vocabularies, *([writes] if writes != "tokens" else [])]).encode())
 
 
 def _encoded(

@@ -18,6 +18,7 @@ import numpy as np
 from rich.console import Console
 
 import postedit
+from postedit.core.checksums import record_folder
 from postedit.core.editor import PostEdit
 from postedit.core.errors import OutputError, RecipeError
 from postedit.core.files import check_writable, explain_os_errors
@@ -81,7 +82,9 @@ def train_phrases(recipe: PhraseRecipe, folder: Path, resume: bool, console: Con
         for _, files in recipe.data.sources:
             check_files(files, lambda message: console.print(message, soft_wrap=True, highlight=False, markup=False))
         recipe.save(folder / "recipe.toml")
-        return _trained(recipe, folder, console)
+        result = _trained(recipe, folder, console)
+        record_folder(folder)
+        return result
 
 
 def _check_folder(recipe: PhraseRecipe, folder: Path, resume: bool) -> None:

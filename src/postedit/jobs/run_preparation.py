@@ -11,6 +11,7 @@ from typing import Final
 from filelock import FileLock, Timeout
 from rich.console import Console
 
+from postedit.core.checksums import CHECKSUMS, forget_checksums, record_folder, recorded_damage
 from postedit.core.config import problem_report, read_toml
 from postedit.core.errors import DataError, OutputError, RecipeError
 from postedit.core.files import atomic_folder, check_writable, explain_os_errors
@@ -87,6 +88,7 @@ def begun(
             shutil.rmtree(corpora)
         if of_first_stage:
             renew_drafting(recipe.data, folder)
+        forget_checksums(folder / CHECKSUMS)
         recipe.save(saved)
         yield
 
@@ -208,6 +210,8 @@ def write_corpora(data: DataConfig, writes: Writes, folder: Path, console: Conso
     """Write the corpora for a model that `writes` the post-edit in this form, unless that is done."""
     corpora = folder / "corpus"
     if corpora.exists():
+        if damage := recorded_damage(corpora):
+            raise DataError(f"{damage}; delete {corpora} and resume, which writes it again")
         return
     processor = TextProcessor.load(folder / "text")
     report = DataReport()
@@ -218,6 +222,7 @@ def write_corpora(data: DataConfig, writes: Writes, folder: Path, console: Conso
         for name, sources in parts.items():
             triplets = [progress.track(read_triplets(files, report)) for files in sources]
             write_corpus(temporary / f"{name}.arrow", triplets, processor, data.max_length, report, writes)
+        record_folder(temporary)
         # Before the corpora have their name, so that a kill leaves no corpora without these files.
         save_json(folder / "data.json", report.to_dict())
         save_json(folder / MANIFEST, manifest(data, Corpus.open(temporary / "train.arrow")))

@@ -10,6 +10,7 @@ initial.json       weights taken from the model that training started from, and 
 stages/            the run of each stage of a recipe in stages; the last model is copied to model/
 draft/ drafts/     a first stage and its output, if the recipe has one; see `postedit.jobs.drafting`
 checkpoints/ best/ log.jsonl tensorboard/    see `postedit.train`
+SHA256SUMS         digests of all files, once training has ended
 run.lock           locked while a process trains here
 model/             the model folder: the best so far, from the first validation on
 """
@@ -28,6 +29,7 @@ from accelerate import PartialState
 from accelerate.utils import parse_flag_from_env
 from rich.console import Console
 
+from postedit.core.checksums import record_folder
 from postedit.core.errors import OutputError, RecipeError
 from postedit.core.files import atomic_folder
 from postedit.core.model import Seq2Seq
@@ -113,7 +115,10 @@ def train(
         processes.wait_for_everyone()
         check_shared(folder)
         train_run = _train_stages if recipe.stage else _train_model
-        return train_run(recipe, folder, resume, console, given, accept_changed_data)
+        result = train_run(recipe, folder, resume, console, given, accept_changed_data)
+        if main:
+            record_folder(folder)
+        return result
 
 
 def _train_model(

@@ -5,6 +5,7 @@ model.safetensors   arrays
 text/words.json     the words, in the order of their ids
 provenance.json     data, options and versions of the training, and scores on the development set
 README.md           model card
+SHA256SUMS          digests of the files, see `postedit.core.checksums`
 """
 
 import hashlib
@@ -17,6 +18,7 @@ from typing import Any, Final
 import torch
 
 import postedit
+from postedit.core.checksums import record_folder
 from postedit.core.config import check_config
 from postedit.core.errors import ModelFolderError
 from postedit.core.files import atomic_folder, sha256_of
@@ -99,6 +101,7 @@ class PhraseFolder:
                 name=NAME, version=postedit.__version__, scores="\n".join(scores or ["- not recorded"])
             )
             (folder / _CARD).write_text(card, encoding="utf-8")
+            record_folder(folder)
 
     @classmethod
     def load(cls, path: Path) -> "PhraseFolder":

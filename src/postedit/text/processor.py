@@ -9,6 +9,7 @@ from typing import Any, Final, Protocol
 
 from rapidfuzz.distance import Levenshtein
 
+from postedit.core.checksums import record_folder, recorded_damage
 from postedit.core.config import load_config
 from postedit.core.editor import Edit
 from postedit.core.errors import ModelFolderError
@@ -219,6 +220,7 @@ class TextProcessor:
         with atomic_write(folder / _SETTINGS) as file:
             config = self.config.published().model_dump(exclude={"model"})
             json.dump({"config": config, "fingerprints": fingerprints}, file, indent=2)
+        record_folder(folder)
 
     @classmethod
     def load(cls, folder: Path) -> "TextProcessor":
@@ -227,6 +229,8 @@ class TextProcessor:
         Raises:
             ModelFolderError: if a file is missing, damaged, or does not belong to the others.
         """
+        if damage := recorded_damage(folder):
+            raise ModelFolderError(f"{damage}; copy the model folder again")
         config, fingerprints = _load_settings(folder / _SETTINGS)
         kind = Vocabulary if config.vocabulary.checkpoint is None else PretrainedVocabulary
         vocabularies: dict[str, Subwords] = {}

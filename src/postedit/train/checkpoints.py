@@ -1,7 +1,7 @@
 """Checkpoints, from which a run resumes as if it had never stopped; written whole or not at all.
 
-A checkpoint is a folder `step-00001000` of safetensors and JSON files with a manifest of their SHA-256 sums. If a file
-was damaged later, the checkpoint before it is used.
+A checkpoint is a folder `step-00001000` of safetensors and JSON files with their SHA-256 digests. If a file was damaged
+later, the checkpoint before it is used.
 """
 
 import json
@@ -17,6 +17,7 @@ from accelerate.utils import gather_object
 from torch import Tensor
 from torch.optim import Optimizer
 
+from postedit.core.checksums import CHECKSUMS, record_folder, recorded_damage
 from postedit.core.errors import TrainingError
 from postedit.core.files import atomic_folder, sha256_of
 from postedit.core.model import Seq2Seq
@@ -25,7 +26,7 @@ from postedit.train.averaging import MovingAverage
 from postedit.train.optimisers import load_optimizer_tensors, optimizer_tensors
 from postedit.train.runtime import random_state, set_random_state
 
-MANIFEST = "manifest.json"
+MANIFEST = "manifest.json"  # has the digests in checkpoints of earlier versions
 STATE = "state.json"
 EMA = "ema.safetensors"
 
@@ -84,7 +85,7 @@ class Checkpoints:
             if checkpoint.ema:
                 save_tensors(folder / EMA, checkpoint.ema)
             save_json(folder / STATE, checkpoint.state)
-            save_json(folder / MANIFEST, {"sha256": {file.name: sha256_of(file) for file in sorted(folder.iterdir())}})
+            record_folder(folder)
         others = self.paths()
         later = [other for other in others if _step(other) > step]
         for other in [*later, *others[len(later) + self.keep_last :], *self.folder.glob(".step-*")]:
@@ -125,6 +126,8 @@ def read_state(path: Path) -> dict[str, Any] | None:
 
 def find_damage(path: Path) -> str | None:
     """Return the damage of the checkpoint folder `path` in words, or None."""
+    if (path / CHECKSUMS).exists():
+        return recorded_damage(path)
     try:
         sums: dict[str, str] = json.loads((path / MANIFEST).read_text("utf-8"))["sha256"]
         wrong = [name for name, digest in sums.items() if sha256_of(path / name) != digest]

@@ -288,6 +288,8 @@ class Trainer:
             return
         improved = self.selection.record(scored, model, self.state)
         report.validation(self.state, scored, improved)
+        if self._saved_step == self.state.step:
+            self._saved_step = 0  # that checkpoint lacks the result: a signal had stopped this validation
 
     def _save(self) -> None:
         """Write a checkpoint unless this step has one."""

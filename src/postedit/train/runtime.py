@@ -153,7 +153,7 @@ def same_randomness_after(device: torch.device) -> Iterator[None]:
 
 
 class Interruption:
-    """Handles Ctrl-C (SIGINT) and SIGTERM: the first asks to stop after the current step, a second stops at once.
+    """Handles Ctrl-C (SIGINT), SIGTERM and SIGHUP: the first asks to stop after this step, a second stops at once.
 
     Use it as a context manager. It does nothing outside the main thread, which alone may handle signals.
     """
@@ -165,7 +165,9 @@ class Interruption:
 
     def __enter__(self) -> "Interruption":
         if threading.current_thread() is threading.main_thread():
-            for number in (signal.SIGINT, signal.SIGTERM):
+            for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+                if number == signal.SIGHUP and signal.getsignal(number) is signal.SIG_IGN:  # under `nohup`
+                    continue
                 self._before[number] = signal.signal(number, self._handle)
         return self
 

@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from postedit.core.checksums import CHECKSUMS
 from postedit.core.errors import ModelFolderError
 from postedit.core.special_tokens import EOS, STEP
 from postedit.text.config import SIDES, TextConfig, VocabularyConfig
@@ -184,6 +185,7 @@ def test_damaged_folders_are_explained(tmp_path: Path) -> None:
     with pytest.raises(ModelFolderError, match=r"text\.json: the text configuration is missing"):
         TextProcessor.load(tmp_path)
     PROCESSORS["moses"].save(tmp_path)
+    (tmp_path / CHECKSUMS).unlink()  # as of an earlier version
     PROCESSORS["plain"].vocabulary("src").save(tmp_path / "vocabulary.src.json")
     with pytest.raises(ModelFolderError, match=r"vocabulary\.src\.json: is not the vocabulary of this model"):
         TextProcessor.load(tmp_path)

@@ -47,7 +47,7 @@ def test_unfinished_checkpoints_of_a_kill_are_removed(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "file", ["model.safetensors", "optimizer.safetensors", "rng.safetensors", "state.json", "manifest.json"]
+    "file", ["model.safetensors", "optimizer.safetensors", "rng.safetensors", "state.json", "SHA256SUMS"]
 )
 @pytest.mark.parametrize("damage", ["truncated", "flipped", "missing"])
 def test_a_damaged_checkpoint_is_passed_over(tmp_path: Path, file: str, damage: str) -> None:
@@ -87,5 +87,5 @@ def test_nothing_but_damage_is_an_error(tmp_path: Path) -> None:
 def test_nothing_in_it_is_pickled(tmp_path: Path) -> None:
     saved(tmp_path, 1)
     files = [path for path in tmp_path.rglob("*") if path.is_file()]
-    assert {path.suffix for path in files} == {".safetensors", ".json"}
+    assert {path.suffix or path.name for path in files} == {".safetensors", ".json", "SHA256SUMS"}
     assert find_damage(tmp_path / "step-00000001") is None

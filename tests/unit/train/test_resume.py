@@ -69,7 +69,7 @@ def test_killed_and_resumed_training_ends_bit_equal(tmp_path: Path, corpora: Pat
     assert logged_steps(killed) == logged_steps(whole)
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_ends_the_step_and_leaves_a_checkpoint(tmp_path: Path, corpora: Path, number: signal.Signals) -> None:
     settings = {"max_steps": 1000, "save_every": 1000, "validate_every": 1000, "log_every": 1}
     process = in_process(tmp_path, corpora, settings, slow=0.05)

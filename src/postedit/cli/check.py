@@ -1,0 +1,60 @@
+"""`postedit check`."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Final
+
+import typer
+
+if TYPE_CHECKING:
+    from postedit.jobs.integrity import Finding
+
+_SHOWN: Final = 5  # files without a fingerprint that are named
+
+
+def check(
+    folders: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="FOLDER",
+            help="Model folders, run folders, folders of corpora, or prefixes of corpora (OUT of synth).",
+        ),
+    ],
+    record: Annotated[
+        bool,
+        typer.Option(
+            "--record",
+            help="First record fingerprints of all files as they are now, for instance after a change by hand.",
+        ),
+    ] = False,
+) -> None:
+    """Check that every file of models, runs and corpora is as it was written; the exit code is 1 if one is damaged."""
+    from postedit.jobs.integrity import check_whole, record_whole
+
+    damaged = False
+    for folder in folders:
+        if record:
+            record_whole(folder)
+        finding = check_whole(folder)
+        damaged |= bool(finding.damage)
+        typer.echo(describe(finding))
+    if damaged:
+        typer.echo(
+            "A file that was changed on purpose: postedit check --record FOLDER takes all as they are.", err=True
+        )
+        raise typer.Exit(1)
+
+
+def describe(finding: "Finding") -> str:
+    """Return a line for a folder, and one for each file that is damaged."""
+    unrecorded = len(finding.unrecorded)
+    parts = [f"{len(finding.damage)} damaged" if finding.damage else "nothing damaged" if unrecorded else "all whole"]
+    if unrecorded:
+        parts.append(f"no fingerprint recorded of {unrecorded} ({_names(finding.unrecorded)})")
+    line = f"{finding.path}: {finding.kind} of {finding.files:,} files: {', '.join(parts)}"
+    return "\n".join([line, *(f"  {file}: {damage}" for file, damage in finding.damage.items())])
+
+
+def _names(files: Sequence[Path]) -> str:
+    more = f" and {len(files) - _SHOWN} more" if len(files) > _SHOWN else ""
+    return ", ".join(file.name for file in files[:_SHOWN]) + more

@@ -1,0 +1,186 @@
+"""Check whether models, runs and corpora are whole: every file as it was written, weights that can be loaded."""
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, Literal
+
+from postedit.core.checksums import (
+    CHECKSUMS,
+    damaged_files,
+    lasting_files,
+    read_checksums,
+    record_checksums,
+    record_folder,
+)
+from postedit.core.errors import DataError, PosteditError
+from postedit.core.tensor_files import is_sealed, load_tensors
+from postedit.data.corpus import Corpus
+from postedit.folder import ModelFolder, architecture_of
+from postedit.phrase.phrase_folder import PhraseFolder
+from postedit.phrase.phrase_options import NAME as PHRASE_BASED
+from postedit.train.checkpoints import MANIFEST
+
+Kind = Literal["model", "run", "runs", "corpus"]
+
+_SUFFIX: Final = ".sha256"  # of the digests of the files PREFIX.*
+
+_ENDINGS: Final = ("src", "mt", "pe", "ids", "json", "report.json", "removed.jsonl")  # of the files of a corpus
+
+_MEND: Final[Mapping[str, str]] = {
+    "checkpoint": "training resumes from the checkpoint before it; if it is the only one, train again",
+    "run corpus": "delete its folder, and continue the run by --resume, which writes it again",
+    "model": "copy the model folder again, or train the model again",
+    "run": "copy the run again, or train again",
+    "runs": "copy the run again, or train again",
+    "corpus": "copy the file again, or repeat the command that made it",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """How whole a folder or a corpus is.
+
+    Args:
+        path: as it was given.
+        kind: of its content.
+        files: their number.
+        damage: what is wrong with files, and how to mend it, by file.
+        unrecorded: files without a fingerprint, which may be damaged.
+    """
+
+    path: Path
+    kind: Kind
+    files: int
+    damage: Mapping[Path, str]
+    unrecorded: tuple[Path, ...]
+
+
+def check_whole(path: Path) -> Finding:
+    """Compare all files of a model, a run or a corpus with the fingerprints recorded when they were written.
+
+    Args:
+        path: a model folder, a run folder, a folder with corpora, or the prefix of the files of a corpus.
+
+    Raises:
+        DataError: if there is none of them.
+    """
+    kind, files = _contents(path)
+    fingerprints, damage = _recorded(files)
+    damage |= damaged_files(fingerprints)
+    known = {*fingerprints, *damage, *(file for file in files if _has_digests(file))}
+    for file in files:
+        of_damaged_model = file.name == "config.json" and any(file.parent in other.parents for other in damage)
+        if file not in damage and not of_damaged_model:  # which would fail once more
+            damage |= _unreadable(file, known)
+    ends = {file: f"{problem}; {_how_to_mend(file, kind)}" for file, problem in sorted(damage.items())}
+    return Finding(path, kind, len(files), ends, tuple(file for file in files if file not in known))
+
+
+def record_whole(path: Path) -> None:
+    """Record fingerprints of all files as they are now, in place of those there are.
+
+    Raises:
+        DataError: if there is no model, run or corpus.
+        OutputError: if they cannot be written.
+    """
+    _, files = _contents(path)
+    if not path.is_dir():
+        sums = _sums_of(path)
+        record_checksums(sums, [file for file in files if file != sums])
+        return
+    inner = [file.parent for file in files if file.name == CHECKSUMS and file.parent != path]
+    for folder in sorted(inner, key=lambda folder: len(folder.parts), reverse=True):  # folders in it have the digest
+        record_folder(folder)
+    record_folder(path)
+
+
+def _contents(path: Path) -> tuple[Kind, list[Path]]:
+    """Return the kind of a folder or prefix, and its files, those that are recorded and missing too."""
+    if not path.is_dir():
+        sums = _sums_of(path)
+        if sums.exists():
+            return "corpus", sorted({sums, *_recorded([sums])[0]})
+        named = [path.with_name(f"{path.name}.{ending}") for ending in _ENDINGS]
+        if not (files := [file for file in named if file.is_file()]):
+            raise DataError(f"{path}: there is no folder of that name, and no corpus ({path}.src)")
+        return "corpus", files
+    files = lasting_files(path)
+    if (path / "config.json").exists():
+        return "model", files
+    if (path / "recipe.toml").exists():
+        return "run", files
+    if any(path.glob("seed-*/recipe.toml")):
+        return "runs", files
+    if any(map(_has_digests, files)):
+        return "corpus", files
+    raise DataError(
+        f"{path}: holds no model (config.json), no run (recipe.toml) and no fingerprints (*{_SUFFIX}, {CHECKSUMS}); "
+        "name the folder of a model or run, or the prefix of a corpus"
+    )
+
+
+def _sums_of(prefix: Path) -> Path:
+    return prefix if prefix.suffix == _SUFFIX else prefix.with_name(f"{prefix.name}{_SUFFIX}")
+
+
+def _has_digests(file: Path) -> bool:
+    return file.name == CHECKSUMS or file.suffix == _SUFFIX
+
+
+def _recorded(files: Iterable[Path]) -> tuple[dict[Path, str], dict[Path, str]]:
+    """Return the recorded digests by file, and what is wrong with the files that record them."""
+    found: dict[Path, str] = {}
+    damage: dict[Path, str] = {}
+    for file in sorted(files, key=lambda file: len(file.parts), reverse=True):  # those of outer folders are later
+        try:
+            if _has_digests(file):
+                found |= read_checksums(file)
+            elif file.name in ("config.json", MANIFEST):
+                found = {**_older(file), **found}
+        except DataError as error:
+            damage[file] = str(error).removeprefix(f"{file}: ")
+    return found, damage
+
+
+def _older(file: Path) -> dict[Path, str]:
+    """Return the digests that a file of an earlier version records."""
+    try:
+        values: Any = json.loads(file.read_text(encoding="utf-8"))
+        digests = dict(values.get("sha256", {}))
+        if "weights_sha256" in values:
+            digests["model.safetensors"] = values["weights_sha256"]
+    except (OSError, ValueError, AttributeError, TypeError):
+        raise DataError(f"{file}: damaged, no JSON object that can be read") from None
+    return {file.parent / name: str(digest) for name, digest in digests.items()}
+
+
+def _unreadable(file: Path, known: set[Path]) -> dict[Path, str]:
+    """Return what is wrong with a model, a file of weights or a corpus; add those with a fingerprint inside to `known`.
+
+    `file` is a configuration, which stands for its model, or any other file.
+    """
+    try:
+        if file.name == "config.json" and (architecture := architecture_of(file.parent)) is not None:
+            (PhraseFolder if architecture == PHRASE_BASED else ModelFolder).load(file.parent)
+        elif file.suffix == ".safetensors" and file not in known:
+            load_tensors(file)
+            if is_sealed(file):
+                known.add(file)
+        elif file.suffix == ".arrow" and file not in known:
+            Corpus.open(file).check()
+            known.add(file)
+    except PosteditError as error:
+        where, _, problem = str(error).partition(": ")
+        named = Path(where) if file.parent in Path(where).parents else file
+        known.add(named)
+        return {named: problem if named == Path(where) else str(error)}
+    return {}
+
+
+def _how_to_mend(file: Path, kind: Kind) -> str:
+    place = file.parts
+    if "checkpoints" in place:
+        return _MEND["checkpoint"]
+    return _MEND["run corpus" if kind != "corpus" and "corpus" in place[:-1] else kind]

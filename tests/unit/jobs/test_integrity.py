@@ -1,0 +1,240 @@
+"""A flipped bit in any file of a model, a run or a corpus is found, and the file named; whole folders pass."""
+
+import json
+import shutil
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import tiny_models
+from rich.console import Console
+from tests.unit.core.test_checksums import flip
+from tests.unit.phrase.small_corpus import write_recipe
+from typer.testing import CliRunner
+
+from postedit.cli.main import app
+from postedit.core.checksums import CHECKSUMS
+from postedit.core.errors import DataError, ModelFolderError
+from postedit.data.corpus import Corpus
+from postedit.folder import ModelFolder
+from postedit.jobs.integrity import check_whole
+from postedit.jobs.phrase_training import train_phrases
+from postedit.jobs.training import train
+from postedit.phrase.phrase_recipe import load_phrase_recipe
+from postedit.recipe import load_recipe
+
+QUIET = Console(quiet=True)
+SAMPLE = Path(__file__).parents[3] / "examples/mlqe-pe.en-de"
+PO = """\
+msgid ""
+msgstr "Language: de\\n"
+
+#, fuzzy
+#| msgid "the houses"
+msgid "the house"
+msgstr "das Haus"
+
+msgid "a tree"
+msgstr "ein Baum"
+"""
+
+
+def command(*arguments: object) -> Any:
+    return CliRunner().invoke(app, [*map(str, arguments)])
+
+
+def neural_run(folder: Path) -> Path:
+    tiny_models.write_triplets(folder)
+    recipe = tiny_models.write_recipe(folder / "recipe.toml", train={"validate_every": 1, "batch_tokens": 60})
+    train(load_recipe(recipe), folder / "run", console=QUIET)
+    return folder / "run"
+
+
+def unfinished_run(folder: Path) -> Path:
+    run = neural_run(folder)
+    (run / CHECKSUMS).unlink()
+    return run
+
+
+def neural_model(folder: Path) -> Path:
+    replace(tiny_models.folder(), first_stage=tiny_models.folder("transformer")).save(folder / "model")
+    return folder / "model"
+
+
+def phrase_run(folder: Path) -> Path:
+    train_phrases(load_phrase_recipe(write_recipe(folder)), folder / "run", False, QUIET)
+    return folder / "run"
+
+
+def phrase_model(folder: Path) -> Path:
+    return phrase_run(folder) / "model"
+
+
+def cleaned(folder: Path) -> Path:
+    tiny_models.write_triplets(folder)
+    result = command("data", "clean", folder / "train", "--out", folder / "out", "--set", "language.on=false")
+    assert result.exit_code == 0, result.output
+    return folder / "out"
+
+
+def extracted(folder: Path) -> Path:
+    (folder / "a.po").write_text(PO)
+    result = command("data", "extract", folder / "a.po", "--parallel", "--out", folder / "out")
+    assert result.exit_code == 0, result.output
+    return folder / "out"
+
+
+def synthesised(folder: Path) -> Path:
+    recipe = folder / "noise.toml"
+    texts = "".join(f'{side} = "{SAMPLE}/dev.{side}"\n' for side in ("src", "pe"))
+    recipe.write_text(f'[synth]\nkind = "noise"\n{texts}real = "{SAMPLE}/dev"\nout = "{folder}/out"\n')
+    result = command("synth", recipe, "--workers", 1)
+    assert result.exit_code == 0, result.output
+    return folder / "out"
+
+
+def files_of(path: Path) -> list[Path]:
+    """Return the files that must be found damaged: all but locks, and those of the corpus that are copies elsewhere."""
+    if path.is_dir():
+        return [file for file in path.rglob("*") if file.is_file() and file.suffix != ".lock"]
+    return [file for file in path.parent.glob(f"{path.name}.*") if file.name != f"{path.name}.profile.json"]
+
+
+@pytest.mark.parametrize(
+    ("make", "files"),
+    [
+        (neural_run, 25), (neural_model, 16), (phrase_run, 7), (phrase_model, 5), (cleaned, 6), (extracted, 4),
+        (synthesised, 5),
+    ],
+)  # fmt: skip
+def test_a_flipped_bit_in_any_file_is_found_and_named(make: Callable[[Path], Path], files: int, tmp_path: Path) -> None:
+    path = make(tmp_path)
+    whole = check_whole(path)
+    assert (whole.damage, whole.unrecorded) == ({}, ())
+    assert whole.files == len(files_of(path)) >= files
+    for number, file in enumerate(files_of(path)):
+        content = file.read_bytes()
+        flip(file, number)
+        damage = check_whole(path).damage
+        assert list(damage) == [file], file
+        assert "; " in damage[file], "says how to mend it"
+        file.write_bytes(content)
+    assert check_whole(path) == whole
+    missing = next(file for file in files_of(path) if file.name != CHECKSUMS and file.suffix != ".sha256")
+    missing.unlink()
+    assert check_whole(path).damage[missing].startswith("missing; ")
+
+
+def test_parts_of_an_unfinished_run_have_fingerprints_of_their_own(tmp_path: Path) -> None:
+    run = unfinished_run(tmp_path)
+    whole = check_whole(run)
+    assert whole.damage == {}
+    by_nature = {"recipe.toml", "environment.json", "data.json", "manifest.json", "log.jsonl", "best.json"}
+    left = {file.name for file in whole.unrecorded if not file.name.startswith("events.")}
+    assert left == by_nature
+    for number, file in enumerate(sorted({*files_of(run)} - {*whole.unrecorded})):
+        if file.parent.name == "best":
+            continue  # a flipped bit may hide that there is a fingerprint; see the next test
+        content = file.read_bytes()
+        flip(file, number)
+        assert list(check_whole(run).damage) == [file], file
+        file.write_bytes(content)
+
+
+def test_flipped_values_of_best_weights_of_an_unfinished_run_are_found(tmp_path: Path) -> None:
+    run = unfinished_run(tmp_path)
+    file = sorted((run / "best").glob("step-*.safetensors"))[0]
+    content = bytearray(file.read_bytes())
+    content[-3] ^= 1
+    file.write_bytes(content)
+    assert list(check_whole(run).damage) == [file]
+
+
+def older(folder: Path) -> None:
+    """Turn a folder into one of an earlier version."""
+    for sums in folder.rglob(CHECKSUMS):
+        sums.unlink()
+
+
+def test_folders_of_earlier_versions_load_and_are_checked(tmp_path: Path) -> None:
+    run = neural_run(tmp_path)
+    older(run)
+    ModelFolder.load(run / "model")
+    finding = check_whole(run / "model")
+    assert finding.damage == {}
+    assert run / "model/text/text.json" in finding.unrecorded
+    assert run / "model/model.safetensors" not in finding.unrecorded
+    assert {run / f"corpus/{name}.arrow" for name in ("train", "dev")}.isdisjoint(check_whole(run).unrecorded)
+    ids = Corpus.open(run / "corpus/train.arrow").read([0])["src"].values.tobytes()
+    for name, values in (("model/model.safetensors", b""), ("corpus/train.arrow", ids)):
+        content = bytearray((run / name).read_bytes())
+        place = content.rindex(values) - (0 if values else 2)
+        content[place] ^= 2
+        (run / name).write_bytes(content)
+        assert list(check_whole(run).damage) == [run / name]
+        content[place] ^= 2
+        (run / name).write_bytes(content)
+    result = command("check", run)
+    assert result.exit_code == 0
+    assert "nothing damaged, no fingerprint recorded of " in result.stdout
+
+
+def test_a_checkpoint_of_an_earlier_version_has_its_digests_in_a_manifest(tmp_path: Path) -> None:
+    run = neural_run(tmp_path)
+    checkpoint = next((run / "checkpoints").iterdir())
+    lines = [line.split("  ") for line in (checkpoint / CHECKSUMS).read_text().splitlines()[1:]]
+    older(run)
+    (checkpoint / "manifest.json").write_text(json.dumps({"sha256": {name: digest for digest, name in lines}}))
+    flip(checkpoint / "state.json", 1)
+    found = check_whole(run).damage
+    assert list(found) == [checkpoint / "state.json"]
+    assert "training resumes from the checkpoint before it" in found[checkpoint / "state.json"]
+
+
+def test_every_folder_has_its_line_and_the_exit_code_counts(tmp_path: Path) -> None:
+    model, corpus = neural_model(tmp_path), cleaned(tmp_path)
+    result = command("check", model, corpus)
+    assert result.exit_code == 0
+    assert result.stdout.splitlines() == [
+        f"{model}: model of {len(files_of(model))} files: all whole",
+        f"{corpus}: corpus of {len(files_of(corpus))} files: all whole",
+    ]
+    (model / "README.md").write_text("changed by hand")
+    result = command("check", model, corpus)
+    assert result.exit_code == 1
+    assert result.stdout.splitlines()[1].startswith(f"  {model}/README.md: not the content that was written; ")
+    assert "--record" in result.stderr
+    assert command("check", "--record", model, corpus).exit_code == 0
+    assert command("check", model, corpus).exit_code == 0
+
+
+def test_what_was_changed_by_hand_can_be_recorded_in_inner_folders_too(tmp_path: Path) -> None:
+    model = neural_model(tmp_path)
+    text = model / "draft/text/text.json"
+    text.write_text(text.read_text() + "\n")
+    with pytest.raises(ModelFolderError, match=r"text\.json: not the content that was written; copy the model folder"):
+        ModelFolder.load(model)
+    assert command("check", "--record", model).exit_code == 0
+    ModelFolder.load(model)
+
+
+def test_what_is_neither_model_run_nor_corpus_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    for path in (tmp_path, tmp_path / "none", tmp_path / "file"):
+        with pytest.raises(DataError, match="no "):
+            check_whole(path)
+
+
+def test_a_damaged_corpus_does_not_train_and_is_written_again(tmp_path: Path) -> None:
+    run = neural_run(tmp_path)
+    before = (run / "corpus/train.arrow").read_bytes()
+    flip(run / "corpus/train.arrow", 1)
+    longer = load_recipe(tmp_path / "recipe.toml", ["train.max_steps=3"])
+    with pytest.raises(DataError, match=r"train\.arrow: not the content that was written; delete .*corpus and resume"):
+        train(longer, run, resume=True, console=QUIET)
+    shutil.rmtree(run / "corpus")
+    assert train(longer, run, resume=True, console=QUIET).training.steps == 3
+    assert (run / "corpus/train.arrow").read_bytes() == before
+    assert check_whole(run).unrecorded == ()
