@@ -1,0 +1,29 @@
+"""Functions that change a process of the command line before its command begins."""
+
+import atexit
+import ctypes
+from pathlib import Path
+from typing import Any
+
+
+def small_steps() -> None:
+    """Let commands save their progress as often as if their inputs were large."""
+    from postedit.data.cleaning import cleaner
+    from postedit.distributed.resumable_outputs import ResumableOutputs
+    from postedit.jobs import gating
+
+    cleaner.BLOCK = 10  # type: ignore[misc]
+    gating._CHUNK = 10  # type: ignore[misc]
+    defaults: dict[str, Any] = ResumableOutputs.__init__.__kwdefaults__
+    defaults["save_seconds"] = 0.0
+
+
+def disturbed_disk(folder: str, at: int, error: int, signal: int, seen: str) -> None:
+    """Let operations on files below `folder` fail with an error from number `at` on, or send a signal at that one.
+
+    Their number is written to the file `seen` at the end. See failing_disk.c.
+    """
+    small_steps()
+    disk = ctypes.CDLL(None)
+    atexit.register(lambda: Path(seen).write_text(str(disk.faults_seen())))
+    disk.faults_begin(folder.encode(), at, error, signal)

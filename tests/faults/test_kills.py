@@ -1,0 +1,70 @@
+"""Commands that are killed at any moment, and continued, end with the bytes of undisturbed ones."""
+
+import random
+import signal
+import time
+
+import pytest
+from commands_to_break import COMMANDS, Command, Workplace
+from nursery import Ended
+
+EVERY = pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.name)
+
+
+def finish(place: Workplace, command: Command) -> None:
+    """Continue an interrupted command, and compare its end with that of the undisturbed one."""
+    ended = place.run(command, *command.resume)
+    if "holds no run to resume" in ended.stderr:  # killed before anything was written
+        ended = place.run(command)
+    assert ended.code == 0, ended.problem
+    assert place.results() == place.undisturbed(command).results
+    assert place.names() == place.undisturbed(command).names
+
+
+def stopped(place: Workplace, command: Command, number: signal.Signals, moment: float) -> Ended:
+    """Return how a command ends that gets a signal at a moment, as a part of the time it takes undisturbed."""
+    seconds = place.undisturbed(command).seconds
+    place.empty()
+    running = place.start(command)
+    time.sleep(moment * seconds)
+    running.send(number)
+    return running.wait()
+
+
+def kill(place: Workplace, command: Command, moments: int) -> None:
+    """Kill a command at random moments, one in each of as many parts of the time it takes; continue it each time."""
+    rng = random.Random(f"{command.name} {moments}")
+    killed = 0
+    for part in range(moments):
+        ended = stopped(place, command, signal.SIGKILL, (part + rng.random()) / moments)
+        killed += ended.code == -signal.SIGKILL
+        assert ended.code in (-signal.SIGKILL, 0), ended.problem
+        finish(place, command)
+    assert killed > moments // 2
+
+
+@pytest.mark.faults
+@EVERY
+def test_killed_fifty_times_the_end_is_the_same(command: Command, place: Workplace) -> None:
+    kill(place, command, 50)
+
+
+@pytest.mark.slow
+@EVERY
+def test_killed_three_times_the_end_is_the_same(command: Command, place: Workplace) -> None:
+    kill(place, command, 3)
+
+
+@pytest.mark.slow
+@EVERY
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP], ids=lambda number: number.name)
+def test_signals_are_as_control_c(command: Command, number: signal.Signals, place: Workplace) -> None:
+    operations = place.operations(command)
+    for at in {1, operations // 2, operations}:
+        place.empty()
+        ended = place.run(command, prepare=place.disturb(at, number=number))
+        assert ended.code == 130, ended.problem
+        assert "Traceback" not in ended.stderr
+        last = ended.stderr.strip().splitlines()[-1]
+        assert "--resume" in last or last == "interrupted", ended.stderr
+        finish(place, command)
