@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from postedit.evaluate.scores import SystemScores
     from postedit.evaluate.table import Table
     from postedit.explain.explained_sentence import ExplainedSentence
+    from postedit.explain.reasons import Citation
 
 _PIPED_WIDTH: Final = 500  # files and pipes have no width; do not fold their lines
 
@@ -124,12 +125,16 @@ def print_explanation(sentence: "ExplainedSentence | None", out: Console) -> Non
         _print_words(evidence, out)
     for why in edit_reasons(1, sentence):
         cited = [
-            f"{name}: {text[found.span.start : found.span.end]!r} ({100 * found.weight:.0f} %)"
+            f"{name}: {text[found.span.start : found.span.end]!r} ({100 * found.weight:.0f} %{_nats(found)})"
             for name, text, found in (("src", sentence.src, why.src), ("mt", sentence.mt, why.mt))
             if found is not None and found.stands_out
         ]
         line = ", ".join([f"{why.edit.op} {why.old!r} -> {why.new!r}: confidence {100 * why.confidence:.0f} %", *cited])
         out.print("\n".join([line, *(f"  {text}" for text in why.texts)]), markup=False, soft_wrap=True)
+
+
+def _nats(found: "Citation") -> str:
+    return "" if found.nats is None else f", {found.nats:.1f} nats"
 
 
 def _print_words(evidence: "Evidence", out: Console) -> None:

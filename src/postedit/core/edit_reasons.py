@@ -76,7 +76,7 @@ class CitedWord:
 
 @dataclass(frozen=True, slots=True)
 class SourceReason:
-    """Words of the source that speak for the edit."""
+    """Words of the source that speak for the edit; none if the edit does not rest on the source."""
 
     words: tuple[CitedWord, ...]
 

@@ -4,7 +4,7 @@ from typing import Final
 
 from rapidfuzz.distance import Postfix, Prefix
 
-from postedit.core.edit_reasons import CorrectionReason, EditReason, NamedCorrection, TrainingReason
+from postedit.core.edit_reasons import CorrectionReason, EditReason, NamedCorrection, SourceReason, TrainingReason
 
 _AROUND: Final = 20
 """Characters that are shown on each side of what differs between two texts, and the rest of the words there."""
@@ -21,7 +21,9 @@ def reason_text(reason: EditReason) -> str:
             total = reason.made + reason.kept + reason.otherwise
             examples = [f"e.g. {_change(one.before, one.after)}" for one in reason.examples[:1]]
             return ", ".join([f"in training: changed {reason.made:,} of {total:,} times", *examples])
-        case _:
+        case SourceReason(words=()):
+            return "not in the source: the edit loses next to nothing without any word of it"
+        case SourceReason():
             nats = ["" if word.nats is None else f" ({word.nats:.1f} nats)" for word in reason.words]
             words = [f'"{word.text}"{lost}' for word, lost in zip(reason.words, nats, strict=True)]
             return f"in the source: {', '.join(words)}"

@@ -2,6 +2,7 @@
 
 Words of mt are cited by attention. Words of src are cited by the log-probability that the edit loses without each of
 them, where that is known (evidence with `losses`), and otherwise by attention, which need not be what moved the model.
+An edit that loses next to nothing without any of them has its reason elsewhere.
 Every edit has the citations that its numbers give; those that would tell a translator something stand out.
 """
 
@@ -21,7 +22,10 @@ from postedit.explain.explained_sentence import OUTPUT, ExplainedSentence, Span
 from postedit.explain.reason_texts import reason_text
 
 COVERED: Final = 0.5  # the share of the weight of a text that the cited words hold
-MIN_LOSS: Final = 0.05  # nats that an edit must lose without words of src, all together, for any of them to be cited
+MIN_LOSS: Final = 0.3
+"""Nats that an edit must lose without words of src, summed over the words, for any of them to be cited. An edit that
+loses less is nearly always made again when the words are cut out of src."""
+
 MAX_LOSS: Final = 50.0
 """Upper limit of the nats that an edit loses without a word of src: without it the edit may be impossible."""
 
@@ -52,6 +56,7 @@ class Citation:
     span: Span
     weight: float
     stands_out: bool
+    nats: float | None = None  # that the edit loses without each of these words, summed; None: not known
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,13 +70,18 @@ class Reason:
     confidence: float
     src: Citation | None  # the words of the source that it rests on; None if none matter, or that is not known
     mt: Citation | None  # likewise
+    is_elsewhere: bool = False  # losses are known, and the edit loses less than `MIN_LOSS` without words of src
 
     def to_dict(self, sentence: ExplainedSentence) -> dict[str, Any]:
         """Return plain values for JSON; spans are in characters, end exclusive."""
-        cited = {}
+        cited: dict[str, dict[str, Any] | None] = {}
         for side, text, found in (("src", sentence.src, self.src), ("mt", sentence.mt, self.mt)):
             start, end = (found.span.start, found.span.end) if found else (0, 0)
-            cited[side] = found and {"span": [start, end], "text": text[start:end], "weight": round(found.weight, 4)}
+            cited[side] = None
+            if found is not None:
+                nats = {} if found.nats is None else {"nats": round(found.nats, 4)}
+                weight = round(found.weight, 4)
+                cited[side] = {"span": [start, end], "text": text[start:end], "weight": weight, **nats}
         return {
             "line": self.line,
             "kind": self.edit.op,
@@ -81,13 +91,15 @@ class Reason:
             "new": self.new,
             "confidence": round(self.confidence, 4),
             "evidence": cited,
+            "in_source": not self.is_elsewhere,
             **({"reasons": reasons_as_json(self.edit.reasons), "why": self.texts} if self.edit.reasons else {}),
         }
 
     @property
     def texts(self) -> list[str]:
-        """The reasons that came with the edit, as sentences."""
-        return [reason_text(one) for one in self.edit.reasons]
+        """The reasons that came with the edit, and that none is in the source, as sentences."""
+        elsewhere = [SourceReason(())] if self.is_elsewhere else []
+        return [reason_text(one) for one in (*self.edit.reasons, *elsewhere)]
 
 
 def edit_reasons(line: int, sentence: ExplainedSentence) -> Iterator[Reason]:
@@ -95,19 +107,22 @@ def edit_reasons(line: int, sentence: ExplainedSentence) -> Iterator[Reason]:
     for edit, confidence in zip(sentence.edits, sentence.confidences, strict=True):
         old, new = sentence.mt[slice(*edit.mt_span)], sentence.output[slice(*edit.pe_span)]
         src, mt = (_citation(sentence, side, edit) for side in ("src", "mt"))
-        yield Reason(line, edit, old, new, confidence, src, mt)
+        yield Reason(line, edit, old, new, confidence, src, mt, _is_elsewhere(sentence, edit))
 
 
 def source_reason(sentence: ExplainedSentence, edit: Edit) -> tuple[EditReason, ...]:
     """Return the words of the source that an edit cites as a reason, with the nats that it loses without each of them.
 
-    There are no nats if losses are not known, and no reason if no words matter.
+    The reason has no words if the edit loses less than `MIN_LOSS` nats without them. There are no nats if losses are
+    not known, and no reason if words cannot be found in the text.
     """
+    if _is_elsewhere(sentence, edit):
+        return (SourceReason(()),)
     cited = _citation(sentence, "src", edit)
     if cited is None:
         return ()
     columns, rows = sentence.text_words("src")[cited.first : cited.last], _edited_words(sentence, edit)
-    nats = None if sentence.words.losses is None else _weights(sentence, "src", rows, sentence.text_words("src"))
+    nats = _losses(sentence, rows, sentence.text_words("src"))
     words = []
     for number, column in enumerate(columns, start=cited.first):
         place = sentence.spans["src"][column]
@@ -161,9 +176,10 @@ def _citation(sentence: ExplainedSentence, stream: str, edit: Edit) -> Citation 
     found = [span for span in spans[first:last] if span is not None]
     span, weight = Span(found[0].start, found[-1].end), float(shares[first:last].sum())
     is_strong = weight * len(columns) >= _OUTSTANDING_RATIO * (last - first)
-    if stream == "src" and sentence.words.losses is not None:
-        is_strong &= weights[first:last].sum() >= _OUTSTANDING_LOSS
-    return Citation(first, last, span, weight, bool(is_strong) and _is_telling(sentence, stream, edit, span))
+    losses = _losses(sentence, rows, columns) if stream == "src" else None
+    nats = None if losses is None else float(losses[first:last].sum())
+    is_strong &= nats is None or nats >= _OUTSTANDING_LOSS
+    return Citation(first, last, span, weight, bool(is_strong) and _is_telling(sentence, stream, edit, span), nats)
 
 
 def _is_telling(sentence: ExplainedSentence, stream: str, edit: Edit, cited: Span) -> bool:
@@ -179,12 +195,28 @@ def _weights(
     sentence: ExplainedSentence, stream: str, rows: Sequence[int], columns: Sequence[int]
 ) -> NDArray[np.floating] | None:
     """Return how much each word of a stream matters to some output words, Float[columns]; None if not known."""
-    words = sentence.words
-    if stream == "src" and words.losses is not None and words.losses.shape[1] == len(columns):
-        lost = np.clip(np.nan_to_num(words.losses[list(rows)].sum(0)), 0.0, MAX_LOSS)
+    lost = _losses(sentence, rows, columns) if stream == "src" else None
+    if lost is not None:
         return lost if lost.sum() >= MIN_LOSS else np.zeros(len(columns))
-    weights = words.over(stream)
+    weights = sentence.words.over(stream)
     return None if weights is None else weights[list(rows)].mean(0)[list(columns)]
+
+
+def _losses(sentence: ExplainedSentence, rows: Sequence[int], columns: Sequence[int]) -> NDArray[np.floating] | None:
+    """Return the nats that some output words lose without each word of src, Float[columns]; None if not known."""
+    losses = sentence.words.losses
+    if losses is None or losses.shape[1] != len(columns):
+        return None
+    summed: NDArray[np.floating] = np.nan_to_num(losses[list(rows)].sum(0))
+    return summed.clip(0.0, MAX_LOSS)
+
+
+def _is_elsewhere(sentence: ExplainedSentence, edit: Edit) -> bool:
+    """Return whether the reason of an edit is not in the source, as far as losses tell."""
+    if "src" not in sentence.words.streams:
+        return False
+    lost = _losses(sentence, _edited_words(sentence, edit), sentence.text_words("src"))
+    return lost is not None and float(lost.sum()) < MIN_LOSS
 
 
 def shortest_span(weights: NDArray[np.floating], least: float) -> tuple[int, int]:

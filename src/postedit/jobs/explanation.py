@@ -12,8 +12,8 @@ from postedit.explain.explained_sentence import ExplainedSentence, explained_sen
 from postedit.explain.reasons import source_reason
 from postedit.explain.sentence_records import sentence_from_record, sentence_to_record
 
-WINDOW = 100
-"""Sentences between two reports of progress."""
+WINDOW = 10
+"""Sentences edited and written together. Losses without each word of src make a hundred forced scores of them."""
 
 
 def explain(

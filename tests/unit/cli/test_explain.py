@@ -55,7 +55,9 @@ def test_a_file_with_everything(run: Any, model: Path, files: Path) -> None:
     mt = MT.splitlines()
     records = [json.loads(line) for line in out["edits"].read_text().splitlines()]
     assert records
-    assert {"line", "kind", "mt_span", "pe_span", "old", "new", "confidence", "evidence"} == records[0].keys()
+    assert {"line", "kind", "mt_span", "pe_span", "old", "new", "confidence", "evidence", "in_source"} == records[
+        0
+    ].keys()
     for record in records:
         assert mt[record["line"] - 1][slice(*record["mt_span"])] == record["old"]
         assert 0 <= record["confidence"] <= 1

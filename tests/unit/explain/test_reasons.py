@@ -28,6 +28,7 @@ def test_a_replacement_cites_what_its_word_looked_at() -> None:
             "src": {"span": [4, 7], "text": "red", "weight": 0.9615},
             "mt": {"span": [4, 9], "text": "blaue", "weight": 0.9615},
         },
+        "in_source": True,
     }
 
 
@@ -41,9 +42,31 @@ def test_losses_are_cited_in_place_of_attention() -> None:
     assert reason.mt.span == Span(4, 9)
 
 
-def test_words_without_influence_are_not_cited() -> None:
-    (reason,) = edit_reasons(1, sentence(losses=np.full((4, 3), 0.01)))
-    assert reason.src is None
+@pytest.mark.parametrize(("loss", "is_cited"), [(0.01, False), (0.09, False), (0.11, True)])
+def test_words_are_cited_if_the_edit_loses_enough_without_them(loss: float, is_cited: bool) -> None:
+    """Three words of 0.09 nats are below the bound of 0.3 together; the text then says that the reason is elsewhere."""
+    one = sentence(losses=np.full((4, 3), loss))
+    (reason,) = edit_reasons(1, one)
+    assert (reason.src is not None) == is_cited
+    assert reason.is_elsewhere != is_cited
+    assert reason.to_dict(one)["in_source"] == is_cited
+    assert [text.startswith("not in the source") for text in reason.texts] == ([] if is_cited else [True])
+    (found,) = source_reason(one, one.edits[0])
+    assert isinstance(found, SourceReason)
+    assert bool(found.words) == is_cited
+
+
+def test_the_nats_of_cited_words_are_in_the_record() -> None:
+    losses = np.zeros((4, 3))
+    losses[1] = [0.25, 2.0, 0.0]
+    one = sentence(losses=losses)
+    (reason,) = edit_reasons(1, one)
+    assert reason.to_dict(one)["evidence"]["src"] == {"span": [4, 7], "text": "red", "weight": 0.8889, "nats": 2.0}
+
+
+def test_attention_does_not_say_that_the_reason_is_elsewhere() -> None:
+    (reason,) = edit_reasons(1, sentence())
+    assert not reason.is_elsewhere
 
 
 @pytest.mark.parametrize(

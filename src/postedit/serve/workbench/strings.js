@@ -183,6 +183,7 @@ export const t = {
     last: (author, when) => `last by ${author || "someone"}${when ? `, ${when}` : ""}`,
     example: "Example",
     source: "Because of",
+    notInSource: "The reason is not in the source.",
     training: (made, kept) => `In the training data ${counted(made, "time")} changed, ${counted(kept, "time")} kept`,
     glossary: (term, translation) => `Glossary: ${term} → ${translation}`,
     terms: "Glossary",

@@ -52,6 +52,7 @@ function EditReasons({ isWaiting, edit, number, status, languages }) {
 function Reason({ reason, languages }) {
   const { kind } = reason;
   if (kind === "correction") return html`<${CorrectionReason} reason=${reason} languages=${languages} />`;
+  if (kind === "source" && !reason.words.length) return html`${t.reasons.notInSource}`;
   if (kind === "source") return html`${t.reasons.source} ${weightiest(reason.words).map((word, index) => html`${index > 0 && ", "}<q lang=${languages[0]}><bdi>${word.text}</bdi></q>`)}`;
   if (kind === "training") return html`${t.reasons.training(reason.made, reason.kept)}`;
   if (kind === "glossary") return html`${t.reasons.glossary(reason.term, reason.translation)}`;
