@@ -138,11 +138,11 @@ class FileJobs:
                 await asyncio.sleep(_POLL_SECONDS)
 
     async def _sleep(self) -> None:
-        try:
-            await asyncio.wait_for(self._wake.wait(), _POLL_SECONDS)
-        except TimeoutError:
-            return
-        self._wake.clear()
+        # Not `wait_for`: before Python 3.12 it swallows a cancellation that comes with the event.
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_POLL_SECONDS):
+                await self._wake.wait()
+            self._wake.clear()
 
     def _next(self, kinds: Sequence[JobKind]) -> ClaimedJob | None:
         """Return a job that waits, or one whose process seems to be dead."""

@@ -60,5 +60,5 @@ def client(serve: Callable[..., TestClient]) -> TestClient:
 @pytest.fixture(scope="package")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService]:
     """Yield a service with two model processes, which tests share."""
-    with serving(settings(tmp_path_factory.mktemp("service"), processes=2), shared=True) as running:
+    with serving(settings(tmp_path_factory.mktemp("service"), processes=2)) as running:
         yield running

@@ -57,6 +57,21 @@ def test_a_job_is_claimed_once(store: Store, place: str, waiting: str) -> None:
     other.close()
 
 
+@pytest.mark.parametrize("turns", range(5))
+def test_work_ends_although_it_is_woken_at_the_same_time(jobs_of: FileJobs, turns: int) -> None:
+    """A cancellation that comes some turns of the event loop after a job must not get lost."""
+
+    async def stopped() -> None:
+        jobs_of.start()
+        await asyncio.sleep(0.3)  # all wait for jobs
+        jobs_of.wake_soon()
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        await jobs_of.stop()
+
+    asyncio.run(asyncio.wait_for(stopped(), 10))
+
+
 def test_a_job_is_taken_over_when_its_process_gives_no_sign_of_life(store: Store, waiting: str) -> None:
     dead = store.jobs.claim()
     assert dead is not None
