@@ -22,7 +22,7 @@ TORCH := torch==2.13.0
 # One process a core, each with one thread: tiny models gain nothing from more.
 PYTEST = OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist worksteal
 
-.PHONY: help setup demo demo-train test test-slow test-all lint types imports format docs docs-serve gpu-bundle papers-tables clean
+.PHONY: help setup demo demo-train test test-slow test-all faults lint types imports format docs docs-serve gpu-bundle papers-tables clean
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## (.*)/  make \1\t\2/' | expand -t 22
@@ -54,10 +54,13 @@ demo-train: $(INSTALLED) ## The same with a model that is trained first, for fou
 	$(BIN)/postedit demo --train recipes/demo.toml --test examples/mlqe-pe.en-de/test --out demo-train
 
 test: $(READY) ## Run the quick tests (minutes)
-	$(PYTEST) -m "not slow" $(ARGS)
+	$(PYTEST) -m "not slow and not faults" $(ARGS)
 
 test-slow: $(READY) ## Run the tests marked slow
 	$(PYTEST) -m slow $(ARGS)
+
+faults: $(READY) ## Kill and starve commands at many moments (hours)
+	$(PYTEST) -m "faults or slow" tests/faults $(ARGS)
 
 test-all: test test-slow ## Run all tests
 

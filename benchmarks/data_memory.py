@@ -1,12 +1,13 @@
-"""Measure memory and speed of cleaning and statistics, for very different corpus sizes (Linux only).
+"""Measure memory and speed of cleaning, statistics and editing, for very different corpus sizes (Linux only).
 
-    python benchmarks/data_memory.py [--triplets 10000 1000000 10000000] [--commands clean stats] [--workers N]
-        [--folder FOLDER]
+    python benchmarks/data_memory.py [--triplets 10000 1000000 10000000] [--commands clean stats edit] [--workers N]
+        [--engines local ray] [--folder FOLDER]
 
 The triplets are generated: words of a vocabulary of 50,000 by Zipf's law, 5 to 30 per line, mt with one word in ten
 replaced. For each size, `postedit data clean` (all filters except the language filter, which runs a model on every
-line) and `postedit data stats` run as commands of their own. Memory is the peak of resident memory that the system
-reports (VmHWM): of the largest process, and of all processes together, which counts shared memory more than once.
+line), `postedit data stats` and `postedit edit none`, which changes nothing, run as commands of their own. Memory is
+the peak of resident memory that the system reports (VmHWM): of the process of the command, of the largest process, and
+of all processes together, which counts shared memory more than once.
 """
 
 import argparse
@@ -31,12 +32,14 @@ LOOK_SECONDS = 0.2
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--triplets", type=int, nargs="+", default=[10_000, 1_000_000, 10_000_000])
-    parser.add_argument("--commands", nargs="+", choices=("clean", "stats"), default=["clean", "stats"])
+    parser.add_argument("--commands", nargs="+", choices=("clean", "stats", "edit"), default=["clean", "stats"])
+    parser.add_argument("--engines", nargs="+", choices=("local", "ray"), default=["local"])
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--folder", type=Path, help="where to write the triplets (deleted at the end)")
     options = parser.parse_args()
-    print("| triplets | command | seconds | triplets/s | peak MB of the largest process | of all processes |")
-    print("| ---: | --- | ---: | ---: | ---: | ---: |", flush=True)
+    head = "triplets | command | engine | seconds | triplets/s | peak MB of the command"
+    print(f"| {head} | of the largest process | of all processes |")
+    print("| ---: | --- | --- | ---: | ---: | ---: | ---: | ---: |", flush=True)
     with tempfile.TemporaryDirectory(dir=options.folder) as name:
         folder = Path(name)
         (folder / "clean.toml").write_text("[language]\non = false\n", encoding="utf-8")
@@ -44,11 +47,16 @@ def main() -> None:
         for triplets in options.triplets:
             corpus = folder / "corpus"
             write(corpus, triplets)
-            cleaned = ["--out", str(folder / "cleaned"), "--recipe", str(folder / "clean.toml")]
-            for command in options.commands:
-                run([command, str(corpus), *workers, *(cleaned if command == "clean" else [])], triplets)
-            for path in folder.glob("cleaned*"):
-                path.unlink()
+            out = ["--out", str(folder / "made")]
+            arguments = {
+                "clean": ["data", "clean", str(corpus), *out, "--recipe", str(folder / "clean.toml")],
+                "stats": ["data", "stats", str(corpus)],
+                "edit": ["edit", "none", "--src", f"{corpus}.src", "--mt", f"{corpus}.mt", *out],
+            }
+            for command, engine in product(options.commands, options.engines):
+                run([*arguments[command], *workers, "--engine", engine], engine, triplets)
+                for path in folder.glob("made*"):
+                    path.unlink()
     print(f"\n{platform.machine()}, {platform.system()}, Python {platform.python_version()}, {options.workers} workers")
 
 
@@ -73,11 +81,11 @@ def write(corpus: Path, triplets: int) -> None:
                 file.writelines(" ".join(line) + "\n" for line in np.split(words[ids], ends))
 
 
-def run(command: list[str], triplets: int) -> None:
-    """Run a command of `postedit data`, and print a row of the table."""
+def run(command: list[str], engine: str, triplets: int) -> None:
+    """Run a command of postedit, and print a row of the table."""
     started, peaks = time.perf_counter(), dict[int, int]()
     process = subprocess.Popen(
-        [sys.executable, "-m", "postedit", "data", *command],
+        [sys.executable, "-m", "postedit", *command],
         stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=os.environ | {"OMP_NUM_THREADS": "1"},
     )  # fmt: skip
     while process.poll() is None:
@@ -85,10 +93,12 @@ def run(command: list[str], triplets: int) -> None:
         time.sleep(LOOK_SECONDS)
     seconds = time.perf_counter() - started
     if process.returncode:
-        raise SystemExit(f"data {' '.join(command)}: ended with status {process.returncode}")
-    largest, together = (f"{kilobytes / 1024:,.0f}" for kilobytes in (max(peaks.values()), sum(peaks.values())))
+        raise SystemExit(f"{' '.join(command)}: ended with status {process.returncode}")
+    found = peaks[process.pid], max(peaks.values()), sum(peaks.values())
+    own, largest, together = (f"{kilobytes / 1024:,.0f}" for kilobytes in found)
     rate = f"{triplets / seconds:,.0f}"
-    print(f"| {triplets:,} | data {command[0]} | {seconds:.1f} | {rate} | {largest} | {together} |", flush=True)
+    row = [f"{triplets:,}", " ".join(command[:2]), engine, f"{seconds:.1f}", rate, own, largest, together]
+    print(f"| {' | '.join(row)} |", flush=True)
 
 
 def look(process: int, peaks: dict[int, int]) -> None:

@@ -1,9 +1,9 @@
 """Does a gate keep its promise, and what does it cost? Test it on repeated random divisions of a dev set.
 
-    python benchmarks/gate.py MODEL... --data PREFIX... --work FOLDER [--splits N] [--plots FOLDER]
+    python benchmarks/gate.py MODEL... --data PREFIX... --work FOLDER [--splits N] [--plots FOLDER] [--lines N...]
 
-One half of the dev set makes a gate, with the whole procedure of `postedit gate`. The other half measures its effect on
-unseen text. FOLDER keeps the judged corrections; a later or resumed run starts from them.
+One half of the dev set, or so many lines, makes a gate, with the whole procedure of `postedit gate`. The rest measures
+its effect on unseen text. FOLDER keeps the judged corrections; a later or resumed run starts from them.
 """
 
 import argparse
@@ -62,18 +62,20 @@ def main() -> None:
     options = parse()
     torch.set_num_threads(options.threads)
     print(f"{options.splits} divisions of each dev set; TER saved is what the other half's TER is lower by\n")
-    print("| model | dev set | gate on | open % | worse than unedited % | TER saved | without gate | kept % | ECE |")
-    print("| --- | --- | --- | ---: | ---: | ---: | ---: | ---: | ---: |")
+    columns = "open % | worse than unedited % | TER saved | without gate | kept % | ECE"
+    print(f"| model | dev set | gate on | lines | {columns} |")
+    print("| --- | --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |")
     for model, data in product(options.models, options.data):
         dev = DevTexts(*(list(read_lines(Path(f"{data}.{side}"))) for side in ("src", "mt", "pe")))
         name = f"{Path(model).resolve().parent.name}.{Path(data).parent.name}"
         outcomes = judged_outcomes(model, dev, options.work / f"{name}.jsonl")
         print(f"{name}: passed by chance {100.0 * opened_by_chance(outcomes):.1f} %", file=sys.stderr)
-        for level in LEVELS:
-            found = divide(outcomes, [len(text.split()) for text in dev.pe], level, options.splits)
-            print_row(name, level, found)
+        words = [len(text.split()) for text in dev.pe]
+        for level, lines in product(LEVELS, options.lines or [len(dev.pe) // 2]):
+            found = divide(outcomes, words, level, lines, options.splits)
+            print_row(name, level, lines, found)
             if options.plots and len(found.forecasts.better):
-                draw_reliability(found.forecasts, options.plots / f"{name}.{level}.png")
+                draw_reliability(found.forecasts, options.plots / f"{name}.{level}.{lines}.png")
 
 
 def parse() -> argparse.Namespace:
@@ -83,6 +85,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--work", type=Path, required=True)
     parser.add_argument("--plots", type=Path)
     parser.add_argument("--splits", type=int, default=200)
+    parser.add_argument("--lines", type=int, nargs="+", help="that make a gate; half of the dev set if not given")
     parser.add_argument("--threads", type=int, default=torch.get_num_threads())
     return parser.parse_args()
 
@@ -97,13 +100,13 @@ def judged_outcomes(model: str, dev: DevTexts, path: Path) -> Outcomes:
     return Outcomes(dev.mt, dev.pe, judged)
 
 
-def divide(outcomes: Outcomes, words: Sequence[int], level: Levels, splits: int) -> Splits:
-    """Return the results of `splits` divisions in halves."""
+def divide(outcomes: Outcomes, words: Sequence[int], level: Levels, lines: int, splits: int) -> Splits:
+    """Return the results of `splits` random divisions into `lines` lines for the gate and the rest."""
     rows: list[list[float]] = []
     said: list[Forecasts] = []
     for number in range(splits):
         order = np.random.default_rng([7, number]).permutation(len(outcomes)).tolist()
-        ours, others = order[: len(order) // 2], order[len(order) // 2 :]
+        ours, others = order[:lines], order[lines:]
         found = calibrate(outcomes, replace(GateOptions(level), seed=number), ours)
         gains = rule_gains(outcomes, others, found.rule).mean()
         ungated = outcomes.gains(others, everything(outcomes, others)).mean()
@@ -130,13 +133,14 @@ def opened_by_chance(outcomes: Outcomes, draws: int = 2000, worst: float = 5.0) 
     return opened / draws
 
 
-def print_row(name: str, level: str, found: Splits) -> None:
+def print_row(name: str, level: str, lines: int, found: Splits) -> None:
     saved, ungated = (100.0 * (gains / found.words).mean() for gains in (found.gains, found.ungated))
     kept = f"{100.0 * saved / ungated:.0f}" if ungated > 0.0 else "-"
     error = f"{expected_calibration_error(found.forecasts):.3f}" if len(found.forecasts.better) else "-"
     model, data = name.split(".", 1)
+    opened, worse = 100 * found.opened.mean(), 100 * (found.gains < 0.0).mean()
     print(
-        f"| {model} | {data} | {level} | {100 * found.opened.mean():.1f} | {100 * (found.gains < 0.0).mean():.1f} | "
+        f"| {model} | {data} | {level} | {lines} | {opened:.1f} | {worse:.1f} | "
         f"{saved:+.2f} | {ungated:+.2f} | {kept} | {error} |"
     )
     sys.stdout.flush()

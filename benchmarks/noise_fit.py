@@ -17,8 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from postedit.core.config import load_config
+from postedit.core.processes import LocalExecutor
 from postedit.data.lines import read_lines
-from postedit.distributed.executors import LocalExecutor
 from postedit.distributed.pipeline import run_job
 from postedit.evaluate.ter import count_edits
 from postedit.synthesis.noise.edit_profile import EditProfile

@@ -51,7 +51,7 @@ def repeated(source: Path, target: Path, lines: int) -> None:
 def one(prefix: str, text: Path, workers: int) -> None:
     # Worker processes import this file too; keep imports of the main process out of it.
     from postedit.core.config import load_config
-    from postedit.distributed.executors import LocalExecutor
+    from postedit.core.processes import LocalExecutor
     from postedit.distributed.pipeline import run_job
     from postedit.synthesis.noise.noise_recipe import NoiseConfig
 

@@ -39,7 +39,8 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=3)
     options = parser.parse_args()
 
-    from postedit.distributed.executors import LocalExecutor, RayExecutor
+    from postedit.core.processes import LocalExecutor
+    from postedit.distributed.executors import RayExecutor
 
     engines = {"processes": LocalExecutor(options.workers), "ray": RayExecutor(options.workers)}
     print("| lines | engine | start s | triplets/s | of processes | peak MB | bytes |")

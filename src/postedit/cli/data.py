@@ -9,7 +9,6 @@ import typer
 
 from postedit.cli import shared
 from postedit.core.errors import DataError
-from postedit.data.text_paths import is_far
 
 if TYPE_CHECKING:
     from postedit.data.triplets import TripletFiles
@@ -35,6 +34,8 @@ def stats(
     picture: Annotated[Path | None, typer.Option(help="Also draw them: a .png, .svg or .pdf file.")] = None,
     top: Annotated[int, typer.Option(min=0, help="Number of most frequent edits to list.")] = 20,
     workers: shared.ProcessesOption = None,
+    engine: shared.EngineOption = "local",
+    address: shared.AddressOption = None,
 ) -> None:
     """Show statistics of triplets: lengths, TER, kinds of edits, duplicates, the most frequent edits."""
     from postedit.cli.statistics import check_picture, draw, print_statistics
@@ -44,7 +45,7 @@ def stats(
     from postedit.progress import LineProgress
 
     files = files_of(triplets)
-    inputs = [path for one in files for path in one.paths if not is_far(path)]
+    inputs = [path for one in files for path in one.paths]
     shared.check_outputs({"--json": json_out, "--picture": picture}, inputs)
     if picture is not None:
         check_picture(picture)
@@ -56,8 +57,9 @@ def stats(
     total = _count(files)
     for other in others.values():
         _count(other)
+    executor = shared.executor_of(engine, address, workers, workers_for(total, workers))
     with LineProgress(console(stderr=True), total) as progress:
-        result = gather_statistics(files, others, workers=workers_for(total, workers), progress=progress.update)
+        result = gather_statistics(files, others, executor=executor, progress=progress.update)
     if not result.triplets:
         raise DataError(f"{', '.join(triplets)}: every triplet has an empty or much too long side; nothing to count")
     print_statistics(result, console(), top)
@@ -78,6 +80,8 @@ def clean(
     overrides: shared.RecipeSetOption = None,
     resume: shared.ResumeOption = False,
     workers: shared.ProcessesOption = None,
+    engine: shared.EngineOption = "local",
+    address: shared.AddressOption = None,
 ) -> None:
     """Clean triplets or parallel text. OUT.removed.jsonl holds every removed triplet with the reason."""
     from postedit.cli.tables import console, print_report, stage_progress
@@ -92,11 +96,10 @@ def clean(
     files = files_of(triplets)
     cleaner.check_output(files, out, resume=resume)
     total = _count(files)
+    executor = shared.executor_of(engine, address, workers, workers_for(total, workers))
     try:
         with stage_progress(console(stderr=True), total) as progress:
-            report = cleaner.clean(
-                files, out, config, resume=resume, workers=workers_for(total, workers), progress=progress
-            )
+            report = cleaner.clean(files, out, config, resume=resume, executor=executor, progress=progress)
     except KeyboardInterrupt:
         raise KeyboardInterrupt("stopped; continue with the same command and --resume") from None
     print_report(report, console())
@@ -120,6 +123,12 @@ def extract(
         bool, typer.Option("--parallel", help="Extract source and target alone, without mt, as parallel text.")
     ] = False,
     languages: shared.LanguagesOption = "",
+    workers: Annotated[
+        int | None,
+        typer.Option(min=1, help="Number of processes, which read a file at a time; one if not given."),
+    ] = None,
+    engine: shared.EngineOption = "local",
+    address: shared.AddressOption = None,
 ) -> None:
     """Extract triplets from translation files: mt from the files before, or from candidates beside the targets."""
     from postedit.cli.tables import console
@@ -136,7 +145,8 @@ def extract(
     take = extraction.finished_pair if parallel else extraction.with_candidate
     if before is not None:
         take = extraction.BeforeAndAfter(before, paths[0])
-    found = extraction.extract(files, take, out, console(stderr=True), with_mt=not parallel, languages=languages)
+    executor, err = shared.executor_of(engine, address, workers, workers or 1), console(stderr=True)
+    found = extraction.extract(files, take, out, err, with_mt=not parallel, languages=languages, executor=executor)
     kind = "pairs" if parallel else "triplets"
     typer.echo(f"{found.lines:,} {kind} from {len(files):,} files: {', '.join(str(path) for path in outputs.values())}")
     for reason, count in found.left_out.most_common():

@@ -13,9 +13,11 @@ from postedit.cli.edit_command import EditCommand
 from postedit.cli.edit_files import edit_files, split_inputs
 from postedit.cli.edit_lines import edit_lines
 from postedit.core.errors import DataError
+from postedit.data.text_paths import located
 from postedit.jobs import editing as job
 
 _file = partial(typer.Option, rich_help_panel="Files")
+_text = partial(_file, parser=located, metavar="FILE|URL")
 _gate = partial(typer.Option, rich_help_panel="Taking edits back")
 _speed = partial(typer.Option, rich_help_panel="Speed")
 
@@ -28,9 +30,9 @@ def edit(
             help=f"{shared.MODELS_HELP} Translation files, and folders of them, are edited.",
         ),
     ] = None,
-    src: Annotated[Path | None, _file(help="Source lines. Without --src and --mt: src<TAB>mt on stdin.")] = None,
+    src: Annotated[Path | None, _text(help="Source lines. Without --src and --mt: src<TAB>mt on stdin.")] = None,
     mt: Annotated[
-        Path | None, _file(help="Their machine translations; models that translate or draft need none.")
+        Path | None, _text(help="Their machine translations; models that translate or draft need none.")
     ] = None,
     out: Annotated[Path | None, _file(help="Output; stdout if not given.")] = None,
     form: Annotated[
@@ -65,9 +67,16 @@ def edit(
     memory: shared.MemoryOption = None,
     learn: Annotated[Learning, typer.Option(hidden=True, help="How a neural model learns from the memory.")] = "auto",
     dtype: shared.DtypeOption = "float32",
-    workers: Annotated[int | None, _speed(min=1, help="Processes on the CPU, which share its cores.")] = None,
+    workers: Annotated[
+        int | None,
+        _speed(min=1, help="Processes on the CPU, which share its cores; or workers of the cluster."),
+    ] = None,
     devices: Annotated[
         str | None, _speed(help="Where to run, such as cuda:0,cuda:1: one process each; a GPU if not given.")
+    ] = None,
+    engine: Annotated[shared.Engine, _speed(hidden=True, help="local, or ray.")] = "local",
+    address: Annotated[
+        str | None, _speed(metavar="HOST:PORT", envvar="RAY_ADDRESS", hidden=True, help="Of the Ray cluster.")
     ] = None,
 ) -> None:
     """Correct machine translations: lines in, lines out; or copies of translation files (XLIFF, TMX, PO).
@@ -75,6 +84,8 @@ def edit(
     postedit edit MODEL --src FILE --mt FILE --out FILE
 
     postedit edit MODEL project.xliff --out corrected.xliff
+
+    --engine ray edits in a Ray cluster (extra `ray` of postedit), at --address HOST:PORT or started on this machine.
 
     Two more options serve research: --n-best N (search.n_best) returns N corrections a line; --force FILE scores the
     outputs of another system instead of editing. --learn is explained by `postedit simulate --help`.
@@ -100,7 +111,11 @@ def edit(
         memory=chosen.memory_spec(memory, learn),
     )
     form = "jsonl" if force else form
-    command = EditCommand(spec, chosen, out, form, resume, job.worker_devices(workers, devices))
+    places = job.worker_devices(None if engine == "ray" else workers, devices)
+    if engine == "ray" and devices is not None:
+        raise DataError("--devices names devices of this machine, and Ray gives GPUs to its workers: leave it out")
+    executor = shared.executor_of(engine, address, workers, len(places), multithreaded=True, on_gpus=True)
+    command = EditCommand(spec, chosen, out, form, resume, executor, places)
     announce = partial(shared.announce_shipped, named)
     if files:
         edit_files(command, files, announce)

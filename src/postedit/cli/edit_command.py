@@ -2,11 +2,13 @@
 
 from collections.abc import Generator, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 from postedit.cli import search_options as options
 from postedit.core.errors import DataError
+from postedit.core.processes import IN_THIS_PROCESS, Executor, same_in_all
 from postedit.core.search_config import SearchConfig
 from postedit.data.resumable_file import recorded_job
 from postedit.jobs import editing as job
@@ -25,7 +27,8 @@ class EditCommand:
         out: the output; standard output if None.
         form: of the output.
         resume: continue an interrupted run.
-        devices: one process each; see `jobs.editing.worker_devices`.
+        executor: edits windows of lines.
+        devices: of its workers; see `jobs.editing.EditorSpec.worker`.
     """
 
     spec: job.EditorSpec
@@ -33,6 +36,7 @@ class EditCommand:
     out: Path | None
     form: job.OutputFormat
     resume: bool
+    executor: Executor
     devices: list[str | None]
 
     @property
@@ -98,9 +102,9 @@ class EditCommand:
         return replace(self, spec=replace(self.spec, memory=replace(memory, position=position)))
 
     def load(self) -> "Editor":
-        """Load the editor; where several processes edit, this one needs it for checks alone."""
+        """Load the editor; where other processes edit, this one needs it for checks alone."""
         job.silence_library()
-        return self.spec.load("cpu" if len(self.devices) > 1 else self.devices[0])
+        return self.spec.load(self.devices[0] if self.executor == IN_THIS_PROCESS else "cpu")
 
     def window_lines(self, search: SearchConfig) -> int:
         """Return how many lines are edited and written together."""
@@ -109,8 +113,12 @@ class EditCommand:
     def edited(
         self, editor: "Editor", windows: Iterator[job.Window], search: SearchConfig, form: job.OutputFormat
     ) -> Generator[job.Edited, None, None]:
-        """Yield the windows edited, by `editor` or by copies of it in processes."""
-        return job.edit_windows(self.spec, editor, windows, search, form, self.devices, _show_compilation)
+        """Yield the windows edited, by `editor` or by copies of it in other processes."""
+        if self.executor == IN_THIS_PROCESS:
+            build = same_in_all(partial(job.edit_window, editor, search, form))
+        else:
+            build = partial(self.spec.worker, self.devices, search, form, _show_compilation)
+        return self.executor.map(build, windows)
 
 
 def _show_compilation() -> None:

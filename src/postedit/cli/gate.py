@@ -52,13 +52,18 @@ def gate(
     from postedit.data.lines import DevTexts
     from postedit.data.resumable_file import file_fingerprint
     from postedit.editing.combination import is_combination
-    from postedit.gate.calibrate import GateOptions, draw_reliability
+    from postedit.gate.calibrate import ENOUGH_LINES, GateOptions, draw_reliability
     from postedit.jobs.dev_overlap import uses_of
     from postedit.jobs.gating import judge_lines, make_gate, note_of
 
     library("sklearn.linear_model", "making a gate", "gate")
     dev = DevTexts.read(src, mt, pe)
     texts = {"src": file_fingerprint(src), "mt": file_fingerprint(mt), "pe": file_fingerprint(pe)}
+    if len(dev.src) < ENOUGH_LINES:
+        shared.warn(
+            f"{len(dev.src):,} lines are few: the test may keep a good model's gate closed. With {ENOUGH_LINES} lines "
+            "or more a gate keeps most of what a model gains; with 200 lines a quarter or less"
+        )
     options = read_options(assignments, search_file)
     silence_library()
     kinds, terms = shared.kinds_to_protect(protect), shared.read_glossary(glossary)

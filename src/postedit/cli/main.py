@@ -3,6 +3,7 @@
 import importlib
 import logging
 import os
+import signal
 import sys
 from collections import UserDict
 from collections.abc import Mapping
@@ -30,12 +31,13 @@ VERBS: Final = {
     "average": "Average the weights of checkpoints.",
     "models": "List the architectures, and the recipes with their sizes.",
     "data": "Describe and clean triplets.",
+    "check": "Check whether models, runs and corpora are whole.",
     "serve": "Serve models over HTTP, with a workbench for post-editors.",
 }
 """Summary of each verb. The verb is the function or `typer.Typer` of that name in the module of that name."""
 
 INTERRUPTED: Final = 130
-"""Exit code of shells for a program ended by Ctrl-C."""
+"""Exit code of shells for a program ended by Ctrl-C; here also by SIGTERM and SIGHUP, which save progress as well."""
 
 
 class _Stderr(logging.Handler):
@@ -140,6 +142,9 @@ def main() -> None:
     """Run the command line."""
     if os.environ.get("RANK", "0") == "0":  # the first process of a run
         show_log("postedit.compiled", "postedit.editing.loading")
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) is not signal.SIG_IGN:  # as it is under `nohup`
+            signal.signal(number, signal.default_int_handler)
     app()
 
 

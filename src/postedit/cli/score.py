@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -9,21 +10,27 @@ import typer
 
 from postedit.cli import shared
 from postedit.core.errors import DataError
+from postedit.data.text_paths import located
 
 if TYPE_CHECKING:
     from postedit.evaluate.table import Table
     from postedit.evaluate.test_set import EvaluatedSystem, TestSet
 
 
+_text = partial(typer.Option, parser=located, metavar="FILE|URL")
+
+
 def score(
-    hypotheses: Annotated[list[Path], typer.Argument(metavar="HYP", help="Outputs of one or more systems.")],
-    pe: Annotated[Path, typer.Option(help="The human post-edits.")],
+    hypotheses: Annotated[
+        list[Path], typer.Argument(metavar="HYP", parser=located, help="Outputs of one or more systems: files or URLs.")
+    ],
+    pe: Annotated[Path, _text(help="The human post-edits.")],
     mt: Annotated[
-        Path | None, typer.Option(help="The machine translations: adds unedited MT and an analysis of changes.")
+        Path | None, _text(help="The machine translations: adds unedited MT and an analysis of changes.")
     ] = None,
-    src: Annotated[Path | None, typer.Option(help="The sources: for the report, COMET and --summaries.")] = None,
+    src: Annotated[Path | None, _text(help="The sources: for the report, COMET and --summaries.")] = None,
     groups: Annotated[
-        Path | None, typer.Option(help="A label for each line, such as its MT system: adds scores by label.")
+        Path | None, _text(help="A label for each line, such as its MT system: adds scores by label.")
     ] = None,
     tokenize: shared.TokenizeOption = "none",
     everything: Annotated[
@@ -44,6 +51,9 @@ def score(
     latex: Annotated[Path | None, typer.Option(metavar="OUT", help="All tables for LaTeX (booktabs).")] = None,
     markdown: shared.MarkdownOption = None,
     html: shared.HtmlOption = None,
+    workers: shared.ProcessesOption = None,
+    engine: shared.EngineOption = "local",
+    address: shared.AddressOption = None,
 ) -> None:
     """Score outputs against post-edits, beside the unedited MT: TER (case-sensitive), BLEU and chrF.
 
@@ -56,6 +66,7 @@ def score(
     if comet and src is None:
         raise DataError("--comet needs the sources: give --src")
     from postedit.cli.tables import console, print_scores, print_table
+    from postedit.data.blocks import workers_for
     from postedit.data.lines import read_aligned
     from postedit.evaluate import analyses
     from postedit.evaluate.significance import MIN_SENTENCES, too_few
@@ -72,8 +83,10 @@ def score(
     for warning in warnings:
         shared.warn(warning)
     outputs = {str(path): texts[path] for path in hypotheses}
-    with LineProgress(console(stderr=True), len(test.pe) * (len(outputs) + (mt is not None))) as progress:
-        systems = evaluate_systems(test, outputs, progress.update)
+    total = len(test.pe) * (len(outputs) + (mt is not None))
+    executor = shared.executor_of(engine, address, workers, workers_for(total, workers))
+    with LineProgress(console(stderr=True), total) as progress:
+        systems = evaluate_systems(test, outputs, progress.update, executor)
     scores = [system.scores for system in systems]
     tables = [analyses.edits_left(systems)]
     if mt is not None:

@@ -12,7 +12,9 @@ from postedit.adapt.adaptation_config import Learning
 from postedit.core.errors import DataError, OutputError, nearest
 from postedit.core.files import atomic_write, check_writable
 from postedit.core.output_paths import same_file
+from postedit.core.processes import Executor, LocalExecutor
 from postedit.data.compression import find_file
+from postedit.data.text_paths import is_far
 from postedit.text.glossary import Glossary
 from postedit.text.span_patterns import KINDS, Kind
 
@@ -50,6 +52,25 @@ RecipeSetOption = Annotated[
 ResumeOption = Annotated[bool, typer.Option("--resume", help="Continue unfinished work.")]
 ProcessesOption = Annotated[
     int | None, typer.Option("--workers", min=1, help="Number of processes; one per core if not given.")
+]
+Engine = Literal["local", "ray"]
+EngineOption = Annotated[
+    Engine,
+    typer.Option(
+        "--engine",
+        rich_help_panel="Speed",
+        help="Work on this machine, or in a Ray cluster (pip install 'postedit\\[ray]').",
+    ),
+]
+AddressOption = Annotated[
+    str | None,
+    typer.Option(
+        "--address",
+        metavar="HOST:PORT",
+        envvar="RAY_ADDRESS",
+        rich_help_panel="Speed",
+        help="Address of the Ray cluster; without it, one is started on this machine.",
+    ),
 ]
 SeedOption = Annotated[int, typer.Option("--seed", min=0, help="Seed of all random choices.")]
 ResamplesOption = Annotated[
@@ -119,6 +140,32 @@ HtmlOption = Annotated[
 ]
 
 
+def executor_of(
+    engine: Engine,
+    address: str | None,
+    workers: int | None,
+    processes: int,
+    *,
+    multithreaded: bool = False,
+    on_gpus: bool = False,
+) -> Executor:
+    """Return what works for a command.
+
+    Args:
+        engine: where.
+        address: of the cluster.
+        workers: their number, if it was asked for.
+        processes: the number of local ones.
+        multithreaded: see `RayExecutor`.
+        on_gpus: see `RayExecutor`.
+    """
+    if engine == "local":
+        return LocalExecutor(processes)
+    from postedit.distributed.executors import RayExecutor
+
+    return RayExecutor(workers, address, multithreaded, on_gpus)
+
+
 def models_or_shipped(named: Sequence[str] | None) -> list[str]:
     """Return the named models; if there are none, the model that comes with postedit."""
     return list(named) if named else [str(shipped.MODEL)]
@@ -169,7 +216,7 @@ def check_outputs(outputs: Mapping[str, Path | None], inputs: Iterable[Path | No
     Raises:
         OutputError: if one cannot be written, is the same file as another one, or is an input.
     """
-    read = [find_file(path) for path in inputs if path is not None]
+    read = [find_file(path) for path in inputs if path is not None and not is_far(path)]
     taken: dict[str, Path] = {}
     for option, path in outputs.items():
         if path is None:

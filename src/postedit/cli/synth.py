@@ -2,14 +2,13 @@
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
 from postedit.cli import shared
 
 if TYPE_CHECKING:
-    from postedit.distributed.executors import Executor
     from postedit.distributed.pipeline import Phase
 
 _DISSIMILAR: Final = 0.05
@@ -26,22 +25,11 @@ def synth(
     overrides: shared.RecipeSetOption = None,
     resume: shared.ResumeOption = False,
     workers: shared.ProcessesOption = None,
-    engine: Annotated[
-        Literal["local", "ray"],
-        typer.Option(help="Run on this machine, or in a Ray cluster (pip install 'postedit\\[ray]')."),
-    ] = "local",
-    address: Annotated[
-        str | None,
-        typer.Option(
-            metavar="HOST:PORT",
-            envvar="RAY_ADDRESS",
-            help="Address of the Ray cluster; without it, one is started on this machine.",
-        ),
-    ] = None,
+    engine: shared.EngineOption = "local",
+    address: shared.AddressOption = None,
 ) -> None:
     """Make artificial triplets by a recipe. An interrupted run continues with --resume."""
     from postedit.cli.tables import console
-    from postedit.distributed.executors import LocalExecutor, RayExecutor
     from postedit.distributed.pipeline import run_job
     from postedit.progress import LineProgress
     from postedit.shipped import find_recipe
@@ -58,11 +46,8 @@ def synth(
             continue
         if len(phases) > 1:
             screen.print(f"{number} of {len(phases)}: {phase.name}", highlight=False)
-        executor: Executor
-        if engine == "ray":
-            executor = RayExecutor(workers, address, phase.multithreaded)
-        else:
-            executor = LocalExecutor(workers or (1 if phase.multithreaded else len(os.sched_getaffinity(0))))
+        processes = workers or (1 if phase.multithreaded else len(os.sched_getaffinity(0)))
+        executor = shared.executor_of(engine, address, workers, processes, multithreaded=phase.multithreaded)
         with LineProgress(screen, job.source.total) as progress:
             manifest = run_job(job, phase.files, executor, resume=resume, report=progress.update)
         typer.echo(describe(manifest, phase))

@@ -1,4 +1,4 @@
-"""Map a function over items in several processes of this machine, in order."""
+"""Map a function over items in order: in this process, in several of this machine, or wherever an executor works."""
 
 import os
 import signal
@@ -8,11 +8,13 @@ from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from dataclasses import dataclass
+from functools import partial
 from itertools import islice
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
 from multiprocessing.queues import SimpleQueue
-from typing import Any, Final, TypeVar
+from typing import Any, Final, Protocol, TypeVar
 
 from postedit.core.errors import PosteditError
 
@@ -26,7 +28,50 @@ _SECONDS_TO_SEND: Final = 1.0
 
 
 class WorkerError(PosteditError):
-    """A worker process ended unexpectedly."""
+    """A worker process ended unexpectedly, or could not be started."""
+
+
+class Executor(Protocol):
+    """Applies a function to items in some workers. It changes neither the results nor their order."""
+
+    def map(self, build: Callable[[int], Callable[[In], Out]], items: Iterable[In]) -> Generator[Out, None, None]:
+        """Yield the result of each item, in order; close the iterator to stop early.
+
+        Args:
+            build: called once in every worker with its number from 0, returns the function of an item, which may hold
+                a model. `build`, items and results must be picklable.
+            items: only a few per worker are read ahead.
+
+        Raises:
+            WorkerError: if workers end unexpectedly; the results before the first missing one are yielded first.
+            PosteditError: raised by `items` (the results of earlier items are yielded first) or by the function.
+        """
+
+
+@dataclass(frozen=True, slots=True)
+class LocalExecutor:
+    """Works in so many new processes of this machine, which share no memory; 1 works in this process."""
+
+    workers: int = 1
+
+    def map(self, build: Callable[[int], Callable[[In], Out]], items: Iterable[In]) -> Generator[Out, None, None]:
+        """Yield the result of each item; see `Executor.map`."""
+        if self.workers == 1:
+            yield from map(build(0), items)
+        else:
+            yield from map_in_processes(build, items, self.workers)
+
+
+IN_THIS_PROCESS: Final = LocalExecutor()
+
+
+def same_in_all(function: Callable[[In], Out]) -> Callable[[int], Callable[[In], Out]]:
+    """Return what builds `function` in every worker, for `Executor.map`."""
+    return partial(_ignore_number, function)
+
+
+def _ignore_number(function: Callable[[In], Out], number: int) -> Callable[[In], Out]:
+    return function
 
 
 def map_in_processes(
@@ -37,15 +82,7 @@ def map_in_processes(
     The processes are spawned, so they share nothing with this one. They end with it, and as soon as the iterator is
     closed, even in the middle of an item. They ignore Ctrl-C, which this process handles.
 
-    Args:
-        build: called once in every process with its number from 0, returns the function of an item. `build`, items and
-            results must be picklable.
-        items: only a few are read ahead.
-        processes: number of processes.
-
-    Raises:
-        WorkerError: if a process ends; the results before the first missing one are yielded first.
-        PosteditError: raised by `items`; the results of earlier items are yielded first.
+    Arguments and errors are those of `Executor.map`.
     """
     context = get_context("spawn")
     numbers: SimpleQueue[int] = context.SimpleQueue()
@@ -55,7 +92,7 @@ def map_in_processes(
     pool = ProcessPoolExecutor(processes, context, _start, (build, numbers, theirs))
     waiting: deque[Future[Out]] = deque()
     errors: list[PosteditError] = []
-    source = _until_error(items, errors)
+    source = until_error(items, errors)
     try:
         waiting.extend(pool.submit(_work, item) for item in islice(source, _AHEAD * processes))
         while waiting:
@@ -78,7 +115,7 @@ def map_in_processes(
         theirs.close()
 
 
-def _until_error(items: Iterable[In], errors: list[PosteditError]) -> Iterator[In]:
+def until_error(items: Iterable[In], errors: list[PosteditError]) -> Iterator[In]:
     """Yield items up to the first error, which is added to `errors`."""
     try:
         yield from items
@@ -94,10 +131,11 @@ _working = False
 
 
 def _start(build: Callable[[int], Callable[[Any], Any]], numbers: "SimpleQueue[int]", stop: Connection) -> None:
-    """Prepare a process. It ignores Ctrl-C, which reaches all processes of a terminal: the parent ends it."""
+    """Prepare a process. It ignores Ctrl-C and SIGHUP, which reach all processes of a terminal: the parent ends it."""
     global _built
     threading.Thread(target=_end_with_parent, args=(stop,), daemon=True).start()
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    for number in (signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)
     _built = build(numbers.get())
 
 

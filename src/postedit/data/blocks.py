@@ -1,18 +1,32 @@
-"""Blocks of many items: divide them, process them in parallel with results in order, and sample items evenly."""
+"""Blocks of many items: divide items and triplets into them, and sample items evenly."""
 
 import os
-from collections.abc import Callable, Generator, Iterable, Iterator
-from functools import partial
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import islice
-from typing import Final, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 
-from postedit.core.processes import map_in_processes
+if TYPE_CHECKING:
+    from postedit.data.triplets import Triplet  # imports torch, which commands that count words do without
 
 In = TypeVar("In")
-Out = TypeVar("Out")
 
 TRIPLETS_PER_WORKER: Final = 20_000
 """Fewer triplets are processed before another process has started."""
+
+
+@dataclass(frozen=True, slots=True)
+class TripletBlock:
+    """Triplets of one source that are processed together."""
+
+    number: int  # index of the block, over all sources
+    source: int  # index of the source
+    last: int  # number of triplets up to its last one, over all sources
+    triplets: "Sequence[Triplet]"
+
+    def __str__(self) -> str:
+        """Return where it is in the input."""
+        return f"triplets {self.last - len(self.triplets) + 1:,} to {self.last:,}"
 
 
 def workers_for(triplets: int, requested: int | None) -> int:
@@ -27,6 +41,16 @@ def blocks_of(items: Iterable[In], size: int) -> Iterator[list[In]]:
         yield block
 
 
+def triplet_blocks(sources: "Iterable[Iterable[Triplet]]", size: int) -> Iterator[TripletBlock]:
+    """Yield the triplets of all sources in blocks of at most `size`."""
+    number = last = 0
+    for source, triplets in enumerate(sources):
+        for block in blocks_of(triplets, size):
+            last += len(block)
+            yield TripletBlock(number, source, last, block)
+            number += 1
+
+
 def sample_evenly(items: Iterable[In], total: int, count: int) -> Iterator[In]:
     """Yield `count` of `total` items, evenly spaced and in order; all of them if `total` is at most `count`.
 
@@ -35,21 +59,3 @@ def sample_evenly(items: Iterable[In], total: int, count: int) -> Iterator[In]:
     for number, item in enumerate(items):
         if total <= count or (number + 1) * count // total > number * count // total:
             yield item
-
-
-def map_blocks(work: Callable[[In], Out], blocks: Iterable[In], workers: int) -> Generator[Out, None, None]:
-    """Yield `work(block)` for each block, in order, computed by `workers` processes; 1 means this process alone.
-
-    Few blocks are in memory at a time. The function and its results must be picklable.
-
-    Raises:
-        WorkerError: if a process ended unexpectedly, for instance for lack of memory.
-    """
-    if workers == 1:
-        yield from map(work, blocks)
-    else:
-        yield from map_in_processes(partial(_same_work, work), blocks, workers)
-
-
-def _same_work(work: Callable[[In], Out], number: int) -> Callable[[In], Out]:
-    return work

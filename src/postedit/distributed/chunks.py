@@ -26,6 +26,10 @@ class Chunk:
     sides: Mapping[str, bytes]  # all with the same number of lines; every line ends with a line feed
     counts: Mapping[str, int] = field(default_factory=dict)  # statistics to be summed over all chunks, by name
 
+    def __str__(self) -> str:
+        """Return where it is in the input."""
+        return f"lines {self.first_line + 1:,} to {self.first_line + self.size:,}"
+
     def lines(self, side: str) -> list[str]:
         """Return the lines of a side, decoded."""
         return self.sides[side].decode().split("\n")[:-1]

@@ -1,28 +1,28 @@
-"""Executors on this machine, or in a Ray cluster. Every executor yields the same chunks in the same order.
+"""The executor that works in a Ray cluster.
 
-Ray places actors, transfers chunks, restarts an actor that died and repeats its chunks. Stages are pure, so none of
-this changes the output. Files are read and written by the calling process only.
+Ray places actors, transfers items, restarts an actor that died and repeats its items. Functions are pure, so none of
+this changes the results. Files are read and written by the calling process only.
 """
 
 import logging
 import os
 import pickle
 import socket
-from collections import Counter, deque
-from collections.abc import Generator, Iterable, Iterator, Sequence
+import time
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from itertools import islice
-from typing import Any, Final, Protocol
+from typing import Any, Final, TypeVar
 
 from postedit.core.errors import PosteditError, library
-from postedit.data.blocks import map_blocks
-from postedit.distributed.chunks import Chunk, Stage
+from postedit.core.processes import WorkerError, until_error
+from postedit.distributed.schedule import Schedule
 
-_AHEAD: Final = 2  # chunks queued per worker: enough to keep it busy, few enough to keep memory small
+In = TypeVar("In")
+Out = TypeVar("Out")
 
 _RETRIES: Final = 3
-"""Times that a chunk is repeated after its worker died: machines fail now and then, but a chunk that kills every
+"""Times that an item is repeated after its worker died: machines fail now and then, but an item that kills every
 process must not be repeated for ever."""
 
 _ENVIRONMENT: Final = {
@@ -33,67 +33,74 @@ _ENVIRONMENT: Final = {
 """Defaults for the environment of Ray, set before it is imported."""
 
 _CORE_PARTS: Final = 10_000  # resolution of Ray's core counts; it rounds finer ones, and the last worker may not fit
+_POLL_SECONDS: Final = 1.0  # between looks for late items
 _CONNECT_SECONDS: Final = 10.0  # timeout to reach a cluster; Ray itself tries for more than five minutes
-
-
-class Executor(Protocol):
-    """Applies a stage to chunks."""
-
-    def map(self, stage: Stage, chunks: Iterable[Chunk]) -> Generator[Chunk, None, None]:
-        """Yield the result of the stage for each chunk, in order; close the iterator to stop early.
-
-        Raises:
-            PosteditError: if a worker fails, or the stage raises it.
-        """
-
-
-@dataclass(frozen=True, slots=True)
-class LocalExecutor:
-    """Runs the stage in so many new processes of this machine, which share no memory; 1 runs in this process."""
-
-    workers: int = 1
-
-    def map(self, stage: Stage, chunks: Iterable[Chunk]) -> Generator[Chunk, None, None]:
-        """Yield the result of the stage for each chunk."""
-        yield from map_blocks(stage, chunks, self.workers)
 
 
 @dataclass(frozen=True, slots=True)
 class RayExecutor:
-    """Runs the stage in actors of a Ray cluster; an existing connection of this process is reused."""
+    """Works in actors of a Ray cluster; an existing connection of this process is reused."""
 
-    workers: int | None = None  # actors; None: one per core, or one per machine for a `multithreaded` stage
+    workers: int | None = None  # actors; None: one per core, or one per machine (or GPU) if `multithreaded`
     address: str | None = None  # HOST:PORT, or "auto" for the cluster of this machine; None: start one here
-    multithreaded: bool = False  # whether the stage uses several cores itself, so that the actors share all cores
+    multithreaded: bool = False  # whether the function uses several cores itself, so that the actors share all cores
+    on_gpus: bool = False  # whether actors get GPUs of their own, if the cluster has any
+    patience: float = 60.0  # seconds below which no item is sent to a second actor: an actor may be restarted in them
 
-    def map(self, stage: Stage, chunks: Iterable[Chunk]) -> Generator[Chunk, None, None]:
-        """Yield the result of the stage for each chunk, in order.
+    def map(self, build: Callable[[int], Callable[[In], Out]], items: Iterable[In]) -> Generator[Out, None, None]:
+        """Yield the result of each item, in order; see `postedit.core.processes.Executor.map`.
+
+        In messages, an item is called by its `str`, which says where in the input it is.
 
         Raises:
-            PosteditError: if the cluster cannot be reached, or workers die repeatedly at a chunk.
+            WorkerError: if the cluster cannot be reached, or workers die repeatedly at an item.
             RecipeError: if Ray is not installed.
         """
-        source = iter(chunks)
+        errors: list[PosteditError] = []
         with _connected(self.address, self.workers) as ray:
-            pool = self._start_actors(ray, stage)
-            for chunk in islice(source, _AHEAD * len(pool.actors)):
-                pool.submit(chunk)
-            while pool.requests:
-                done = pool.next_result()
-                for chunk in islice(source, 1):
-                    pool.submit(chunk)
-                yield done
+            pool = self._start_actors(ray, build)
+            for item in until_error(items, errors):
+                while not pool.submit(item):
+                    pool.wait()
+                    yield from pool.results()
+            while pool.schedule.unfinished:
+                pool.wait()
+                yield from pool.results()
+        if errors:
+            raise errors[0]
 
-    def _start_actors(self, ray: Any, stage: Stage) -> "_ActorPool":
-        """Return actors for the stage; they start while the first chunks are read."""
-        cores = [int(node["Resources"].get("CPU", 0)) for node in ray.nodes() if node["Alive"]]
-        cores = [count for count in cores if count] or [1]
-        count = self.workers or (len(cores) if self.multithreaded else sum(cores))
-        share = cores_per_worker(cores, count, most=min(cores) if self.multithreaded else 1)
-        options = {"num_cpus": share, "max_restarts": -1, "max_task_retries": _RETRIES, "scheduling_strategy": "SPREAD"}
+    def _start_actors(self, ray: Any, build: Callable[[int], Callable[[Any], Any]]) -> "_ActorPool":
+        """Return actors for the work; they start while the first items are read."""
+        machines = [node["Resources"] for node in ray.nodes() if node["Alive"]]
+        place = placement(machines, self.workers, multithreaded=self.multithreaded, on_gpus=self.on_gpus)
+        options = {"max_restarts": -1, "max_task_retries": _RETRIES, "scheduling_strategy": "SPREAD"}
+        actor = ray.remote(num_cpus=place.cores, num_gpus=place.gpus, **options)(_Actor)
         # As bytes: Ray would share arrays as read-only memory, which is another type for compiled code.
-        pickled = ray.put(pickle.dumps(stage))
-        return _ActorPool(ray, [pickled], [ray.remote(**options)(_Actor).remote() for _ in range(count)])
+        pickled = ray.put(pickle.dumps(build))
+        actors = [actor.remote(number) for number in range(place.workers)]
+        return _ActorPool(ray, [pickled], actors, Schedule(len(actors), self.patience))
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """How many workers there are, and how many cores and GPUs each of them requests."""
+
+    workers: int
+    cores: float
+    gpus: float = 0
+
+
+def placement(
+    machines: Sequence[Mapping[str, float]], workers: int | None, *, multithreaded: bool, on_gpus: bool
+) -> Placement:
+    """Return how workers are placed on machines, given by their resources in Ray's terms; see `RayExecutor`."""
+    gpus = sum(int(one.get("GPU", 0)) for one in machines) if on_gpus else 0
+    cores = [int(one.get("CPU", 0)) for one in machines if one.get("GPU", 0) or not gpus]
+    cores = [count for count in cores if count] or [1]
+    count = workers or gpus or (len(cores) if multithreaded else sum(cores))
+    most = max(1, sum(cores) // count) if gpus else min(cores)
+    share = cores_per_worker(cores, count, most=min(most, min(cores)) if multithreaded else 1)
+    return Placement(count, share, _CORE_PARTS // -(-count // gpus) / _CORE_PARTS if gpus else 0)
 
 
 def cores_per_worker(cores: Sequence[int], workers: int, most: int) -> float:
@@ -106,68 +113,110 @@ def cores_per_worker(cores: Sequence[int], workers: int, most: int) -> float:
 
 
 class _Actor:
-    """A process of the cluster that runs one stage."""
+    """A process of the cluster that works on items.
 
-    def __init__(self) -> None:
-        self._stage: Stage | None = None
+    Args:
+        number: of the worker.
+    """
 
-    def run(self, stage: Sequence[Any], chunk: Chunk) -> Chunk:
-        """Return the result for the chunk; `stage` holds the reference to the pickled stage, which is loaded once."""
-        if self._stage is None:
-            self._stage = pickle.loads(library("ray", "--engine ray", "ray").get(stage[0]))
-        return self._stage(chunk)
+    def __init__(self, number: int) -> None:
+        self._number = number
+        self._function: Callable[[Any], Any] | None = None
 
-
-@dataclass(frozen=True, slots=True)
-class _Request:
-    """A chunk sent to an actor: the reference to its result, the index of the actor, and the lines in words."""
-
-    result: Any
-    actor: int
-    lines: str
+    def run(self, build: Sequence[Any], item: Any) -> Any:
+        """Return the result for the item; `build` holds the reference to what builds the function, pickled."""
+        if self._function is None:
+            loaded = pickle.loads(library("ray", "--engine ray", "ray").get(build[0]))
+            self._function = loaded(self._number)
+        return self._function(item)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
+class _Item:
+    """An item without a result: the reference to its value in Ray's store, and where in the input it is."""
+
+    value: Any
+    where: str
+
+
+@dataclass(slots=True)
 class _ActorPool:
-    """The actors of a stage, and their pending requests in the order of the chunks."""
+    """The actors, what was sent to them, and the results that have not been taken yet."""
 
     ray: Any
-    stage: Sequence[Any]  # the reference to the pickled stage, in a list: Ray does not send the value with each request
+    build: Sequence[Any]  # the reference to what builds the function, in a list: Ray does not send the value each time
     actors: Sequence[Any]
-    requests: deque[_Request] = field(default_factory=deque)
+    schedule: Schedule
+    items: dict[int, _Item] = field(default_factory=dict)  # by number
+    requests: dict[Any, tuple[int, int]] = field(default_factory=dict)  # item and actor, by reference to the result
+    finished: dict[int, Any] = field(default_factory=dict)  # results, or errors, by number of the item
+    sent: int = 0
+    taken: int = 0
 
-    def submit(self, chunk: Chunk) -> None:
-        """Send a chunk to the actor with the shortest queue."""
-        actor = min(range(len(self.actors)), key=self._queue_lengths().__getitem__)
-        lines = f"lines {chunk.first_line + 1:,} to {chunk.first_line + chunk.size:,}"
-        self.requests.append(_Request(self.actors[actor].run.remote(self.stage, chunk), actor, lines))
+    def submit(self, item: object) -> bool:
+        """Send an item to an actor; return whether there was one with room for it."""
+        actor = self.schedule.place_new(time.monotonic())
+        if actor is None:
+            return False
+        self.items[self.sent] = _Item(self.ray.put(item), str(item))
+        self._send(self.sent, actor)
+        self.sent += 1
+        return True
 
-    def next_result(self) -> Chunk:
-        """Wait for the oldest request and return its result."""
-        request, errors = self.requests.popleft(), self.ray.exceptions
+    def wait(self) -> None:
+        """Wait until some actor is done with something, or late; send copies of late items."""
+        if not self.requests:
+            time.sleep(_POLL_SECONDS)  # all actors pause
+        else:
+            done, _ = self.ray.wait(list(self.requests), timeout=_POLL_SECONDS, fetch_local=False)
+            for reference in done:
+                self._receive(reference, *self.requests.pop(reference))
+        while (copy := self.schedule.place_copy(time.monotonic())) is not None:
+            self._send(*copy)
+
+    def results(self) -> Iterator[Any]:
+        """Yield the results that are there, in order, up to the first one that is missing."""
+        while self.taken in self.finished:
+            result = self.finished.pop(self.taken)
+            self.taken += 1
+            self.schedule.take()
+            if isinstance(result, Exception):
+                raise result
+            yield result
+
+    def _send(self, item: int, actor: int) -> None:
+        self.requests[self.actors[actor].run.remote(self.build, self.items[item].value)] = item, actor
+
+    def _receive(self, reference: Any, item: int, actor: int) -> None:
+        """Take note of a result, if it is the first one for its item, and give up its copies that nobody works on."""
+        queue = self.schedule.queue(actor)
+        result, died = self._fetch(reference, item, queue)
+        if not self.schedule.came_back(item, actor, time.monotonic(), failed=died):
+            return
+        self.finished[item] = result
+        del self.items[item]
+        for other, (copied, _) in self.requests.items():
+            if copied == item:
+                self.ray.cancel(other)
+
+    def _fetch(self, reference: Any, item: int, queue: Sequence[int]) -> tuple[Any, bool]:
+        """Return the result, or the error of the function; or else why there is none, and True."""
+        if item not in self.items:
+            return None, False
+        errors = self.ray.exceptions
         try:
-            chunk: Chunk = self.ray.get(request.result)
+            return self.ray.get(reference), False
         except errors.RayTaskError as error:
-            raise error.cause from None
+            return error.cause, False
         except errors.ActorUnavailableError:
-            # The actor may have died at a later chunk before this result was transferred.
-            lines = " or ".join(one.lines for one in (request, *self.requests) if one.actor == request.actor)
-            problem = f"a worker died {_RETRIES + 1} times at {lines}, perhaps for lack of memory"
+            # The actor may have died at a later item before this result was transferred.
+            where = " or ".join(self.items[one].where for one in queue if one in self.items)
+            problem = f"a worker died {_RETRIES + 1} times at {where}, perhaps for lack of memory"
         except errors.RayActorError as error:
             problem = f"a worker could not be started: {_first_line(error)}"
         except errors.RayError as error:
-            problem = f"Ray failed at {request.lines}: {_first_line(error)}"
-        else:
-            return chunk
-        raise PosteditError(problem)
-
-    def _queue_lengths(self) -> Counter[int]:
-        """Return the number of unfinished chunks of each actor."""
-        if not self.requests:
-            return Counter()
-        results = [request.result for request in self.requests]
-        unfinished = set(self.ray.wait(results, num_returns=len(results), timeout=0)[1])
-        return Counter(request.actor for request in self.requests if request.result in unfinished)
+            problem = f"Ray failed at {self.items[item].where}: {_first_line(error)}"
+        return WorkerError(problem), True
 
 
 def set_ray_environment() -> None:
@@ -193,7 +242,7 @@ def _connected(address: str | None, workers: int | None) -> Iterator[Any]:
         ray.init(**options, log_to_driver=False, logging_level=logging.CRITICAL)
     except (ConnectionError, RuntimeError, ValueError) as error:
         where = "be started here" if address is None else f"be joined at {address}"
-        raise PosteditError(f"a Ray cluster cannot {where}: {_first_line(error)}") from None
+        raise WorkerError(f"a Ray cluster cannot {where}: {_first_line(error)}") from None
     try:
         yield ray
     finally:
@@ -206,11 +255,11 @@ def _check_address(address: str) -> None:
     host, _, port = address.rpartition(":")
     if not host or "/" in host or not port.isdecimal():
         form = 'must be HOST:PORT, as `ray start --head` prints it, or "auto" on a machine of the cluster'
-        raise PosteditError(f"--address {address}: {form}")
+        raise WorkerError(f"--address {address}: {form}")
     try:
         socket.create_connection((host, int(port)), _CONNECT_SECONDS).close()
     except (OSError, OverflowError) as error:
-        raise PosteditError(f"--address {address}: no Ray cluster can be reached there ({error})") from None
+        raise WorkerError(f"--address {address}: no Ray cluster can be reached there ({error})") from None
 
 
 def _first_line(error: BaseException) -> str:

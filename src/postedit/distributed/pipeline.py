@@ -8,8 +8,8 @@ from typing import Any
 
 from postedit.core.errors import DataError, OutputError, PosteditError
 from postedit.core.files import reason_of
+from postedit.core.processes import Executor, same_in_all
 from postedit.distributed.chunks import ChunkSource, Stage
-from postedit.distributed.executors import Executor
 from postedit.distributed.resumable_outputs import SAVE_SECONDS, OutputFiles, ResumableOutputs
 
 
@@ -78,7 +78,7 @@ def run_job(
         with _resumable(outputs, files, total):
             report(before, before)
             if outputs.done.lines < total:
-                with closing(executor.map(job.stage, job.source.chunks(outputs.done.chunks))) as made:
+                with closing(executor.map(same_in_all(job.stage), job.source.chunks(outputs.done.chunks))) as made:
                     for chunk in made:
                         outputs.write(chunk)
                         report(outputs.done.lines, before)

@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import IO, Any, Final
 
+from postedit.core.checksums import forget_checksums, record_checksums
 from postedit.core.errors import OutputError
 from postedit.core.files import atomic_write, check_writable, explain_os_errors
 from postedit.data.resumable_file import lock_output, unlock_output
@@ -20,7 +21,7 @@ SAVE_SECONDS: Final = 2.0
 
 @dataclass(frozen=True, slots=True)
 class OutputFiles:
-    """The names of the files of a job: PREFIX.SIDE and the manifest PREFIX.json, and their unfinished forms."""
+    """The names of the files of a job: PREFIX.SIDE, PREFIX.json and PREFIX.sha256, and their unfinished forms."""
 
     prefix: Path
     sides: Sequence[str]
@@ -31,6 +32,11 @@ class OutputFiles:
         return self.named("json")
 
     @property
+    def checksums(self) -> Path:
+        """The file with the digests of the others."""
+        return self.named("sha256")
+
+    @property
     def journal(self) -> Path:
         """The file that records the progress of an unfinished run."""
         return self.named("partial.json")
@@ -39,7 +45,7 @@ class OutputFiles:
     def all(self) -> list[Path]:
         """All files that exist during a run or after it."""
         sides = [self.named(name) for side in self.sides for name in (side, f"{side}.partial")]
-        return [*sides, self.manifest, self.journal, self.named("lock")]
+        return [*sides, self.manifest, self.checksums, self.journal, self.named("lock")]
 
     def named(self, name: str) -> Path:
         """Return PREFIX.NAME."""
@@ -47,7 +53,7 @@ class OutputFiles:
 
     def check(self, *, resume: bool) -> None:
         """Check before long work that the files can be written and that no earlier work would be lost."""
-        for name in (*self.sides, "json"):
+        for name in (*self.sides, "json", "sha256"):
             check_writable(self.named(name))
         if not resume and self.journal.exists():
             raise OutputError(
@@ -130,6 +136,7 @@ class ResumableOutputs:
         self._close_files()
         with explain_os_errors(self._files.manifest):
             self._files.manifest.unlink(missing_ok=True)  # an older one describes files that are replaced now
+        forget_checksums(self._files.checksums)
         for side in self.done.lengths:
             partial, final = self._partial(side), self._files.named(side)
             with explain_os_errors(final):
@@ -138,6 +145,8 @@ class ResumableOutputs:
         with atomic_write(self._files.manifest) as file:
             json.dump(manifest, file, indent=2, ensure_ascii=False)
             file.write("\n")
+        written = [self._files.manifest, *map(self._files.named, self.done.lengths)]
+        record_checksums(self._files.checksums, written)
         with explain_os_errors(self._files.journal):
             self._files.journal.unlink()
         unlock_output(self._lock)

@@ -4,6 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Final, Self
 
+import numpy as np
+
 from postedit.core.errors import DataError
 from postedit.evaluate.chrf import AdditiveCHRF
 from postedit.evaluate.metrics import AdditiveBLEU, Floats, Tokenize
@@ -24,6 +26,10 @@ class ChangedSentences:
     changed: int
     better: int
     worse: int
+
+    def __add__(self, other: "ChangedSentences") -> "ChangedSentences":
+        """Return the numbers of both together."""
+        return ChangedSentences(self.changed + other.changed, self.better + other.better, self.worse + other.worse)
 
     @property
     def same(self) -> int:
@@ -75,6 +81,13 @@ class SentenceStatistics:
         edits = count_edits(hyp, pe, normalise=tokenize == "13a")
         return cls(edits, AdditiveBLEU(tokenize).statistics(hyp, pe), AdditiveCHRF().statistics(hyp, pe), tokenize)
 
+    @classmethod
+    def joined(cls, parts: "Sequence[SentenceStatistics]") -> Self:
+        """Return the statistics of successive parts of a text, at least one."""
+        edits = [edit for part in parts for edit in part.edits]
+        bleu, chrf = np.concatenate([part.bleu for part in parts]), np.concatenate([part.chrf for part in parts])
+        return cls(edits, bleu, chrf, parts[0].tokenize)
+
 
 def score_systems(
     systems: Mapping[str, Sequence[str]], pe: Sequence[str], mt: Sequence[str] | None, tokenize: Tokenize = "none"
@@ -99,29 +112,30 @@ def score_system(
 ) -> SystemScores:
     """Return the scores of the system `name` with the outputs `hyp`; see `score_systems`."""
     check_lines(pe, {name: hyp} if mt is None else {name: hyp, "mt": mt})
-    return score_statistics(name, hyp, SentenceStatistics.of(hyp, pe, tokenize), pe, mt)
+    statistics = SentenceStatistics.of(hyp, pe, tokenize)
+    return score_statistics(name, statistics, None if mt is None else changed_sentences(hyp, statistics, pe, mt))
 
 
-def score_statistics(
-    name: str, hyp: Sequence[str], statistics: SentenceStatistics, pe: Sequence[str], mt: Sequence[str] | None
-) -> SystemScores:
-    """Return the scores of one system from its sentence statistics; see `score_system`."""
+def score_statistics(name: str, statistics: SentenceStatistics, changes: ChangedSentences | None) -> SystemScores:
+    """Return the scores of one system from its sentence statistics and its changes; see `score_system`."""
     normalise = statistics.tokenize == "13a"
     bleu, chrf = AdditiveBLEU(statistics.tokenize), AdditiveCHRF()
     return SystemScores(
         name=name,
-        lines=len(hyp),
+        lines=len(statistics.edits),
         ter=edit_rate(statistics.edits),
         bleu=bleu.score(float(bleu.loss(statistics.bleu.sum(0)))),
         chrf=chrf.score(float(chrf.loss(statistics.chrf.sum(0)))),
-        changes=None if mt is None else _changed_sentences(hyp, statistics.edits, pe, mt, normalise=normalise),
+        changes=changes,
         signatures={"TER": ter_signature(normalise=normalise), "BLEU": bleu.signature, "chrF": chrf.signature},
     )
 
 
-def _changed_sentences(
-    hyp: Sequence[str], edits: Sequence[EditCount], pe: Sequence[str], mt: Sequence[str], *, normalise: bool
+def changed_sentences(
+    hyp: Sequence[str], statistics: SentenceStatistics, pe: Sequence[str], mt: Sequence[str]
 ) -> ChangedSentences:
+    """Return how many sentences of a system with these statistics differ from mt, and how."""
+    edits, normalise = statistics.edits, statistics.tokenize == "13a"
     changed = [row for row, (after, before) in enumerate(zip(hyp, mt, strict=True)) if after != before]
     before = count_edits([mt[row] for row in changed], [pe[row] for row in changed], normalise=normalise)
     gains = [old.edits - edits[row].edits for row, old in zip(changed, before, strict=True)]

@@ -1,19 +1,35 @@
 """A test set, and the counts of each system on it, sentence by sentence, from which all analyses are computed."""
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
-from typing import Final
+from functools import reduce
+from itertools import islice
+from operator import add
+from typing import Final, Self
 
 import numpy as np
 
 from postedit.core.errors import DataError
+from postedit.core.processes import IN_THIS_PROCESS, Executor, same_in_all
 from postedit.evaluate.metrics import Floats, Ints, Tokenize
-from postedit.evaluate.scores import UNEDITED_MT, SentenceStatistics, SystemScores, check_lines, score_statistics
+from postedit.evaluate.scores import (
+    UNEDITED_MT,
+    ChangedSentences,
+    SentenceStatistics,
+    SystemScores,
+    changed_sentences,
+    check_lines,
+    score_statistics,
+)
 from postedit.evaluate.ter import EditCount, count_edits, split_words
 from postedit.evaluate.word_edits import WordEdits, word_edits
 
 KINDS: Final = ("shifts", "substitutions", "insertions", "deletions")
 """The edits of TER, in the order of the columns of `EditCounts.kinds`."""
+
+PART: Final = 2000
+"""Lines counted together: some seconds of work, and many times what it costs to begin."""
 
 MAX_GROUPS: Final = 100
 """Most labels of a table by group: a file with more labels probably holds sentences or line numbers by mistake."""
@@ -25,6 +41,12 @@ class EditCounts:
 
     kinds: Ints  # Int[sentences,4], in the order of `KINDS`
     length: Ints  # Int[sentences], words of the other text
+
+    @classmethod
+    def joined(cls, parts: "Sequence[EditCounts]") -> Self:
+        """Return the edits of successive parts of a text, at least one."""
+        kinds, lengths = [part.kinds for part in parts], [part.length for part in parts]
+        return cls(np.concatenate(kinds), np.concatenate(lengths))
 
     @property
     def total(self) -> Ints:
@@ -85,33 +107,97 @@ class EvaluatedSystem:
 
 
 def evaluate_systems(
-    test: TestSet, systems: Mapping[str, Sequence[str]], progress: Callable[[int], None] = lambda _: None
+    test: TestSet,
+    systems: Mapping[str, Sequence[str]],
+    progress: Callable[[int], None] = lambda _: None,
+    executor: Executor = IN_THIS_PROCESS,
 ) -> list[EvaluatedSystem]:
     """Return all systems with their scores, after the unedited MT if mt is known.
 
-    `progress` is called after each system with the number of lines scored so far.
+    `executor` counts the statistics of `PART` lines at a time; here they are put together, and summed. `progress` is
+    called after each part with the number of lines scored so far.
 
     Raises:
         DataError: if a system has not as many lines as the test set.
     """
     baseline = {} if test.mt is None else {UNEDITED_MT: test.mt}
-    found = []
-    for name, outputs in [*baseline.items(), *systems.items()]:
-        found.append(_evaluate_system(name, outputs, test))
-        progress(len(found) * len(test.pe))
+    named = [*baseline.items(), *systems.items()]
+    for name, outputs in named:
+        check_lines(test.pe, {name: outputs})
+    parts = (_Part.of(name, outputs, first, test) for name, outputs in named for first in range(0, len(outputs), PART))
+    found, done = [], 0
+    with closing(executor.map(same_in_all(_Part.count), parts)) as counted:
+        for name, outputs in named:
+            counts = []
+            for one in islice(counted, -(-len(outputs) // PART)):
+                counts.append(one)
+                done += len(one.statistics.edits)
+                progress(done)
+            found.append(_evaluated(name, outputs, counts))
     return found
 
 
-def _evaluate_system(name: str, outputs: Sequence[str], test: TestSet) -> EvaluatedSystem:
-    check_lines(test.pe, {name: outputs})
-    normalise = test.tokenize == "13a"
-    statistics = SentenceStatistics.of(outputs, test.pe, test.tokenize)
-    made = words = None
-    if test.mt is not None:
-        made = _edit_counts(count_edits(outputs, test.mt, normalise=normalise))
-        words = word_edits(*(split_words(text, normalise=normalise) for text in (test.mt, outputs, test.pe)))
-    scores, left = score_statistics(name, outputs, statistics, test.pe, test.mt), _edit_counts(statistics.edits)
-    return EvaluatedSystem(name, outputs, scores, left, made, words, statistics.bleu, statistics.chrf)
+@dataclass(frozen=True, eq=False, slots=True)
+class _Counts:
+    """What is counted on some lines of a system; `changes`, `made` and `words` if mt is known."""
+
+    statistics: SentenceStatistics
+    changes: ChangedSentences | None = None
+    made: EditCounts | None = None
+    words: WordEdits | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """Some lines of a system, the first of which has the index `first`."""
+
+    name: str
+    first: int
+    outputs: Sequence[str]
+    pe: Sequence[str]
+    mt: Sequence[str] | None
+    tokenize: Tokenize
+
+    @classmethod
+    def of(cls, name: str, outputs: Sequence[str], first: int, test: TestSet) -> "_Part":
+        """Return up to `PART` lines of a system."""
+        taken = slice(first, first + PART)
+        mt = None if test.mt is None else test.mt[taken]
+        return cls(name, first, outputs[taken], test.pe[taken], mt, test.tokenize)
+
+    def __str__(self) -> str:
+        """Return where it is in the input."""
+        return f"{self.name}, lines {self.first + 1:,} to {self.first + len(self.outputs):,}"
+
+    def count(self) -> _Counts:
+        """Count everything on these lines."""
+        statistics = SentenceStatistics.of(self.outputs, self.pe, self.tokenize)
+        if self.mt is None:
+            return _Counts(statistics)
+        normalise = self.tokenize == "13a"
+        changes = changed_sentences(self.outputs, statistics, self.pe, self.mt)
+        made = _edit_counts(count_edits(self.outputs, self.mt, normalise=normalise))
+        texts = (self.mt, self.outputs, self.pe)
+        words = word_edits(*(split_words(text, normalise=normalise) for text in texts))
+        return _Counts(statistics, changes, made, words)
+
+
+def _evaluated(name: str, outputs: Sequence[str], parts: Sequence[_Counts]) -> EvaluatedSystem:
+    """Return a system from the counts on its parts."""
+    statistics = SentenceStatistics.joined([part.statistics for part in parts])
+    changes = [part.changes for part in parts if part.changes is not None]
+    made = [part.made for part in parts if part.made is not None]
+    words = [part.words for part in parts if part.words is not None]
+    return EvaluatedSystem(
+        name,
+        outputs,
+        score_statistics(name, statistics, reduce(add, changes) if changes else None),
+        _edit_counts(statistics.edits),
+        EditCounts.joined(made) if made else None,
+        WordEdits.joined(words) if words else None,
+        statistics.bleu,
+        statistics.chrf,
+    )
 
 
 def _edit_counts(counts: Sequence[EditCount]) -> EditCounts:

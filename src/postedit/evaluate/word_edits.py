@@ -7,7 +7,7 @@ edits in common with it, so that no edit is wrong only because of where a script
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -58,6 +58,12 @@ class WordEdits:
     made: Ints
     needed: Ints
     right: Ints
+
+    @classmethod
+    def joined(cls, parts: "Sequence[WordEdits]") -> Self:
+        """Return the counts of successive parts of a text, at least one."""
+        counts = ([getattr(part, name) for part in parts] for name in ("made", "needed", "right"))
+        return cls(*map(np.concatenate, counts))
 
     def quality(self, sentences: NDArray[np.bool_] | None = None) -> EditQuality:
         """Return the counts of all operations over the sentences Bool[sentences]; over all if not given."""

@@ -4,7 +4,7 @@ import math
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from pathlib import Path
@@ -13,7 +13,8 @@ from typing import Any, Final
 import numpy as np
 
 from postedit.core.errors import OutputError
-from postedit.data.blocks import blocks_of, map_blocks
+from postedit.core.processes import IN_THIS_PROCESS, Executor, same_in_all
+from postedit.data.blocks import TripletBlock, triplet_blocks
 from postedit.data.duplicates import SortedRows, count_distinct, near_duplicate_key, text_hash
 from postedit.data.report import DataReport
 from postedit.data.triplets import Triplet, TripletFiles, read_triplets
@@ -109,13 +110,13 @@ def gather_statistics(
     files: Sequence[TripletFiles],
     others: Mapping[str, Sequence[TripletFiles]],
     *,
-    workers: int = 1,
+    executor: Executor = IN_THIS_PROCESS,
     progress: Callable[[int], None] = lambda done: None,
 ) -> CorpusStatistics:
     """Read all triplets once and return their statistics; all or none have machine translations.
 
     The hashes of `others`, sets that should share nothing with the triplets, are kept in memory. `progress` is called
-    with the number of triplets processed by `workers` processes.
+    with the number of triplets whose blocks `executor` has processed.
 
     Raises:
         DataError: if a file cannot be used.
@@ -125,10 +126,11 @@ def gather_statistics(
     sets = {name: _OtherSet(other) for name, other in others.items()}
     edits = EditStatistics() if "mt" in sides else None
     result = CorpusStatistics(lengths={side: Lengths() for side in sides}, edits=edits)
-    blocks = blocks_of(read_triplets(files, result.report), BLOCK)
-    with _temporary_folder() as folder:
+    blocks = triplet_blocks([read_triplets(files, result.report)], BLOCK)
+    work = same_in_all(partial(_block_statistics, sides=sides))
+    with _temporary_folder() as folder, closing(executor.map(work, blocks)) as done:
         seen = {kind: SortedRows(folder, f"{index}") for index, kind in enumerate(SHARED)}
-        for block, keys in map_blocks(partial(_block_statistics, sides=sides), blocks, workers):
+        for block, keys in done:
             result.triplets += block.triplets
             for side in sides:
                 result.lengths[side].counts.update(block.lengths[side].counts)
@@ -175,10 +177,9 @@ class _OtherSet:
         return Overlap(self.keys["triplet"].total(), self.here, there)
 
 
-def _block_statistics(
-    triplets: Sequence[Triplet], sides: Sequence[str]
-) -> tuple[CorpusStatistics, Mapping[str, list[int]]]:
+def _block_statistics(block: TripletBlock, sides: Sequence[str]) -> tuple[CorpusStatistics, Mapping[str, list[int]]]:
     """Return the statistics of some triplets, and their hashes by kind of `SHARED`."""
+    triplets = block.triplets
     lengths = {side: Lengths(Counter(len(getattr(one, side).split()) for one in triplets)) for side in sides}
     keys = {kind: list(column) for kind, column in zip(SHARED, zip(*map(_keys, triplets)))}
     edits = EditStatistics.of(triplets) if "mt" in sides else None

@@ -15,6 +15,7 @@ from typing import Final
 from accelerate import PartialState
 from rich.console import Console
 
+from postedit.core.checksums import record_folder
 from postedit.core.editor import Editor
 from postedit.core.files import atomic_write, explain_os_errors
 from postedit.core.tensor_files import save_json
@@ -92,6 +93,7 @@ def renew_drafting(data: DataConfig, run: Path) -> None:
     stage = run / "draft"
     if is_finished(stage):
         save_json(stage / MANIFEST, manifest(data, Corpus.open(stage / "corpus" / "train.arrow")))
+        record_folder(stage)
 
 
 def is_finished(run: Path) -> bool:

@@ -18,7 +18,7 @@ from rich.text import Text
 from postedit.adapt.adaptation_config import NO_MODEL
 from postedit.core.editor import EVENTS, Abilities, Detail, Editor, Identity, PostEdit, Segment
 from postedit.core.errors import DataError
-from postedit.core.processes import WorkerError, map_in_processes
+from postedit.core.processes import WorkerError
 from postedit.core.search_config import SearchConfig
 from postedit.data.line_sinks import LineSink
 from postedit.text.glossary import Glossary
@@ -92,6 +92,10 @@ class Window:
     src: Sequence[str]
     mt: Sequence[str | None] | None
     outputs: Sequence[str] | None = None
+
+    def __str__(self) -> str:
+        """Return where it is in the input."""
+        return f"lines {self.first:,} to {self.first + len(self.src) - 1:,}"
 
 
 class Edited(NamedTuple):
@@ -179,15 +183,16 @@ class EditorSpec:
 
     def worker(
         self,
-        devices: Sequence[str],
+        devices: Sequence[str | None],
         search: SearchConfig,
         form: OutputFormat,
         on_start: Callable[[], None],
         number: int,
     ) -> "Callable[[Window], Edited]":
-        """Load the editor in process `number`, on its device of `devices`, and return what edits windows with it.
+        """Load the editor in worker `number`, on its device of `devices`, and return what edits windows with it.
 
-        The processes share the cores. `on_start` is called first in process 0.
+        Workers with several devices are processes of one machine, and share its cores; workers of a cluster have one
+        device each, the default one (None) of their machine. `on_start` is called first in worker 0.
         """
         import torch
 
@@ -195,7 +200,7 @@ class EditorSpec:
         silence_library()
         if number == 0:
             on_start()
-        return partial(edit_window, self.load(devices[number]), search, form)
+        return partial(edit_window, self.load(devices[number % len(devices)]), search, form)
 
     def job(self, editor: Editor, search: SearchConfig, form: OutputFormat) -> dict[str, Any]:
         """Return what determines the output besides the input, by the name under which a difference is reported."""
@@ -231,26 +236,6 @@ def edit_window(editor: Editor, search: SearchConfig, form: OutputFormat, window
             tally.add(Tally(events=Counter([event]), first={event: [window.first + row]}))
     lines = [one.text if form == "text" else json.dumps(_record(one), ensure_ascii=False) for one in results]
     return Edited(lines, tally)
-
-
-def edit_windows(
-    spec: EditorSpec,
-    editor: Editor,
-    windows: Iterator[Window],
-    search: SearchConfig,
-    form: OutputFormat,
-    devices: Sequence[str | None],
-    on_start: Callable[[], None],
-) -> Generator[Edited, None, None]:
-    """Yield the windows edited: with `editor`, or with copies of it in processes if there are several devices.
-
-    `on_start` is called first in the first process.
-    """
-    if len(devices) > 1:
-        worker = partial(spec.worker, [device or "cpu" for device in devices], search, form, on_start)
-        yield from map_in_processes(worker, windows, len(devices))
-    else:
-        yield from (edit_window(editor, search, form, window) for window in windows)
 
 
 def worker_devices(workers: int | None, devices: str | None) -> list[str | None]:

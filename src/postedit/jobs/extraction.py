@@ -3,21 +3,23 @@
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, NamedTuple
 
 from rich.console import Console
 
+from postedit.core.checksums import forget_checksums, record_checksums
 from postedit.core.errors import DataError
 from postedit.core.files import atomic_write
+from postedit.core.processes import IN_THIS_PROCESS, Executor, same_in_all
 from postedit.files.formats import format_of, translation_files
 from postedit.files.marked_text import MarkedText
 from postedit.files.options import UnitState
 from postedit.files.tmx import OtherLanguagesError, Tmx, same_language
-from postedit.files.units import Unit
-from postedit.jobs.translation_files import UnitReader, open_file
+from postedit.files.units import Format, Unit
+from postedit.jobs.translation_files import UnitReader, open_file, units_of
 
 
 class Line(NamedTuple):
@@ -38,18 +40,6 @@ class Extracted:
 
 _BREAKS: Final = re.compile(r" *[\t\r\n\v\f\x1c-\x1e\x85\u2028\u2029][\t\r\n\v\f\x1c-\x1e\x85\u2028\u2029 ]*")
 """What one reader of lines or another takes for their end, and tabs."""
-
-
-def _units(reader: UnitReader, path: Path, languages: str, found: Extracted) -> Iterator[Unit]:
-    """Yield the units of a file; those of a TMX without these languages are left out."""
-    form = format_of(path)
-    source, _, target = languages.partition(":")
-    if form.name == Tmx.name and languages:
-        form = Tmx((source, target))
-    try:
-        yield from reader.units(path, form)
-    except OtherLanguagesError as error:
-        found.left_out[_other(languages)] += error.units
 
 
 def _check_languages(unit: Unit, languages: str) -> None:
@@ -74,41 +64,104 @@ Take = Callable[[Path, Unit], Line]
 """Returns the line of a unit, or raises `LeftOut`."""
 
 
+class _Result(NamedTuple):
+    """The columns of the output that a unit gives; or why some units are left out."""
+
+    columns: tuple[str, ...] = ()
+    left_out: str = ""
+    units: int = 1
+
+
+@dataclass(slots=True)
+class _FileReader:
+    """Reads translation files; `languages` become those of the first unit that says which it has."""
+
+    take: Take
+    with_mt: bool
+    languages: str
+
+    def results(self, path: Path, read_units: Callable[[Path, Format], Iterator[Unit]]) -> Iterator[_Result]:
+        """Yield the results of a file; units of a TMX without these languages are left out."""
+        form = format_of(path)
+        source, _, target = self.languages.partition(":")
+        if form.name == Tmx.name and self.languages:
+            form = Tmx((source, target))
+        try:
+            for unit in read_units(path, form):
+                if not self.languages and all(unit.languages):
+                    self.languages = ":".join(unit.languages)
+                yield self._result(path, unit)
+        except OtherLanguagesError as error:
+            yield _Result(left_out=_other(self.languages), units=error.units)
+
+    def __call__(self, path: Path) -> list[_Result]:
+        """Return the results of a file that a worker reads; its languages must be known."""
+        return list(self.results(path, units_of))
+
+    def _result(self, path: Path, unit: Unit) -> _Result:
+        try:
+            _check_languages(unit, self.languages)
+            line = self.take(path, unit)
+        except LeftOut as reason:
+            return _Result(left_out=str(reason))
+        sides = (line.src, line.mt or "", line.pe) if self.with_mt else (line.src, line.pe)
+        return _Result((*map(_on_one_line, sides), f"{_on_one_line(str(path))}\t{_on_one_line(unit.id)}"))
+
+
 def extract(
-    files: Sequence[Path], take: Take, out: Path, console: Console, *, with_mt: bool, languages: str = ""
+    files: Sequence[Path],
+    take: Take,
+    out: Path,
+    console: Console,
+    *,
+    with_mt: bool,
+    languages: str = "",
+    executor: Executor = IN_THIS_PROCESS,
 ) -> Extracted:
     """Write the lines of translation files to OUT.src, OUT.mt (of triplets) and OUT.pe, and their origins to OUT.ids.
 
-    Progress is shown on `console`. Only units in `languages`, such as "en:de", are extracted; if empty, those in the
-    languages of the first unit that says which it has.
+    OUT.sha256 has the digests of these files. Progress is shown on `console`. Only units in `languages`, such as
+    "en:de", are extracted; if empty, those in the languages of the first unit that says which it has; up to this one,
+    files are read in this process. Workers of `executor` read a file at a time, under the same path, and return its
+    lines at once.
 
     Raises:
         DataError: if a file is broken, or there is no line.
         OutputError: if they cannot be written.
     """
-    found = Extracted()
+    found, checksums = Extracted(), out.with_name(f"{out.name}.sha256")
     endings = [".src", *([".mt"] if with_mt else []), ".pe", ".ids"]
     with ExitStack() as stack, UnitReader(files, console) as reader:
-        outputs = [stack.enter_context(atomic_write(out.with_name(out.name + ending))) for ending in endings]
-        for path in files:
-            for unit in _units(reader, path, languages, found):
-                if not languages and all(unit.languages):
-                    languages = ":".join(unit.languages)
-                try:
-                    _check_languages(unit, languages)
-                    line = take(path, unit)
-                except LeftOut as reason:
-                    found.left_out[str(reason)] += 1
-                    continue
-                found.lines += 1
-                sides = [line.src, *([line.mt or ""] if with_mt else []), line.pe]
-                for file, text in zip(outputs, sides):
-                    file.write(_on_one_line(text) + "\n")
-                outputs[-1].write(f"{_on_one_line(str(path))}\t{_on_one_line(unit.id)}\n")
+        paths = [out.with_name(out.name + ending) for ending in endings]
+        outputs = [stack.enter_context(atomic_write(path)) for path in paths]
+        for result in _results(files, _FileReader(take, with_mt, languages), reader, executor):
+            if result.left_out:
+                found.left_out[result.left_out] += result.units
+                continue
+            found.lines += 1
+            for file, text in zip(outputs, result.columns, strict=True):
+                file.write(f"{text}\n")
         if not found.lines:
             reasons = "; ".join(f"{count:,} {reason}" for reason, count in found.left_out.most_common())
             raise DataError(f"{files[0]}: there is nothing to extract ({reasons or 'no units'})")
+        forget_checksums(checksums)
+    record_checksums(checksums, paths)
     return found
+
+
+def _results(files: Sequence[Path], one: _FileReader, reader: UnitReader, executor: Executor) -> Iterator[_Result]:
+    """Yield the results of all files, in order."""
+    rest = iter(files)
+    while executor == IN_THIS_PROCESS or not one.languages:
+        path = next(rest, None)
+        if path is None:
+            return
+        yield from one.results(path, reader.units)
+    left = list(rest)
+    with closing(executor.map(same_in_all(one), left)) as made:
+        for path, results in zip(left, made):
+            yield from results
+            reader.skip(path)
 
 
 def finished_pair(path: Path, unit: Unit) -> Line:

@@ -44,6 +44,16 @@ def open_file(path: Path) -> BinaryIO:
         raise DataError(f"{path}: cannot be read: {reason_of(error)}") from error
 
 
+def units_of(path: Path, form: Format) -> Iterator[Unit]:
+    """Yield the units of a file in the order of the file.
+
+    Raises:
+        DataError: if the file cannot be read, or is broken.
+    """
+    with open_file(path) as stream:
+        yield from form.units(stream, path)
+
+
 class UnitReader:
     """Reads the units of files, and shows on `console` how much of all files is read."""
 
@@ -60,17 +70,18 @@ class UnitReader:
         self._progress.__exit__()
 
     def units(self, path: Path, form: Format) -> Iterator[Unit]:
-        """Yield the units of a file in the order of the file.
-
-        Raises:
-            DataError: if the file cannot be read, or is broken.
-        """
+        """Yield the units of a file; see `units_of`."""
         with open_file(path) as stream:
             for number, unit in enumerate(form.units(stream, path), start=1):
                 if number % _UNITS_PER_UPDATE == 0:
                     self._progress.update((self._done + stream.tell()) // 1000)
                 yield unit
             self._done += stream.tell()
+
+    def skip(self, path: Path) -> None:
+        """Count a file that was read elsewhere."""
+        self._done += path.stat().st_size
+        self._progress.update(self._done // 1000)
 
 
 def find_tasks(inputs: Sequence[Path], out: Path) -> list[FileTask]:

@@ -234,8 +234,10 @@ def test_nothing_acknowledged_is_lost_when_a_process_is_killed(place: str) -> No
             number, row = line.split()
             known[int(number)] = f"{turn} {row}"
         with CorrectionMemory(place) as memory:
+            last = memory.position.last  # first: a server may still finish what a killed process had asked for
             entries = list(memory.entries())
-            assert [one.number for one in entries] == list(range(1, memory.position.last + 1))
+            assert [one.number for one in entries] == list(range(1, len(entries) + 1))
+            assert len(entries) >= last
         texts = {one.number: one.correction.src for one in entries}
         assert known.items() <= texts.items()
     assert len(known) > 50

@@ -58,6 +58,7 @@ def test_a_model_that_does_harm_gets_a_closed_gate_and_changes_nothing(run: Any,
     result = run("gate", model, *files(tmp_path, MT), "--out", gate)
     assert result.exit_code == 0, result.stderr
     assert "The gate is closed" in result.stderr
+    assert "120 lines are few" in result.stderr
     assert edited(run, model, tmp_path, "--gate", gate) == MT
     assert edited(run, model, tmp_path, "--gate", gate, "--workers", 2, "--set", "chunk_lines=40") == MT
     assert not list(tmp_path.glob("gate.json.*")), "what was kept for an interruption is gone"

@@ -45,7 +45,7 @@ def test_triplets_are_written_with_statistics(run: Any, recipe: Path, tmp_path: 
     assert f"TER {manifest['made']['ter']:.2f}" in result.stdout
     assert "TER: nrefs:1|case:mixed|tok:tercom|norm:no|" in result.stdout
     assert {path.name for path in tmp_path.glob("out*")} == {
-        "out.src", "out.mt", "out.pe", "out.json", "out.profile.json"
+        "out.src", "out.mt", "out.pe", "out.json", "out.profile.json", "out.sha256"
     }  # fmt: skip
 
 

@@ -1,8 +1,44 @@
-"""Work in processes, stopped at any moment. What else it does is tested where it is used."""
+"""Work in processes: order, errors, and the end at any moment."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
+
+import pytest
+
+from postedit.core.errors import DataError
+from postedit.core.processes import LocalExecutor, WorkerError, same_in_all
+
+
+def double(block: list[int]) -> list[int]:
+    return [2 * number for number in block]
+
+
+def fail(block: list[int]) -> None:
+    raise DataError(f"block {block} cannot be used")
+
+
+def die(block: list[int]) -> None:
+    os._exit(1)
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_results_are_in_order_whatever_the_number_of_processes(workers: int) -> None:
+    blocks = [list(range(first, first + 7)) for first in range(0, 1000, 7)]
+    assert list(LocalExecutor(workers).map(same_in_all(double), blocks)) == [double(block) for block in blocks]
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_an_error_is_that_of_the_block(workers: int) -> None:
+    with pytest.raises(DataError, match=r"block \[0\] cannot be used"):
+        list(LocalExecutor(workers).map(same_in_all(fail), [[0]]))
+
+
+def test_a_process_that_dies_is_reported() -> None:
+    with pytest.raises(WorkerError, match="one of 2 worker processes was ended"):
+        list(LocalExecutor(2).map(same_in_all(die), [[0], [1]]))
+
 
 LARGE = """
 from postedit.core.processes import map_in_processes

@@ -1,25 +1,10 @@
 import os
 from itertools import islice
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from postedit.core.errors import DataError
-from postedit.core.processes import WorkerError
-from postedit.data.blocks import blocks_of, map_blocks, sample_evenly, workers_for
-
-
-def double(block: list[int]) -> list[int]:
-    return [2 * number for number in block]
-
-
-def fail(block: list[int]) -> None:
-    raise DataError(f"block {block} cannot be used")
-
-
-def die(block: list[int]) -> None:
-    os._exit(1)
+from postedit.data.blocks import blocks_of, sample_evenly, workers_for
 
 
 @given(st.lists(st.integers()), st.integers(1, 9))
@@ -27,23 +12,6 @@ def test_blocks_are_all_items_in_order(items: list[int], size: int) -> None:
     blocks = list(blocks_of(items, size))
     assert [item for block in blocks for item in block] == items
     assert all(len(block) == size for block in blocks[:-1])
-
-
-@pytest.mark.parametrize("workers", [1, 2])
-def test_results_are_in_order_whatever_the_number_of_processes(workers: int) -> None:
-    blocks = list(blocks_of(range(1000), 7))
-    assert list(map_blocks(double, blocks, workers)) == [double(block) for block in blocks]
-
-
-@pytest.mark.parametrize("workers", [1, 2])
-def test_an_error_is_that_of_the_block(workers: int) -> None:
-    with pytest.raises(DataError, match=r"block \[0\] cannot be used"):
-        list(map_blocks(fail, [[0]], workers))
-
-
-def test_a_process_that_dies_is_reported() -> None:
-    with pytest.raises(WorkerError, match="one of 2 worker processes was ended"):
-        list(map_blocks(die, [[0], [1]], 2))
 
 
 def test_few_triplets_are_not_worth_a_process() -> None:

@@ -1,10 +1,10 @@
-"""Stages in a Ray cluster of two worker processes on this machine; one is started for all the tests."""
+"""Stages in a Ray cluster of two worker processes on this machine."""
 
 import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+import time
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,11 +14,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from postedit.core.checksums import damaged_files, read_checksums
 from postedit.core.errors import DataError, PosteditError, RecipeError
+from postedit.core.processes import Executor, LocalExecutor, same_in_all
 from postedit.distributed.chunks import Chunk, open_aligned
-from postedit.distributed.executors import Executor, LocalExecutor, RayExecutor, cores_per_worker, set_ray_environment
+from postedit.distributed.executors import Placement, RayExecutor, cores_per_worker, placement
 from postedit.distributed.pipeline import Job, run_job
 from postedit.distributed.resumable_outputs import OutputFiles
+from postedit.distributed.schedule import WINDOW
 
 
 @dataclass(frozen=True)
@@ -48,17 +51,6 @@ class Doubling:
         return chunk.with_lines({"mt": [f"{line}{line}" for line in chunk.lines("pe")]}, {"lines": chunk.size})
 
 
-@pytest.fixture(scope="module")
-def ray() -> Iterator[Any]:
-    library = pytest.importorskip("ray", reason="Ray is not installed: pip install 'postedit[ray]'")
-    set_ray_environment()
-    with pytest.MonkeyPatch.context() as patch:
-        patch.delenv("OMP_NUM_THREADS", raising=False)  # Ray sets it for its workers, unless it is set
-        library.init(address="local", num_cpus=2, include_dashboard=False, log_to_driver=False)
-    yield library
-    library.shutdown()
-
-
 def job(folder: Path, lines: int, stage: Doubling) -> Job:
     path = folder / "in.pe"
     path.write_text("".join(f"line {number} ä\n" for number in range(lines)), encoding="utf-8")
@@ -70,7 +62,10 @@ def run(todo: Job, prefix: Path, executor: Executor, **options: Any) -> None:
 
 
 def files(prefix: Path) -> dict[str, bytes]:
-    return {path.suffix: path.read_bytes() for path in prefix.parent.glob(f"{prefix.name}.*")}
+    found = {path.suffix: path.read_bytes() for path in prefix.parent.glob(f"{prefix.name}.*")}
+    if found.pop(".sha256", None):  # which has the name of the prefix in it
+        assert damaged_files(read_checksums(prefix.with_name(f"{prefix.name}.sha256"))) == {}
+    return found
 
 
 def whole(folder: Path, lines: int) -> dict[str, bytes]:
@@ -84,6 +79,15 @@ def test_there_is_room_for_all_workers(cores: list[int], workers: int, most: int
     assert 0 < share <= most
     assert sum(count * 10_000 // round(share * 10_000) for count in cores) >= workers
     assert share == most or sum(int(count / (share + 1)) for count in cores) < workers
+
+
+def test_workers_share_gpus_if_they_want_any() -> None:
+    machines = [{"CPU": 16.0, "GPU": 4.0}, {"CPU": 8.0}, {"CPU": 8.0, "GPU": 2.0}]
+    assert placement(machines, None, multithreaded=True, on_gpus=True) == Placement(6, 4, 1)
+    assert placement(machines, 12, multithreaded=True, on_gpus=True) == Placement(12, 2, 0.5)
+    assert placement(machines, None, multithreaded=True, on_gpus=False) == Placement(3, 8)
+    assert placement(machines, None, multithreaded=False, on_gpus=False) == Placement(32, 1)
+    assert placement(machines[1:2], None, multithreaded=True, on_gpus=True) == Placement(1, 8)
 
 
 ADDRESSES = [
@@ -139,10 +143,10 @@ def test_an_error_of_a_stage_is_that_error(ray: Any, tmp_path: Path) -> None:
 def test_no_more_is_read_than_workers_need(ray: Any, tmp_path: Path) -> None:
     todo, read = job(tmp_path, 90, Doubling()), []
     chunks = (read.append(chunk.number) or chunk for chunk in todo.source.chunks())  # type: ignore[func-returns-value]
-    with closing(RayExecutor(2).map(todo.stage, chunks)) as made:
+    with closing(RayExecutor(2).map(same_in_all(todo.stage), chunks)) as made:
         for done, chunk in enumerate(made, 1):
             assert chunk.number == done - 1
-            assert len(read) <= done + 4
+            assert len(read) <= done + 2 * WINDOW
     assert len(read) == 30
 
 
@@ -167,3 +171,27 @@ command = ["sh", "-c", "sed s/^/$OMP_NUM_THREADS/"]
     assert done.returncode == 0, done.stderr
     assert not [line for line in done.stderr.splitlines() if "lines/s" not in line], "Ray is quiet"
     assert (tmp_path / "out.mt").read_text() == "2a\n2b\n2c\n2d\n", "a translator has all cores of a machine"
+
+
+@dataclass(frozen=True)
+class Lingering:
+    """Returns numbers; the first process that meets `at` lingers there so long that a test would fail."""
+
+    at: int
+    mark: str
+
+    def __call__(self, item: int) -> int:
+        if item == self.at:
+            with Path(self.mark).open("a") as file:
+                file.write("x")
+            if len(Path(self.mark).read_text()) == 1:
+                time.sleep(60)
+        return item
+
+
+def test_an_item_that_takes_long_is_sent_to_a_second_worker(ray: Any, tmp_path: Path) -> None:
+    began = time.monotonic()
+    executor = RayExecutor(2, patience=2.0)
+    assert list(executor.map(same_in_all(Lingering(9, str(tmp_path / "mark"))), range(20))) == list(range(20))
+    assert (tmp_path / "mark").read_text() == "xx"
+    assert time.monotonic() - began < 50

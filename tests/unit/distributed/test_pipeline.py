@@ -21,9 +21,10 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from postedit.core.checksums import damaged_files, read_checksums
 from postedit.core.errors import DataError, OutputError, PosteditError
+from postedit.core.processes import Executor, LocalExecutor, same_in_all
 from postedit.distributed.chunks import Chunk, Stage, open_aligned
-from postedit.distributed.executors import Executor, LocalExecutor
 from postedit.distributed.pipeline import Job, run_job
 from postedit.distributed.resumable_outputs import OutputFiles, ResumableOutputs
 
@@ -53,8 +54,8 @@ class StopsAt:
     chunks: int
     error: type[BaseException] | BaseException
 
-    def map(self, stage: Stage, chunks: Iterable[Chunk]) -> Generator[Chunk, None, None]:
-        yield from LocalExecutor().map(stage, islice(chunks, self.chunks))
+    def map(self, build: Any, chunks: Iterable[Chunk]) -> Generator[Chunk, None, None]:
+        yield from LocalExecutor().map(build, islice(chunks, self.chunks))
         raise self.error
 
 
@@ -74,7 +75,10 @@ def run(todo: Job, prefix: Path, executor: Executor, **options: Any) -> dict[str
 
 
 def files(prefix: Path) -> dict[str, bytes]:
-    return {path.name.removeprefix(prefix.name): path.read_bytes() for path in prefix.parent.glob(f"{prefix.name}.*")}
+    found = {path.name.removeprefix(prefix.name): path.read_bytes() for path in prefix.parent.glob(f"{prefix.name}.*")}
+    if found.pop(".sha256", None):  # which has the name of the prefix in it
+        assert damaged_files(read_checksums(prefix.with_name(f"{prefix.name}.sha256"))) == {}
+    return found
 
 
 def assert_resumed_equals_whole(todo: Job, folder: Path) -> None:
@@ -124,7 +128,7 @@ def test_no_more_is_read_than_workers_need(tmp_path: Path) -> None:
     source = job(tmp_path, [f"line {number}" for number in range(50)], 1).source
     read = []
     chunks = (read.append(chunk.number) or chunk for chunk in source.chunks())  # type: ignore[func-returns-value]
-    with closing(LocalExecutor(2).map(Numbering(), chunks)) as made:
+    with closing(LocalExecutor(2).map(same_in_all(Numbering()), chunks)) as made:
         for done, _ in enumerate(made, 1):
             assert len(read) <= done + 4
 
@@ -167,10 +171,10 @@ ORPHANS = """
 import os, signal, sys
 from contextlib import closing
 sys.path.insert(0, {folder!r})
-from test_pipeline import Chunk, LocalExecutor, Numbering
+from test_pipeline import Chunk, LocalExecutor, Numbering, same_in_all
 if __name__ == "__main__":
     chunks = (Chunk(n, n, 1, {{"src": b"a\\n", "pe": b"a\\n"}}) for n in range(99))
-    with closing(LocalExecutor(2).map(Numbering(), chunks)) as made:
+    with closing(LocalExecutor(2).map(same_in_all(Numbering()), chunks)) as made:
         next(made)
         import multiprocessing
         print(*(child.pid for child in multiprocessing.active_children()), flush=True)
@@ -277,9 +281,9 @@ def test_an_unwritable_journal_promises_only_what_it_records(tmp_path: Path, mon
         raise OutputError("the disk is full")
 
     class Fails(StopsAt):
-        def map(self, stage: Stage, chunks: Iterable[Chunk]) -> Generator[Chunk, None, None]:
+        def map(self, build: Any, chunks: Iterable[Chunk]) -> Generator[Chunk, None, None]:
             monkeypatch.setattr(ResumableOutputs, "save", full)
-            yield from super().map(stage, chunks)
+            yield from super().map(build, chunks)
 
     todo = job(tmp_path, list("abcdefghi"), 2)
     with pytest.raises(DataError, match=r"^it broke; 0 of 9 lines are done"):

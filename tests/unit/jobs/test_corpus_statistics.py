@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from postedit.cli.statistics import draw
+from postedit.core.processes import LocalExecutor
 from postedit.data.triplets import TripletFiles, read_triplets
 from postedit.evaluate.scores import score_systems
 from postedit.evaluate.ter import TER, EditCount
@@ -124,7 +125,7 @@ def test_the_result_does_not_depend_on_processes_or_blocks(monkeypatch: pytest.M
     first = gather_statistics([SAMPLE], {"dev": [SAMPLE]}).to_dict(50)
     monkeypatch.setattr(corpus_statistics, "BLOCK", 17)
     assert gather_statistics([SAMPLE], {"dev": [SAMPLE]}).to_dict(50) == first
-    assert gather_statistics([SAMPLE], {"dev": [SAMPLE]}, workers=2).to_dict(50) == first
+    assert gather_statistics([SAMPLE], {"dev": [SAMPLE]}, executor=LocalExecutor(2)).to_dict(50) == first
     assert json.loads(json.dumps(first)) == first
 
 

@@ -16,7 +16,7 @@ import json
 import shutil
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain
@@ -24,12 +24,14 @@ from pathlib import Path
 from typing import Any, Final, Literal, get_args
 
 import numpy as np
+from numpy.typing import NDArray
 
+from postedit.core.checksums import forget_checksums, record_checksums
 from postedit.core.errors import DataError, OutputError
 from postedit.core.files import atomic_write, check_writable, explain_os_errors, prefix_problem, reason_of
 from postedit.core.output_paths import same_file
-from postedit.core.processes import WorkerError
-from postedit.data.blocks import blocks_of, map_blocks
+from postedit.core.processes import IN_THIS_PROCESS, Executor, WorkerError, same_in_all
+from postedit.data.blocks import TripletBlock, triplet_blocks
 from postedit.data.cleaning.config import CleanConfig, FilterName
 from postedit.data.cleaning.filters import Filter, Normalisation, filters_of, normalisations_of
 from postedit.data.cleaning.records import CleanedTriplet, RemovedTriplet, unpack_place
@@ -92,7 +94,7 @@ def clean(
     config: CleanConfig,
     *,
     resume: bool = False,
-    workers: int = 1,
+    executor: Executor = IN_THIS_PROCESS,
     progress: Progress = lambda stage, done: None,
 ) -> CleanReport:
     """Clean triplets, all with or all without machine translations, into files whose names start with `out`.
@@ -102,7 +104,7 @@ def clean(
         out: the prefix of the files to write.
         config: the options.
         resume: continue unfinished work.
-        workers: number of processes; it does not change the result.
+        executor: filters and normalises blocks of triplets; it does not change the result.
         progress: called with a stage and the number of triplets it has processed; all triplets pass both stages.
 
     Raises:
@@ -115,26 +117,31 @@ def clean(
     work = check_output(files, out, resume=resume)
     lock = lock_output(out)
     try:
-        return _clean(files, out, config, work, workers, progress)
+        return _clean(files, out, config, work, executor, progress)
     finally:
         unlock_output(lock)
 
 
 def _clean(
-    files: Sequence[TripletFiles], out: Path, config: CleanConfig, work: Path, workers: int, progress: Progress
+    files: Sequence[TripletFiles], out: Path, config: CleanConfig, work: Path, executor: Executor, progress: Progress
 ) -> CleanReport:
     sides = files[0].sides
     _start(work, files, config)
-    job = _Job(config, sides, work)
+    job = _Job(config, sides)
     names: tuple[FilterName, ...] = get_args(FilterName)
     used = {name: FilterCount() for name in names if name == "unusable" or getattr(config, name).on}
     report = CleanReport(TripletFiles(**{side: f"{out}.{side}" for side in sides}), filters=used)
     with _resumable(work):
-        done = 0
-        for count in map_blocks(job.clean_block, _blocks(files), workers):
-            done += count
-            progress("filtering", done)
-        _finish(job, files, out, report, progress)
+        rest = (
+            block
+            for block in triplet_blocks(map(all_triplets, files), BLOCK)
+            if not _records_file(work, block.number).exists()
+        )
+        with closing(executor.map(same_in_all(job.clean_block), rest)) as cleaned:
+            for block in cleaned:
+                block.save(work)
+                progress("filtering", block.last)
+        _finish(job, work, files, out, report, progress)
     shutil.rmtree(work)
     return report
 
@@ -159,7 +166,7 @@ def check_output(files: Sequence[TripletFiles], out: Path, *, resume: bool) -> P
     if problem := prefix_problem(out):
         raise OutputError(f"--out {out}: {problem}")
     sides = files[0].sides
-    written = [out.with_name(f"{out.name}.{end}") for end in (*sides, "removed.jsonl", "report.json")]
+    written = [out.with_name(f"{out.name}.{end}") for end in (*sides, "removed.jsonl", "report.json", "sha256")]
     read = [find_file(path) for one in files for path in one.paths if not is_far(path)]
     for path in written:
         check_writable(path)
@@ -173,11 +180,10 @@ def check_output(files: Sequence[TripletFiles], out: Path, *, resume: bool) -> P
 
 @dataclass(frozen=True)
 class _Job:
-    """The options that a process needs to clean a block; filters are built in each process, which is slow."""
+    """The options that a worker needs to clean a block; filters are built in each worker, which is slow."""
 
     config: CleanConfig
     sides: tuple[Side, ...]
-    work: Path
 
     @cached_property
     def _filters(self) -> dict[FilterName, Filter]:
@@ -187,19 +193,12 @@ class _Job:
     def _steps(self) -> dict[Side, list[Normalisation]]:
         return {side: normalisations_of(self.config, self.config.lang(side)) for side in self.sides}
 
-    def clean_block(self, block: "_Block") -> int:
-        """Write the records of a block, unless they exist, and return its number of triplets."""
-        path = self.work / f"{block.number:06d}.jsonl"
-        if path.exists():
-            return len(block.triplets)
+    def clean_block(self, block: TripletBlock) -> "_CleanedBlock":
+        """Return the records of a block."""
         records = [self._record(block.source, triplet) for triplet in block.triplets]
         kept = [record for record in records if not record.filter]
         keys = np.array([[*self._keys(record), record.place] for record in kept], np.uint64).reshape(-1, 3)
-        with atomic_write(path.with_suffix(".npy"), "wb") as file:
-            save_rows(file, keys)
-        with atomic_write(path) as file:
-            file.writelines(f"{record.to_json()}\n" for record in records)
-        return len(records)
+        return _CleanedBlock(block.number, block.last, "".join(f"{record.to_json()}\n" for record in records), keys)
 
     def _record(self, source: int, triplet: Triplet) -> CleanedTriplet:
         original = tuple(getattr(triplet, side) for side in self.sides)
@@ -220,19 +219,26 @@ class _Job:
         yield text_hash("\n".join(near))
 
 
-@dataclass(frozen=True, slots=True)
-class _Block:
+@dataclass(frozen=True, eq=False, slots=True)
+class _CleanedBlock:
+    """What is written for a block: lines of records, and UInt64[kept,3] as described above."""
+
     number: int
-    source: int
-    triplets: list[Triplet]
+    last: int
+    records: str
+    keys: NDArray[np.uint64]
+
+    def save(self, work: Path) -> None:
+        """Write the block; the records, whose file marks it as done, last."""
+        path = _records_file(work, self.number)
+        with atomic_write(path.with_suffix(".npy"), "wb") as file:
+            save_rows(file, self.keys)
+        with atomic_write(path) as file:
+            file.write(self.records)
 
 
-def _blocks(files: Sequence[TripletFiles]) -> Iterator[_Block]:
-    number = 0
-    for source, one in enumerate(files):
-        for triplets in blocks_of(all_triplets(one), BLOCK):
-            yield _Block(number, source, triplets)
-            number += 1
+def _records_file(work: Path, number: int) -> Path:
+    return work / f"{number:06d}.jsonl"
 
 
 def _start(work: Path, files: Sequence[TripletFiles], config: CleanConfig) -> None:
@@ -250,16 +256,18 @@ def _start(work: Path, files: Sequence[TripletFiles], config: CleanConfig) -> No
         made.replace(work)
 
 
-def _finish(job: _Job, files: Sequence[TripletFiles], out: Path, report: CleanReport, progress: Progress) -> None:
+def _finish(
+    job: _Job, work: Path, files: Sequence[TripletFiles], out: Path, report: CleanReport, progress: Progress
+) -> None:
     """Find duplicates, learn casing, write the cleaned files, and count in `report`."""
     columns: list[tuple[FilterName, int]] = [("duplicates", 0), ("near_duplicates", 1)]
-    with tempfile.TemporaryDirectory(dir=job.work) as folder:
+    with tempfile.TemporaryDirectory(dir=work) as folder:
         repeats = [
-            (name, _repeats(job.work, Path(folder), name, column)) for name, column in columns if name in report.filters
+            (name, _repeats(work, Path(folder), name, column)) for name, column in columns if name in report.filters
         ]
 
         def records() -> Iterator[CleanedTriplet]:
-            lines = chain.from_iterable(read_lines(path) for path in sorted(job.work.glob("*.jsonl")))
+            lines = chain.from_iterable(read_lines(path) for path in sorted(work.glob("*.jsonl")))
             blocks = [(name, rows.blocks()) for name, rows in repeats]
             yield from _without_repeats(map(CleanedTriplet.from_json, lines), blocks, files)
 
@@ -268,6 +276,7 @@ def _finish(job: _Job, files: Sequence[TripletFiles], out: Path, report: CleanRe
             for place, side in enumerate(job.sides)
             if job.config.truecase and side in _CASED
         }
+        forget_checksums(out.with_name(f"{out.name}.sha256"))
         _write(records(), cased, files, out, report, progress)
     for side, truecaser in cased.items():
         truecaser.save(out.with_name(f"{out.name}.truecase.{side}.json"))
@@ -275,6 +284,8 @@ def _finish(job: _Job, files: Sequence[TripletFiles], out: Path, report: CleanRe
         values = {"recipe": job.config.model_dump(mode="json"), "sources": [one.name for one in files]}
         json.dump({**values, **report.to_dict()}, file, indent=2, ensure_ascii=False)
         file.write("\n")
+    endings = [*job.sides, "removed.jsonl", "report.json", *(f"truecase.{side}.json" for side in cased)]
+    record_checksums(out.with_name(f"{out.name}.sha256"), [out.with_name(f"{out.name}.{end}") for end in endings])
 
 
 def _repeats(work: Path, folder: Path, name: str, column: int) -> SortedRows:

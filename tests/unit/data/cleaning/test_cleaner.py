@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from postedit.core.config import load_config
 from postedit.core.errors import DataError, OutputError
+from postedit.core.processes import LocalExecutor
 from postedit.data.cleaning import cleaner
 from postedit.data.cleaning.cleaner import CleanReport, clean
 from postedit.data.cleaning.config import CleanConfig
@@ -126,7 +127,7 @@ def test_the_result_does_not_depend_on_processes_or_blocks(tmp_path: Path, monke
     first = results(tmp_path)
     for block, workers in ((3, 2), (1000, 1)):
         monkeypatch.setattr(cleaner, "BLOCK", block)
-        clean([source], tmp_path / "out", config(), workers=workers)
+        clean([source], tmp_path / "out", config(), executor=LocalExecutor(workers))
         assert results(tmp_path) == first
 
 

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from postedit.core.config import load_config
 from postedit.core.errors import RecipeError
+from postedit.core.processes import Executor, LocalExecutor
 from postedit.distributed.chunks import Chunk
-from postedit.distributed.executors import Executor, LocalExecutor
 from postedit.distributed.pipeline import run_job
 from postedit.evaluate.ter import EditCount, count_edits, edit_rate
 from postedit.synthesis.noise.edit_profile import MAX_WORDS, EditProfile, inflected, measure_profile
