@@ -21,6 +21,9 @@ from postedit.core.search_config import SearchConfig
 _BEAM: Final = 10
 """Hypotheses kept, and length of the n-best lists, unless search.beam says otherwise."""
 
+_JOB: Final = "job.json"
+"""Says what the n-best lists beside it are made from."""
+
 
 def tune(
     models: shared.WeightsArgument,
@@ -60,7 +63,7 @@ def tune(
         _tune_phrases(models[0], (src, mt, pe), out, (metric, method, rounds, seed), tokenize)
         return
     folder = out.with_name(f"{out.name}.rounds")
-    if folder.exists() and not resume:
+    if _unfinished(folder) and not resume:
         raise OutputError(
             f"{folder}: holds n-best lists of an unfinished run; add --resume to continue it, or delete it"
         )
@@ -102,11 +105,11 @@ def tune(
     loaded.search = search_config(loaded.plain(space), own, with_mt=True)
     if loaded.search.beam < 2:
         raise DataError("search.beam is the length of the n-best lists: it must be at least 2")
-    if folder.exists():
-        check_job(folder / "job.json", job, folder)
+    if _unfinished(folder):
+        check_job(folder / _JOB, job, folder)
     else:
-        folder.mkdir()
-        save_json(folder / "job.json", job)
+        folder.mkdir(exist_ok=True)
+        save_json(folder / _JOB, job)
     err = console(stderr=True)
     found = tuning.tune(loaded, dev, additive_metric(metric, tokenize), options, folder, err)
     scores = score_systems({"equal weights": found.before, "tuned": found.after}, dev.pe, dev.mt, tokenize)
@@ -123,9 +126,22 @@ def tune(
     }
     log_linear = LogLinear(found.weights, options.known)
     Combination.of(members, log_linear, options.space, loaded.search, record).save(out)
-    shutil.rmtree(folder)
+    _remove(folder)
     print_scores(scores, console())
     err.print(f"Wrote {out}; these scores are of the set that chose the weights", soft_wrap=True)
+
+
+def _unfinished(folder: Path) -> bool:
+    """Return whether a folder holds n-best lists of an unfinished run, or the record of its job."""
+    return (folder / _JOB).exists() or any(folder.glob("*.jsonl"))
+
+
+def _remove(folder: Path) -> None:
+    """Remove the folder of a finished run, the record last: if that is cut off, the run can be continued."""
+    for path in folder.iterdir():
+        if path.name != _JOB:
+            path.unlink()
+    shutil.rmtree(folder)
 
 
 def _tune_phrases(

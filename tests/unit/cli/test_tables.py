@@ -49,7 +49,8 @@ def test_a_console_shows_brackets_in_file_names(capsys: pytest.CaptureFixture[st
 def test_an_explanation_names_the_words_that_stand_out() -> None:
     losses = np.zeros((4, 3))
     losses[1] = [0.0, 2.0, 0.0]
-    for explained, cited in ((sentence(losses=losses), ", src: 'red' (100 %)"), (sentence(losses=losses / 4), "")):
+    strong, weak = sentence(losses=losses), sentence(losses=losses / 10)
+    for explained, cited in ((strong, ", src: 'red' (100 %, 2.0 nats)"), (weak, "")):
         out = StringIO()
         print_explanation(explained, Console(file=out, width=200))
         assert f"replace 'blaue' -> 'rote': confidence 50 %{cited}\n" in out.getvalue()

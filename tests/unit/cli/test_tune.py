@@ -109,6 +109,17 @@ def test_tuning_is_repeatable_and_goes_on_after_an_interruption(
     assert tomllib.loads(second.read_text())["tuning"]["seed"] == 2
 
 
+@pytest.mark.parametrize("resume", [(), ("--resume",)])
+def test_a_folder_without_lists_is_no_unfinished_run(
+    run: Any, models: list[Path], dev: dict[str, Path], tmp_path: Path, resume: tuple[str, ...]
+) -> None:
+    left = tmp_path / "both.toml.rounds"
+    left.mkdir()
+    (left / ".job.json.1.tmp").write_text("{")
+    assert run(*command(models, dev, tmp_path / "both.toml", *resume)).exit_code == 0
+    assert not left.exists()
+
+
 def test_a_phrase_based_model_is_tuned_with_a_neural_one(
     run: Any, models: list[Path], dev: dict[str, Path], tmp_path: Path
 ) -> None:

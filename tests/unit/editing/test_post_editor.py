@@ -13,6 +13,7 @@ import torch
 from huggingface_hub.errors import LocalEntryNotFoundError
 
 from postedit import PostEditor
+from postedit.core.checksums import record_folder
 from postedit.core.editor import Detail
 from postedit.core.errors import DataError, ModelFolderError
 from postedit.core.types import Batch
@@ -237,6 +238,7 @@ def test_members_that_learnt_other_small_letters_do_not_fit(tmp_path: Path) -> N
     assert PostEditor.load(tmp_path / "one", tmp_path / "alike", device="cpu")
     learnt = tmp_path / "alike/text/truecase.src.json"
     Truecaser(["other"]).save(learnt)
+    record_folder(learnt.parent)
     with pytest.raises(ModelFolderError, match="has learnt other words to begin with a small letter"):
         PostEditor.load(tmp_path / "one", tmp_path / "alike", device="cpu")
 

@@ -188,10 +188,12 @@ def test_no_request_is_lost_when_models_are_swapped(tmp_path, monkeypatch) -> No
 
 
 def test_a_process_that_dies_idle_is_replaced_before_it_is_needed(service: RunningService) -> None:
-    service.edit("a")  # the process that an earlier test ended has been replaced
+    first = service.app.state.service.engine._pool._workers[0]
+    deadline = time.monotonic() + 60
+    while not (first.idle and first.process.alive) and time.monotonic() < deadline:
+        time.sleep(0.05)  # until the process that an earlier test ended has been replaced
     before = service.worker
     os.kill(before, signal.SIGKILL)
-    deadline = time.monotonic() + 30
     while service.worker == before and time.monotonic() < deadline:
         time.sleep(0.05)
     assert service.worker != before

@@ -6,6 +6,7 @@ from checkpoints import KINDS, TEXTS, bart, marian, t5
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from postedit.core.checksums import record_folder
 from postedit.core.errors import DataError, ModelFolderError, RecipeError
 from postedit.core.special_tokens import EOS, SPECIAL_TOKENS, UNK
 from postedit.core.transformers_checkpoint import PretrainedTokens, TransformersCheckpoint
@@ -145,6 +146,9 @@ def test_a_saved_vocabulary_needs_no_checkpoint(processor: TextProcessor, tmp_pa
 def test_a_damaged_vocabulary_is_named(processor: TextProcessor, tmp_path: Path, damage: str) -> None:
     processor.save(tmp_path)
     (tmp_path / "vocabulary.src.json").write_text(damage)
+    with pytest.raises(ModelFolderError, match=r"vocabulary\.src\.json: not the content that was written"):
+        TextProcessor.load(tmp_path)
+    record_folder(tmp_path)
     with pytest.raises(ModelFolderError, match=r"vocabulary\.src\.json: the vocabulary is damaged"):
         TextProcessor.load(tmp_path)
 
