@@ -32,7 +32,7 @@ def postedit(tmp_path: Path) -> Any:
 @pytest.mark.slow
 def test_add_edit_undo_export_delete(postedit: Any, tmp_path: Path) -> None:
     edit = ("edit", "--src", "x.src", "--mt", "x.mt", "--format", "jsonl")
-    learn = ("--memory", "memory.db", "--set", "online.rate=0.01")
+    learn = ("--memory", "memory.db", "--set", "online.rate=0.01", "--set", "online.watched=0")
     fields = ("add", "memory.db", "x", "--project")
     postedit("memory", *fields, "garden")
     first = postedit(*edit, *learn)

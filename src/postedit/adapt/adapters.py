@@ -17,7 +17,7 @@ _CLIP: Final = 1.0  # norm of the gradient
 
 
 @contextmanager
-def _one_thread() -> Iterator[None]:
+def one_thread() -> Iterator[None]:
     """Compute with one thread: with others, sums have another order, and processes that share the cores other bits."""
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
@@ -60,6 +60,7 @@ class Adapters:
         self._first = {name: torch.zeros_like(value) for name, value in self._values.items()}
         self._second = {name: torch.zeros_like(value) for name, value in self._values.items()}
         self._steps = 0
+        self._used = True
         self._start = self.state()
 
     def state(self) -> dict[str, Tensor]:
@@ -75,11 +76,20 @@ class Adapters:
             for name in held:
                 held[name] = state[f"{part}/{name}"].clone()
         self._steps = int(state["steps"])
+        self._used = True
         self._merge()
 
-    @_one_thread()
+    def use(self, used: bool) -> None:
+        """Let the model have its weights with the adapters, or as they were trained; it learns only with them."""
+        if used != self._used:
+            self._used = used
+            self._merge()
+
+    @one_thread()
     def step(self, batch: Batch, rate: float) -> float:
         """Take one step on a batch with targets, and return its loss per token before the step, in nats.
+
+        The adapters must be in use.
 
         Args:
             batch: on the device of the model.
@@ -127,12 +137,14 @@ class Adapters:
             spread = (self._second[name] / (1 - gamma**self._steps)).sqrt() + _EPSILON
             self._values[name] = self._values[name] - rate * mean / spread
 
-    @_one_thread()
+    @one_thread()
     @torch.no_grad()
     def _merge(self) -> None:
-        """Write the weights with adapters into the model."""
+        """Write the weights into the model, with adapters if they are in use."""
         for name, weight in self.model.named_parameters():
-            if name in self._values:
+            if not self._used and name in self._base:
+                weight.copy_(self._base[name])
+            elif name in self._values:
                 weight.copy_(self._base[name] + self._values[name])
             elif name in self._base:
                 added = self._values[f"{name}:out"] @ self._values[f"{name}:in"]

@@ -7,21 +7,25 @@ putting the state before it back and learning what follows again: the bits are t
 Instance-based adaptation (`NearestAdaptation`; Farajian et al. 2017, "Multi-domain neural machine translation through
 unsupervised adaptation", section 3): before a segment is edited, the model takes a few steps on the nearest triplets of
 the memory, at a rate that grows with their similarity; then its weights are put back.
+
+Both are off where they do not help, which is measured on the last corrections of the memory (`JudgedLearner`).
 """
 
 import random
-from bisect import bisect_left
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
 import torch
+from rapidfuzz.distance import Levenshtein
 from torch import Tensor
 
 from postedit.adapt.adaptation_config import NearestConfig, OnlineConfig
-from postedit.adapt.adapters import Adapters
+from postedit.adapt.adapters import Adapters, one_thread
 from postedit.adapt.correction import Correction
 from postedit.adapt.correction_memory import Entry
+from postedit.adapt.judged_learner import JudgedLearner
 from postedit.adapt.nearest import Near, NearestTriplets
 from postedit.core.editor import Detail, EditorWrapper, PostEdit, Segment
 from postedit.core.errors import ModelFolderError
@@ -73,8 +77,28 @@ class TripletBatches:
         return collate({**{side: rows[side] for side in sides}, "pe": targets}, sides).to(self._editor.device)
 
 
-class NeuralLearner:
+class EditsLeft:
+    """Counts what a post-editor would have to change in the outputs of an editor, in tokens of its vocabulary.
+
+    Args:
+        editor: it decodes greedily here, with one thread, so that the counts are the same everywhere.
+    """
+
+    def __init__(self, editor: PostEditor) -> None:
+        self._editor, self._search = editor, editor.search.model_copy(update={"beam": 1, "n_best": 1})
+
+    @one_thread()
+    def count(self, correction: Correction) -> int:
+        """Return the edit distance between the output for the segment of a correction and its post-edit."""
+        (found,) = self._editor.edit_segments([Segment(correction.src, correction.mt)], self._search)
+        output, pe = self._editor.processor.encode_batch("pe", [found.text, correction.pe])
+        return Levenshtein.distance(output, pe)
+
+
+class NeuralLearner(JudgedLearner):
     """Adapters of a neural editor that learn from the entries of a memory; see `remembering.Learner`.
+
+    The editor has what they learnt as long as it helps (`JudgedLearner`), and else its weights as they were trained.
 
     Args:
         editor: of one model, whose weights are as they were trained (`load_to_adapt`).
@@ -82,60 +106,47 @@ class NeuralLearner:
     """
 
     def __init__(self, editor: PostEditor, config: OnlineConfig) -> None:
-        self._config, self._batches = config, TripletBatches(editor)
+        super().__init__(config.watched)
+        self._config, self._batches, self._edits = config, TripletBatches(editor), EditsLeft(editor)
         self._adapters = Adapters(editor.model, config.adapters, config.rank, config.seed)
-        self._numbers: list[int] = []  # of all corrections, in order
-        self._learnt = 0  # how many of them the adapters have learnt
-        self._corrections: dict[int, Correction] = {}
         self._versions: list[dict[str, Tensor]] = []  # the state before each `version_every`-th correction
 
     def learn_entries(self, entries: Iterable[Entry]) -> None:
-        """Take over further entries; ends of corrections that come together are carried out together."""
-        undone: set[int] = set()
-        for entry in entries:
-            if entry.undoes is None:
-                self._corrections[entry.number] = entry.correction
-                self._numbers.append(entry.number)
-            else:
-                undone.add(entry.undoes)
-        self._catch_up(undone)
+        """Take over further entries; see `JudgedLearner.learn_entries`."""
+        self._adapters.use(True)
+        super().learn_entries(entries)
+        self._adapters.use(self.helps)
 
-    def forget_all(self) -> None:
-        """Return to the model as it was trained."""
-        self._numbers, self._corrections, self._versions = [], {}, []
-        self._learnt = 0
-        self._adapters.restore()
+    def _return_to(self, place: int) -> int:
+        version = place // self._config.version_every
+        self._adapters.restore(self._versions[version] if version < len(self._versions) else None)
+        del self._versions[version:]
+        return version * self._config.version_every
 
-    def _catch_up(self, undone: set[int]) -> None:
-        """Learn what is new, after a return to the state before the first correction that is undone, if one is."""
-        places = [bisect_left(self._numbers, number) for number in undone]
-        self._numbers = [number for number in self._numbers if number not in undone]
-        for number in undone:
-            del self._corrections[number]
-        first = min(places, default=self._learnt)
-        if first < self._learnt:
-            version = first // self._config.version_every
-            self._adapters.restore(self._versions[version])
-            self._learnt = version * self._config.version_every
-            del self._versions[version:]
-        for place in range(self._learnt, len(self._numbers)):
-            if place % self._config.version_every == 0:
-                self._versions.append(self._adapters.state())
-            self._learn(place)
-        self._learnt = len(self._numbers)
+    def _judge(self, place: int) -> int:
+        correction = self._at(place)
+        if self._batches.batch([correction]) is None:
+            return 0
+        learnt = self._edits.count(correction)
+        self._adapters.use(False)
+        trained = self._edits.count(correction)
+        self._adapters.use(True)
+        return trained - learnt
 
     def _learn(self, place: int) -> None:
         """Take the steps for the correction at a place, with others from before it."""
+        if place % self._config.version_every == 0:
+            self._versions.append(self._adapters.state())
         rng = random.Random(self._config.seed * 1_000_003 + place)
         others = rng.sample(range(place), min(self._config.replay, place))
-        batch = self._batches.batch([self._corrections[self._numbers[row]] for row in (place, *others)])
+        batch = self._batches.batch([self._at(row) for row in (place, *others)])
         for _ in range(self._config.steps if batch is not None else 0):
             assert batch is not None
             self._adapters.step(batch, self._config.rate)
 
 
-class NearestAdaptation(EditorWrapper[PostEditor]):
-    """Lets a model take a few steps on the nearest triplets of a memory before it edits a segment.
+class NearestAdaptation(EditorWrapper[PostEditor], JudgedLearner):
+    """Lets a model take a few steps on the nearest triplets of a memory before it edits a segment, where that helps.
 
     It is an editor and a learner (`remembering.Learner`). After each segment, the weights are the same bits as before.
 
@@ -145,31 +156,19 @@ class NearestAdaptation(EditorWrapper[PostEditor]):
     """
 
     def __init__(self, inner: PostEditor, config: NearestConfig) -> None:
-        super().__init__(inner)
-        self._config, self._batches = config, TripletBatches(inner)
+        EditorWrapper.__init__(self, inner)
+        JudgedLearner.__init__(self, config.watched)
+        self._config, self._batches, self._edits = config, TripletBatches(inner), EditsLeft(inner)
         self._adapters = Adapters(inner.model, "all")
         self._index = NearestTriplets()
-        self._corrections: dict[int, Correction] = {}
-
-    def learn_entries(self, entries: Iterable[Entry]) -> None:
-        """Add corrections to the index, and remove those that are undone."""
-        for entry in entries:
-            if entry.undoes is None:
-                self._corrections[entry.number] = entry.correction
-                self._index.add(entry.number, entry.correction.src, entry.correction.mt)
-            else:
-                self._index.remove(entry.undoes)
-                del self._corrections[entry.undoes]
-
-    def forget_all(self) -> None:
-        """Remove all triplets."""
-        self._index, self._corrections = NearestTriplets(), {}
 
     def edit_segments(
         self, segments: Sequence[Segment], search: SearchConfig | None = None, *, evidence: Detail | None = None
     ) -> list[PostEdit]:
         """Return one correction per segment; those with near triplets are edited one by one."""
-        near = [self._index.find(one.src, one.mt or "", self._config.most, self._config.least) for one in segments]
+        if not self.helps:
+            return self.inner.edit_segments(segments, search, evidence=evidence)
+        near = [self._near(one.src, one.mt or "") for one in segments]
         alone = [segment for segment, found in zip(segments, near, strict=True) if not found]
         others = iter(self.inner.edit_segments(alone, search, evidence=evidence))
         return [
@@ -180,12 +179,39 @@ class NearestAdaptation(EditorWrapper[PostEditor]):
     def _adapted(
         self, segment: Segment, near: Sequence[Near], search: SearchConfig | None, evidence: Detail | None
     ) -> PostEdit:
+        with self._adapted_to(near):
+            (result,) = self.inner.edit_segments([segment], search, evidence=evidence)
+        return result
+
+    def _near(self, src: str, mt: str) -> list[Near]:
+        return self._index.find(src, mt, self._config.most, self._config.least)
+
+    @contextmanager
+    def _adapted_to(self, near: Sequence[Near]) -> Iterator[None]:
+        """Let the model have taken its steps on near triplets within the block."""
         batch = self._batches.batch([self._corrections[one.number] for one in near])
         try:
             for _ in range(self._config.steps if batch is not None else 0):
                 assert batch is not None
                 self._adapters.step(batch, self._config.rate * near[0].similarity)
-            (result,) = self.inner.edit_segments([segment], search, evidence=evidence)
+            yield
         finally:
             self._adapters.restore()
-        return result
+
+    def _return_to(self, place: int) -> int:
+        for number in self._numbers[place : self._learnt]:
+            self._index.remove(number)
+        return place
+
+    def _judge(self, place: int) -> int:
+        correction = self._at(place)
+        near = self._near(correction.src, correction.mt)
+        if not near or self._batches.batch([correction]) is None:
+            return 0
+        trained = self._edits.count(correction)
+        with self._adapted_to(near):
+            return trained - self._edits.count(correction)
+
+    def _learn(self, place: int) -> None:
+        correction = self._at(place)
+        self._index.add(self._numbers[place], correction.src, correction.mt)

@@ -8,7 +8,7 @@ import tiny_models
 from tests.unit.phrase.small_corpus import TRIPLETS, split
 
 from postedit import adapt
-from postedit.adapt.adaptation_config import Learning, LearningConfig, OnlineConfig
+from postedit.adapt.adaptation_config import Learning, LearningConfig, NearestConfig, OnlineConfig
 from postedit.adapt.correction import Correction
 from postedit.adapt.correction_memory import CorrectionMemory
 from postedit.adapt.learning_editor import MemorySpec, load_learning
@@ -19,7 +19,7 @@ from postedit.phrase.phrase_folder import PhraseFolder
 from postedit.phrase.phrase_model import learn as learn_phrases
 from postedit.phrase.phrase_options import PhraseConfig, PhraseTextConfig
 
-CONFIG = LearningConfig(online=OnlineConfig(rate=0.05))
+CONFIG = LearningConfig(online=OnlineConfig(rate=0.05, watched=0), nearest=NearestConfig(watched=0))
 
 
 @pytest.fixture(scope="module")

@@ -12,7 +12,9 @@ from postedit.adapt.adaptation_config import AdapterKind, NearestConfig, OnlineC
 from postedit.adapt.adapters import Adapters
 from postedit.adapt.correction import Correction
 from postedit.adapt.correction_memory import CorrectionMemory, Entry
+from postedit.adapt.judged_learner import JudgedLearner
 from postedit.adapt.neural_learner import (
+    EditsLeft,
     NearestAdaptation,
     NeuralLearner,
     TripletBatches,
@@ -77,7 +79,9 @@ def test_the_bits_do_not_depend_on_the_number_of_threads(path: Path, kind: Adapt
         for count in (1, 2):
             torch.set_num_threads(count)
             editor = load_to_adapt(path)
-            NeuralLearner(editor, OnlineConfig(adapters=kind, rate=0.05)).learn_entries(entries(CORRECTIONS * 4))
+            NeuralLearner(editor, OnlineConfig(adapters=kind, rate=0.05, watched=0)).learn_entries(
+                entries(CORRECTIONS * 4)
+            )
             found.append(weights(editor))
             assert torch.get_num_threads() == count
     finally:
@@ -97,7 +101,7 @@ def test_only_biases_and_norms_change_with_vectors(editor: PostEditor) -> None:
 @pytest.mark.parametrize("undone", [5, 3, 1])
 @pytest.mark.parametrize("kind", KINDS)
 def test_undoing_leaves_the_bits_of_a_model_that_never_had_it(path: Path, kind: AdapterKind, undone: int) -> None:
-    config = OnlineConfig(adapters=kind, rate=0.05, version_every=2, replay=2)
+    config = OnlineConfig(adapters=kind, rate=0.05, version_every=2, replay=2, watched=0)
     editor, never = load_to_adapt(path), load_to_adapt(path)
     learner = NeuralLearner(editor, config)
     for entry in entries(CORRECTIONS):
@@ -123,7 +127,7 @@ def test_a_correction_that_is_too_long_is_not_learnt(editor: PostEditor) -> None
 
 def test_the_nearest_triplets_change_one_request_alone(editor: PostEditor) -> None:
     before = weights(editor)
-    adapted = NearestAdaptation(editor, NearestConfig(steps=20, rate=0.1, least=0.5))
+    adapted = NearestAdaptation(editor, NearestConfig(steps=20, rate=0.1, least=0.5, watched=0))
     adapted.learn_entries(entries(CORRECTIONS))
     texts = ["the house", "nothing of it here"], ["das Haus", "nichts davon"]
     scores = [one.score for one in editor.edit(*texts)]
@@ -136,10 +140,10 @@ def test_the_nearest_triplets_change_one_request_alone(editor: PostEditor) -> No
 
 
 def test_a_memory_is_followed_by_all_that_use_it(path: Path, tmp_path: Path) -> None:
-    editors = [load_to_adapt(path) for _ in range(3)]
+    editors, config = [load_to_adapt(path) for _ in range(3)], OnlineConfig(rate=0.05, watched=0)
     with CorrectionMemory(tmp_path / "memory.db") as memory, CorrectionMemory(tmp_path / "memory.db") as other:
         one, two = (
-            Remembering(editor, NeuralLearner(editor, OnlineConfig(rate=0.05)), held, project="p", author="anna")
+            Remembering(editor, NeuralLearner(editor, config), held, project="p", author="anna")
             for editor, held in zip(editors[:2], (memory, other), strict=True)
         )
         assert one.abilities.learns
@@ -156,6 +160,92 @@ def test_a_memory_is_followed_by_all_that_use_it(path: Path, tmp_path: Path) -> 
         memory.delete("p")
         one.edit(["a"], ["b"])
         assert same(weights(editors[0]), weights(editors[2]))
+
+
+# An untrained model writes anything; taught the same correction again and again, it soon writes that.
+REPEATED = [Correction("the house goes", "das Haus geht", "das Haus ging")] * 24
+HELPFUL = OnlineConfig(adapters="all", rate=0.02, steps=4, replay=0, watched=8, version_every=4)
+HARMFUL = HELPFUL.model_copy(update={"rate": 5.0})
+
+
+def test_learning_is_on_while_it_helps(path: Path) -> None:
+    editor = load_to_adapt(path)
+    trained = weights(editor)
+    learner = NeuralLearner(editor, HELPFUL)
+    assert not learner.helps
+    learner.learn_entries(entries(REPEATED[:1]))
+    assert same(weights(editor), trained), "nothing is known yet"
+    learner.learn_entries(entries(REPEATED[1:], first=2))
+    assert learner.helps
+    always = load_to_adapt(path)
+    NeuralLearner(always, HELPFUL.model_copy(update={"watched": 0})).learn_entries(entries(REPEATED))
+    assert same(weights(editor), weights(always))
+    assert not same(weights(editor), trained)
+    learner.forget_all()
+    assert not learner.helps
+    assert same(weights(editor), trained)
+
+
+def test_learning_is_off_where_it_harms(editor: PostEditor, monkeypatch: pytest.MonkeyPatch) -> None:
+    trained = weights(editor)
+    learner = NeuralLearner(editor, HARMFUL)
+    # The model as it was trained leaves less to edit.
+    monkeypatch.setattr(EditsLeft, "count", lambda _, __: 2 if same(weights(editor), trained) else 3)
+    learner.learn_entries(entries(REPEATED))
+    assert not learner.helps
+    assert same(weights(editor), trained)
+
+
+@pytest.mark.parametrize(("spared", "helps"), [([], False), ([0, 0], False), ([1], False), ([1, 1], True),
+    ([3, -1, 0], False), ([2, 1, 0, 0], True), ([-1, -1], False), ([-9, -9, -9, 1, 1, 0, 0], True)])  # fmt: skip
+def test_learning_helps_if_it_spares_more_edits_than_chance(
+    editor: PostEditor, monkeypatch: pytest.MonkeyPatch, spared: list[int], helps: bool
+) -> None:
+    learner = NeuralLearner(editor, OnlineConfig(watched=4))
+    monkeypatch.setattr(learner, "_judge", lambda place: spared[place])
+    learner.learn_entries(entries(REPEATED[: len(spared)]))
+    assert learner.helps == helps
+
+
+@pytest.mark.parametrize("kind", ["online", "nearest"])
+@pytest.mark.parametrize("undone", [{1}, {12}, {3, 11}, {9, 10, 11, 12}])
+def test_judgements_are_those_of_a_memory_that_never_had_what_is_undone(
+    path: Path, kind: str, undone: set[int]
+) -> None:
+    def learner(editor: PostEditor) -> JudgedLearner:
+        if kind == "online":
+            return NeuralLearner(editor, HELPFUL.model_copy(update={"watched": 5}))
+        return NearestAdaptation(editor, NearestConfig(rate=0.05, watched=5))
+
+    given = entries([*CORRECTIONS, *REPEATED[:4], *CORRECTIONS[:3]])
+    editors = [load_to_adapt(path) for _ in range(3)]
+    one, never, at_once = map(learner, editors)
+    for entry in given:
+        one.learn_entries([entry])
+    ends = [Entry(20 + number, given[number - 1].correction, number) for number in sorted(undone)]
+    one.learn_entries(ends)
+    never.learn_entries([entry for entry in given if entry.number not in undone])
+    at_once.learn_entries([*given, *ends])
+    latest = range(len(given) - len(undone) - 5, len(given) - len(undone))
+    for other in (never, at_once):
+        assert [one._spared[place] for place in latest] == [other._spared[place] for place in latest]
+        assert one.helps == other.helps
+    assert any(one._spared[place] for place in latest)
+    assert same(weights(editors[0]), weights(editors[1]))
+    assert same(weights(editors[0]), weights(editors[2]))
+
+
+def test_near_triplets_are_left_alone_where_they_do_not_help(
+    editor: PostEditor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    adapted = NearestAdaptation(editor, NearestConfig(steps=20, rate=0.1, least=0.5))
+    (plain,) = editor.edit(["the house"], ["das Haus"])
+    monkeypatch.setattr(adapted, "_judge", lambda _: -1)
+    adapted.learn_entries(entries(CORRECTIONS))
+    assert adapted.edit(["the house"], ["das Haus"])[0].score == plain.score
+    monkeypatch.setattr(adapted, "_judge", lambda _: 1)
+    adapted.learn_entries(entries(CORRECTIONS * 2, first=6))
+    assert adapted.edit(["the house"], ["das Haus"])[0].score != plain.score
 
 
 def test_only_a_single_model_learns(path: Path, tmp_path: Path) -> None:

@@ -1,0 +1,87 @@
+"""Learners that measure whether what they learn helps, and say so: the base of those of neural models."""
+
+import math
+from abc import ABC, abstractmethod
+from bisect import bisect_left
+from collections.abc import Iterable
+
+from postedit.adapt.correction import Correction
+from postedit.adapt.correction_memory import Entry
+
+
+class JudgedLearner(ABC):
+    """Learns corrections one after the other, and judges each of the last ones before it is learnt.
+
+    The judgement of a correction is the number of edits that its post-editor would have been spared by what the
+    corrections before it taught; negative if there would have been more. Learning helps if the sum over the corrections
+    that are watched is larger than its standard error. It depends on the corrections in the memory alone, so that one
+    which is undone leaves no trace.
+
+    Args:
+        watched: how many of the last corrections are judged; with 0, learning is taken to help.
+    """
+
+    def __init__(self, watched: int) -> None:
+        self._watched = watched
+        self._numbers: list[int] = []  # of all corrections, in order
+        self._corrections: dict[int, Correction] = {}
+        self._learnt = 0  # how many of them have been learnt
+        self._spared: dict[int, int] = {}  # edits, by the place of a correction that has been judged
+
+    @property
+    def helps(self) -> bool:
+        """Whether what was learnt has spared post-editors edits."""
+        spared = [self._spared[place] for place in range(self._window(self._learnt), self._learnt)]
+        return not self._watched or sum(spared) > math.sqrt(sum(one * one for one in spared))
+
+    def learn_entries(self, entries: Iterable[Entry]) -> None:
+        """Take over further entries; ends of corrections that come together are carried out together."""
+        undone: set[int] = set()
+        for entry in entries:
+            if entry.undoes is None:
+                self._corrections[entry.number] = entry.correction
+                self._numbers.append(entry.number)
+            else:
+                undone.add(entry.undoes)
+        self._forget(undone)
+        for place in range(self._learnt, len(self._numbers)):
+            if place >= self._window(len(self._numbers)):
+                self._spared[place] = self._judge(place)
+            self._learn(place)
+            self._learnt = place + 1
+
+    def forget_all(self) -> None:
+        """Return to the model as it was trained."""
+        self._return_to(0)
+        self._numbers, self._corrections, self._spared, self._learnt = [], {}, {}, 0
+
+    def _forget(self, undone: set[int]) -> None:
+        """Return to before the first correction that is undone, or is to be judged now but was not."""
+        first = min((bisect_left(self._numbers, number) for number in undone), default=self._learnt)
+        window = range(self._window(len(self._numbers) - len(undone)), self._learnt)
+        first = min(first, next((place for place in window if place not in self._spared), first))
+        if first < self._learnt:
+            self._learnt = self._return_to(first)
+            self._spared = {place: spared for place, spared in self._spared.items() if place < self._learnt}
+        self._numbers = [number for number in self._numbers if number not in undone]
+        for number in undone:
+            del self._corrections[number]
+
+    def _window(self, count: int) -> int:
+        """Return the place of the first of `count` corrections that is watched."""
+        return max(0, count - self._watched)
+
+    def _at(self, place: int) -> Correction:
+        return self._corrections[self._numbers[place]]
+
+    @abstractmethod
+    def _return_to(self, place: int) -> int:
+        """Return to the state before the correction at a place or an earlier one was learnt; return the place."""
+
+    @abstractmethod
+    def _judge(self, place: int) -> int:
+        """Return how many edits the corrections before that at a place would have spared its post-editor."""
+
+    @abstractmethod
+    def _learn(self, place: int) -> None:
+        """Learn the correction at a place, which follows those that have been learnt."""
