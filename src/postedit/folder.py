@@ -24,7 +24,7 @@ import postedit
 from postedit.core.checksums import CHECKSUMS, record_folder
 from postedit.core.config import Config, check_config
 from postedit.core.errors import ModelFolderError, OutputError, RecipeError
-from postedit.core.files import atomic_folder, explain_os_errors, sha256_of
+from postedit.core.files import atomic_folder, explain_os_errors, load_json, sha256_of
 from postedit.core.model import Seq2Seq
 from postedit.core.registry import Architecture
 from postedit.core.search_config import SearchConfig, with_present_names
@@ -308,7 +308,7 @@ def read_json(path: Path) -> dict[str, Any]:
         ModelFolderError: if the file is missing, damaged, or no object.
     """
     try:
-        values = json.loads(path.read_text(encoding="utf-8"))
+        values = load_json(path)
     except FileNotFoundError:
         raise ModelFolderError(f"{path}: missing; is this a model folder?") from None
     except (OSError, ValueError) as error:

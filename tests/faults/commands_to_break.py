@@ -137,9 +137,12 @@ class Workplace:
         """Run a command to its end."""
         return self.start(command, *more, prepare=prepare).wait()
 
-    def disturb(self, at: int = 0, error: int = 0, number: int = 0) -> list[object]:
-        """Return how `start` prepares a process whose disk fails, or which gets a signal there, at operation `at`."""
-        return ["disturbances:disturbed_disk", str(self.out), at, error, number, str(self.folder / "seen")]
+    def disturb(self, at: int = 0, *, error: int = 0, number: int = 0, jump: int = 0) -> list[object]:
+        """Return how `start` prepares a process whose disk fails, or that gets a signal, or whose clock is set.
+
+        It happens at the operation `at` of those that change files; see failing_disk.c.
+        """
+        return ["disturbances:disturbed_disk", str(self.out), at, error, number, jump, str(self.folder / "seen")]
 
     def operations(self, command: Command) -> int:
         """Return how many operations that change files the undisturbed command makes."""

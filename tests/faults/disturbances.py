@@ -2,6 +2,7 @@
 
 import atexit
 import ctypes
+import resource
 from pathlib import Path
 from typing import Any
 
@@ -18,12 +19,20 @@ def small_steps() -> None:
     defaults["save_seconds"] = 0.0
 
 
-def disturbed_disk(folder: str, at: int, error: int, signal: int, seen: str) -> None:
-    """Let operations on files below `folder` fail with an error from number `at` on, or send a signal at that one.
+def disturbed_disk(folder: str, at: int, error: int, signal: int, jump: int, seen: str) -> None:
+    """Let operations on files below `folder` fail, send a signal, or set the clock, from number `at` on.
 
     Their number is written to the file `seen` at the end. See failing_disk.c.
     """
     small_steps()
     disk = ctypes.CDLL(None)
     atexit.register(lambda: Path(seen).write_text(str(disk.faults_seen())))
-    disk.faults_begin(folder.encode(), at, error, signal)
+    disk.faults_begin(folder.encode(), at, error, signal, jump)
+
+
+def little_memory(megabytes: int) -> None:
+    """Let the process have so much more memory than it has already."""
+    small_steps()
+    held = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+    most = held + megabytes * 2**20
+    resource.setrlimit(resource.RLIMIT_AS, (most, most))

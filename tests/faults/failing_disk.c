@@ -1,7 +1,8 @@
 /* Loaded before the C library: counts operations that change files below a folder, and lets one of them fail.
 
    From operation number `at` on (counted from 1), `faults_begin` makes each operation fail with `error`, as on a disk that
-   stays full; or, if `signal` is not 0, sends that signal to the process before operation `at` alone. */
+   stays full; or, if `signal` is not 0, sends that signal to the process before operation `at` alone; or, if `jump` is not
+   0, sets the clock of the process by so many seconds, but not the one that no administrator can set. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -13,14 +14,15 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
+#include <time.h>
 #include <unistd.h>
 
 static char below[4096];
-static int number, fail_at, fail_with, send_signal;
+static int number, fail_at, fail_with, send_signal, clock_jump;
 
-void faults_begin(const char *folder, int at, int error, int signal) {
+void faults_begin(const char *folder, int at, int error, int signal, int jump) {
     strncpy(below, folder, sizeof below - 1);
-    number = 0, fail_at = at, fail_with = error, send_signal = signal;
+    number = 0, fail_at = at, fail_with = error, send_signal = signal, clock_jump = jump;
 }
 
 int faults_seen(void) { return number; }
@@ -34,6 +36,7 @@ static int fails(const char *path) {
         if (number == fail_at) kill(getpid(), send_signal);
         return 0;
     }
+    if (clock_jump) return 0;
     errno = fail_with;
     return 1;
 }
@@ -85,6 +88,12 @@ int renameat(int one, const char *from, int two, const char *to) {
 }
 int mkdir(const char *path, mode_t mode) { return path_fails(AT_FDCWD, path) ? -1 : REAL(mkdir)(path, mode); }
 int mkdirat(int fd, const char *path, mode_t mode) { return path_fails(fd, path) ? -1 : REAL(mkdirat)(fd, path, mode); }
+
+int clock_gettime(clockid_t which, struct timespec *now) {
+    int result = REAL(clock_gettime)(which, now);
+    if (clock_jump && number >= fail_at && which == CLOCK_REALTIME) now->tv_sec += clock_jump;
+    return result;
+}
 
 #define OPEN(name)                                                                       \
     int name(const char *path, int flags, ...) {                                         \

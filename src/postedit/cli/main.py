@@ -36,6 +36,8 @@ VERBS: Final = {
 }
 """Summary of each verb. The verb is the function or `typer.Typer` of that name in the module of that name."""
 
+_TO_SAVE_MEMORY: Final = "close other programs, use fewer workers or smaller batches, or a machine with more memory"
+
 INTERRUPTED: Final = 130
 """Exit code of shells for a program ended by Ctrl-C; here also by SIGTERM and SIGHUP, which save progress as well."""
 
@@ -113,7 +115,20 @@ class _Group(TyperGroup):
             _abandon_stdout()
             where = f"{error.filename}: " if error.filename else ""
             raise _failure(f"{where}{reason_of(error)}") from None
+        except (MemoryError, RuntimeError) as error:
+            if not _is_out_of_memory(error):
+                raise
+            _abandon_stdout()
+            raise _failure(f"not enough memory: {_TO_SAVE_MEMORY}") from None
         return result
+
+
+def _is_out_of_memory(error: Exception) -> bool:
+    if isinstance(error, MemoryError) or "can't start new thread" in str(error):
+        return True
+    from postedit.editing.batches import is_out_of_memory
+
+    return is_out_of_memory(error)
 
 
 app = typer.Typer(cls=_Group, add_completion=False, pretty_exceptions_enable=False)

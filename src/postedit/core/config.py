@@ -9,6 +9,7 @@ from typing import Any, Final, Self, TypeVar, Union, get_args, get_origin
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from postedit.core.errors import RecipeError, nearest
+from postedit.core.files import load_text
 
 
 class Config(BaseModel):
@@ -85,7 +86,7 @@ def read_toml(path: Path, kind: str = "recipe") -> dict[str, Any]:
         RecipeError: if the file is missing, unreadable, not UTF-8 or not TOML.
     """
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8-sig"))  # some editors write a byte order mark
+        return tomllib.loads(load_text(path, "utf-8-sig"))  # some editors write a byte order mark
     except FileNotFoundError:
         raise RecipeError(f"{path}: no such {kind}") from None
     except OSError as error:
@@ -94,6 +95,10 @@ def read_toml(path: Path, kind: str = "recipe") -> dict[str, Any]:
         raise RecipeError(f"{path}: byte {error.start} is not UTF-8; save the file as UTF-8") from None
     except tomllib.TOMLDecodeError as error:
         raise RecipeError(f"{path}: not valid TOML: {error}") from None
+    except ValueError as error:
+        raise RecipeError(f"{path}: cannot be a {kind}: {error}") from None
+    except RecursionError:
+        raise RecipeError(f"{path}: not valid TOML: its values are nested too deeply") from None
 
 
 def override(values: Mapping[str, Any], assignments: Iterable[str]) -> dict[str, Any]:

@@ -2,16 +2,20 @@
 
 import errno
 import hashlib
+import json
 import os
 import shutil
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Any, BinaryIO, cast
+from typing import IO, Any, BinaryIO, Final, cast
 
 from postedit.core.errors import OutputError
 from postedit.core.output_paths import encode_output, is_stream, link_target, open_stream
+
+_LARGEST_TEXT: Final = 1 << 26
+"""Bytes of a JSON or TOML file; the largest vocabularies have a third of it, and parsed it takes ten times as much."""
 
 
 @contextmanager
@@ -136,8 +140,37 @@ def reason_of(error: OSError) -> str:
         errno.EFBIG: "the file is larger than this system allows here",
         errno.EACCES: "permission denied; choose a place you may write to",
         errno.EROFS: "the file system is read-only; choose another place",
+        errno.EIO: "the disk or its connection fails; check both, and run again",
+        errno.ESTALE: "the file server has lost it; connect the shared folder again",
     }
     return reasons.get(error.errno or 0) or error.strerror or str(error)
+
+
+def load_text(path: Path, encoding: str = "utf-8") -> str:
+    """Return the text of a file that fits easily into memory, such as a recipe or a vocabulary.
+
+    Raises:
+        OSError: if it cannot be read.
+        ValueError: if it is larger than 64 MiB, or not in this encoding.
+    """
+    with path.open("rb") as file:
+        content = file.read(_LARGEST_TEXT + 1)
+    if len(content) > _LARGEST_TEXT:
+        raise ValueError(f"it is larger than {_LARGEST_TEXT >> 20} MiB")
+    return content.decode(encoding)
+
+
+def load_json(path: Path) -> Any:
+    """Return the value in a JSON file that fits easily into memory.
+
+    Raises:
+        OSError: if it cannot be read.
+        ValueError: if it is larger than 64 MiB, not UTF-8, not JSON, or nested too deeply.
+    """
+    try:
+        return json.loads(load_text(path))
+    except RecursionError:
+        raise ValueError("its values are nested too deeply") from None
 
 
 def sha256_of(path: Path) -> str:

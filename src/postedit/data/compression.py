@@ -27,6 +27,9 @@ _FORMATS: Final[Mapping[bytes, tuple[str, Callable[[BinaryIO], Any]]]] = {  # no
 }
 """Names of formats, and what opens a file of them, by its first bytes; so no text is taken for a compressed file."""
 
+_LONGEST: Final = 1 << 24
+"""Bytes of a line; a small compressed file can hold one that no memory can."""
+
 _BUFFER: Final = 1 << 16
 """Bytes read at a time, so that a remote file is not read line by line."""
 
@@ -52,8 +55,8 @@ def raw_lines(path: Path) -> Generator[bytes, None, None]:
     """Yield the lines of a file, a compressed file or a Parquet column, with their line feeds.
 
     Raises:
-        DataError: if a compressed file is truncated or damaged (names the line where reading failed), a column does
-            not exist, or a URL cannot be read.
+        DataError: if a compressed file is truncated or damaged (names the line where reading failed), a line has more
+            than 16 MiB, a column does not exist, or a URL cannot be read.
     """
     column = column_of(path)
     path = find_file(path)
@@ -66,21 +69,26 @@ def _text_lines(path: Path) -> Generator[bytes, None, None]:
         head = file.peek(max(map(len, _FORMATS)))
         form = next((form for magic, form in _FORMATS.items() if head.startswith(magic)), None)
         if form is None:
-            yield from file
+            yield from _lines_of(file, path, "plain")
             return
         name, decompress = form
         with io.BufferedReader(decompress(cast(BinaryIO, file))) as plain:
-            yield from _decompressed(plain, path, name)
+            yield from _lines_of(plain, path, name)
 
 
-def _decompressed(file: io.BufferedReader, path: Path, form: str) -> Iterator[bytes]:
+def _lines_of(file: "io.BufferedReader[Any]", path: Path, form: str) -> Iterator[bytes]:
     for number in count(1):
         try:
-            line = file.readline()
+            line = file.readline(_LONGEST + 1)
         except (EOFError, zlib.error, lzma.LZMAError, zstd.ZstdError, gzip.BadGzipFile) as error:
             what = "truncated here" if isinstance(error, EOFError) else f"damaged here ({error})"
             where = f"{path}, line {number}: the {form} file"
             raise DataError(f"{where} is {what}; copy it again, or compress it again") from None
         if not line:
             return
+        if len(line) > _LONGEST:
+            raise DataError(
+                f"{path}, line {number}: longer than {_LONGEST >> 20} MiB; this is no text with a segment a line, give "
+                "another file"
+            )
         yield line

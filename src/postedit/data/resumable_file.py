@@ -10,7 +10,7 @@ from typing import Any, Final
 from filelock import FileLock, Timeout
 
 from postedit.core.errors import DataError, OutputError
-from postedit.core.files import atomic_write, check_writable, explain_os_errors, sha256_of
+from postedit.core.files import atomic_write, check_writable, explain_os_errors, load_json, sha256_of
 from postedit.core.output_paths import is_compressed, is_stream, link_target
 from postedit.data.compression import find_file
 from postedit.data.lines import encode_lines, read_lines
@@ -129,7 +129,7 @@ def recorded_job(path: Path) -> Mapping[str, Any]:
 
 def _read_note(note: Path) -> dict[str, Any] | None:
     try:
-        job = json.loads(note.read_text(encoding="utf-8"))
+        job = load_json(note)
     except (OSError, ValueError):
         return None
     return job if isinstance(job, dict) else None

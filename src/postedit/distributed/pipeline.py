@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from postedit.core.errors import DataError, OutputError, PosteditError
-from postedit.core.files import reason_of
+from postedit.core.files import load_json, reason_of
 from postedit.core.processes import Executor, same_in_all
 from postedit.distributed.chunks import ChunkSource, Stage
 from postedit.distributed.resumable_outputs import SAVE_SECONDS, OutputFiles, ResumableOutputs
@@ -40,7 +40,7 @@ class Phase:
     def finished(self, job: Job) -> bool:
         """Return whether an earlier run completed a job with the same provenance."""
         try:
-            manifest: Any = json.loads(self.files.manifest.read_text(encoding="utf-8"))
+            manifest: Any = load_json(self.files.manifest)
         except (OSError, ValueError):
             return False
         wanted = json.loads(json.dumps(job.provenance))

@@ -11,7 +11,7 @@ from typing import IO, Any, Final
 
 from postedit.core.checksums import forget_checksums, record_checksums
 from postedit.core.errors import OutputError
-from postedit.core.files import atomic_write, check_writable, explain_os_errors
+from postedit.core.files import atomic_write, check_writable, explain_os_errors, load_json
 from postedit.data.resumable_file import lock_output, unlock_output
 from postedit.distributed.chunks import Chunk
 
@@ -199,7 +199,7 @@ class ResumableOutputs:
     def _read_journal(self) -> OutputState:
         journal = self._files.journal
         try:
-            state = json.loads(journal.read_text(encoding="utf-8"))
+            state = load_json(journal)
             settings = dict(state.pop("job"))
             done = OutputState(**state)
             if set(done.lengths) != set(self._files.sides):

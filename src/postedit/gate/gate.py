@@ -13,7 +13,7 @@ import postedit
 from postedit.core.config import Config, check_config
 from postedit.core.editor import Identity, PostEdit
 from postedit.core.errors import ModelFolderError
-from postedit.core.files import atomic_write
+from postedit.core.files import atomic_write, load_json
 from postedit.core.search_config import with_present_names
 from postedit.editing.results import keep_edits
 from postedit.gate.edit_features import CorrectionFeatures, Features, words_changed
@@ -133,7 +133,7 @@ class Gate:
             ModelFolderError: if it cannot be read, or is not a gate that this version can use.
         """
         try:
-            values = json.loads(path.read_text(encoding="utf-8"))
+            values = load_json(path)
         except OSError as error:
             raise ModelFolderError(f"{path}: cannot be read: {error.strerror}") from None
         except ValueError:

@@ -1,6 +1,5 @@
 """Check whether models, runs and corpora are whole: every file as it was written, weights that can be loaded."""
 
-import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +14,7 @@ from postedit.core.checksums import (
     record_folder,
 )
 from postedit.core.errors import DataError, PosteditError
+from postedit.core.files import load_json
 from postedit.core.tensor_files import is_sealed, load_tensors
 from postedit.data.corpus import Corpus
 from postedit.folder import ModelFolder, architecture_of
@@ -147,7 +147,7 @@ def _recorded(files: Iterable[Path]) -> tuple[dict[Path, str], dict[Path, str]]:
 def _older(file: Path) -> dict[Path, str]:
     """Return the digests that a file of an earlier version records."""
     try:
-        values: Any = json.loads(file.read_text(encoding="utf-8"))
+        values: Any = load_json(file)
         digests = dict(values.get("sha256", {}))
         if "weights_sha256" in values:
             digests["model.safetensors"] = values["weights_sha256"]

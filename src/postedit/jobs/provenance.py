@@ -1,6 +1,5 @@
 """Provenance: how a run and its model were made."""
 
-import json
 import os
 import platform
 import sys
@@ -12,6 +11,7 @@ import torch
 from accelerate import PartialState
 
 import postedit
+from postedit.core.files import load_json
 from postedit.core.tensor_files import save_json
 from postedit.data.corpus import Corpus
 from postedit.recipe import Recipe
@@ -46,7 +46,7 @@ def record_start(recipe: Recipe, folder: Path) -> None:
 def _starts(folder: Path) -> list[dict[str, Any]]:
     """Return the record of the starts of a run so far."""
     path = folder / "environment.json"
-    starts: list[dict[str, Any]] = json.loads(path.read_text(encoding="utf-8"))["starts"] if path.exists() else []
+    starts: list[dict[str, Any]] = load_json(path)["starts"] if path.exists() else []
     return starts
 
 
@@ -68,5 +68,5 @@ def provenance(recipe: Recipe, folder: Path) -> dict[str, Any]:
     found = {"recipe": values, "environments": environments}
     initial = folder / INITIAL
     if initial.exists():
-        found["started_from"] = json.loads(initial.read_text(encoding="utf-8"))["provenance"]
+        found["started_from"] = load_json(initial)["provenance"]
     return found

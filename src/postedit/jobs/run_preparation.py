@@ -1,6 +1,5 @@
 """Prepare training: check the model to start from, claim the folder of a run, learn the text, write the corpora."""
 
-import json
 import platform
 import shutil
 from collections.abc import Callable, Iterator, Sequence
@@ -14,7 +13,7 @@ from rich.console import Console
 from postedit.core.checksums import CHECKSUMS, forget_checksums, record_folder, recorded_damage
 from postedit.core.config import problem_report, read_toml
 from postedit.core.errors import DataError, OutputError, RecipeError
-from postedit.core.files import atomic_folder, check_writable, explain_os_errors
+from postedit.core.files import atomic_folder, check_writable, explain_os_errors, load_json
 from postedit.core.model import Writes
 from postedit.core.tensor_files import save_json
 from postedit.core.weight_transfer import check_sizes
@@ -152,7 +151,7 @@ def _changed_files(folder: Path) -> list[str]:
     """Return the files that the corpora in `folder` were made from and that have other content now."""
     path = folder / MANIFEST
     known = (folder / "corpus").exists() and path.exists()
-    return changed_files(json.loads(path.read_text(encoding="utf-8"))) if known else []
+    return changed_files(load_json(path)) if known else []
 
 
 def _check_same(old: Recipe, new: Recipe, where: Path) -> None:

@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Final
 from tokenizers import Tokenizer
 
 from postedit.core.errors import RecipeError, library
-from postedit.core.files import atomic_write
+from postedit.core.files import atomic_write, load_json
 from postedit.core.special_tokens import SPECIAL_TOKENS, UNK
 from postedit.core.transformers_checkpoint import PretrainedTokens, TransformersCheckpoint
 from postedit.text.config import Side
@@ -71,7 +71,7 @@ class PretrainedVocabulary(Subwords):
             RecipeError: if a library that it needs is not installed.
         """
         with explain_damage(path, "the vocabulary", expected=RecipeError):
-            values = json.loads(path.read_text(encoding="utf-8"))
+            values = load_json(path)
             if "tokenizer" in values:
                 divider: _Backend | _SentencePieces = _Backend(Tokenizer.from_str(values["tokenizer"]))
             else:

@@ -13,7 +13,7 @@ from postedit.core.checksums import record_folder, recorded_damage
 from postedit.core.config import load_config
 from postedit.core.editor import Edit
 from postedit.core.errors import ModelFolderError
-from postedit.core.files import atomic_write
+from postedit.core.files import atomic_write, load_json
 from postedit.core.model import Vocabularies
 from postedit.core.special_tokens import EOS
 from postedit.text.config import GROUPS, SIDES, TRUECASED, Side, TextConfig
@@ -301,5 +301,5 @@ def model_text(folder: Path) -> Path:
 
 def _load_settings(path: Path) -> tuple[TextConfig, Mapping[str, str]]:
     with explain_damage(path, "the text configuration"):
-        values: Any = json.loads(path.read_text(encoding="utf-8"))
+        values: Any = load_json(path)
         return load_config(TextConfig, values["config"], str(path)), dict(values["fingerprints"])

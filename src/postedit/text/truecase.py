@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Final
 
-from postedit.core.files import atomic_write
+from postedit.core.files import atomic_write, load_json
 from postedit.text.vocabulary import explain_damage
 
 # Unlike Moses, not the colon: in German that would turn nouns into verbs.
@@ -63,7 +63,7 @@ class Truecaser:
             ModelFolderError: if the file is missing or damaged.
         """
         with explain_damage(path, "the truecasing model"):
-            words = json.loads(path.read_text(encoding="utf-8"))["lower"]
+            words = load_json(path)["lower"]
             if not all(isinstance(word, str) for word in words):
                 raise TypeError("not a list of words")
             return cls(words)

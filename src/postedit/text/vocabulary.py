@@ -13,7 +13,7 @@ from typing import ClassVar, Final
 from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
 
 from postedit.core.errors import DataError, ModelFolderError
-from postedit.core.files import atomic_write
+from postedit.core.files import atomic_write, load_text
 from postedit.core.model import VocabularyInfo
 from postedit.core.special_tokens import SPECIAL_TOKENS
 from postedit.core.token_spelling import Spelling
@@ -196,7 +196,7 @@ class Vocabulary(Subwords):
             ModelFolderError: if the file is missing or damaged.
         """
         with explain_damage(path, "the vocabulary"):
-            return cls(Tokenizer.from_str(path.read_text(encoding="utf-8")))
+            return cls(Tokenizer.from_str(load_text(path)))
 
     def _readable(self, number: int) -> str:
         text: str = self._tokenizer.decode([number], skip_special_tokens=False)

@@ -4,7 +4,6 @@ A checkpoint is a folder `step-00001000` of safetensors and JSON files with thei
 later, the checkpoint before it is used.
 """
 
-import json
 import re
 import shutil
 from collections.abc import Callable, Mapping
@@ -19,7 +18,7 @@ from torch.optim import Optimizer
 
 from postedit.core.checksums import CHECKSUMS, record_folder, recorded_damage
 from postedit.core.errors import TrainingError
-from postedit.core.files import atomic_folder, sha256_of
+from postedit.core.files import atomic_folder, load_json, sha256_of
 from postedit.core.model import Seq2Seq
 from postedit.core.tensor_files import load_model_tensors, load_tensors, model_tensors, save_json, save_tensors
 from postedit.train.averaging import MovingAverage
@@ -118,7 +117,7 @@ class Checkpoints:
 def read_state(path: Path) -> dict[str, Any] | None:
     """Return the JSON state in the checkpoint folder `path`, or None if it cannot be read."""
     try:
-        state: dict[str, Any] = json.loads((path / STATE).read_text("utf-8"))
+        state: dict[str, Any] = load_json(path / STATE)
     except (OSError, ValueError):
         return None
     return state
@@ -129,7 +128,7 @@ def find_damage(path: Path) -> str | None:
     if (path / CHECKSUMS).exists():
         return recorded_damage(path)
     try:
-        sums: dict[str, str] = json.loads((path / MANIFEST).read_text("utf-8"))["sha256"]
+        sums: dict[str, str] = load_json(path / MANIFEST)["sha256"]
         wrong = [name for name, digest in sums.items() if sha256_of(path / name) != digest]
     except (OSError, ValueError, KeyError, TypeError) as error:
         return f"{type(error).__name__}: {error}"
@@ -138,7 +137,7 @@ def find_damage(path: Path) -> str | None:
 
 def _read(path: Path) -> Checkpoint:
     return Checkpoint(
-        state=json.loads((path / STATE).read_text("utf-8")),
+        state=load_json(path / STATE),
         model=load_tensors(path / "model.safetensors"),
         optimizer=load_tensors(path / "optimizer.safetensors"),
         rng=load_tensors(path / "rng.safetensors"),

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from postedit.core.errors import OutputError, PosteditError
-from postedit.core.files import atomic_folder, atomic_write, check_writable, explain_os_errors
+from postedit.core.files import atomic_folder, atomic_write, check_writable, explain_os_errors, load_json
 
 needs_permissions = pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
 
@@ -151,7 +151,9 @@ class TestCheckWritable:
         (errno.EFBIG, "larger than this system allows"),
         (errno.EACCES, "permission denied"),
         (errno.EROFS, "read-only"),
-        (errno.EIO, os.strerror(errno.EIO)),
+        (errno.EIO, "the disk or its connection fails"),
+        (errno.ESTALE, "the file server has lost it"),
+        (errno.EISDIR, os.strerror(errno.EISDIR)),
     ],
 )
 def test_failures_of_the_system_become_sentences(number: int, reason: str) -> None:
@@ -171,3 +173,19 @@ def failing(number: int) -> Callable[[int], None]:
         raise OSError(number, os.strerror(number))
 
     return fail
+
+
+@pytest.mark.parametrize(
+    ("content", "problem"),
+    [
+        (b'"' + b"a" * (1 << 26), "larger than 64 MiB"),
+        (b"[" * 200_000, "nested too deeply"),
+        (b"\xff", "utf-8"),
+        (b"{", "Expecting property name"),
+    ],
+    ids=["large", "deep", "bytes", "cut off"],
+)
+def test_json_of_others_is_refused_with_a_reason(tmp_path: Path, content: bytes, problem: str) -> None:
+    (tmp_path / "x.json").write_bytes(content)
+    with pytest.raises(ValueError, match=problem):
+        load_json(tmp_path / "x.json")

@@ -125,3 +125,13 @@ def test_a_pipe_may_be_compressed(tmp_path: Path) -> None:
         file.write(gzip.compress(b"a\nb\n"))
     assert list(read_lines(Path(f"/dev/fd/{reader}"))) == ["a", "b"]
     os.close(reader)
+
+
+@pytest.mark.parametrize("suffix", ["", *COMPRESSED_SUFFIXES])
+def test_a_line_that_no_memory_can_hold_is_refused_before_it_is_read(suffix: str, tmp_path: Path) -> None:
+    compress = COMPRESS.get(suffix, bytes)
+    (tmp_path / f"x{suffix}").write_bytes(compress(b"a\n" + b"b" * (1 << 24)) + compress(b"b"))
+    with pytest.raises(DataError, match=rf"x{suffix}, line 2: longer than 16 MiB"):
+        list(read_lines(tmp_path / f"x{suffix}"))
+    (tmp_path / f"x{suffix}").write_bytes(compress(b"a\n" + b"b" * ((1 << 24) - 1) + b"\n"))
+    assert [len(line) for line in read_lines(tmp_path / f"x{suffix}")] == [1, (1 << 24) - 1]
