@@ -205,13 +205,15 @@ def test_what_was_accepted_is_answered_when_the_service_stops(tmp_path) -> None:
 
 @pytest.mark.slow
 def test_edits_of_a_neural_model_have_words_of_the_source_as_reasons(tmp_path) -> None:
-    config = parse_settings({"models": {"m": {"path": "shipped", "processes": 1}}, "data": str(tmp_path)}, "test")
+    limits = {"batch_timeout_seconds": 600.0, "timeout_seconds": 600.0}
+    models = {"m": {"path": "shipped", "processes": 1}}
+    config = parse_settings({"models": models, "data": str(tmp_path), "limits": limits}, "test")
     sample = EXAMPLES / "mlqe-pe.en-zh"
-    src, mt = ((sample / f"test.{side}").read_text("utf-8").splitlines()[:40] for side in ("src", "mt"))
+    src, mt = ((sample / f"test.{side}").read_text("utf-8").splitlines()[:20] for side in ("src", "mt"))
     segments = [{"src": one, "mt": other} for one, other in zip(src, mt, strict=True)]
     with serving(config, scripted=False) as service:
-        body = {"segments": segments, "evidence": True, "timeout_ms": 300_000}
-        answer = service.client.post("/v1/edit", json=body, timeout=300).json()
+        body = {"segments": segments, "evidence": True, "timeout_ms": 600_000}
+        answer = service.client.post("/v1/edit", json=body, timeout=600).json()
     changed = [one for one in answer["results"] if one["changed"]]
     reasons = [reason for one in changed for edit in one["edits"] for reason in edit["reasons"]]
     assert {reason["kind"] for reason in reasons} == {"source"}

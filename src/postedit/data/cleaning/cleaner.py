@@ -132,16 +132,19 @@ def _clean(
     used = {name: FilterCount() for name in names if name == "unusable" or getattr(config, name).on}
     report = CleanReport(TripletFiles(**{side: f"{out}.{side}" for side in sides}), filters=used)
     with _resumable(work):
-        rest = (
-            block
-            for block in triplet_blocks(map(all_triplets, files), BLOCK)
-            if not _records_file(work, block.number).exists()
-        )
-        with closing(executor.map(same_in_all(job.clean_block), rest)) as cleaned:
+        done: list[Path] = []
+
+        def rest() -> Iterator[TripletBlock]:
+            for block in triplet_blocks(map(all_triplets, files), BLOCK):
+                done.append(_records_file(work, block.number))
+                if not done[-1].exists():
+                    yield block
+
+        with closing(executor.map(same_in_all(job.clean_block), rest())) as cleaned:
             for block in cleaned:
                 block.save(work)
                 progress("filtering", block.last)
-        _finish(job, work, files, out, report, progress)
+        _finish(job, work, done, files, out, report, progress)
     shutil.rmtree(work)
     return report
 
@@ -244,6 +247,7 @@ def _records_file(work: Path, number: int) -> Path:
 def _start(work: Path, files: Sequence[TripletFiles], config: CleanConfig) -> None:
     job = {
         "recipe": config.model_dump(mode="json"),
+        "triplets in a block": BLOCK,
         "files": [{str(path): file_fingerprint(path) for path in one.paths} for one in files],
     }
     if work.exists():
@@ -257,17 +261,23 @@ def _start(work: Path, files: Sequence[TripletFiles], config: CleanConfig) -> No
 
 
 def _finish(
-    job: _Job, work: Path, files: Sequence[TripletFiles], out: Path, report: CleanReport, progress: Progress
+    job: _Job,
+    work: Path,
+    done: list[Path],
+    files: Sequence[TripletFiles],
+    out: Path,
+    report: CleanReport,
+    progress: Progress,
 ) -> None:
-    """Find duplicates, learn casing, write the cleaned files, and count in `report`."""
+    """Find duplicates in the files of records, learn casing, write the cleaned files, and count in `report`."""
     columns: list[tuple[FilterName, int]] = [("duplicates", 0), ("near_duplicates", 1)]
     with tempfile.TemporaryDirectory(dir=work) as folder:
         repeats = [
-            (name, _repeats(work, Path(folder), name, column)) for name, column in columns if name in report.filters
+            (name, _repeats(done, Path(folder), name, column)) for name, column in columns if name in report.filters
         ]
 
         def records() -> Iterator[CleanedTriplet]:
-            lines = chain.from_iterable(read_lines(path) for path in sorted(work.glob("*.jsonl")))
+            lines = chain.from_iterable(read_lines(path) for path in done)
             blocks = [(name, rows.blocks()) for name, rows in repeats]
             yield from _without_repeats(map(CleanedTriplet.from_json, lines), blocks, files)
 
@@ -288,11 +298,11 @@ def _finish(
     record_checksums(out.with_name(f"{out.name}.sha256"), [out.with_name(f"{out.name}.{end}") for end in endings])
 
 
-def _repeats(work: Path, folder: Path, name: str, column: int) -> SortedRows:
+def _repeats(done: list[Path], folder: Path, name: str, column: int) -> SortedRows:
     """Return rows (place, place of the first equal triplet) of the duplicates by the keys of a column."""
     places, repeats = SortedRows(folder, f"{name}-keys"), SortedRows(folder, name)
-    for path in sorted(work.glob("*.npy")):
-        places.add(np.load(path)[:, [column, 2]])
+    for path in done:
+        places.add(np.load(path.with_suffix(".npy"))[:, [column, 2]])
     find_repeats(places, repeats)
     return repeats
 
