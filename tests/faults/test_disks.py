@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 import pytest
-from commands_to_break import Command, Workplace
+from commands_to_break import COMMANDS, Command, Workplace
 from nursery import Ended
 from test_kills import EVERY, finish
 
@@ -50,17 +50,26 @@ def test_a_disk_that_is_full_at_any_write(command: Command, place: Workplace) ->
         fail(place, command, at, errno.ENOSPC)
 
 
-@pytest.mark.slow
+@pytest.mark.faults
 @EVERY
 @pytest.mark.parametrize("error", REASONS, ids=lambda error: errno.errorcode[error])
-def test_a_disk_that_fails(command: Command, error: int, place: Workplace) -> None:
+def test_a_disk_that_fails_with_another_error(command: Command, error: int, place: Workplace) -> None:
     operations = place.operations(command)
-    rng = random.Random(f"{command.name} {error}")
-    for at in {1, rng.randint(1, operations), operations}:
+    for at in {1, operations // 2, operations}:
         fail(place, command, at, error)
 
 
 @pytest.mark.slow
+@EVERY
+def test_a_disk_that_fails(command: Command, place: Workplace) -> None:
+    operations = place.operations(command)
+    rng = random.Random(command.name)
+    error = [*REASONS][COMMANDS.index(command) % len(REASONS)]
+    for at in (rng.randint(1, operations), operations):
+        fail(place, command, at, error)
+
+
+@pytest.mark.faults
 @EVERY
 @pytest.mark.parametrize("jump", [-YEARS, YEARS], ids=["back", "forward"])
 def test_a_clock_that_is_set(command: Command, jump: int, place: Workplace) -> None:
@@ -72,7 +81,7 @@ def test_a_clock_that_is_set(command: Command, jump: int, place: Workplace) -> N
         assert place.results() == place.undisturbed(command).results
 
 
-@pytest.mark.slow
+@pytest.mark.faults
 @EVERY
 def test_memory_that_ends(command: Command, place: Workplace) -> None:
     """Whatever libraries do then, nothing is damaged and the work can be continued."""
