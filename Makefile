@@ -59,8 +59,8 @@ test: $(READY) ## Run the quick tests (minutes)
 test-slow: $(READY) ## Run the tests marked slow
 	$(PYTEST) -m slow $(ARGS)
 
-faults: $(READY) ## Kill and starve commands at many moments (hours)
-	$(PYTEST) -m "faults or slow" tests/faults $(ARGS)
+faults: $(READY) ## Kill and starve commands at many moments, and feed them what does harm (hours)
+	$(PYTEST) -m "faults or slow" tests/faults tests/hostile $(ARGS)
 
 test-all: test test-slow ## Run all tests
 

@@ -36,3 +36,10 @@ def little_memory(megabytes: int) -> None:
     held = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
     most = held + megabytes * 2**20
     resource.setrlimit(resource.RLIMIT_AS, (most, most))
+
+
+def bounded(megabytes: int, seconds: int) -> None:
+    """Let the process have so much more memory, and so many seconds of a processor."""
+    held = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+    resource.setrlimit(resource.RLIMIT_AS, (held + megabytes * 2**20,) * 2)
+    resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
