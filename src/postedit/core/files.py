@@ -1,11 +1,14 @@
 """Write files atomically: a reader sees the old content or the new, never a part. Explain failures in words."""
 
 import errno
+import glob
 import hashlib
 import json
 import os
+import platform
 import shutil
 import tempfile
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -34,7 +37,7 @@ def atomic_write(path: Path, mode: str = "w") -> Iterator[IO[Any]]:
                 yield file
             return
         target = link_target(path)
-        temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
+        temporary = temporary_path(target)
         try:
             with temporary.open("wb") as raw:
                 with encode_output(cast(BinaryIO, raw), path, mode) as file:
@@ -58,7 +61,8 @@ def atomic_folder(path: Path) -> Iterator[Path]:
     with explain_os_errors(path):
         path = link_target(path)
         path.parent.mkdir(parents=True, exist_ok=True)
-        temporary = Path(tempfile.mkdtemp(prefix=f".{path.name}.", suffix=".tmp", dir=path.parent))
+        temporary = temporary_path(path)
+        temporary.mkdir()
         try:
             temporary.chmod(0o755)
             yield temporary
@@ -66,7 +70,7 @@ def atomic_folder(path: Path) -> Iterator[Path]:
                 if file.is_file():
                     _fsync(file)
             if path.exists():
-                old = path.with_name(f".{path.name}.{os.getpid()}.old")
+                old = temporary_path(path, "old")
                 path.replace(old)
                 try:
                     temporary.replace(path)
@@ -79,6 +83,19 @@ def atomic_folder(path: Path) -> Iterator[Path]:
             _fsync(path.parent)
         finally:
             shutil.rmtree(temporary, ignore_errors=True)
+
+
+def temporary_path(path: Path, kind: str = "tmp") -> Path:
+    """Return a name for what this process alone writes before it takes the name `path`, in the same folder.
+
+    What processes of this machine that were killed have left under such names is removed.
+    """
+    begin = f".{path.name}.{zlib.crc32(platform.node().encode()):08x}-"
+    for left in path.parent.glob(f"{glob.escape(begin)}*.{kind}"):
+        process = left.name.removeprefix(begin).removesuffix(f".{kind}")
+        if process.isdecimal() and not _is_running(int(process)):
+            _remove(left)
+    return path.with_name(f"{begin}{os.getpid()}.{kind}")
 
 
 def check_writable(path: Path) -> None:
@@ -185,3 +202,20 @@ def _fsync(path: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+def _is_running(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except (ProcessLookupError, OverflowError):
+        return False
+    except PermissionError:  # somebody else's
+        return True
+    return True
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        path.unlink(missing_ok=True)

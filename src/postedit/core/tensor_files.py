@@ -14,7 +14,7 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
 from postedit.core.errors import ModelFolderError
-from postedit.core.files import atomic_write, explain_os_errors, reason_of, sha256_of
+from postedit.core.files import atomic_write, explain_os_errors, reason_of, sha256_of, temporary_path
 
 _SHOWN: Final = 3  # maximum number of tensor names in a message
 _SEAL: Final = "sha256"  # key of the digest of the tensors in the metadata of a file
@@ -122,7 +122,7 @@ def save_tensors(path: Path, tensors: Mapping[str, Tensor], metadata: Mapping[st
     Raises:
         OutputError: if the file cannot be written, or the disk is full.
     """
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    temporary = temporary_path(path)
     with explain_os_errors(path):
         try:
             temporary.touch()

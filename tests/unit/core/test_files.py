@@ -2,13 +2,23 @@
 
 import errno
 import os
+import signal
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from postedit.core.errors import OutputError, PosteditError
-from postedit.core.files import atomic_folder, atomic_write, check_writable, explain_os_errors, load_json
+from postedit.core.files import (
+    atomic_folder,
+    atomic_write,
+    check_writable,
+    explain_os_errors,
+    load_json,
+    temporary_path,
+)
 
 needs_permissions = pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
 
@@ -117,6 +127,32 @@ class TestAtomicFolder:
         with atomic_folder(tmp_path / "model"):
             pass
         assert (tmp_path / "model").stat().st_mode & 0o777 == 0o755
+
+
+class TestTemporaryPath:
+    def test_what_a_killed_process_left_is_removed(self, tmp_path: Path) -> None:
+        code = f"""
+import os, signal
+from pathlib import Path
+from postedit.core.files import atomic_folder, atomic_write
+with atomic_write(Path({str(tmp_path / "a")!r})) as file, atomic_folder(Path({str(tmp_path / "b")!r})) as folder:
+    (folder / "c").write_text("x")
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+        assert subprocess.run([sys.executable, "-c", code], check=False).returncode == -signal.SIGKILL
+        assert len(list(tmp_path.iterdir())) == 2
+        with atomic_write(tmp_path / "a") as file, atomic_folder(tmp_path / "b"):
+            file.write("new")
+        assert sorted(path.name for path in tmp_path.iterdir()) == ["a", "b"]
+
+    def test_what_a_running_process_writes_is_left(self, tmp_path: Path) -> None:
+        ours = temporary_path(tmp_path / "a")
+        theirs = ours.with_name(ours.name.replace(str(os.getpid()), "1"))
+        similar = [tmp_path / ".a.b.999999999.tmp", ours.with_name(f"{ours.name}.tmp"), tmp_path / ".b.tmp"]
+        for path in [theirs, *similar]:
+            path.touch()
+        assert temporary_path(tmp_path / "a") == ours
+        assert len(list(tmp_path.iterdir())) == 4
 
 
 class TestCheckWritable:
