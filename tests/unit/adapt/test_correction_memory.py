@@ -230,7 +230,9 @@ def test_nothing_acknowledged_is_lost_when_a_process_is_killed(place: str) -> No
         printed = [process.stdout.readline() for _ in range(rng.randint(0, 5))]
         time.sleep(rng.random() * 0.05)
         process.send_signal(signal.SIGKILL)
-        for line in [*printed, *process.communicate(timeout=60)[0].splitlines()]:
+        printed += process.stdout.readlines()  # `communicate` would miss what `readline` has read ahead
+        process.wait(timeout=60)
+        for line in printed:
             number, row = line.split()
             known[int(number)] = f"{turn} {row}"
         with CorrectionMemory(place) as memory:
