@@ -1,11 +1,13 @@
 """Prepare post-edits of product help in several languages for the long run: select by licence, clean, join dev sets.
 
-    python benchmarks/help_data.py DATA WORK [--languages de fr es ja] [--dev-lines 150] [--any-licence]
+    python benchmarks/help_data.py DATA WORK [--languages de fr es ja] [--dev-lines 150]
+        [--held-lines 0] [--any-licence]
 
 DATA holds a folder `adobe-pe.en-LANG` for each language. For each of them this writes `WORK/LANG.{src,mt,pe}`, cleaned
 by `postedit data clean` with `recipes/clean/help.toml`, whose report says what was taken out and why, and
 `WORK/LANG.dev.{src,mt,pe}`. `WORK/dev.{src,mt,pe}` holds evenly spaced lines of all dev sets, to validate on in
-training.
+training. With `--held-lines N`, the last N cleaned lines of each language, which are the latest corrections, go to
+`WORK/LANG.held.{src,mt,pe}` instead: no model is trained on them, so they can teach which edits of models to keep.
 
 Repositories without a stated licence are left out, so that weights may be given away; `--any-licence` keeps them.
 Triplets with a fault that is peculiar to this data are left out as well, see `fault_of`. How similar mt and pe are says
@@ -42,6 +44,7 @@ def main() -> None:
     parser.add_argument("work", type=Path)
     parser.add_argument("--languages", nargs="+", default=["de", "fr", "es", "ja"])
     parser.add_argument("--dev-lines", type=int, default=150, help="lines of each dev set to validate on")
+    parser.add_argument("--held-lines", type=int, default=0, help="lines of each language that models do not learn")
     parser.add_argument("--any-licence", action="store_true", help="keep repositories without a stated licence")
     options = parser.parse_args()
     options.work.mkdir(parents=True, exist_ok=True)
@@ -50,6 +53,8 @@ def main() -> None:
         folder = options.data / f"adobe-pe.en-{language}"
         select(folder, options.work / f"{language}.raw", any_licence=options.any_licence)
         clean(options.work, language)
+        if options.held_lines:
+            hold(options.work, language, options.held_lines)
         for side, lines in read(folder / "dev").items():
             write(options.work / f"{language}.dev.{side}", lines)
             step = max(1, len(lines) // options.dev_lines)
@@ -107,6 +112,14 @@ def clean(work: Path, language: str) -> None:
     if language == "ja":  # no spaces: a text is one "word", and digits stand where English has words
         command += ["--set", "ratio.on=false", "--set", "numbers.min_digits=3"]
     subprocess.run(command, check=True)
+
+
+def hold(work: Path, language: str, count: int) -> None:
+    """Move the last `count` triplets of `work`/LANG to `work`/LANG.held."""
+    for side, lines in read(work / language).items():
+        write(work / f"{language}.held.{side}", lines[-count:])
+        write(work / f"{language}.{side}", lines[:-count])
+    (work / f"{language}.sha256").unlink()  # of the files as they were cleaned
 
 
 def read(prefix: Path) -> dict[str, list[str]]:
