@@ -1,14 +1,16 @@
 """Evaluate a reference system on a task: choose its search on dev, test its gate there, and write its test output.
 
     python benchmarks/reference.py MODEL... --data DATA/TASK --work WORK [--outputs benchmarks/outputs]
-        [--beams 1 4] [--edit-costs 0 0.25 0.5 1 2]
+        [--beams 1 4] [--edit-costs 0 0.25 0.5 1 2] [--metric ter]
 
 1. The models, as one system, edit DATA/TASK/dev with every beam and edit cost; the setting with the best TER is chosen.
 2. Each half of dev (odd and even lines) is edited behind a gate made from the other half, so the gated figures are on
    lines that the gate has not seen. (All of them chose the search.)
-3. A gate is made from all of dev, and DATA/TASK/test is edited behind it. If the gate did not help on dev but the
-   chosen search does, test is edited without it; if neither helps, the output is mt. OUTPUTS/TASK.pe is the output, and
-   OUTPUTS/TASK.json describes how it was made.
+3. Of mt, the output without a gate and that behind gates, the best on dev decides how DATA/TASK/test is edited; a gate
+   is then made from all of dev. OUTPUTS/TASK.pe is the output, and OUTPUTS/TASK.json describes how it was made.
+
+With `--metric chrf`, for text without spaces between words, chrF chooses instead of TER, and there are no gates, which
+count words.
 
 All steps use the commands of `postedit`. Existing results in WORK are kept.
 """
@@ -36,9 +38,9 @@ def main() -> None:
     ]
     plain = [edited(options, search, "dev", f"dev.{number}") for number, search in enumerate(searches)]
     scores = score(options, plain, "searches")
-    chosen = min(range(len(searches)), key=lambda number: scores[number + 1]["ter"])
-    gated = gated_dev(options, searches[chosen])
-    final = score(options, [plain[chosen], gated], "final")
+    chosen = min(range(len(searches)), key=lambda number: badness(options, scores[number + 1]))
+    compared = [plain[chosen], gated_dev(options, searches[chosen])] if options.metric == "ter" else [plain[chosen]]
+    final = score(options, compared, "final")
     report(options, searches, scores, searches[chosen], final)
     if options.outputs:
         write_output(options, searches[chosen], final)
@@ -52,7 +54,13 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--outputs", type=Path)
     parser.add_argument("--beams", type=int, nargs="+", default=[1, 4])
     parser.add_argument("--edit-costs", type=float, nargs="+", default=[0.0, 0.25, 0.5, 1.0, 2.0])
+    parser.add_argument("--metric", choices=["ter", "chrf"], default="ter", help="what chooses on dev")
     return parser.parse_args()
+
+
+def badness(options: argparse.Namespace, system: dict[str, Any]) -> float:
+    """Return the TER of a system, or its chrF below 0: the less, the better."""
+    return float(system["ter"] if options.metric == "ter" else -system["chrf"])
 
 
 def edited(options: argparse.Namespace, search: Sequence[str], part: str, name: str, *more: str | Path) -> Path:
@@ -90,6 +98,12 @@ def made_gate(options: argparse.Namespace, search: Sequence[str], dev: Path, nam
     return gate
 
 
+def opened_gate(options: argparse.Namespace, search: Sequence[str]) -> Path | None:
+    """Return a gate made from all of dev; None if it is closed."""
+    gate = made_gate(options, search, options.data / "dev", "dev")
+    return gate if json.loads(gate.read_text(encoding="utf-8"))["threshold"] is not None else None
+
+
 def score(options: argparse.Namespace, hypotheses: Sequence[Path], name: str) -> list[dict[str, Any]]:
     """Return the scores of the unedited MT, then those of each output, compared with the unedited MT."""
     written = options.work / f"{name}.json"
@@ -116,7 +130,8 @@ def report(
     print("| --- | ---: | ---: | ---: | ---: | ---: | ---: | --- |")
     for name, one in zip(["unedited MT", *map(" ".join, searches)], scores, strict=True):
         print_row(name, one)
-    print_row(f"{' '.join(chosen)}, behind gates of the other half", final[-1])
+    for gated in final[2:]:
+        print_row(f"{' '.join(chosen)}, behind gates of the other half", gated)
 
 
 def print_row(name: str, system: dict[str, Any]) -> None:
@@ -133,10 +148,9 @@ def print_row(name: str, system: dict[str, Any]) -> None:
 
 def write_output(options: argparse.Namespace, search: Sequence[str], final: Sequence[dict[str, Any]]) -> None:
     """Write the test output of the variant that is best on dev."""
-    unedited, plain, gated = (system["ter"] for system in final)
-    gate = made_gate(options, search, options.data / "dev", "dev")
-    opened = json.loads(gate.read_text(encoding="utf-8"))["threshold"] is not None
-    if opened and gated < unedited:
+    unedited, plain, *gated = (badness(options, system) for system in final)
+    gate = opened_gate(options, search) if gated and gated[0] < min(unedited, plain) else None
+    if gate is not None:
         how, lines = "behind a gate of all of dev", read(edited(options, search, "test", "test.gated", "--gate", gate))
     elif plain < unedited:
         how, lines = "without a gate", read(edited(options, search, "test", "test.plain"))
