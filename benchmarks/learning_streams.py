@@ -37,7 +37,7 @@ from postedit.data.triplets import TripletFiles, read_triplets
 from postedit.editing.protection import Protected
 from postedit.evaluate.metrics import AdditiveTER
 from postedit.evaluate.scores import score_systems
-from postedit.jobs.simulation import StreamSegment, Tokenize, simulate
+from postedit.jobs.simulation import HISTORIES, Repetition, StreamSegment, Tokenize, simulate
 from postedit.phrase.decoder import ALL_FEATURES
 from postedit.phrase.edit_candidates import EDITS, FEATURES
 from postedit.phrase.phrase_editor import PhraseEditor
@@ -117,21 +117,27 @@ def run(stream: Stream, arguments: argparse.Namespace) -> str:
         (arguments.curves / f"{stream.name}.json").write_text(json.dumps(found.to_dict(arguments.window), indent=1))
     early = min(1000, found.segments)
     rates = [f"{found.cumulative(one, until):.2f}" for until in (early, found.segments) for one in found.systems]
-    _, frozen, learnt = (one.repetition for one in found.systems)
+    _, frozen, learnt = (one.repeated for one in found.systems)
     times = found.to_dict(arguments.window)["seconds of learning"]
     other = "-" if before is None or after is None else f"{before:.2f} to {after:.2f}"
     cells = [
         stream.name,
         f"{found.segments:,}",
         *rates,
-        f"{frozen.met:,}",
-        f"{100 * frozen.left / max(1, frozen.met):.0f}",
-        f"{100 * learnt.left / max(1, learnt.met):.0f}",
+        f"{frozen.all.met:,}",
+        left(frozen.all),
+        left(learnt.all),
+        *(f"{one.met:,}: {left(one)}" for one in learnt.by_history),
         f"{1000 * times['median']:.1f}",
         f"{1000 * times['99 %']:.1f}",
         other,
     ]
     return f"| {' | '.join(cells)} |"
+
+
+def left(errors: Repetition) -> str:
+    """Return the percentage of errors that are left."""
+    return f"{100 * errors.left / max(1, errors.met):.0f}"
 
 
 def train(stream: Stream, arguments: argparse.Namespace, folder: Path) -> Path:
@@ -222,9 +228,9 @@ if __name__ == "__main__":
         systems = "unedited MT | not learning | learning"
         print(
             f"| stream | segments | first 1,000: {systems} | all: {systems} | repeated errors | left % | learning | "
-            "ms to learn | 99 % | TER on another domain |"
+            f"{' | '.join(f'{name}: left %' for name in HISTORIES)} | ms to learn | 99 % | TER on another domain |"
         )
-        print(f"|---|{'---:|' * 12}")
+        print(f"|---|{'---:|' * 17}")
         for one in STREAMS:
             if not given.names or one.name in given.names:
                 print(run(one, given), flush=True)

@@ -85,6 +85,7 @@ def simulate(
 def _tables(found: "Simulation", window: int) -> "list[Table]":
     from postedit.evaluate.table import Table, TableRow, columns, percentage
     from postedit.evaluate.ter import edit_rate
+    from postedit.jobs.simulation import HISTORIES
 
     names = [one.name for one in found.systems]
     course = [
@@ -97,12 +98,16 @@ def _tables(found: "Simulation", window: int) -> "list[Table]":
             (
                 edit_rate(one.counts),
                 one.changed,
-                one.repetition.met,
-                one.repetition.left,
-                percentage(*one.repetition[::-1]),
+                one.repeated.all.met,
+                one.repeated.all.left,
+                percentage(*one.repeated.all[::-1]),
             ),
         )
         for one in found.systems
+    ]
+    histories = [
+        TableRow((name,), (ones[0].met, *(percentage(one.left, one.met) for one in ones)))
+        for name, *ones in zip(HISTORIES, *(one.repeated.by_history for one in found.systems[1:]), strict=True)
     ]
     whole = found.to_dict(window)
     learning, editing = whole["seconds of learning"], whole["seconds of editing"]
@@ -122,6 +127,14 @@ def _tables(found: "Simulation", window: int) -> "list[Table]":
             "Repeated errors of mt had been corrected in an earlier segment; those that are left have to be corrected "
             f"again. Learning took {1000 * learning['median']:.1f} ms a segment (median; 99 %: "
             f"{1000 * learning['99 %']:.1f} ms), editing {1000 * editing['median']:.1f} ms.",
+        ),
+        Table(
+            "repeated errors",
+            ("before in the stream",),
+            (*columns(["repeated errors"]), *columns([f"left %, {name}" for name in names[1:]], 1)),
+            tuple(histories),
+            "What had been done with the words of the error, in all segments before that have them. Words that were "
+            "mostly left as they are, or changed in another way, give no reason to expect the same correction.",
         ),
     ]
 

@@ -6,8 +6,9 @@ of what a post-editor would have seen.
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Any, Final, Literal, NamedTuple
 
 from postedit.core.editor import Editor
@@ -30,6 +31,15 @@ class StreamSegment(NamedTuple):
     pe: str
 
 
+HISTORIES: Final = (
+    "corrected so each time, twice or more",
+    "corrected so each time, once",
+    "corrected so half of the times or more",
+    "corrected so more rarely",
+)
+"""What had been done before with the words of an error that is met again: with those in all earlier mt of the stream."""
+
+
 class Repetition(NamedTuple):
     """Of the errors of mt that had been corrected before in the stream, how many there were, and how many were left.
 
@@ -40,6 +50,26 @@ class Repetition(NamedTuple):
     left: int
 
 
+class RepeatedErrors(NamedTuple):
+    """Errors of mt that had been corrected before, by what had been done with the same words before.
+
+    Args:
+        by_history: of each of HISTORIES.
+    """
+
+    by_history: Sequence[Repetition]
+
+    @property
+    def all(self) -> Repetition:
+        """All of them."""
+        met, left = zip(*self.by_history, strict=True)
+        return Repetition(sum(met), sum(left))
+
+    def to_dict(self) -> dict[str, dict[str, int]]:
+        """Return plain values for JSON."""
+        return {name: one._asdict() for name, one in zip(HISTORIES, self.by_history, strict=True)}
+
+
 @dataclass(frozen=True, slots=True)
 class SimulatedSystem:
     """What one system did: a system is unedited MT, the editor as it was at first, or the editor that learns.
@@ -48,13 +78,13 @@ class SimulatedSystem:
         name: of the system.
         counts: the edits that each segment of its output needs.
         changed: how many segments it changed.
-        repetition: of errors.
+        repeated: errors that had been corrected before.
     """
 
     name: str
     counts: Sequence[EditCount]
     changed: int
-    repetition: Repetition
+    repeated: RepeatedErrors
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,8 +137,9 @@ class Simulation:
                     "name": one.name,
                     "ter": edit_rate(one.counts),
                     "changed": one.changed,
-                    "repeated errors met": one.repetition.met,
-                    "repeated errors left": one.repetition.left,
+                    "repeated errors met": one.repeated.all.met,
+                    "repeated errors left": one.repeated.all.left,
+                    "repeated errors by history": one.repeated.to_dict(),
                 }
                 for one in self.systems
             ],
@@ -181,34 +212,58 @@ def _system(name: str, outputs: Sequence[str], stream: Sequence[StreamSegment], 
     counts = count_edits(out, pe, normalise=normalise)
     words = [split_words(texts, normalise=normalise) for texts in (mt, pe, out)]
     changed = sum(output != one.mt for output, one in zip(outputs, stream, strict=True))
-    return SimulatedSystem(name, counts, changed, repetition(*words))
+    return SimulatedSystem(name, counts, changed, repeated_errors(*words))
 
 
 def _divided(text: str, tokenize: Tokenize) -> str:
     return " ".join("".join(text.split())) if tokenize == "characters" else text
 
 
-def repetition(mt: Sequence[list[str]], pe: Sequence[list[str]], outputs: Sequence[list[str]]) -> Repetition:
+def repeated_errors(
+    mt: Sequence[list[str]], pe: Sequence[list[str]], outputs: Sequence[list[str]]
+) -> RepeatedErrors:
     """Return how many errors of mt had been corrected in an earlier segment, and how many of those outputs have."""
-    seen: set[tuple[str, ...]] = set()
-    met = left = 0
-    for translation, post_edit, output in zip(mt, pe, outputs, strict=True):
+    times: Counter[_Error] = Counter()
+    met, left = ([0] * len(HISTORIES) for _ in range(2))
+    texts = [_delimited(words) for words in mt]
+    before, ends = "".join(texts), [0, *accumulate(map(len, texts))]
+    for translation, post_edit, output, end in zip(mt, pe, outputs, ends, strict=False):
         errors = _errors(translation, post_edit)
-        again = {error: count for error, count in errors.items() if error in seen}
+        again = {error: count for error, count in errors.items() if error in times}
         if again:
             still = _errors(output, post_edit)
-            met += sum(again.values())
-            left += sum(min(count, still[error]) for error, count in again.items())
-        seen |= set(errors)
-    return Repetition(met, left)
+            for error, count in again.items():
+                history = _history(times[error], before.count(_delimited(error.old), 0, end))
+                met[history] += count
+                left[history] += min(count, still[error])
+        times.update(errors)
+    return RepeatedErrors([Repetition(*one) for one in zip(met, left, strict=True)])
 
 
-def _errors(words: list[str], post_edit: list[str]) -> Counter[tuple[str, ...]]:
-    """Return the changes that a post-edit makes: words before and after; an insertion has the words beside it."""
-    found: Counter[tuple[str, ...]] = Counter()
+class _Error(NamedTuple):
+    """Words of mt, and those that pe has in their place; of an insertion, the words beside it, and the new ones."""
+
+    old: tuple[str, ...]
+    new: tuple[str, ...]
+
+
+def _history(times: int, places: int) -> int:
+    """Return which of HISTORIES a correction has that was made so many times where its words stood so often."""
+    if times >= places:  # equal words that overlap count as one place
+        return 0 if times > 1 else 1
+    return 2 if 2 * times >= places else 3
+
+
+def _delimited(words: Iterable[str]) -> str:
+    return "".join(f"\N{START OF TEXT}{word}\N{END OF TEXT}" for word in words)
+
+
+def _errors(words: list[str], post_edit: list[str]) -> Counter[_Error]:
+    """Return the changes that a post-edit makes."""
+    found: Counter[_Error] = Counter()
     for change in changes(words, post_edit):
-        (start, end), new = change.mt, post_edit[slice(*change.pe)]
-        beside = (1, 1) if start == end else (0, 0)
-        old = words[max(0, start - beside[0]) : end + beside[1]]
-        found[(*old, "\n", *new)] += 1
+        start, end = change.mt
+        beside = 1 if start == end else 0
+        old, new = words[max(0, start - beside) : end + beside], post_edit[slice(*change.pe)]
+        found[_Error(tuple(old), tuple(new))] += 1
     return found

@@ -7,7 +7,7 @@ import pytest
 from postedit.core.editor import Abilities, Detail, Editor, Identity, PostEdit, Segment
 from postedit.core.search_config import SearchConfig
 from postedit.evaluate.ter import count_edits, edit_rate
-from postedit.jobs.simulation import Repetition, StreamSegment, repetition, simulate
+from postedit.jobs.simulation import HISTORIES, Repetition, StreamSegment, repeated_errors, simulate
 
 
 class Replacements(Editor):
@@ -51,7 +51,7 @@ def test_each_segment_is_edited_with_what_was_learnt_before_it() -> None:
     assert [one.edits for one in unedited.counts] == [one.edits for one in frozen.counts] == [1, 1, 1, 0]
     assert [one.edits for one in learning.counts] == [1, 0, 1, 1]  # "die" was replaced once too often
     assert (unedited.changed, frozen.changed, learning.changed) == (0, 0, 2)
-    assert (unedited.repetition, learning.repetition) == (Repetition(1, 1), Repetition(1, 0))
+    assert (unedited.repeated.all, learning.repeated.all) == (Repetition(1, 1), Repetition(1, 0))
     assert len(found.learning) == len(found.editing) == found.segments == 4
 
 
@@ -93,4 +93,27 @@ def split(*texts: str) -> list[list[str]]:
     ],
 )
 def test_repeated_errors(mt: list[str], pe: list[str], outputs: list[str], expected: tuple[int, int]) -> None:
-    assert repetition(split(*mt), split(*pe), split(*outputs)) == expected
+    assert repeated_errors(split(*mt), split(*pe), split(*outputs)).all == expected
+
+
+@pytest.mark.parametrize(
+    ("mt", "pe", "expected"),
+    [
+        (["a b", "a c", "a d"], ["x b", "x c", "x d"], [1, 1, 0, 0]),  # the second time, and the third time
+        (["a b", "a c", "a d"], ["x b", "a c", "x d"], [0, 0, 1, 0]),  # kept once
+        (["a b", "a c", "a d", "a e"], ["x b", "a c", "y d", "x e"], [0, 0, 0, 1]),  # and changed in another way once
+        (["a b", "a c", "a d"], ["a b", "x c", "x d"], [0, 0, 1, 0]),  # kept before it was first corrected
+        (["a b a", "a c"], ["x b x", "x c"], [1, 0, 0, 0]),  # twice in one segment
+        (["a b", "a b", "a c b"], ["a n b", "a n b", "a c b"], [0, 1, 0, 0]),  # an insertion between two words
+        (["a b", "a b", "a b"], ["a n b", "a b", "a n b"], [0, 0, 1, 0]),
+        (["aa", "a", "aa", "aa"], ["x", "y", "x", "x"], [1, 1, 0, 0]),  # words, not letters
+    ],
+)
+def test_what_was_done_before_with_the_words_of_a_repeated_error(
+    mt: list[str], pe: list[str], expected: list[int]
+) -> None:
+    nothing, everything = (repeated_errors(split(*mt), split(*pe), split(*outputs)) for outputs in (mt, pe))
+    assert [one.met for one in nothing.by_history] == [one.left for one in nothing.by_history] == expected
+    assert [one.met for one in everything.by_history] == expected
+    assert everything.all.left == 0
+    assert list(nothing.to_dict()) == list(HISTORIES)
