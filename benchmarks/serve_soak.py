@@ -2,10 +2,11 @@
 
     python benchmarks/serve_soak.py [MODEL] [--minutes 10] [--people 10] [--database URL]
 
-Each of some people confirms a segment every 10 seconds (after opening it and saving two drafts; proposals for the
-screen are then asked for), the next one of a file or, one time in ten, one that was confirmed before; a program asks
-for 5 edits a second, learns and undoes, files come and go, and pages listen to events; all six times as fast, so that
-10 minutes hold an hour. A line a minute says what the service holds.
+Each of some people confirms a segment every 10 seconds, the next one of a file or, one time in ten, one that was
+confirmed before: they open it, with its matches, tell where they are, save two drafts, and ask for proposals for the
+screen. A program asks for 5 edits a second, learns and undoes, files come and go, pages listen to events, and somebody
+looks at the progress once a minute; all six times as fast, so that 10 minutes hold an hour. A line a minute says what
+the service holds.
 """
 
 import argparse
@@ -90,6 +91,8 @@ class Traffic:
             self.confirmed = number = self.confirmed + 1
         path = f"/v1/files/{file}/segments/{number}"
         segment = (await self.ask("open", "GET", path)).json()
+        await self.ask("matches", "GET", f"{path}/matches")
+        await self.ask("presence", "POST", f"/v1/files/{file}/presence", json={"number": number})
         target, version = segment["mt"], segment["version"]
         for state in ("draft", "draft", "confirmed"):
             target += self.rng.choice("abc")
@@ -128,7 +131,10 @@ class Traffic:
     async def run(self, people: int) -> None:
         """Run all until the end."""
         file = await self.upload(SEGMENTS)
-        work = [(CONFIRMED_EVERY, lambda: self.confirm(file))] * people
+        work: list[tuple[float, Callable[[], Awaitable[object]]]] = [
+            (60.0, lambda: self.ask("progress", "GET", "/v1/projects/default/progress"))
+        ]
+        work += [(CONFIRMED_EVERY, lambda: self.confirm(file))] * people
         work += [(5.0, self.listen)] * people
         work += [(4 / EDITS_A_SECOND, self.edit)] * 4 + [(20.0, self.learn_and_undo), (60.0, self.file)]
         await asyncio.gather(*(self.every(seconds / COMPRESSION, what) for seconds, what in work))

@@ -39,7 +39,7 @@ def serve(
 
     On this machine alone, nobody has to sign in. Ctrl-C stops it once all requests are answered.
     """
-    for name in ("fastapi", "uvicorn", "prometheus_client"):
+    for name in ("fastapi", "uvicorn", "httptools", "prometheus_client"):
         library(name, "postedit serve", "serve")
     from postedit.serve.service_logs import set_up_logs
     from postedit.serve.settings import SHIPPED, laptop_settings, load_settings

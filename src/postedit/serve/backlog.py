@@ -4,7 +4,8 @@ import math
 from asyncio import Future
 from bisect import bisect_left, insort
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import count
 from typing import Final, Literal
@@ -108,6 +109,18 @@ class Backlog:
     def empty(self) -> bool:
         """Whether nothing waits or is in work."""
         return not any(self._held.values())
+
+    @contextmanager
+    def expecting(self, model: str, priority: Priority, tokens: int) -> Iterator[None]:
+        """Count tokens as held that are about to be added, so that others who ask meanwhile know of them."""
+        counts = self._held, self._of_model[model]
+        for one in counts:
+            one[priority] += tokens
+        try:
+            yield
+        finally:
+            for one in counts:
+                one[priority] -= tokens
 
     def add(self, items: Sequence[WaitingSegment], retry_after: Callable[[int], float]) -> None:
         """Let all segments of one request wait, or none.

@@ -10,7 +10,7 @@ from postedit.adapt.adaptation_config import NO_MODEL
 from postedit.adapt.correction_memory import MemoryPosition
 from postedit.core.editor import PostEdit, Segment
 from postedit.core.errors import DataError, PosteditError, nearest
-from postedit.serve.backlog import Backlog, EditedSegment, OverloadedError, Priority, WaitingSegment
+from postedit.serve.backlog import Backlog, EditedSegment, OverloadedError, Priority, WaitingSegment, token_count
 from postedit.serve.model_process import EditKind, ModelFacts, ProcessSpec, ProjectSettings
 from postedit.serve.service_metrics import Metrics
 from postedit.serve.settings import ServeConfig
@@ -173,7 +173,9 @@ class Engine:
         name = model or self._config.default
         self._check_model(name)
         self._check_segments(segments, name)
-        settings = await self._settings(name, project)
+        self._check_wait(name, priority)
+        with self._backlog.expecting(name, priority, sum(map(token_count, segments))):
+            settings = await self._settings(name, project)
         settings = replace(
             settings,
             min_confidence=max(settings.min_confidence, min_confidence),
@@ -185,7 +187,6 @@ class Engine:
         items = [
             WaitingSegment(one, kind, priority, loop.time() + seconds, client, loop.create_future()) for one in segments
         ]
-        self._check_wait(name, priority)
         self._backlog.add(items, lambda tokens: self._pool.seconds_for(name, tokens))
         if priority == "interactive":
             self._last_deadline = max(self._last_deadline, loop.time() + seconds)

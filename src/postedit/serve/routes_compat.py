@@ -5,10 +5,10 @@ import time
 import uuid
 from collections.abc import AsyncIterator
 from functools import cache
-from typing import Annotated, Any, Final, Literal
+from typing import Any, Final, Literal
 
 from anyio import to_thread
-from fastapi import APIRouter, Depends, Request
+from fastapi import APIRouter, Request
 from fastapi.responses import StreamingResponse
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -24,11 +24,9 @@ from postedit.serve.http_errors import HttpError
 from postedit.serve.inline_markup import MarkedSegment
 from postedit.serve.middleware import BYTES_BEFORE_SIGN_IN, limited
 from postedit.serve.routes_edit import check_count, check_texts
-from postedit.serve.service import Service, service_of, unless_gone
+from postedit.serve.service import Service, ServiceDep, unless_gone
 
 router = APIRouter(tags=["compatible with other services"], responses=api.ERRORS)
-
-ServiceDep = Annotated[Service, Depends(service_of)]
 
 _MOST: Final = 1000  # parts, messages, or texts of a request; the settings have a lower limit for segments
 

@@ -3,10 +3,10 @@
 import logging
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Annotated, Any, Final, TypeVar
+from typing import Any, Final, TypeVar
 
 from anyio import to_thread
-from fastapi import APIRouter, Depends, Request
+from fastapi import APIRouter, Request
 
 from postedit.adapt.correction import Correction, Decision
 from postedit.core.editor import Constraints, PostEdit, Segment
@@ -15,7 +15,7 @@ from postedit.serve import api_models as api
 from postedit.serve.accounts import CallerDep
 from postedit.serve.api_models import edited_json
 from postedit.serve.inline_markup import MarkedSegment, Markup
-from postedit.serve.service import Service, service_of, unless_gone
+from postedit.serve.service import ServiceDep, unless_gone
 from postedit.serve.service_logs import FIELDS
 from postedit.serve.settings import LimitsConfig
 
@@ -27,8 +27,6 @@ T = TypeVar("T")
 
 _LARGE: Final = 10_000
 """Characters with inline codes whose reading takes some ten milliseconds."""
-
-ServiceDep = Annotated[Service, Depends(service_of)]
 
 
 @router.post("/edit", response_model=api.EditResponse)

@@ -241,12 +241,16 @@ def events(
     project: Id,
     request: Request,
     access: AccessDep,
-    after: Annotated[Large, Query(description="number of the last event that is known")] = 0,
+    after: Annotated[
+        Large | None, Query(description="number of the last event that is known; those from now on if not given")
+    ] = None,
     last_event_id: Annotated[str, Header()] = "",
 ) -> StreamingResponse:
     """Return the events of a project as they happen (server-sent events)."""
     access.project(project, "read")
     known = int(last_event_id) if re.fullmatch(r"\d{1,15}", last_event_id, re.ASCII) else after
+    if known is None:
+        known = access.store.projects.last_events([project]).get(project, 0)
     is_allowed = partial(may_still_read, request, project)
     return event_response(access.service.events.stream(project, known, is_allowed))
 

@@ -1,18 +1,16 @@
 """Routes about the service itself: health, readiness, metrics, models."""
 
 import time
-from typing import Annotated, Any, Final
+from typing import Any, Final
 
-from fastapi import APIRouter, Depends, Response
+from fastapi import APIRouter, Response
 from prometheus_client import CONTENT_TYPE_LATEST
 
 from postedit.serve import api_models as api
 from postedit.serve.accounts import CallerDep
-from postedit.serve.service import Service, service_of, unless_stopping
+from postedit.serve.service import Service, ServiceDep, unless_stopping
 
 router = APIRouter(tags=["status"])
-
-ServiceDep = Annotated[Service, Depends(service_of)]
 
 _STARTED: Final = int(time.time())
 

@@ -3,10 +3,10 @@
 import asyncio
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
-from typing import Any, Final, TypeVar, cast
+from typing import Annotated, Any, Final, TypeVar, cast
 
 from anyio import CapacityLimiter, to_thread
-from fastapi import FastAPI, Request
+from fastapi import Depends, FastAPI, Request
 
 from postedit.serve.engine import Engine
 from postedit.serve.event_hub import EventHub
@@ -57,8 +57,16 @@ class Service:
 
 
 def service_of(request: Request) -> Service:
-    """Return the service that a request was made to; for `Depends`."""
+    """Return the service that a request was made to."""
     return service_of_app(request.app)
+
+
+async def _depended_on(request: Request) -> Service:
+    """Return the service that a request was made to; asynchronous, as FastAPI calls others in a thread."""
+    return service_of(request)
+
+
+ServiceDep = Annotated[Service, Depends(_depended_on)]
 
 
 def service_of_app(app: FastAPI) -> Service:

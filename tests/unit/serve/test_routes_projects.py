@@ -5,6 +5,7 @@ import json
 import threading
 import time
 import zipfile
+from collections.abc import AsyncIterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -97,6 +98,22 @@ def test_events_tell_others_what_happened(client: TestClient) -> None:
     kept = [one for one in later if not one.get("proposal")]
     assert [(one["kind"], one.get("segment")) for one in kept] == [("segment", None), ("presence", 2)]
     assert kept[0]["numbers"] == [1, 3]
+
+
+def test_a_stream_begins_with_what_happens_next_unless_told_otherwise(
+    client: TestClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def first(project: str, after: int, *_: Any) -> AsyncIterator[str]:
+        yield str(after)
+
+    upload(client, xliff(*PAIRS))
+    monkeypatch.setattr(client.app.state.service.events, "stream", first)  # type: ignore[attr-defined]
+    path = "/v1/projects/default/events"
+    last = client.get(f"{path}.json").json()["last"]
+    assert last > 0
+    assert client.get(path).text == str(last)
+    assert client.get(path, params={"after": 1}).text == "1"
+    assert client.get(path, params={"after": 1}, headers={"Last-Event-ID": "2"}).text == "2"
 
 
 def test_an_exported_project_has_all(client: TestClient) -> None:

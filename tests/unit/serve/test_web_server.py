@@ -1,12 +1,13 @@
-"""The end of the web server."""
+"""Connections, and the end of the web server."""
 
 import asyncio
 from types import SimpleNamespace
 from typing import Any
 
+import pytest
 import uvicorn
 
-from postedit.serve.web_server import _GRACE, _Server
+from postedit.serve.web_server import _GRACE, _HEAD_BYTES, _Connection, _Server
 
 
 def test_connections_stay_open_as_long_as_accepted_requests_may_take() -> None:
@@ -21,3 +22,61 @@ def test_connections_stay_open_as_long_as_accepted_requests_may_take() -> None:
         return server.config.timeout_graceful_shutdown
 
     assert asyncio.run(end()) == 100 + _GRACE
+
+
+async def _app(scope: Any, receive: Any, send: Any) -> None:
+    size, more = 0, True
+    while more:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            return
+        size, more = size + len(message["body"]), message["more_body"]
+    body = str(size).encode()
+    await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"%d" % len(body))]})
+    await send({"type": "http.response.body", "body": body})
+
+
+async def _answers(*parts: bytes) -> bytes:
+    """Return all that is answered to some bytes."""
+    config = uvicorn.Config(_app, http=_Connection, log_config=None, lifespan="off")
+    config.load()
+    loop, state = asyncio.get_running_loop(), uvicorn.server.ServerState()
+    server = await loop.create_server(lambda: _Connection(config, state, {}, loop), "127.0.0.1", 0)
+    async with server, asyncio.timeout(30):
+        reader, writer = await asyncio.open_connection(*server.sockets[0].getsockname())
+        try:
+            for part in parts:
+                writer.write(part)
+                await writer.drain()
+            return await reader.read()
+        except ConnectionError:  # it was closed while there was more to send
+            return b""
+        finally:
+            writer.close()
+
+
+_POST = b"POST / HTTP/1.1\r\nHost: a\r\n"
+_MEBIBYTE = b"a" * 2**20
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        [b"GET /" + _MEBIBYTE, _MEBIBYTE],
+        [_POST, b"X: " + _MEBIBYTE, _MEBIBYTE],
+        [_POST, *(b"X: y\r\n" * 1000 for _ in range(30))],
+        [_POST, b"Transfer-Encoding: chunked\r\n\r\n1\r\na\r\n0\r\nX: ", _MEBIBYTE, _MEBIBYTE],
+    ],
+    ids=["path", "header", "headers", "trailer"],
+)
+def test_a_head_without_end_is_not_kept(parts: list[bytes]) -> None:
+    assert b"200 OK" not in asyncio.run(_answers(*parts))
+
+
+def test_bodies_and_requests_in_turn_may_be_longer_than_a_head() -> None:
+    body = _MEBIBYTE[: 3 * _HEAD_BYTES]
+    whole = _POST + b"Content-Length: %d\r\n\r\n" % len(body) + body
+    last = _POST + b"Connection: close\r\nContent-Length: 0\r\n\r\n"
+    answers = asyncio.run(_answers(*[whole] * 3, last))
+    assert answers.count(b"200 OK") == 4
+    assert answers.count(str(len(body)).encode()) == 3
