@@ -55,16 +55,28 @@ def test_killed_three_times_the_end_is_the_same(command: Command, place: Workpla
     kill(place, command, 3)
 
 
+def signal_at(place: Workplace, command: Command, number: signal.Signals, at: int) -> None:
+    """Send a signal before an operation on files; the command saves its work, and is continued."""
+    place.empty()
+    ended = place.run(command, prepare=place.disturb(at, number=number))
+    assert ended.code == 130, ended.problem
+    assert "Traceback" not in ended.stderr
+    last = ended.stderr.strip().splitlines()[-1]
+    assert "--resume" in last or last == "interrupted", ended.stderr
+    finish(place, command)
+
+
 @pytest.mark.slow
 @EVERY
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP], ids=lambda number: number.name)
-def test_signals_are_as_control_c(command: Command, number: signal.Signals, place: Workplace) -> None:
+def test_signals_are_as_control_c(command: Command, place: Workplace) -> None:
     operations = place.operations(command)
-    for at in {1, operations // 2, operations}:
-        place.empty()
-        ended = place.run(command, prepare=place.disturb(at, number=number))
-        assert ended.code == 130, ended.problem
-        assert "Traceback" not in ended.stderr
-        last = ended.stderr.strip().splitlines()[-1]
-        assert "--resume" in last or last == "interrupted", ended.stderr
-        finish(place, command)
+    for number, at in ((signal.SIGTERM, 1), (signal.SIGHUP, operations // 2), (signal.SIGTERM, operations)):
+        signal_at(place, command, number, at)
+
+
+@pytest.mark.faults
+@EVERY
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP], ids=lambda number: number.name)
+def test_signals_at_any_operation_are_as_control_c(command: Command, number: signal.Signals, place: Workplace) -> None:
+    for at in range(1, place.operations(command) + 1):
+        signal_at(place, command, number, at)
