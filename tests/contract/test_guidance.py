@@ -137,6 +137,33 @@ def score(model: Seq2Seq, sentence: Sentence, tokens: Sequence[int]) -> list[flo
     return log_probs.gather(1, torch.tensor([*tokens, EOS]).unsqueeze(1)).squeeze(1).tolist()
 
 
+COSTS = [0.0, 0.1, 0.3, 0.8, 2.0, 8.0]
+
+
+@pytest.mark.parametrize(("bias", "length_penalty"), [("edit cost", 0.0), ("edit cost", 1.0), ("keep", 1.0)])
+def test_dearer_edits_are_fewer_and_what_stays_goes_on_staying(
+    model: Seq2Seq, bias: str, length_penalty: float
+) -> None:
+    """The search is exhaustive: its optimum has fewer edits, by length where scores are, the more an edit costs."""
+    sentences = random_sentences(random.Random(8), model, count=12, longest=3)
+    limits = torch.full((len(sentences),), 2 if model.spec.writes == "steps" else 3)
+    searched = SearchConfig(beam=200, length_penalty=length_penalty)
+    edits: list[list[float]] = []
+    for cost in COSTS:
+        away = distances(sentences)
+        made = EditCost(away, cost, SIZE) if bias == "edit cost" else PostEditPenalty.of(away.mt, cost, SIZE)
+        found = beam_search(model, batch_of(sentences), limits, searched, Guidance(biases=(made,)))
+        prices = [
+            -KINDS[bias].price(sentence, one.tokens) / NATS / searched.normaliser(len(one.tokens) + 1)
+            for sentence, (one,) in zip(sentences, found, strict=True)
+        ]
+        edits.append(prices)
+    assert sum(edits[0]) > sum(edits[-1]), "a cost makes a difference"
+    for cheap, dear in itertools.pairwise(edits):
+        assert all(many >= few - 1e-9 for many, few in zip(cheap, dear, strict=True))
+        assert sum(map(bool, cheap)) >= sum(map(bool, dear))
+
+
 @pytest.mark.parametrize("normalisation", ["power", pytest.param("wu", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("kind", [name for name in KINDS if name != "all"])
 def test_law_9_a_wide_guided_beam_is_exhaustive(model: Seq2Seq, forced_scores, kind: str, normalisation: str) -> None:

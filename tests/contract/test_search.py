@@ -157,8 +157,9 @@ def may_follow(model: Seq2Seq, sentence: Sentence, tokens: Sequence[int], limit:
     return tokens[-1] == EOS or all(len(tokens) + int(constraint.to_end()) <= limit for constraint in constraints)
 
 
-def plain_beam(model: Seq2Seq, sentence: Sentence, limit: int, beam: int, length_penalty: float) -> list[float]:
+def plain_beam(model: Seq2Seq, sentence: Sentence, limit: int, asked: SearchConfig) -> list[float]:
     """Return the normalised scores that a beam finds, best first, each prefix being read anew and alone."""
+    beam, length_penalty = asked.beam, asked.length_penalty
     live: list[tuple[float, tuple[int, ...]]] = [(0.0, ())]
     finished: list[float] = []
     limit = possible_limit(model, sentence, limit)
@@ -172,21 +173,28 @@ def plain_beam(model: Seq2Seq, sentence: Sentence, limit: int, beam: int, length
         going_on.sort(reverse=True)
         finished += [score / (length + 1) ** length_penalty for score, tokens in going_on[:beam] if tokens[-1] == EOS]
         live = [(score, tokens) for score, tokens in going_on if tokens[-1] != EOS][:beam]
-        if len(finished) >= beam:
+        if len(finished) >= asked.patience * beam:
             break
     return sorted(finished, reverse=True)
 
 
 @tried(3)
-@given(seed=seeds, beam=st.integers(1, 4), length_penalty=st.sampled_from(LENGTH_PENALTIES))
-def test_law_9_a_beam_equals_a_reference_beam(model: Seq2Seq, seed: int, beam: int, length_penalty: float) -> None:
+@given(
+    seed=seeds,
+    beam=st.integers(1, 4),
+    length_penalty=st.sampled_from(LENGTH_PENALTIES),
+    patience=st.sampled_from([1.0, 1.5, 4.0]),
+)
+def test_law_9_a_beam_equals_a_reference_beam(
+    model: Seq2Seq, seed: int, beam: int, length_penalty: float, patience: float
+) -> None:
     rng = random.Random(seed)
     sentences = random_sentences(rng, model, count=2)
     limits = [rng.randint(0, 5) for _ in sentences]
-    asked = SearchConfig(beam=beam, length_penalty=length_penalty)
+    asked = SearchConfig(beam=beam, length_penalty=length_penalty, patience=patience)
     results = beam_search(model, batch_of(sentences), torch.tensor(limits), asked)
     for sentence, limit, (hypothesis,) in zip(sentences, limits, results):
-        expected = plain_beam(model, sentence, limit, beam, length_penalty)[0]
+        expected = plain_beam(model, sentence, limit, asked)[0]
         assert hypothesis.rank(SearchConfig(length_penalty=length_penalty)) == pytest.approx(
             expected, rel=0, abs=TIE[dtype_of(model)] + 1e-12
         )

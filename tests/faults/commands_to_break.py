@@ -122,6 +122,7 @@ class Workplace:
         write_inputs(folder)
         self.folder, self.out, self._nursery = folder, folder / "out", nursery
         self._known: dict[str, Undisturbed] = {}
+        self._operations: dict[str, int] = {}
 
     def empty(self) -> None:
         """Remove all outputs."""
@@ -146,10 +147,12 @@ class Workplace:
 
     def operations(self, command: Command) -> int:
         """Return how many operations that change files the undisturbed command makes."""
-        self.undisturbed(command)
-        self.empty()
-        assert self.run(command, prepare=self.disturb()).code == 0
-        return int((self.folder / "seen").read_text())
+        if command.name not in self._operations:
+            self.undisturbed(command)
+            self.empty()
+            assert self.run(command, prepare=self.disturb()).code == 0
+            self._operations[command.name] = int((self.folder / "seen").read_text())
+        return self._operations[command.name]
 
     def undisturbed(self, command: Command) -> Undisturbed:
         """Return the end of a command that is not disturbed; the outputs of another one are removed the first time."""

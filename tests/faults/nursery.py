@@ -8,8 +8,10 @@ import importlib
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -22,7 +24,7 @@ _IMPORTED = [
     "jobs.editing", "jobs.extraction", "jobs.corrected_files", "jobs.integrity", "gate.calibrate", "tuning.rounds",
     "data.cleaning.cleaner", "distributed.executors", "evaluate.analyses", "explain.score_page", "synthesis.kinds",
 ]  # fmt: skip
-_LIMIT = 120.0  # seconds that a command may take
+_LIMIT = 300.0  # seconds that a command may take, on a machine with much else to do
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +54,11 @@ class Running:
         os.kill(self.pid, number)
 
     def wait(self) -> Ended:
-        """Wait until it has ended."""
+        """Wait until it has ended; it is killed if it does not end in time."""
+        limit = threading.Timer(_LIMIT, self.send, [signal.SIGKILL])
+        limit.start()
         status = self._nursery.answer({"wait": self.pid})["status"]
+        limit.cancel()
         seconds = time.monotonic() - self._started
         stdout, stderr = (path.read_text(encoding="utf-8", errors="replace") for path in self._outputs)
         return Ended(os.waitstatus_to_exitcode(status), stdout, stderr, seconds)

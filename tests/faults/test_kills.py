@@ -21,12 +21,11 @@ def finish(place: Workplace, command: Command) -> None:
     assert place.names() == place.undisturbed(command).names
 
 
-def stopped(place: Workplace, command: Command, number: signal.Signals, moment: float) -> Ended:
-    """Return how a command ends that gets a signal at a moment, as a part of the time it takes undisturbed."""
-    seconds = place.undisturbed(command).seconds
+def stopped(place: Workplace, command: Command, number: signal.Signals, seconds: float) -> Ended:
+    """Return how a command ends that gets a signal after so many seconds."""
     place.empty()
     running = place.start(command)
-    time.sleep(moment * seconds)
+    time.sleep(seconds)
     running.send(number)
     return running.wait()
 
@@ -34,11 +33,15 @@ def stopped(place: Workplace, command: Command, number: signal.Signals, moment: 
 def kill(place: Workplace, command: Command, moments: int) -> None:
     """Kill a command at random moments, one in each of as many parts of the time it takes; continue it each time."""
     rng = random.Random(f"{command.name} {moments}")
-    killed = 0
+    killed, whole = 0, place.undisturbed(command).seconds
     for part in range(moments):
-        ended = stopped(place, command, signal.SIGKILL, (part + rng.random()) / moments)
-        killed += ended.code == -signal.SIGKILL
+        seconds = (part + rng.random()) / moments * whole
+        ended = stopped(place, command, signal.SIGKILL, seconds)
         assert ended.code in (-signal.SIGKILL, 0), ended.problem
+        if ended.code == 0:  # the machine has less to do than when the time was taken
+            whole = max(seconds, whole / 2)
+        else:
+            killed += 1
         finish(place, command)
     assert killed > moments // 4  # fewer than all, as a command takes less time when the machine has less to do
 
@@ -55,16 +58,28 @@ def test_killed_three_times_the_end_is_the_same(command: Command, place: Workpla
     kill(place, command, 3)
 
 
+def signal_at(place: Workplace, command: Command, number: signal.Signals, at: int) -> None:
+    """Send a signal before an operation on files; the command saves its work, and is continued."""
+    place.empty()
+    ended = place.run(command, prepare=place.disturb(at, number=number))
+    assert ended.code == 130, ended.problem
+    assert "Traceback" not in ended.stderr
+    last = ended.stderr.strip().splitlines()[-1]
+    assert "--resume" in last or last == "interrupted", ended.stderr
+    finish(place, command)
+
+
 @pytest.mark.slow
 @EVERY
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP], ids=lambda number: number.name)
-def test_signals_are_as_control_c(command: Command, number: signal.Signals, place: Workplace) -> None:
+def test_signals_are_as_control_c(command: Command, place: Workplace) -> None:
     operations = place.operations(command)
-    for at in {1, operations // 2, operations}:
-        place.empty()
-        ended = place.run(command, prepare=place.disturb(at, number=number))
-        assert ended.code == 130, ended.problem
-        assert "Traceback" not in ended.stderr
-        last = ended.stderr.strip().splitlines()[-1]
-        assert "--resume" in last or last == "interrupted", ended.stderr
-        finish(place, command)
+    for number, at in ((signal.SIGTERM, 1), (signal.SIGHUP, operations // 2), (signal.SIGTERM, operations)):
+        signal_at(place, command, number, at)
+
+
+@pytest.mark.faults
+@EVERY
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP], ids=lambda number: number.name)
+def test_signals_at_any_operation_are_as_control_c(command: Command, number: signal.Signals, place: Workplace) -> None:
+    for at in range(1, place.operations(command) + 1):
+        signal_at(place, command, number, at)

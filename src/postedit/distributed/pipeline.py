@@ -44,6 +44,8 @@ class Phase:
         except (OSError, ValueError):
             return False
         wanted = json.loads(json.dumps(job.provenance))
+        if self.files.journal.exists():  # another run was interrupted before it replaced the manifest
+            return False
         return isinstance(manifest, dict) and all(manifest.get(name) == value for name, value in wanted.items())
 
 

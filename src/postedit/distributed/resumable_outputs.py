@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import IO, Any, Final
 
-from postedit.core.checksums import forget_checksums, record_checksums
+from postedit.core.checksums import record_checksums
 from postedit.core.errors import OutputError
 from postedit.core.files import atomic_write, check_writable, explain_os_errors, load_json
 from postedit.data.resumable_file import lock_output, unlock_output
@@ -28,7 +28,7 @@ class OutputFiles:
 
     @property
     def manifest(self) -> Path:
-        """The file that appears once all others are complete."""
+        """The file that is written once all others are complete; it is current while there is no journal."""
         return self.named("json")
 
     @property
@@ -130,13 +130,14 @@ class ResumableOutputs:
             self.save()
 
     def finish(self, manifest: Mapping[str, Any]) -> None:
-        """Rename all files; the manifest is written last and marks them as complete."""
+        """Rename all files, then write the manifest; they are complete once the journal is gone.
+
+        Manifest and digests of an earlier run stay until they are replaced: where the disk fails before any file has
+        been, that run is as whole as it was.
+        """
         self.done = replace(self.done, whole=True)
         self.save()
         self._close_files()
-        with explain_os_errors(self._files.manifest):
-            self._files.manifest.unlink(missing_ok=True)  # an older one describes files that are replaced now
-        forget_checksums(self._files.checksums)
         for side in self.done.lengths:
             partial, final = self._partial(side), self._files.named(side)
             with explain_os_errors(final):

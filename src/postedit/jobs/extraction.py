@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 
 from rich.console import Console
 
-from postedit.core.checksums import forget_checksums, record_checksums
+from postedit.core.checksums import record_checksums
 from postedit.core.errors import DataError
 from postedit.core.files import atomic_write
 from postedit.core.processes import IN_THIS_PROCESS, Executor, same_in_all
@@ -144,7 +144,6 @@ def extract(
         if not found.lines:
             reasons = "; ".join(f"{count:,} {reason}" for reason, count in found.left_out.most_common())
             raise DataError(f"{files[0]}: there is nothing to extract ({reasons or 'no units'})")
-        forget_checksums(checksums)
     record_checksums(checksums, paths)
     return found
 

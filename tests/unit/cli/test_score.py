@@ -70,6 +70,8 @@ def test_an_unwritable_output_is_found_before_the_work(run: Any, files: Path, mo
 def test_every_form_of_output(run: Any, files: Path) -> None:
     (files / "src").write_text("A B C D\nthe cat sat down\n")
     (files / "groups").write_text("one\ntwo\n")
+    for text in files.iterdir():
+        text.write_text(text.read_text() * 5)  # enough sentences to compare
     outs = {form: files / f"out.{form}" for form in ("json", "csv", "latex", "markdown", "html")}
     options = [option for form, path in outs.items() for option in (f"--{form}", path)]
     texts = [f"--{name}={files / name}" for name in ("pe", "mt", "src", "groups")]

@@ -61,6 +61,7 @@ def test_edit(ray: Any, tmp_path: Path, triplets: Path, tiny_folders: Path) -> N
     assert made["out"].count(b"\n") == 99
 
 
+@pytest.mark.slow
 def test_edit_goes_on_after_lines_of_another_engine(
     ray: Any, tmp_path: Path, triplets: Path, tiny_folders: Path
 ) -> None:
@@ -90,12 +91,14 @@ def test_data_clean(ray: Any, tmp_path: Path, triplets: Path, monkeypatch: pytes
     assert made["out.removed.jsonl"].count(b'"duplicates"') == 9
 
 
+@pytest.mark.slow
 def test_data_stats(ray: Any, tmp_path: Path, triplets: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("postedit.jobs.corpus_statistics.BLOCK", 20)
     made = assert_same_from_all_engines(tmp_path, "data", "stats", triplets, "--dev", triplets, "--json", "OUT")
     assert b'"triplets": 99' in made["out"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("given", [[], ["--languages", "en:de"]], ids=["first", "given"])
 def test_data_extract(ray: Any, tmp_path: Path, triplets: Path, given: list[object]) -> None:
     sides = {side: Path(f"{triplets}.{side}").read_text("utf-8").splitlines() for side in ("src", "mt", "pe")}
@@ -111,6 +114,7 @@ def test_data_extract(ray: Any, tmp_path: Path, triplets: Path, given: list[obje
     assert made["out.src"].count(b"\n") == 99
 
 
+@pytest.mark.slow
 def test_score(ray: Any, tmp_path: Path, triplets: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("postedit.evaluate.test_set.PART", 20)
     lines = Path(f"{triplets}.mt").read_text("utf-8").splitlines()
@@ -135,6 +139,7 @@ def far(triplets: Path) -> Iterator[str]:
     memory.rm("/far", recursive=True)
 
 
+@pytest.mark.slow
 def test_far_files_are_read_by_the_command_alone(
     ray: Any, tmp_path: Path, triplets: Path, tiny_folders: Path, far: str
 ) -> None:

@@ -25,7 +25,7 @@ from postedit.core.checksums import damaged_files, read_checksums
 from postedit.core.errors import DataError, OutputError, PosteditError
 from postedit.core.processes import Executor, LocalExecutor, same_in_all
 from postedit.distributed.chunks import Chunk, Stage, open_aligned
-from postedit.distributed.pipeline import Job, run_job
+from postedit.distributed.pipeline import Job, Phase, run_job
 from postedit.distributed.resumable_outputs import OutputFiles, ResumableOutputs
 
 SIDES = ("src", "mt", "pe")
@@ -307,22 +307,34 @@ def test_nothing_is_written_if_no_line_can_be_used(tmp_path: Path) -> None:
     assert not files(tmp_path / "out")
 
 
-def test_an_old_manifest_does_not_speak_of_new_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    run(job(tmp_path, list("abc"), 1), tmp_path / "out", LocalExecutor())
-    todo, replace_file = job(tmp_path, list("abd"), 1), Path.replace
+@pytest.mark.parametrize("replaced", [0, 1], ids=["no file is replaced", "a file is replaced"])
+def test_an_earlier_run_stays_until_it_is_replaced(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, replaced: int
+) -> None:
+    first, files_of = job(tmp_path, list("abc"), 1), OutputFiles(tmp_path / "out", SIDES)
+    run(first, tmp_path / "out", LocalExecutor())
+    before = files(tmp_path / "out")
+    todo, replace_file, left = job(tmp_path, list("abd"), 1), Path.replace, [replaced]
 
     def never(self: Path, target: Path) -> Path:
         if self.suffix == ".partial":
-            raise Stopped
+            left[0] -= 1
+            if left[0] < 0:
+                raise Stopped
         return replace_file(self, target)
 
     monkeypatch.setattr(Path, "replace", never)
     with pytest.raises(Stopped):
         run(todo, tmp_path / "out", LocalExecutor())
     monkeypatch.undo()
-    assert not (tmp_path / "out.json").exists()
+    assert bool(damaged_files(read_checksums(files_of.checksums))) == bool(replaced)
+    if not replaced:
+        assert before.items() <= files(tmp_path / "out").items()
+    assert not Phase("made", files_of, lambda: first).finished(first)
     manifest = run(todo, tmp_path / "out", LocalExecutor(), resume=True)
     assert json.loads((tmp_path / "out.json").read_text()) == manifest
+    assert damaged_files(read_checksums(files_of.checksums)) == {}
+    assert Phase("made", files_of, lambda: todo).finished(todo)
 
 
 def test_unequal_files_are_an_error_with_both_counts(tmp_path: Path) -> None:

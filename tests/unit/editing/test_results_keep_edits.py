@@ -8,7 +8,11 @@ from postedit.editing.results import keep_edits
 from postedit.text.edits import apply_edits, splice
 from postedit.text.words import PlainSplitter
 
-WORDS = st.lists(st.sampled_from(["das", "Haus", "ß", "日本", "🙂", "é", "x"]), min_size=1, max_size=8)
+WORDS = st.lists(
+    st.sampled_from(["das", "Haus", "ß", "日本", "🙂", "é", "x", "Ha\u0308us", "\u212b", "a\u00a0b\u2009"]),
+    min_size=1,
+    max_size=8,
+)
 SPACES = st.sampled_from([" ", "  ", "\t"])
 
 

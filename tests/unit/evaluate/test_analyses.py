@@ -100,8 +100,9 @@ def test_edits_are_not_reported_without_mt() -> None:
     assert by_group.header()[-1] == "BLEU"
 
 
-def test_significance_speaks_of_the_later_system(test_set: TestSet) -> None:
-    intervals, ter, *others = analyses.significance(evaluate_systems(test_set, {"good": GOOD}), "none", 200)
+def test_significance_speaks_of_the_later_system() -> None:
+    systems = evaluate_systems(TestSet(PE * 3, MT * 3), {"good": GOOD * 3})
+    intervals, ter, *others = analyses.significance(systems, "none", 200)
     assert of(ter, "good", UNEDITED_MT)["difference"] == pytest.approx(-100 * 2 / 12)
     assert [table.name for table in others] == ["significance of BLEU", "significance of chrF"]
     assert all((of(table, "good", UNEDITED_MT)["difference"] or 0) > 0 for table in others)
@@ -130,18 +131,22 @@ def test_a_verdict_says_by_how_much_and_how_sure(values: tuple[float, ...], expe
 
 
 def test_one_system_alone_is_compared_with_nothing() -> None:
-    test = TestSet(PE)
-    systems = evaluate_systems(test, {"good": GOOD})
+    test = TestSet(PE * 3)
+    systems = evaluate_systems(test, {"good": GOOD * 3})
     assert [table.name for table in analyses.significance(systems, "none", 200)] == ["confidence intervals"]
     assert [table.name for table in analyses.by_bucket(systems, test)] == ["by length"]
 
 
-def test_one_sentence_is_too_few_to_compare() -> None:
-    systems = evaluate_systems(TestSet(["a b"], ["a c"]), {"good": ["a b"]})
+@pytest.mark.parametrize("count", [1, 4, 9])
+def test_a_few_sentences_are_too_few_to_compare(count: int) -> None:
+    systems = evaluate_systems(TestSet(["a b"] * count, ["a c"] * count), {"good": ["a b"] * count})
     assert analyses.significance(systems, "none", 200) == []
-    (found,) = analyses.verdicts(systems, analyses.ter_differences(systems, 200))
+    differences = analyses.ter_differences(systems, 200)
+    assert count == 1 or of(differences, "good", UNEDITED_MT)["p, bootstrap"] < 0.01, "however little it has seen"
+    (found,) = analyses.verdicts(systems, differences)
+    number = "1 sentence is" if count == 1 else f"{count} sentences are"
     assert found == (
-        "good cannot be told apart from the unedited MT: TER is lower by 50.00, but 1 sentence is too few to compare."
+        f"good cannot be told apart from the unedited MT: TER is lower by 50.00, but {number} too few to compare."
     )
 
 

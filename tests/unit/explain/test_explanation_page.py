@@ -79,12 +79,12 @@ def test_pages_and_tables_name_the_end_of_a_sentence() -> None:
 
 
 def test_the_verdict_is_the_first_sentence_of_the_page() -> None:
-    better = [replace(sentence(), pe="das rote Haus")] * 8
+    better = [replace(sentence(), pe="das rote Haus")] * 12
     html = explanation_page("t", better)
     (found,) = re.findall(r'<h1>t</h1>\n<p class="conclusion">(.*?)</p>', html)
     assert found.startswith("The output is better than the unedited MT: TER is lower by 33.33 (95% interval 33.33 to")
-    assert found.endswith("of 8 sentences 8 are better and 0 worse.")
-    assert "The output is worse than" in explanation_page("t", [replace(sentence(), pe="das blaue Haus")] * 8)
+    assert found.endswith("of 12 sentences 12 are better and 0 worse.")
+    assert "The output is worse than" in explanation_page("t", [replace(sentence(), pe="das blaue Haus")] * 12)
     assert "TER is lower by 33.33, but 1 sentence is too few to compare." in explanation_page("t", better[:1])
     assert "The model changed 3 of 4 sentences; whether" in explanation_page(
         "t", [*[sentence()] * 3, sentence(mt="a b", output="a b")]

@@ -26,7 +26,7 @@ from typing import Any, Final, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from postedit.core.checksums import forget_checksums, record_checksums
+from postedit.core.checksums import record_checksums
 from postedit.core.errors import DataError, OutputError
 from postedit.core.files import atomic_write, check_writable, explain_os_errors, prefix_problem, reason_of
 from postedit.core.output_paths import same_file
@@ -286,7 +286,6 @@ def _finish(
             for place, side in enumerate(job.sides)
             if job.config.truecase and side in _CASED
         }
-        forget_checksums(out.with_name(f"{out.name}.sha256"))
         _write(records(), cased, files, out, report, progress)
     for side, truecaser in cased.items():
         truecaser.save(out.with_name(f"{out.name}.truecase.{side}.json"))
