@@ -1,0 +1,209 @@
+"""Check that an answer can be the correction of its segment; what cannot is asked for again, and else mt stays.
+
+The checks err on the side of mt: a good correction that looks like none costs a request, and at most an edit.
+"""
+
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Sequence
+from functools import cache, lru_cache
+from typing import Any, Final
+
+from rapidfuzz import fuzz
+
+from postedit.llm.answers import REFUSAL, Fault
+from postedit.llm.prompts import Question
+from postedit.text.edits import changes
+
+LEAST_KEPT: Final = 0.3
+"""Similarity to mt (2 x characters in common / all characters) below which a text is no correction of it."""
+
+_SHORT: Final = 4  # characters of an mt about which similarity says nothing
+_NEARER: Final = 0.05  # by which an answer is more similar to the mt of another segment than to its own
+_REPEATED: Final = 0.8  # similarity to the source of a text that repeats it
+_CONTAINS: Final = 90.0  # of 100: similarity of a part of a text with another text, which it contains then
+_LONG_ENOUGH: Final = 8  # characters of a text to be found within another one
+_LETTERS: Final = 20  # of a text whose language can be told
+_SURE: Final = 0.95  # probability of a language
+_TAIL: Final = 0.25  # share of the words of mt that an answer lacks at its end, if it is cut off
+
+_CHATTER: Final = re.compile(
+    r"```"
+    r"|\A\W*(?:sure|certainly|of course|okay)\b[^.]{0,60}[:!]"
+    r"|\A\W*here(?:['’]s| is| are)\b[^.]{0,60}:"
+    r"|\A\W*(?:the )?(?:corrected|improved|revised|post-edited)\b[^.]{0,40}:"
+    r"|\A\W*(?:correction|translation|output|answer)\s*:"
+    r"|\((?:note|explanation)\b|\bnote:|\bexplanation:"
+    r"|\"(?:correction|segments|translation)\"\s*:",
+    re.IGNORECASE,
+)
+_QUOTES: Final = frozenset("\"'`“”„«»‘’「」『』")
+
+_SCRIPTS: Final = {
+    **dict.fromkeys(("ru", "uk", "bg", "sr", "mk", "be"), "CYRILLIC"),
+    **dict.fromkeys(("hi", "mr", "ne"), "DEVANAGARI"),
+    **dict.fromkeys(("ar", "fa", "ur"), "ARABIC"),
+    **dict.fromkeys(("zh", "ja"), "CJK"),
+    "el": "GREEK",
+    "he": "HEBREW",
+    "ko": "HANGUL",
+    "si": "SINHALA",
+    "th": "THAI",
+}
+"""Scripts of languages that do not write in Latin letters."""
+
+
+def fault_of(question: Question, text: str, others: Sequence[Question] = (), target: str = "") -> Fault | None:
+    """Return why an answer is no correction of its segment; None if it can be one.
+
+    Args:
+        question: the segment.
+        text: the answer.
+        others: the other segments of the request.
+        target: code of the target language; empty if not known.
+    """
+    mt = question.mt
+    text = text.strip()
+    if not text:
+        return "dropped"
+    if text == mt.strip():
+        return None
+    if _is_damaged(question, text):
+        return "unreadable"
+    if _new(REFUSAL, question, text):
+        return "refused"
+    if _has_chatter(question, text):
+        return "chatter"
+    if _is_source(question, text) or _is_other_language(mt, text, target):
+        return "language"
+    if fault := _mixed_up(question, text, others):
+        return fault
+    if _is_cut_off(mt, text):
+        return "cut off"
+    longest = 1.5 * max(len(mt), len(question.src)) + 30
+    if len(text) > longest or (len(mt) >= _SHORT and similarity(mt, text) < LEAST_KEPT):
+        return "unrelated"
+    return None
+
+
+def prepare() -> None:
+    """Load the model of languages now, while no request waits for it."""
+    _identifier()
+
+
+def similarity(one: str, other: str) -> float:
+    """Return the share of characters that two texts have in common, in order; 1 if they are the same."""
+    return fuzz.ratio(one, other) / 100.0
+
+
+def _new(pattern: re.Pattern[str], question: Question, text: str) -> bool:
+    """Return whether an answer has a pattern that its segment has not."""
+    return bool(pattern.search(text)) and not (pattern.search(question.mt) or pattern.search(question.src))
+
+
+def _is_damaged(question: Question, text: str) -> bool:
+    known = {*question.src, *question.mt}
+    return any(unicodedata.category(letter) in ("Cc", "Cs", "Co", "Cn") or letter == "\ufffd"
+               for letter in {*text} - known if letter not in "\n\r\t")  # fmt: skip
+
+
+def _has_chatter(question: Question, text: str) -> bool:
+    mt = question.mt.strip()
+    if len(text.splitlines()) > max(1, len(mt.splitlines())):
+        return True
+    quoted = [len(one) > 1 and one[0] in _QUOTES and one[-1] in _QUOTES for one in (text, mt, question.src.strip())]
+    return quoted == [True, False, False] or _new(_CHATTER, question, text)
+
+
+def _is_source(question: Question, text: str) -> bool:
+    """Return whether a text repeats the source rather than corrects mt."""
+    near = similarity(question.src, text)
+    return near >= _REPEATED and near > similarity(question.mt, text) + _NEARER
+
+
+def _mixed_up(question: Question, text: str, others: Sequence[Question]) -> Fault | None:
+    own = similarity(question.mt, text)
+    for other in others:
+        if other.mt == question.mt:
+            continue
+        if similarity(other.mt, text) > own + _NEARER:
+            return "misplaced"
+        if len(other.mt) < _LONG_ENOUGH or len(text) <= len(question.mt):
+            continue
+        if fuzz.partial_ratio(other.mt, text) >= _CONTAINS > fuzz.partial_ratio(other.mt, question.mt):
+            return "merged"
+    return None
+
+
+def _is_cut_off(mt: str, text: str) -> bool:
+    """Return whether a text lacks a good part of mt at its end, or ends within a word of it."""
+    old, new = mt.split(), text.split()
+    found = changes(old, new)
+    if not found or found[-1].mt[1] != len(old) or found[-1].pe[1] != len(new):
+        return False
+    last = found[-1]
+    if last.op == "delete":
+        return last.mt[1] - last.mt[0] > max(2.0, _TAIL * len(old))
+    if last.pe[1] - last.pe[0] > 1 or len(text) >= len(mt):
+        return False
+    first_lost, written = old[last.mt[0]], new[-1]
+    within = len(written) < len(first_lost) and first_lost.startswith(written)
+    return within and (last.mt[1] - last.mt[0] > 1 or len(first_lost) - len(written) > 2)
+
+
+def _is_other_language(mt: str, text: str, target: str) -> bool:
+    target = target.split("-")[0].split("_")[0].lower()
+    script = _script(text)
+    if script is not None and script != _script_of(target) and _share(mt, script) < 0.2 and _letters(mt) >= _SHORT:
+        return True
+    if _letters(text) < _LETTERS:
+        return False
+    language, sure = _language(text)
+    if sure < _SURE or language == target:
+        return False
+    before, sure_before = _language(mt)
+    return language != before and (sure_before >= _SURE or (bool(target) and target in _identifier().labels))
+
+
+def _script_of(target: str) -> str | None:
+    """Return the script of a language; None if it is not known."""
+    return _SCRIPTS.get(target, "LATIN" if len(target) == 2 else None)
+
+
+def _script(text: str) -> str | None:
+    """Return the script of nearly all letters of a text; None if it has few letters, or several scripts."""
+    counts = Counter(map(_letter_script, filter(str.isalpha, text)))
+    if counts.total() < _SHORT:
+        return None
+    script, count = counts.most_common(1)[0]
+    return script if count >= 0.8 * counts.total() else None
+
+
+def _share(text: str, script: str) -> float:
+    letters = list(filter(str.isalpha, text))
+    return sum(_letter_script(letter) == script for letter in letters) / max(1, len(letters))
+
+
+def _letters(text: str) -> int:
+    return sum(map(str.isalpha, text))
+
+
+@lru_cache(maxsize=1 << 14)
+def _letter_script(letter: str) -> str:
+    name = unicodedata.name(letter, "").split(" ")[0].split("-")[0]
+    return "CJK" if name in ("HIRAGANA", "KATAKANA", "CJK", "BOPOMOFO") else name
+
+
+@lru_cache(maxsize=1 << 12)
+def _language(text: str) -> tuple[str, float]:
+    """Return the most probable language of a text, and its probability."""
+    language, sure = _identifier().classify(text)
+    return str(language), float(sure)
+
+
+@cache
+def _identifier() -> Any:
+    from py3langid.langid import MODEL_FILE, LanguageIdentifier
+
+    return LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)
