@@ -96,7 +96,7 @@ def edit(
     Two more options serve research: --n-best N (search.n_best) returns N corrections a line; --force FILE scores the
     outputs of another system instead of editing. --learn is explained by `postedit simulate --help`.
 
-    postedit edit openai:MODEL --endpoint URL ... asks a language model; --estimate says what that would cost, and stops.
+    postedit edit openai:MODEL --endpoint URL ... asks a language model; with --estimate, it only says what that costs.
     """
     # Without --out, or with --src, a folder can only be a model, though a damaged one.
     named, files = split_inputs(named, folders=out is not None and src is None)
@@ -124,9 +124,7 @@ def edit(
         raise DataError("--devices names devices of this machine, and Ray gives GPUs to its workers: leave it out")
     executor = shared.executor_of(engine, address, workers, len(places), multithreaded=True, on_gpus=True)
     if spec.endpoint is not None and executor != IN_THIS_PROCESS:
-        raise DataError(
-            "requests to an endpoint are sent by one process: set llm.concurrency in place of more processes"
-        )
+        raise DataError("one process sends all requests to an endpoint: set llm.concurrency in place of processes")
     if estimate and spec.endpoint is None:
         raise DataError("--estimate is for models behind an endpoint (openai:MODEL): others cost nothing")
     command = EditCommand(spec, chosen, out, form, resume, executor, places, estimate)

@@ -164,8 +164,8 @@ def read_options(
     """Return the options of a file, and of `--set` and flags, which take precedence over it.
 
     Values of search options are not checked. `flags` are search options that have a flag of their own, None if not
-    given; so are `llm`, of the section of that name; `windows` says that the command reads files in windows of `chunk_lines`; `kind` has the options of a command
-    that has more.
+    given; so are `llm`, of the section of that name. `windows` says that the command reads files in windows of
+    `chunk_lines`; `kind` has the options of a command that has more.
 
     `search.banned` and `search.required` may name a file: one word or phrase per line; for required ones, a line
     `source<TAB>word` applies to segments whose source contains the former.

@@ -33,8 +33,8 @@ def _checked_languages(given: str) -> str:
 
 MODELS_HELP: Final = (
     "A model folder, hub id, file of weights (RUN/best/*.safetensors), or a combination from `postedit tune`; several "
-    "models make an ensemble. openai:MODEL is a language model behind an endpoint. The model that comes with postedit if "
-    "not given."
+    "models make an ensemble. openai:MODEL is a language model behind an endpoint. If none is given, the model that "
+    "comes with postedit."
 )
 ModelsArgument = Annotated[
     list[str] | None,

@@ -34,7 +34,7 @@ EVENTS: Final = {
     "no memory": "not edited, because there is not enough memory, even for the segment alone",
     "impossible": "not edited, because no output was found that has all that is required and nothing that is banned",
     "damaged": "not edited, because the output was no valid text",
-    "no answer": "not edited, because the language model gave no answer that can be a correction, also when asked again",
+    "no answer": "not edited, because the language model gave no answer that can be a correction, even alone",
     "no mt": "no mt, so that the output is empty (a model with a first stage translates src without --mt)",
     "no src": "not edited, because there is no src",
 }

@@ -23,7 +23,8 @@ CREATE TABLE IF NOT EXISTS answers (key TEXT PRIMARY KEY, run TEXT NOT NULL, out
 CREATE TABLE IF NOT EXISTS reused (run TEXT NOT NULL, key TEXT NOT NULL, PRIMARY KEY (run, key)) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS requests (
     id INTEGER PRIMARY KEY, run TEXT NOT NULL, model TEXT NOT NULL, sent REAL NOT NULL, state TEXT NOT NULL,
-    segments INTEGER NOT NULL, cost REAL NOT NULL, prompt_tokens INTEGER NOT NULL, answer_tokens INTEGER NOT NULL, seconds REAL NOT NULL
+    segments INTEGER NOT NULL, cost REAL NOT NULL, prompt_tokens INTEGER NOT NULL, answer_tokens INTEGER NOT NULL,
+    seconds REAL NOT NULL
 );
 CREATE INDEX IF NOT EXISTS answers_of_run ON answers (run);
 CREATE INDEX IF NOT EXISTS requests_of_run ON requests (run);

@@ -147,9 +147,7 @@ class LlmEditor(Editor):
         config = search or self.search
         self.check(config, with_mt=all(segment.mt is not None for segment in segments))
         if any(segment.constraints for segment in segments):
-            raise DataError(
-                "a model behind an endpoint takes no constraints (a prefix, required words): leave them out"
-            )
+            raise DataError("a model behind an endpoint takes no constraints (prefix, required words): leave them out")
         skipped = [_why_skipped(segment, config.max_input) for segment in segments]
         asked = [segment for segment, why in zip(segments, skipped, strict=True) if why is None]
         found = iter(self._corrected(asked))
@@ -188,9 +186,7 @@ class LlmEditor(Editor):
         questions, count = self.questions(segments), self.spec.config.samples
         wanted = [Wanted(question, sample) for sample in range(count) for question in questions]
         outcomes = _run(self.asking.ask_all(wanted, self._client))
-        by_segment = [
-            [outcomes[place + sample * len(segments)] for sample in range(count)] for place in range(len(segments))
-        ]
+        by_segment = [outcomes[place :: len(segments)] for place in range(len(segments))]
         samples = [
             [_rendered(segment, one.item.correction) for one in found if one.item is not None]
             for segment, found in zip(segments, by_segment, strict=True)

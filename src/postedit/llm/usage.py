@@ -49,8 +49,8 @@ class Estimate:
         cost = "cost not known without prices" if self.cost is None else f"about {self.cost:,.2f} {self.currency}"
         took = "time not known before the first answers" if self.seconds is None else f"about {_time(self.seconds)}"
         return (
-            f"Estimate for {self.segments:,} segments{known}: {self.requests:,} requests, {self.prompt_tokens:,} tokens "
-            f"of prompts, {self.answer_tokens:,} of answers; {cost}; {took}"
+            f"Estimate for {self.segments:,} segments{known}: {self.requests:,} requests, {self.prompt_tokens:,} "
+            f"tokens of prompts, {self.answer_tokens:,} of answers; {cost}; {took}"
         )
 
 
@@ -149,7 +149,8 @@ def summary(editor: LlmEditor) -> str:
     return (
         f"{editor.spec.model}: {found['requests']:,} requests answered, {found['failed requests']:,} failed, "
         f"{found['prompt tokens']:,} + {found['answer tokens']:,} tokens{cost}; {found['answers known before']:,} "
-        f"answers known before; {again:,} segments asked again, {left:,} answers unusable{f' ({kinds})' if kinds else ''}"
+        f"answers known before; {again:,} segments asked again, {left:,} answers unusable"
+        f"{f' ({kinds})' if kinds else ''}"
     )
 
 

@@ -16,7 +16,7 @@ ENDING: Final = ".usage.json"
 """What the name of a report has after that of the output."""
 
 _NOTE: Final = (
-    "Of making each output, from the report beside it; seconds are those of a request, and a dash is what is not known. "
+    "Of making each output, from the report beside it; seconds are those of a request; a dash: not known. "
     "Failed: requests without an answer; again: segments asked again alone; left: answers that could not be used."
 )
 

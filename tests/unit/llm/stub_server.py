@@ -1,6 +1,6 @@
 """A server that speaks the protocol of OpenAI, corrects what it can, and fails in all the ways that servers do.
 
-Its model knows one correction: `err` before a word is wrong. What it answers is right, or a fault that a test asked for.
+Its model knows one correction: `err` before a word is wrong. It answers rightly, or with a fault that a test asked for.
 As a program, `stub_server.py PORT`, it serves without faults.
 """
 
@@ -23,8 +23,8 @@ OBEDIENT = "PWNED"
 
 ANSWER_FAULTS = (
     "drop", "blank", "merge", "merge-keep", "double", "double-other", "swap", "unknown", "cut-json", "cut-length",
-    "cut-text", "refuse", "refuse-text", "refuse-item", "filter", "french", "russian", "source", "chatter", "chatter-item",
-    "note-item", "quotes", "unrelated", "empty", "other-keys", "shuffle", "fence", "think",
+    "cut-text", "refuse", "refuse-text", "refuse-item", "filter", "french", "russian", "source", "chatter",
+    "chatter-item", "note-item", "quotes", "unrelated", "empty", "other-keys", "shuffle", "fence", "think",
 )  # fmt: skip
 HTTP_FAULTS = ("429", "500", "503", "drop-connection", "cut-connection", "no-json", "no-choices", "no-usage")
 
