@@ -55,6 +55,7 @@ class Asking:
             self.prompt.signature,
             self.prompt.languages,
             [config.temperature, config.seed + wanted.sample, config.structure, config.extra_tokens],
+            config.least_kept,
             wanted.question.values,
         ]
         return hashlib.sha256(json.dumps(values, ensure_ascii=True).encode()).hexdigest()
@@ -160,10 +161,12 @@ class _Work:
         prompt = self.asking.prompt
         items = parse_answer(reply.text, identifiers, prompt.config.answer)
         result: list[Item | Fault] = []
-        for place, (identifier, question) in enumerate(zip(identifiers, questions, strict=True)):
-            others = [*questions[:place], *questions[place + 1 :]]
-            item = items[identifier]
-            result.append(fault_of(question, item.correction, others, prompt.languages[1]) or item)
+        told = [(question, items[one].correction) for one, question in zip(identifiers, questions, strict=True)]
+        least = self.asking.spec.config.least_kept
+        for place, (question, text) in enumerate(told):
+            others = [*told[:place], *told[place + 1 :]]
+            fault = fault_of(question, text, others, prompt.languages[1], least)
+            result.append(fault or items[identifiers[place]])
         # Where one has the text of another, nobody knows which others have.
         if len(questions) > 1 and any(one in ("merged", "misplaced") for one in result):
             return [one if isinstance(one, str) else "misplaced" for one in result]

@@ -11,22 +11,21 @@ from functools import cache, lru_cache
 from typing import Any, Final
 
 from rapidfuzz import fuzz
+from rapidfuzz.distance import Levenshtein
 
 from postedit.llm.answers import REFUSAL, Fault
 from postedit.llm.prompts import Question
-from postedit.text.edits import changes
-
-LEAST_KEPT: Final = 0.3
-"""Similarity to mt (2 x characters in common / all characters) below which a text is no correction of it."""
 
 _SHORT: Final = 4  # characters of an mt about which similarity says nothing
-_NEARER: Final = 0.05  # by which an answer is more similar to the mt of another segment than to its own
+_NEARER: Final = 0.05  # by which an answer is more similar to the source than to mt, if it repeats the source
 _REPEATED: Final = 0.8  # similarity to the source of a text that repeats it
-_CONTAINS: Final = 90.0  # of 100: similarity of a part of a text with another text, which it contains then
+_CONTAINS: Final = 80.0  # of 100: similarity of a part of a text with another text, which it contains then
 _LONG_ENOUGH: Final = 8  # characters of a text to be found within another one
 _LETTERS: Final = 20  # of a text whose language can be told
 _SURE: Final = 0.95  # probability of a language
-_TAIL: Final = 0.25  # share of the words of mt that an answer lacks at its end, if it is cut off
+_TAIL: Final = 0.2  # share of the characters of mt that an answer lacks at its end, if it is cut off
+_LEAST_TAIL: Final = 3  # and their number
+_BLOCK: Final = 3  # characters in a row that are the same in mt and in an answer, not by chance
 
 _CHATTER: Final = re.compile(
     r"```"
@@ -54,14 +53,21 @@ _SCRIPTS: Final = {
 """Scripts of languages that do not write in Latin letters."""
 
 
-def fault_of(question: Question, text: str, others: Sequence[Question] = (), target: str = "") -> Fault | None:
+def fault_of(
+    question: Question,
+    text: str,
+    others: Sequence[tuple[Question, str]] = (),
+    target: str = "",
+    least_kept: float = 0.5,
+) -> Fault | None:
     """Return why an answer is no correction of its segment; None if it can be one.
 
     Args:
         question: the segment.
         text: the answer.
-        others: the other segments of the request.
+        others: the other segments of the request, and the answers about them.
         target: code of the target language; empty if not known.
+        least_kept: similarity to mt below which a text is no correction of it.
     """
     mt = question.mt
     text = text.strip()
@@ -82,7 +88,7 @@ def fault_of(question: Question, text: str, others: Sequence[Question] = (), tar
     if _is_cut_off(mt, text):
         return "cut off"
     longest = 1.5 * max(len(mt), len(question.src)) + 30
-    if len(text) > longest or (len(mt) >= _SHORT and similarity(mt, text) < LEAST_KEPT):
+    if len(text) > longest or (len(mt) >= _SHORT and similarity(mt, text) < least_kept):
         return "unrelated"
     return None
 
@@ -122,34 +128,35 @@ def _is_source(question: Question, text: str) -> bool:
     return near >= _REPEATED and near > similarity(question.mt, text) + _NEARER
 
 
-def _mixed_up(question: Question, text: str, others: Sequence[Question]) -> Fault | None:
+def _mixed_up(question: Question, text: str, others: Sequence[tuple[Question, str]]) -> Fault | None:
     own = similarity(question.mt, text)
-    for other in others:
-        if other.mt == question.mt:
-            continue
-        if similarity(other.mt, text) > own + _NEARER:
+    for other, answer in others:
+        if similarity(other.mt, text) > own:
             return "misplaced"
-        if len(other.mt) < _LONG_ENOUGH or len(text) <= len(question.mt):
-            continue
-        if fuzz.partial_ratio(other.mt, text) >= _CONTAINS > fuzz.partial_ratio(other.mt, question.mt):
+        if len(text) > len(question.mt) and _contains(question.mt, text, other.mt, answer.strip()):
             return "merged"
     return None
 
 
+def _contains(mt: str, text: str, other: str, answer: str) -> bool:
+    """Return whether a text has the mt of another segment, or begins or ends with the answer about it, unlike mt."""
+    if text.startswith(f"{answer} ") or text.endswith(f" {answer}"):
+        return not (mt.startswith(answer) or mt.endswith(answer))
+    long = len(other) >= _LONG_ENOUGH
+    return long and fuzz.partial_ratio(other, text) >= _CONTAINS > fuzz.partial_ratio(other, mt)
+
+
 def _is_cut_off(mt: str, text: str) -> bool:
-    """Return whether a text lacks a good part of mt at its end, or ends within a word of it."""
-    old, new = mt.split(), text.split()
-    found = changes(old, new)
-    if not found or found[-1].mt[1] != len(old) or found[-1].pe[1] != len(new):
+    """Return whether a text lacks a good part of mt at its end."""
+    mt = mt.rstrip()
+    if text[-1] == mt[-1] and not text[-1].isalnum():
         return False
-    last = found[-1]
-    if last.op == "delete":
-        return last.mt[1] - last.mt[0] > max(2.0, _TAIL * len(old))
-    if last.pe[1] - last.pe[0] > 1 or len(text) >= len(mt):
+    blocks = [block for block in Levenshtein.opcodes(mt, text).as_matching_blocks() if block.size >= _BLOCK]
+    if not blocks:
         return False
-    first_lost, written = old[last.mt[0]], new[-1]
-    within = len(written) < len(first_lost) and first_lost.startswith(written)
-    return within and (last.mt[1] - last.mt[0] > 1 or len(first_lost) - len(written) > 2)
+    end, written = blocks[-1].a + blocks[-1].size, blocks[-1].b + blocks[-1].size
+    lost = (len(mt) - end) - (len(text) - written)
+    return lost >= max(_LEAST_TAIL, _TAIL * len(mt))
 
 
 def _is_other_language(mt: str, text: str, target: str) -> bool:

@@ -104,7 +104,17 @@ class LlmEditor(Editor):
     def identity(self, search: SearchConfig | None = None) -> Identity:
         """Return the model, its endpoint and prompt, and the options that can change an output."""
         config, scorer = self.spec.config, self._scorer
-        names = ("segments", "temperature", "seed", "structure", "samples", "consensus", "languages", "extra_tokens")
+        names = (
+            "segments",
+            "temperature",
+            "seed",
+            "structure",
+            "samples",
+            "consensus",
+            "languages",
+            "extra_tokens",
+            "least_kept",
+        )
         settings: dict[str, Any] = {f"llm.{name}": getattr(config, name) for name in names}
         settings["llm.prompt"] = self.prompt.signature
         settings["max_input"] = (search or self.search).max_input

@@ -46,6 +46,13 @@ class LlmConfig(Config):
         0, ge=0, description="tokens that an answer may have beyond what corrections need, for models that reason first"
     )
 
+    least_kept: float = Field(
+        0.5,
+        ge=0,
+        le=1,
+        description="similarity of an answer to mt, at least: 1 if they are the same; below it, mt stays",
+    )
+
     examples: int = Field(4, ge=0, le=50, description="most similar corrections of --memory shown for a segment")
     least_similarity: float = Field(
         0.3, ge=0, le=1, description="of an example: 1 if its source and mt are those of the segment"

@@ -73,7 +73,7 @@ class Stub:
 
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self._server.daemon_threads = True
-        threading.Thread(target=self._server.serve_forever, daemon=True).start()
+        threading.Thread(target=self._server.serve_forever, args=(0.02,), daemon=True).start()
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -117,6 +117,8 @@ class Stub:
 
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
+    wbufsize = 1 << 16  # so that a reply is one packet, which no acknowledgement delays
+    disable_nagle_algorithm = True
     server_stub: Stub
 
     def log_message(self, format: str, *args: object) -> None:
