@@ -57,6 +57,7 @@ class Asking:
             [config.temperature, config.seed + wanted.sample, config.structure, config.extra_tokens],
             config.least_kept,
             wanted.question.values,
+            config.context_tokens if wanted.question.examples or wanted.question.terms else None,
         ]
         return hashlib.sha256(json.dumps(values, ensure_ascii=True).encode()).hexdigest()
 

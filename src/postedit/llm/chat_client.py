@@ -184,9 +184,7 @@ class ChatClient:
             attempt += 1
         self._failed_in_a_row += 1
         if self._failed_in_a_row >= _FAILED_IN_A_ROW:
-            raise EndpointError(
-                f"{self._spec.config.address}: {self._failed_in_a_row} requests in a row failed: {fault}"
-            )
+            raise EndpointError(f"{self._spec.config.address}: the last requests failed, again and again: {fault}")
         raise NoReplyError
 
     def _body(self, ask: Ask) -> dict[str, Any]:

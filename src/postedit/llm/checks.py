@@ -131,10 +131,11 @@ def _is_source(question: Question, text: str) -> bool:
 def _mixed_up(question: Question, text: str, others: Sequence[tuple[Question, str]]) -> Fault | None:
     own = similarity(question.mt, text)
     for other, answer in others:
+        longer = len(text) > max(len(question.mt), 1.3 * len(other.mt))
+        if longer and _contains(question.mt, text, other.mt, answer.strip()):
+            return "merged"
         if similarity(other.mt, text) > own:
             return "misplaced"
-        if len(text) > len(question.mt) and _contains(question.mt, text, other.mt, answer.strip()):
-            return "merged"
     return None
 
 

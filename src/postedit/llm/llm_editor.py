@@ -37,6 +37,16 @@ _UNSUPPORTED: Final = (
 )  # fmt: skip
 """Search options that guide the search of a model of our own."""
 
+_DECISIVE: Final = (
+    "segments", "temperature", "seed", "structure", "samples", "consensus", "languages", "extra_tokens", "least_kept"
+)  # fmt: skip
+"""Options that can change an output, whatever else is given."""
+
+_DECISIVE: Final = (
+    "segments", "temperature", "seed", "structure", "samples", "consensus", "languages", "extra_tokens", "least_kept"
+)  # fmt: skip
+"""Options that can change an output, whatever else is given."""
+
 _NO_SPANS: Final[tuple[ProtectedSpan, ...]] = ()
 
 _UNSPACED: Final = re.compile(f"[{UNSPACED}]")
@@ -104,18 +114,7 @@ class LlmEditor(Editor):
     def identity(self, search: SearchConfig | None = None) -> Identity:
         """Return the model, its endpoint and prompt, and the options that can change an output."""
         config, scorer = self.spec.config, self._scorer
-        names = (
-            "segments",
-            "temperature",
-            "seed",
-            "structure",
-            "samples",
-            "consensus",
-            "languages",
-            "extra_tokens",
-            "least_kept",
-        )
-        settings: dict[str, Any] = {f"llm.{name}": getattr(config, name) for name in names}
+        settings: dict[str, Any] = {f"llm.{name}": getattr(config, name) for name in _DECISIVE}
         settings["llm.prompt"] = self.prompt.signature
         settings["max_input"] = (search or self.search).max_input
         if self._memory is not None:

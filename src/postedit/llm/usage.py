@@ -15,7 +15,7 @@ from postedit.llm.prices import estimated_tokens
 from postedit.llm.usage_report import FORMAT
 
 _PER_CHUNK: Final = 1000  # segments looked up together
-_ANSWER_FRAME: Final = 24  # tokens of a segment in an answer without its text, about
+_ANSWER_FRAME: Final = 12  # tokens of a segment in an answer without its text, about
 _ERRORS: Final = 40  # tokens of the errors of a segment, about
 
 

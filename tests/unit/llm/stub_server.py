@@ -45,6 +45,7 @@ class Stub:
         key: that requests must bring; empty: none.
         refuses: parameters that the server does not know.
         slow: seconds before each answer.
+        spares_single: what is asked about a segment alone has no fault.
     """
 
     faults: Mapping[str, float] = field(default_factory=dict)
@@ -53,6 +54,7 @@ class Stub:
     key: str = ""
     refuses: tuple[str, ...] = ()
     slow: float = 0.0
+    spares_single: bool = False
     asked: list[list[tuple[str, str]]] = field(default_factory=list)
     answered: Counter[tuple[str, str]] = field(default_factory=Counter)
     bodies: list[dict[str, Any]] = field(default_factory=list)
@@ -121,6 +123,12 @@ class _Handler(BaseHTTPRequestHandler):
     disable_nagle_algorithm = True
     server_stub: Stub
 
+    def handle(self) -> None:
+        try:
+            super().handle()
+        except ConnectionError:  # the client was killed
+            self.close_connection = True
+
     def log_message(self, format: str, *args: object) -> None:
         pass
 
@@ -142,7 +150,7 @@ class _Handler(BaseHTTPRequestHandler):
             stub.leave()
 
     def _reply(self, stub: Stub, body: dict[str, Any], user: str, segments: list[dict[str, str]]) -> None:
-        fault = stub.fault()
+        fault = "" if stub.spares_single and len(segments) == 1 else stub.fault()
         if stub.slow:
             time.sleep(stub.slow)
         if fault in ("429", "500", "503"):
