@@ -13,6 +13,7 @@ from postedit.cli.edit_command import EditCommand
 from postedit.cli.edit_files import edit_files, split_inputs
 from postedit.cli.edit_lines import edit_lines
 from postedit.core.errors import DataError
+from postedit.core.processes import IN_THIS_PROCESS
 from postedit.data.text_paths import located
 from postedit.jobs import editing as job
 
@@ -64,6 +65,11 @@ def edit(
     ] = 0.0,
     protect: shared.ProtectOption = "all",
     glossary: shared.GlossaryOption = None,
+    endpoint: shared.EndpointOption = None,
+    budget: shared.BudgetOption = None,
+    estimate: Annotated[
+        bool, typer.Option("--estimate", hidden=True, help="Say what openai:MODEL would cost and take, and stop.")
+    ] = False,
     memory: shared.MemoryOption = None,
     learn: Annotated[Learning, typer.Option(hidden=True, help="How a neural model learns from the memory.")] = "auto",
     dtype: shared.DtypeOption = "float32",
@@ -89,11 +95,13 @@ def edit(
 
     Two more options serve research: --n-best N (search.n_best) returns N corrections a line; --force FILE scores the
     outputs of another system instead of editing. --learn is explained by `postedit simulate --help`.
+
+    postedit edit openai:MODEL --endpoint URL ... asks a language model; with --estimate, it only says what that costs.
     """
     # Without --out, or with --src, a folder can only be a model, though a damaged one.
     named, files = split_inputs(named, folders=out is not None and src is None)
-    flags = {"beam": beam, "n_best": n_best}
-    chosen = options.read_options(assignments, search_file, flags, windows=True, kind=options.LearningOptions)
+    flags, llm = {"beam": beam, "n_best": n_best}, {"endpoint": endpoint, "budget": budget}
+    chosen = options.read_options(assignments, search_file, flags, llm, windows=True, kind=options.LearningOptions)
     assert isinstance(chosen, options.LearningOptions)
     if files:
         for option, value in (("--src", src), ("--mt", mt), ("--force", force), ("--n-best", n_best)):
@@ -115,7 +123,11 @@ def edit(
     if engine == "ray" and devices is not None:
         raise DataError("--devices names devices of this machine, and Ray gives GPUs to its workers: leave it out")
     executor = shared.executor_of(engine, address, workers, len(places), multithreaded=True, on_gpus=True)
-    command = EditCommand(spec, chosen, out, form, resume, executor, places)
+    if spec.endpoint is not None and executor != IN_THIS_PROCESS:
+        raise DataError("one process sends all requests to an endpoint: set llm.concurrency in place of processes")
+    if estimate and spec.endpoint is None:
+        raise DataError("--estimate is for models behind an endpoint (openai:MODEL): others cost nothing")
+    command = EditCommand(spec, chosen, out, form, resume, executor, places, estimate)
     announce = partial(shared.announce_shipped, named)
     if files:
         edit_files(command, files, announce)

@@ -1,12 +1,16 @@
 """What `postedit edit` was asked for, whether it edits lines or translation files."""
 
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
+
+import typer
 
 from postedit.cli import search_options as options
+from postedit.cli import shared
 from postedit.core.errors import DataError
 from postedit.core.processes import IN_THIS_PROCESS, Executor, same_in_all
 from postedit.core.search_config import SearchConfig
@@ -14,6 +18,8 @@ from postedit.data.resumable_file import recorded_job
 from postedit.jobs import editing as job
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from postedit.core.editor import Editor
 
 
@@ -29,6 +35,7 @@ class EditCommand:
         resume: continue an interrupted run.
         executor: edits windows of lines.
         devices: of its workers; see `jobs.editing.EditorSpec.worker`.
+        only_estimate: say what a model behind an endpoint would cost, and stop.
     """
 
     spec: job.EditorSpec
@@ -38,6 +45,7 @@ class EditCommand:
     resume: bool
     executor: Executor
     devices: list[str | None]
+    only_estimate: bool = False
 
     @property
     def takes_edits_back(self) -> bool:
@@ -78,10 +86,19 @@ class EditCommand:
     def resumed(self, out: Path) -> Self:
         """Return the command with the position of the memory that an interrupted run for `out` began with, if any.
 
+        What a model behind an endpoint has cost that run counts for this one, too.
+
         Raises:
             DataError: if corrections have been deleted since, or an older copy of the memory has been put back.
         """
-        memory, before = self.spec.memory, recorded_job(out) if self.resume else {}
+        before = recorded_job(out) if self.resume else {}
+        endpoint, run = self.spec.endpoint, before.get("llm run")
+        if endpoint is not None and isinstance(run, str):
+            return replace(self, spec=replace(self.spec, endpoint=replace(endpoint, run=run)))._resumed(out, before)
+        return self._resumed(out, before)
+
+    def _resumed(self, out: Path, before: Mapping[str, Any]) -> Self:
+        memory = self.spec.memory
         if memory is None or before.get("memory") != repr(memory.name):
             return self  # what differs is found when the whole job is compared
         from postedit.adapt.correction_memory import CorrectionMemory, MemoryPosition
@@ -119,6 +136,46 @@ class EditCommand:
         else:
             build = partial(self.spec.worker, self.devices, search, form, _show_compilation)
         return self.executor.map(build, windows)
+
+    def announce_cost(self, editor: "Editor", pairs: Iterable[job.Pair], err: "Console") -> None:
+        """Print what it will cost and take to edit `pairs`, if the editor is a model behind an endpoint.
+
+        Raises:
+            Exit: if nothing else was asked for.
+        """
+        if self.spec.endpoint is None:
+            return
+        from postedit.core.editor import Segment
+        from postedit.llm.llm_editor import llm_of
+        from postedit.llm.usage import estimate
+
+        model = llm_of(editor)
+        assert model is not None
+        found = estimate(model, (Segment(*pair) for pair in pairs))
+        err.print(str(found), soft_wrap=True)
+        budget = self.spec.endpoint.config.budget
+        if budget and found.cost is not None and found.cost + model.store.spent() > budget:
+            shared.warn(f"that is above the budget of {budget:g}: the work will stop before it is complete")
+        if self.only_estimate:
+            raise typer.Exit
+
+    @contextmanager
+    def usage_reported(self, editor: "Editor", report: Path | None, err: "Console") -> Iterator[None]:
+        """Print what a model behind an endpoint has cost when the block ends, however it does, and write the report."""
+        if self.spec.endpoint is None:
+            yield
+            return
+        from postedit.llm.llm_editor import llm_of
+        from postedit.llm.usage import summary, write_report
+
+        model = llm_of(editor)
+        assert model is not None
+        try:
+            yield
+        finally:
+            if report is not None:
+                write_report(report, model)
+            err.print(summary(model), soft_wrap=True)
 
 
 def _show_compilation() -> None:

@@ -14,6 +14,7 @@ from postedit.core.output_paths import is_stream
 from postedit.data.lines import read_lines
 from postedit.data.resumable_file import PartialFile, check_partial, file_fingerprint
 from postedit.jobs import editing as job
+from postedit.llm.usage_report import ENDING
 
 _SUFFIXES: Final = frozenset([".xlf", ".xliff", ".sdlxliff", ".mqxliff", ".mxliff", ".tmx", ".po", ".pot"])
 
@@ -92,13 +93,18 @@ def edit_files(command: EditCommand, inputs: Sequence[Path], announce: Callable[
             **{f"files.{name}": repr(value) for name, value in config},
             **command.spec.job(editor, search, "jsonl"),
         }
+        if command.only_estimate:
+            command.announce_cost(editor, pairs, err)
         sink = PartialFile(kept, settings, resume=command.resume)
         announce()
+        command.announce_cost(editor, islice(pairs, sink.done, None), err)
         rest = islice(pairs, sink.done, None)
         windows = job.windows_of(rest, None, command.window_lines(search), sink.done + 1, with_mt=True)
         edited = command.edited(editor, windows, search, "jsonl")
-        del editor
-        job.write_edited(edited, sink, pairs.total, err, resumable=not is_stream(out), what="units")
+        usage = None if is_stream(out) else translation_files.beside_copies(tasks, out, ENDING)
+        with command.usage_reported(editor, usage, err):
+            del editor
+            job.write_edited(edited, sink, pairs.total, err, resumable=not is_stream(out), what="units")
         records, broken_spans = read_lines(sink.path), command.spec.broken_spans
         summary = corrected_files.write_files(pairs.tasks, config, records, broken_spans, report, err)
         sink.discard()

@@ -8,9 +8,11 @@ from postedit.cli import input_lines
 from postedit.cli import search_options as options
 from postedit.cli.edit_command import EditCommand
 from postedit.core.errors import DataError
+from postedit.core.output_paths import is_stream
 from postedit.data.line_sinks import open_sink
 from postedit.data.resumable_file import check_partial, file_fingerprint
 from postedit.jobs import editing as job
+from postedit.llm.usage_report import report_beside
 
 
 def edit_lines(
@@ -48,15 +50,23 @@ def edit_lines(
         "file of outputs": None if force is None else file_fingerprint(force),
     }
     settings = {**inputs, **command.spec.job(editor, search, command.form)}
+    report = None if command.out is None or is_stream(command.out) else report_beside(command.out)
+    if command.only_estimate:
+        if src is None or total is None:
+            raise DataError("--estimate reads the lines before they are edited: give --src, a file, with --mt")
+        command.announce_cost(editor, input_lines.file_pairs(src, mt), err)
     sink = open_sink(command.out, settings, resume=command.resume)
     announce()
+    if src and total is not None and not force:
+        command.announce_cost(editor, islice(input_lines.file_pairs(src, mt), sink.done, None), err)
     pairs = islice(input_lines.file_pairs(src, mt) if src else input_lines.stdin_pairs(), sink.done, None)
     outputs = islice(read_lines(force), sink.done, None) if force else None
     windows = job.windows_of(pairs, outputs, command.window_lines(search), sink.done + 1, with_mt=with_mt)
     edited = command.edited(editor, job.check_sides(windows, editor, err), search, command.form)
-    del editor
-    job.write_edited(edited, sink, total, err, resumable=bool(sink.kept) and total is not None)
-    sink.finish()
+    with command.usage_reported(editor, report, err):
+        del editor
+        job.write_edited(edited, sink, total, err, resumable=bool(sink.kept) and total is not None)
+        sink.finish()
 
 
 def _check_options(command: EditCommand, src: Path | None, mt: Path | None, force: Path | None) -> None:

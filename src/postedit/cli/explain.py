@@ -82,6 +82,8 @@ def explain(
     markdown: shared.MarkdownOption = None,
     protect: shared.ProtectOption = "all",
     glossary: shared.GlossaryOption = None,
+    endpoint: shared.EndpointOption = None,
+    budget: shared.BudgetOption = None,
     memory: shared.MemoryOption = None,
     learn: Annotated[Learning, typer.Option(hidden=True, help="How a neural model learns from the memory.")] = "auto",
     assignments: SetOption = None,
@@ -117,7 +119,8 @@ def explain(
     drawn = job.parse_line_numbers(lines, len(texts.src)) if figures is not None else []
     wanted_links = job.read_gold_alignments(gold_links, texts)
     wanted_tags = job.read_gold_tags(gold_tags, texts)
-    options = read_options(assignments, search_file, kind=LearningOptions)
+    llm = {"endpoint": endpoint, "budget": budget}
+    options = read_options(assignments, search_file, llm=llm, kind=LearningOptions)
     assert isinstance(options, LearningOptions)
     models = shared.models_or_shipped(named)
     kinds, terms = shared.kinds_to_protect(protect), shared.read_glossary(glossary)

@@ -37,6 +37,8 @@ def gate(
     help_search: HelpSearchOption = False,
     protect: shared.ProtectOption = "all",
     glossary: shared.GlossaryOption = None,
+    endpoint: shared.EndpointOption = None,
+    budget: shared.BudgetOption = None,
     dtype: shared.DtypeOption = "float32",
     seed: shared.SeedOption = 1,
     resume: shared.ResumeOption = False,
@@ -64,7 +66,7 @@ def gate(
             f"{len(dev.src):,} lines are few: the test may keep a good model's gate closed. With {ENOUGH_LINES} lines "
             "or more a gate keeps most of what a model gains; with 200 lines a quarter or less"
         )
-    options = read_options(assignments, search_file)
+    options = read_options(assignments, search_file, llm={"endpoint": endpoint, "budget": budget})
     silence_library()
     kinds, terms = shared.kinds_to_protect(protect), shared.read_glossary(glossary)
     editor = options.editor_spec(models, dtype=dtype, protect=kinds, glossary=terms).load(None)

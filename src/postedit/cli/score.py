@@ -72,6 +72,7 @@ def score(
     from postedit.evaluate.significance import MIN_SENTENCES, too_few
     from postedit.evaluate.table import to_csv, to_latex, to_markdown
     from postedit.evaluate.test_set import TestSet, evaluate_systems
+    from postedit.llm.usage_report import read_report, report_beside, usage_tables
     from postedit.progress import LineProgress
 
     texts = read_aligned(pe, *filter(None, (mt, src, groups)), *hypotheses)
@@ -95,6 +96,7 @@ def score(
     if summaries:
         tables.append(analyses.summaries(systems, test, test.src if test.src is not None else test.mt or ()))
     tables += _neural(systems, test, comet or ())
+    tables += usage_tables({str(path): found for path in hypotheses if (found := read_report(report_beside(path)))})
     buckets = analyses.by_bucket(systems, test)
     shown = [*tables, *(buckets if everything else ())]
     tables = [analyses.overview(scores), *tables, *buckets, analyses.signatures(scores)]

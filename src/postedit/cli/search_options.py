@@ -1,6 +1,7 @@
 """Search options on the command line: `--search FILE`, `--set search.NAME=VALUE`, and the list of their names."""
 
 import json
+import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
@@ -15,6 +16,7 @@ from postedit.core.errors import DataError, nearest
 from postedit.core.search_config import FORMER_NAMES, SearchConfig
 from postedit.files.options import FilesConfig
 from postedit.jobs.editing import EditorSpec
+from postedit.llm.options import SCHEME, EndpointSpec, LlmConfig, endpoint_model
 from postedit.phrase.phrase_options import PhraseTextConfig
 
 if TYPE_CHECKING:
@@ -96,10 +98,16 @@ class CommandOptions(Config):
     search: dict[str, Any] = Field({}, description="search options")
     ensemble: EnsembleOptions = Field(EnsembleOptions(), description="how models are combined")
     files: FilesConfig = Field(FilesConfig(), description="how translation files are edited")
+    llm: LlmConfig = Field(LlmConfig(), description="how a language model behind an endpoint is asked")
     chunk_lines: int | None = Field(None, ge=1, description="lines read, edited and written together")
 
     def editor_spec(self, models: Sequence[str], **given: Any) -> EditorSpec:
-        """Return the specification of an editor of `models`; `given` has its other fields."""
+        """Return the specification of an editor of `models`; `given` has its other fields.
+
+        Raises:
+            DataError: if options do not go with these models.
+        """
+        endpoint = self._endpoint_spec(models, given.get("dtype", "float32"))
         weights, space = self.ensemble.weights, self.ensemble.space
         if weights is not None and len(weights) != len(models):
             raise DataError(
@@ -110,7 +118,17 @@ class CommandOptions(Config):
             raise DataError(
                 "ensemble.space says what an ensemble averages: give several models with it; a combination has its own"
             )
-        return EditorSpec(models, weights=weights, space=space or "log", **given)
+        return EditorSpec(models, weights=weights, space=space or "log", endpoint=endpoint, **given)
+
+    def _endpoint_spec(self, models: Sequence[str], dtype: str) -> EndpointSpec | None:
+        name = endpoint_model(models)
+        if name is None:
+            if given := sorted(self.llm.model_fields_set):
+                raise DataError(f"llm.{given[0]} is for a model behind an endpoint, named {SCHEME}MODEL; leave it out")
+            return None
+        if dtype != "float32":
+            raise DataError(f"--dtype {dtype}: the weights of {models[0]} are not here; leave it out")
+        return EndpointSpec(name, self.llm, uuid.uuid4().hex)
 
 
 class LearningOptions(CommandOptions, LearningConfig):
@@ -138,6 +156,7 @@ def read_options(
     assignments: Sequence[str] | None,
     file: Path | None,
     flags: Mapping[str, Any] | None = None,
+    llm: Mapping[str, Any] | None = None,
     *,
     windows: bool = False,
     kind: type[CommandOptions] = CommandOptions,
@@ -145,8 +164,8 @@ def read_options(
     """Return the options of a file, and of `--set` and flags, which take precedence over it.
 
     Values of search options are not checked. `flags` are search options that have a flag of their own, None if not
-    given; `windows` says that the command reads files in windows of `chunk_lines`; `kind` has the options of a command
-    that has more.
+    given; so are `llm`, of the section of that name. `windows` says that the command reads files in windows of
+    `chunk_lines`; `kind` has the options of a command that has more.
 
     `search.banned` and `search.required` may name a file: one word or phrase per line; for required ones, a line
     `source<TAB>word` applies to segments whose source contains the former.
@@ -156,6 +175,9 @@ def read_options(
         DataError: if a flag contradicts `--set`, or a file of words cannot be read.
     """
     values = override(read_toml(file, "file of search options") if file else {}, assignments or [])
+    flagged = {name: value for name, value in (llm or {}).items() if value is not None}
+    if flagged:
+        values = {**values, "llm": {**values.get("llm", {}), **flagged}}
     known = sorted(SearchConfig.model_fields)
     misplaced = [name for name in values if name in known]
     options, problems = check_config(kind, {name: values[name] for name in values if name not in known})
@@ -254,6 +276,7 @@ _SECTIONS: Final[Mapping[str, type[Config]]] = {
     "search": SearchConfig,
     "ensemble": EnsembleOptions,
     "files": FilesConfig,
+    "llm": LlmConfig,
     "phrases": PhraseTextConfig,
     "online": OnlineConfig,
     "nearest": NearestConfig,

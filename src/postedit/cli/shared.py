@@ -20,6 +20,8 @@ from postedit.text.span_patterns import KINDS, Kind
 
 _PROTECTION: Final = "Protected spans and terms"
 
+_ENDPOINT: Final = "Language models behind an endpoint"
+
 LEARNING: Final = "Learning from corrections"
 
 
@@ -31,7 +33,8 @@ def _checked_languages(given: str) -> str:
 
 MODELS_HELP: Final = (
     "A model folder, hub id, file of weights (RUN/best/*.safetensors), or a combination from `postedit tune`; several "
-    "models make an ensemble. The model that comes with postedit if not given."
+    "models make an ensemble. openai:MODEL is a language model behind an endpoint. If none is given, the model that "
+    "comes with postedit."
 )
 ModelsArgument = Annotated[
     list[str] | None,
@@ -86,6 +89,24 @@ MetricOption = Annotated[Literal["ter", "bleu"], typer.Option("--metric", help="
 MethodOption = Annotated[
     Literal["mert", "mira"],
     typer.Option("--method", help="How weights are tuned. mert: exact search along lines; mira: small corrections."),
+]
+EndpointOption = Annotated[
+    str | None,
+    typer.Option(
+        "--endpoint",
+        metavar="URL",
+        rich_help_panel=_ENDPOINT,
+        help="Server of openai:MODEL, up to /v1; $OPENAI_BASE_URL, or that of OpenAI, if not given.",
+    ),
+]
+BudgetOption = Annotated[
+    float | None,
+    typer.Option(
+        "--budget",
+        metavar="COST",
+        rich_help_panel=_ENDPOINT,
+        help="Stop before requests could cost more than this, by the prices of llm.prices.",
+    ),
 ]
 DtypeOption = Annotated[
     Literal["float32", "bf16", "int8"],

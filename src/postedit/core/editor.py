@@ -23,9 +23,10 @@ EditorT = TypeVar("EditorT", bound="Editor")
 
 Side = Literal["src", "mt", "pe"]  # a text of a triplet
 
-Skipped = Literal["empty", "too long", "no memory", "impossible", "damaged"]
+Skipped = Literal["empty", "too long", "no memory", "impossible", "damaged", "no answer"]
 """Why a segment stays as it is: a text that the editor reads is blank, or too long for `search.max_input` or the model;
-the segment does not fit into memory; no output satisfies its constraints; the output was no valid text."""
+the segment does not fit into memory; no output satisfies its constraints; the output was no valid text; a language
+model gave no answer that can be its correction."""
 
 EVENTS: Final = {
     "cut off": "the output reached the maximum length (search.max_ratio, search.max_extra) and may be cut off",
@@ -33,6 +34,7 @@ EVENTS: Final = {
     "no memory": "not edited, because there is not enough memory, even for the segment alone",
     "impossible": "not edited, because no output was found that has all that is required and nothing that is banned",
     "damaged": "not edited, because the output was no valid text",
+    "no answer": "not edited, because the language model gave no answer that can be a correction, even alone",
     "no mt": "no mt, so that the output is empty (a model with a first stage translates src without --mt)",
     "no src": "not edited, because there is no src",
 }

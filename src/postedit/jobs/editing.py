@@ -21,6 +21,7 @@ from postedit.core.errors import DataError
 from postedit.core.processes import WorkerError
 from postedit.core.search_config import SearchConfig
 from postedit.data.line_sinks import LineSink
+from postedit.llm.options import EndpointSpec
 from postedit.text.glossary import Glossary
 from postedit.text.span_patterns import KINDS, Kind
 
@@ -125,7 +126,7 @@ class Unedited(Editor):
 class EditorSpec:
     """Everything that a process needs to load an editor: arguments of `PostEditor.load`, `Protected` and `Gated`.
 
-    With a memory, the editor learns from it as it was at one position.
+    With a memory, the editor learns from it as it was at one position. With an endpoint, `models` is a model behind it.
     """
 
     models: Sequence[str]
@@ -137,6 +138,7 @@ class EditorSpec:
     protect: Sequence[Kind] = KINDS
     glossary: Glossary | None = None
     memory: "MemorySpec | None" = None
+    endpoint: EndpointSpec | None = None
 
     def load(self, device: str | None) -> Editor:
         """Load the editor on a device, the default one if None; see `around`."""
@@ -166,6 +168,10 @@ class EditorSpec:
 
     def load_model(self, device: str | None) -> Editor:
         """Load the model alone, with what the memory has taught it."""
+        if self.endpoint is not None:
+            from postedit.llm.llm_editor import load_llm
+
+            return load_llm(self.endpoint, self.glossary, self.memory)
         if self.memory is not None:
             return self.memory.load(self.models, device)
         if list(self.models) == [NO_MODEL]:
@@ -210,6 +216,7 @@ class EditorSpec:
             "weights": self.weights,
             "space": self.space,
             "format": form,
+            **({} if self.endpoint is None else {"llm run": self.endpoint.run}),
             **{
                 f"search.{name}" if name in SearchConfig.model_fields else name: repr(value)
                 for name, value in identity.settings.items()

@@ -1,0 +1,1 @@
+"""Language models behind an endpoint that speaks the protocol of OpenAI, as editors."""

@@ -1,0 +1,238 @@
+"""Answers and the ledger of requests, in one SQLite file: what is paid for is kept, and never asked for again.
+
+A row of the ledger is written before its request is sent, with the most that it can cost, and completed when the
+answer is there, in one transaction with what the answer says of each segment. So after any interruption, the answers
+that came are known, and the cost of those that did not is bounded.
+"""
+
+import json
+import sqlite3
+import time
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, Literal, Self, cast
+
+from postedit.core.errors import OutputError
+from postedit.llm.answers import ErrorSpan, Fault, Item
+
+_SCHEMA: Final = """
+CREATE TABLE IF NOT EXISTS answers (key TEXT PRIMARY KEY, run TEXT NOT NULL, outcome TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS reused (run TEXT NOT NULL, key TEXT NOT NULL, PRIMARY KEY (run, key)) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS requests (
+    id INTEGER PRIMARY KEY, run TEXT NOT NULL, model TEXT NOT NULL, sent REAL NOT NULL, state TEXT NOT NULL,
+    segments INTEGER NOT NULL, cost REAL NOT NULL, prompt_tokens INTEGER NOT NULL, answer_tokens INTEGER NOT NULL,
+    seconds REAL NOT NULL
+);
+CREATE INDEX IF NOT EXISTS answers_of_run ON answers (run);
+CREATE INDEX IF NOT EXISTS requests_of_run ON requests (run);
+CREATE INDEX IF NOT EXISTS requests_of_model ON requests (model, id);
+"""
+_VERSION: Final = 1
+_WAIT: Final = 60.0  # seconds for another process that writes
+
+RequestState = Literal["sent", "answered", "free", "lost"]
+"""sent: nothing is known yet; answered; free: it failed so that it costs nothing; lost: it may have been paid for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What is known of a segment: an item; or, without one, the fault of its last answer.
+
+    Args:
+        item: the answer, if there is a sound one.
+        first: the fault of the answer about several segments, after which it was asked for alone.
+        final: the fault of the answer about it alone, after which mt stays.
+    """
+
+    item: Item | None = None
+    first: Fault | None = None
+    final: Fault | None = None
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the segment is still to be asked about, alone."""
+        return self.item is None and self.final is None
+
+
+class AnswerStore:
+    """Outcomes by key, and the ledger of requests of a run.
+
+    Args:
+        path: of the file.
+        run: whose requests are counted together.
+        model: name and address, whose requests take about the same time.
+
+    Raises:
+        OutputError: if the file cannot be opened, is no such store, or cannot be written.
+    """
+
+    def __init__(self, path: Path, run: str, model: str) -> None:
+        self.path, self.run, self.model = path, run, model
+        self._ended: list[tuple[Any, ...]] = []  # answered requests, which are noted with what they said
+        with self._explained():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            # One thread at a time uses it, though not always the one that opened it.
+            self._database = sqlite3.connect(path, timeout=_WAIT, isolation_level=None, check_same_thread=False)
+            version = self._database.execute("PRAGMA user_version").fetchone()[0]
+            if version not in (0, _VERSION):
+                raise OutputError(f"{path}: is a store of version {version}, and this postedit reads {_VERSION}")
+            self._database.execute("PRAGMA journal_mode=WAL")
+            self._database.execute("PRAGMA synchronous=NORMAL")  # what a killed process has written stays
+            self._database.executescript(_SCHEMA)
+            self._database.execute(f"PRAGMA user_version={_VERSION}")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the file."""
+        self._database.close()
+
+    def known(self, keys: Iterable[str]) -> int:
+        """Return how many keys have an outcome that is not open."""
+        with self._explained():
+            query = "SELECT outcome FROM answers WHERE key = ?"
+            rows = (self._database.execute(query, (key,)).fetchone() for key in keys)
+            return sum(row is not None and not _outcome(row[0]).is_open for row in rows)
+
+    def usual_seconds(self) -> float | None:
+        """Return the median of the last requests to the model, of any run; None if there are none."""
+        with self._explained():
+            query = "SELECT seconds FROM requests WHERE model = ? AND state = 'answered' ORDER BY id DESC LIMIT 200"
+            return _quantile(sorted(row[0] for row in self._database.execute(query, (self.model,))), 0.5)
+
+    def find(self, keys: Iterable[str]) -> dict[str, Outcome]:
+        """Return what is known by key; answers of other runs are noted as used by this one, too."""
+        found: dict[str, Outcome] = {}
+        with self._transaction() as database:
+            for key in keys:
+                row = database.execute("SELECT run, outcome FROM answers WHERE key = ?", (key,)).fetchone()
+                if row is not None:
+                    found[key] = _outcome(row[1])
+                    if row[0] != self.run:
+                        database.execute("INSERT OR IGNORE INTO reused VALUES (?, ?)", (self.run, key))
+        return found
+
+    def begin(self, segments: int, most: float) -> int:
+        """Note a request that is about to be sent and can cost at most `most`; return its number."""
+        with self._transaction() as database:
+            values = (self.run, self.model, time.time(), "sent", segments, most, 0, 0, 0.0)
+            row = database.execute(
+                "INSERT INTO requests (run, model, sent, state, segments, cost, prompt_tokens, answer_tokens, seconds)"
+                " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                values,
+            )
+            return cast(int, row.lastrowid)
+
+    def end(
+        self,
+        request: int,
+        state: RequestState,
+        *,
+        cost: float,
+        prompt_tokens: int = 0,
+        answer_tokens: int = 0,
+        seconds: float = 0.0,
+    ) -> None:
+        """Note how a request ended; one that was answered is noted with what the answer says, by `keep`."""
+        self._ended.append((state, cost, prompt_tokens, answer_tokens, seconds, request))
+        if state != "answered":
+            self.keep({})
+
+    def keep(self, outcomes: Mapping[str, Outcome]) -> None:
+        """Keep what is known by key, and how requests ended, all or nothing."""
+        with self._transaction() as database:
+            ended, self._ended = self._ended, []
+            database.executemany(
+                "UPDATE requests SET state = ?, cost = ?, prompt_tokens = ?, answer_tokens = ?, seconds = ?"
+                " WHERE id = ?",
+                ended,
+            )
+            database.executemany(
+                "INSERT OR REPLACE INTO answers VALUES (?, ?, ?)",
+                [(key, self.run, _record(outcome)) for key, outcome in outcomes.items()],
+            )
+
+    def spent(self) -> float:
+        """Return the cost of all requests of the run; what is not known is counted at its most."""
+        with self._explained():
+            row = self._database.execute("SELECT total(cost) FROM requests WHERE run = ?", (self.run,)).fetchone()
+        return float(row[0])
+
+    def figures(self) -> dict[str, Any]:
+        """Return the figures of the run: requests by state, tokens, costs, seconds, and faults by kind."""
+        with self._explained():
+            requests = self._database.execute(
+                "SELECT state, count(*), total(cost), total(prompt_tokens), total(answer_tokens) FROM requests"
+                " WHERE run = ? GROUP BY state",
+                (self.run,),
+            ).fetchall()
+            query = "SELECT seconds FROM requests WHERE run = ? AND state = 'answered' ORDER BY seconds"
+            seconds = [row[0] for row in self._database.execute(query, (self.run,))]
+            again, left, answers = Counter[str](), Counter[str](), 0
+            for (text,) in self._database.execute("SELECT outcome FROM answers WHERE run = ?", (self.run,)):
+                outcome = _outcome(text)
+                answers += outcome.item is not None
+                again.update([outcome.first] if outcome.first else [])
+                left.update([outcome.final] if outcome.final else [])
+            reused = self._database.execute("SELECT count(*) FROM reused WHERE run = ?", (self.run,)).fetchone()[0]
+        by_state = {row[0]: row[1:] for row in requests}
+        unknown = [by_state[state] for state in ("sent", "lost") if state in by_state]
+        return {
+            "requests": by_state.get("answered", (0,))[0],
+            "failed requests": by_state.get("free", (0,))[0] + sum(row[0] for row in unknown),
+            "prompt tokens": int(sum(row[2] for row in by_state.values())),
+            "answer tokens": int(sum(row[3] for row in by_state.values())),
+            "cost": sum(row[1] for row in by_state.values()),
+            "of which perhaps not charged": sum(row[1] for row in unknown),
+            "seconds": {"median": _quantile(seconds, 0.5), "95 %": _quantile(seconds, 0.95), "all": sum(seconds)},
+            "answers": answers,
+            "answers known before": reused,
+            "asked again": dict(again.most_common()),
+            "left as mt": dict(left.most_common()),
+        }
+
+    @contextmanager
+    def _transaction(self) -> Any:
+        with self._explained():
+            self._database.execute("BEGIN IMMEDIATE")
+            try:
+                yield self._database
+            except BaseException:
+                self._database.execute("ROLLBACK")
+                raise
+            self._database.execute("COMMIT")
+
+    @contextmanager
+    def _explained(self) -> Any:
+        try:
+            yield
+        except (sqlite3.Error, OSError) as error:
+            raise OutputError(
+                f"{self.path}: cannot keep answers there: {error}; name another file by llm.cache"
+            ) from None
+
+
+def _quantile(ordered: Sequence[float], share: float) -> float | None:
+    return ordered[min(len(ordered) - 1, int(share * len(ordered)))] if ordered else None
+
+
+def _record(outcome: Outcome) -> str:
+    values: dict[str, Any] = {"first": outcome.first, "final": outcome.final}
+    if outcome.item is not None:
+        values["text"] = outcome.item.correction
+        values["errors"] = [[one.span, one.category, one.severity] for one in outcome.item.errors]
+    return json.dumps({name: value for name, value in values.items() if value})
+
+
+def _outcome(record: str) -> Outcome:
+    values = json.loads(record)
+    errors = tuple(ErrorSpan(*one) for one in values.get("errors", ()))
+    item = Item(values["text"], errors) if "text" in values else None
+    return Outcome(item, values.get("first"), values.get("final"))

@@ -1,0 +1,349 @@
+"""A client of servers that speak the protocol of OpenAI (chat completions): retries, limits, and what it costs."""
+
+import asyncio
+import json
+import math
+import os
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from email.utils import parsedate_to_datetime
+from typing import TYPE_CHECKING, Any, Final, Self
+
+from postedit.core.errors import DataError, PosteditError, library
+from postedit.llm.answer_store import AnswerStore
+from postedit.llm.options import EndpointSpec, LlmConfig, check_address
+from postedit.llm.pacing import Budget, RateLimit, pause_before
+from postedit.llm.prices import Price, estimated_tokens, most_prompt_tokens
+
+if TYPE_CHECKING:
+    import httpx
+
+_MOST_BYTES: Final = 8 << 20
+"""Of a reply; a longer one is a fault of the server."""
+
+_RETRIED: Final = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 520, 522, 524, 529})
+"""Statuses of faults that may pass."""
+
+_FATAL: Final = {
+    401: "it does not accept the key: set ${key}",
+    403: "it does not let this key use the model: set another ${key}, or name another model",
+    404: "it does not know this address or model: check both",
+}
+"""What to do about statuses that stop the work."""
+
+_LONGEST_WAIT: Final = 600.0
+"""Seconds that a server may ask to wait."""
+
+_SHOWN: Final = 300  # characters of a message of the server
+
+_FAILED_IN_A_ROW: Final = 3
+"""Requests that fail after all their retries, without one that succeeds, after which the work stops."""
+
+_RENAMED: Final = {"max_tokens": "max_completion_tokens"}
+"""Parameters that some servers know by another name."""
+
+_OPTIONAL: Final = ("response_format", "seed", "temperature", *_RENAMED)
+"""Parameters that are left out, or renamed, if the server refuses a request because of them."""
+
+
+class EndpointError(PosteditError):
+    """The endpoint cannot be used: it is away, or refuses the key or the model."""
+
+
+class RejectedError(Exception):
+    """The server does not take this request, though it may take others."""
+
+
+class NoReplyError(Exception):
+    """The server failed to reply to a request, again and again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """A request.
+
+    Args:
+        messages: with roles and contents.
+        answer_tokens: of the answer, at most.
+        segments: that it is about.
+        seed: of sampling.
+    """
+
+    messages: Sequence[Mapping[str, str]]
+    answer_tokens: int
+    segments: int
+    seed: int
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What a server replied."""
+
+    text: str
+    finish: str  # why it ends: "stop", "length", "content_filter"
+    refusal: bool
+
+
+@dataclass(slots=True)
+class Dialect:
+    """Which parameters a server takes, as far as its refusals have shown."""
+
+    left_out: set[str] = field(default_factory=set)
+    renamed: set[str] = field(default_factory=set)
+
+    def spell(self, values: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the parameters of a request as the server takes them."""
+        return {
+            _RENAMED[name] if name in self.renamed else name: value
+            for name, value in values.items()
+            if name not in self.left_out
+        }
+
+    def learn(self, sent: Mapping[str, Any], message: str) -> bool:
+        """Learn from a refusal of a request with parameters `sent`; return whether another one may be taken."""
+        for name in _OPTIONAL:
+            hints = (name, "json_schema", "structured", "guided") if name == "response_format" else (name,)
+            if name not in sent or not any(hint in message for hint in hints):
+                continue
+            if name in _RENAMED:
+                if _RENAMED[name] not in message:  # it may say that fewer tokens be asked for
+                    continue
+                self.renamed.add(name)
+            else:
+                self.left_out.add(name)
+            return True
+        return False
+
+
+class ChatClient:
+    """Asks a server. It is used within one event loop; limits and what the dialect has learnt outlive it.
+
+    Args:
+        spec: the model and how it is asked.
+        schema: of answers; None: they are not held to one.
+        price: of the model; None: not known.
+        store: keeps the ledger.
+        limit: paces requests.
+        dialect: of the server.
+
+    Raises:
+        RecipeError: if httpx is not installed.
+        DataError: if the key cannot be sent.
+    """
+
+    def __init__(
+        self,
+        spec: EndpointSpec,
+        schema: Mapping[str, Any] | None,
+        price: Price | None,
+        store: AnswerStore,
+        limit: RateLimit,
+        dialect: Dialect,
+    ) -> None:
+        self._httpx: Any = library("httpx", "asking an endpoint", "llm")
+        self._spec, self._schema, self._price, self._store = spec, schema, price, store
+        self._limit, self._dialect = limit, dialect
+        self._budget = Budget(spec.config.budget, store.spent())
+        self._key = _key(spec.config.key_variable)
+        self._failed_in_a_row, self._has_replied = 0, False
+        headers = {"Authorization": f"Bearer {self._key}"} if self._key else {}
+        limits = self._httpx.Limits(max_connections=spec.config.concurrency)
+        timeout = self._httpx.Timeout(spec.config.timeout, pool=None)
+        self._http: Any = self._httpx.AsyncClient(headers=headers, timeout=timeout, limits=limits)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._http.aclose()
+
+    async def ask(self, ask: Ask) -> Reply:
+        """Return the reply to a request, repeated while the fault may pass.
+
+        Raises:
+            RejectedError: if the server does not take the request.
+            NoReplyError: if it fails, after all retries.
+            BudgetError: if the request could exceed the budget; it is not sent.
+            EndpointError: if the endpoint cannot be used.
+        """
+        attempt, fault = 0, ""
+        while attempt <= self._spec.config.retries:
+            if attempt:
+                await asyncio.sleep(pause_before(attempt))
+            body = self._body(ask)
+            answer = await self._attempt(ask, body)
+            if isinstance(answer, Reply):
+                self._failed_in_a_row, self._has_replied = 0, True
+                return answer
+            fault = answer.text
+            if answer.status in (400, 422) and self._dialect.learn(body, answer.text):
+                continue  # with other parameters
+            if (answer.status and answer.status not in _RETRIED) or "insufficient_quota" in answer.text:
+                self._refused(answer)
+            attempt += 1
+        self._failed_in_a_row += 1
+        if self._failed_in_a_row >= _FAILED_IN_A_ROW:
+            raise EndpointError(f"{self._spec.config.address}: the last requests failed, again and again: {fault}")
+        raise NoReplyError
+
+    def _body(self, ask: Ask) -> dict[str, Any]:
+        config = self._spec.config
+        values = {
+            "model": self._spec.model,
+            "messages": list(ask.messages),
+            "temperature": config.temperature,
+            "seed": ask.seed,
+            "max_tokens": ask.answer_tokens,
+        }
+        if self._schema is not None:
+            named = {"name": "corrections", "strict": True, "schema": self._schema}
+            values["response_format"] = {"type": "json_schema", "json_schema": named}
+        return self._dialect.spell(values)
+
+    async def _attempt(self, ask: Ask, body: Mapping[str, Any]) -> "Reply | _Fault":
+        """Send a request once, and account for it."""
+        prompt_tokens = most_prompt_tokens(ask.messages, self._schema)
+        most = self._price.cost(prompt_tokens, ask.answer_tokens) if self._price else 0.0
+        await self._budget.reserve(most)
+        cost: float = most  # unless something else is known of it
+        try:
+            expected = estimated_tokens(*(one["content"] for one in ask.messages)) + ask.answer_tokens
+            await self._limit.start(expected)
+            request, began = self._store.begin(ask.segments, most), time.monotonic()
+            found = await self._sent(body)
+            seconds = time.monotonic() - began
+            if isinstance(found, _Fault):
+                cost = 0.0 if found.is_free else most
+                self._store.end(request, "free" if found.is_free else "lost", cost=cost, seconds=seconds)
+                return found
+            reply, usage = found
+            tokens = usage or _Usage(prompt_tokens, ask.answer_tokens)
+            if self._price is not None:
+                cost = self._price.cost(tokens.prompt, tokens.answer)
+            self._store.end(
+                request,
+                "answered",
+                cost=cost,
+                prompt_tokens=tokens.prompt,
+                answer_tokens=tokens.answer,
+                seconds=seconds,
+            )
+            return reply
+        finally:
+            self._budget.settle(most, cost)
+
+    async def _sent(self, body: Mapping[str, Any]) -> "tuple[Reply, _Usage | None] | _Fault":
+        httpx = self._httpx
+        try:
+            async with (
+                asyncio.timeout(self._spec.config.timeout),
+                self._http.stream("POST", f"{self._spec.config.address}/chat/completions", json=body) as answer,
+            ):
+                content = await _read(answer)
+        except (httpx.ConnectError, httpx.ConnectTimeout) as error:
+            return _Fault(0, f"it cannot be reached: {self._clean(str(error) or 'no connection')}", is_free=True)
+        except (TimeoutError, httpx.TimeoutException):
+            return _Fault(0, f"no answer in {self._spec.config.timeout:g} seconds (llm.timeout)", is_free=False)
+        except httpx.HTTPError as error:
+            return _Fault(0, f"the connection failed: {self._clean(str(error))}", is_free=False)
+        if answer.status_code != 200:
+            self._wait_as_asked(answer)
+            text = self._clean(content.decode("utf-8", "replace"))
+            return _Fault(answer.status_code, f"status {answer.status_code}: {text}", is_free=True)
+        found = _parsed(content)
+        return found or _Fault(0, "its reply is no chat completion", is_free=False)
+
+    def _wait_as_asked(self, answer: "httpx.Response") -> None:
+        if answer.status_code in (429, 503, 529):
+            seconds = _retry_after(answer.headers.get("retry-after", ""))
+            if seconds:
+                self._limit.pause(seconds)
+
+    def _refused(self, fault: "_Fault") -> None:
+        hint = _FATAL.get(fault.status)
+        where = f"{self._spec.config.address} ({self._spec.model})"
+        if hint is not None and not (fault.status == 403 and self._has_replied):  # which may be about one text
+            raise EndpointError(f"{where}: {hint.format(key=self._spec.config.key_variable)} ({fault.text})")
+        if 300 <= fault.status < 400 or fault.status in (402, 405, 429):
+            raise EndpointError(f"{where}: refuses all requests: {fault.text}")
+        raise RejectedError
+
+    def _clean(self, text: str) -> str:
+        """Return a message of the server or of httpx, short and without the key."""
+        cleaned = text.replace(self._key, "***") if self._key else text
+        return " ".join(cleaned[:_SHOWN].split())
+
+
+@dataclass(frozen=True, slots=True)
+class _Usage:
+    prompt: int
+    answer: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Fault:
+    """Why there is no reply: a status (0: none came), a message, and whether it certainly costs nothing."""
+
+    status: int
+    text: str
+    is_free: bool
+
+
+def check_client(config: LlmConfig) -> None:
+    """Check before any work that there can be a client.
+
+    Raises:
+        RecipeError: if httpx is not installed.
+        DataError: if the key or the address cannot be used.
+    """
+    library("httpx", "asking an endpoint", "llm")
+    _key(config.key_variable)
+    check_address(config.address)
+
+
+def _key(variable: str) -> str:
+    key = os.environ.get(variable, "").strip()
+    if not key.isascii() or not key.isprintable() or " " in key:
+        raise DataError(f"${variable} is no key: it has spaces, or characters that no key has")
+    return key
+
+
+async def _read(answer: "httpx.Response") -> bytes:
+    content = bytearray()
+    async for part in answer.aiter_bytes():
+        content += part
+        if len(content) > _MOST_BYTES:
+            return b""
+    return bytes(content)
+
+
+def _parsed(content: bytes) -> tuple[Reply, _Usage | None] | None:
+    """Return a reply and its tokens, None if the server did not count them; None if it is no reply at all."""
+    try:
+        value = json.loads(content)
+        choice = value["choices"][0]
+        message = choice["message"]
+        text, refusal = message.get("content"), message.get("refusal")
+        counts = value.get("usage") or {}
+        prompt, written = counts.get("prompt_tokens"), counts.get("completion_tokens")
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
+        return None
+    if not isinstance(text or "", str):
+        return None
+    reply = Reply(text or "", str(choice.get("finish_reason") or ""), bool(refusal))
+    if isinstance(prompt, int) and isinstance(written, int) and min(prompt, written) >= 0:
+        return reply, _Usage(prompt, written)
+    return reply, None
+
+
+def _retry_after(value: str) -> float:
+    """Return the seconds of a header Retry-After, which has seconds or a date; 0 if it has neither."""
+    try:
+        seconds = float(value)
+    except ValueError:
+        try:
+            seconds = parsedate_to_datetime(value).timestamp() - time.time()
+        except (ValueError, TypeError):
+            return 0.0
+    return min(max(0.0, seconds), _LONGEST_WAIT) if math.isfinite(seconds) else 0.0

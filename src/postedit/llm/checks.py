@@ -1,0 +1,217 @@
+"""Check that an answer can be the correction of its segment; what cannot is asked for again, and else mt stays.
+
+The checks err on the side of mt: a good correction that looks like none costs a request, and at most an edit.
+"""
+
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Sequence
+from functools import cache, lru_cache
+from typing import Any, Final
+
+from rapidfuzz import fuzz
+from rapidfuzz.distance import Levenshtein
+
+from postedit.llm.answers import REFUSAL, Fault
+from postedit.llm.prompts import Question
+
+_SHORT: Final = 4  # characters of an mt about which similarity says nothing
+_NEARER: Final = 0.05  # by which an answer is more similar to the source than to mt, if it repeats the source
+_REPEATED: Final = 0.8  # similarity to the source of a text that repeats it
+_CONTAINS: Final = 80.0  # of 100: similarity of a part of a text with another text, which it contains then
+_LONG_ENOUGH: Final = 8  # characters of a text to be found within another one
+_LETTERS: Final = 20  # of a text whose language can be told
+_SURE: Final = 0.95  # probability of a language
+_TAIL: Final = 0.2  # share of the characters of mt that an answer lacks at its end, if it is cut off
+_LEAST_TAIL: Final = 3  # and their number
+_BLOCK: Final = 3  # characters in a row that are the same in mt and in an answer, not by chance
+
+_CHATTER: Final = re.compile(
+    r"```"
+    r"|\A\W*(?:sure|certainly|of course|okay)\b[^.]{0,60}[:!]"
+    r"|\A\W*here(?:['’]s| is| are)\b[^.]{0,60}:"
+    r"|\A\W*(?:the )?(?:corrected|improved|revised|post-edited)\b[^.]{0,40}:"
+    r"|\A\W*(?:correction|translation|output|answer)\s*:"
+    r"|\((?:note|explanation)\b|\bnote:|\bexplanation:"
+    r"|\"(?:correction|segments|translation)\"\s*:",
+    re.IGNORECASE,
+)
+_QUOTES: Final = frozenset("\"'`“”„«»‘’「」『』")
+
+_SCRIPTS: Final = {
+    **dict.fromkeys(("ru", "uk", "bg", "sr", "mk", "be"), "CYRILLIC"),
+    **dict.fromkeys(("hi", "mr", "ne"), "DEVANAGARI"),
+    **dict.fromkeys(("ar", "fa", "ur"), "ARABIC"),
+    **dict.fromkeys(("zh", "ja"), "CJK"),
+    "el": "GREEK",
+    "he": "HEBREW",
+    "ko": "HANGUL",
+    "si": "SINHALA",
+    "th": "THAI",
+}
+"""Scripts of languages that do not write in Latin letters."""
+
+
+def fault_of(
+    question: Question,
+    text: str,
+    others: Sequence[tuple[Question, str]] = (),
+    target: str = "",
+    least_kept: float = 0.5,
+) -> Fault | None:
+    """Return why an answer is no correction of its segment; None if it can be one.
+
+    Args:
+        question: the segment.
+        text: the answer.
+        others: the other segments of the request, and the answers about them.
+        target: code of the target language; empty if not known.
+        least_kept: similarity to mt below which a text is no correction of it.
+    """
+    mt = question.mt
+    text = text.strip()
+    if not text:
+        return "dropped"
+    if text == mt.strip():
+        return None
+    if _is_damaged(question, text):
+        return "unreadable"
+    if _new(REFUSAL, question, text):
+        return "refused"
+    if _has_chatter(question, text):
+        return "chatter"
+    if _is_source(question, text) or _is_other_language(mt, text, target):
+        return "language"
+    if fault := _mixed_up(question, text, others):
+        return fault
+    if _is_cut_off(mt, text):
+        return "cut off"
+    longest = 1.5 * max(len(mt), len(question.src)) + 30
+    if len(text) > longest or (len(mt) >= _SHORT and similarity(mt, text) < least_kept):
+        return "unrelated"
+    return None
+
+
+def prepare() -> None:
+    """Load the model of languages now, while no request waits for it."""
+    _identifier()
+
+
+def similarity(one: str, other: str) -> float:
+    """Return the share of characters that two texts have in common, in order; 1 if they are the same."""
+    return fuzz.ratio(one, other) / 100.0
+
+
+def _new(pattern: re.Pattern[str], question: Question, text: str) -> bool:
+    """Return whether an answer has a pattern that its segment has not."""
+    return bool(pattern.search(text)) and not (pattern.search(question.mt) or pattern.search(question.src))
+
+
+def _is_damaged(question: Question, text: str) -> bool:
+    known = {*question.src, *question.mt}
+    return any(unicodedata.category(letter) in ("Cc", "Cs", "Co", "Cn") or letter == "\ufffd"
+               for letter in {*text} - known if letter not in "\n\r\t")  # fmt: skip
+
+
+def _has_chatter(question: Question, text: str) -> bool:
+    mt = question.mt.strip()
+    if len(text.splitlines()) > max(1, len(mt.splitlines())):
+        return True
+    quoted = [len(one) > 1 and one[0] in _QUOTES and one[-1] in _QUOTES for one in (text, mt, question.src.strip())]
+    return quoted == [True, False, False] or _new(_CHATTER, question, text)
+
+
+def _is_source(question: Question, text: str) -> bool:
+    """Return whether a text repeats the source rather than corrects mt."""
+    near = similarity(question.src, text)
+    return near >= _REPEATED and near > similarity(question.mt, text) + _NEARER
+
+
+def _mixed_up(question: Question, text: str, others: Sequence[tuple[Question, str]]) -> Fault | None:
+    own = similarity(question.mt, text)
+    for other, answer in others:
+        longer = len(text) > max(len(question.mt), 1.3 * len(other.mt))
+        if longer and _contains(question.mt, text, other.mt, answer.strip()):
+            return "merged"
+        if similarity(other.mt, text) > own:
+            return "misplaced"
+    return None
+
+
+def _contains(mt: str, text: str, other: str, answer: str) -> bool:
+    """Return whether a text has the mt of another segment, or begins or ends with the answer about it, unlike mt."""
+    if text.startswith(f"{answer} ") or text.endswith(f" {answer}"):
+        return not (mt.startswith(answer) or mt.endswith(answer))
+    long = len(other) >= _LONG_ENOUGH
+    return long and fuzz.partial_ratio(other, text) >= _CONTAINS > fuzz.partial_ratio(other, mt)
+
+
+def _is_cut_off(mt: str, text: str) -> bool:
+    """Return whether a text lacks a good part of mt at its end."""
+    mt = mt.rstrip()
+    if text[-1] == mt[-1] and not text[-1].isalnum():
+        return False
+    blocks = [block for block in Levenshtein.opcodes(mt, text).as_matching_blocks() if block.size >= _BLOCK]
+    if not blocks:
+        return False
+    end, written = blocks[-1].a + blocks[-1].size, blocks[-1].b + blocks[-1].size
+    lost = (len(mt) - end) - (len(text) - written)
+    return lost >= max(_LEAST_TAIL, _TAIL * len(mt))
+
+
+def _is_other_language(mt: str, text: str, target: str) -> bool:
+    target = target.split("-")[0].split("_")[0].lower()
+    script = _script(text)
+    if script is not None and script != _script_of(target) and _share(mt, script) < 0.2 and _letters(mt) >= _SHORT:
+        return True
+    if _letters(text) < _LETTERS:
+        return False
+    language, sure = _language(text)
+    if sure < _SURE or language == target:
+        return False
+    before, sure_before = _language(mt)
+    return language != before and (sure_before >= _SURE or (bool(target) and target in _identifier().labels))
+
+
+def _script_of(target: str) -> str | None:
+    """Return the script of a language; None if it is not known."""
+    return _SCRIPTS.get(target, "LATIN" if len(target) == 2 else None)
+
+
+def _script(text: str) -> str | None:
+    """Return the script of nearly all letters of a text; None if it has few letters, or several scripts."""
+    counts = Counter(map(_letter_script, filter(str.isalpha, text)))
+    if counts.total() < _SHORT:
+        return None
+    script, count = counts.most_common(1)[0]
+    return script if count >= 0.8 * counts.total() else None
+
+
+def _share(text: str, script: str) -> float:
+    letters = list(filter(str.isalpha, text))
+    return sum(_letter_script(letter) == script for letter in letters) / max(1, len(letters))
+
+
+def _letters(text: str) -> int:
+    return sum(map(str.isalpha, text))
+
+
+@lru_cache(maxsize=1 << 14)
+def _letter_script(letter: str) -> str:
+    name = unicodedata.name(letter, "").split(" ")[0].split("-")[0]
+    return "CJK" if name in ("HIRAGANA", "KATAKANA", "CJK", "BOPOMOFO") else name
+
+
+@lru_cache(maxsize=1 << 12)
+def _language(text: str) -> tuple[str, float]:
+    """Return the most probable language of a text, and its probability."""
+    language, sure = _identifier().classify(text)
+    return str(language), float(sure)
+
+
+@cache
+def _identifier() -> Any:
+    from py3langid.langid import MODEL_FILE, LanguageIdentifier
+
+    return LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)

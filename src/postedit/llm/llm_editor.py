@@ -1,0 +1,293 @@
+"""`LlmEditor`: edits with a language model behind an endpoint, as any other editor."""
+
+import asyncio
+import math
+import re
+import time
+from collections.abc import Coroutine, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, Final, NamedTuple, TypeVar
+
+from postedit.adapt.correction_memory import CorrectionMemory
+from postedit.adapt.learning_editor import MemorySpec
+from postedit.adapt.remembering import Remembering
+from postedit.core.editor import Abilities, Detail, Edit, Editor, EditorWrapper, Identity, PostEdit, Segment, Skipped
+from postedit.core.errors import DataError
+from postedit.core.search_config import SearchConfig
+from postedit.editing.post_editor import PostEditor
+from postedit.editing.results import keep_edits, unchanged, warn
+from postedit.llm.answer_store import AnswerStore
+from postedit.llm.asking import Asking, Wanted
+from postedit.llm.chat_client import ChatClient, Dialect, check_client
+from postedit.llm.options import SCHEME, EndpointSpec
+from postedit.llm.pacing import RateLimit
+from postedit.llm.prices import Price, PriceTable
+from postedit.llm.prompts import Prompt, Question, TermHint
+from postedit.llm.selection import QualityTags, best_by_model, check_scorer, consensus, shares
+from postedit.llm.similar_corrections import SimilarCorrections
+from postedit.text.edits import splice
+from postedit.text.glossary import Glossary
+from postedit.text.protected_spans import ProtectedSpan
+from postedit.text.words import UNSPACED, CharacterSplitter, PlainSplitter, Word
+
+_UNSUPPORTED: Final = (
+    "post_edit_penalty", "edit_cost", "max_edits", "no_repeat", "banned", "required", "shortlist"
+)  # fmt: skip
+"""Search options that guide the search of a model of our own."""
+
+_DECISIVE: Final = (
+    "segments", "temperature", "seed", "structure", "samples", "consensus", "languages", "extra_tokens", "least_kept"
+)  # fmt: skip
+"""Options that can change an output, whatever else is given."""
+
+_DECISIVE: Final = (
+    "segments", "temperature", "seed", "structure", "samples", "consensus", "languages", "extra_tokens", "least_kept"
+)  # fmt: skip
+"""Options that can change an output, whatever else is given."""
+
+_NO_SPANS: Final[tuple[ProtectedSpan, ...]] = ()
+
+_UNSPACED: Final = re.compile(f"[{UNSPACED}]")
+_TOKENISED: Final = 4  # characters a word, at most, of text in a script without spaces that was divided into words
+_SPACES: Final = re.compile(r"[ \t\r\n]+")
+
+ResultT = TypeVar("ResultT")
+
+
+class _Sample(NamedTuple):
+    """One answer as a correction: its text with the spacing of mt, and its edits."""
+
+    text: str
+    edits: tuple[Edit, ...]
+
+
+class LlmEditor(Editor):
+    """A language model behind an endpoint.
+
+    It writes to the store of answers, and to no output: what a segment costs is paid once, whoever asks.
+    """
+
+    def __init__(
+        self,
+        spec: EndpointSpec,
+        *,
+        glossary: Glossary | None = None,
+        memory: SimilarCorrections | None = None,
+        scorer: Editor | None = None,
+    ) -> None:
+        """Make an editor of a model behind an endpoint.
+
+        Args:
+            spec: the model, and how it is asked.
+            glossary: its entries are shown where a source has their terms.
+            memory: corrections that are shown where they are similar.
+            scorer: a model of our own that chooses among samples and mt, in place of their consensus.
+
+        Raises:
+            RecipeError: if a file of prices or a prompt cannot be used, or httpx is not installed.
+            DataError: if the endpoint, the scorer or the quality tags cannot be used.
+            OutputError: if the store of answers cannot be opened.
+        """
+        config = spec.config
+        self.spec, self._glossary, self._memory, self._scorer = spec, glossary, memory, scorer
+        self.prompt = Prompt.load(config.prompt, config.language_pair)
+        self.prices = PriceTable.load(Path(config.prices)) if config.prices else None
+        self.price: Price | None = self.prices.of(spec.model, Path(config.prices)) if self.prices else None
+        self._tags = QualityTags(Path(config.tags), Path(config.tagged)) if config.tags else None
+        if scorer is not None:
+            check_scorer(scorer, config.scorer)
+        self.store = AnswerStore(config.cache_file, spec.run, f"{spec.model} at {config.address}")
+        self.asking = Asking(spec, self.prompt, self.store)
+        self._limit = RateLimit(config.requests_per_minute, config.tokens_per_minute, time.monotonic)
+        self._dialect = Dialect()
+        check_client(config)
+
+    @property
+    def abilities(self) -> Abilities:
+        """Abilities of the editor: with a scorer, it gives its scores to the outputs of others."""
+        return Abilities(
+            forced_scores=self._scorer is not None, languages=self.spec.config.language_pair, tokenises=False
+        )
+
+    def identity(self, search: SearchConfig | None = None) -> Identity:
+        """Return the model, its endpoint and prompt, and the options that can change an output."""
+        config, scorer = self.spec.config, self._scorer
+        settings: dict[str, Any] = {f"llm.{name}": getattr(config, name) for name in _DECISIVE}
+        settings["llm.prompt"] = self.prompt.signature
+        settings["max_input"] = (search or self.search).max_input
+        if self._memory is not None:
+            settings |= {f"llm.{name}": getattr(config, name) for name in ("examples", "least_similarity")}
+        if self._memory is not None or self._glossary is not None:
+            settings["llm.context_tokens"] = config.context_tokens
+        if self._glossary is not None:
+            settings["llm.glossary"] = self._glossary.fingerprint
+        if self._tags is not None:
+            settings["llm.tags"] = self._tags.fingerprint
+        if scorer is not None:
+            settings["llm.scorer"] = list(scorer.identity().models)
+        return Identity((f"{SCHEME}{self.spec.model} at {config.address}",), settings)
+
+    def check(self, search: SearchConfig, *, with_mt: bool) -> None:
+        """Check the search options before long work; see `Editor.check`."""
+        super().check(search, with_mt=True)
+        if not with_mt:
+            raise DataError("a language model corrects translations here: give mt")
+        refused = [name for name in _UNSUPPORTED if getattr(search, name)]
+        if refused:
+            raise DataError(
+                f"search.{refused[0]} guides the search of models of your own, and a model behind an endpoint searches "
+                "by itself: leave it out"
+            )
+
+    def edit_segments(
+        self, segments: Sequence[Segment], search: SearchConfig | None = None, *, evidence: Detail | None = None
+    ) -> list[PostEdit]:
+        """Return one correction per segment; see `Editor.edit_segments`.
+
+        The confidence of an edit is the share of samples that make it.
+
+        Raises:
+            BudgetError: if the budget does not suffice; answers that were paid for are kept.
+            EndpointError: if the endpoint cannot be used; likewise.
+            OutputError: if answers cannot be kept.
+        """
+        config = search or self.search
+        self.check(config, with_mt=all(segment.mt is not None for segment in segments))
+        if any(segment.constraints for segment in segments):
+            raise DataError("a model behind an endpoint takes no constraints (prefix, required words): leave them out")
+        skipped = [_why_skipped(segment, config.max_input) for segment in segments]
+        asked = [segment for segment, why in zip(segments, skipped, strict=True) if why is None]
+        found = iter(self._corrected(asked))
+        results = [
+            next(found) if why is None else unchanged(segment.mt or "", why)
+            for segment, why in zip(segments, skipped, strict=True)
+        ]
+        warn(results)
+        return results
+
+    def score_segments(
+        self, segments: Sequence[Segment], outputs: Sequence[str], *, evidence: Detail | None = None
+    ) -> list[PostEdit]:
+        """Return the scores that the scorer gives to outputs; see `Editor.score_segments`."""
+        if self._scorer is None:
+            return super().score_segments(segments, outputs, evidence=evidence)
+        return self._scorer.score_segments(segments, outputs)
+
+    def questions(self, segments: Sequence[Segment]) -> list[Question]:
+        """Return what is asked about segments, with what is shown beside them."""
+        return [self._question(segment) for segment in segments]
+
+    def _question(self, segment: Segment) -> Question:
+        config, mt = self.spec.config, segment.mt or ""
+        terms = [] if self._glossary is None else self._glossary.find(segment.src, _NO_SPANS)
+        hints = tuple(TermHint(one.entry.source, one.entry.targets, one.entry.forbidden) for one in terms)
+        memory = self._memory
+        near = memory.find(segment.src, mt, config.examples, config.least_similarity) if memory else []
+        return Question(segment.src, mt, tuple(near), hints)
+
+    def _client(self) -> ChatClient:
+        schema = None if self.spec.config.structure == "none" else self.prompt.schema()
+        return ChatClient(self.spec, schema, self.price, self.store, self._limit, self._dialect)
+
+    def _corrected(self, segments: Sequence[Segment]) -> list[PostEdit]:
+        questions, count = self.questions(segments), self.spec.config.samples
+        wanted = [Wanted(question, sample) for sample in range(count) for question in questions]
+        outcomes = _run(self.asking.ask_all(wanted, self._client))
+        by_segment = [outcomes[place :: len(segments)] for place in range(len(segments))]
+        samples = [
+            [_rendered(segment, one.item.correction) for one in found if one.item is not None]
+            for segment, found in zip(segments, by_segment, strict=True)
+        ]
+        chosen = self._chosen(segments, samples)
+        return [self._result(*one) for one in zip(segments, samples, chosen, strict=True)]
+
+    def _chosen(self, segments: Sequence[Segment], samples: Sequence[Sequence[_Sample]]) -> list[str]:
+        """Return the text that is chosen for each segment."""
+        texts = [[one.text for one in found] for found in samples]
+        if self._scorer is not None:
+            pairs = zip(segments, texts, strict=True)
+            return best_by_model(
+                self._scorer, segments, [list(dict.fromkeys([one.mt or "", *found])) for one, found in pairs]
+            )
+        metric = self.spec.config.consensus
+        return [consensus(found, one.mt or "", metric) for one, found in zip(segments, texts, strict=True)]
+
+    def _result(self, segment: Segment, samples: Sequence[_Sample], text: str) -> PostEdit:
+        mt = segment.mt or ""
+        if not samples:
+            return unchanged(mt, "no answer")
+        edits = next((one.edits for one in samples if one.text == text), ())
+        sure = tuple(shares(edits, text, samples))
+        result = PostEdit(
+            text,
+            text != mt,
+            token_scores=tuple(map(math.log, sure)),
+            edits=edits,
+            token_spans=tuple((number, number + 1) for number in range(len(edits))),
+            confidences=sure,
+        )
+        if self._tags is None or not edits:
+            return result
+        spans = [found.span() for found in re.finditer(r"\S+", mt)]
+        return keep_edits(mt, result, self._tags.allow(mt, spans, edits))
+
+
+def load_llm(spec: EndpointSpec, glossary: Glossary | None = None, memory: MemorySpec | None = None) -> Editor:
+    """Return the editor of a model behind an endpoint, which is shown similar corrections of a memory, if given.
+
+    Raises:
+        DataError: if options do not fit, or corrections have been deleted since the memory had its position.
+        See `LlmEditor` for others.
+    """
+    scorer = PostEditor.load(spec.config.scorer) if spec.config.scorer else None
+    if memory is None:
+        return LlmEditor(spec, glossary=glossary, scorer=scorer)
+    known = SimilarCorrections()
+    editor = LlmEditor(spec, glossary=glossary, memory=known, scorer=scorer)
+    opened = CorrectionMemory(memory.where, create=False)
+    if opened.name != memory.name:
+        raise DataError(f"{memory.where}: is another memory than that which this work began with; start it anew")
+    return Remembering(editor, known, opened, options={"learn": "examples"}, position=memory.position)
+
+
+def llm_of(editor: Editor) -> LlmEditor | None:
+    """Return the model behind an endpoint that an editor is, or wraps, if it does."""
+    while isinstance(editor, EditorWrapper):
+        if isinstance(editor, Remembering):
+            editor.follow()
+        editor = editor.inner
+    return editor if isinstance(editor, LlmEditor) else None
+
+
+def _why_skipped(segment: Segment, longest: int) -> Skipped | None:
+    texts = (segment.src, segment.mt or "")
+    if not all(text.strip() for text in texts):
+        return "empty"
+    return "too long" if max(len(text.split()) for text in texts) > longest else None
+
+
+def _rendered(segment: Segment, answer: str) -> _Sample:
+    """Return an answer with the spacing of mt wherever words stay, and its edits."""
+    mt = segment.mt or ""
+    running = _UNSPACED.search(mt) is not None and len(mt) > _TOKENISED * len(mt.split())
+    words = CharacterSplitter() if running else PlainSplitter()
+    places, written = words.spans(mt), words.spans(answer)
+    text, edits = splice(mt, places, _gaps(mt, places), [word.text for word in written], _gaps(answer, written))
+    return _Sample(text, edits) if text != mt else _Sample(mt, ())
+
+
+def _gaps(text: str, words: Sequence[Word]) -> list[str]:
+    """Return the spacing between each two words as it stands, several spaces as one."""
+    return [_SPACES.sub(" ", text[left.end : right.start]) for left, right in pairwise(words)]
+
+
+def _run(work: Coroutine[Any, Any, ResultT]) -> ResultT:
+    """Run work in an event loop of its own; in another thread if this one has a loop already, as notebooks have."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return asyncio.run(work)
+    with ThreadPoolExecutor(1) as executor:
+        return executor.submit(asyncio.run, work).result()

@@ -1,0 +1,183 @@
+"""Options of a language model behind an endpoint; imports nothing that takes time."""
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, Literal, Self
+from urllib.parse import urlsplit
+
+from pydantic import Field, field_validator, model_validator
+
+from postedit.core.config import Config
+from postedit.core.errors import DataError
+
+SCHEME: Final = "openai:"
+"""What the name of a model behind an endpoint begins with."""
+
+DEFAULT_ENDPOINT: Final = "https://api.openai.com/v1"
+ENDPOINT_VARIABLE: Final = "OPENAI_BASE_URL"
+
+Consensus = Literal["chrf", "ter"]
+Structure = Literal["auto", "json-schema", "none"]
+
+
+class LlmConfig(Config):
+    """How a language model behind an endpoint is asked, and how its answers are chosen."""
+
+    endpoint: str = Field(
+        "", description=f"address of the server, up to /v1; ${ENDPOINT_VARIABLE} or that of OpenAI if empty"
+    )
+    key_variable: str = Field(
+        "OPENAI_API_KEY", description="environment variable with the key; it may be unset for servers without keys"
+    )
+    prompt: str = Field(
+        "minimal", description='"plain", "minimal", "error-spans", or a TOML file; see the how-to on prompts'
+    )
+    languages: str = Field("", description='source and target as "en:de", named in the prompt; not named if empty')
+    segments: int = Field(8, ge=1, le=100, description="segments in a request")
+    temperature: float = Field(0.0, ge=0, le=2, description="of sampling; above 0 where there are several samples")
+    seed: int = Field(1, ge=0, description="of sampling, for servers that take one")
+    structure: Structure = Field(
+        "auto",
+        description="json-schema: the server holds answers to a schema; none: they are only parsed; auto: as it can",
+    )
+    extra_tokens: int = Field(
+        0, ge=0, description="tokens that an answer may have beyond what corrections need, for models that reason first"
+    )
+
+    least_kept: float = Field(
+        0.5,
+        ge=0,
+        le=1,
+        description="similarity of an answer to mt, at least: 1 if they are the same; below it, mt stays",
+    )
+
+    examples: int = Field(4, ge=0, le=50, description="most similar corrections of --memory shown for a segment")
+    least_similarity: float = Field(
+        0.3, ge=0, le=1, description="of an example: 1 if its source and mt are those of the segment"
+    )
+    context_tokens: int = Field(
+        1000, ge=0, description="tokens of examples and terms in a request, about; the least similar ones are left out"
+    )
+
+    samples: int = Field(1, ge=1, le=64, description="answers for a segment, of which one is chosen")
+    consensus: Consensus = Field(
+        "chrf", description="how samples and mt are compared: the one nearest to all others is chosen"
+    )
+    scorer: str = Field("", description="model folder; its forced scores choose among samples and mt instead")
+    tags: str = Field(
+        "",
+        description="file of OK and BAD for gaps and words of mt: only edits of a BAD one are kept; needs llm.tagged",
+    )
+    tagged: str = Field("", description="file of the mt lines that llm.tags is about")
+
+    concurrency: int = Field(8, ge=1, le=1000, description="requests at a time")
+    requests_per_minute: int = Field(0, ge=0, description="at most; 0: no limit")
+    tokens_per_minute: int = Field(0, ge=0, description="of prompts and answers, at most; 0: no limit")
+    timeout: float = Field(120.0, gt=0, description="seconds for an answer")
+    retries: int = Field(6, ge=0, le=50, description="of a request, where the fault may pass")
+
+    prices: str = Field("", description="TOML file of prices a million tokens; costs are not known without one")
+    budget: float = Field(0.0, ge=0, description="cost at which the work stops, earlier parts of it included; 0: none")
+    cache: str = Field(
+        "", description="file of answers, which are not asked for twice; in the cache folder of the user if empty"
+    )
+
+    @field_validator("endpoint")
+    @classmethod
+    def _check_endpoint(cls, value: str) -> str:
+        if value:
+            check_address(value)
+        return value.rstrip("/")
+
+    @field_validator("languages")
+    @classmethod
+    def _check_languages(cls, value: str) -> str:
+        if value and [bool(part.strip()) for part in value.split(":")] != [True, True]:
+            raise ValueError('must be two languages, as "en:de"')
+        return value
+
+    @model_validator(mode="after")
+    def _check_combination(self) -> Self:
+        if self.samples > 1 and not self.temperature:
+            raise ValueError("samples are all the same at temperature 0: set temperature as well, to 0.7 for instance")
+        if bool(self.tags) != bool(self.tagged):
+            raise ValueError("tags and tagged name the two files of quality tags: give both, or neither")
+        if self.budget and not self.prices:
+            raise ValueError("a budget needs prices: name a file of them")
+        return self
+
+    @property
+    def address(self) -> str:
+        """The address of the server, without a slash at its end.
+
+        Raises:
+            DataError: if that in the environment is none.
+        """
+        if self.endpoint:
+            return self.endpoint
+        given = os.environ.get(ENDPOINT_VARIABLE, "")
+        try:
+            check_address(given or DEFAULT_ENDPOINT)
+        except ValueError as error:
+            raise DataError(f"${ENDPOINT_VARIABLE} {error}") from None
+        return (given or DEFAULT_ENDPOINT).rstrip("/")
+
+    @property
+    def language_pair(self) -> tuple[str, str]:
+        """The codes or names of source and target; empty if not given."""
+        source, _, target = self.languages.partition(":")
+        return source.strip(), target.strip()
+
+    @property
+    def cache_file(self) -> Path:
+        """The file of answers."""
+        if self.cache:
+            return Path(self.cache).expanduser()
+        root = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
+        return Path(root).expanduser() / "postedit" / "llm-answers.sqlite"
+
+
+def check_address(value: str) -> None:
+    """Check the address of a server.
+
+    Raises:
+        ValueError: if it is none, or has a key or password in it, which would be shown and recorded.
+    """
+    parts = urlsplit(value)
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise ValueError("must be an address such as http://127.0.0.1:8000/v1")
+    if parts.username or parts.password or parts.query or parts.fragment:
+        raise ValueError("must be an address without user, password and query: keys come from the environment alone")
+
+
+@dataclass(frozen=True, slots=True)
+class EndpointSpec:
+    """A language model behind an endpoint, as all who work with it need to know it.
+
+    Args:
+        model: its name there.
+        config: how it is asked.
+        run: a name of the work, whose cost is counted together even if it is continued.
+    """
+
+    model: str
+    config: LlmConfig
+    run: str = ""
+
+
+def endpoint_model(models: Sequence[str]) -> str | None:
+    """Return the name of the model behind an endpoint that `models` are; None if they are files.
+
+    Raises:
+        DataError: if it has no name, or is named with others.
+    """
+    if not any(model.startswith(SCHEME) for model in models):
+        return None
+    if len(models) > 1:
+        raise DataError(f"{', '.join(models)}: a model behind an endpoint is no member of an ensemble; name it alone")
+    name = models[0].removeprefix(SCHEME)
+    if not name.strip():
+        raise DataError(f"{models[0]}: write the name that the server has for the model, as {SCHEME}gpt-4o-mini")
+    return name

@@ -1,0 +1,202 @@
+"""Prompts: TOML files with the texts that are sent, and what they are filled with.
+
+A prompt has a name, a version, the form of its answers, and two texts with fields in braces: {direction},
+{target_language}, {terms}, {examples} and {segments}. Fields are filled in one pass, so that braces in what fills them
+mean nothing. Text of a segment stands in JSON strings alone, which it cannot leave: quotes, line ends and the marks by
+which servers divide turns are escaped.
+"""
+
+import hashlib
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from importlib import resources
+from pathlib import Path
+from typing import Any, Final, Literal
+
+from pydantic import Field, model_validator
+
+from postedit.core.config import Config, load_config, read_toml
+from postedit.core.errors import RecipeError, nearest
+
+AnswerForm = Literal["corrections", "errors"]
+"""Each segment of an answer has a correction; or its errors, and then a correction."""
+
+_FIELDS: Final = ("direction", "target_language", "terms", "examples", "segments")
+_FIELD: Final = re.compile("{(" + "|".join(_FIELDS) + ")}")
+_UNKNOWN_FIELD: Final = re.compile(r"\{([a-z_]+)\}")
+
+_ESCAPED: Final = re.compile(
+    r"<(?=[|｜])"  # <|im_end|> and its like, also with the wide bar
+    r"|<(?=/?(?:s|bos|eos|pad|unk|mask|think|start_of_turn|end_of_turn|start_of_image)>)"
+    r"|<(?=</?SYS>>)"
+    r"|\[(?=/?(?:INST|SYSTEM_PROMPT|AVAILABLE_TOOLS|TOOL_CALLS|TOOL_RESULTS)\])"
+    "|[\x7f-\x9f\u2028\u2029\ud800-\udfff]",
+)
+"""What divides turns for a server, or lines, or is no text: escaped in JSON strings, where it means the same."""
+
+_NAMES: Final = {
+    "ar": "Arabic", "bg": "Bulgarian", "cs": "Czech", "da": "Danish", "de": "German", "el": "Greek", "en": "English",
+    "es": "Spanish", "et": "Estonian", "fi": "Finnish", "fr": "French", "he": "Hebrew", "hi": "Hindi",
+    "hu": "Hungarian", "it": "Italian", "ja": "Japanese", "ko": "Korean", "lt": "Lithuanian", "lv": "Latvian",
+    "mr": "Marathi", "ne": "Nepali", "nl": "Dutch", "no": "Norwegian", "pl": "Polish", "pt": "Portuguese",
+    "ro": "Romanian",
+    "ru": "Russian", "si": "Sinhala", "sk": "Slovak", "sl": "Slovenian", "sv": "Swedish", "tr": "Turkish",
+    "uk": "Ukrainian", "vi": "Vietnamese", "zh": "Chinese",
+}  # fmt: skip
+
+
+class PromptConfig(Config):
+    """The contents of a prompt file."""
+
+    name: str = Field(min_length=1, description="name of the prompt, shown in signatures")
+    version: int = Field(ge=1, description="version of the prompt, shown in signatures")
+    answer: AnswerForm = Field("corrections", description='"corrections", or "errors": errors before the correction')
+    system: str = Field("", description="message of the system")
+    user: str = Field(description="message of the user; has the field {segments}")
+
+    @model_validator(mode="after")
+    def _check_fields(self) -> "PromptConfig":
+        if self.user.count("{segments}") != 1 or "{segments}" in self.system:
+            raise ValueError("the message of the user must have the field {segments} once, and that of the system not")
+        unknown = {name for text in (self.system, self.user) for name in _UNKNOWN_FIELD.findall(text)} - set(_FIELDS)
+        if unknown:
+            name = min(unknown)
+            raise ValueError(f"{{{name}}} is no field{nearest(name, _FIELDS)} (known here: {', '.join(_FIELDS)})")
+        return self
+
+
+@dataclass(frozen=True)
+class Example:
+    """A correction that is shown to the model."""
+
+    src: str
+    mt: str
+    pe: str
+
+    def line(self) -> str:
+        """Return it as a line of the prompt."""
+        return json_line({"source": self.src, "translation": self.mt, "correction": self.pe})
+
+
+@dataclass(frozen=True)
+class TermHint:
+    """A term of the source with its translations."""
+
+    source: str
+    targets: tuple[str, ...]
+    forbidden: tuple[str, ...] = ()
+
+    def line(self) -> str:
+        """Return it as a line of the prompt."""
+        values: dict[str, Any] = {"source": self.source, "translations": list(self.targets)}
+        return json_line({**values, **({"never": list(self.forbidden)} if self.forbidden else {})})
+
+
+@dataclass(frozen=True)
+class Question:
+    """A segment to ask about, with what is shown beside it.
+
+    Args:
+        src: source.
+        mt: its translation.
+        examples: corrections of similar segments, the most similar first.
+        terms: glossary entries of its source.
+    """
+
+    src: str
+    mt: str
+    examples: tuple[Example, ...] = ()
+    terms: tuple[TermHint, ...] = ()
+
+    def line(self, identifier: str) -> str:
+        """Return the segment as a line of the prompt."""
+        return json_line({"id": identifier, "source": self.src, "translation": self.mt})
+
+    @cached_property
+    def values(self) -> list[Any]:
+        """All texts, as values for JSON: what the answer depends on."""
+        return [self.src, self.mt, [one.line() for one in self.examples], [one.line() for one in self.terms]]
+
+
+@dataclass(frozen=True)
+class Prompt:
+    """A prompt for a language pair."""
+
+    config: PromptConfig
+    languages: tuple[str, str] = ("", "")
+
+    @classmethod
+    def load(cls, name: str, languages: tuple[str, str] = ("", "")) -> "Prompt":
+        """Load a prompt of postedit by its name, or a TOML file.
+
+        Raises:
+            RecipeError: if there is none, or it is no prompt.
+        """
+        own = resources.files(__package__) / "prompts"
+        known = sorted(entry.name.removesuffix(".toml") for entry in own.iterdir() if entry.name.endswith(".toml"))
+        if name in known:
+            with resources.as_file(own / f"{name}.toml") as path:
+                values = read_toml(path, "prompt")
+        elif name.endswith(".toml"):
+            values = read_toml(Path(name), "prompt")
+        else:
+            raise RecipeError(
+                f"llm.prompt: there is no prompt {name}{nearest(name, known)} (known here: {', '.join(known)}; others "
+                "are TOML files)"
+            )
+        return cls(load_config(PromptConfig, values, name), languages)
+
+    @cached_property
+    def signature(self) -> str:
+        """Name, version and a digest of the texts: what scores of its outputs are shown with."""
+        digest = hashlib.sha256(json.dumps(self.config.model_dump(), sort_keys=True).encode()).hexdigest()
+        return f"{self.config.name}.v{self.config.version}.{digest[:8]}"
+
+    def messages(
+        self, segments: Sequence[str], examples: Sequence[str] = (), terms: Sequence[str] = ()
+    ) -> list[dict[str, str]]:
+        """Return the messages about some segments; all are lines, from `Question`, `Example` and `TermHint`."""
+        source, target = (_NAMES.get(code.split("-")[0].lower(), code) for code in self.languages)
+        fields = {
+            "direction": f" from {source} to {target}" if source and target else "",
+            "target_language": target or "language of the translation",
+            "segments": "\n".join(segments),
+            "examples": _section("Corrections that people made of similar segments:", examples),
+            "terms": _section("Terms of the source and their translations:", terms),
+        }
+        texts = {"system": self.config.system, "user": self.config.user}
+        return [{"role": role, "content": _filled(text, fields)} for role, text in texts.items() if text.strip()]
+
+    def schema(self) -> dict[str, Any]:
+        """Return the JSON schema of answers."""
+        text = {"type": "string"}
+        error = _object({"span": text, "category": text, "severity": text})
+        errors = {"errors": {"type": "array", "items": error}} if self.config.answer == "errors" else {}
+        item = _object({"id": text, **errors, "correction": text})
+        return _object({"segments": {"type": "array", "items": item}})
+
+
+def json_line(values: Mapping[str, Any]) -> str:
+    """Return values as one line of JSON that no text can leave, and that divides no turns and lines."""
+    text = json.dumps(values, ensure_ascii=False)
+    return _ESCAPED.sub(lambda found: f"\\u{ord(found.group()):04x}", text)
+
+
+def _object(properties: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": list(properties),
+        "additionalProperties": False,
+    }
+
+
+def _section(title: str, lines: Sequence[str]) -> str:
+    return f"{title}\n{chr(10).join(lines)}\n\n" if lines else ""
+
+
+def _filled(text: str, fields: Mapping[str, str]) -> str:
+    return _FIELD.sub(lambda found: fields[found.group(1)], text).strip()

@@ -1,0 +1,100 @@
+"""Corrections of a memory that are most similar to a segment: found by BM25, ranked by edit distance."""
+
+import math
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+from rapidfuzz.distance import Levenshtein
+
+from postedit.adapt.correction_memory import Entry
+from postedit.llm.prompts import Example
+
+_K1: Final = 1.2  # BM25 (Robertson and Zaragoza 2009): how soon further occurrences of a word count no more
+_B: Final = 0.75  # and how much long texts are held back
+
+_COMPARED: Final = 20
+"""Corrections with the best BM25, of which the edit distance is computed."""
+
+_COMMON: Final = 2000
+"""Corrections with a word beyond which the word is not looked up."""
+
+
+class SimilarCorrections:
+    """An index of corrections, which follows a memory (see `adapt.remembering.Learner`)."""
+
+    def __init__(self) -> None:
+        self._corrections: dict[int, Example] = {}
+        self._postings: defaultdict[str, dict[int, int]] = defaultdict(dict)  # by word: number, occurrences
+        self._sizes: dict[int, int] = {}
+        self._words = 0
+
+    def __len__(self) -> int:
+        return len(self._corrections)
+
+    def learn_entries(self, entries: Iterable[Entry]) -> None:
+        """Take over further entries of a memory, in order: corrections, and the ends of some."""
+        for entry in entries:
+            if entry.undoes is not None:
+                self._remove(entry.undoes)
+            else:
+                one = entry.correction
+                self._add(entry.number, Example(one.src, one.mt, one.pe))
+
+    def forget_all(self) -> None:
+        """Return to the state before any correction."""
+        self.__init__()  # type: ignore[misc]
+
+    def find(self, src: str, mt: str, most: int, least: float) -> list[Example]:
+        """Return at most `most` corrections with a similarity of at least `least`, the most similar first.
+
+        Similarity is the mean of those of source and mt: 1 minus the edit distance of words over the words of the
+        longer text. Of equal ones, the latest comes first.
+        """
+        if not most or not self._corrections:
+            return []
+        scores = self._scores(set(_words(src, mt)))
+        ranked = sorted(scores, key=lambda number: (-scores[number], -number))[:_COMPARED]
+        near = [(self._similarity(src, mt, number), number) for number in ranked]
+        near.sort(reverse=True)
+        return [self._corrections[number] for similarity, number in near[:most] if similarity >= least]
+
+    def _scores(self, words: set[str]) -> dict[int, float]:
+        """Return BM25 of each correction that has one of some words, which is no common one."""
+        scores: defaultdict[int, float] = defaultdict(float)
+        count, mean = len(self._corrections), self._words / len(self._corrections)
+        for word in sorted(words):  # in order, so that sums are the same in every process
+            found = self._postings.get(word, {})
+            if len(found) > _COMMON:
+                continue
+            rarity = math.log1p((count - len(found) + 0.5) / (len(found) + 0.5))
+            for number, times in found.items():
+                held_back = _K1 * (1.0 - _B + _B * self._sizes[number] / mean)
+                scores[number] += rarity * times * (_K1 + 1.0) / (times + held_back)
+        return scores
+
+    def _similarity(self, src: str, mt: str, number: int) -> float:
+        known = self._corrections[number]
+        pairs = ((src, known.src), (mt, known.mt))
+        return sum(Levenshtein.normalized_similarity(one.split(), other.split()) for one, other in pairs) / 2
+
+    def _add(self, number: int, correction: Example) -> None:
+        self._corrections[number] = correction
+        counts = Counter(_words(correction.src, correction.mt))
+        for word, times in counts.items():
+            self._postings[word][number] = times
+        self._sizes[number] = counts.total()
+        self._words += counts.total()
+
+    def _remove(self, number: int) -> None:
+        correction = self._corrections.pop(number)
+        for word in set(_words(correction.src, correction.mt)):
+            del self._postings[word][number]
+            if not self._postings[word]:
+                del self._postings[word]
+        self._words -= self._sizes.pop(number)
+
+
+def _words(src: str, mt: str) -> Iterator[str]:
+    yield from (f"src {word}" for word in src.lower().split())
+    yield from (f"mt {word}" for word in mt.lower().split())

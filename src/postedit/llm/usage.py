@@ -1,0 +1,161 @@
+"""What work with a model behind an endpoint costs and takes: estimated before it, counted after it."""
+
+import json
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from postedit.core.editor import Segment
+from postedit.core.files import atomic_write
+from postedit.llm.asking import Wanted
+from postedit.llm.llm_editor import LlmEditor
+from postedit.llm.prices import estimated_tokens
+from postedit.llm.usage_report import FORMAT
+
+_PER_CHUNK: Final = 1000  # segments looked up together
+_ANSWER_FRAME: Final = 12  # tokens of a segment in an answer without its text, about
+_ERRORS: Final = 40  # tokens of the errors of a segment, about
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """What some segments would cost and take, about.
+
+    Args:
+        segments: all of them.
+        known: answers that are kept from before; the others are asked for.
+        requests: to send.
+        prompt_tokens: of all requests.
+        answer_tokens: of all answers.
+        cost: of all; None without prices.
+        currency: of the cost.
+        seconds: of all; None if no request was ever answered, and there are no limits.
+    """
+
+    segments: int
+    known: int
+    requests: int
+    prompt_tokens: int
+    answer_tokens: int
+    cost: float | None
+    currency: str
+    seconds: float | None
+
+    def __str__(self) -> str:
+        """Return it as a sentence."""
+        known = f" ({self.known:,} answers are known)" if self.known else ""
+        cost = "cost not known without prices" if self.cost is None else f"about {self.cost:,.2f} {self.currency}"
+        took = "time not known before the first answers" if self.seconds is None else f"about {_time(self.seconds)}"
+        return (
+            f"Estimate for {self.segments:,} segments{known}: {self.requests:,} requests, {self.prompt_tokens:,} "
+            f"tokens of prompts, {self.answer_tokens:,} of answers; {cost}; {took}"
+        )
+
+
+def estimate(editor: LlmEditor, segments: Iterable[Segment]) -> Estimate:
+    """Estimate what segments will cost and take, without answers that are known and requests that are repeated."""
+    config, asking = editor.spec.config, editor.asking
+    count = known = requests = prompt = answer = 0
+    frame = estimated_tokens(*(one["content"] for one in editor.prompt.messages([])))
+    errors = _ERRORS if editor.prompt.config.answer == "errors" else 0
+    for chunk in _chunks(segments):
+        questions = editor.questions([one for one in chunk if one.src.strip() and (one.mt or "").strip()])
+        count += len(chunk)
+        keyed = {
+            asking.key(wanted): wanted
+            for wanted in (Wanted(one, sample) for sample in range(config.samples) for one in questions)
+        }
+        found = editor.store.known(keyed)
+        known += found
+        share = 1.0 - found / max(1, len(keyed))
+        asked = math.ceil(share * len(keyed) / config.segments)
+        asked_about = [wanted.question for wanted in keyed.values()]
+        context = [one.line() for question in asked_about for one in question.examples]
+        context += [one.line() for question in asked_about for one in question.terms]
+        shown = min(estimated_tokens(*context), config.context_tokens * max(1, len(keyed) // config.segments))
+        lines = estimated_tokens(*(one.line("000000") for one in asked_about))
+        requests += asked
+        prompt += asked * frame + round(share * (lines + shown))
+        texts = estimated_tokens(*(one.mt for one in asked_about))
+        answer += round(share * (texts + (_ANSWER_FRAME + errors) * len(keyed)))
+    cost = None if editor.price is None else editor.price.cost(prompt, answer)
+    currency = "" if editor.prices is None else editor.prices.currency
+    return Estimate(count, known, requests, prompt, answer, cost, currency, _seconds(editor, requests, prompt + answer))
+
+
+def _seconds(editor: LlmEditor, requests: int, tokens: int) -> float | None:
+    config, usual = editor.spec.config, editor.store.usual_seconds()
+    times = [] if usual is None else [usual * math.ceil(requests / config.concurrency)]
+    for number, limit in ((requests, config.requests_per_minute), (tokens, config.tokens_per_minute)):
+        if limit:
+            times.append(60.0 * max(0, number - limit) / limit)
+    return max(times, default=None) if requests else 0.0
+
+
+def _chunks(segments: Iterable[Segment]) -> Iterable[list[Segment]]:
+    chunk: list[Segment] = []
+    for one in segments:
+        chunk.append(one)
+        if len(chunk) == _PER_CHUNK:
+            yield chunk
+            chunk = []
+    if chunk:
+        yield chunk
+
+
+def report(editor: LlmEditor) -> dict[str, Any]:
+    """Return what the run of an editor has cost and taken so far, as values for JSON."""
+    config, figures = editor.spec.config, editor.store.figures()
+    if editor.price is None:
+        figures["cost"] = figures["of which perhaps not charged"] = None
+    return {
+        "format": FORMAT,
+        "model": editor.spec.model,
+        "endpoint": config.address,
+        "signature": signature(editor),
+        "currency": None if editor.prices is None else editor.prices.currency,
+        "budget": config.budget or None,
+        **figures,
+    }
+
+
+def signature(editor: LlmEditor) -> str:
+    """Return model, prompt and how answers are chosen in one word, which is shown with scores."""
+    config = editor.spec.config
+    chosen = "score" if config.scorer else config.consensus
+    samples = f"|n:{config.samples}|t:{config.temperature:g}|by:{chosen}" if config.samples > 1 else ""
+    return f"model:{editor.spec.model}|prompt:{editor.prompt.signature}|segments:{config.segments}{samples}"
+
+
+def write_report(path: Path, editor: LlmEditor) -> None:
+    """Write the report of usage, whole or not at all.
+
+    Raises:
+        OutputError: if it cannot be written.
+    """
+    with atomic_write(path) as file:
+        json.dump(report(editor), file, indent=2, ensure_ascii=False)
+        file.write("\n")
+
+
+def summary(editor: LlmEditor) -> str:
+    """Return what the run has cost and taken, as a sentence."""
+    found = report(editor)
+    cost = "" if found["cost"] is None else f", {found['cost']:,.4f} {found['currency']}"
+    again, left = (sum(found[name].values()) for name in ("asked again", "left as mt"))
+    kinds = ", ".join(f"{count:,} {kind}" for kind, count in found["left as mt"].items())
+    return (
+        f"{editor.spec.model}: {found['requests']:,} requests answered, {found['failed requests']:,} failed, "
+        f"{found['prompt tokens']:,} + {found['answer tokens']:,} tokens{cost}; {found['answers known before']:,} "
+        f"answers known before; {again:,} segments asked again, {left:,} answers unusable"
+        f"{f' ({kinds})' if kinds else ''}"
+    )
+
+
+def _time(seconds: float) -> str:
+    minutes = seconds / 60.0
+    if minutes < 1.0:
+        return f"{math.ceil(seconds)} s"
+    return f"{minutes:,.0f} min" if minutes < 120 else f"{minutes / 60:,.1f} h"

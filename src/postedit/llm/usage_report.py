@@ -1,0 +1,80 @@
+"""Reports of usage beside outputs, and their table beside scores."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from postedit.core.errors import DataError
+from postedit.core.files import load_json
+from postedit.core.output_paths import is_stream
+from postedit.evaluate.table import Column, Table, TableRow
+
+FORMAT: Final = 1
+"""Version of the form of reports."""
+
+ENDING: Final = ".usage.json"
+"""What the name of a report has after that of the output."""
+
+_NOTE: Final = (
+    "Of making each output, from the report beside it; seconds are those of a request; a dash: not known. "
+    "Failed: requests without an answer; again: segments asked again alone; left: answers that could not be used."
+)
+
+
+def report_beside(out: Path) -> Path:
+    """Return the path of the report beside an output."""
+    return out.with_name(out.name + ENDING)
+
+
+def read_report(path: Path) -> Mapping[str, Any] | None:
+    """Return a report of usage; None if there is none.
+
+    Raises:
+        DataError: if it is damaged, or of another version.
+    """
+    if is_stream(path) or not path.is_file():
+        return None
+    try:
+        values = load_json(path)
+    except (OSError, ValueError) as error:
+        raise DataError(f"{path}: is no report of usage: {error}; remove it, or edit again") from None
+    if not isinstance(values, dict) or values.get("format") != FORMAT:
+        raise DataError(f"{path}: is no report of usage of this version; remove it, or edit again")
+    return values
+
+
+def usage_tables(reports: Mapping[str, Mapping[str, Any]]) -> list[Table]:
+    """Return the cost, latency, tokens and failures of systems that have a report, and the signatures of their prompts.
+
+    Raises:
+        DataError: if a report lacks one of its entries.
+    """
+    if not reports:
+        return []
+    try:
+        rows = tuple(TableRow((name,), _values(found)) for name, found in reports.items())
+        signatures = tuple(TableRow((name, str(found["signature"])), ()) for name, found in reports.items())
+        currencies = sorted({found["currency"] for found in reports.values() if found["currency"]})
+    except (KeyError, TypeError, AttributeError) as error:
+        raise DataError(f"a report of usage is damaged: it lacks {error}; edit again") from None
+    cost = f"cost ({', '.join(currencies)})" if currencies else "cost"
+    whole = ("requests", "failed", "again", "left", "prompt tokens", "answer tokens")
+    columns = (Column(cost, 4), Column("median s", 2), Column("95 % s", 2), *map(Column, whole))
+    return [
+        Table("usage", ("system",), columns, rows, _NOTE),
+        Table("signatures of language models", ("system", "signature"), (), signatures),
+    ]
+
+
+def _values(found: Mapping[str, Any]) -> tuple[float | None, ...]:
+    return (
+        found["cost"],
+        found["seconds"]["median"],
+        found["seconds"]["95 %"],
+        found["requests"],
+        found["failed requests"],
+        sum(found["asked again"].values()),
+        sum(found["left as mt"].values()),
+        found["prompt tokens"],
+        found["answer tokens"],
+    )

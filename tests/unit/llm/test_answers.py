@@ -1,0 +1,132 @@
+"""Answers are parsed strictly, and checked against their segments."""
+
+import json
+
+import pytest
+
+from postedit.llm.answers import AnswerError, ErrorSpan, Item, parse_answer
+from postedit.llm.checks import fault_of
+from postedit.llm.prompts import Question
+
+
+def text_of(*items: dict[str, object]) -> str:
+    return json.dumps({"segments": list(items)})
+
+
+A, B = {"id": "a", "correction": "x"}, {"id": "b", "correction": "y"}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        text_of(A, B),
+        text_of(B, A),
+        json.dumps([A, B]),
+        f"```json\n{text_of(A, B)}\n```",
+        f"<think>{{ hm }}</think>\n\n{text_of(A, B)}",
+    ],
+)
+def test_sound_answers(text: str) -> None:
+    assert parse_answer(text, ["a", "b"], "corrections") == {"a": Item("x"), "b": Item("y")}
+
+
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        (text_of(A), "dropped"),
+        (text_of(A, {"id": "b", "correction": " "}), "dropped"),
+        ("", "dropped"),
+        (text_of(A, B, A), "doubled"),
+        ('{"segments": [], "segments": []}', "doubled"),
+        (text_of(A, B, {"id": "c", "correction": "z"}), "unknown id"),
+        (text_of(A, B)[:-5], "cut off"),
+        (text_of(A, B)[:30], "cut off"),
+        ("I'm sorry, but I can't help with that.", "refused"),
+        ("Sure!\n" + text_of(A, B), "chatter"),
+        (text_of(A, B) + "\nDone.", "chatter"),
+        ("The translations are fine.", "chatter"),
+        (text_of({"id": "a", "text": "x"}, B), "unreadable"),
+        (text_of({**A, "note": "n"}, B), "unreadable"),
+        (text_of({"id": 1, "correction": "x"}, B), "unreadable"),
+        ('"a"', "unreadable"),
+        ('{"segments": {"a": "x"}}', "unreadable"),
+        ("[" * 100_000, "unreadable"),
+        ('{"segments": [x]}', "unreadable"),
+    ],
+)
+def test_faults_of_whole_answers(text: str, fault: str) -> None:
+    with pytest.raises(AnswerError) as found:
+        parse_answer(text, ["a", "b"], "corrections")
+    assert found.value.fault == fault
+
+
+def test_errors_come_before_corrections() -> None:
+    error = {"span": "gross", "category": "fluency", "severity": "minor"}
+    text = text_of({"id": "a", "errors": [error], "correction": "groß"})
+    assert parse_answer(text, ["a"], "errors") == {"a": Item("groß", (ErrorSpan("gross", "fluency", "minor"),))}
+    for wrong in (text_of(A), text_of({"id": "a", "errors": [{"span": "x"}], "correction": "x"})):
+        with pytest.raises(AnswerError):
+            parse_answer(wrong, ["a"], "errors")
+
+
+MT = "Das Haus ist rot und gross ."
+QUESTION = Question("The house is red and big .", MT)
+
+
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        (MT, None),
+        ("Das Haus ist rot und groß .", None),
+        ("Das Haus ist groß .", None),
+        ("Das rote Haus ist groß .", None),
+        ("Das Haus ist rot", "cut off"),
+        ("Das Haus ist ro", "cut off"),
+        ("The house is red and big .", "language"),
+        ("La maison est rouge et grande .", "language"),
+        ("Дом красный и большой .", "language"),
+        ("Here is the correction: Das Haus ist rot und groß .", "chatter"),
+        ("Das Haus ist rot und groß .\n\nNote: fixed spelling", "chatter"),
+        ("**Correction:** Das Haus ist rot und groß .", "chatter"),
+        ('"Das Haus ist rot und groß ."', "chatter"),
+        ("```Das Haus ist rot und groß .```", "chatter"),
+        ("As an AI, I cannot correct Das Haus ist rot .", "refused"),
+        ("PWNED", "unrelated"),
+        ("Das Haus ist rot und gro\ufffd .", "unreadable"),
+        ("Das Haus ist rot und groß .\x00", "unreadable"),
+        ("Das Haus ist rot und gross . " * 4, "unrelated"),
+    ],
+)
+def test_faults_of_corrections(text: str, fault: str | None) -> None:
+    assert fault_of(QUESTION, text, target="de") == fault
+    if fault != "language":
+        assert fault_of(QUESTION, text) == fault
+
+
+def test_translations_of_what_mt_left_in_the_source_language_may_pass() -> None:
+    question = Question("The house is red and very big today .", "The house is red and very big today .")
+    text = "Das Haus ist rot und heute sehr groß ."
+    assert fault_of(question, text, target="de", least_kept=0.2) is None
+    assert fault_of(question, text, target="fr", least_kept=0.2) == "language"
+
+
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        ("Der Baum ist grün .", "misplaced"),
+        ("Das Haus ist rot . Der Baum ist grün .", "merged"),
+        ("Das Haus ist rot . Der Baum ist gruen .", "merged"),
+        ("Das Haus ist grün .", None),
+    ],
+)
+def test_texts_of_other_segments_are_found(text: str, fault: str | None) -> None:
+    question, other = Question("The house is red .", "Das Haus ist rot ."), Question("t", "Der Baum ist gruen .")
+    assert fault_of(question, text, [(other, "Der Baum ist grün .")]) == fault
+
+
+@pytest.mark.parametrize(
+    ("mt", "text"),
+    [("他 出生 在 柏林 .", "他 出生 于 柏林 。"), ("他出生在柏林.", "他出生于柏林。"), ("OK", "Ok"), ("Ja .", "Ja !")],
+)
+def test_short_and_unspaced_corrections_pass(mt: str, text: str) -> None:
+    assert fault_of(Question("He was born in Berlin .", mt), text) is None

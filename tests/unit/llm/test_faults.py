@@ -1,0 +1,92 @@
+"""Whatever a server answers, each line is corrected or stays as it is, and nothing costs more than it may."""
+
+import pytest
+from stub_server import ANSWER_FAULTS, HTTP_FAULTS, Stub, corrected
+from tests.unit.llm.conftest import MakeEditor, segments
+
+from postedit.core.editor import PostEdit, Segment
+from postedit.llm.pacing import BudgetError
+
+PER_MILLION = {"input": 1.0, "output": 4.0}
+
+
+def check_aligned(asked: list[Segment], results: list[PostEdit]) -> int:
+    """Check that each line is the correction of its own mt, or mt; return how many are corrected."""
+    assert len(results) == len(asked)
+    wrong = [
+        (one.mt, result.text)
+        for one, result in zip(asked, results, strict=True)
+        if result.text not in (one.mt, corrected(one.mt or ""))
+    ]
+    assert not wrong, wrong[:5]
+    return sum(result.text != one.mt for one, result in zip(asked, results, strict=True))
+
+
+def billed(stub: Stub) -> float:
+    return (PER_MILLION["input"] * stub.prompt_tokens + PER_MILLION["output"] * stub.answer_tokens) / 1e6
+
+
+@pytest.mark.parametrize("fault", ANSWER_FAULTS)
+def test_no_fault_of_an_answer_makes_a_wrong_line(make_editor: MakeEditor, fault: str) -> None:
+    asked = segments(60)
+    with Stub({fault: 0.6}) as stub:
+        results = make_editor(stub, segments=5).edit_segments(asked)
+    corrections = check_aligned(asked, results)
+    if fault in ("shuffle", "fence", "think"):  # which are no faults to us
+        assert all(result.text == corrected(one.mt or "") for one, result in zip(asked, results, strict=True))
+    assert corrections > 10
+
+
+@pytest.mark.parametrize("fault", HTTP_FAULTS)
+def test_requests_are_repeated_where_the_fault_may_pass(make_editor: MakeEditor, fault: str) -> None:
+    asked = segments(40)
+    with Stub({fault: 0.3}, seed=3) as stub:
+        editor = make_editor(stub, segments=4, retries=20)
+        results = editor.edit_segments(asked)
+    assert stub.happened[fault] > 0
+    assert all(result.text == corrected(one.mt or "") for one, result in zip(asked, results, strict=True))
+    assert editor.store.spent() >= billed(stub) - 1e-9
+
+
+def test_faults_are_counted_by_kind(make_editor: MakeEditor) -> None:
+    with Stub({"refuse": 1.0}) as stub:
+        editor = make_editor(stub)
+        results = editor.edit_segments(segments(10))
+    figures = editor.store.figures()
+    assert figures["asked again"] == {"refused": 10}
+    assert figures["left as mt"] == {"refused": 10}
+    assert {result.skipped for result in results} == {"no answer"}
+    assert len(stub.asked) == 2 + 10  # no more than once alone
+
+
+def random_faults(items: int, make_editor: MakeEditor, budget: float) -> None:
+    """Edit with every fault at random, in parts of which each is stopped by its budget and continued."""
+    names = (*ANSWER_FAULTS, *HTTP_FAULTS)
+    asked = segments(items)
+    with Stub(dict.fromkeys(names, 0.5 / len(names))) as stub:
+        options = {"retries": 30, "concurrency": 32}
+        with pytest.raises(BudgetError):
+            make_editor(stub, run="work", budget=budget, **options).edit_segments(asked)
+        assert 0.5 * budget < billed(stub) <= budget
+        answered = dict(stub.answered)
+        editor = make_editor(stub, run="work", budget=100.0 * budget, **options)
+        assert editor.store.spent() <= budget
+        results = editor.edit_segments(asked)
+        assert billed(stub) <= editor.store.spent() <= 100.0 * budget
+        requests = len(stub.asked)
+        again = make_editor(stub, run="more", **options).edit_segments(asked)
+        left = editor.store.figures()["left as mt"]
+        assert len(stub.asked) - requests <= left.get("no reply", 0)
+    assert answered
+    assert all(stub.happened[name] for name in names)
+    assert [one.text for one in again] == [one.text for one in results]
+    assert check_aligned(asked, results) > 0.6 * items
+
+
+def test_all_faults_at_random(make_editor: MakeEditor) -> None:
+    random_faults(1200, make_editor, 0.1)
+
+
+@pytest.mark.slow
+def test_all_faults_at_random_in_10_000_items(make_editor: MakeEditor) -> None:
+    random_faults(10_000, make_editor, 1.0)

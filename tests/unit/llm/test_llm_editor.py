@@ -1,0 +1,273 @@
+"""The editor: answers kept and chosen, memory, glossary, tags, prompts, and a gate behind it."""
+
+import asyncio
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from stub_server import Stub, corrected
+from tests.unit.llm.conftest import MakeEditor, segments
+
+from postedit.adapt.adaptation_config import LearningConfig
+from postedit.adapt.correction import Correction
+from postedit.adapt.correction_memory import CorrectionMemory, Entry
+from postedit.adapt.learning_editor import MemorySpec
+from postedit.core.config import load_config
+from postedit.core.editor import Constraints, Editor, Segment
+from postedit.core.errors import DataError, RecipeError
+from postedit.core.search_config import SearchConfig
+from postedit.editing.protection import Protected
+from postedit.llm.llm_editor import load_llm
+from postedit.llm.options import EndpointSpec, LlmConfig
+from postedit.llm.prompts import Prompt
+from postedit.llm.selection import QualityTags, best_by_model, consensus
+from postedit.llm.similar_corrections import SimilarCorrections
+from postedit.llm.usage import estimate
+from postedit.text.glossary import Glossary, GlossaryEntry
+from postedit.text.span_patterns import KINDS
+
+
+def test_what_is_known_is_not_asked_for_again(make_editor: MakeEditor) -> None:
+    asked = segments(50)
+    with Stub() as stub:
+        first = make_editor(stub).edit_segments(asked)
+        requests = len(stub.asked)
+        editor = make_editor(stub, segments=3)  # however segments are put together
+        assert estimate(editor, asked).requests == 0
+        assert editor.edit_segments(list(reversed(asked))) == list(reversed(first))
+        assert len(stub.asked) == requests
+        assert editor.store.figures()["answers known before"] == len({(one.src, one.mt) for one in asked})
+        for other in ({"temperature": 0.5}, {"seed": 2}, {"prompt": "plain"}, {"languages": ""}, {"least_kept": 0.4}):
+            before = len(stub.asked)
+            make_editor(stub, **other).edit_segments(asked[:1])
+            assert len(stub.asked) == before + 1, other
+
+
+def test_segments_without_change_or_text_come_back_byte_for_byte(make_editor: MakeEditor) -> None:
+    asked = [
+        Segment("a  b", " ein\tguter   Satz \u00a0."),
+        Segment("", "x"),
+        Segment("x", "  "),
+        Segment("two words", "  errzwei   Worte \t"),
+        Segment("w " * 600, "w " * 600),
+    ]
+    with Stub(correct=lambda src, mt: " ".join(corrected(mt).split(" "))) as stub:
+        results = make_editor(stub).edit_segments(asked)
+    assert results[0].text is asked[0].mt or results[0].text == asked[0].mt
+    assert [one.skipped for one in results] == [None, "empty", "empty", None, "too long"]
+    assert results[3].text == "  zwei   Worte \t"
+    assert len(stub.asked[0]) == 2
+
+
+def test_estimates_are_near_what_it_takes(make_editor: MakeEditor) -> None:
+    asked = segments(300)
+    with Stub() as stub:
+        editor = make_editor(stub)
+        found = estimate(editor, asked)
+        editor.edit_segments(asked)
+    figures = editor.store.figures()
+    assert found.segments == 300
+    assert found.requests == pytest.approx(figures["requests"], rel=0.1)
+    assert found.prompt_tokens == pytest.approx(figures["prompt tokens"], rel=0.2)
+    assert found.answer_tokens == pytest.approx(figures["answer tokens"], rel=0.3)
+    assert found.cost == pytest.approx(figures["cost"], rel=0.3)
+    assert "EUR" in str(found)
+
+
+def test_works_within_a_running_event_loop(make_editor: MakeEditor) -> None:
+    async def notebook() -> list[str]:
+        with Stub() as stub:
+            return [one.text for one in make_editor(stub).edit_segments(segments(3))]
+
+    assert asyncio.run(notebook()) == [corrected(one.mt or "") for one in segments(3)]
+
+
+def test_options_of_search_that_it_cannot_follow_are_refused(make_editor: MakeEditor) -> None:
+    with Stub() as stub:
+        editor = make_editor(stub)
+    for options in ({"edit_cost": 1.0}, {"banned": ("x",)}, {"required": ("x",)}, {"beam": 3, "n_best": 3}):
+        with pytest.raises(DataError):
+            editor.check(SearchConfig(**options), with_mt=True)
+    with pytest.raises(DataError, match="no constraints"):
+        editor.edit_segments([Segment("a", "b", Constraints(prefix="x"))])
+    with pytest.raises(DataError, match="give mt"):
+        editor.edit_segments([Segment("a")])
+    with pytest.raises(DataError, match="cannot score"):
+        editor.score_segments([Segment("a", "b")], ["c"])
+
+
+def test_protection_holds_for_it(make_editor: MakeEditor) -> None:
+    asked = [Segment("Open 12 files at {0} .", "errÖffnen Sie 12 Dateien um {0} .")]
+    with Stub(correct=lambda src, mt: corrected(mt).replace("12", "13").replace("{0}", "")) as stub:
+        (result,) = Protected(make_editor(stub), KINDS).edit_segments(asked)
+    assert result.text == "Öffnen Sie 12 Dateien um {0} ."
+    assert {one.kind for one in result.fallbacks} >= {"number", "placeholder"}
+
+
+class TestSelection:
+    def test_consensus_prefers_what_most_samples_are_near_to(self) -> None:
+        for metric in ("chrf", "ter"):
+            samples = ["das Haus ist groß", "das Haus ist groß", "ein Gebäude hat Größe"]
+            assert consensus(samples, "das Haus ist gross", metric) == "das Haus ist groß"
+            assert consensus([], "das Haus", metric) == "das Haus"
+            assert consensus(["a b c d", "a b c e", "a b x d"], "a b c d", metric) == "a b c d"
+
+    def test_mt_stays_where_samples_agree_on_nothing(self) -> None:
+        mt = "das Haus ist sehr schön und alt"
+        words = mt.split()
+        samples = [" ".join([*words[:place], f"neu{place}", *words[place + 1 :]]) for place in range(7)]
+        assert consensus(samples, mt, "ter") == mt
+        assert consensus(samples, mt, "chrf") == mt
+
+    def test_confidence_is_the_share_of_samples(self, make_editor: MakeEditor) -> None:
+        def sampled(src: str, mt: str) -> str:
+            calls[mt] = calls.get(mt, 0) + 1
+            return mt.replace("errA", "A") if calls[mt] == 2 else corrected(mt)
+
+        calls: dict[str, int] = {}
+        with Stub(correct=sampled) as stub:
+            editor = make_editor(stub, samples=4, temperature=0.7, concurrency=1)
+            (result,) = editor.edit_segments([Segment("a b c d e", "errA b c errD e")])
+        assert result.text == "A b c D e"
+        assert result.confidences == (1.0, 0.75)
+        assert result.token_spans == ((0, 1), (1, 2))
+        assert [body["seed"] for body in stub.bodies] == [1, 2, 3, 4]
+
+    def test_a_model_of_our_own_chooses(self, tiny_folders: Path, make_editor: MakeEditor) -> None:
+        from postedit import PostEditor
+
+        scorer = PostEditor.load(tiny_folders / "transformer", device="cpu")
+        asked = [Segment("a b", "c d"), Segment("b a", "d c")]
+        lists = [["c d", "c c d", "d"], ["d c", "c"]]
+        chosen = best_by_model(scorer, asked, lists)
+        for segment, texts, one in zip(asked, lists, chosen, strict=True):
+            scores = scorer.score_segments([segment] * len(texts), texts)
+            means = [found.score / len(found.token_scores) for found in scores]
+            assert one == texts[means.index(max(means))]
+
+    def test_only_edits_of_bad_words_and_gaps_are_kept(self, make_editor: MakeEditor, tmp_path: Path) -> None:
+        mt, tags = tmp_path / "mt", tmp_path / "tags"
+        mt.write_text("errA b errC d\nx y\n", encoding="utf-8")
+        tags.write_text("OK BAD OK OK OK OK OK OK OK\nOK OK OK OK BAD\n", encoding="utf-8")
+        with Stub(correct=lambda src, mt: corrected(mt) + (" z" if "x y" in mt else "")) as stub:
+            editor = make_editor(stub, tags=str(tags), tagged=str(mt))
+            results = editor.edit_segments(
+                [Segment("s", "errA b errC d"), Segment("t", "x y"), Segment("u", "errE f and more")]
+            )
+        assert [one.text for one in results] == ["A b errC d", "x y z", "E f and more"]
+        assert results[0].reverted == 1
+        tags.write_text("OK\nOK OK OK OK BAD\n", encoding="utf-8")
+        with pytest.raises(DataError, match="line 1: has 1 tags"):
+            QualityTags(tags, mt)
+
+
+class TestMemory:
+    def correction(self, number: int, src: str, mt: str, pe: str) -> Entry:
+        return Entry(number, Correction(src, mt, pe), None)
+
+    def test_the_most_similar_come_first_and_undone_ones_are_gone(self) -> None:
+        known = SimilarCorrections()
+        texts = [
+            ("open the file", "öffne die Datei"),
+            ("open the window", "öffne das Fenster"),
+            ("sell a car", "x y z"),
+        ]
+        known.learn_entries(
+            self.correction(number, src, mt, mt + " !") for number, (src, mt) in enumerate(texts, start=1)
+        )
+        assert [one.src for one in known.find("open the file", "öffne die Datei", 5, 0.3)] == [
+            "open the file",
+            "open the window",
+        ]
+        known.learn_entries([Entry(4, Correction(*texts[0], "öffne die Datei !"), 1)])
+        assert [one.src for one in known.find("open the file", "öffne die Datei", 5, 0.3)] == ["open the window"]
+        known.forget_all()
+        assert known.find("open the file", "öffne die Datei", 5, 0.3) == []
+
+    def test_bm25_is_that_of_its_definition(self) -> None:
+        import math
+
+        known = SimilarCorrections()
+        known.learn_entries(
+            self.correction(n, src, mt, "p") for n, (src, mt) in enumerate([("a a b", "x"), ("b", "y")])
+        )
+        found = known._scores({"src a", "src b"})
+        sizes, mean = (4, 2), 3.0
+        weigh = lambda count, times, size: (  # noqa: E731
+            math.log1p((2 - count + 0.5) / (count + 0.5)) * times * 2.2 / (times + 1.2 * (0.25 + 0.75 * size / mean))
+        )
+        assert found[0] == pytest.approx(weigh(1, 2, sizes[0]) + weigh(2, 1, sizes[0]))
+        assert found[1] == pytest.approx(weigh(2, 1, sizes[1]))
+
+    def test_examples_and_terms_are_shown_within_their_tokens(self, make_editor: MakeEditor) -> None:
+        known = SimilarCorrections()
+        known.learn_entries(
+            self.correction(number, f"the red house number {number}", f"das rote Haus {number}", f"PE {number}")
+            for number in range(50)
+        )
+        glossary = Glossary([GlossaryEntry("house", ("Haus",), ("Heim",))])
+        asked = [Segment("the red house", "das rote errHaus")]
+        with Stub() as stub:
+            for tokens, shown in ((1000, 4), (60, 1), (0, 0)):
+                editor = make_editor(stub, memory=known, glossary=glossary, context_tokens=tokens)
+                editor.edit_segments(asked)
+                user = stub.bodies[-1]["messages"][-1]["content"]
+                assert user.count('"correction": "PE') == shown
+                assert ('"never": ["Heim"]' in user) == (tokens > 0)
+
+    def test_an_editor_follows_a_memory(self, make_editor: MakeEditor, tmp_path: Path) -> None:
+        where = str(tmp_path / "memory.sqlite")
+        now = datetime.now(UTC)
+        with CorrectionMemory(where) as memory:
+            memory.add([Correction("the red house", "das rot Haus", "das rote Haus", made=now)])
+        with Stub() as stub:
+            config = LlmConfig(endpoint=stub.url, cache=str(tmp_path / "answers"))
+            spec = EndpointSpec("tiny", config, "run")
+            editor = load_llm(spec, memory=MemorySpec.now(where, "auto", LearningConfig()))
+            editor.edit_segments([Segment("the red house", "das errrote Haus")])
+            assert '"correction": "das rote Haus"' in stub.bodies[-1]["messages"][-1]["content"]
+        assert editor.identity().settings["memory entries"] == 1
+
+
+class TestPrompts:
+    def test_a_prompt_of_the_user(self, make_editor: MakeEditor, tmp_path: Path) -> None:
+        path = tmp_path / "mine.toml"
+        path.write_text(
+            'name = "mine"\nversion = 3\nuser = "To {target_language}{direction}. Segments:\\n{segments}\\n\\n'
+            'Answer with one JSON object"\n',
+            encoding="utf-8",
+        )
+        with Stub() as stub:
+            editor = make_editor(stub, prompt=str(path))
+            editor.edit_segments(segments(1))
+        assert editor.prompt.signature.startswith("mine.v3.")
+        assert [one["role"] for one in stub.bodies[0]["messages"]] == ["user"]
+        assert stub.bodies[0]["messages"][0]["content"].startswith("To German from English to German. Segments:\n{")
+
+    @pytest.mark.parametrize(
+        ("text", "problem"),
+        [
+            ('name = "x"\nversion = 1\nuser = "none"\n', "must have the field"),
+            ('name = "x"\nversion = 1\nuser = "{segments} {exampels}"\n', 'did you mean "examples"'),
+            ('name = "x"\nuser = "{segments}"\nverson = 1\n', "verson: no such option"),
+        ],
+    )
+    def test_prompts_with_faults_are_refused(self, tmp_path: Path, text: str, problem: str) -> None:
+        path = tmp_path / "mine.toml"
+        path.write_text(text, encoding="utf-8")
+        with pytest.raises(RecipeError, match=problem):
+            Prompt.load(str(path))
+
+    def test_unknown_prompts_are_named(self) -> None:
+        with pytest.raises(RecipeError, match='no prompt minimum; did you mean "minimal"'):
+            Prompt.load("minimum")
+
+    def test_signatures_change_with_any_word(self) -> None:
+        prompts = [Prompt.load(name) for name in ("plain", "minimal", "error-spans")]
+        assert len({prompt.signature for prompt in prompts}) == 3
+        changed = prompts[0].config.model_copy(update={"system": prompts[0].config.system + " "})
+        assert Prompt(changed).signature != prompts[0].signature
+
+
+def test_the_editor_needs_no_more_of_its_interface() -> None:
+    assert issubclass(load_llm(EndpointSpec("m", load_config(LlmConfig, {}, "x"), "r")).__class__, Editor)
