@@ -24,11 +24,10 @@ from postedit.core.files import atomic_write
 from postedit.data.lines import read_lines
 from postedit.evaluate import analyses
 from postedit.evaluate.summarisation import rouge_signature, summary_scores
-from postedit.evaluate.table import Column, Table, TableRow, to_markdown
+from postedit.evaluate.table import Column, Table, TableRow, percentage, to_markdown
 from postedit.evaluate.ter import ter_signature
 from postedit.evaluate.test_set import EvaluatedSystem, TestSet, evaluate_systems
 from postedit.explain import focus
-from postedit.explain.explained_sentence import ExplainedSentence
 from postedit.folder import content_fingerprint
 from postedit.jobs.explanation import explain
 
@@ -220,26 +219,24 @@ def rouge(subject: Subject) -> Values:
 def led(subject: Subject) -> Values:
     """Return the shares of steps led by src, mt and both; nothing for models whose attention src and mt do not share.
 
-    The paper's threshold, and all steps, the end of a sentence among them.
+    The paper's threshold, and its steps: those of decoding, each a subword, the end of a sentence among them.
     """
     nothing: Values = (None, None, None)
     if not subject.models:
         return nothing
-    kept = kept_file(subject.models, subject.text, subject.beam, ".focus.json")
+    kept = kept_file(subject.models, subject.text, subject.beam, ".decoding-focus.json")
     if not kept.exists():
         announce(subject.models, "explaining", subject.text)
         editor = PostEditor.load(*subject.models)
         editor.search = editor.search.model_copy(update={"beam": subject.beam or editor.search.beam})
         found = explain(editor, subject.test.src or (), subject.test.mt, detail="attention")
-        steps = [focus.steps(one, focus.FocusMeasure.attention) for one in found if one and shares_attention(one)]
-        shares = focus.focus_table(steps, focus.FocusMeasure.attention, focus.THRESHOLD).rows[0].values
+        leads = focus.decoding_leads([one for one in found if one])
+        shares = [
+            percentage(leads.count(lead), len(leads)) for lead in (focus.Lead.src, focus.Lead.mt, focus.Lead.both)
+        ]
         with atomic_write(kept) as file:
-            json.dump(shares[1:4], file)
+            json.dump(shares, file)
     return json.loads(kept.read_text(encoding="utf-8"))
-
-
-def shares_attention(sentence: ExplainedSentence) -> bool:
-    return focus.default_measure(sentence.words) is focus.FocusMeasure.attention
 
 
 def columns(names: str, places: int = 2) -> tuple[Column, ...]:

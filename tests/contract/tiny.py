@@ -72,7 +72,7 @@ TINY: dict[str, dict[str, object]] = {
     "copycat": {"layers_mt": 1, "layers_pe": 2, "dim": 8, "heads": 2, "feed_forward": 12},
     "copycat/post-norm": {
         "layers_mt": 2, "layers_pe": 1, "dim": 6, "heads": 3, "feed_forward": 10, "norm": "post", "scale_copy": True,
-        "share_embeddings": "none", "tie_output": False,
+        "copy_query": "attended", "gate_bias": False, "share_embeddings": "none", "tie_output": False,
     },
     "copycat-trg": {
         "layers_encoder": 1, "layers_pe": 2, "dim": 8, "heads": 2, "feed_forward": 12,
@@ -80,6 +80,7 @@ TINY: dict[str, dict[str, object]] = {
     },
     "copycat-trg/shared": {
         "layers_encoder": 2, "layers_pe": 1, "dim": 6, "heads": 3, "feed_forward": 10, "share_embeddings": "all",
+        "copy_query": "attended",
     },
     "copycat-src": {
         "layers_encoder": 2, "layers_pe": 1, "dim": 8, "heads": 2, "feed_forward": 12,

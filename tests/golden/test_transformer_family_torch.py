@@ -1,6 +1,7 @@
 """The Transformer family, against models assembled here from torch.nn's attention, linear and norm layers."""
 
 from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 import pytest
 import torch
@@ -37,21 +38,29 @@ def attend(ours: MultiHeadAttention, queries: Tensor, memory: Tensor, blocked: T
     return mixed, weights
 
 
+class Read(NamedTuple):
+    """What a sublayer returned, before any normalisation: its sum with the residual, and alone."""
+
+    sum: Tensor
+    attended: Tensor
+
+
 def sublayer(
-    norm: Norm, layer_norm: nn.Module, x: Tensor, work: Callable[[Tensor], Tensor], sums: list[Tensor] | None = None
+    norm: Norm, layer_norm: nn.Module, x: Tensor, work: Callable[[Tensor], Tensor], reads: list[Read] | None = None
 ) -> Tensor:
-    """One sublayer; `sums` is given what comes before any normalisation of it."""
-    total = x + work(layer_norm(x)) if norm == "pre" else x + work(x)
-    if sums is not None:
-        sums.append(total)
+    """One sublayer; what it returned is added to `reads`."""
+    change = work(layer_norm(x)) if norm == "pre" else work(x)
+    total = x + change
+    if reads is not None:
+        reads.append(Read(total, change))
     return total if norm == "pre" else layer_norm(total)
 
 
 def run_layer(
     ours: TransformerLayer, norm: Norm, x: Tensor, blocked: Tensor, memories: Sequence[tuple[Tensor, Tensor]]
-) -> tuple[Tensor, list[Tensor], list[Tensor]]:
-    """One layer; `memories` are texts and Bool[N,S], their padding. Returns weights and sums of cross-attentions."""
-    sums: list[Tensor] = []
+) -> tuple[Tensor, list[Tensor], list[Read]]:
+    """One layer; `memories` are texts and Bool[N,S], their padding. Returns weights and reads of cross-attentions."""
+    reads: list[Read] = []
     norms = list(ours.norms)
     x = sublayer(norm, norms[0], x, lambda y: attend(ours.self_attention, y, y, blocked)[0])
     weights = []
@@ -63,8 +72,8 @@ def run_layer(
             weights.append(weight)
             return mixed
 
-        x = sublayer(norm, layer_norm, x, look, sums)
-    return sublayer(norm, norms[-1], x, lambda y: ours.outer(ours.inner(y).relu())), weights, sums
+        x = sublayer(norm, layer_norm, x, look, reads)
+    return sublayer(norm, norms[-1], x, lambda y: ours.outer(ours.inner(y).relu())), weights, reads
 
 
 def run_stack(
@@ -73,13 +82,13 @@ def run_stack(
     x: Tensor,
     blocked: Tensor,
     memories: Sequence[Sequence[tuple[Tensor, Tensor]]] = (),
-) -> tuple[Tensor, list[Tensor], list[Tensor]]:
-    """All layers; `memories` are those of each layer. Returns weights and sums of the last one's cross-attentions."""
+) -> tuple[Tensor, list[Tensor], list[Read]]:
+    """All layers; `memories` are those of each layer. Returns weights and reads of the last one's cross-attentions."""
     weights: list[Tensor] = []
-    sums: list[Tensor] = []
+    reads: list[Read] = []
     for i, layer in enumerate(ours.blocks()):
-        x, weights, sums = run_layer(layer, norm, x, blocked, memories[i] if memories else [])
-    return (ours.final_norm(x) if norm == "pre" else x), weights, sums
+        x, weights, reads = run_layer(layer, norm, x, blocked, memories[i] if memories else [])
+    return (ours.final_norm(x) if norm == "pre" else x), weights, reads
 
 
 def encode(ours: TransformerStack, norm: Norm, x: Tensor, padding: Tensor) -> Tensor:
@@ -100,7 +109,7 @@ def decode_layers(
 
 def run_decoder(
     model: Seq2Seq, norm: Norm, memories: Sequence[Sequence[tuple[Tensor, Tensor]]]
-) -> tuple[Tensor, list[Tensor], list[Tensor]]:
+) -> tuple[Tensor, list[Tensor], list[Read]]:
     length = PREFIX.size(1)
     later = torch.ones(length, length, dtype=torch.bool).triu(1).expand(len(PREFIX), -1, -1)
     return run_stack(model.decoder, norm, embed(model.embed_pe.table, PREFIX), later, memories)
@@ -262,32 +271,48 @@ def point(queries: Tensor, memory: Tensor, padding: Tensor, scale: float = 1.0) 
     return (scale * queries @ memory.mT).masked_fill(padding.unsqueeze(1), -torch.inf).softmax(-1)
 
 
+def share_logits(model: Seq2Seq, read: Tensor) -> Tensor:
+    """What the gate computes; equations 2 and 5 have no bias."""
+    weighted = read @ model.gate.weight.T
+    return weighted if model.gate.bias is None else weighted + model.gate.bias
+
+
+QUERIES = pytest.mark.parametrize(("query", "bias"), [("sum", True), ("attended", False)])
+"""The reading that is the default, and that of the authors' release."""
+
+
+@QUERIES
 @pytest.mark.parametrize("norm", NORMS)
 @pytest.mark.parametrize("scaled", [True, False])
-def test_copycat(norm: Norm, scaled: bool) -> None:
-    config = CopycatConfig(layers_mt=1, layers_pe=2, norm=norm, scale_copy=scaled, **SIZES)
+def test_copycat(norm: Norm, scaled: bool, query: str, bias: bool) -> None:
+    options = {"scale_copy": scaled, "copy_query": query, "gate_bias": bias}
+    config = CopycatConfig(layers_mt=1, layers_pe=2, norm=norm, **options, **SIZES)
     model = scattered(Copycat, config, APART)
     mt = encode(model.encoder, norm, embed(model.embed_mt.table, MT.ids), ~MT.mask)
-    x, (soft,), (read,) = run_decoder(model, norm, [[(mt, ~MT.mask)]] * 2)
+    x, (soft,), (found,) = run_decoder(model, norm, [[(mt, ~MT.mask)]] * 2)
+    read = getattr(found, query)
     weights = point(read, mt, ~MT.mask, DIM**-0.5 if scaled else 1.0)
-    share = (read @ model.gate.weight.T + model.gate.bias).sigmoid()
+    share = share_logits(model, read).sigmoid()
     shares = torch.cat([share, 1 - share], -1)
     attention = {AttentionKey("mt", "soft"): soft, AttentionKey("mt", "copy"): weights}
     output = compare(model, mixture(model, x, shares, [(weights, MT.ids)]), attention, {"mt": MT})
     torch.testing.assert_close(output.aux["gate"], shares, rtol=0, atol=1e-12)
 
 
+@QUERIES
 @pytest.mark.parametrize("norm", NORMS)
-def test_copycat_trg_points_from_behind_the_attention_to_mt(norm: Norm) -> None:
+def test_copycat_trg_points_from_behind_the_attention_to_mt(norm: Norm, query: str, bias: bool) -> None:
     config = CopycatDualConfig(
-        layers_encoder=1, layers_pe=2, norm=norm, share_encoders=False, share_embeddings="mt-pe", **SIZES
-    )
+        layers_encoder=1, layers_pe=2, norm=norm, share_encoders=False, share_embeddings="mt-pe",
+        copy_query=query, gate_bias=bias, **SIZES,
+    )  # fmt: skip
     model = scattered(CopycatTrg, config, APART)
     mt = encode(model.encoder_mt, norm, embed(model.embed_mt.table, MT.ids), ~MT.mask)
     src = encode(model.encoder_src, norm, embed(model.embed_src.table, SRC.ids), ~SRC.mask)
-    x, (to_mt, to_src), (read, _) = run_decoder(model, norm, [[(mt, ~MT.mask), (src, ~SRC.mask)]] * 2)
+    x, (to_mt, to_src), (found, _) = run_decoder(model, norm, [[(mt, ~MT.mask), (src, ~SRC.mask)]] * 2)
+    read = getattr(found, query)
     weights = point(read, mt, ~MT.mask)
-    share = (read @ model.gate.weight.T + model.gate.bias).sigmoid()
+    share = share_logits(model, read).sigmoid()
     shares = torch.cat([share, 1 - share], -1)
     soft = {AttentionKey("mt", "soft"): to_mt, AttentionKey("src", "soft"): to_src}
     attention = soft | {AttentionKey("mt", "copy"): weights}
@@ -295,16 +320,21 @@ def test_copycat_trg_points_from_behind_the_attention_to_mt(norm: Norm) -> None:
     torch.testing.assert_close(output.aux["gate"], shares, rtol=0, atol=1e-12)
 
 
+@QUERIES
 @pytest.mark.parametrize("norm", NORMS)
 @pytest.mark.parametrize("shared", [True, False])
-def test_copycat_src_has_a_pointer_to_each_text_and_three_shares(norm: Norm, shared: bool) -> None:
-    config = CopycatDualConfig(layers_encoder=2, layers_pe=2, norm=norm, share_encoders=shared, **SIZES)
+def test_copycat_src_has_a_pointer_to_each_text_and_three_shares(
+    norm: Norm, shared: bool, query: str, bias: bool
+) -> None:
+    options = {"share_encoders": shared, "copy_query": query, "gate_bias": bias}
+    config = CopycatDualConfig(layers_encoder=2, layers_pe=2, norm=norm, **options, **SIZES)
     model = scattered(CopycatSrc, config, TOGETHER)
     mt = encode(model.encoder_mt, norm, embed(model.embed_mt.table, MT.ids), ~MT.mask)
     src = encode(model.encoder_src, norm, embed(model.embed_src.table, SRC.ids), ~SRC.mask)
-    x, (to_mt, to_src), (of_mt, of_src) = run_decoder(model, norm, [[(mt, ~MT.mask), (src, ~SRC.mask)]] * 2)
+    x, (to_mt, to_src), found = run_decoder(model, norm, [[(mt, ~MT.mask), (src, ~SRC.mask)]] * 2)
+    of_mt, of_src = (getattr(one, query) for one in found)
     from_mt, from_src = point(of_mt, mt, ~MT.mask), point(of_src, src, ~SRC.mask)
-    shares = (of_src @ model.gate.weight.T + model.gate.bias).softmax(-1)
+    shares = share_logits(model, of_src).softmax(-1)
     attention = {
         AttentionKey("mt", "soft"): to_mt,
         AttentionKey("src", "soft"): to_src,

@@ -88,6 +88,13 @@ class Evidence:
         uniform = np.full_like(weights, 1.0 / max(1, weights.shape[1]))
         return np.where(totals > 0.0, weights / np.where(totals > 0.0, totals, 1.0), uniform)
 
+    def shared_weights(self) -> NDArray[np.float64] | None:
+        """Return the weight of src Float[K] in an attention over src and mt together; None if there is none."""
+        for key in self.attention:
+            if {"src", "mt"} <= set(key.streams):
+                return np.asarray(self.by_stream(key)["src"].sum(1, dtype=np.float64))
+        return None
+
     def to_words(self, stream_word_index: Mapping[str, Sequence[int]], output_word_index: Sequence[int]) -> "Evidence":
         """Return the same evidence over words.
 

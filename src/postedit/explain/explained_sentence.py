@@ -44,6 +44,8 @@ class ExplainedSentence:
     special: Mapping[str, frozenset[int]]
     pe: str | None = None  # the human post-edit, if known
     pe_words: tuple[str, ...] | None = None
+    # the weight of src in each decoding step (a token), of an attention that src and mt share; empty if there is none
+    step_weights: tuple[float, ...] = ()
 
     def named_words(self) -> Evidence:
         """Return the evidence with names for people in place of special tokens."""
@@ -100,7 +102,10 @@ def explained_sentence(
     words = replace(words, streams=streams, output=spelt[OUTPUT], runners_up=others)
     pe_words = None if pe is None else tuple(editor.words("pe", pe))
     src, mt = texts.get("src", ""), texts.get("mt", "")
-    return ExplainedSentence(src, mt, output, tuple(edits), tuple(confidences), words, spans, special, pe, pe_words)
+    weights = evidence.shared_weights()
+    steps = () if weights is None else tuple(map(float, weights))
+    changes = tuple(edits), tuple(confidences)
+    return ExplainedSentence(src, mt, output, *changes, words, spans, special, pe, pe_words, steps)
 
 
 def _spans(editor: Editor, side: Side, text: str, count: int, special: frozenset[int]) -> tuple[Span | None, ...]:

@@ -1,7 +1,8 @@
 """Which input leads each step: the focus statistics of Jauregi Unanue et al. (2018, 4.4), by kind of word.
 
-A step writes a word, as in the paper. The weight of src in a step is from 0 to 1: above a threshold t the step is led
-by src, below 1 - t by mt, otherwise by both. Two measures:
+The weight of src in a step is from 0 to 1: above a threshold t the step is led by src, below 1 - t by mt, otherwise by
+both. The paper's steps are those of decoding: each writes a token, a subword (4.3). Ours write words, which have a kind
+and which people read. Two measures:
 
 - attention, as in the paper: the sum of the weights on src, for an attention over src and mt together;
 - occlusion, for models with separate attention to src and mt: a / (a + b), a = log p(word) - log p(word | src empty),
@@ -23,6 +24,7 @@ from postedit.explain.explained_sentence import OUTPUT, ExplainedSentence
 from postedit.text.edits import Change, changes
 
 THRESHOLD: Final = 0.6  # the threshold of the paper
+DECODING_STEPS: Final = "decoding steps"  # the row of them in `focus_table`
 _MIN_GAIN: Final = 0.05
 """Nats that both texts together must add to the log-probability of a word, or the step is led by neither."""
 
@@ -64,10 +66,10 @@ def default_measure(words: Evidence) -> FocusMeasure | None:
 def src_weights(words: Evidence, measure: FocusMeasure) -> NDArray[np.float64]:
     """Return the weight of src for each word, Float[K]; NaN where neither text matters."""
     if measure is FocusMeasure.attention:
-        for key in words.attention:
-            if {"src", "mt"} <= set(key.streams):
-                return np.asarray(words.by_stream(key)["src"].sum(1, dtype=np.float64))
-        raise ValueError("the model has no attention that src and mt share")
+        shared = words.shared_weights()
+        if shared is None:
+            raise ValueError("the model has no attention that src and mt share")
+        return shared
     if not {"src", "mt"} <= words.without.keys():
         raise ValueError("the model does not read src and mt")
     full = np.array(words.log_probs)
@@ -84,6 +86,11 @@ def steps(sentence: ExplainedSentence, measure: FocusMeasure, threshold: float =
         raise ValueError(f"the threshold must be at least 0.5 and below 1, not {threshold}")
     leads = [_lead(float(weight), threshold) for weight in src_weights(sentence.words, measure)]
     return [Step(lead, *kind) for lead, kind in zip(leads, _kinds(sentence), strict=True)]
+
+
+def decoding_leads(sentences: Sequence[ExplainedSentence], threshold: float = THRESHOLD) -> list[Lead]:
+    """Return what leads each decoding step, the end of the sentence included, as the paper counts them (4.4)."""
+    return [_lead(weight, threshold) for sentence in sentences for weight in sentence.step_weights]
 
 
 def _lead(weight: float, threshold: float) -> Lead:
@@ -119,8 +126,13 @@ def _touched(truth: Sequence[Change] | None, start: int, end: int) -> bool | Non
     return any(change.mt[0] < end and start < change.mt[1] for change in truth)
 
 
-def focus_table(sentences: Sequence[Sequence[Step]], measure: FocusMeasure, threshold: float) -> Table:
-    """Return the shares of steps by lead: of all, by kind of word, and by whether mt was right there."""
+def focus_table(
+    sentences: Sequence[Sequence[Step]], measure: FocusMeasure, threshold: float, decoded: Sequence[Lead] = ()
+) -> Table:
+    """Return the shares of steps by lead: of all, by kind of word, and by whether mt was right there.
+
+    `decoded` is what leads each decoding step; its row, if it has any, is the one that the paper's table 3 has.
+    """
     found = [step for sentence in sentences for step in sentence]
     groups = [("all", found)] + [(str(kind), [step for step in found if step.kind is kind]) for kind in WordKind]
     if any(step.needed is not None for step in found):
@@ -129,9 +141,11 @@ def focus_table(sentences: Sequence[Sequence[Step]], measure: FocusMeasure, thre
             groups.append((name, chosen))
             for kind in (WordKind.kept, WordKind.changed, WordKind.inserted):
                 groups.append((f"{kind}, {name}", [step for step in chosen if step.kind is kind]))
-    rows = tuple(TableRow((name,), _shares(group)) for name, group in groups)
+    rows = tuple(TableRow((name,), _shares([step.lead for step in group])) for name, group in groups)
+    if decoded:
+        rows = (*rows, TableRow((DECODING_STEPS,), _shares(decoded)))
     note = (
-        f"A step writes a word. Weight of src: {_MEASURES[measure]}. Led by src: above {threshold:g}; by mt: below "
+        f"A step writes a word; decoding steps write a token. Weight of src: {_MEASURES[measure]}. Led by src: above {threshold:g}; by mt: below "
         f"{1 - threshold:g}; by both: between (Jauregi Unanue et al. 2018, 4.4). Percentages of the steps of the row."
     )
     columns = (Column("steps"), *(Column(f"{lead} %", 1) for lead in Lead))
@@ -145,8 +159,8 @@ _MEASURES: Final = {
 }
 
 
-def _shares(group: Sequence[Step]) -> tuple[float | None, ...]:
-    counts = [sum(step.lead is lead for step in group) for lead in Lead]
+def _shares(group: Sequence[Lead]) -> tuple[float | None, ...]:
+    counts = [sum(found is lead for found in group) for lead in Lead]
     return (len(group), *(percentage(count, len(group)) for count in counts))
 
 

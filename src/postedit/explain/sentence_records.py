@@ -39,6 +39,7 @@ def sentence_to_record(sentence: ExplainedSentence) -> dict[str, Any]:
         "ends": {name: sorted(special) for name, special in sentence.special.items()},
         "pe": sentence.pe,
         "pe_words": None if sentence.pe_words is None else list(sentence.pe_words),
+        "step_weights": _plain(sentence.step_weights),
     }
 
 
@@ -56,6 +57,7 @@ def sentence_from_record(record: Mapping[str, Any]) -> ExplainedSentence:
         special={name: frozenset(positions) for name, positions in record["ends"].items()},
         pe=record["pe"],
         pe_words=None if pe_words is None else tuple(pe_words),
+        step_weights=tuple(record.get("step_weights", ())),  # records of earlier versions have none
     )
 
 

@@ -208,7 +208,9 @@ class Explanations:
         if best is not None:
             used = best if measure == "auto" else focus.FocusMeasure(measure)
             steps = [focus.steps(one, used, threshold) for one in sentences]
-            tables = [focus.focus_table(steps, used, threshold), focus.claim_table(steps, resamples), *tables]
+            by_attention = used is focus.FocusMeasure.attention
+            decoded = focus.decoding_leads(sentences, threshold) if by_attention else ()
+            tables = [focus.focus_table(steps, used, threshold, decoded), focus.claim_table(steps, resamples), *tables]
         return [table for table in tables if table is not None]
 
     def gold_alignment_table(self, gold: Sequence[Alignment]) -> Table:

@@ -40,6 +40,7 @@ from postedit.data.triplets import DataConfig, Triplet, read_triplets
 from postedit.editing.post_editor import PostEditor
 from postedit.editing.risk_candidates import CandidateSearch
 from postedit.evaluate.scores import UNEDITED_MT, SystemScores, score_system
+from postedit.evaluate.summarisation import summary_scores
 from postedit.folder import ModelFolder
 from postedit.jobs.drafting import first_stage_folder, is_finished, write_drafts
 from postedit.jobs.provenance import INITIAL, provenance, record_start
@@ -296,7 +297,11 @@ class _Run:
         editor = PostEditor(model, self.processor, self.recipe.search)
         edits = editor.edit([triplet.src for triplet in self.dev], self.mt, beam=1)
         scores = self._score(self.recipe.architecture.name, [edit.text for edit in edits])
-        return {"ter": scores.ter, "bleu": scores.bleu, "chrf": scores.chrf}
+        found = {"ter": scores.ter, "bleu": scores.bleu, "chrf": scores.chrf}
+        if self.recipe.train.metric == "rouge-l":
+            references = [triplet.pe for triplet in self.dev]
+            found["rouge-l"] = summary_scores([edit.text for edit in edits], None, references).rouge[2]
+        return found
 
     def export(self, model: Seq2Seq, path: Path) -> None:
         """Write a model folder."""

@@ -1,6 +1,6 @@
 """The copycat networks of Ive et al. 2019: Transformers that generate tokens or copy them from their inputs."""
 
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 from pydantic import Field
 from torch import Tensor, nn
@@ -11,12 +11,19 @@ from postedit.core.types import AttentionKey, Batch, DecoderOutput
 from postedit.models.transformer_base import DualSourceConfig, DualSourceModel, TransformerModel
 from postedit.nn.copying import CopyDistribution, CopySource, pointer_log_weights, sigmoid_gates, softmax_gates
 from postedit.nn.memory import Memory
-from postedit.nn.transformer import LayerOutput, StackConfig, TransformerState
+from postedit.nn.transformer import LayerOutput, StackConfig, TransformerStack, TransformerState
 
 _MT, _COPY_MT = AttentionKey("mt", "soft"), AttentionKey("mt", "copy")
 _SRC, _COPY_SRC = AttentionKey("src", "soft"), AttentionKey("src", "copy")
 
+CopyQuery = Literal["sum", "attended"]
+"""The A of the equations: the attention of the last layer with its residual, or without (the authors' release)."""
+
 _SCALE_COPY = Field(False, description="divide the dot products of the copy attention by sqrt(dim)")
+_COPY_QUERY = Field(
+    "sum", description="query of copying, and input of the gate: the last layer's attention plus its residual, or alone"
+)
+_GATE_BIAS = Field(True, description="whether the gate has a bias")
 
 
 class CopycatConfig(StackConfig):
@@ -25,15 +32,21 @@ class CopycatConfig(StackConfig):
     layers_mt: int = Field(6, ge=1, description="layers of the encoder")
     layers_pe: int = Field(6, ge=1, description="layers of the decoder")
     scale_copy: bool = _SCALE_COPY
+    copy_query: CopyQuery = _COPY_QUERY
+    gate_bias: bool = _GATE_BIAS
 
 
 class Copycat(TransformerModel):
     """A pointer-generator over the last decoder layer (3.2).
 
-    With A the sum of the last layer's attention to the encoded text M and its residual, before normalisation:
-    a = softmax(A M) over positions (eq. 1), g = sigmoid(w A) (eq. 2), with a bias, and
-    p = g softmax(W h + b) + (1 - g) a (eq. 3), where a is summed by token. The end of the input is a position like any
-    other: copying it ends the output.
+    With A the last layer's attention to the encoded text M, before normalisation: a = softmax(A M) over positions
+    (eq. 1), g = sigmoid(w A) (eq. 2), and p = g softmax(W h + b) + (1 - g) a (eq. 3), where a is summed by token. The
+    end of the input is a position like any other: copying it ends the output.
+
+    The paper's text has A just before normalisation, which is the sum with the residual, but also as a function of M
+    and of what the layer reads, which is what was attended to; the authors' release takes the latter. `copy_query` says
+    which. The sum is the default, as it also carries the tokens written so far. Equation 2 has no bias, nor has the
+    release; `gate_bias`, on by default, lets a model learn how often it copies whatever it reads.
 
     `aux["gate"]` Float[N,K,2] holds the weights of generating and of copying.
 
@@ -49,9 +62,9 @@ class Copycat(TransformerModel):
         _require_one_vocabulary(vocabularies, "mt", '"joint" or "mt-pe"')
         super().__init__(config, vocabularies, self.inputs, (_MT, _COPY_MT))
         self.encoder = config.stack(config.layers_mt)
-        self.decoder = config.stack(config.layers_pe, memories=1)
+        self.decoder = config.stack(config.layers_pe, memories=1, attended_only=config.copy_query == "attended")
         self.head = self.create_head(config)
-        self.gate = nn.Linear(config.dim, 1)
+        self.gate = nn.Linear(config.dim, 1, bias=config.gate_bias)
         self.copy_scale = config.dim**-0.5 if config.scale_copy else 1.0
 
     def encode(self, batch: Batch) -> TransformerState:
@@ -72,6 +85,12 @@ class CopycatDualConfig(DualSourceConfig):
     """Sizes; the defaults are the paper's (3.1, 3.3 and 5.2: six layers, Transformer base, shared encoders)."""
 
     scale_copy: bool = _SCALE_COPY
+    copy_query: CopyQuery = _COPY_QUERY
+    gate_bias: bool = _GATE_BIAS
+
+    def decoder_stack(self) -> TransformerStack:
+        """Return the layers of the decoder."""
+        return self.stack(self.layers_pe, memories=2, attended_only=self.copy_query == "attended")
 
 
 class CopycatTrg(DualSourceModel):
@@ -88,7 +107,7 @@ class CopycatTrg(DualSourceModel):
         """Create a model with fresh weights."""
         _require_one_vocabulary(vocabularies, "mt", '"joint" or "mt-pe"')
         super().__init__(config, vocabularies, (_MT, _SRC, _COPY_MT))
-        self.gate = nn.Linear(config.dim, 1)
+        self.gate = nn.Linear(config.dim, 1, bias=config.gate_bias)
         self.copy_scale = config.dim**-0.5 if config.scale_copy else 1.0
 
     def decode(self, tokens: Tensor, state: TransformerState) -> tuple[DecoderOutput, TransformerState]:
@@ -102,7 +121,7 @@ class CopycatSrc(DualSourceModel):
     """PNT-TRG+SRC (3.3): a dual-source Transformer that copies from mt and from src.
 
     With A_mt and A_src as A in `Copycat`, for the encoded texts M_mt and M_src: a_mt = softmax(A_mt M_mt) (eq. 1),
-    a_src = softmax(A_src M_src) (eq. 4), (g, g_mt, g_src) = softmax(W' A_src) (eq. 5), with a bias, and
+    a_src = softmax(A_src M_src) (eq. 4), (g, g_mt, g_src) = softmax(W' A_src) (eq. 5), and
     p = g softmax(W h + b) + g_mt a_mt + g_src a_src, where a_mt and a_src are summed by token.
 
     `aux["gate"]` Float[N,K,3] holds the weights of generating, of copying from mt, and of copying from src.
@@ -119,7 +138,7 @@ class CopycatSrc(DualSourceModel):
         for name in self.inputs:
             _require_one_vocabulary(vocabularies, name, '"joint"')
         super().__init__(config, vocabularies, (_MT, _COPY_MT, _SRC, _COPY_SRC))
-        self.gate = nn.Linear(config.dim, 3)
+        self.gate = nn.Linear(config.dim, 3, bias=config.gate_bias)
         self.copy_scale = config.dim**-0.5 if config.scale_copy else 1.0
 
     def decode(self, tokens: Tensor, state: TransformerState) -> tuple[DecoderOutput, TransformerState]:

@@ -10,7 +10,7 @@ from postedit.core.types import AttentionKey, Batch
 from postedit.models.transformer_base import TransformerModel
 from postedit.nn.attention import MultiHeadAttention
 from postedit.nn.dropout import dropout
-from postedit.nn.transformer import Norm, StackConfig, TransformerState
+from postedit.nn.transformer import DropoutRates, Norm, StackConfig, TransformerState
 
 _KEYS = (AttentionKey("src", "soft"), AttentionKey("mt", "soft"))
 
@@ -42,7 +42,7 @@ class CrossEncoder(TransformerModel):
         self.encoder_mt = config.stack(config.layers_mt)
         self.decoder = config.stack(config.layers_pe, memories=2)
         self.views = nn.ModuleList(
-            _SrcAttention(config.dim, config.heads, config.dropout, config.norm) for _ in range(config.layers_pe)
+            _SrcAttention(config.dim, config.heads, config.dropout_rates, config.norm) for _ in range(config.layers_pe)
         )
         self.head = self.create_head(config)
 
@@ -59,11 +59,11 @@ class CrossEncoder(TransformerModel):
 class _SrcAttention(nn.Module):
     """A sublayer in which mt attends to src, with residual connection and normalisation."""
 
-    def __init__(self, dim: int, heads: int, dropout_rate: float, norm: Norm) -> None:
+    def __init__(self, dim: int, heads: int, rates: DropoutRates, norm: Norm) -> None:
         super().__init__()
-        self.attention = MultiHeadAttention(dim, heads, dropout_rate)
+        self.attention = MultiHeadAttention(dim, heads, rates.attention)
         self.layer_norm = nn.LayerNorm(dim)
-        self.dropout, self.norm = dropout_rate, norm
+        self.dropout, self.norm = rates.sublayer, norm
 
     def forward(self, x_NSD: Tensor, other_NTD: Tensor, other_mask_NT: Tensor) -> Tensor:
         """Return x after attention to the other text, Float[N,S,D]; rows of padding in x are arbitrary."""

@@ -79,6 +79,10 @@ class DualSourceConfig(StackConfig):
     share_encoders: bool = Field(True, description="one encoder, with one embedding table, reads both texts")
     share_embeddings: Sharing = Field("all", description="streams that share an embedding table with pe")
 
+    def decoder_stack(self) -> TransformerStack:
+        """Return the layers of the decoder."""
+        return self.stack(self.layers_pe, memories=2)
+
 
 class DualSourceModel(TransformerModel):
     """Two encoders; each decoder layer attends to itself, to mt, and then to src.
@@ -102,7 +106,7 @@ class DualSourceModel(TransformerModel):
         super().__init__(config, vocabularies, self.inputs, keys)
         self.encoder_mt = config.stack(config.layers_encoder)
         self.encoder_src = self.encoder_mt if config.share_encoders else config.stack(config.layers_encoder)
-        self.decoder = config.stack(config.layers_pe, memories=2)
+        self.decoder = config.decoder_stack()
         self.head = self.create_head(config)
 
     def encode(self, batch: Batch) -> TransformerState:

@@ -22,6 +22,14 @@ from postedit.nn.transformers_cache import TransformersCache
 Norm = Literal["pre", "post"]
 
 
+class DropoutRates(NamedTuple):
+    """Dropout of a layer: of what sublayers add, of attention weights, of inner units of feed-forward networks."""
+
+    sublayer: float = 0.0
+    attention: float = 0.0
+    inner: float = 0.0
+
+
 class LayerMemory(NamedTuple):
     """An encoded text as one cross-attention sees it: its keys and values, and Bool[N,1,S], True at real positions."""
 
@@ -45,7 +53,8 @@ class LayerOutput(NamedTuple):
 
     x_NKD: Tensor  # hidden states
     weights: tuple[Tensor, ...]  # Float[N,K,S] for each cross-attention, averaged over heads, if asked for
-    cross_outputs: tuple[Tensor, ...]  # Float[N,K,D] for each: its sum with the residual, before normalisation
+    # Float[N,K,D] for each, before normalisation: its sum with the residual, or what was attended to (`attended_only`)
+    cross_outputs: tuple[Tensor, ...]
 
     def unpacked(self, packing: Packing) -> "LayerOutput":
         """Return the output of packed tokens with padding restored."""
@@ -60,12 +69,23 @@ class TransformerLayer(nn.Module):
     residual connection, and layer normalisation before it (`pre`) or after the sum (`post`).
     """
 
-    def __init__(self, dim: int, heads: int, feed_forward: int, dropout: float, norm: Norm, memories: int = 0) -> None:
-        """Create the sublayers."""
+    def __init__(
+        self,
+        dim: int,
+        heads: int,
+        feed_forward: int,
+        dropout: DropoutRates,
+        norm: Norm,
+        memories: int = 0,
+        attended_only: bool = False,
+    ) -> None:
+        """Create the sublayers; `attended_only`: report cross-attention without the residual."""
         super().__init__()
-        self.norm, self.dropout = norm, dropout
-        self.self_attention = MultiHeadAttention(dim, heads, dropout)
-        self.cross_attentions = nn.ModuleList(MultiHeadAttention(dim, heads, dropout) for _ in range(memories))
+        self.norm, self.dropout, self.attended_only = norm, dropout, attended_only
+        self.self_attention = MultiHeadAttention(dim, heads, dropout.attention)
+        self.cross_attentions = nn.ModuleList(
+            MultiHeadAttention(dim, heads, dropout.attention) for _ in range(memories)
+        )
         self.inner = nn.Linear(dim, feed_forward)
         self.outer = nn.Linear(feed_forward, dim)
         self.norms = nn.ModuleList(nn.LayerNorm(dim) for _ in range(memories + 2))
@@ -101,12 +121,13 @@ class TransformerLayer(nn.Module):
         for i, (attention, memory) in enumerate(zip(self.cross_attentions, memories, strict=True), start=1):
             queries_NKD = self._norm_before(i, x_NKD)
             attended, weights_NKS = attention(queries_NKD, memory.key_value, memory.mask, need_weights, packing)
-            cross_outputs.append(self._add(x_NKD, attended))
-            x_NKD = self._norm_after(i, cross_outputs[-1])
+            total_NKD = self._add(x_NKD, attended)
+            cross_outputs.append(attended if self.attended_only else total_NKD)
+            x_NKD = self._norm_after(i, total_NKD)
             if weights_NKS is not None:
                 weights.append(weights_NKS)
         last = len(self.norms) - 1
-        hidden = dropout(F.relu_(self.inner(self._norm_before(last, x_NKD))), self.dropout, self.training)
+        hidden = dropout(F.relu_(self.inner(self._norm_before(last, x_NKD))), self.dropout.inner, self.training)
         x_NKD = self._norm_after(last, self._add(x_NKD, self.outer(hidden)))
         return LayerOutput(x_NKD, tuple(weights), tuple(cross_outputs))
 
@@ -119,7 +140,7 @@ class TransformerLayer(nn.Module):
         return x_NKD.to(compute_dtype(x_NKD))  # so that autocast need not convert it for each of several products
 
     def _add(self, x_NKD: Tensor, change_NKD: Tensor) -> Tensor:
-        return x_NKD + dropout(change_NKD, self.dropout, self.training)
+        return x_NKD + dropout(change_NKD, self.dropout.sublayer, self.training)
 
     def _norm_after(self, sublayer: int, x_NKD: Tensor) -> Tensor:
         return x_NKD if self.norm == "pre" else self.norms[sublayer](x_NKD)
@@ -129,12 +150,20 @@ class TransformerStack(nn.Module):
     """A stack of layers; with `pre` normalisation a last layer normalisation follows."""
 
     def __init__(
-        self, layers: int, dim: int, heads: int, feed_forward: int, dropout: float, norm: Norm, memories: int = 0
+        self,
+        layers: int,
+        dim: int,
+        heads: int,
+        feed_forward: int,
+        dropout: DropoutRates,
+        norm: Norm,
+        memories: int = 0,
+        attended_only: bool = False,
     ) -> None:
         """Create `layers` layers with `memories` cross-attentions each."""
         super().__init__()
         self.layers = nn.ModuleList(
-            TransformerLayer(dim, heads, feed_forward, dropout, norm, memories) for _ in range(layers)
+            TransformerLayer(dim, heads, feed_forward, dropout, norm, memories, attended_only) for _ in range(layers)
         )
         self.final_norm = nn.LayerNorm(dim) if norm == "pre" else nn.Identity()
 
@@ -242,13 +271,26 @@ class StackConfig(Config):
     heads: int = Field(8, ge=1, description="attention heads")
     feed_forward: int = Field(2048, ge=1, description="inner width of the feed-forward networks")
     dropout: float = Field(0.1, ge=0, lt=1, description="on embeddings, sublayers, attention weights and inner units")
+    dropout_attention: float | None = Field(None, ge=0, lt=1, description="on attention weights; unset: as dropout")
+    dropout_inner: float | None = Field(
+        None, ge=0, lt=1, description="on the inner units of the feed-forward networks; unset: as dropout"
+    )
     norm: Norm = Field("pre", description="layer normalisation before each sublayer (with a last one) or after it")
     share_embeddings: Sharing = Field("mt-pe", description="streams that share an embedding table with pe")
     tie_output: bool = Field(True, description="the output layer's weights are the embeddings of pe")
 
-    def stack(self, layers: int, memories: int = 0) -> TransformerStack:
+    @property
+    def dropout_rates(self) -> DropoutRates:
+        """The dropout of layers."""
+        attention, inner = (
+            self.dropout if rate is None else rate for rate in (self.dropout_attention, self.dropout_inner)
+        )
+        return DropoutRates(self.dropout, attention, inner)
+
+    def stack(self, layers: int, memories: int = 0, *, attended_only: bool = False) -> TransformerStack:
         """Return `layers` layers with `memories` cross-attentions each."""
-        return TransformerStack(layers, self.dim, self.heads, self.feed_forward, self.dropout, self.norm, memories)
+        sizes = self.dim, self.heads, self.feed_forward
+        return TransformerStack(layers, *sizes, self.dropout_rates, self.norm, memories, attended_only)
 
 
 class ScaledEmbedding(nn.Module):

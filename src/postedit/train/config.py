@@ -142,10 +142,10 @@ class TrainConfig(Config):
         "minutes at the start; on a CPU training gets slower.",
     )
     validate_every: Count = Field(500, description="Steps between validations; there is one at the end too.")
-    metric: Literal["loss", "ter", "bleu", "chrf"] = Field(
+    metric: Literal["loss", "ter", "bleu", "chrf", "rouge-l"] = Field(
         "loss",
-        description="Dev score by which models are compared: loss (nll per label) and ter, lower is better; bleu and "
-        "chrf, higher is better. All but loss decode the dev set at each validation.",
+        description="Dev score by which models are compared: loss (nll per label) and ter, lower is better; bleu, "
+        "chrf and, for summaries, rouge-l, higher is better. All but loss decode the dev set at each validation.",
     )
     patience: Count | None = Field(
         None, description="Stop after this many validations without improvement; none: never stop early."
@@ -160,7 +160,12 @@ class TrainConfig(Config):
     average: Annotated[Literal["best", "last", "none"], BeforeValidator(average_of)] = Field(
         "best",
         description="At the end, average the weights of the `keep_best` best or last validated models, and export the "
-        "average if it is better on dev than the best single one.",
+        "average.",
+    )
+    average_if_better: bool = Field(
+        True,
+        description="Export the average only if it is better on dev than the best single model; false: always, as the "
+        "papers do.",
     )
     ema: Fraction = Field(
         0.0,
@@ -181,7 +186,7 @@ class TrainConfig(Config):
     @property
     def higher_is_better(self) -> bool:
         """Whether a higher dev score is the better one."""
-        return self.metric in {"bleu", "chrf"}
+        return self.metric in {"bleu", "chrf", "rouge-l"}
 
     @property
     def has_risk(self) -> bool:

@@ -160,6 +160,8 @@ class ModelSelection:
     def export_best(self, model: Seq2Seq, state: TrainState) -> tuple[ValidatedModel | None, bool]:
         """Export the best single model or the average, whichever is better on dev; `model` then has its weights.
 
+        Without `average_if_better`, the average is exported wherever there is one.
+
         Returns:
             The average with its scores, or None if there was nothing to average; and whether it was exported.
 
@@ -171,7 +173,9 @@ class ModelSelection:
             raise TrainingError("no validation gave a score that is a number, so there is no model to export")
         single, average = state.best[0], self._average(model, state)
         sign = -1.0 if self._config.higher_is_better else 1.0
-        average_wins = average is not None and sign * average.score < sign * single.score
+        average_wins = average is not None and (
+            not self._config.average_if_better or sign * average.score < sign * single.score
+        )
         load_model_tensors(model, load_tensors(self._best.average if average_wins else self._best.path(single)))
         if self._accelerator.is_main_process:
             self._export(model)

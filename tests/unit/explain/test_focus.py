@@ -1,4 +1,6 @@
+import re
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -6,17 +8,26 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.unit.explain.sentences import BOTH, sentence
 
+from postedit.core.evidence import Evidence
+from postedit.explain.explained_sentence import explained_sentence
 from postedit.explain.focus import (
     FocusMeasure,
     Lead,
     Step,
     WordKind,
     claim_table,
+    decoding_leads,
     default_measure,
     focus_table,
     source_table,
     src_weights,
     steps,
+)
+from postedit.explain.sentence_records import sentence_from_record, sentence_to_record
+
+WORD_EDITOR = SimpleNamespace(
+    words=lambda side, text: text.split(),
+    word_spans=lambda side, text: [found.span() for found in re.finditer(r"\S+", text)],
 )
 
 
@@ -33,6 +44,22 @@ def test_leads_by_attention_are_those_of_the_paper() -> None:
     found = steps(one, FocusMeasure.attention, 0.6)
     assert [step.lead for step in found] == [Lead.src, Lead.both, Lead.both, Lead.mt]  # t and 1 - t are "both"
     assert [step.kind for step in found] == [WordKind.kept, WordKind.changed, WordKind.kept, WordKind.ends]
+
+
+def test_decoding_steps_are_counted_by_token_as_in_the_paper() -> None:
+    """The word "rote" is written in two steps, one led by each text; as a word it is led by both."""
+    tokens = ("▁das", "▁ro", "te", "▁Haus", "</s>")
+    rows = np.zeros((5, 8))
+    rows[:, 0], rows[:, 4] = (0.7, 0.9, 0.1, 0.39, 0.5), (0.3, 0.1, 0.9, 0.61, 0.5)
+    streams = {"src": ("▁the", "▁red", "▁house", "</s>"), "mt": ("▁das", "▁blaue", "▁Haus", "</s>")}
+    evidence = Evidence(streams, tokens, (-0.1,) * 5, {BOTH: rows})
+    texts = {"src": "the red house", "mt": "das blaue Haus"}
+    one = explained_sentence(WORD_EDITOR, texts, "das rote Haus", (), (), evidence)
+    assert decoding_leads([one], 0.6) == [Lead.src, Lead.src, Lead.mt, Lead.mt, Lead.both]
+    assert [step.lead for step in steps(one, FocusMeasure.attention)] == [Lead.src, Lead.both, Lead.mt, Lead.both]
+    assert sentence_from_record(sentence_to_record(one)).step_weights == pytest.approx(one.step_weights)
+    table = focus_table([steps(one, FocusMeasure.attention)], FocusMeasure.attention, 0.6, decoding_leads([one]))
+    assert table.rows[-1].values == pytest.approx((5, 40.0, 40.0, 20.0, 0.0))
 
 
 def test_leads_by_occlusion() -> None:

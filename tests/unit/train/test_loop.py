@@ -142,6 +142,15 @@ def test_the_average_is_exported_if_better_on_dev(
         torch.testing.assert_close(tensor, expected[name])
 
 
+def test_the_average_is_always_exported_if_that_is_wanted(tmp_path: Path, corpora: Path) -> None:
+    settings = {"max_steps": 3, "validate_every": 1, "metric": "ter", "keep_best": 2, "average_if_better": False}
+    result = trainer(tmp_path, corpora, settings, score_dev=Scores(3.0, 2.0, 1.0, 99.0)).run()
+    assert (result.exported, result.average.score) == ("average", 99.0)
+    files = [load_tensors(tmp_path / "best" / f"step-0000000{step}.safetensors") for step in (2, 3)]
+    for name, tensor in load_tensors(tmp_path / "model" / "model.safetensors").items():
+        torch.testing.assert_close(tensor, torch.stack([file[name] for file in files]).mean(0))
+
+
 def test_validation_and_clocks_do_not_change_the_training(tmp_path: Path, corpora: Path) -> None:
     plain, other = tmp_path / "plain", tmp_path / "other"
     trainer(plain, corpora, {"max_steps": 9, "validate_every": 9, "average": False}).run()
