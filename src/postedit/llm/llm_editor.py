@@ -45,11 +45,6 @@ _DECISIVE: Final = (
 )  # fmt: skip
 """Options that can change an output, whatever else is given."""
 
-_DECISIVE: Final = (
-    "segments", "temperature", "seed", "structure", "samples", "consensus", "languages", "extra_tokens", "least_kept"
-)  # fmt: skip
-"""Options that can change an output, whatever else is given."""
-
 _NO_SPANS: Final[tuple[ProtectedSpan, ...]] = ()
 
 _UNSPACED: Final = re.compile(f"[{UNSPACED}]")
