@@ -6,12 +6,13 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import doc_blocks
 import pytest
+from stub_server import Stub
 
 from postedit.models import ARCHITECTURES
 from postedit.synthesis.kinds import KINDS
@@ -70,7 +71,16 @@ def test_the_home_page_and_the_menu_list_every_how_to() -> None:
 
 
 @pytest.fixture(scope="module")
-def run_page(checkout: Path) -> Callable[[str], None]:
+def endpoint(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """The endpoint of the pages, at which a stub corrects."""
+    with Stub() as stub, pytest.MonkeyPatch.context() as patch:
+        patch.setenv("OPENAI_BASE_URL", stub.url)
+        patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
+        yield
+
+
+@pytest.fixture(scope="module")
+def run_page(checkout: Path, endpoint: None) -> Callable[[str], None]:
     """Runs the blocks of a page, after those of the page it builds on, each page once."""
 
     @functools.cache

@@ -1,4 +1,4 @@
-"""Reasons for an edit that name examples: corrections, triplets of training, and words of the source."""
+"""Reasons for an edit: corrections, triplets of training, words of the source, or an error that a model named."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -81,7 +81,22 @@ class SourceReason:
     words: tuple[CitedWord, ...]
 
 
-EditReason = CorrectionReason | TrainingReason | SourceReason
+@dataclass(frozen=True, slots=True)
+class ErrorReason:
+    """An error of mt that a language model named before it corrected it.
+
+    Args:
+        text: the words of mt, as the model quoted them.
+        category: of the error, such as accuracy.
+        severity: of the error, such as minor.
+    """
+
+    text: str
+    category: str
+    severity: str
+
+
+EditReason = CorrectionReason | TrainingReason | SourceReason | ErrorReason
 
 
 def reasons_as_json(reasons: Iterable[EditReason]) -> list[dict[str, Any]]:
@@ -116,6 +131,8 @@ def _as_json(reason: EditReason) -> dict[str, Any]:
             return {"kind": "training", **counts, "examples": examples}
         case SourceReason():
             return {"kind": "source", "words": [_word_as_json(word) for word in reason.words]}
+        case ErrorReason():
+            return {"kind": "error", "text": reason.text, "category": reason.category, "severity": reason.severity}
 
 
 def _word_as_json(word: CitedWord) -> dict[str, Any]:
@@ -135,4 +152,6 @@ def _of_json(value: dict[str, Any]) -> EditReason:
         return CorrectionReason(**{**value, "corrections": tuple(NamedCorrection(**one) for one in named)})
     if kind == "training":
         return TrainingReason(**{**value, "examples": tuple(TrainingExample(**one) for one in value["examples"])})
+    if kind == "error":
+        return ErrorReason(**value)
     return SourceReason(tuple(CitedWord(**{**one, "span": tuple(one["span"])}) for one in value["words"]))

@@ -32,6 +32,10 @@ class OutputError(PosteditError):
     """A path that cannot be written, or a disk that is full."""
 
 
+class StoppedError(PosteditError):
+    """Work that stopped before it was complete, though its input is sound: a budget is used up, a server is away."""
+
+
 class TrainingError(PosteditError):
     """Training that cannot continue, such as a loss that is not a number."""
 

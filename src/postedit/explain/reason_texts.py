@@ -4,7 +4,14 @@ from typing import Final
 
 from rapidfuzz.distance import Postfix, Prefix
 
-from postedit.core.edit_reasons import CorrectionReason, EditReason, NamedCorrection, SourceReason, TrainingReason
+from postedit.core.edit_reasons import (
+    CorrectionReason,
+    EditReason,
+    ErrorReason,
+    NamedCorrection,
+    SourceReason,
+    TrainingReason,
+)
 
 _AROUND: Final = 20
 """Characters that are shown on each side of what differs between two texts, and the rest of the words there."""
@@ -21,6 +28,8 @@ def reason_text(reason: EditReason) -> str:
             total = reason.made + reason.kept + reason.otherwise
             examples = [f"e.g. {_change(one.before, one.after)}" for one in reason.examples[:1]]
             return ", ".join([f"in training: changed {reason.made:,} of {total:,} times", *examples])
+        case ErrorReason():
+            return f'the model names an error, {reason.severity}, {reason.category}: "{reason.text}"'
         case SourceReason(words=()):
             return "not in the source: the edit loses next to nothing without any word of it"
         case SourceReason():

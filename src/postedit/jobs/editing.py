@@ -17,7 +17,7 @@ from rich.text import Text
 
 from postedit.adapt.adaptation_config import NO_MODEL
 from postedit.core.editor import EVENTS, Abilities, Detail, Editor, Identity, PostEdit, Segment
-from postedit.core.errors import DataError
+from postedit.core.errors import DataError, StoppedError
 from postedit.core.processes import WorkerError
 from postedit.core.search_config import SearchConfig
 from postedit.data.line_sinks import LineSink
@@ -352,10 +352,10 @@ def write_edited(
             _warn_of_events(tally, err)
         of = "" if total is None else f" of {total:,}"
         raise KeyboardInterrupt(f"stopped after {sink.done:,}{of} {what}{sink.kept}{hint}") from None
-    except WorkerError as error:
+    except (WorkerError, StoppedError) as error:
         if what == "lines":
             _warn_of_events(tally, err)
-        raise WorkerError(f"{error}; {sink.done:,} {what} are done{sink.kept}{hint}") from None
+        raise type(error)(f"{error}; {sink.done:,} {what} are done{sink.kept}{hint}") from None
     if total is not None and sink.done != total:
         raise DataError(f"{sink.done:,} {what} written for {total:,} read: the input changed during the work")
     rate = tally.lines / max(time.monotonic() - started, 1e-9)

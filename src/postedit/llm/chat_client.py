@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any, Final, Self
 
-from postedit.core.errors import DataError, PosteditError, library
+from postedit.core.errors import DataError, StoppedError, library
 from postedit.llm.answer_store import AnswerStore
 from postedit.llm.options import EndpointSpec, LlmConfig, check_address
 from postedit.llm.pacing import Budget, RateLimit, pause_before
@@ -47,7 +47,7 @@ _OPTIONAL: Final = ("response_format", "seed", "temperature", *_RENAMED)
 """Parameters that are left out, or renamed, if the server refuses a request because of them."""
 
 
-class EndpointError(PosteditError):
+class EndpointError(StoppedError):
     """The endpoint cannot be used: it is away, or refuses the key or the model."""
 
 

@@ -6,6 +6,7 @@ import re
 import time
 from collections.abc import Coroutine, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final, NamedTuple, TypeVar
@@ -13,12 +14,14 @@ from typing import Any, Final, NamedTuple, TypeVar
 from postedit.adapt.correction_memory import CorrectionMemory
 from postedit.adapt.learning_editor import MemorySpec
 from postedit.adapt.remembering import Remembering
+from postedit.core.edit_reasons import ErrorReason
 from postedit.core.editor import Abilities, Detail, Edit, Editor, EditorWrapper, Identity, PostEdit, Segment, Skipped
 from postedit.core.errors import DataError
 from postedit.core.search_config import SearchConfig
 from postedit.editing.post_editor import PostEditor
 from postedit.editing.results import keep_edits, unchanged, warn
 from postedit.llm.answer_store import AnswerStore
+from postedit.llm.answers import ErrorSpan, Item
 from postedit.llm.asking import Asking, Wanted
 from postedit.llm.chat_client import ChatClient, Dialect, check_client
 from postedit.llm.options import SCHEME, EndpointSpec
@@ -42,11 +45,6 @@ _DECISIVE: Final = (
 )  # fmt: skip
 """Options that can change an output, whatever else is given."""
 
-_DECISIVE: Final = (
-    "segments", "temperature", "seed", "structure", "samples", "consensus", "languages", "extra_tokens", "least_kept"
-)  # fmt: skip
-"""Options that can change an output, whatever else is given."""
-
 _NO_SPANS: Final[tuple[ProtectedSpan, ...]] = ()
 
 _UNSPACED: Final = re.compile(f"[{UNSPACED}]")
@@ -61,6 +59,7 @@ class _Sample(NamedTuple):
 
     text: str
     edits: tuple[Edit, ...]
+    errors: tuple[ErrorSpan, ...]
 
 
 class LlmEditor(Editor):
@@ -106,9 +105,13 @@ class LlmEditor(Editor):
 
     @property
     def abilities(self) -> Abilities:
-        """Abilities of the editor: with a scorer, it gives its scores to the outputs of others."""
+        """Abilities of the editor: with a scorer it scores outputs of others; errors that it names are its reasons."""
+        names_errors = self.prompt.config.answer == "errors"
         return Abilities(
-            forced_scores=self._scorer is not None, languages=self.spec.config.language_pair, tokenises=False
+            forced_scores=self._scorer is not None,
+            evidence=names_errors,
+            reasons=names_errors,
+            languages=self.spec.config.language_pair,
         )
 
     def identity(self, search: SearchConfig | None = None) -> Identity:
@@ -159,7 +162,7 @@ class LlmEditor(Editor):
             raise DataError("a model behind an endpoint takes no constraints (prefix, required words): leave them out")
         skipped = [_why_skipped(segment, config.max_input) for segment in segments]
         asked = [segment for segment, why in zip(segments, skipped, strict=True) if why is None]
-        found = iter(self._corrected(asked))
+        found = iter(self._corrected(asked, with_reasons=evidence in ("reasons", "losses")))
         results = [
             next(found) if why is None else unchanged(segment.mt or "", why)
             for segment, why in zip(segments, skipped, strict=True)
@@ -191,17 +194,20 @@ class LlmEditor(Editor):
         schema = None if self.spec.config.structure == "none" else self.prompt.schema()
         return ChatClient(self.spec, schema, self.price, self.store, self._limit, self._dialect)
 
-    def _corrected(self, segments: Sequence[Segment]) -> list[PostEdit]:
+    def _corrected(self, segments: Sequence[Segment], *, with_reasons: bool) -> list[PostEdit]:
         questions, count = self.questions(segments), self.spec.config.samples
         wanted = [Wanted(question, sample) for sample in range(count) for question in questions]
         outcomes = _run(self.asking.ask_all(wanted, self._client))
         by_segment = [outcomes[place :: len(segments)] for place in range(len(segments))]
         samples = [
-            [_rendered(segment, one.item.correction) for one in found if one.item is not None]
+            [_rendered(segment, one.item) for one in found if one.item is not None]
             for segment, found in zip(segments, by_segment, strict=True)
         ]
         chosen = self._chosen(segments, samples)
-        return [self._result(*one) for one in zip(segments, samples, chosen, strict=True)]
+        results = [self._result(*one) for one in zip(segments, samples, chosen, strict=True)]
+        if not with_reasons:
+            return results
+        return [_with_reasons(*one) for one in zip(segments, samples, results, strict=True)]
 
     def _chosen(self, segments: Sequence[Segment], samples: Sequence[Sequence[_Sample]]) -> list[str]:
         """Return the text that is chosen for each segment."""
@@ -219,7 +225,7 @@ class LlmEditor(Editor):
         if not samples:
             return unchanged(mt, "no answer")
         edits = next((one.edits for one in samples if one.text == text), ())
-        sure = tuple(shares(edits, text, samples))
+        sure = tuple(shares(edits, text, [(one.text, one.edits) for one in samples]))
         result = PostEdit(
             text,
             text != mt,
@@ -268,14 +274,31 @@ def _why_skipped(segment: Segment, longest: int) -> Skipped | None:
     return "too long" if max(len(text.split()) for text in texts) > longest else None
 
 
-def _rendered(segment: Segment, answer: str) -> _Sample:
-    """Return an answer with the spacing of mt wherever words stay, and its edits."""
+def _with_reasons(segment: Segment, samples: Sequence[_Sample], result: PostEdit) -> PostEdit:
+    """Return a correction whose edits have the errors that samples named where they are."""
     mt = segment.mt or ""
+    named = list(dict.fromkeys(error for one in samples for error in one.errors if error.span.strip()))
+    edits = []
+    for edit in result.edits:
+        start, end = edit.mt_span
+        here = [one for one in named if any(at <= end and start <= at + len(one.span) for at in _places(mt, one.span))]
+        reasons = tuple(ErrorReason(one.span, one.category, one.severity) for one in here)
+        edits.append(replace(edit, reasons=reasons))
+    return replace(result, edits=tuple(edits))
+
+
+def _places(text: str, part: str) -> list[int]:
+    return [found.start() for found in re.finditer(re.escape(part), text)]
+
+
+def _rendered(segment: Segment, item: Item) -> _Sample:
+    """Return an answer with the spacing of mt wherever words stay, and its edits."""
+    mt, answer = segment.mt or "", item.correction
     running = _UNSPACED.search(mt) is not None and len(mt) > _TOKENISED * len(mt.split())
     words = CharacterSplitter() if running else PlainSplitter()
     places, written = words.spans(mt), words.spans(answer)
     text, edits = splice(mt, places, _gaps(mt, places), [word.text for word in written], _gaps(answer, written))
-    return _Sample(text, edits) if text != mt else _Sample(mt, ())
+    return _Sample(text, edits, item.errors) if text != mt else _Sample(mt, (), item.errors)
 
 
 def _gaps(text: str, words: Sequence[Word]) -> list[str]:

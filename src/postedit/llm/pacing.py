@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Awaitable, Callable
 from typing import Final
 
-from postedit.core.errors import PosteditError
+from postedit.core.errors import StoppedError
 
 _MINUTE: Final = 60.0
 
@@ -17,7 +17,7 @@ Clock = Callable[[], float]
 Sleep = Callable[[float], Awaitable[None]]
 
 
-class BudgetError(PosteditError):
+class BudgetError(StoppedError):
     """The next request could exceed the budget."""
 
 
@@ -83,7 +83,7 @@ class Budget:
         """
         while self.limit and self.spent + self._reserved + most > self.limit:
             if not self._open:
-                raise BudgetError(f"the next request could exceed the budget of {self.limit:g}")
+                raise BudgetError(f"the next request could exceed the budget of {self.limit:g}: give a larger --budget")
             self._settled.clear()
             await self._settled.wait()
         self._reserved += most

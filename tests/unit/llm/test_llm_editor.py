@@ -13,10 +13,12 @@ from postedit.adapt.correction import Correction
 from postedit.adapt.correction_memory import CorrectionMemory, Entry
 from postedit.adapt.learning_editor import MemorySpec
 from postedit.core.config import load_config
+from postedit.core.edit_reasons import ErrorReason, reasons_as_json, reasons_of_json
 from postedit.core.editor import Constraints, Editor, Segment
 from postedit.core.errors import DataError, RecipeError
 from postedit.core.search_config import SearchConfig
 from postedit.editing.protection import Protected
+from postedit.explain.reason_texts import reason_text
 from postedit.llm.llm_editor import load_llm
 from postedit.llm.options import EndpointSpec, LlmConfig
 from postedit.llm.prompts import Prompt
@@ -102,6 +104,22 @@ def test_protection_holds_for_it(make_editor: MakeEditor) -> None:
         (result,) = Protected(make_editor(stub), KINDS).edit_segments(asked)
     assert result.text == "Öffnen Sie 12 Dateien um {0} ."
     assert {one.kind for one in result.fallbacks} >= {"number", "placeholder"}
+
+
+def test_errors_that_it_names_are_reasons_of_edits(make_editor: MakeEditor) -> None:
+    asked = [Segment("a b c d", "errA b errC d"), Segment("x y", "x y")]
+    with Stub() as stub:
+        editor = make_editor(stub, prompt="error-spans")
+        assert editor.abilities.reasons
+        results = editor.edit_segments(asked, evidence="reasons")
+        assert not any(edit.reasons for one in editor.edit_segments(asked) for edit in one.edits)
+    assert [edit.reasons for edit in results[0].edits] == [
+        (ErrorReason("errA", "fluency", "minor"),),
+        (ErrorReason("errC", "fluency", "minor"),),
+    ]
+    reasons = results[0].edits[0].reasons
+    assert reasons_of_json(reasons_as_json(reasons)) == reasons
+    assert reason_text(reasons[0]) == 'the model names an error, minor, fluency: "errA"'
 
 
 class TestSelection:
