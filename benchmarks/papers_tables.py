@@ -23,7 +23,7 @@ from postedit import PostEditor
 from postedit.core.files import atomic_write
 from postedit.data.lines import read_lines
 from postedit.evaluate import analyses
-from postedit.evaluate.summarisation import rouge_signature, summary_scores
+from postedit.evaluate.summarisation import lead, rouge_by_text, rouge_signature
 from postedit.evaluate.table import Column, Table, TableRow, percentage, to_markdown
 from postedit.evaluate.ter import ter_signature
 from postedit.evaluate.test_set import EvaluatedSystem, TestSet, evaluate_systems
@@ -104,7 +104,7 @@ def introduction() -> str:
     return (
         "# Tables of the papers\n\nPublished figures, and beside them those of the runs that exist here; a dash stands "
         f"for what was not run. Ours: TER {ter_signature()}, BLEU on tokens as they stand; texts without mt are raw "
-        f"and scored with norm:yes and tok:13a. ROUGE {rouge_signature()}.\n"
+        f"and scored with norm:yes and tok:13a. ROUGE {rouge_signature(stem=True)}, L of summaries.\n"
     )
 
 
@@ -142,6 +142,9 @@ def figures(row: dict[str, Any], text: Text, measure: Measure, options: argparse
     test = test_set(text)
     if row.get("nothing"):
         return "", measure.values(Subject(text, test, evaluate_systems(test, {})[:1], (), options.beam))
+    if count := row.get("lead"):
+        outputs = [lead(source, count) for source in test.src or ()]
+        return "", measure.values(Subject(text, test, evaluate_systems(test, {"lead": outputs})[-1:], (), options.beam))
     for name in row.get("runs", ()):
         models = models_of(options.runs / text.task / name, row.get("members", 1))
         if models:
@@ -195,7 +198,8 @@ def scores(subject: Subject) -> Values:
 
 
 def bleu(subject: Subject) -> Values:
-    return (subject.systems[-1].scores.bleu,)
+    """Return case-insensitive BLEU, as Li et al. 2017 give it (V.A)."""
+    return analyses.lowercase_bleu(subject.systems[-1:], subject.test).rows[0].values
 
 
 def faithfulness(subject: Subject) -> Values:
@@ -213,7 +217,8 @@ def spared(subject: Subject) -> Values:
 
 def rouge(subject: Subject) -> Values:
     test = subject.test
-    return summary_scores(subject.systems[-1].outputs, test.src or (), test.pe, normalise=True).rouge
+    one, two, _, summary_level = rouge_by_text(subject.systems[-1].outputs, test.pe, stem=True).mean(0)
+    return float(one), float(two), float(summary_level)
 
 
 def led(subject: Subject) -> Values:
@@ -245,7 +250,7 @@ def columns(names: str, places: int = 2) -> tuple[Column, ...]:
 
 MEASURES = {
     "scores": Measure(columns("TER, BLEU"), scores),
-    "bleu": Measure(columns("BLEU"), bleu),
+    "bleu": Measure(columns("case-insensitive BLEU"), bleu),
     "faithfulness": Measure(columns("TER to pe, TER to mt"), faithfulness),
     "changes": Measure(columns("modified, improved, deteriorated", 0), changes),
     "spared": Measure(columns("insertions, deletions, substitutions, shifts", 0), spared),
