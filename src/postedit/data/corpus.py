@@ -217,9 +217,9 @@ def _encoded(
                 yield tuple(texts)
 
 
-def first_tokens(ids: Sequence[int], count: int) -> Sequence[int]:
+def first_tokens(ids: Sequence[int], count: int) -> list[int]:
     """Return a text of at most `count` tokens, the EOS at its end included."""
-    return ids if len(ids) <= count else [*ids[: count - 1], ids[-1]]
+    return [*ids] if len(ids) <= count else [*ids[: count - 1], ids[-1]]
 
 
 def _ragged(column: Any) -> Ragged:

@@ -249,8 +249,8 @@ class DataConfig(Config):
         """
         folder = (base / Path(self.dir).expanduser()).resolve()
         train, dev = [files.under(folder) for files in self.train], self.dev.under(folder)
-        options = {"max_length": self.max_length, "too_long": self.too_long}
-        resolved = DataConfig(dir=str(folder), train=train, dev=dev, **options)
+        length, too_long = self.max_length, self.too_long
+        resolved = DataConfig(dir=str(folder), train=train, dev=dev, max_length=length, too_long=too_long)
         found = [(option, path_problem(path)) for option, files in resolved.sources for path in files.paths]
         return resolved, [f"{option}: {problem}" for option, problem in found if problem]
 
