@@ -43,7 +43,7 @@ class _Tokenizer:
     def __init__(self, *, stem: bool) -> None:
         self._stem = None
         if stem:
-            from nltk.stem.porter import PorterStemmer  # type: ignore[import-untyped]  # what rouge-score uses
+            from nltk.stem.porter import PorterStemmer  # as in rouge-score
 
             self._stem = PorterStemmer().stem
 
