@@ -20,19 +20,22 @@ from typing import Any
 from rich.console import Console
 
 from postedit import PostEditor
+from postedit.cli.models import count_parameters
 from postedit.core.files import atomic_write
 from postedit.data.lines import read_lines
 from postedit.evaluate import analyses
-from postedit.evaluate.summarisation import rouge_signature, summary_scores
+from postedit.evaluate.summarisation import lead, rouge_by_text, rouge_signature
 from postedit.evaluate.table import Column, Table, TableRow, percentage, to_markdown
 from postedit.evaluate.ter import ter_signature
 from postedit.evaluate.test_set import EvaluatedSystem, TestSet, evaluate_systems
 from postedit.explain import focus
 from postedit.folder import content_fingerprint
 from postedit.jobs.explanation import explain
+from postedit.recipe import load_recipe
 
 HERE = Path(__file__).resolve().parent
 Values = Sequence[float | None]
+OPERATIONS = 1e14  # floating-point operations a second, as the estimate of hours assumes
 
 
 @dataclass(frozen=True)
@@ -76,10 +79,11 @@ def main() -> None:
     described = tomllib.loads((HERE / "papers_tables.toml").read_text(encoding="utf-8"))
     texts = {name: text_of(name, entry, options.data) for name, entry in described["sets"].items()}
     tables = [table_of(entry, texts, options) for entry in described["table"]]
+    tables.append(missing_runs(described["table"], texts, options))
     with atomic_write(options.out) as file:
         file.write(f"{introduction()}\n{to_markdown(tables)}")
-    filled = sum(bool(row.labels[1]) for table in tables for row in table.rows)
-    print(f"{options.out}: {len(tables)} tables, {filled} rows with figures of ours")
+    filled = sum(bool(row.labels[1]) for table in tables[:-1] for row in table.rows)
+    print(f"{options.out}: {len(tables) - 1} tables, {filled} rows with figures of ours")
 
 
 def parse() -> argparse.Namespace:
@@ -104,7 +108,7 @@ def introduction() -> str:
     return (
         "# Tables of the papers\n\nPublished figures, and beside them those of the runs that exist here; a dash stands "
         f"for what was not run. Ours: TER {ter_signature()}, BLEU on tokens as they stand; texts without mt are raw "
-        f"and scored with norm:yes and tok:13a. ROUGE {rouge_signature()}.\n"
+        f"and scored with norm:yes and tok:13a. ROUGE {rouge_signature(stem=True)}, L of summaries.\n"
     )
 
 
@@ -130,6 +134,48 @@ def table_of(entry: dict[str, Any], texts: dict[str, Text], options: argparse.Na
     return Table(entry["title"], ("system", "run of ours"), tuple(columns), tuple(rows), entry.get("note", ""))
 
 
+def recipe_of(row: dict[str, Any]) -> str:
+    """Return the name of the recipe that makes the first run of a row."""
+    return str(row.get("recipe", row["runs"][0].split("/")[0]))
+
+
+def missing_runs(tables: Sequence[dict[str, Any]], texts: dict[str, Text], options: argparse.Namespace) -> Table:
+    """Return how to make the first run of each row that has no run of that name yet, and what that costs."""
+    rows: dict[str, TableRow] = {}
+    for entry in tables:
+        tasks = dict.fromkeys(texts[group["set"]].task for group in entry["columns"] if "set" in group)
+        for row in (row for row in entry["rows"] if row.get("runs")):
+            members = row.get("members", 1)
+            for task in tasks:
+                folder = options.runs / task / row["runs"][0]
+                name = f"{task}/{row['runs'][0]}" + (f" x{members}" if members > 1 else "")
+                if name not in rows and not models_of(folder, members):
+                    rows[name] = missing_run(row, name, options.data / task, options.runs / task, members)
+    columns = (Column("parameters"), Column("updates"), Column("hours", 1))
+    note = (
+        "Updates are the most that the recipe allows; training may stop early. Hours are arithmetic, not measured: "
+        "6 operations a parameter and token, at 10^14 operations a second, which a data-centre GPU reaches with "
+        "Transformers and far from reaches with recurrent models, which take many times as long."
+    )
+    return Table("Runs that are missing", ("run", "command"), columns, tuple(rows.values()), note)
+
+
+def missing_run(row: dict[str, Any], name: str, data: Path, runs: Path, members: int) -> TableRow:
+    """Return the row of one run that is missing."""
+    made = recipe_of(row)
+    given = [f"data.dir={data}", *row.get("set", ())]
+    out = runs / row["runs"][0].split("/")[0]
+    command = f"postedit train recipes/{made}.toml --out {out}" + "".join(f" --set '{one}'" for one in given)
+    command += f" --seeds {members}" if members > 1 else ""
+    recipe = load_recipe(HERE.parent / f"recipes/{made}.toml", row.get("set", ()), check_data=False)
+    first = [] if recipe.draft is None else [recipe.first_stage()]
+    parts = [*first, *([stage for _, stage in recipe.stages()] or [recipe])]
+    known = [(count_parameters(part), part.train.max_steps, part.train.batch_tokens) for part in parts]
+    updates = None if any(steps is None for _, steps, _ in known) else sum(steps for _, steps, _ in known if steps)
+    cost = sum(6.0 * size * (steps or 0) * tokens for size, steps, tokens in known) * members / OPERATIONS / 3600
+    return TableRow((name, command), (known[-1][0], updates, cost if updates else None))
+
+
 def decimals(measure: str) -> int:
     return {"changes": 0, "spared": 0, "focus": 0}.get(measure, 2)
 
@@ -142,6 +188,9 @@ def figures(row: dict[str, Any], text: Text, measure: Measure, options: argparse
     test = test_set(text)
     if row.get("nothing"):
         return "", measure.values(Subject(text, test, evaluate_systems(test, {})[:1], (), options.beam))
+    if count := row.get("lead"):
+        outputs = [lead(source, count) for source in test.src or ()]
+        return "", measure.values(Subject(text, test, evaluate_systems(test, {"lead": outputs})[-1:], (), options.beam))
     for name in row.get("runs", ()):
         models = models_of(options.runs / text.task / name, row.get("members", 1))
         if models:
@@ -195,7 +244,8 @@ def scores(subject: Subject) -> Values:
 
 
 def bleu(subject: Subject) -> Values:
-    return (subject.systems[-1].scores.bleu,)
+    """Return case-insensitive BLEU, as Li et al. 2017 give it (V.A)."""
+    return analyses.lowercase_bleu(subject.systems[-1:], subject.test).rows[0].values
 
 
 def faithfulness(subject: Subject) -> Values:
@@ -213,7 +263,8 @@ def spared(subject: Subject) -> Values:
 
 def rouge(subject: Subject) -> Values:
     test = subject.test
-    return summary_scores(subject.systems[-1].outputs, test.src or (), test.pe, normalise=True).rouge
+    one, two, _, summary_level = rouge_by_text(subject.systems[-1].outputs, test.pe, stem=True).mean(0)
+    return float(one), float(two), float(summary_level)
 
 
 def led(subject: Subject) -> Values:
@@ -245,7 +296,7 @@ def columns(names: str, places: int = 2) -> tuple[Column, ...]:
 
 MEASURES = {
     "scores": Measure(columns("TER, BLEU"), scores),
-    "bleu": Measure(columns("BLEU"), bleu),
+    "bleu": Measure(columns("case-insensitive BLEU"), bleu),
     "faithfulness": Measure(columns("TER to pe, TER to mt"), faithfulness),
     "changes": Measure(columns("modified, improved, deteriorated", 0), changes),
     "spared": Measure(columns("insertions, deletions, substitutions, shifts", 0), spared),

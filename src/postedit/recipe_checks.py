@@ -31,7 +31,7 @@ def largest_vocabularies(text: TextConfig) -> Vocabularies:
         return TextProcessor.load(model_text(Path(text.model))).vocabularies
     groups = GROUPS[text.vocabulary.sharing]
     if text.vocabulary.checkpoint is None:
-        infos = {name: VocabularyInfo(text.vocabulary.size_of(name), name) for name in groups}
+        infos = {name: VocabularyInfo(text.vocabulary.kept_of(name), name) for name in groups}
     else:
         found = checkpoint_vocabularies(text.vocabulary.checkpoint, groups)
         infos = {name: vocabulary.info for name, vocabulary in found.items()}

@@ -13,7 +13,6 @@ import papers_tables  # noqa: E402
 import tiny_models  # noqa: E402
 
 TABLES = tomllib.loads((ROOT / "benchmarks/papers_tables.toml").read_text(encoding="utf-8"))
-DERIVED = ("-tuned", "-average", "-artificial", "-smt-nmt")  # runs that are made from others
 
 
 @pytest.mark.parametrize("table", TABLES["table"], ids=lambda table: table["title"])
@@ -23,8 +22,9 @@ def test_description_fits_itself(table: dict) -> None:
     for row in table["rows"]:
         assert len(row["published"]) <= sum(len(group.get("published", ())) for group in groups)
         for run in row.get("runs", ()):
-            name = run.split("/")[0]
-            assert (ROOT / f"recipes/{name}.toml").exists() or name.endswith(DERIVED), name
+            small = ROOT / f"recipes/{run.split('/')[0]}.toml"
+            assert (ROOT / f"recipes/{papers_tables.recipe_of(row)}.toml").exists()
+            assert small.exists() or "recipe" in row
 
 
 @pytest.mark.parametrize("table", TABLES["table"], ids=lambda table: table["title"])
@@ -77,13 +77,33 @@ def test_the_leading_text_is_filled_in_for_models_of_shared_attention(
         return [cell.strip() for cell in row.split("|")[2:-1]]
 
     assert figures() == ["", "23", "45", "31", *["–"] * 6]
-    tiny_models.folder("m-cgru").save(runs / "shared-attention/model")  # of which that is not known
-    assert figures() == ["shared-attention", "23", "45", "31", *["–"] * 6]
-    tiny_models.folder("shared-attention").save(runs / "shared-attention-artificial/model")
+    tiny_models.folder("m-cgru").save(runs / "shared-attention-small/model")  # of which that is not known
+    assert figures() == ["shared-attention-small", "23", "45", "31", *["–"] * 6]
+    tiny_models.folder("shared-attention").save(runs / "shared-attention/model")
     capsys.readouterr()
     found = figures()
-    assert found[0] == "shared-attention-artificial"
+    assert found[0] == "shared-attention"
     assert sum(map(int, found[7:])) == pytest.approx(100, abs=2)
     assert capsys.readouterr().err.count("explaining") == 1
     assert figures() == found
     assert "explaining" not in capsys.readouterr().err
+
+
+def test_missing_runs_say_what_to_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "data").mkdir()
+    tiny_models.folder("m-cgru").save(tmp_path / "runs/wmt18-smt.en-de/m-cgru/model")
+    out = tmp_path / "tables.md"
+    command = ["papers_tables", tmp_path / "runs", tmp_path / "data", "--out", out]
+    monkeypatch.setattr(sys, "argv", [*map(str, command)])
+    papers_tables.main()
+    missing = out.read_text(encoding="utf-8").split("Runs that are missing")[1].splitlines()
+    named = {cells[1].strip(): cells for cells in (line.split("|") for line in missing if line.startswith("| "))}
+    assert "wmt18-smt.en-de/m-cgru" not in named
+    assert "--seeds 4" in named["wmt18-smt.en-de/m-cgru x4"][2]
+    transference = named["wmt18-smt.en-de/transference-fine-tuned"]
+    assert "recipes/transference-fine-tuned.toml" in transference[2]
+    # 6 * 98,065,760 parameters * 25,000 tokens * 330,000 updates / 1e14 / 3600
+    assert [cell.strip() for cell in transference[3:6]] == ["98065760", "330000", "13.5"]
+    assert "data.train=" in named["wmt18-smt.en-de/shared-attention-11k"][2]

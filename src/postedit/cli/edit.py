@@ -49,6 +49,12 @@ def edit(
         int | None,
         typer.Option(hidden=True, help=f"{options.field_help('n_best')} Needs --format jsonl."),
     ] = None,
+    passes: Annotated[
+        int,
+        typer.Option(
+            min=1, hidden=True, help="Correct corrections again until nothing changes, at most N passes in all."
+        ),
+    ] = 1,
     assignments: options.SetOption = None,
     search_file: options.SearchFileOption = None,
     help_search: options.HelpSearchOption = False,
@@ -93,8 +99,9 @@ def edit(
 
     --engine ray edits in a Ray cluster (extra `ray` of postedit), at --address HOST:PORT or started on this machine.
 
-    Two more options serve research: --n-best N (search.n_best) returns N corrections a line; --force FILE scores the
-    outputs of another system instead of editing. --learn is explained by `postedit simulate --help`.
+    More options serve research: --n-best N (search.n_best) returns N corrections a line; --passes N corrects the
+    corrections again until nothing changes, N times at most; --force FILE scores the outputs of another system instead
+    of editing. --learn is explained by `postedit simulate --help`.
 
     postedit edit openai:MODEL --endpoint URL ... asks a language model; with --estimate, it only says what that costs.
     """
@@ -117,6 +124,7 @@ def edit(
         protect=shared.kinds_to_protect(protect),
         glossary=shared.read_glossary(glossary),
         memory=chosen.memory_spec(memory, learn),
+        passes=passes,
     )
     form = "jsonl" if force else form
     places = job.worker_devices(None if engine == "ray" else workers, devices)

@@ -39,6 +39,8 @@ def score(
     summaries: Annotated[
         bool, typer.Option("--summaries", help="Add ROUGE, and n-grams repeated or not in --src (else --mt).")
     ] = False,
+    stem: Annotated[bool, typer.Option("--stem", help="ROUGE of --summaries compares stems of English words.")] = False,
+    lowercase: Annotated[bool, typer.Option("--lowercase", help="Add case-insensitive BLEU.")] = False,
     comet: Annotated[
         list[str] | None,
         typer.Option(help="Add the score of this COMET model (by comet-score; needs --src); may be repeated."),
@@ -63,6 +65,8 @@ def score(
     shared.check_outputs(outs, (pe, mt, src, groups, *hypotheses))
     if summaries and src is None and mt is None:
         raise DataError("--summaries compares outputs with their inputs: give --src (or --mt)")
+    if stem and not summaries:
+        raise DataError("--stem is for ROUGE: give --summaries too")
     if comet and src is None:
         raise DataError("--comet needs the sources: give --src")
     from postedit.cli.tables import console, print_scores, print_table
@@ -94,7 +98,10 @@ def score(
         tables = [analyses.faithfulness(systems), *tables, analyses.edits_spared(systems), analyses.edits_made(systems)]
     tables += analyses.significance(systems, test.tokenize, resamples)
     if summaries:
-        tables.append(analyses.summaries(systems, test, test.src if test.src is not None else test.mt or ()))
+        source = test.src if test.src is not None else test.mt or ()
+        tables += analyses.summaries(systems, test, source, stem=stem, resamples=resamples)
+    if lowercase:
+        tables.append(analyses.lowercase_bleu(systems, test))
     tables += _neural(systems, test, comet or ())
     tables += usage_tables({str(path): found for path in hypotheses if (found := read_report(report_beside(path)))})
     buckets = analyses.by_bucket(systems, test)

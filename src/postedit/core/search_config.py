@@ -51,6 +51,7 @@ class SearchConfig(Config):
     max_ratio: float = Field(1.5, gt=0, description="tokens of an output per token of mt, at most; see max_extra")
     max_extra: int = Field(10, ge=1, description="tokens that an output may have beyond max_ratio times those of mt")
     max_input: int = Field(512, ge=1, description="tokens; a segment with a longer side is returned unedited")
+    cut_input: bool = Field(False, description="a longer side is cut to its first max_input tokens instead")
     batch_tokens: int = Field(4000, ge=1, description="rows x tokens of the longest text in a batch, beams included")
     shortlist: int = Field(
         0,

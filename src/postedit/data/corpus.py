@@ -143,6 +143,8 @@ def write_corpus(
     max_length: int,
     report: DataReport | None = None,
     writes: Writes = "tokens",
+    *,
+    cut: bool = False,
 ) -> Corpus:
     """Encode triplets and write them as a corpus with a part for each source, block by block.
 
@@ -153,6 +155,7 @@ def write_corpus(
         max_length: triplets with more tokens on a side (EOS included) are skipped.
         report: counts skipped triplets.
         writes: the target of the model: pe, or pe with the STEPs of hard attention, which count as tokens.
+        cut: read the first `max_length` tokens of src and mt; then only a pe that is too long makes a triplet skipped.
 
     Raises:
         DataError: if no triplet is left, or a text is not valid Unicode.
@@ -167,7 +170,7 @@ def write_corpus(
     with atomic_write(path, "wb") as file, pa.ipc.new_file(file, schema) as writer:
         for triplets in sources:
             part = CorpusPart(sum(before.blocks for before in parts), 0, 0)
-            for block in blocks_of(_encoded(triplets, processor, max_length, report, writes), BLOCK_ROWS):
+            for block in blocks_of(_encoded(triplets, processor, max_length, report, writes, cut), BLOCK_ROWS):
                 columns = [pa.array(list(column), pa.list_(pa.int32())) for column in zip(*block)]
                 batch = pa.record_batch(columns, schema=schema)
                 writer.write_batch(batch)
@@ -194,10 +197,17 @@ def _new_digest(vocabularies: Mapping[Side, str], writes: Writes) -> "hashlib._H
 
 
 def _encoded(
-    triplets: Iterable[Triplet], processor: TextProcessor, max_length: int, report: DataReport, writes: Writes
+    triplets: Iterable[Triplet],
+    processor: TextProcessor,
+    max_length: int,
+    report: DataReport,
+    writes: Writes,
+    cut: bool,
 ) -> Iterator[tuple[list[int], ...]]:
     for chunk in blocks_of(triplets, BLOCK_ROWS):
         ids = [processor.encode_batch(side, [getattr(triplet, side) for triplet in chunk]) for side in SIDES]
+        if cut:
+            ids[:2] = [[first_tokens(text, max_length) for text in texts] for texts in ids[:2]]
         if writes == "steps":
             ids[2] = [with_steps(mt, pe) for mt, pe in zip(ids[1], ids[2])]
         for triplet, *texts in zip(chunk, *ids):
@@ -205,6 +215,11 @@ def _encoded(
                 report.skip(triplet.source, triplet.line, f"a side has more than {max_length} tokens")
             else:
                 yield tuple(texts)
+
+
+def first_tokens(ids: Sequence[int], count: int) -> list[int]:
+    """Return a text of at most `count` tokens, the EOS at its end included."""
+    return [*ids] if len(ids) <= count else [*ids[: count - 1], ids[-1]]
 
 
 def _ragged(column: Any) -> Ragged:

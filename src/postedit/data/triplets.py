@@ -8,7 +8,7 @@ from contextlib import closing
 from dataclasses import asdict, dataclass
 from itertools import zip_longest
 from pathlib import Path
-from typing import Annotated, Any, Final, NamedTuple, Self
+from typing import Annotated, Any, Final, Literal, NamedTuple, Self
 
 from pydantic import BeforeValidator, Field, model_serializer, model_validator
 
@@ -22,6 +22,9 @@ from postedit.text.config import SIDES, Side
 
 LONGEST_LINE: Final = 10_000
 """Characters. A longer line is no segment but a sign of a broken file, and would make one training step very slow."""
+
+TooLong = Literal["skip", "cut"]
+"""What is done with a text that is too long."""
 
 _PARALLEL: Final[tuple[Side, ...]] = ("src", "pe")
 
@@ -151,6 +154,7 @@ class TrainingFiles(TripletFiles):
     until_epoch: int | None = Field(
         None, ge=1, description="the source is not read any more after this many complete epochs."
     )
+    learn_text: bool = Field(True, description="vocabularies and truecasing are learnt from the source, among others.")
 
     @model_validator(mode="before")
     @classmethod
@@ -175,6 +179,7 @@ class TrainingFiles(TripletFiles):
     def _to_value(self) -> Any:
         default = SamplingWeight()
         options = {key: value for key, value in asdict(self.sampling).items() if value != getattr(default, key)}
+        options |= {} if self.learn_text else {"learn_text": False}
         return {"files": self._to_name(), **options} if options else self._to_name()
 
     @property
@@ -210,8 +215,19 @@ class DataConfig(Config):
     )
     dev: TripletFiles = Field(description="triplets for validation.")
     max_length: int = Field(
-        256, ge=2, description="training triplets with more tokens on a side (EOS included) are skipped."
+        256, ge=2, description="training triplets with more tokens on a side (EOS included) are skipped; see too_long."
     )
+    too_long: TooLong = Field(
+        "skip",
+        description="cut: the first max_length tokens of src and mt are read, as of articles to summarise; a longer pe "
+        "is skipped, STEPs included.",
+    )
+
+    @model_validator(mode="after")
+    def _check_text(self) -> Self:
+        if not any(files.learn_text for files in self.train):
+            raise ValueError("train: learn_text is false for all sources, so there is no text to learn from")
+        return self
 
     @model_validator(mode="after")
     def _check_epochs(self) -> Self:
@@ -233,7 +249,8 @@ class DataConfig(Config):
         """
         folder = (base / Path(self.dir).expanduser()).resolve()
         train, dev = [files.under(folder) for files in self.train], self.dev.under(folder)
-        resolved = DataConfig(dir=str(folder), train=train, dev=dev, max_length=self.max_length)
+        length, too_long = self.max_length, self.too_long
+        resolved = DataConfig(dir=str(folder), train=train, dev=dev, max_length=length, too_long=too_long)
         found = [(option, path_problem(path)) for option, files in resolved.sources for path in files.paths]
         return resolved, [f"{option}: {problem}" for option, problem in found if problem]
 

@@ -268,7 +268,8 @@ class PostEditor(Editor):
             raise DataError(
                 f"this model corrects translations and has no first stage to write them: segment {missing} has no mt"
             )
-        return encode_segments(self.model, self.processor, segments, config.max_input, outputs)
+        limit, cut = config.max_input, config.cut_input
+        return encode_segments(self.model, self.processor, segments, limit, outputs, cut=cut)
 
     def _finder(self, config: SearchConfig) -> SegmentSearch:
         return SegmentSearch(self.model, self.processor, config, self.log_linear)

@@ -9,6 +9,7 @@ from postedit.core.editor import Segment, Skipped
 from postedit.core.model import Seq2Seq
 from postedit.core.types import Batch
 from postedit.data.collate import collate
+from postedit.data.corpus import first_tokens
 from postedit.text.config import Side
 from postedit.text.edits import with_steps, without_steps
 from postedit.text.processor import TextProcessor
@@ -53,10 +54,12 @@ def encode_segments(
     segments: Sequence[Segment],
     max_input: int,
     outputs: Sequence[str] | None = None,
+    *,
+    cut: bool = False,
 ) -> list[EncodedSegment]:
     """Return the segments in token ids, each with its given output if `outputs` to score are given.
 
-    A segment with a side of more than `max_input` tokens, EOS included, is skipped.
+    A segment with a side of more than `max_input` tokens, EOS included, is skipped, or the side is `cut` to as many.
     """
     src = processor.encode_batch("src", [segment.src for segment in segments])
     with_mt = [row for row, segment in enumerate(segments) if segment.mt is not None]
@@ -65,6 +68,8 @@ def encode_segments(
     encoded = []
     for row, segment in enumerate(segments):
         ids: dict[Side, Sequence[int]] = {"src": src[row], **({"mt": mt[row]} if row in mt else {})}
+        if cut:
+            ids = {side: first_tokens(text, max_input) for side, text in ids.items()}
         path, skipped = paths[row], _why_skipped(model, segment, ids, max_input)
         if outputs is not None:
             path = (with_steps(ids["mt"], path) if model.spec.writes == "steps" else path)[:-1]

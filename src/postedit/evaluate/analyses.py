@@ -1,16 +1,25 @@
 """Analyses of systems on a test set; each function returns one or several tables."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
+from sacrebleu.metrics.bleu import BLEU
 
 from postedit.evaluate.chrf import AdditiveCHRF
-from postedit.evaluate.metrics import AdditiveBLEU, AdditiveMetric, AdditiveTER, Floats, Tokenize
+from postedit.evaluate.metrics import (
+    AdditiveBLEU,
+    AdditiveMetric,
+    AdditiveTER,
+    Floats,
+    Tokenize,
+    metric_signature,
+)
 from postedit.evaluate.scores import UNEDITED_MT, SystemScores
 from postedit.evaluate.significance import CONFIDENCE, MIN_SENTENCES, RESAMPLES, Significance, compare, too_few
-from postedit.evaluate.summarisation import ORDERS, rouge_signature, summary_scores
+from postedit.evaluate.summarisation import ORDERS, ROUGE, lead, rouge_signature, sentences, summary_scores
 from postedit.evaluate.table import Column, Table, TableRow, columns, percentage
 from postedit.evaluate.test_set import KINDS, EvaluatedSystem, TestSet
 from postedit.evaluate.word_edits import OPERATIONS, WordEdits
@@ -38,6 +47,13 @@ def signatures(scores: Sequence[SystemScores]) -> Table:
         TableRow(item, ()) for item in dict.fromkeys(item for row in scores for item in row.signatures.items())
     )
     return Table("signatures of the scores", ("score", "signature"), (), rows)
+
+
+def lowercase_bleu(systems: Sequence[EvaluatedSystem], test: TestSet) -> Table:
+    """Return case-insensitive BLEU, which older papers of translation give (such as Li et al. 2017)."""
+    metric = BLEU(tokenize=test.tokenize, force=True, lowercase=True)
+    rows = [TableRow((one.name,), (metric.corpus_score(list(one.outputs), [list(test.pe)]).score,)) for one in systems]
+    return Table("case-insensitive BLEU", ("system",), columns(["BLEU"], 2), tuple(rows), metric_signature(metric))
 
 
 def faithfulness(systems: Sequence[EvaluatedSystem]) -> Table:
@@ -177,19 +193,56 @@ def by_bucket(systems: Sequence[EvaluatedSystem], test: TestSet) -> list[Table]:
     return tables
 
 
-def summaries(systems: Sequence[EvaluatedSystem], test: TestSet, source: Sequence[str]) -> Table:
-    """Return ROUGE, novel and repeated n-grams of the systems and the references (Ive et al. 2019, 5.1)."""
-    rows = []
-    for name, outputs in [*((system.name, system.outputs) for system in systems), ("reference", test.pe)]:
-        found = summary_scores(outputs, source, test.pe, normalise=test.tokenize == "13a")
-        rows.append(TableRow((name,), (*found.rouge, *found.novel, *found.repeated)))
-    shares = [f"{what} {order}-grams, %" for what in ("novel", "repeated") for order in ORDERS]
-    names = columns(["ROUGE-1", "ROUGE-2", "ROUGE-L"], 2) + columns(shares, 1)
+def summaries(
+    systems: Sequence[EvaluatedSystem],
+    test: TestSet,
+    source: Sequence[str],
+    *,
+    stem: bool = False,
+    resamples: int = RESAMPLES,
+) -> list[Table]:
+    """Return ROUGE, novel and repeated n-grams and sentences, and the significance of ROUGE (Ive et al. 2019, 5.1).
+
+    The first sentences of the source (LEAD-3) are another system where some source has more than three.
+    """
+    named: dict[str, Sequence[str]] = {system.name: system.outputs for system in systems}
+    if any(len(sentences(text)) > _LEAD for text in source):
+        named[f"LEAD-{_LEAD}"] = [lead(text, _LEAD) for text in source]
+    options = {"normalise": test.tokenize == "13a", "stem": stem}
+    found = {name: summary_scores(outputs, source, test.pe, **options) for name, outputs in named.items()}
+    rows = [
+        TableRow((name,), (*one.rouge, *one.novel, one.novel_sentences, *one.repeated, one.repeated_sentences))
+        for name, one in {**found, "reference": summary_scores(test.pe, source, test.pe, **options)}.items()
+    ]
+    counted = [*(f"{order}-grams" for order in ORDERS), "sentences"]
+    names = columns(ROUGE, 2) + columns([f"{what} {one}, %" for what in ("novel", "repeated") for one in counted], 1)
     note = (
         "ROUGE: F1 against the reference. Novel: not in the source. Repeated: earlier in the same output. "
-        f"ROUGE: {rouge_signature()}"
+        f"ROUGE: {rouge_signature(stem=stem)}"
     )
-    return Table("single-source measures", ("system",), names, tuple(rows), note)
+    table = Table("single-source measures", ("system",), names, tuple(rows), note)
+    if len(test.pe) < MIN_SENTENCES:
+        return [table]
+    significances = {
+        kind: compare([_with_count(one.rouge_by_text[:, index]) for one in found.values()], _mean, resamples)
+        for index, kind in enumerate(ROUGE)
+    }
+    pairs = [_pairs(kind, result, list(found), resamples) for kind, result in significances.items()]
+    intervals = _intervals(significances, list(found), resamples)
+    intervals = replace(intervals, name="confidence intervals of ROUGE")
+    return [table, intervals, *(pair for pair in pairs if pair.rows)]
+
+
+_LEAD: Final = 3  # sentences of the baseline
+
+
+def _with_count(values: Floats) -> Floats:
+    """Return Float[texts,2]: values, and the number 1 for each, so that a mean is a function of sums."""
+    return np.stack([values, np.ones_like(values)], 1)
+
+
+def _mean(sums: Floats) -> Floats:
+    return np.asarray(sums[..., 0] / sums[..., 1])
 
 
 def _words(system: EvaluatedSystem) -> WordEdits:

@@ -145,8 +145,9 @@ def focus_table(
     if decoded:
         rows = (*rows, TableRow((DECODING_STEPS,), _shares(decoded)))
     note = (
-        f"A step writes a word; decoding steps write a token. Weight of src: {_MEASURES[measure]}. Led by src: above {threshold:g}; by mt: below "
-        f"{1 - threshold:g}; by both: between (Jauregi Unanue et al. 2018, 4.4). Percentages of the steps of the row."
+        f"A step writes a word; decoding steps write a token. Weight of src: {_MEASURES[measure]}. Led by src: above "
+        f"{threshold:g}; by mt: below {1 - threshold:g}; by both: between (Jauregi Unanue et al. 2018, 4.4). "
+        "Percentages of the steps of the row."
     )
     columns = (Column("steps"), *(Column(f"{lead} %", 1) for lead in Lead))
     return Table(f"focus by {measure}", ("steps of",), columns, rows, note)

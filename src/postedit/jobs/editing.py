@@ -139,6 +139,7 @@ class EditorSpec:
     glossary: Glossary | None = None
     memory: "MemorySpec | None" = None
     endpoint: EndpointSpec | None = None
+    passes: int = 1  # how often it corrects its own corrections, at most
 
     def load(self, device: str | None) -> Editor:
         """Load the editor on a device, the default one if None; see `around`."""
@@ -151,12 +152,16 @@ class EditorSpec:
         the gate, as it may take back one half of an edit that moved a span.
         """
         editor = model if isinstance(model, Unedited) else self._protected(model)
-        if self.gate is None and not self.min_confidence:
-            return editor
-        from postedit.gate import Gate, Gated
+        if self.gate is not None or self.min_confidence:
+            from postedit.gate import Gate, Gated
 
-        gate = None if self.gate is None else Gate.load(self.gate)
-        return self._protected(Gated(editor, gate, self.min_confidence))
+            gate = None if self.gate is None else Gate.load(self.gate)
+            editor = self._protected(Gated(editor, gate, self.min_confidence))
+        if self.passes == 1:
+            return editor
+        from postedit.editing.iterated import Iterated
+
+        return Iterated(editor, self.passes)
 
     def broken_spans(self, src: str, mt: str, text: str) -> "list[Value]":
         """Return the protected spans and terms that a text breaks; see `editing.protection.Protected`."""

@@ -189,13 +189,16 @@ def learn_text(recipe: Recipe, folder: Path, given: Path | None, console: Consol
 def _learnt(recipe: Recipe, console: Console) -> TextProcessor:
     checkpoint = recipe.text.vocabulary.checkpoint
     console.print("Learning subword vocabularies" if checkpoint is None else f"Vocabulary: that of {checkpoint}")
-    total, wanted = count_lines(recipe.data.train), recipe.text.sample
+    sources = [files for files in recipe.data.train if files.learn_text]
+    if len(sources) < len(recipe.data.train):
+        console.print(f"From {', '.join(files.name for files in sources)} alone", highlight=False, markup=False)
+    total, wanted = count_lines(sources), recipe.text.sample
     if total > wanted and recipe.text.passes:
         console.print(f"From {wanted:,} of {total:,} triplets, see text.sample", highlight=False)
     with LineProgress(console, total * recipe.text.passes) as progress:
 
         def sample() -> Iterator[Triplet]:
-            return sample_evenly(progress.track(read_triplets(recipe.data.train)), total, wanted)
+            return sample_evenly(progress.track(read_triplets(sources)), total, wanted)
 
         return TextProcessor.fit(recipe.text, sample)
 
@@ -220,7 +223,8 @@ def write_corpora(data: DataConfig, writes: Writes, folder: Path, console: Conso
     with _new_folder(corpora) as temporary, LineProgress(console, total) as progress:
         for name, sources in parts.items():
             triplets = [progress.track(read_triplets(files, report)) for files in sources]
-            write_corpus(temporary / f"{name}.arrow", triplets, processor, data.max_length, report, writes)
+            cut = data.too_long == "cut"
+            write_corpus(temporary / f"{name}.arrow", triplets, processor, data.max_length, report, writes, cut=cut)
         record_folder(temporary)
         # Before the corpora have their name, so that a kill leaves no corpora without these files.
         save_json(folder / "data.json", report.to_dict())

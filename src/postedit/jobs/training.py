@@ -40,7 +40,7 @@ from postedit.data.triplets import DataConfig, Triplet, read_triplets
 from postedit.editing.post_editor import PostEditor
 from postedit.editing.risk_candidates import CandidateSearch
 from postedit.evaluate.scores import UNEDITED_MT, SystemScores, score_system
-from postedit.evaluate.summarisation import summary_scores
+from postedit.evaluate.summarisation import ROUGE, rouge_by_text
 from postedit.folder import ModelFolder
 from postedit.jobs.drafting import first_stage_folder, is_finished, write_drafts
 from postedit.jobs.provenance import INITIAL, provenance, record_start
@@ -300,7 +300,8 @@ class _Run:
         found = {"ter": scores.ter, "bleu": scores.bleu, "chrf": scores.chrf}
         if self.recipe.train.metric == "rouge-l":
             references = [triplet.pe for triplet in self.dev]
-            found["rouge-l"] = summary_scores([edit.text for edit in edits], None, references).rouge[2]
+            by_kind = rouge_by_text([edit.text for edit in edits], references).mean(0)
+            found["rouge-l"] = float(by_kind[ROUGE.index("ROUGE-Lsum")])
         return found
 
     def export(self, model: Seq2Seq, path: Path) -> None:

@@ -72,8 +72,8 @@ class Transformer(TransformerModel):
 class DualTransformer(DualSourceModel):
     """Two encoders (Junczys-Dowmunt and Grundkiewicz 2018): each decoder layer attends to itself, to mt, then to src.
 
-    The winner of WMT18 has one encoder for both texts (`share_encoders`). Without, this is the system that Ive et al.
-    2019 (5.2) call NO-PNT. The description followed is that of Pal et al. 2020, section 2.
+    The winner of WMT18 has one encoder for both texts (`share_encoders`). Ive et al. 2019 (5.2) reimplement it, shared
+    encoders included, and call it NO-PNT. The description followed is that of Pal et al. 2020, section 2.
     """
 
     config_class: ClassVar = DualSourceConfig

@@ -5,6 +5,7 @@ from typing import Literal, Self
 from pydantic import Field, model_validator
 
 from postedit.core.config import Config
+from postedit.core.special_tokens import SPECIAL_TOKENS
 from postedit.core.transformers_checkpoint import public_name
 from postedit.text.vocabulary import SMALLEST
 from postedit.text.words import TokenizerName
@@ -32,6 +33,8 @@ class VocabularyConfig(Config):
         sharing: "joint" over src, mt and pe; "mt-pe" with a separate one for src; or "separate".
         size: largest number of tokens in each vocabulary.
         sizes: other sizes, by the name of the vocabulary ("src", "mt-pe", "mt", "pe").
+        limit: only this many tokens are kept, the most frequent of the text learnt from; others are unknown (`<unk>`).
+            0: all are kept, and no text is unknown.
         checkpoint: folder or hub id of a Hugging Face checkpoint whose vocabulary is used; none is learnt then, and the
             sizes do not apply.
     """
@@ -39,7 +42,16 @@ class VocabularyConfig(Config):
     sharing: Sharing = "joint"
     size: int = Field(default=8000, ge=SMALLEST)
     sizes: dict[str, int] = Field(default_factory=dict)
+    limit: int = Field(default=0, ge=0)
     checkpoint: str | None = None
+
+    @model_validator(mode="after")
+    def _check_limit(self) -> Self:
+        if 0 < self.limit <= len(SPECIAL_TOKENS):
+            raise ValueError(f"limit: {self.limit} tokens leave none for text; give more, or 0 to keep all")
+        if self.limit and self.checkpoint is not None:
+            raise ValueError("limit: a vocabulary of a checkpoint is used as it is; leave it out")
+        return self
 
     @model_validator(mode="after")
     def _check_sizes(self) -> Self:
@@ -56,8 +68,12 @@ class VocabularyConfig(Config):
         return self.model_copy(update={"checkpoint": self.checkpoint and public_name(self.checkpoint)})
 
     def size_of(self, name: str) -> int:
-        """Return the size of the vocabulary called `name`."""
+        """Return the number of tokens learnt for the vocabulary called `name`."""
         return self.sizes.get(name, self.size)
+
+    def kept_of(self, name: str) -> int:
+        """Return the largest number of tokens that the vocabulary called `name` keeps."""
+        return min(self.size_of(name), self.limit or self.size_of(name))
 
 
 class TextConfig(Config):
@@ -90,9 +106,10 @@ class TextConfig(Config):
 
     @property
     def passes(self) -> int:
-        """How often the training triplets are read to learn from them: once per truecaser and vocabulary."""
+        """How often the training triplets are read to learn from them: per truecaser, vocabulary and limit of one."""
         vocabularies = GROUPS[self.vocabulary.sharing] if self.vocabulary.checkpoint is None else ()
-        return (len(TRUECASED) if self.truecase else 0) + len(vocabularies)
+        counted = len(vocabularies) if self.vocabulary.limit else 0
+        return (len(TRUECASED) if self.truecase else 0) + len(vocabularies) + counted
 
     def published(self) -> Self:
         """Return the section without paths."""

@@ -20,7 +20,7 @@ from postedit.text.config import GROUPS, SIDES, TRUECASED, Side, TextConfig
 from postedit.text.edits import splice
 from postedit.text.pretrained_vocabulary import PretrainedVocabulary, checkpoint_vocabularies
 from postedit.text.truecase import Truecaser, capitalise, sentence_starts
-from postedit.text.vocabulary import Subwords, Vocabulary, explain_damage
+from postedit.text.vocabulary import LimitedVocabulary, Subwords, Vocabulary, explain_damage
 from postedit.text.words import PlainSplitter, splitter
 
 _SETTINGS: Final = "text.json"
@@ -94,11 +94,16 @@ class TextProcessor:
         groups = GROUPS[config.vocabulary.sharing]
         if config.vocabulary.checkpoint is not None:
             return cls(config, checkpoint_vocabularies(config.vocabulary.checkpoint, groups), truecasers)
-        vocabularies = {}
+        vocabularies: dict[str, Subwords] = {}
         for name, sides in groups.items():
             readers = [(side, _words_of(config, side, truecasers)) for side in sides]
-            texts = (" ".join(words(getattr(triplet, side))) for triplet in triplets() for side, words in readers)
-            vocabularies[name] = Vocabulary.train(texts, config.vocabulary.size_of(name))
+
+            def texts(readers: Sequence[tuple[Side, Callable[[str], list[str]]]] = readers) -> Iterator[str]:
+                return (" ".join(words(getattr(triplet, side))) for triplet in triplets() for side, words in readers)
+
+            whole = Vocabulary.train(texts(), config.vocabulary.size_of(name))
+            limit = config.vocabulary.limit
+            vocabularies[name] = LimitedVocabulary.of(whole, texts(), limit) if limit else whole
         return cls(config, vocabularies, truecasers)
 
     @property
@@ -232,7 +237,7 @@ class TextProcessor:
         if damage := recorded_damage(folder):
             raise ModelFolderError(f"{damage}; copy the model folder again")
         config, fingerprints = _load_settings(folder / _SETTINGS)
-        kind = Vocabulary if config.vocabulary.checkpoint is None else PretrainedVocabulary
+        kind = _kind_of(config)
         vocabularies: dict[str, Subwords] = {}
         for name in GROUPS[config.vocabulary.sharing]:
             path = folder / f"vocabulary.{name}.json"
@@ -241,6 +246,13 @@ class TextProcessor:
                 raise ModelFolderError(f"{path}: is not the vocabulary of this model; copy the model folder again")
         sides = TRUECASED if config.truecase else ()
         return cls(config, vocabularies, {side: Truecaser.load(folder / f"truecase.{side}.json") for side in sides})
+
+
+def _kind_of(config: TextConfig) -> type[Vocabulary | LimitedVocabulary | PretrainedVocabulary]:
+    """Return the kind of the vocabularies of a text processing."""
+    if config.vocabulary.checkpoint is not None:
+        return PretrainedVocabulary
+    return LimitedVocabulary if config.vocabulary.limit else Vocabulary
 
 
 @dataclass(frozen=True, slots=True)

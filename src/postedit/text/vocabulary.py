@@ -4,9 +4,11 @@ import hashlib
 import json
 import unicodedata
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property
+from itertools import groupby, islice
 from pathlib import Path
 from typing import ClassVar, Final
 
@@ -15,7 +17,7 @@ from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers, train
 from postedit.core.errors import DataError, ModelFolderError
 from postedit.core.files import atomic_write, load_text
 from postedit.core.model import VocabularyInfo
-from postedit.core.special_tokens import SPECIAL_TOKENS
+from postedit.core.special_tokens import SPECIAL_TOKENS, UNK
 from postedit.core.token_spelling import Spelling
 
 BYTES: Final = 256
@@ -180,13 +182,22 @@ class Vocabulary(Subwords):
 
     def decode(self, ids: Iterable[int]) -> str:
         """Return the text of `ids`, as `Subwords` says. UNK has no text: no text needs it."""
+        return self.decode_raw(ids).removeprefix(" ")
+
+    def decode_raw(self, ids: Iterable[int]) -> str:
+        """Return the text of `ids` with the space that every text gets at its start."""
         text: str = self._tokenizer.decode([i for i in ids if i >= len(SPECIAL_TOKENS)], skip_special_tokens=False)
-        return text.removeprefix(" ")
+        return text
+
+    def to_json(self) -> str:
+        """Return the vocabulary in the format of the `tokenizers` library."""
+        text: str = self._tokenizer.to_str()
+        return text
 
     def save(self, path: Path) -> None:
         """Write the vocabulary in the format of the `tokenizers` library, as `Subwords` says."""
         with atomic_write(path) as file:
-            file.write(self._tokenizer.to_str())
+            file.write(self.to_json())
 
     @classmethod
     def load(cls, path: Path) -> "Vocabulary":
@@ -201,6 +212,74 @@ class Vocabulary(Subwords):
     def _readable(self, number: int) -> str:
         text: str = self._tokenizer.decode([number], skip_special_tokens=False)
         return f"▁{text[1:]}" if text.startswith(" ") else text
+
+
+class LimitedVocabulary(Subwords):
+    """The most frequent tokens of a vocabulary; others are UNK, as in Jauregi Unanue et al. 2018 (4.3).
+
+    UNK is decoded as a word of its own, U+FFFD.
+
+    Args:
+        whole: the vocabulary.
+        kept: the ids of the tokens that are kept, ascending; the special tokens are among them.
+    """
+
+    lossless: ClassVar[bool] = False
+
+    def __init__(self, whole: Vocabulary, kept: Sequence[int]) -> None:
+        if list(kept[: len(SPECIAL_TOKENS)]) != list(range(len(SPECIAL_TOKENS))) or list(kept) != sorted(set(kept)):
+            raise ValueError("a limited vocabulary keeps the special tokens, and tokens in ascending order")
+        self._whole, self._kept = whole, tuple(kept)
+        self._numbers = {old: new for new, old in enumerate(kept)}
+        tokens = tuple(whole.tokens[i] for i in kept)
+        super().__init__(tokens, hashlib.sha256("\n".join(tokens).encode()).hexdigest(), BYTE_SPACES)
+
+    @classmethod
+    def of(cls, whole: Vocabulary, texts: Iterable[str], limit: int) -> "LimitedVocabulary":
+        """Keep the `limit` most frequent tokens of `texts`, the special ones included; of equal ones the earlier."""
+        counts = Counter[int]()
+        rest = iter(texts)
+        while block := list(islice(rest, _COUNTED)):
+            for ids in whole.encode_batch(block):
+                counts.update(ids)
+        first = len(SPECIAL_TOKENS)
+        ranked = sorted(range(first, whole.size), key=lambda i: (-counts[i], i))
+        return cls(whole, [*range(first), *sorted(ranked[: limit - first])])
+
+    def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
+        """Return the ids of each text, as `Subwords` says."""
+        return [[self._numbers.get(i, UNK) for i in ids] for ids in self._whole.encode_batch(texts)]
+
+    def decode(self, ids: Iterable[int]) -> str:
+        """Return the text of `ids`, as `Subwords` says."""
+        parts = groupby((i for i in ids if i == UNK or i >= len(SPECIAL_TOKENS)), lambda i: i == UNK)
+        texts = (
+            " \ufffd" * len(list(group)) if unknown else self._whole.decode_raw(self._kept[i] for i in group)
+            for unknown, group in parts
+        )
+        return "".join(texts).removeprefix(" ")
+
+    def save(self, path: Path) -> None:
+        """Write the whole vocabulary and the ids that are kept, as `Subwords` says."""
+        with atomic_write(path) as file:
+            json.dump({"whole": self._whole.to_json(), "kept": self._kept}, file)
+
+    @classmethod
+    def load(cls, path: Path) -> "LimitedVocabulary":
+        """Return the vocabulary saved at `path`.
+
+        Raises:
+            ModelFolderError: if the file is missing or damaged.
+        """
+        with explain_damage(path, "the vocabulary"):
+            values = json.loads(load_text(path))
+            return cls(Vocabulary(Tokenizer.from_str(values["whole"])), values["kept"])
+
+    def _readable(self, number: int) -> str:
+        return self._whole.readable([self._kept[number]])[0]
+
+
+_COUNTED: Final = 2048  # texts encoded together to count their tokens
 
 
 def _pipeline(model: models.BPE) -> Tokenizer:

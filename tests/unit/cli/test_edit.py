@@ -71,6 +71,13 @@ def test_weights_and_space_of_an_ensemble(run: Any, editor: Any) -> None:
     assert (editor.load_options["weights"], editor.load_options["space"]) == ([0.7, 0.3], "probability")
 
 
+def test_passes_edit_what_was_written(run: Any, editor: Any) -> None:
+    result = run("edit", "MODEL", "--passes", "3", stdin=b"a\tb\n")
+    assert result.exit_code == 0, result.stderr
+    assert result.stdout == "b!!!\n"
+    assert run("edit", "MODEL", "--passes", "0", stdin=b"a\tb\n").exit_code == 2
+
+
 def test_given_outputs_are_scored_and_not_written_anew(run: Any, editor: Any, files: Files) -> None:
     given = files[0].with_name("x.given")
     given.write_text("".join(f"mt {n % 2 * n}\n" for n in range(7)))

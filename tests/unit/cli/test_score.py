@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 from tests.unit.cli.commands import refused
 
+from postedit.evaluate.summarisation import ROUGE
+
 
 @pytest.fixture
 def files(tmp_path: Path) -> Path:
@@ -75,7 +77,8 @@ def test_every_form_of_output(run: Any, files: Path) -> None:
     outs = {form: files / f"out.{form}" for form in ("json", "csv", "latex", "markdown", "html")}
     options = [option for form, path in outs.items() for option in (f"--{form}", path)]
     texts = [f"--{name}={files / name}" for name in ("pe", "mt", "src", "groups")]
-    result = run("score", files / "good", files / "bad", *texts, *options, "--summaries", "--resamples", 100)
+    more = ("--summaries", "--stem", "--lowercase")
+    result = run("score", files / "good", files / "bad", *texts, *options, *more, "--resamples", 100)
     assert result.exit_code == 0, result.stderr
     names = [table["name"] for table in json.loads(outs["json"].read_text())["tables"]]
     assert names == [
@@ -89,6 +92,9 @@ def test_every_form_of_output(run: Any, files: Path) -> None:
         "significance of BLEU",
         "significance of chrF",
         "single-source measures",
+        "confidence intervals of ROUGE",
+        *(f"significance of {kind}" for kind in ROUGE),
+        "case-insensitive BLEU",
         "by length",
         "by TER of mt",
         "by kind of edit",
@@ -100,7 +106,7 @@ def test_every_form_of_output(run: Any, files: Path) -> None:
         text = outs[form].read_text()
         assert "unedited MT" in text
         assert "precision" in text
-        assert "ROUGE-L" in text
+        assert "ROUGE-Lsum" in text
         assert form == "csv" or "case:mixed" in text  # CSV has numbers alone
     assert "significance of TER" in result.stdout
     assert "by group" not in result.stdout
@@ -142,6 +148,10 @@ def test_comet_is_skipped_with_a_reason(run: Any, files: Path, monkeypatch: pyte
     assert result.exit_code == 0
     assert "some/model is skipped: the command comet-score is not there" in result.stderr
     assert "give --src" in refused(run(*arguments))
+
+
+def test_stems_are_for_summaries(run: Any, files: Path) -> None:
+    assert "give --summaries too" in refused(run("score", files / "good", "--pe", files / "pe", "--stem"))
 
 
 def test_summaries_need_what_was_summarised(run: Any, files: Path) -> None:

@@ -5,6 +5,7 @@ from types import SimpleNamespace
 import pytest
 
 from postedit.core.errors import DataError, OutputError
+from postedit.core.special_tokens import EOS
 from postedit.data import corpus as corpus_module
 from postedit.data.corpus import SIDES, Corpus, write_corpus
 from postedit.data.report import DataReport
@@ -51,6 +52,17 @@ def test_pages_are_released_while_block_sizes_are_read(small: Corpus, monkeypatc
     small.__dict__.pop("_sizes", None)
     assert [small.block_size(block) for block in range(13)] == [8] * 12 + [4]
     assert given_back == [5, 10, 13]
+
+
+def test_inputs_that_are_too_long_can_be_cut(tmp_path: Path, processor: TextProcessor) -> None:
+    long, short = "die Maus ist rot und das Haus auch", "die Maus"
+    rows = [Triplet(long, long, short, "made", 1), Triplet(short, short, long, "made", 2)]
+    report = DataReport()
+    cut = write_corpus(tmp_path / "cut.arrow", [rows], processor, 6, report, cut=True)
+    whole = processor.encode_batch("mt", [long])[0]
+    assert contents(cut)["src"] == contents(cut)["mt"] == [[*whole[:5], EOS]]
+    assert contents(cut)["pe"] == processor.encode_batch("pe", [short])
+    assert report.sources["made"].skipped.keys() == {"a side has more than 6 tokens"}, "a post-edit is not cut"
 
 
 def test_opened_again_is_the_same(small: Corpus) -> None:

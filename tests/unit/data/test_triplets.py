@@ -266,3 +266,14 @@ def test_weights_and_epochs_that_make_no_sense(train: list[object], message: str
     with pytest.raises(RecipeError) as caught:
         load_config(DataConfig, {"train": train, "dev": "dev"}, "data")
     assert message in str(caught.value)
+
+
+def test_sources_that_no_text_is_learnt_from(tmp_path: Path) -> None:
+    real, artificial = "real", {"files": "artificial", "weight": 2.0, "learn_text": False}
+    config = DataConfig(train=[real, artificial], dev="dev", too_long="cut")
+    assert [files.learn_text for files in config.train] == [True, False]
+    assert config.model_dump()["train"] == [real, artificial]
+    resolved, _ = config.resolve(tmp_path)
+    assert (resolved.too_long, resolved.train[1].learn_text) == ("cut", False)
+    with pytest.raises(ValueError, match="there is no text to learn from"):
+        DataConfig(train=[artificial], dev="dev")

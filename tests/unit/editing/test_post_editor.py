@@ -79,6 +79,14 @@ def test_segments_too_long_are_left_and_reported(editor: PostEditor, caplog: pyt
     assert "2 of 3 segments, first number 1: not edited, because a text is too long" in caplog.text
 
 
+def test_long_inputs_can_be_cut(editor: PostEditor) -> None:
+    long, search = "das Haus geht " * 30, editor.search.with_options(cut_input=True)
+    (result,) = editor.edit([long], [long], search=search, evidence="attention")
+    assert result.skipped is None
+    for tokens in result.evidence.streams.values():
+        assert (len(tokens), tokens[-1]) == (editor.search.max_input, "</s>")
+
+
 @pytest.mark.parametrize("rows", [2, 0])
 def test_segments_that_do_not_fit_into_memory(
     editor: PostEditor, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, rows: int

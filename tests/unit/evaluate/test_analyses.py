@@ -153,12 +153,34 @@ def test_a_few_sentences_are_too_few_to_compare(count: int) -> None:
 def test_summaries(test_set: TestSet) -> None:
     outputs = ["a a a b", "c d", "", "A"]
     test = TestSet(["a b", "c d", "e", "a"])
-    table = analyses.summaries(evaluate_systems(test, {"model": outputs}), test, ["a b", "x", "y", "a"])
+    systems = evaluate_systems(test, {"model": outputs})
+    table, intervals = analyses.summaries(systems, test, ["a b", "x", "y", "a"], resamples=50)
+    assert intervals.name == "confidence intervals of ROUGE"
+    ends = of(intervals, "model")
+    assert ends["ROUGE-1 from"] <= of(table, "model")["ROUGE-1"] <= ends["ROUGE-1 to"]
     found = of(table, "model")
     assert found["novel 1-grams, %"] == pytest.approx(100 * 3 / 7)  # c, d, A
     assert found["repeated 1-grams, %"] == pytest.approx(100 * 2 / 7)
     assert found["repeated 2-grams, %"] == pytest.approx(100 * 1 / 4)
     assert of(table, "reference")["ROUGE-1"] == 100.0
+
+
+def test_the_first_three_sentences_are_a_system_of_their_own() -> None:
+    sources = ["a . b . c . d .", "e . f ."]
+    test = TestSet(["a . b . c .", "x ."])
+    table, _, *pairs = analyses.summaries(evaluate_systems(test, {"m": ["d .", "x ."]}), test, sources, resamples=50)
+    assert of(table, "LEAD-3")["ROUGE-1"] == pytest.approx(50.0)
+    assert of(table, "LEAD-3")["novel sentences, %"] == 0.0
+    assert (pairs[0].name, pairs[0].rows[0].labels) == ("significance of ROUGE-1", ("LEAD-3", "m"))
+
+
+def test_bleu_without_regard_to_case() -> None:
+    test = TestSet(["The Red House Is Here ."])
+    systems = evaluate_systems(test, {"m": ["the red house is here ."]})
+    table = analyses.lowercase_bleu(systems, test)
+    assert of(table, "m")["BLEU"] == pytest.approx(100.0)
+    assert systems[0].scores.bleu < 50.0
+    assert "case:lc" in table.note
 
 
 def test_unequal_lines() -> None:

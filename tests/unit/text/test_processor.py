@@ -60,6 +60,27 @@ def test_the_same_words_give_the_very_string(mt: str, name: str) -> None:
     assert (rendering.changed, rendering.edits) == (False, ())
 
 
+LIMITED = TextProcessor.fit(
+    TextConfig(vocabulary=VocabularyConfig(sharing="separate", size=320, limit=30)), lambda: TRIPLETS
+)
+
+
+@given(mt=st.one_of(ODD, st.text(max_size=30)))
+@settings(max_examples=200)
+def test_unknown_words_of_mt_stay_as_they_are(mt: str) -> None:
+    rendering = LIMITED.render(mt, written(LIMITED, mt))
+    assert rendering.text is mt
+    assert (rendering.changed, rendering.edits) == (False, ())
+
+
+def test_a_limit_of_tokens_is_saved(tmp_path: Path) -> None:
+    LIMITED.save(tmp_path)
+    again = TextProcessor.load(tmp_path)
+    assert {side: again.vocabulary(side).size for side in SIDES} == dict.fromkeys(SIDES, 30)
+    assert again.vocabularies == LIMITED.vocabularies
+    assert written(again, "Das Haus xyz") == written(LIMITED, "Das Haus xyz")
+
+
 SPACES = "\u00a0\u1680\u2003\u2009\u202f\u205f\u3000\u200b\ufeff"
 UNUSUAL = [
     "Das Haus\u0308 cafe\u0301 \u1112\u1161\u11ab \u212b",  # decomposed letters, and one that NFC would replace

@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from postedit.core.errors import DataError, ModelFolderError
-from postedit.core.special_tokens import EOS, SEP, SPECIAL_TOKENS, STEP
-from postedit.text.vocabulary import SMALLEST, Vocabulary
+from postedit.core.special_tokens import EOS, SEP, SPECIAL_TOKENS, STEP, UNK
+from postedit.text.vocabulary import SMALLEST, LimitedVocabulary, Vocabulary
 
 TEXTS = [
     "the house is red , the mouse is not .",
@@ -123,3 +123,20 @@ def test_half_a_surrogate_pair_is_refused_by_number(vocabulary: Vocabulary) -> N
 def test_too_small_a_size_is_refused() -> None:
     with pytest.raises(ValueError, match=str(SMALLEST)):
         Vocabulary.train(TEXTS, SMALLEST - 1)
+
+
+def test_rare_tokens_are_unknown_in_a_limited_vocabulary(vocabulary: Vocabulary, tmp_path: Path) -> None:
+    limited = LimitedVocabulary.of(vocabulary, ["the house is red", "the house", "red , the"], len(SPECIAL_TOKENS) + 3)
+    assert set(limited.readable(range(len(SPECIAL_TOKENS), limited.size))) == {"▁the", "▁house", "▁red"}
+    ids = limited.encode("the red mouse is red")
+    assert UNK in ids
+    assert ids.count(limited.encode("red")[0]) == 2
+    assert limited.decode(limited.encode("the red house")) == "the red house"
+    assert limited.decode([UNK, *limited.encode("house"), UNK, UNK]) == "\ufffd house \ufffd \ufffd"
+    limited.save(tmp_path / "limited.json")
+    again = LimitedVocabulary.load(tmp_path / "limited.json")
+    assert (again.tokens, again.fingerprint) == (limited.tokens, limited.fingerprint)
+    assert again.encode("the red mouse") == limited.encode("the red mouse")
+    (tmp_path / "limited.json").write_text("{}")
+    with pytest.raises(ModelFolderError, match="damaged"):
+        LimitedVocabulary.load(tmp_path / "limited.json")

@@ -1,0 +1,131 @@
+"""Correction in several passes: an editor corrects its own corrections (Novak et al. 2016)."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+
+from postedit.core.editor import Detail, Edit, Editor, EditorWrapper, Identity, PostEdit, Segment
+from postedit.core.errors import DataError
+from postedit.core.search_config import SearchConfig
+from postedit.text.edits import changes
+
+
+class Iterated(EditorWrapper[Editor]):
+    """Edits its own output again, until nothing changes, at most `passes` times.
+
+    The paper makes one substitution a step where a model of the whole guess is surest, until it proposes none. Here a
+    step is a whole correction by any editor. It ends as well where a correction leads back to an earlier text, which is
+    then not taken. The result says what changed from mt to the last text; its scores are those that the editor gives to
+    that text as a correction of mt, if it can, and of the last pass that changed something if not.
+    """
+
+    def __init__(self, editor: Editor, passes: int) -> None:
+        """Correct with `editor`, at most `passes` times.
+
+        Raises:
+            DataError: if `passes` is not at least 1.
+        """
+        if passes < 1:
+            raise DataError(f"passes must be at least 1, not {passes}")
+        super().__init__(editor)
+        self.passes = passes
+
+    def identity(self, search: SearchConfig | None = None) -> Identity:
+        """Return the identity of the editor with the number of passes."""
+        inner = self.inner.identity(search)
+        return inner if self.passes == 1 else Identity(inner.models, {**inner.settings, "passes": self.passes})
+
+    def check(self, search: SearchConfig, *, with_mt: bool) -> None:
+        """Check the options for the editor, and that there is one correction of an mt per segment.
+
+        Raises:
+            DataError: naming the option that cannot be met.
+        """
+        if self.passes > 1 and not with_mt:
+            raise DataError("passes correct an mt again and again: give mt, or one pass")
+        if self.passes > 1 and search.n_best > 1:
+            raise DataError(f"passes go on with one correction per segment: n_best must be 1, not {search.n_best}")
+        self.inner.check(search, with_mt=with_mt)
+
+    def edit_segments(
+        self, segments: Sequence[Segment], search: SearchConfig | None = None, *, evidence: Detail | None = None
+    ) -> list[PostEdit]:
+        """Return one correction per segment, in order.
+
+        Raises:
+            DataError: if a segment has no mt, or an option cannot be met.
+        """
+        config = search or self.search
+        self.check(config, with_mt=all(segment.mt is not None for segment in segments))
+        rounds = self._rounds(segments, config, evidence)
+        results = list(rounds[0])
+        for later in rounds[1:]:
+            for row, one in later.items():
+                results[row] = one
+        again = sorted({row for later in rounds[1:] for row in later})
+        given, texts = [segments[row] for row in again], [results[row].text for row in again]
+        scored = self.inner.score_segments(given, texts, evidence=evidence) if again and self._scores else []
+        for row, one in zip(again, scored or [None] * len(again), strict=True):
+            results[row] = _of_mt(segments[row].mt or "", results[row], one)
+        return results
+
+    def texts_by_pass(self, segments: Sequence[Segment], search: SearchConfig | None = None) -> list[list[str]]:
+        """Return the texts of all segments after each pass, the last pass that changed one at most."""
+        config = search or self.search
+        self.check(config, with_mt=all(segment.mt is not None for segment in segments))
+        first, *others = self._rounds(segments, config, None)
+        texts = [[one.text for one in first]]
+        for later in others:
+            texts.append([later[row].text if row in later else text for row, text in enumerate(texts[-1])])
+        return texts
+
+    @property
+    def _scores(self) -> bool:
+        return self.inner.abilities.forced_scores
+
+    def _rounds(
+        self, segments: Sequence[Segment], search: SearchConfig, evidence: Detail | None
+    ) -> tuple[list[PostEdit], *tuple[dict[int, PostEdit], ...]]:
+        """Return the corrections of the first pass, and those of each later pass that changed the text, by segment."""
+        first = self.inner.edit_segments(segments, search, evidence=evidence)
+        seen = [{segment.mt or "", one.text} for segment, one in zip(segments, first, strict=True)]
+        later: list[dict[int, PostEdit]] = []
+        current = {row: one for row, one in enumerate(first) if one.changed}
+        for _ in range(1, self.passes):
+            rows = list(current)
+            inputs = [replace(segments[row], mt=current[row].text) for row in rows]
+            found = self.inner.edit_segments(inputs, search, evidence=evidence) if inputs else []
+            current = {row: one for row, one in zip(rows, found, strict=True) if one.text not in seen[row]}
+            if not current:
+                break
+            for row, one in current.items():
+                seen[row].add(one.text)
+            later.append(current)
+        return first, *later
+
+
+def _of_mt(mt: str, last: PostEdit, scored: PostEdit | None) -> PostEdit:
+    """Return the correction of mt that ends in the text of the last pass, `scored` by the editor if it can."""
+    fallbacks = last.fallbacks
+    if scored is not None and scored.skipped is None and scored.text == last.text:
+        return replace(scored, fallbacks=fallbacks)
+    edits = edits_between(mt, last.text)
+    surest = (min(last.confidences, default=1.0),) * len(edits)
+    return replace(last, changed=mt != last.text, edits=edits, confidences=surest, token_spans=())
+
+
+def edits_between(mt: str, text: str) -> tuple[Edit, ...]:
+    """Return the edits from one text to another, by words and by the spacing between them."""
+    old, new = (re.findall(r"\s+|\S+", one) for one in (mt, text))
+    starts = [[0], [0]]
+    for places, items in zip(starts, (old, new), strict=True):
+        for item in items:
+            places.append(places[-1] + len(item))
+    return tuple(
+        Edit(
+            change.op,
+            (starts[0][change.mt[0]], starts[0][change.mt[1]]),
+            (starts[1][change.pe[0]], starts[1][change.pe[1]]),
+        )
+        for change in changes(old, new)
+    )

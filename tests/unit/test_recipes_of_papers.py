@@ -1,0 +1,117 @@
+"""Recipes train as the papers say: data, rates, dropout and search, where the text or the release gives them."""
+
+from math import sqrt
+from pathlib import Path
+
+import pytest
+
+from postedit.recipe import Recipe, load_recipe
+from postedit.train.optimisers import learning_rate
+from postedit.train.train_state import Plateau
+
+RECIPES = Path(__file__).parents[2] / "recipes"
+COPYING = ("copycat-trg", "copycat-src", "dual-transformer-no-pnt")
+OF_2020 = sorted(path.stem for path in RECIPES.glob("*.toml") if "batch_tokens = 25000" in path.read_text())
+
+
+def recipe(name: str) -> Recipe:
+    return load_recipe(RECIPES / f"{name}.toml", check_data=False)
+
+
+def legacy_rate(factor: float, step: int, dim: int = 512, warmup: int = 8000) -> float:
+    """Return the rate of tensor2tensor's legacy schedule, whose base rate is 0.002."""
+    return 0.002 * factor * 5000 * dim**-0.5 * min(step * warmup**-1.5, step**-0.5)
+
+
+@pytest.mark.parametrize("name", COPYING)
+def test_copying_networks_are_pretrained_and_fine_tuned_at_the_rates_of_the_paper(name: str) -> None:
+    """Ive et al. 2019: 0.05 and 8,000 warm-up steps, then 0.001."""
+    (_, pretraining), (_, fine_tuning) = recipe(name).stages()
+    for stage, factor in ((pretraining, 0.05), (fine_tuning, 0.001)):
+        for step in (1, 100, 8000, 50_000):
+            rate = learning_rate(stage.train, step, Plateau())
+            assert rate == pytest.approx(legacy_rate(factor, step), rel=2e-3)
+    assert [files.name for files in pretraining.data.train] == ["artificial"]
+    assert [files.name for files in fine_tuning.data.train] == ["real"]
+    assert (pretraining.train.patience, pretraining.train.metric) == (10, "bleu")
+
+
+@pytest.mark.parametrize("name", COPYING)
+def test_copying_networks_of_post_editing_have_the_dropout_of_transformer_base_v1(name: str) -> None:
+    model = recipe(name).model
+    assert tuple(model.dropout_rates) == (0.1, 0.0, 0.0)
+    assert model.norm == "post"
+    assert model.share_encoders
+    assert name == "dual-transformer-no-pnt" or (model.copy_query, model.gate_bias) == ("attended", False)
+
+
+def test_the_copying_network_of_summaries() -> None:
+    """transformer_base_v2; articles of 400 pieces, ROUGE-L, beam 5."""
+    found = recipe("copycat")
+    assert (found.model.norm, tuple(found.model.dropout_rates)) == ("pre", (0.1, 0.1, 0.1))
+    assert learning_rate(found.train, 20_000, Plateau()) == pytest.approx(legacy_rate(0.2, 20_000), rel=2e-3)
+    assert (found.data.max_length, found.data.too_long) == (401, "cut")
+    assert (found.search.max_input, found.search.cut_input, found.search.beam) == (401, True, 5)
+    assert found.train.metric == "rouge-l"
+
+
+@pytest.mark.parametrize("name", ["cgru", "gru-hard", "cgru-hard", "m-cgru", "m-cgru-hard"])
+def test_real_triplets_are_read_twenty_times(name: str) -> None:
+    """Junczys-Dowmunt and Grundkiewicz 2017, 5.1."""
+    weights = {files.name: files.weight for files in recipe(name).data.train}
+    assert weights == {"real": 20.0, "artificial-large": 1.0, "artificial-small": 1.0}
+
+
+@pytest.mark.parametrize("name", ["shared-attention", "flat-attention", "merged-attention"])
+def test_text_is_learnt_from_real_triplets_alone(name: str) -> None:
+    """Jauregi Unanue et al. 2018, 4.2 and 4.3."""
+    found = recipe(name)
+    assert {files.name: (files.weight, files.learn_text) for files in found.data.train} == {
+        "real": (10.0, True),
+        "artificial": (1.0, False),
+    }
+    assert found.text.vocabulary.size == 30_000 + 256 + 6
+
+
+@pytest.mark.parametrize("name", OF_2020)
+def test_transformers_normalise_lengths_as_wu_et_al(name: str) -> None:
+    """Vaswani et al. 2017, whose base model Pal et al. 2020 use: alpha 0.6 in the formula of Wu et al. 2016."""
+    search = recipe(name).search
+    assert (search.beam, search.length_penalty, search.normalisation) == (4, 0.6, "wu")
+    assert len(OF_2020) >= 15
+
+
+@pytest.mark.parametrize(
+    ("name", "average"),
+    [
+        ("transference-fine-tuned", ("none", True)),
+        ("transformer-mt-fine-tuned", ("none", True)),
+        ("transformer-src-mt-fine-tuned", ("none", True)),
+        ("dual-transformer-fine-tuned", ("none", True)),
+        ("transference-nmt", ("none", True)),
+        ("transference-nmt-average", ("best", False)),
+    ],
+)
+def test_the_paper_fine_tunes_on_what_is_most_like_the_task(name: str, average: tuple[str, bool]) -> None:
+    """Pal et al. 2020, 4.2: experiments 1.6, 3.1 to 3.3, and 8 to 10."""
+    (_, generic), (_, tuned) = recipe(name).stages()
+    names = [[files.name for files in stage.data.train] for stage in (generic, tuned)]
+    smt = [["artificial-4m", "artificial-500k", "real"], ["artificial-500k", "real"]]
+    assert names == ([["escape", "real"], ["real"]] if "nmt" in name else smt)
+    assert (tuned.train.average, tuned.train.average_if_better) == average
+    assert learning_rate(generic.train, 8000, Plateau()) == pytest.approx(1 / sqrt(512 * 8000), rel=1e-3)
+
+
+def test_the_winner_of_the_neural_task_ends_with_minimum_risk() -> None:
+    (_, likelihood), (_, risk) = recipe("concat-encoders").stages()
+    assert (likelihood.train.has_risk, risk.train.has_risk) == (False, True)
+
+
+def test_the_small_scale_task_halves_all_sizes() -> None:
+    """Li et al. 2017, V.C."""
+    small, large = recipe("draft-and-refine-iwslt"), recipe("draft-and-refine")
+    for one, other in ((small.model, large.model), (small.first_stage().model, large.first_stage().model)):
+        assert (2 * one.embedding, 2 * one.hidden) == (other.embedding, other.hidden) == (620, 1000)
+    assert 2 * small.text.vocabulary.size == large.text.vocabulary.size == 30_000
+    assert [part.train.lr for part in (small, small.first_stage())] == [1e-3, 1e-3]
+    assert [part.train.lr for part in (large, large.first_stage())] == [1e-4, 1e-4]
