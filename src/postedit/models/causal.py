@@ -129,18 +129,16 @@ class _Prompt(NamedTuple):
 
     rows: Tensor  # Long[N,P], rows of the network, real ones first
     lengths: Tensor  # Long[N]
-    positions: (
-        Tensor  # Long[N,S], the position of each token of src, then mt; that of EOS is of the token after the text
-    )
+    positions: Tensor  # Long[N,S], the position of each token of src, then mt; of EOS that of the token after the text
     real: Tensor  # Bool[N,S], False at padding of src and mt
 
 
 class Causal(Seq2Seq[TransformerState[DecoderCache]]):
     """A causal network of the Transformers library as a `Seq2Seq`.
 
-    positions: Tensor  # Long[N,S], the position of each token of src, then mt; for EOS, of the token after the text
-    first token of pe. The network keeps its own numbering of rows; tokens are translated on input and output. Attention
-    is that of the last layer without a sliding window, averaged over heads, normalised over src and mt.
+    It reads `part src part mt part` and writes `pe EOS`. The last token of the prompt is BOS, after which it predicts
+    the first token of pe. The network keeps its own numbering of rows; tokens are translated on input and output.
+    Attention is that of the last layer without a sliding window, averaged over heads, normalised over src and mt.
 
     Raises:
         RecipeError: if the vocabularies are not those of the checkpoint, or a library is missing.
