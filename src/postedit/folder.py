@@ -7,6 +7,7 @@ provenance.json     data, options and versions of its training, and its scores o
 README.md           model card
 SHA256SUMS          digests of the files, see `postedit.core.checksums`
 draft/              the model folder of the first stage, whose output this model reads as mt, if it has one
+.checkpoint         path of the checkpoint that has the weights that are not here, if there are such; never published
 """
 
 import hashlib
@@ -43,6 +44,7 @@ from postedit.text.processor import TextProcessor
 _FORMAT: Final = 1
 _CONFIG, _WEIGHTS, _PROVENANCE, _CARD = "config.json", "model.safetensors", "provenance.json", "README.md"
 _TEXT, _DRAFT = "text", "draft"
+_CHECKPOINT: Final = ".checkpoint"
 
 _OWN_FILES: Final = (_CONFIG, _WEIGHTS, f"{_TEXT}/*.json", f"{_TEXT}/{CHECKSUMS}", _PROVENANCE, _CARD, CHECKSUMS)
 FILES: Final = (*_OWN_FILES, *(f"{_DRAFT}/{pattern}" for pattern in _OWN_FILES))
@@ -114,6 +116,11 @@ class ModelFolder:
         }
         save_tensors(folder / _WEIGHTS, tensors, {"architecture": self.architecture.name})
         config["weights_sha256"] = sha256_of(folder / _WEIGHTS)
+        if self.model.frozen_checkpoint is not None:
+            config["frozen_sha256"] = self.model.frozen_sha256
+            if Path(self.model.frozen_checkpoint).is_dir():
+                place = Path(self.model.frozen_checkpoint).resolve()
+                (folder / _CHECKPOINT).write_text(f"{place}\n", encoding="utf-8")
         for name, values in ((_PROVENANCE, self.provenance), (_CONFIG, config)):
             (folder / name).write_text(json.dumps(values, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
         if self.first_stage is not None:
@@ -148,6 +155,8 @@ class ModelFolder:
             raise ModelFolderError(f"{weights}: {error}") from None
         except ValueError as error:  # sizes that do not go together; a RecipeError is one too
             raise ModelFolderError(f"{path / _CONFIG}: {error}") from None
+        if model.frozen_checkpoint is not None:  # before the adapters, which would change its outputs
+            _load_frozen_weights(path, model, values.get("frozen_sha256"))
         load_model_tensors(model, tensors)
         if weights == path / _WEIGHTS and "weights_sha256" in values:
             check_sha256(weights, str(values["weights_sha256"]))
@@ -183,6 +192,31 @@ class ModelFolder:
         )
 
 
+def _load_frozen_weights(path: Path, model: Seq2Seq, sha256: object) -> None:
+    """Load the weights that are not in the model folder `path` from the checkpoint that its adapters change.
+
+    Raises:
+        ModelFolderError: if they cannot be had, or are not those that the adapters were trained with.
+    """
+    assert model.frozen_checkpoint is not None
+    noted = path / _CHECKPOINT
+    name = model.frozen_checkpoint
+    try:
+        if noted.exists():
+            name = noted.read_text(encoding="utf-8").strip()
+        model.load_frozen_weights(name)
+    except (OSError, UnicodeDecodeError, RecipeError) as error:
+        raise ModelFolderError(
+            f"{path}: has adapters alone; the weights of {model.frozen_checkpoint}, which they change, cannot be "
+            f"loaded ({error}); write the path of that checkpoint into {noted}"
+        ) from None
+    if model.frozen_sha256 != sha256:
+        raise ModelFolderError(
+            f"{path}: has adapters of other weights than those of {name}; write the path of the checkpoint that they "
+            f"were trained with into {noted}"
+        )
+
+
 def fingerprint(path: Path) -> str:
     """Return the SHA-256 digest, in hexadecimal, of the model that `ModelFolder.load` reads, without search options.
 
@@ -191,7 +225,7 @@ def fingerprint(path: Path) -> str:
     """
     folder, weights = _parts(path)
     values = read_config(folder)
-    own = [values[name] for name in ("architecture", "model", "text") if name in values]
+    own = [values[name] for name in ("architecture", "model", "text", "frozen_sha256") if name in values]
     digest = hashlib.sha256(json.dumps(own, sort_keys=True).encode())
     for file in [weights, *sorted((folder / _TEXT).glob("*.json"))]:
         try:

@@ -133,6 +133,66 @@ def bare(folder: Path) -> Path:
 KINDS: Mapping[str, Callable[[Path], Path]] = {"marian": marian, "bart": bart, "nllb": nllb, "t5": t5, "bare": bare}
 
 
+CHAT = (
+    "{% for message in messages %}<|start|>{{ message.role }}\n{{ message.content | trim }}<|end|>\n{% endfor %}"
+    "{% if add_generation_prompt %}<|start|>assistant\n{% endif %}"
+)
+
+_CAUSAL_SIZES: dict[str, Any] = {
+    "hidden_size": 16, "intermediate_size": 24, "num_hidden_layers": 2, "num_attention_heads": 4,
+    "num_key_value_heads": 2, "head_dim": 6, "max_position_embeddings": 300, "initializer_range": 0.3,
+}  # fmt: skip
+
+CAUSAL_KINDS: Mapping[str, Mapping[str, Any]] = {
+    "llama": {},
+    "qwen2": {"use_sliding_window": True, "sliding_window": 20, "max_window_layers": 1, "hidden_size": 24},
+    "qwen3": {"tie_word_embeddings": True},
+    "gemma2": {"sliding_window": 20, "query_pre_attn_scalar": 6, "final_logit_softcapping": 5.0},
+    "gemma3_text": {
+        "sliding_window": 20, "query_pre_attn_scalar": 6, "layer_types": ["sliding_attention", "full_attention"],
+    },
+    "mistral": {"sliding_window": 40},
+}  # fmt: skip
+"""Kinds of causal language models with what is special in their settings."""
+
+
+def causal(folder: Path, kind: str = "llama", *, chat: str | None = None, **settings: Any) -> Path:
+    """Write a causal language model.
+
+    Gemma and Mistral have BPE over characters with bytes for others, the rest byte-level BPE; `chat` is a template.
+    """
+    characters = kind.startswith(("gemma", "mistral"))
+    specials = ["<pad>", "<s>", "</s>", "<|start|>", "<|end|>"]
+    bytes_of = [f"<0x{byte:02X}>" for byte in range(256)] if characters else []
+    alphabet = [] if characters else pre_tokenizers.ByteLevel.alphabet()
+    trainer = trainers.BpeTrainer(
+        vocab_size=400, special_tokens=[*specials, *bytes_of], initial_alphabet=alphabet, show_progress=False
+    )
+    tokenizer = Tokenizer(models.BPE())
+    if characters:
+        tokenizer.normalizer = normalizers.Replace(" ", "▁")
+        tokenizer.pre_tokenizer = pre_tokenizers.Split("▁", "merged_with_next")
+        tokenizer.train_from_iterator(TEXTS, trainer)
+        values = json.loads(tokenizer.to_str())
+        values["model"] |= {"byte_fallback": True, "unk_token": None}
+        values["added_tokens"] = [one for one in values["added_tokens"] if one["content"] in specials]
+        tokenizer = Tokenizer.from_str(json.dumps(values))
+        tokenizer.decoder = decoders.Sequence([decoders.Replace("▁", " "), decoders.ByteFallback(), decoders.Fuse()])
+    else:
+        tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+        tokenizer.decoder = decoders.ByteLevel()
+        tokenizer.train_from_iterator(TEXTS, trainer)
+    tokenizer.post_processor = processors.TemplateProcessing("<s> $A", None, [("<s>", 1)])
+    wrapped = transformers.PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer, bos_token="<s>", eos_token="</s>", pad_token="<pad>", chat_template=chat
+    )
+    config = transformers.AutoConfig.for_model(
+        kind, vocab_size=tokenizer.get_vocab_size() + 3, pad_token_id=0, bos_token_id=1, eos_token_id=2,
+        **{**_CAUSAL_SIZES, **CAUSAL_KINDS[kind], **settings},
+    )  # fmt: skip
+    return _save(transformers.AutoModelForCausalLM.from_config(config), wrapped, folder)
+
+
 def _unigram(specials: Iterable[str]) -> Tokenizer:
     tokenizer = Tokenizer(models.Unigram())
     tokenizer.normalizer = normalizers.NFKC()

@@ -6,7 +6,17 @@ from dataclasses import replace
 import pytest
 import torch
 from sacrebleu.metrics import TER
-from tiny import Sentence, batch_of, joint, needs_joint, options_of, slow_unless_representative, vocabularies
+from tiny import (
+    CAUSAL,
+    CAUSAL_PROMPT,
+    Sentence,
+    batch_of,
+    joint,
+    needs_joint,
+    options_of,
+    slow_unless_representative,
+    vocabularies,
+)
 
 from postedit.core.config import load_config
 from postedit.core.model import Seq2Seq
@@ -48,6 +58,15 @@ LEARNERS: dict[str, dict[str, object]] = {
                 "pad_token_id": 2, "eos_token_id": 0, "decoder_start_token_id": 2, "dropout": 0.1,
             },
             "pad": 2, "eos": 0, "unk": 1, "before_pe": [2],
+        },
+    },
+    "causal": {
+        "checkpoint": "a Llama model",
+        "network": {
+            "settings": {
+                **CAUSAL["llama"], "hidden_size": 48, "intermediate_size": 96, "head_dim": 12, "initializer_range": 0.3,
+            },
+            **CAUSAL_PROMPT,
         },
     },
 }  # fmt: skip

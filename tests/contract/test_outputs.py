@@ -65,7 +65,7 @@ def test_a_pretrained_model_holds_logits_of_few_positions_at_once(monkeypatch: p
 
     monkeypatch.setattr(SoftmaxDistribution, "logits", watched)
     whole = output.distribution.among(shortlist)
-    monkeypatch.setattr("postedit.models.pretrained._SHORTLIST_POSITIONS", 2)
+    monkeypatch.setattr("postedit.nn.renumbering._SHORTLIST_POSITIONS", 2)
     assert_close(output.distribution.among(shortlist), whole)
     assert held == [5, 2, 2, 1]
 
@@ -165,8 +165,11 @@ class TestTraining:
         gradients = [gradients_of(loss.loss / loss.tokens, model) for loss in losses]
         assert_close(losses[0].loss / losses[0].tokens, losses[1].loss / losses[1].tokens)
         assert_close(losses[0].nll / losses[0].tokens, losses[1].nll / losses[1].tokens)
+        # `causal` reads prompt and pe in one pass for the loss, else in two. Norms of the library round gradients to
+        # single precision, so the two differ by that.
+        precision = torch.float32 if name.partition("/")[0] == "causal" else dtype
         for parameter_name in gradients[1]:
-            assert_close(gradients[0][parameter_name], gradients[1][parameter_name])
+            assert_close(*(gradient[parameter_name].to(precision) for gradient in gradients))
 
 
 def loss_of_log_probs(log_probs: Tensor, batch: Batch, smoothing: float) -> LabelLoss:

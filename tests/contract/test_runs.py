@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import tomli_w
 import torch
-from checkpoints import marian
+from checkpoints import causal, marian
 from killed_run import remains, train_until_killed
 from rich.console import Console
 from tiny import ARCHITECTURE_NAMES, REPRESENTATIVES, TINY, batch_of, build, options_of, random_sentences
@@ -73,8 +73,9 @@ def write_recipe(name: str, folder: Path) -> Path:
     model: dict[str, object] = TINY[name]
     vocabulary: dict[str, object] = {"size": 300}
     if "checkpoint" in model:
-        checkpoint = str(marian(folder / "checkpoint"))
-        model, vocabulary = {"checkpoint": checkpoint}, {"checkpoint": checkpoint, "sharing": "mt-pe"}
+        write, sharing = (causal, "joint") if name.partition("/")[0] == "causal" else (marian, "mt-pe")
+        checkpoint = str(write(folder / "checkpoint"))
+        model, vocabulary = {"checkpoint": checkpoint}, {"checkpoint": checkpoint, "sharing": sharing}
     values = {
         "model": {"name": name.partition("/")[0], **model},
         "text": {"vocabulary": vocabulary},

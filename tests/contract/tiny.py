@@ -19,6 +19,37 @@ from postedit.core.types import Batch, Stream, Target
 from postedit.models import ARCHITECTURES
 from postedit.search import Ensemble
 
+_CAUSAL: dict[str, object] = {
+    "hidden_size": 8, "intermediate_size": 12, "num_hidden_layers": 2, "num_attention_heads": 4,
+    "num_key_value_heads": 2, "head_dim": 4, "max_position_embeddings": 99, "pad_token_id": 0, "bos_token_id": 1,
+    "eos_token_id": 2,
+}  # fmt: skip
+
+# Settings of causal language models, one for each way to attend: to all tokens (Llama, Qwen), in a window (Mistral),
+# or in layers of both kinds (Gemma). Windows are narrow, so that the texts here are longer.
+CAUSAL: dict[str, dict[str, object]] = {
+    "llama": {**_CAUSAL, "model_type": "llama", "hidden_size": 16},
+    "qwen2": {
+        **_CAUSAL, "model_type": "qwen2", "use_sliding_window": True, "sliding_window": 5, "max_window_layers": 1,
+        "hidden_size": 16,
+    },
+    "qwen3": {**_CAUSAL, "model_type": "qwen3", "tie_word_embeddings": True},
+    "gemma2": {
+        **_CAUSAL, "model_type": "gemma2", "sliding_window": 5, "query_pre_attn_scalar": 4, "tie_word_embeddings": True,
+        "final_logit_softcapping": 5.0, "attn_logit_softcapping": 3.0,
+    },
+    "gemma3_text": {
+        **_CAUSAL, "model_type": "gemma3_text", "sliding_window": 4, "query_pre_attn_scalar": 4,
+        "layer_types": ["sliding_attention", "full_attention", "sliding_attention"], "num_hidden_layers": 3,
+        "tie_word_embeddings": False,
+    },
+    "mistral": {**_CAUSAL, "model_type": "mistral", "sliding_window": 9, "num_hidden_layers": 3},
+}  # fmt: skip
+
+CAUSAL_PROMPT: dict[str, object] = {
+    "pad": 0, "eos": 2, "prompt": [[1, 4], [5], [6, 4]], "texts": ["src", "mt"], "controls": [1],
+}  # fmt: skip
+
 # Configurations by architecture; what stands behind a "/" names a variant of it. Sizes are mutually different where
 # an architecture lets them be, so that a swapped dimension shows.
 TINY: dict[str, dict[str, object]] = {
@@ -139,6 +170,16 @@ TINY: dict[str, dict[str, object]] = {
             "pad": 0, "eos": 1, "before_pe": [0],
         },
     },
+    "causal": {"checkpoint": "a Gemma 2 model", "network": {"settings": CAUSAL["gemma2"], **CAUSAL_PROMPT}},
+    **{
+        f"causal/{kind}": {
+            "checkpoint": f"a {kind} model", "network": {"settings": CAUSAL[kind], **CAUSAL_PROMPT}, **options
+        }
+        for kind, options in (
+            ("llama", {"lora_rank": 2, "save_base": True}), ("qwen2", {}), ("qwen3", {}), ("gemma3_text", {}),
+            ("mistral", {"recompute": True}),
+        )
+    },
 }  # fmt: skip
 
 
@@ -186,6 +227,7 @@ FAMILIES: dict[str, tuple[str, ...]] = {
         "transference", "cross-encoder", "joint-encoder", "concat-encoders", "dual-transformer", "transformer",
     ),
     "pretrained": ("pretrained",),
+    "causal": ("causal",),
     "ensemble": ("mixed double-attention cgru m-cgru transformer", *ENSEMBLES),
 }  # fmt: skip
 """The architectures and ensembles by family; the first of a family represents it.

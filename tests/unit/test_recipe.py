@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 import tiny_models
-from checkpoints import bart, nllb
+from checkpoints import CHAT, bart, causal, nllb
 
 from postedit.cli.models import count_parameters
 from postedit.core.errors import RecipeError
@@ -113,6 +113,10 @@ def test_recipes_of_the_repository_are_sound(path: Path, tmp_path: Path) -> None
         checkpoint = nllb(tmp_path / "nllb") if path.stem.endswith("lora") else bart(tmp_path / "bart")
         overrides += [f"model.checkpoint={checkpoint}", f"text.vocabulary.checkpoint={checkpoint}"]
         overrides.append("data.max_length=50")
+    if path.stem.startswith("causal"):
+        checkpoint = causal(tmp_path / "causal", chat=CHAT)
+        overrides += [f"model.checkpoint={checkpoint}", f"text.vocabulary.checkpoint={checkpoint}"]
+        overrides.append("data.max_length=20")
     recipe = load_recipe(path, overrides, check_data=False)
     system = recipe.architecture.name if recipe.draft is None else "draft-and-refine"
     assert path.stem == "demo" or path.stem.startswith(system)
@@ -158,7 +162,7 @@ def test_the_reverse_translator_recipe_works_as_its_comment_says() -> None:
 
 @pytest.mark.parametrize(
     "path",
-    [path for path in neural_recipes() if not path.stem.startswith("pretrained")],
+    [path for path in neural_recipes() if not path.stem.startswith(("pretrained", "causal"))],
     ids=lambda path: path.stem,
 )
 def test_parameter_counts_in_recipe_comments_are_those_of_the_models(path: Path) -> None:

@@ -127,6 +127,20 @@ class Seq2Seq(nn.Module, ABC, Generic[StateT]):
             RecipeError: if they cannot be loaded, or do not fit.
         """
 
+    frozen_checkpoint: str | None = None
+    """Folder or hub id of a checkpoint with weights that are neither trained nor saved; None: there are none."""
+
+    frozen_sha256: str | None = None
+    """SHA-256 digest, in hexadecimal, of these weights; None until they are loaded."""
+
+    def load_frozen_weights(self, checkpoint: str) -> None:
+        """Load the weights that are neither trained nor saved from a checkpoint; needed before any use of the model.
+
+        Raises:
+            RecipeError: if they cannot be loaded, or do not fit.
+        """
+        raise NotImplementedError("only a model with a frozen_checkpoint has such weights")
+
     def constraints(self, batch: Batch) -> Sequence[Constraint]:
         """Return the model grammar, constraints on its own output, on the device of the batch; none by default."""
         return ()

@@ -1,4 +1,4 @@
-"""Checkpoints of the Transformers library, from which a `pretrained` model starts.
+"""Checkpoints of the Transformers library, from which a `pretrained` or a `causal` model starts.
 
 The text pipeline uses a checkpoint's tokenizer, the architecture its settings and weights. This module defines the
 numbering of tokens that both share. The library is an extra and is imported when it is needed.
@@ -6,14 +6,20 @@ numbering of tokens that both share. The library is an extra and is imported whe
 
 import hashlib
 import json
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Literal
+
+import torch
+from safetensors import SafetensorError, safe_open
+from torch import Tensor, nn
 
 from postedit.core.errors import RecipeError, library, nearest
+from postedit.core.model import Vocabularies
 from postedit.core.special_tokens import EOS, PAD, SPECIAL_TOKENS, UNK
 
 _OTHER_SETTINGS: Final = frozenset(
@@ -23,6 +29,17 @@ _OTHER_SETTINGS: Final = frozenset(
 """Settings in config.json that do not describe the network."""
 
 _PROBE: Final = "a"  # any text of at least one token, to which a tokenizer adds its control tokens
+
+Kind = Literal["sequence-to-sequence", "causal language"]
+
+_KINDS: Final[Mapping[Kind, tuple[str, str]]] = {
+    "sequence-to-sequence": ("AutoModelForSeq2SeqLM", "Marian, mBART, NLLB or T5"),
+    "causal language": ("AutoModelForCausalLM", "Llama, Qwen, Gemma, Mistral or EuroLLM"),
+}
+"""The library's class of each kind of model, and examples."""
+
+# Letters of a private use area: no tokenizer or chat template changes them.
+_OPEN, _CLOSE = "\ue000", "\ue001"
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,8 +84,8 @@ class PretrainedTokens:
 class TransformersCheckpoint:
     """The settings, the tokenizer and the network of a checkpoint.
 
-    Properties and methods raise a RecipeError if there is no such checkpoint, it is not a sequence-to-sequence model,
-    its tokenizer and tables do not fit, or it does not know a language.
+    Properties and methods raise a RecipeError if there is no such checkpoint, its tokenizer and tables do not fit, or
+    it does not know a language.
     """
 
     name: str  # a folder or a hub id
@@ -77,15 +94,23 @@ class TransformersCheckpoint:
     def settings(self) -> dict[str, Any]:
         """The config.json, without settings that do not describe the network."""
         config = _call_library(self.name, "AutoConfig")
-        if not config.is_encoder_decoder:
-            raise RecipeError(
-                f"{self.name}: is a {config.model_type}, which is not a sequence-to-sequence model; choose one such "
-                "as Marian, mBART, NLLB or T5"
-            )
         written: dict[str, Any] = json.loads(json.dumps(config.to_dict(), default=str))
         described = {name: value for name, value in written.items() if name not in _OTHER_SETTINGS}
         values: dict[str, Any] = _without_none(described)
         return values
+
+    @property
+    def kind(self) -> Kind:
+        """The kind of its network."""
+        return "sequence-to-sequence" if self.settings.get("is_encoder_decoder") else "causal language"
+
+    def check_kind(self, needed: Kind) -> None:
+        """Raise a RecipeError if its network is of another kind."""
+        if self.kind != needed:
+            raise RecipeError(
+                f"{self.name}: is a {self.settings.get('model_type')}, which is not a {needed} model; choose one such "
+                f"as {_KINDS[needed][1]}"
+            )
 
     @cached_property
     def tokenizer(self) -> Any:
@@ -99,7 +124,7 @@ class TransformersCheckpoint:
         if not isinstance(rows, int):
             raise RecipeError(
                 f"{self.name}: is a {self.settings.get('model_type')}, which has no single vocabulary for input and "
-                "output; choose a checkpoint that has one, such as Marian, mBART, NLLB or T5"
+                f"output; choose a checkpoint that has one, such as {_KINDS[self.kind][1]}"
             )
         most = max(tokenizer.get_vocab().values())
         if most >= rows:
@@ -107,7 +132,7 @@ class TransformersCheckpoint:
                 f"{self.name}: its tokenizer has a token {most}, but its tables have {rows} rows; the tokenizer "
                 "belongs to another checkpoint"
             )
-        eos, pad, unk = tokenizer.eos_token_id, tokenizer.pad_token_id, tokenizer.unk_token_id
+        eos, pad, unk = self._end(), tokenizer.pad_token_id, tokenizer.unk_token_id
         # Some checkpoints use one row for two of these tokens; then the second token gets a new row.
         pad = None if pad == eos else pad
         return RowNumbering(rows, pad, eos, None if unk in (eos, pad) else unk)
@@ -134,9 +159,62 @@ class TransformersCheckpoint:
     def network(self, rows: int) -> Any:
         """Return the network, with tables extended to `rows` rows; only safetensors files are read."""
         with _quiet():
-            network = _call_library(self.name, "AutoModelForSeq2SeqLM", use_safetensors=True, dtype="float32")
+            network = _call_library(self.name, _KINDS[self.kind][0], use_safetensors=True, dtype="float32")
             network.resize_token_embeddings(rows, mean_resizing=False)  # the caller sets the new rows
         return network
+
+    def prompt(self, template: str, chat: bool | None) -> tuple[list[list[int]], list[str]]:
+        """Return the rows of the constant parts of a prompt, and the names of the texts between them.
+
+        There is a part before and after each text; parts may be empty.
+
+        Args:
+            template: text with names of texts in braces, as "{src}".
+            chat: whether the prompt is the message of a user in the checkpoint's chat template; None: if it has one.
+        """
+        marked = re.sub(r"\{(\w+)\}", rf"{_OPEN}\1{_CLOSE}", template)
+        has_template = getattr(self.tokenizer, "chat_template", None) is not None
+        if chat and not has_template:
+            raise RecipeError(f"{self.name}: its tokenizer has no chat template; set model.chat = false")
+        if has_template and chat is not False:
+            marked = self._chat([{"role": "user", "content": marked}], add_generation_prompt=True)
+        parts = re.split(rf"{_OPEN}(\w+){_CLOSE}", marked)
+        rows = [self._rows_after_token(part) for part in parts[::2]]
+        if not (has_template and chat is not False):
+            rows[0] = self.around(None, None)[0] + self._rows(parts[0])
+        return rows, parts[1::2]
+
+    def _end(self) -> int | None:
+        """Return the row that ends a text: for a chat model the token that ends its turn."""
+        eos: int | None = self.tokenizer.eos_token_id
+        if self.kind == "sequence-to-sequence" or getattr(self.tokenizer, "chat_template", None) is None:
+            return eos
+        turns = [{"role": "user", "content": _PROBE}, {"role": "assistant", "content": _OPEN}]
+        after = self._rows(self._chat(turns, add_generation_prompt=False).partition(_OPEN)[2])
+        return next((row for row in after if row in self._controls), eos)
+
+    def _chat(self, turns: list[dict[str, str]], *, add_generation_prompt: bool) -> str:
+        try:
+            # Models that may think aloud before they answer are told not to; other templates ignore the option.
+            text: str = self.tokenizer.apply_chat_template(
+                turns, tokenize=False, add_generation_prompt=add_generation_prompt, enable_thinking=False
+            )
+        except Exception as error:  # a template is a program, which may raise anything
+            raise RecipeError(
+                f"{self.name}: its chat template cannot be used: {error}; set model.chat = false"
+            ) from None
+        return text
+
+    def _rows(self, text: str) -> list[int]:
+        rows: list[int] = self.tokenizer(text, add_special_tokens=False)["input_ids"]
+        return rows
+
+    def _rows_after_token(self, text: str) -> list[int]:
+        """Return the rows of a text that is not the first: some tokenizers put a space before a first text."""
+        end = self.tokenizer.eos_token
+        if text and end is not None and (rows := self._rows(end + text))[:1] == [self.tokenizer.eos_token_id]:
+            return rows[1:]
+        return self._rows(text)
 
     def around(self, src_lang: str | None, tgt_lang: str | None) -> tuple[list[int], list[int]]:
         """Return the rows that the encoder reads before and after a text, without EOS.
@@ -199,6 +277,62 @@ class TransformersCheckpoint:
 def _source_codes(tokenizer: Any) -> list[str]:
     """Return the language codes that precede a source text, such as `>>deu<<`."""
     return [token for token in tokenizer.get_vocab() if token.startswith(">>") and token.endswith("<<")]
+
+
+def check_weights(name: str) -> None:
+    """Raise a RecipeError for a folder without readable weights in safetensors files; hub ids are not checked."""
+    folder = Path(name).expanduser()
+    files = sorted(folder.glob("*.safetensors"))
+    if folder.is_dir() and not files:
+        raise RecipeError(
+            f"{name}: has no weights in safetensors files, and files of other kinds are not read, for they can run "
+            "code; save the checkpoint again with a current Transformers library"
+        )
+    for file in files:
+        try:
+            with safe_open(file, framework="pt"):
+                pass  # opening reads the header and compares the size
+        except (SafetensorError, OSError) as error:
+            raise RecipeError(f"{file}: truncated or damaged ({error}); copy the checkpoint again") from None
+
+
+def copy_weights(network: nn.Module, weights: Mapping[str, Tensor], checkpoint: str) -> None:
+    """Copy the weights of a checkpoint to a network that may have adapters, which keep theirs.
+
+    Raises:
+        RecipeError: if a tensor is missing or has another shape.
+    """
+    with torch.no_grad():
+        for name, tensor in network.state_dict().items():
+            if "lora_" in name:
+                continue
+            theirs = weights.get(name.replace(".base_layer", ""))
+            if theirs is None or theirs.shape != tensor.shape:
+                found = "missing" if theirs is None else list(theirs.shape)
+                raise RecipeError(f"{checkpoint}: its weights are not what its settings say: {name} is {found}")
+            tensor.copy_(theirs)
+
+
+def check_vocabularies(vocabularies: Vocabularies, size: int, fingerprint: str | None, checkpoint: str) -> None:
+    """Raise a RecipeError if the vocabularies of a model are not that of the checkpoint.
+
+    Args:
+        vocabularies: of the model.
+        size: number of tokens of the checkpoint, with those that it lacks.
+        fingerprint: of its vocabulary; None if it is not known.
+        checkpoint: its name.
+    """
+    given = [*vocabularies.streams.values(), vocabularies.target]
+    problem = ""
+    if any(info != vocabularies.target or info.size != size for info in given):
+        sizes = " and ".join(f"{number:,}" for number in sorted({info.size for info in given}))
+        problem = f"has one vocabulary of {size:,} tokens, but [text] has {sizes}"
+    elif fingerprint not in (None, vocabularies.target.fingerprint):
+        problem = "has a vocabulary with other tokens than [text]"
+    if problem:
+        raise RecipeError(
+            f"model.checkpoint: {checkpoint} {problem}; set text.vocabulary.checkpoint to the same checkpoint"
+        )
 
 
 def public_name(checkpoint: str) -> str:

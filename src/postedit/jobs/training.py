@@ -139,6 +139,8 @@ def _train_model(
     run = _Run(recipe, data, folder, TextProcessor.load(folder / "text"))
     torch.manual_seed(recipe.train.seed)
     model = recipe.architecture.build(recipe.model, run.processor.vocabularies)
+    if model.frozen_checkpoint is not None:
+        model.load_frozen_weights(model.frozen_checkpoint)
     freeze(model, recipe.train.freeze)
     if run.first is not None and recipe.draft is not None and recipe.draft.inherit_embeddings:
         inherit_embeddings(model, run.first.model)

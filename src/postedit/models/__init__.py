@@ -1,6 +1,7 @@
 """Every architecture, by the name that recipes use. A new one is a file in this folder and a line here."""
 
 from postedit.core.registry import Architecture, Registry
+from postedit.models.causal import Causal
 from postedit.models.concat_encoders import ConcatEncoders, JointEncoder
 from postedit.models.conditional_gru import CGRU, MCGRU, CGRUHard, GRUHard, MCGRUHard
 from postedit.models.copycat import Copycat, CopycatSrc, CopycatTrg
@@ -98,6 +99,12 @@ ARCHITECTURES = Registry(
             Pretrained,
             "Wolf et al. 2020",
             "Hugging Face checkpoint (Marian, mBART, NLLB, T5 kinds) that reads src and mt as one text",
+        ),
+        Architecture(
+            "causal",
+            Causal,
+            "Wolf et al. 2020",
+            "Hugging Face language model (Llama, Qwen, Gemma, Mistral, EuroLLM kinds) that continues a prompt by pe",
         ),
     ]
 )

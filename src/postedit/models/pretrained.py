@@ -1,37 +1,36 @@
 """A sequence-to-sequence checkpoint of the Transformers library, which reads src and mt as one text."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from pathlib import Path
-from typing import Any, ClassVar, Final, Self, cast
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, ClassVar, Self, cast
 
 import torch
 from pydantic import Field, model_validator
-from safetensors import SafetensorError, safe_open
 from torch import Tensor, nn
 
 from postedit.core.config import Config
-from postedit.core.errors import RecipeError, library
+from postedit.core.errors import library
 from postedit.core.model import ModelSpec, Seq2Seq, Vocabularies
-from postedit.core.special_tokens import BOS, EOS, PAD, SEP, STEP, UNK
-from postedit.core.transformers_checkpoint import RowNumbering, TransformersCheckpoint, public_name
-from postedit.core.types import AttentionKey, Batch, DecoderOutput, LabelLoss, Shortlist
+from postedit.core.special_tokens import BOS, EOS, PAD, SEP
+from postedit.core.transformers_checkpoint import (
+    RowNumbering,
+    TransformersCheckpoint,
+    check_vocabularies,
+    check_weights,
+    copy_weights,
+    public_name,
+)
+from postedit.core.types import AttentionKey, Batch, DecoderOutput
 from postedit.nn.cache import DenseKeyValueCache
 from postedit.nn.heads import SoftmaxDistribution
 from postedit.nn.memory import Memory
-from postedit.nn.tensors import at_least_float
+from postedit.nn.renumbering import RenumberedDistribution, exclusion_bias, text_attention
 from postedit.nn.transformer import TransformerState
 from postedit.nn.transformers_cache import TransformersCache, from_library, to_library
 
 _KEY = AttentionKey("src+mt", "soft")
 
 _State = TransformerState[TransformersCache]
-
-_EXCLUDED_BIAS = -100.0
-"""Added to the logits of tokens that occur in no text; finite, because label smoothing uses their log-probabilities."""
-
-_SHORTLIST_POSITIONS: Final = 64
-"""Positions whose logits of all tokens are held at a time."""
 
 
 class NetworkConfig(Config):
@@ -59,7 +58,8 @@ class NetworkConfig(Config):
         Raises:
             RecipeError: if there is no such checkpoint, or it does not know a language.
         """
-        _check_weights(checkpoint.name)
+        checkpoint.check_kind("sequence-to-sequence")
+        check_weights(checkpoint.name)
         numbering, tokens = checkpoint.numbering, checkpoint.tokens
         before, after = checkpoint.around(src_lang, tgt_lang)
         return cls(
@@ -128,18 +128,13 @@ class Pretrained(Seq2Seq[_State]):
         self.config = config
         found = config.network
         table = found.numbering.table()
-        _check_vocabularies(vocabularies, len(table), config)
+        check_vocabularies(vocabularies, len(table), found.fingerprint, config.checkpoint)
         longest = found.settings.get("max_position_embeddings")
         around = len(found.before_src) + len(found.after_mt) + len(found.before_pe)
         longest = None if longest is None else int(longest) - around
         self.spec = ModelSpec(self.inputs, vocabularies, frozenset({_KEY}), parallel=True, longest=longest)
         self.network, self.head = _network(config, len(table))
-        bias = torch.zeros(max(table) + 1)
-        bias[[table[BOS], table[STEP], table[SEP], *found.controls]] = _EXCLUDED_BIAS
-        for token, own in ((PAD, found.pad), (UNK, found.unk)):
-            if own is None:
-                bias[table[token]] = _EXCLUDED_BIAS
-        self.register_buffer("bias", bias)
+        self.register_buffer("bias", exclusion_bias(found.numbering, found.controls))
         self.register_buffer("rows", torch.tensor(table), persistent=False)
         inputs = [found.before_pe[-1] if token == BOS else row for token, row in enumerate(table)]
         self.register_buffer("input_rows", torch.tensor(inputs), persistent=False)
@@ -153,10 +148,8 @@ class Pretrained(Seq2Seq[_State]):
         checkpoint = TransformersCheckpoint(self.config.checkpoint)
         theirs = checkpoint.network(self.rows.numel())
         weights = dict(theirs.state_dict())
+        copy_weights(self.network, weights, checkpoint.name)
         with torch.no_grad():
-            for name, tensor in self.network.state_dict().items():
-                if "lora_" not in name:
-                    _copy(tensor, weights, name.replace(".base_layer", ""), checkpoint.name)
             self.head.weight.copy_(theirs.get_output_embeddings().weight)
             own = self.config.network.numbering.rows
             final = weights.get("final_logits_bias")
@@ -210,11 +203,13 @@ class Pretrained(Seq2Seq[_State]):
         if known is None:
             memory = replace(memory, key_values={"joint": DenseKeyValueCache(cross)})
         after = TransformerState(memory, inputs.cache_after(layers, prefix))
-        return DecoderOutput(self._distribution(h_NKD), {_KEY: _input_attention(w_NKP, memory)}), after
+        return DecoderOutput(
+            self._distribution(h_NKD), {_KEY: text_attention(w_NKP, memory["positions"], memory["real"])}
+        ), after
 
-    def _distribution(self, h_NKD: Tensor) -> "_RenumberedDistribution":
+    def _distribution(self, h_NKD: Tensor) -> RenumberedDistribution:
         bias = self.bias.to(h_NKD.dtype) if self.head.bias is None else self.head.bias + self.bias
-        return _RenumberedDistribution(SoftmaxDistribution(h_NKD, self.head.weight, bias, self._logits), self.rows)
+        return RenumberedDistribution(SoftmaxDistribution(h_NKD, self.head.weight, bias, self._logits), self.rows)
 
     def _logits(self, h_NKD: Tensor) -> Tensor:
         logits: Tensor = self.head(h_NKD)
@@ -223,41 +218,6 @@ class Pretrained(Seq2Seq[_State]):
     def _constant(self, rows: Sequence[int], count: int) -> Tensor:
         """Return Long[count,len(rows)], the same in each row."""
         return torch.tensor([*rows], dtype=torch.long, device=self.rows.device).expand(count, -1)
-
-
-@dataclass(frozen=True, eq=False, slots=True)
-class _RenumberedDistribution:
-    """A distribution over the rows of a network, by tokens: `rows` Long[V] has the row of each token."""
-
-    of_rows: SoftmaxDistribution
-    rows: Tensor
-
-    def log_probs(self) -> Tensor:
-        """Float[N,K,V]."""
-        return self.of_rows.log_probs().index_select(-1, self.rows)
-
-    def at(self, mask: Tensor) -> Self:
-        """Return the distributions where `mask` Bool[N,K] is True: M of them, in order, as [M,1]."""
-        return type(self)(self.of_rows.at(mask), self.rows)
-
-    def among(self, shortlist: Shortlist) -> Tensor:
-        """Return Float[N,K,C]: natural logarithms over the tokens of a shortlist, as if there were no others."""
-        # Weights that are laid out for inference have no rows to choose from, so logits of all tokens are computed.
-        columns, features_NKD = self.rows[shortlist.token_ids], self.of_rows.features_NKD
-        parts = torch.split(features_NKD, _SHORTLIST_POSITIONS)
-        logits = [replace(self.of_rows, features_NKD=part).logits().index_select(-1, columns) for part in parts]
-        return shortlist.normalised(torch.cat(logits).to(at_least_float(logits[0].dtype)))
-
-    def label_loss(self, labels: Tensor, mask: Tensor, smoothing: float = 0.0) -> LabelLoss:
-        """Return the loss of `labels` Long[N,K] where `mask` Bool[N,K] is True; see `core.types.Distribution`."""
-        return self.of_rows.label_loss(self.rows[labels], mask, smoothing)
-
-
-def _input_attention(w_NKP: Tensor, memory: Memory) -> Tensor:
-    """Return Float[N,K,S], the attention to src and mt alone, normalised in each row."""
-    positions, real = memory["positions"].unsqueeze(1), memory["real"].unsqueeze(1)
-    w_NKS = w_NKP.gather(2, positions.expand(-1, w_NKP.size(1), -1)).masked_fill(~real, 0.0)
-    return w_NKS / w_NKS.sum(-1, keepdim=True).clamp(min=torch.finfo(w_NKS.dtype).tiny)
 
 
 def _network(config: PretrainedConfig, rows: int) -> tuple[Any, nn.Linear]:
@@ -282,41 +242,3 @@ def _network(config: PretrainedConfig, rows: int) -> tuple[Any, nn.Linear]:
         network = peft.inject_adapter_in_model(adapters, network)
         head.requires_grad_(False)
     return network, head
-
-
-def _copy(tensor: Tensor, weights: Mapping[str, Tensor], name: str, checkpoint: str) -> None:
-    if name not in weights or weights[name].shape != tensor.shape:
-        found = list(weights[name].shape) if name in weights else "missing"
-        raise RecipeError(f"{checkpoint}: its weights are not what its settings say: {name} is {found}")
-    tensor.copy_(weights[name])
-
-
-def _check_weights(name: str) -> None:
-    """Raise a RecipeError for a folder without readable weights in safetensors files; hub ids are not checked."""
-    folder = Path(name).expanduser()
-    files = sorted(folder.glob("*.safetensors"))
-    if folder.is_dir() and not files:
-        raise RecipeError(
-            f"{name}: has no weights in safetensors files, and files of other kinds are not read, for they can run "
-            "code; save the checkpoint again with a current Transformers library"
-        )
-    for file in files:
-        try:
-            with safe_open(file, framework="pt"):
-                pass  # opening reads the header and compares the size
-        except (SafetensorError, OSError) as error:
-            raise RecipeError(f"{file}: truncated or damaged ({error}); copy the checkpoint again") from None
-
-
-def _check_vocabularies(vocabularies: Vocabularies, size: int, config: PretrainedConfig) -> None:
-    given = [*vocabularies.streams.values(), vocabularies.target]
-    problem = ""
-    if any(info != vocabularies.target or info.size != size for info in given):
-        sizes = " and ".join(f"{number:,}" for number in sorted({info.size for info in given}))
-        problem = f"has one vocabulary of {size:,} tokens, but [text] has {sizes}"
-    elif config.network.fingerprint not in (None, vocabularies.target.fingerprint):
-        problem = "has a vocabulary with other tokens than [text]"
-    if problem:
-        raise RecipeError(
-            f"model.checkpoint: {config.checkpoint} {problem}; set text.vocabulary.checkpoint to the same checkpoint"
-        )

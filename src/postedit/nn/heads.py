@@ -13,6 +13,7 @@ from typing import Any, Self
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
+from torch.utils.checkpoint import checkpoint
 
 from postedit.core.types import LabelLoss, Shortlist
 from postedit.nn.tensors import at_least_float, compute_dtype
@@ -115,6 +116,36 @@ class SoftmaxDistribution:
         return LabelLoss(loss, nll, mask.sum())
 
 
+@dataclass(frozen=True, eq=False, slots=True)
+class CappedDistribution(SoftmaxDistribution):
+    """`softmax(c tanh(W h / c) + b)`: logits before the bias are within -c to c (Gemma 2)."""
+
+    cap: float = 1.0
+
+    def logits(self) -> Tensor:
+        """Float[N,K,V], at least in single precision."""
+        linear = self.linear or partial(F.linear, weight=self.weight_VD)
+        logits = linear(self.features_NKD)
+        return torch.tanh(logits.to(at_least_float(logits.dtype)) / self.cap) * self.cap + self.bias_V
+
+    def label_loss(self, labels: Tensor, mask: Tensor, smoothing: float = 0.0) -> LabelLoss:
+        """Return the loss of `labels` Long[N,K] where `mask` Bool[N,K]; logits are computed twice, in chunks."""
+        positions = label_positions(mask)
+        h_MD, labels_M, real_M = (part.flatten(0, 1)[positions] for part in (self.features_NKD, labels, mask))
+
+        def chunk(h_MD: Tensor, labels_M: Tensor, real_M: Tensor) -> Tensor:
+            log_probs = replace(self, features_NKD=h_MD.unsqueeze(1)).log_probs().squeeze(1)
+            terms = log_probs.gather(1, labels_M.unsqueeze(1)).squeeze(1), log_probs.mean(1)
+            return -torch.stack([(term * real_M).sum() for term in terms])
+
+        sums = torch.zeros(2, dtype=at_least_float(h_MD.dtype), device=h_MD.device)
+        for rows in position_chunks(len(h_MD), len(self.bias_V), h_MD.device):
+            parts = (part[rows] for part in (h_MD, labels_M, real_M))
+            sums = sums + checkpoint(chunk, *parts, use_reentrant=False, preserve_rng_state=False)
+        nll, uniform = sums
+        return LabelLoss(torch.lerp(nll, uniform, smoothing), nll.detach(), mask.sum())
+
+
 class _ChunkedCrossEntropy(torch.autograd.Function):
     """The label-smoothed cross-entropy and the plain one, summed over the real ones of M positions.
 
@@ -140,7 +171,8 @@ class _ChunkedCrossEntropy(torch.autograd.Function):
             precise = at_least_float(dtype)
             nll_M = torch.empty(h_MD.size(0), dtype=precise, device=h_MD.device)
             normaliser_M = torch.empty_like(nll_M)
-            gradients = _GradientSums(h_MD, w_VD, real_M, precise) if need_gradients else None
+            trained = bool(ctx.needs_input_grad[1])
+            gradients = _GradientSums(h_MD, w_VD, real_M, precise, trained) if need_gradients else None
             for rows in position_chunks(h_MD.size(0), w_VD.size(0), h_MD.device):
                 logits, labels = F.linear(h_MD[rows], w_VD, b_V), labels_M[rows]
                 at_labels = torch.arange(labels.size(0), device=labels.device), labels
@@ -169,34 +201,36 @@ class _ChunkedCrossEntropy(torch.autograd.Function):
     def backward(ctx: Any, *d_outputs: Tensor) -> tuple[Tensor | None, ...]:
         scale, gradients = d_outputs[0], ctx.gradients
         features, weight, bias = (
-            (gradient * scale).to(dtype)
+            None if gradient is None else (gradient * scale).to(dtype)
             for gradient, dtype in zip((gradients.d_h_MD, gradients.d_w_VD, gradients.d_b_V), ctx.dtypes, strict=True)
         )
         return features, weight, bias, None, None, None, None
 
 
 class _GradientSums:
-    """Gradients summed over the chunks so far; those of the weights in full precision."""
+    """Gradients summed over the chunks so far; those of the weights, if they are trained, in full precision."""
 
-    def __init__(self, h_MD: Tensor, w_VD: Tensor, real_M: Tensor, precise: torch.dtype) -> None:
+    def __init__(self, h_MD: Tensor, w_VD: Tensor, real_M: Tensor, precise: torch.dtype, trained: bool) -> None:
         self.real_M = real_M.to(h_MD.dtype)
         self.inputs_MD, self.weight_VD = h_MD * self.real_M.unsqueeze(1), w_VD
         self.d_h_MD = torch.empty_like(h_MD)
-        self.d_w_VD = torch.zeros_like(w_VD, dtype=precise)
+        self.d_w_VD = torch.zeros_like(w_VD, dtype=precise) if trained else None
         self.d_b_V = torch.zeros(w_VD.size(0), dtype=precise, device=w_VD.device)
 
     def add(self, rows: slice, d_logits: Tensor) -> None:
         """Add the contribution of the gradient of some rows' logits."""
         self.d_b_V += self.real_M[rows] @ d_logits
         torch.mm(d_logits, self.weight_VD, out=self.d_h_MD[rows])
-        self.d_w_VD += d_logits.T @ self.inputs_MD[rows]
+        if self.d_w_VD is not None:
+            self.d_w_VD += d_logits.T @ self.inputs_MD[rows]
 
     def smooth(self, smoothing: float, mean_D: Tensor) -> None:
         """Add the contribution of the term -s/V in every logit's gradient; `mean_D` is the mean of the weights."""
         share = smoothing / self.d_b_V.size(0)
         self.d_b_V -= share * self.real_M.to(self.d_b_V.dtype).sum()
         self.d_h_MD -= (smoothing * mean_D).to(self.d_h_MD.dtype)
-        self.d_w_VD -= share * self.inputs_MD.to(self.d_w_VD.dtype).sum(0)
+        if self.d_w_VD is not None:
+            self.d_w_VD -= share * self.inputs_MD.to(self.d_w_VD.dtype).sum(0)
 
 
 def _row_maximum(x_MV: Tensor) -> Tensor:

@@ -9,7 +9,7 @@ from base64 import b64decode, b64encode
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, Final
+from typing import Any, Final
 
 from tokenizers import Tokenizer
 
@@ -18,7 +18,7 @@ from postedit.core.files import atomic_write, load_json
 from postedit.core.special_tokens import SPECIAL_TOKENS, UNK
 from postedit.core.transformers_checkpoint import PretrainedTokens, TransformersCheckpoint
 from postedit.text.config import Side
-from postedit.text.vocabulary import BYTE_SPACES, Subwords, check_unicode, explain_damage
+from postedit.text.vocabulary import BYTE_LETTERS, BYTE_SPACES, Subwords, check_unicode, explain_damage
 
 _UNKNOWN: Final = "\ufffd"
 """The text of UNK; rendering replaces it by the word of mt that the model left in place."""
@@ -29,17 +29,17 @@ _SPACE: Final = "▁"
 class PretrainedVocabulary(Subwords):
     """The tokens of a checkpoint, numbered as in `core.transformers_checkpoint.RowNumbering`.
 
-    Unlike a vocabulary learnt here it may normalise characters and lack some, so decoding may not restore a text.
+    Unlike a vocabulary learnt here it may normalise characters and lack some, so decoding may not restore a text. It is
+    lossless if it is byte-level BPE with a token for every byte, and normalises nothing.
 
     Args:
         tokens: the tokens.
         divider: divides texts into tokens, and joins tokens.
     """
 
-    lossless: ClassVar[bool] = False
-
     def __init__(self, tokens: PretrainedTokens, divider: "_Backend | _SentencePieces") -> None:
         super().__init__(tokens.names, tokens.fingerprint, divider.spaces)
+        self.lossless = divider.lossless
         self._checkpoint, self._divider = tokens, divider
         no_text = {*range(len(SPECIAL_TOKENS)), *tokens.controls}
         self._of_row = {row: UNK if token in no_text else token for token, row in enumerate(tokens.rows)}
@@ -134,6 +134,13 @@ class _Backend:
     tokenizer: Tokenizer
 
     @property
+    def lossless(self) -> bool:
+        values = json.loads(self.tokenizer.to_str())
+        if self.spaces != BYTE_SPACES or values["normalizer"] is not None or values["model"]["type"] != "BPE":
+            return False
+        return all(letter in values["model"]["vocab"] for letter in BYTE_LETTERS)
+
+    @property
     def spaces(self) -> frozenset[str]:
         return BYTE_SPACES if "ByteLevel" in str(self.tokenizer.decoder) else frozenset(_SPACE)
 
@@ -152,6 +159,7 @@ class _Backend:
 class _SentencePieces:
     """A model of the SentencePiece library; the checkpoint numbers its tokens in a separate file."""
 
+    lossless = False
     spaces = frozenset(_SPACE)
 
     def __init__(self, model: bytes, numbers: Mapping[str, int], unknown: str) -> None:

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from functools import cached_property
 from itertools import groupby, islice
 from pathlib import Path
-from typing import ClassVar, Final
+from typing import Final
 
 from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
 
@@ -43,7 +43,7 @@ class Subwords(ABC):
         spaces: the characters of this alphabet that stand for white space.
     """
 
-    lossless: ClassVar[bool]
+    lossless: bool
     """Whether decoding restores every encoded text exactly."""
 
     def __init__(self, tokens: tuple[str, ...], fingerprint: str, spaces: frozenset[str]) -> None:
@@ -134,7 +134,7 @@ class Vocabulary(Subwords):
         tokenizer: a byte-level BPE tokenizer whose first tokens are `SPECIAL_TOKENS`.
     """
 
-    lossless: ClassVar[bool] = True
+    lossless = True
 
     def __init__(self, tokenizer: Tokenizer) -> None:
         self._tokenizer = tokenizer
@@ -349,3 +349,6 @@ def _byte_alphabet() -> dict[str, int]:
 
 
 _BYTE_OF: Final = _byte_alphabet()
+
+BYTE_LETTERS: Final = tuple(_BYTE_OF)
+"""The characters of byte-level BPE, one for each byte."""

@@ -88,10 +88,13 @@ def test_a_folder_that_is_no_checkpoint(tmp_path: Path) -> None:
         _ = TransformersCheckpoint(str(tmp_path)).settings
 
 
-def test_a_network_that_does_not_translate_is_refused(tmp_path: Path) -> None:
+def test_a_network_of_another_kind_is_refused(tmp_path: Path) -> None:
     (tmp_path / "config.json").write_text(json.dumps({"model_type": "gpt2", "vocab_size": 9}))
-    with pytest.raises(RecipeError, match="gpt2, which is not a sequence-to-sequence model"):
-        _ = TransformersCheckpoint(str(tmp_path)).settings
+    with pytest.raises(RecipeError, match=r"gpt2, which is not a sequence-to-sequence model; .* such as Marian"):
+        TransformersCheckpoint(str(tmp_path)).check_kind("sequence-to-sequence")
+    (tmp_path / "config.json").write_text(json.dumps({"model_type": "marian", "vocab_size": 9}))
+    with pytest.raises(RecipeError, match=r"marian, which is not a causal language model; .* such as Llama"):
+        TransformersCheckpoint(str(tmp_path)).check_kind("causal language")
 
 
 def test_a_tokenizer_of_another_checkpoint_is_refused(tmp_path: Path) -> None:

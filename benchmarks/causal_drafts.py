@@ -1,0 +1,212 @@
+"""Calls and tokens a second of a causal language model with mt as draft, beside `generate` and prompt lookup.
+
+    python benchmarks/causal_drafts.py [--sentences N] [--hidden N] [--layers N] [--rounds N]
+
+A small Llama with random weights learns N triplets by heart, of which every second changes nothing; the others change
+about every eighth word. Its outputs are then those of a model that knows its task, which is what drafts depend on. The
+same weights are searched here token by token and with mt as draft, and in the Transformers library by `generate`, with
+and without its prompt-lookup decoding. A call is one pass of the network after the prompt. All methods take turns in
+each round; times are medians over rounds. Any output that is not the post-edit is counted.
+"""
+
+import argparse
+import platform
+import random
+import statistics
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import torch
+import transformers
+from torch import Tensor
+
+from postedit.core.config import load_config
+from postedit.core.model import Vocabularies, VocabularyInfo
+from postedit.core.special_tokens import EOS, SPECIAL_TOKENS
+from postedit.core.types import Batch
+from postedit.data.collate import collate
+from postedit.models.causal import Causal, CausalConfig
+from postedit.search import DraftGroup, DraftSearch, greedy
+
+WORDS = 200
+"""Rows of the network that are words; each word is one token."""
+
+# Rows: padding, beginning and end of a text, then the marks of the prompt.
+PAD_ROW, BOS_ROW, EOS_ROW, MARKS = 0, 1, 2, (3, 4, 5)
+ROWS = 6 + WORDS
+
+LOOKUP = 10  # tokens that prompt lookup proposes, as in the library's documentation
+
+
+@dataclass(frozen=True)
+class Triplet:
+    """A triplet in tokens, without EOS."""
+
+    src: list[int]
+    mt: list[int]
+    pe: list[int]
+
+
+def triplets(count: int) -> list[Triplet]:
+    """Return random triplets; every second changes nothing."""
+    rng, found = random.Random(1), []
+    first = len(SPECIAL_TOKENS) + 4  # after the rows of the prompt that are no special tokens
+
+    def word() -> int:
+        return rng.randrange(first, first + WORDS)
+
+    for number in range(count):
+        mt = [word() for _ in range(rng.randint(12, 30))]
+        pe = [word() if number % 2 and rng.random() < 1 / 8 else token for token in mt]
+        found.append(Triplet([word() for _ in range(rng.randint(12, 30))], mt, pe))
+    return found
+
+
+def small_model(hidden: int, layers: int) -> Causal:
+    """Return a Llama with fresh weights."""
+    settings = {
+        "model_type": "llama", "vocab_size": ROWS, "hidden_size": hidden, "intermediate_size": 2 * hidden,
+        "num_hidden_layers": layers, "num_attention_heads": hidden // 16, "num_key_value_heads": hidden // 32,
+        "max_position_embeddings": 500, "pad_token_id": PAD_ROW, "bos_token_id": BOS_ROW, "eos_token_id": EOS_ROW,
+        "initializer_range": 0.15,
+    }  # fmt: skip
+    prompt = {"prompt": [[BOS_ROW, MARKS[0]], [MARKS[1]], [MARKS[2]]], "texts": ["src", "mt"]}
+    network = {"settings": settings, "pad": PAD_ROW, "eos": EOS_ROW, "controls": [BOS_ROW, *MARKS], **prompt}
+    config = load_config(CausalConfig, {"checkpoint": "none", "network": network}, "benchmark")
+    info = VocabularyInfo(ROWS + 4, "tokens of the benchmark")
+    torch.manual_seed(1)
+    return Causal(config, Vocabularies({"src": info, "mt": info}, info))
+
+
+def batch_of(found: Sequence[Triplet]) -> Batch:
+    """Return triplets as a batch."""
+    sides = {side: [[*getattr(one, side), EOS] for one in found] for side in ("src", "mt", "pe")}
+    return collate(sides, ["src", "mt"])
+
+
+def learn(model: Causal, found: Sequence[Triplet], most: int) -> int:
+    """Train until every output is the post-edit, and return the number of updates."""
+    batch, wanted = batch_of(found), [tuple(one.pe) for one in found]
+    optimizer = torch.optim.Adam(model.parameters(), lr=2e-3)
+    for step in range(1, most + 1):
+        loss = model.train()(batch)
+        optimizer.zero_grad()
+        (loss.loss / loss.tokens).backward()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        optimizer.step()
+        if step % 20 == 0:
+            mean = float(loss.loss.detach() / loss.tokens)
+            print(f"update {step}: loss {mean:.4f}", flush=True)
+            outputs = greedy(model.eval(), batch, torch.full((len(found),), 60)) if mean < 0.05 else []
+            if [one.tokens for one in outputs] == wanted:
+                return step
+    return most
+
+
+def in_library(model: Causal) -> transformers.PreTrainedModel:
+    """Return a network of the library with the weights of `model`."""
+    settings = {**model.config.network.settings, "vocab_size": model.rows.numel()}
+    library = transformers.AutoModelForCausalLM.from_config(transformers.AutoConfig.for_model(**settings))
+    weights = {f"model.{name}": tensor for name, tensor in model.network.state_dict().items()}
+    library.load_state_dict({**weights, "lm_head.weight": model.head.weight})
+    return library.eval()
+
+
+class Calls:
+    """Counts the passes of a network that come after the prompt."""
+
+    def __init__(self, module: torch.nn.Module) -> None:
+        self.count = 0
+        module.register_forward_hook(self._note)
+
+    def _note(self, *_: object) -> None:
+        self.count += 1
+
+
+Method = Callable[[Triplet], tuple[int, ...]]
+
+
+def methods(model: Causal) -> dict[str, tuple[Method, Calls]]:
+    """Return the ways to write the output of one triplet, each with a counter of passes."""
+    library = in_library(model)
+    own, theirs = Calls(model.network), Calls(library.model)
+    to_token = {int(row): token for token, row in enumerate(model.rows)}
+    search = DraftSearch(model, 1)
+    parts = model.config.network.prompt
+
+    def limit(one: Triplet) -> int:
+        return len(one.mt) + 10
+
+    def step_by_step(one: Triplet) -> tuple[int, ...]:
+        return greedy(model, batch_of([one]), torch.tensor([limit(one)]))[0].tokens
+
+    def drafted(one: Triplet) -> tuple[int, ...]:
+        ((found,),) = search([DraftGroup(batch_of([one]), [one.mt], torch.tensor([limit(one)]))])
+        return found.tokens
+
+    def generated(one: Triplet, **options: int) -> tuple[int, ...]:
+        src, mt = (model.rows[text].tolist() for text in (one.src, one.mt))
+        rows = torch.tensor([[*parts[0], *src, *parts[1], *mt, *parts[2]]])
+        output: Tensor = library.generate(
+            rows,
+            attention_mask=torch.ones_like(rows),
+            max_new_tokens=limit(one) + 1,
+            do_sample=False,
+            eos_token_id=EOS_ROW,
+            pad_token_id=PAD_ROW,
+            **options,
+        )
+        return tuple(to_token[row] for row in output[0, rows.size(1) :].tolist() if row != EOS_ROW)
+
+    def looked_up(one: Triplet) -> tuple[int, ...]:
+        return generated(one, prompt_lookup_num_tokens=LOOKUP)
+
+    return {
+        "postedit, token by token": (step_by_step, own),
+        "postedit, mt as draft": (drafted, own),
+        "`generate`": (generated, theirs),
+        f"`generate`, prompt lookup of {LOOKUP}": (looked_up, theirs),
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--sentences", type=int, default=24)
+    parser.add_argument("--hidden", type=int, default=96)
+    parser.add_argument("--layers", type=int, default=2)
+    parser.add_argument("--updates", type=int, default=800)
+    parser.add_argument("--rounds", type=int, default=5)
+    options = parser.parse_args()
+    found, model = triplets(options.sentences), small_model(options.hidden, options.layers)
+    updates = learn(model, found, options.updates)
+    model.eval().requires_grad_(False)
+    size = sum(parameter.numel() for parameter in model.parameters())
+    print(f"{platform.machine()}, {torch.get_num_threads()} threads, torch {torch.__version__}, ", end="")
+    print(f"transformers {transformers.__version__}; {size:,} parameters, {updates} updates, {len(found)} sentences\n")
+    ways, tokens = methods(model), sum(len(one.pe) + 1 for one in found)
+    times: dict[str, list[float]] = {name: [] for name in ways}
+    calls, wrong = dict.fromkeys(ways, 0), dict.fromkeys(ways, 0)
+    for number in range(options.rounds + 1):  # the first round warms up
+        for name, (write, counter) in ways.items():
+            before, start = counter.count, time.perf_counter()
+            outputs = [write(one) for one in found]
+            if number:
+                times[name].append(time.perf_counter() - start)
+            # One pass a sentence is that over the prompt. In the library it predicts the first token as well; here the
+            # last token of the prompt is BOS, which is read after it.
+            calls[name] = counter.count - before - len(found)
+            wrong[name] = sum(output != tuple(one.pe) for output, one in zip(outputs, found, strict=True))
+    print("| method | calls a sentence after the prompt | fewer | tokens a second | times | outputs that are not pe |")
+    print("|---|---:|---:|---:|---:|---:|")
+    base, base_time = calls["postedit, token by token"], statistics.median(times["`generate`"])
+    for name in ways:
+        seconds = statistics.median(times[name])
+        print(
+            f"| {name} | {calls[name] / len(found):.1f} | {base / calls[name]:.1f} | {tokens / seconds:,.0f} "
+            f"| {base_time / seconds:.2f} | {wrong[name]} |"
+        )
+
+
+if __name__ == "__main__":
+    main()

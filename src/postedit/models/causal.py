@@ -1,0 +1,358 @@
+"""A causal language model of the Transformers library, which continues a prompt with src and mt in it by pe."""
+
+from collections.abc import Mapping
+from typing import Any, ClassVar, Final, Literal, NamedTuple, Self
+
+import torch
+from pydantic import Field, model_validator
+from torch import Tensor, nn
+
+from postedit.core.config import Config
+from postedit.core.errors import RecipeError, library
+from postedit.core.model import ModelSpec, Seq2Seq, Vocabularies
+from postedit.core.special_tokens import BOS, EOS, PAD
+from postedit.core.tensor_files import tensors_sha256
+from postedit.core.transformers_checkpoint import (
+    RowNumbering,
+    TransformersCheckpoint,
+    check_vocabularies,
+    check_weights,
+    copy_weights,
+    public_name,
+)
+from postedit.core.types import AttentionKey, Batch, DecoderOutput, LabelLoss
+from postedit.nn.cache import DecoderCache
+from postedit.nn.heads import CappedDistribution, SoftmaxDistribution
+from postedit.nn.memory import Memory
+from postedit.nn.renumbering import RenumberedDistribution, exclusion_bias, text_attention
+from postedit.nn.slot_attention import NAME, SlotCall, TextAttention, register
+from postedit.nn.transformer import TransformerState
+
+_KEY: Final = AttentionKey("src+mt", "soft")
+
+_PROMPT: Final = (
+    "Correct the machine translation of the source. Change only what is wrong, and write nothing else.\n"
+    "Source:\n{src}\nTranslation:\n{mt}\nCorrection:\n"
+)
+
+
+class NetworkConfig(Config):
+    """Configuration, prompt and special tokens of a checkpoint, in its own token ids."""
+
+    settings: dict[str, Any] = Field(description="its config.json")
+    pad: int | None = Field(None, ge=0, description="the row of its padding")
+    eos: int | None = Field(None, ge=0, description="the row of its end of a text or of a turn")
+    unk: int | None = Field(None, ge=0, description="the row of its unknown token")
+    prompt: list[list[int]] = Field(description="rows of the constant parts of the prompt: before, between and after")
+    texts: list[str] = Field(description="the texts between the parts: src and mt, or mt and src")
+    controls: list[int] = Field([], description="rows of other tokens that occur in no text")
+    fingerprint: str | None = Field(None, description="fingerprint of its vocabulary")
+
+    @property
+    def numbering(self) -> RowNumbering:
+        """The numbering of rows by tokens."""
+        return RowNumbering(int(self.settings["vocab_size"]), self.pad, self.eos, self.unk)
+
+    @classmethod
+    def of(cls, checkpoint: TransformersCheckpoint, template: str, chat: bool | None) -> Self:
+        """Read a checkpoint.
+
+        Raises:
+            RecipeError: if there is no such checkpoint, or it has no use for the template.
+        """
+        checkpoint.check_kind("causal language")
+        check_weights(checkpoint.name)
+        numbering, tokens = checkpoint.numbering, checkpoint.tokens
+        prompt, texts = checkpoint.prompt(template, chat)
+        return cls(
+            settings=checkpoint.settings,
+            pad=numbering.pad,
+            eos=numbering.eos,
+            unk=numbering.unk,
+            prompt=prompt,
+            texts=texts,
+            controls=sorted(tokens.rows[token] for token in tokens.controls),
+            fingerprint=tokens.fingerprint,
+        )
+
+    @model_validator(mode="after")
+    def _check_prompt(self) -> Self:
+        if sorted(self.texts) != ["mt", "src"]:
+            raise ValueError(f"a prompt has {{src}} and {{mt}} once each, not {self.texts}")
+        if len(self.prompt) != 3 or not (self.prompt[1] and self.prompt[2]) or sum(map(len, self.prompt)) < 3:
+            raise ValueError("a prompt has text between src and mt, and after both, such as a line feed")
+        return self
+
+
+class CausalConfig(Config):
+    """The checkpoint, its prompt, and the part of it that is trained; sizes are those of the checkpoint."""
+
+    checkpoint: str = Field(description="folder or hub id of a causal language model, read when training begins")
+    prompt: str = Field(_PROMPT, description="what the model reads before pe; {src} and {mt} stand for the texts")
+    chat: bool | None = Field(
+        None,
+        description="whether the prompt is the message of a user in the chat template of the checkpoint; none: if it "
+        "has a template",
+    )
+    dropout: float | None = Field(None, ge=0, lt=1, description="on attention weights, instead of the checkpoint's own")
+    recompute: bool = Field(
+        False, description="compute layers again in the backward pass: less memory, about a third slower"
+    )
+    lora_rank: int = Field(0, ge=0, description="0: all weights are trained; r: those of adapters of rank r alone")
+    lora_alpha: float = Field(32.0, gt=0, description="adapters are scaled by lora_alpha / lora_rank")
+    lora_dropout: float = Field(0.0, ge=0, lt=1, description="on what adapters read")
+    lora_base: Literal["fp32", "bf16"] = Field("fp32", description="number type of the weights that adapters change")
+    save_base: bool = Field(
+        False,
+        description="save the weights that adapters change with each model, which can then do without the checkpoint",
+    )
+    network: NetworkConfig = Field(description="what the checkpoint says of itself; read from the checkpoint")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _read_checkpoint(cls, values: Any) -> Any:
+        if not isinstance(values, dict) or "network" in values or not isinstance(values.get("checkpoint"), str):
+            return values
+        template, chat = values.get("prompt", _PROMPT), values.get("chat")
+        if not isinstance(template, str) or not isinstance(chat, bool | None):
+            return values
+        checkpoint = TransformersCheckpoint(values["checkpoint"])
+        return {**values, "network": NetworkConfig.of(checkpoint, template, chat)}
+
+    def published(self) -> Self:
+        """Return the section with the checkpoint's name alone, if it is a folder."""
+        return self.model_copy(update={"checkpoint": public_name(self.checkpoint)})
+
+
+class _Prompt(NamedTuple):
+    """The prompts of N sentences, without the last token, which is that of BOS."""
+
+    rows: Tensor  # Long[N,P], rows of the network, real ones first
+    lengths: Tensor  # Long[N]
+    positions: Tensor  # Long[N,S], the position of each token of src, then mt; of EOS that of the token after the text
+    real: Tensor  # Bool[N,S], False at padding of src and mt
+
+
+class Causal(Seq2Seq[TransformerState[DecoderCache]]):
+    """A causal network of the Transformers library as a `Seq2Seq`.
+
+    It reads `part src part mt part` and writes `pe EOS`. The last token of the prompt is BOS, after which it predicts
+    the first token of pe. The network keeps its own numbering of rows; tokens are translated on input and output.
+    Attention is that of the last layer without a sliding window, averaged over heads, normalised over src and mt.
+
+    Raises:
+        RecipeError: if the vocabularies are not those of the checkpoint, or a library is missing.
+    """
+
+    config_class: ClassVar = CausalConfig
+    inputs: ClassVar = ("src", "mt")
+    network: Any  # a module of the library, whose methods PyTorch's type does not know
+    bias: Tensor
+    rows: Tensor
+    input_rows: Tensor
+
+    def __init__(self, config: CausalConfig, vocabularies: Vocabularies) -> None:
+        """Create a network with fresh weights; those of the checkpoint are loaded by `load_initial_weights`."""
+        super().__init__()
+        self.config = config
+        found = config.network
+        table = found.numbering.table()
+        check_vocabularies(vocabularies, len(table), found.fingerprint, config.checkpoint)
+        longest = found.settings.get("max_position_embeddings")
+        if longest is not None:  # inputs and output share the positions
+            longest = (int(longest) - sum(map(len, found.prompt))) // 2
+        self.spec = ModelSpec(self.inputs, vocabularies, frozenset({_KEY}), parallel=True, longest=longest)
+        self.network, self.head = _network(config, len(table))
+        self._watched = _watched_layer(self.network.config)
+        cap = found.settings.get("final_logit_softcapping")
+        self._cap = None if cap is None else float(cap)
+        if config.lora_rank and not config.save_base:
+            self.frozen_checkpoint = config.checkpoint
+            self.register_state_dict_post_hook(_keep_adapters)  # type: ignore[no-untyped-call]
+        never = [row for row in (found.pad, found.unk, *found.controls) if row is not None]
+        self.register_buffer("bias", exclusion_bias(found.numbering, never), persistent=False)
+        self.register_buffer("rows", torch.tensor(table), persistent=False)
+        inputs = [found.prompt[-1][-1] if token == BOS else row for token, row in enumerate(table)]
+        self.register_buffer("input_rows", torch.tensor(inputs), persistent=False)
+
+    def load_initial_weights(self) -> None:
+        """Load the weights of the checkpoint, from safetensors files alone, unless they are frozen; adapters are fresh.
+
+        Raises:
+            RecipeError: if they cannot be loaded, are of a network of other sizes, or give other outputs here than in
+                the library.
+        """
+        if self.frozen_checkpoint is None:
+            self._load(self.config.checkpoint)
+
+    def load_frozen_weights(self, checkpoint: str) -> None:
+        """Load the weights that adapters change from a folder or hub id."""
+        self._load(checkpoint)
+        frozen = {name: tensor for name, tensor in self.named_parameters() if "lora_" not in name}
+        self.frozen_checkpoint, self.frozen_sha256 = checkpoint, tensors_sha256(frozen)
+
+    def _load(self, name: str) -> None:
+        checkpoint = TransformersCheckpoint(name)
+        theirs = checkpoint.network(self.rows.numel()).to(self.head.weight.dtype)
+        copy_weights(self.network, theirs.base_model.state_dict(), name)
+        head, own = theirs.get_output_embeddings(), self.config.network.numbering.rows
+        with torch.no_grad():
+            self.head.weight.copy_(head.weight)
+            if self.head.bias is not None:
+                self.head.bias.copy_(head.bias)
+            for table in {self.network.get_input_embeddings().weight, self.head.weight}:
+                table[own:] = 0.0
+        self._check_against(theirs)
+
+    @torch.no_grad()
+    def _check_against(self, theirs: Any) -> None:
+        """Compare a few outputs with those of the library: networks differ in more than their settings say."""
+        found = self.config.network
+        rows = torch.tensor([[row for part in found.prompt for row in part]], device=self.rows.device)
+        training = self.training
+        self.eval()
+        h_NKD = SlotCall.of(rows, DecoderCache(), self._watched).run(self.network, rows)
+        own = self._of_rows(h_NKD).log_probs()
+        self.train(training)
+        logits = theirs.eval().to(rows.device)(input_ids=rows).logits + self.bias
+        difference = (own.exp() - logits.softmax(-1)).abs().max()
+        if not difference < _LARGEST_DIFFERENCE:
+            raise RecipeError(
+                f"{self.config.checkpoint}: a {found.settings.get('model_type')} computes its outputs in a way that is "
+                f"not known here: probabilities differ by {difference:.3f}"
+            )
+
+    def encode(self, batch: Batch) -> TransformerState[DecoderCache]:
+        """Read the prompts."""
+        prompt = self._prompt(batch)
+        call = SlotCall.of(prompt.rows, DecoderCache(), self._watched)
+        call.run(self.network, prompt.rows)
+        memory = Memory.of(positions=prompt.positions, real=prompt.real)
+        return TransformerState(memory, call.cache_after(DecoderCache()).rollback(prompt.lengths))
+
+    def decode(
+        self, tokens: Tensor, state: TransformerState[DecoderCache]
+    ) -> tuple[DecoderOutput, TransformerState[DecoderCache]]:
+        """Read K more target tokens Long[N,K]; predict the one after each of them."""
+        rows, memory = self.input_rows[tokens], state.memory
+        call = SlotCall.of(rows, state.cache, self._watched)
+        h_NKD = call.run(self.network, rows)
+
+        def attention() -> Tensor:
+            assert call.weights is not None
+            return text_attention(call.weights().mean(1), memory["positions"], memory["real"])
+
+        output = DecoderOutput(self._distribution(h_NKD), TextAttention(_KEY, attention))
+        return output, TransformerState(memory, call.cache_after(state.cache))
+
+    def forward(self, batch: Batch, smoothing: float = 0.0) -> LabelLoss:
+        """Return the loss of pe under teacher forcing; prompt and pe are read in one pass.
+
+        Raises:
+            ValueError: if the batch has no target.
+        """
+        if batch.target is None:
+            raise ValueError("the loss needs a batch with a target")
+        prompt, target = self._prompt(batch), batch.target
+        width = torch.arange(prompt.rows.size(1), device=batch.device)
+        real = torch.cat([width < prompt.lengths.unsqueeze(1), target.mask], 1)
+        rows = torch.cat([prompt.rows, self.input_rows[target.inputs]], 1)
+        rows = rows.gather(1, _real_first(real))
+        h_NKD = SlotCall.of(rows, DecoderCache(), self._watched).run(self.network, rows)
+        columns = prompt.lengths.unsqueeze(1) + torch.arange(target.ids.size(1), device=batch.device)
+        columns = columns.clamp(max=rows.size(1) - 1)  # of padding, whose loss does not count
+        h_NTD = h_NKD.gather(1, columns.unsqueeze(-1).expand(-1, -1, h_NKD.size(-1)))
+        return self._distribution(h_NTD).label_loss(target.ids, target.mask, smoothing)
+
+    def _prompt(self, batch: Batch) -> _Prompt:
+        found, device = self.config.network, batch.device
+        places = {"src": batch.streams["src"], "mt": batch.streams["mt"]}
+        parts = [torch.tensor(part, dtype=torch.long, device=device).expand(batch.rows, -1) for part in found.prompt]
+        parts[-1] = parts[-1][:, :-1]
+        first, second = (places[name] for name in found.texts)
+        rows = [parts[0], self.rows[first.ids], parts[1], self.rows[second.ids], parts[2]]
+        masks = [torch.ones_like(part, dtype=torch.bool) for part in parts]
+        kept = [masks[0], first.mask & (first.ids != EOS), masks[1], second.mask & (second.ids != EOS), masks[2]]
+        mask = torch.cat(kept, 1)
+        before = mask.cumsum(1) - mask.long()  # real tokens before each position
+        widths = [part.size(1) for part in rows]
+        starts = dict(zip(found.texts, (widths[0], sum(widths[:3])), strict=True))
+        positions = [before[:, starts[name] : starts[name] + places[name].ids.size(1)] for name in self.inputs]
+        real = torch.cat([places[name].mask for name in self.inputs], 1)
+        order = _real_first(mask)
+        packed = torch.cat(rows, 1).gather(1, order).masked_fill(~mask.gather(1, order), int(self.rows[PAD]))
+        return _Prompt(packed, mask.sum(1), torch.cat(positions, 1).masked_fill(~real, 0), real)
+
+    def _distribution(self, h_NKD: Tensor) -> RenumberedDistribution:
+        return RenumberedDistribution(self._of_rows(h_NKD), self.rows)
+
+    def _of_rows(self, h_NKD: Tensor) -> SoftmaxDistribution:
+        bias = self.bias.to(h_NKD.dtype)
+        if self._cap is not None:
+            return CappedDistribution(h_NKD, self.head.weight, bias, self.head, cap=self._cap)
+        bias = bias if self.head.bias is None else self.head.bias + bias
+        return SoftmaxDistribution(h_NKD, self.head.weight, bias, self._logits)
+
+    def _logits(self, h_NKD: Tensor) -> Tensor:
+        logits: Tensor = self.head(h_NKD)
+        return logits + self.bias.to(logits.dtype)
+
+    def _apply(self, fn: Any, recurse: bool = True) -> Self:
+        # Rotation angles and scales need single precision, whatever type the weights get.
+        kept = {
+            (module, name): buffer
+            for module in self.network.modules()
+            for name, buffer in module._buffers.items()
+            if buffer is not None and name in module._non_persistent_buffers_set and buffer.is_floating_point()
+        }
+        super()._apply(fn, recurse)  # type: ignore[no-untyped-call]
+        for (module, name), buffer in kept.items():
+            if not buffer.is_meta:
+                module._buffers[name] = buffer.to(module._buffers[name].device)
+        return self
+
+
+_LARGEST_DIFFERENCE: Final = 0.05
+"""Largest difference of probabilities that rounding may explain, also in bfloat16."""
+
+
+def _real_first(mask: Tensor) -> Tensor:
+    """Return Long[N,P], the columns of Bool[N,L] with the real ones first, in order; P is the most of a row."""
+    return (~mask).byte().argsort(dim=1, stable=True)[:, : int(mask.sum(1).max())]
+
+
+def _watched_layer(settings: Any) -> int:
+    """Return the last layer without a sliding window, or the last one if all have one."""
+    kinds = getattr(settings, "layer_types", None) or []
+    layers = [number for number, kind in enumerate(kinds) if kind == "full_attention"]
+    return layers[-1] if layers else int(settings.num_hidden_layers) - 1
+
+
+def _network(config: CausalConfig, rows: int) -> tuple[Any, nn.Linear]:
+    """Return a network with tables of `rows` rows and fresh weights, without its output layer, and that layer."""
+    transformers = library("transformers", "the architecture causal")
+    register()
+    settings = {**config.network.settings, "vocab_size": rows}
+    if config.dropout is not None:
+        settings["attention_dropout"] = config.dropout
+    kind = transformers.AutoConfig.for_model(**settings)
+    whole: Any = transformers.AutoModelForCausalLM.from_config(kind, attn_implementation=NAME)
+    whole.float()
+    if config.recompute:
+        whole.activation_checkpointing_enable({"use_reentrant": False})
+    network, head = whole.base_model, whole.get_output_embeddings()
+    if config.lora_rank:
+        peft = library("peft", "model.lora_rank")
+        if config.lora_base == "bf16":
+            whole.to(torch.bfloat16)
+        options = {"lora_alpha": config.lora_alpha, "lora_dropout": config.lora_dropout}
+        adapters = peft.LoraConfig(r=config.lora_rank, target_modules="all-linear", **options)
+        network = peft.inject_adapter_in_model(adapters, network)
+        head.requires_grad_(False)
+    return network, head
+
+
+def _keep_adapters(_: nn.Module, state: dict[str, Tensor], prefix: str, __: Mapping[str, Any]) -> None:
+    """Remove from a state dict what is no adapter."""
+    for name in [name for name in state if name.startswith(prefix) and "lora_" not in name]:
+        del state[name]

@@ -1,0 +1,152 @@
+"""Attention of causal networks of the Transformers library over keys and values in slots (see `nn.cache`).
+
+The library's own caches change in place, cannot roll back single rows, and drop keys that left a sliding window. Here a
+cache keeps all keys of all layers, token i of a row in slot i, and a mask says which slots a token attends to. So
+layers with and without a window are rolled back, reordered and joined alike.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import torch
+from torch import Tensor, nn
+
+from postedit.core.errors import library
+from postedit.core.types import AttentionKey
+from postedit.nn.cache import CacheSlots, DecoderCache, DenseKeyValueCache, KeyValue
+from postedit.nn.tensors import at_least_float
+
+NAME: Final = "postedit-slots"
+"""Name of the attention function among those of the library."""
+
+
+def register() -> None:
+    """Make the attention function known to the library."""
+    transformers = library("transformers", "the architecture causal")
+    transformers.AttentionInterface.register(NAME, _attend)
+
+
+@dataclass(eq=False)
+class SlotCall:
+    """One call of a network: what its attention reads, and what it leaves.
+
+    It is passed to `network` as `past_key_values`, and as the option `call` of the attention function.
+    """
+
+    slots: CacheSlots
+    old: DenseKeyValueCache | None  # keys and values of earlier calls; None: there are none
+    watched: int  # the layer whose attention weights can be had
+    new: list[KeyValue] = field(default_factory=list)  # keys and values of all layers after the call
+    weights: Callable[[], Tensor] | None = None  # computes the attention weights Float[N,heads,K,L] of that layer
+    _masks: dict[int | None, Tensor | None] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, rows: Tensor, cache: DecoderCache, watched: int) -> "SlotCall":
+        """Return a call that reads `rows` Long[N,K] after what is in the cache."""
+        old = cache.key_values
+        assert old is None or isinstance(old, DenseKeyValueCache)
+        return cls(cache.next_slots(rows), old, watched)
+
+    def run(self, network: Any, rows: Tensor) -> Tensor:
+        """Return the features Float[N,K,D] that a causal network computes of `rows` Long[N,K]."""
+        # A mask of four dimensions keeps the library from making one; the attention function has its own.
+        unused = torch.ones((1, 1, 1, 1), dtype=torch.bool, device=rows.device)
+        features: Tensor = network(
+            input_ids=rows,
+            attention_mask=unused,
+            position_ids=self.slots.positions,
+            past_key_values=self,
+            use_cache=False,
+            call=self,
+        ).last_hidden_state
+        return features
+
+    def update(self, keys: Tensor, values: Tensor, layer: int, *_: Any, **__: Any) -> KeyValue:
+        """Return keys and values of all tokens in a layer, those of the new ones written to their slots.
+
+        The library calls it for each layer, in order.
+        """
+        assert layer == len(self.new)
+        own = KeyValue(keys, values)
+        self.new.append(own if self.old is None else self.old.layers[layer].append(own, self.slots.write))
+        return self.new[-1]
+
+    def cache_after(self, cache: DecoderCache) -> DecoderCache:
+        """Return `cache` after the call."""
+        return cache.advanced(DenseKeyValueCache(tuple(self.new)), self.slots.positions.size(1))
+
+    def mask(self, window: int | None, length: int) -> Tensor | None:
+        """Return Bool[N or 1,1,K,L], True at slots that a token attends to; None: all of them that are not later."""
+        window = None if window is None or window >= length else window
+        if window not in self._masks:
+            self._masks[window] = self._mask(window, length)
+        return self._masks[window]
+
+    def _mask(self, window: int | None, length: int) -> Tensor | None:
+        if window is None:
+            return None if self.old is None or self.slots.mask is None else self.slots.mask.unsqueeze(1)
+        positions = self.slots.positions
+        near = positions.unsqueeze(-1) - torch.arange(length, device=positions.device) < window
+        return (near if self.slots.mask is None else near & self.slots.mask).unsqueeze(1)
+
+
+class TextAttention(Mapping[AttentionKey, Tensor]):
+    """One attention, computed when it is asked for: only evidence needs it."""
+
+    def __init__(self, key: AttentionKey, compute: Callable[[], Tensor]) -> None:
+        self._key, self._compute = key, compute
+        self._weights: Tensor | None = None
+
+    def __getitem__(self, key: AttentionKey) -> Tensor:
+        if key != self._key:
+            raise KeyError(key)
+        if self._weights is None:
+            self._weights = self._compute()
+        return self._weights
+
+    def __iter__(self) -> Iterator[AttentionKey]:
+        return iter((self._key,))
+
+    def __len__(self) -> int:
+        return 1
+
+
+def _attend(
+    module: Any,
+    q_NHKE: Tensor,
+    k_NGLE: Tensor,
+    v_NGLE: Tensor,
+    _: Tensor | None,
+    *,
+    call: SlotCall,
+    scaling: float,
+    dropout: float = 0.0,
+    softcap: float | None = None,
+    sliding_window: int | None = None,
+    **__: Any,
+) -> tuple[Tensor, None]:
+    """Return the output Float[N,K,H,E] of an attention, as the library calls it; groups of heads G share keys."""
+    from transformers.integrations.sdpa_attention import repeat_kv, sdpa_attention_forward
+
+    mask = call.mask(sliding_window, k_NGLE.size(2))
+
+    def weights() -> Tensor:
+        k_NHLE = repeat_kv(k_NGLE, q_NHKE.size(1) // k_NGLE.size(1))
+        scores = q_NHKE @ k_NHLE.transpose(2, 3) * scaling
+        if softcap is not None:
+            scores = torch.tanh(scores / softcap) * softcap
+        attended = mask
+        if attended is None:
+            attended = torch.ones(scores.shape[2:], dtype=torch.bool, device=scores.device)
+            attended = attended.tril(scores.size(3) - scores.size(2))
+        scores = scores.masked_fill(~attended, -torch.inf)
+        return scores.softmax(-1, dtype=at_least_float(scores.dtype)).to(scores.dtype)
+
+    if module.layer_idx == call.watched:
+        call.weights = weights
+    if softcap is None:
+        return sdpa_attention_forward(module, q_NHKE, k_NGLE, v_NGLE, mask, dropout, scaling)
+    v_NHLE = repeat_kv(v_NGLE, q_NHKE.size(1) // v_NGLE.size(1))
+    output = nn.functional.dropout(weights(), dropout) @ v_NHLE
+    return output.transpose(1, 2).contiguous(), None
