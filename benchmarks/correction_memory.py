@@ -1,14 +1,16 @@
 """Measure a memory of corrections: the time to add one, to follow one, to read all at the start, and its size.
 
 Corrections are added one by one, as people make them, each safe on the disk before the next. The texts are those of
-triplets, again and again.
+triplets, again and again. Then phrases are learnt from corrections, without a model, and some corrections are undone.
 
     python benchmarks/correction_memory.py TRIPLETS [--corrections 100000] [--add 2000] [--postgresql URL] [--folder F]
+        [--learnt 4000] [--undone 200]
 
 The database of PostgreSQL must be empty; the tables are removed at the end.
 """
 
 import argparse
+import random
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -19,9 +21,12 @@ import sqlalchemy as sql
 
 from postedit.adapt.correction import Correction
 from postedit.adapt.correction_memory import CorrectionMemory, Entry
+from postedit.adapt.phrase_learner import PhraseLearner
 from postedit.adapt.remembering import Remembering
 from postedit.data.triplets import TripletFiles, read_triplets
 from postedit.jobs.editing import Unedited
+from postedit.phrase.phrase_editor import PhraseEditor
+from postedit.phrase.phrase_options import PhraseTextConfig
 
 BATCH = 10_000  # corrections of one transaction while the memory is filled
 
@@ -42,6 +47,12 @@ def seconds(call: Callable[[], object]) -> float:
     start = time.perf_counter()
     call()
     return time.perf_counter() - start
+
+
+def cpu_seconds(call: Callable[[], object]) -> float:
+    start = time.process_time()
+    call()
+    return time.process_time() - start
 
 
 def spread(times: list[float]) -> str:
@@ -91,12 +102,31 @@ def postgresql(url: str, texts: Iterator[Correction], total: int, adds: int) -> 
             connection.execute(sql.text("DROP TABLE IF EXISTS postedit_entries, postedit_memory"))
 
 
+def phrases(texts: Iterator[Correction], learnt: int, undone: int) -> str:
+    """Return the cells of the row of phrases: learn one, undo one of the last hundred, undo any; CPU time."""
+    learner = PhraseLearner(PhraseEditor.empty(PhraseTextConfig()))
+    entries = [Entry(number, next(texts), None) for number in range(1, learnt + undone + 1)]
+    learner.learn_entries(entries[:learnt])
+    learning = [cpu_seconds(lambda: learner.learn_entries([one])) for one in entries[learnt:]]  # noqa: B023 (called at once)
+    cells, rng, present = [spread(learning)], random.Random(1), list(entries)
+    for among in (100, len(present)):
+        undoing = []
+        for _ in range(undone):
+            one = present.pop(-rng.randint(1, min(among, len(present))))
+            undo = Entry(entries[-1].number + 1, one.correction, one.number)
+            undoing.append(cpu_seconds(lambda: learner.learn_entries([undo])))  # noqa: B023
+        cells.append(spread(undoing))
+    return " | ".join(cells)
+
+
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("triplets")
     parser.add_argument("--corrections", type=int, default=100_000)
     parser.add_argument("--add", type=int, default=2000, help="how many of them are added one by one")
     parser.add_argument("--postgresql", metavar="URL")
+    parser.add_argument("--learnt", type=int, default=4000, help="corrections that are learnt as phrases")
+    parser.add_argument("--undone", type=int, default=200, help="how many are then learnt one by one, and undone")
     parser.add_argument("--folder", type=Path, default=Path(), help="of the file of SQLite; it chooses the disk")
     arguments = parser.parse_args()
     read = [Correction(one.src, one.mt, one.pe) for one in read_triplets(TripletFiles.of(arguments.triplets))]
@@ -110,3 +140,8 @@ if __name__ == "__main__":
     print(f"| SQLite | {sqlite(arguments.folder, cycle(read), *sizes)} |", flush=True)
     if arguments.postgresql:
         print(f"| PostgreSQL | {postgresql(arguments.postgresql, cycle(read), *sizes)} |")
+    print(
+        "\n| learnt as phrases | learn one, CPU ms | 99 % | undo one of the last 100 | 99 % | undo any | 99 % |\n"
+        "|---:|---:|---:|---:|---:|---:|---:|"
+    )
+    print(f"| {arguments.learnt:,} | {phrases(cycle(read), arguments.learnt, arguments.undone)} |")

@@ -10,7 +10,7 @@ how many errors that had been corrected before were left; the time to learn; and
 domain, loses after the whole stream. The model is `none`, which knows nothing, or MODEL; or RECIPE trains one for each
 stream, on the first 10,000 lines of its data set (the last 1,000 of them are the dev set), and the stream begins after
 them. `tune` finds the weights by which corrections propose edits, on other lines than
-those of `run`: n-best lists of streams, and MIRA on all of them.
+those of `run`: the logistic regression of the edits being right that corrections propose.
 """
 
 import argparse
@@ -25,6 +25,8 @@ from pathlib import Path
 from typing import get_args
 
 import numpy as np
+from sklearn.linear_model import LogisticRegression
+from sklearn.preprocessing import StandardScaler
 
 from postedit.adapt import CorrectionMemory, load_learning
 from postedit.adapt.adaptation_config import NO_MODEL, Learning, LearningConfig
@@ -35,16 +37,18 @@ from postedit.cli.simulate import draw
 from postedit.core.editor import Editor
 from postedit.data.triplets import TripletFiles, read_triplets
 from postedit.editing.protection import Protected
-from postedit.evaluate.metrics import AdditiveTER
 from postedit.evaluate.scores import score_systems
 from postedit.jobs.simulation import HISTORIES, Repetition, StreamSegment, Tokenize, simulate
-from postedit.phrase.decoder import ALL_FEATURES
-from postedit.phrase.edit_candidates import EDITS, FEATURES
+from postedit.phrase.correction_evidence import EVIDENCE, known_phrases
+from postedit.phrase.correction_index import single_index
+from postedit.phrase.decoder import sentence_of
+from postedit.phrase.edit_candidates import CHANGED, FEATURES, new_scratch
 from postedit.phrase.phrase_editor import PhraseEditor
 from postedit.phrase.phrase_options import PhraseTextConfig
+from postedit.phrase.scored_edits import corrected_candidates, repeated
+from postedit.phrase.source_alignment import single_text
+from postedit.phrase.triplet_index import makes_change
 from postedit.text.words import SplitterName
-from postedit.tuning.nbest_lists import NBestEntry, NBestPool
-from postedit.tuning.rounds import TuneOptions, optimise
 
 TOKENIZE: dict[SplitterName, Tokenize] = {"none": "none", "moses": "13a", "characters": "characters"}
 
@@ -77,6 +81,7 @@ class Stream:
         return [StreamSegment(one.src, one.mt, one.pe) for one in islice(triplets, first, first + count)]
 
 
+OTHER = "wmt18-nmt.en-de/train"  # text of another domain, to find weights
 STREAMS = [
     Stream("adobe-pe.en-de/train", "moses", "de", "wmt18-nmt.en-de/dev"),
     Stream("adobe-pe.en-fr/train", "moses", "fr"),
@@ -86,18 +91,31 @@ STREAMS = [
     Stream("wmt19-nmt.en-ru/train", language="ru"),
     Stream("wmt18-nmt.en-lv/train", language="lv"),
 ]
-TUNED_ON = [  # with the first line of each part
-    *((stream, 40_000, 2000) for stream in STREAMS[:3]),
-    (STREAMS[0], 55_000, 1500),
-    (Stream("wmt18-smt.en-de/dev"), 0, 1000),
+TUNED_ON = [  # with the first line of each part, and its lines
+    *((replace(stream, other=OTHER), 30_000, 3000) for stream in STREAMS[:3]),
+    *((stream, 45_000, 2500) for stream in STREAMS[:3]),
+    (replace(STREAMS[4], other=OTHER), 20_500, 2000),
     (Stream("wmt19-nmt.en-ru/dev", language="ru"), 0, 1000),
     (Stream("wmt18-nmt.en-lv/dev", language="lv"), 0, 1000),
 ]
+OTHERS = 5000, 500  # the first line and the lines of OTHER
 BEFORE = 10_000  # triplets that a model is trained on before the stream
 DEV = 1000  # the last of them
-ROUNDS = 4
-OUTPUTS = 20  # of each segment in a round of tuning
-SCALE = 1.5  # largest weight: gains are then about the log-odds of edits being right
+USED = [  # by the regression; "edits" is its constant
+    "phrase",
+    "best phrase",
+    "seen changed anywhere",
+    "phrases",
+    "corrected",
+    "corrected in context",
+    "not corrected",
+    "not corrected in context",
+    "doubt",
+    "beyond doubt",
+    *EVIDENCE,
+]
+MOST_WORDS = 4  # an edit counts as often as it changes words, at most so often
+STRENGTH = 0.3  # of the regression: the inverse of that of its prior
 
 
 def run(stream: Stream, arguments: argparse.Namespace) -> str:
@@ -166,44 +184,49 @@ def edited(editor: Editor, stream: Stream, data: Path) -> float | None:
 
 
 def tune(data: Path) -> None:
-    """Print the TER of each round, and the weights of the best one, the largest of which is SCALE."""
-    parts = [(stream, stream.read(data, first, count)) for stream, first, count in TUNED_ON]
-    references = [one.pe for _, segments in parts for one in segments]
-    metric = AdditiveTER("13a")
-    pool = NBestPool(ALL_FEATURES, references, metric)
-    weights = PhraseEditor.empty(PhraseTextConfig()).model.knowledge.correction_weights
-    weights, trials = np.concatenate([[0.0], weights]), []
-    for number in range(1, ROUNDS + 1):
-        lists = [entries for part in parts for entries in listed(*part, weights)]
-        statistics = metric.statistics([entries[0].text for entries in lists], references)
-        trials.append((float(metric.loss(statistics.sum(0))), weights))
-        print(f"round {number}: {trials[-1][0]:.3f}", flush=True)
-        if not pool.add(lists):
-            break
-        weights = optimise(pool.lists(), weights, np.full(len(weights), -np.inf), TuneOptions("mira", seed=1))
-        weights = weights / np.abs(weights).max()
-    best = min(trials, key=lambda trial: trial[0])[1] * SCALE
-    print({name: round(weight, 2) for name, weight in zip(ALL_FEATURES, best.tolist()) if abs(weight) >= 0.02})
+    """Print how often edits are right that corrections propose, and the weights of the logistic regression of that."""
+    names = np.array([*FEATURES, *EVIDENCE])
+    parts = [judged(stream, stream.read(data, first, count), data) for stream, first, count in TUNED_ON]
+    for (stream, first, _), (_, right) in zip(TUNED_ON, parts, strict=True):
+        print(f"{stream.name} from {first:,}: {len(right):,} edits, {100 * right.mean():.1f} % right", flush=True)
+    features, right = np.concatenate([one for one, _ in parts]), np.concatenate([one for _, one in parts])
+    used = np.flatnonzero(np.isin(names, USED))
+    scaled = StandardScaler().fit(features[:, used])
+    changed = np.clip(features[:, CHANGED], 1, MOST_WORDS)
+    found = LogisticRegression(C=STRENGTH, max_iter=1000).fit(scaled.transform(features[:, used]), right, changed)
+    weights = found.coef_[0] / scaled.scale_
+    constant = float(found.intercept_[0] - weights @ scaled.mean_)
+    chosen = {"edits": constant, **dict(zip(names[used].tolist(), weights.tolist(), strict=True))}
+    print({name: round(weight, 2) for name, weight in chosen.items()})
 
 
-def listed(stream: Stream, segments: Sequence[StreamSegment], weights: np.ndarray) -> list[list[NBestEntry]]:
-    """Return the n-best list of each segment, edited with what the segments before it taught.
+def judged(stream: Stream, segments: Sequence[StreamSegment], data: Path) -> tuple[np.ndarray, np.ndarray]:
+    """Return the edits that the corrections before each segment propose, Float64[N,F+E], and which are right, Bool[N].
 
-    The index of corrections stands in the place of that of training, so that edits have all their features.
+    After the stream, its corrections propose edits for segments of another domain, if there is one.
     """
-    lists = []
-    editor = PhraseEditor.empty(stream.text)
-    learner, never = PhraseLearner(editor), np.zeros(len(FEATURES))
-    never[EDITS] = -1e6
-    for number, one in enumerate(segments, start=1):
+    editor, scratch = PhraseEditor.empty(stream.text), new_scratch()
+    learner, places = PhraseLearner(editor), np.empty(editor.config.sample, np.int64)
+    others = Stream(stream.other).read(data, *OTHERS) if stream.other else []
+    rows, right = [], []
+    for number, one in enumerate([*segments, *others], start=1):
+        correction = Correction(*one)
+        if (aligned := learner.aligned(correction)) is None:
+            continue
+        triplet, src = aligned
         known = editor.model.knowledge
-        knowledge = known._replace(trained=known.corrections, correction_weights=never)
-        model = replace(editor.model, knowledge=knowledge, weights=weights)
-        proposer = PhraseEditor(model, editor.config, editor.text, editor.search)
-        (best,) = proposer.edit([one.src], [one.mt], beam=OUTPUTS, n_best=OUTPUTS)
-        lists.append([NBestEntry(each.text, each.features or {}) for each in (best, *best.alternatives)])
-        learner.learn_entries([Entry(number, Correction(*one), None)])
-    return lists
+        sentence = sentence_of(single_text(triplet.mt), editor.model.joined, single_text(src), known.translations, 0)
+        phrases = known_phrases(known.corrections.mt, sentence.asked)
+        if number > 1 and repeated(sentence, known, phrases, places) < 0:
+            candidates, evidence = corrected_candidates(sentence, known, phrases, places, scratch)
+            own = single_index(triplet)
+            for (start, end, place, count), *row in zip(candidates.spans, candidates.features, evidence, strict=True):
+                new = candidates.words[place : place + count]
+                rows.append(np.concatenate(row))
+                right.append(makes_change(own, start, end - start, new))
+        if number <= len(segments):
+            learner.learn_entries([Entry(number, correction, None)])
+    return np.array(rows), np.array(right)
 
 
 if __name__ == "__main__":

@@ -1,5 +1,7 @@
 """Corrections that count at once: the phrase-based editor follows a memory."""
 
+import math
+from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Final, NamedTuple
@@ -16,13 +18,13 @@ from postedit.phrase.edit_alignment import Spellings, linked, spellings
 from postedit.phrase.edit_candidates import CORRECTIONS, DOUBT, EDITS
 from postedit.phrase.pair_table import key_of
 from postedit.phrase.phrase_editor import PhraseEditor
-from postedit.phrase.scored_edits import Knowledge, familiarity
+from postedit.phrase.scored_edits import Knowledge
 from postedit.phrase.source_alignment import (
     JoinedWords,
-    Texts,
     enlarged,
     joined_ids,
     number_joined,
+    single_text,
     source_words,
 )
 from postedit.phrase.triplet_index import makes_change
@@ -30,8 +32,8 @@ from postedit.phrase.word_ids import BEGIN, END_OF_TEXT, WordIds
 
 Ids = NDArray[np.int32]
 
-_WATCHED: Final = 500
-"""Latest corrections by which it is judged how far the memory can be trusted."""
+_WATCHED: Final = 64
+"""Latest corrections by which it is judged how far the memory can be trusted; to undo one may cost their judgement."""
 
 _NEARLY: Final = 1.0  # edits whose score misses that of none by this much are judged, too
 _SPREAD: Final = 1.0  # standard deviation of the prior of doubt
@@ -54,13 +56,6 @@ class _Judged(NamedTuple):
     right: bool
 
 
-class _Watched(NamedTuple):
-    """What a correction tells of those before it: how familiar its segment was, and the edits that they proposed."""
-
-    familiarity: float
-    edits: list[_Judged]
-
-
 class PhraseLearner:
     """Indexes the corrections of a memory for a phrase-based editor; see `remembering.Learner`.
 
@@ -69,8 +64,8 @@ class PhraseLearner:
     they contradict each other.
 
     How far corrections are trusted is measured: before a correction is learnt, the edits that those before it propose
-    are compared with it. The logistic regression of their being right on their gains has one parameter, the weight of
-    "doubt".
+    are compared with it. The logistic regression of their being right on their gains has one parameter, which is
+    added to the weight of "doubt".
 
     Args:
         editor: its model changes.
@@ -79,7 +74,7 @@ class PhraseLearner:
     def __init__(self, editor: PhraseEditor) -> None:
         self._editor, self._trained = editor, editor.model
         self._known: list[_Known] = []
-        self._watched: list[_Watched] = []  # of the last corrections
+        self._judged: dict[int, list[_Judged]] = {}  # by number, of the last corrections
         self._index = CorrectionIndex()
         self.forget_all()
 
@@ -90,43 +85,52 @@ class PhraseLearner:
         for entry in entries:
             if entry.undoes is not None:
                 undone.add(entry.undoes)
-            elif (aligned := self._aligned(entry.correction)) is not None:
+            elif (aligned := self.aligned(entry.correction)) is not None:
                 self._known.append(_Known(entry.number, *aligned))
         if undone:
             learnt = self._forget(undone, learnt)
-        watched = max(learnt, len(self._known) - _WATCHED)
-        if watched > learnt:
-            self._index.add([(one.number, one.triplet) for one in self._known[learnt:watched]])
-            self._watched.clear()
-        for one in self._known[watched:]:
-            self._watched.append(self._judge(one))
+        unwatched = max(learnt, len(self._known) - _WATCHED)
+        self._index.add([(one.number, one.triplet) for one in self._known[learnt:unwatched]])
+        for one in self._known[unwatched:]:
+            self._judged[one.number] = self._judge(one)
             self._index.add([(one.number, one.triplet)])
-        del self._watched[:-_WATCHED]
+        for number in list(self._judged)[: -2 * _WATCHED]:  # more than are watched, so that some can be undone
+            del self._judged[number]
         self._change_model()
 
     def _forget(self, undone: set[int], learnt: int) -> int:
-        """Take corrections out, and return how many of the first `learnt` ones are then still learnt."""
-        forgotten = undone.intersection(one.number for one in self._known[:learnt])
-        self._known = [one for one in self._known if one.number not in undone]
-        if not forgotten:
-            return learnt
-        for number in forgotten:
-            self._index.remove(number)
-        learnt = max(0, min(learnt - len(forgotten), len(self._known) - _WATCHED))
-        self._index.truncate(self._known[learnt].number if self._known else 0)
-        self._watched.clear()
-        return learnt
+        """Take corrections out, and return how many of the first `learnt` ones are then still learnt.
+
+        Those that follow an undone one were judged by it, so the watched ones of them are to be learnt again.
+        """
+        found = {self._row(number) for number in undone}
+        rows = sorted(row for row in found if row < len(self._known) and self._known[row].number in undone)
+        first = self._known[rows[0]].number if rows else math.inf
+        for row in reversed(rows):
+            self._index.remove(self._known.pop(row).number)
+        learnt -= sum(row < learnt for row in rows)
+        self._judged = {number: edits for number, edits in self._judged.items() if number < first}
+        watched = range(max(0, len(self._known) - _WATCHED), learnt)
+        again = next((row for row in watched if self._known[row].number not in self._judged), learnt)
+        if again < learnt:
+            self._index.truncate(self._known[again].number)
+        return again
+
+    def _row(self, number: int) -> int:
+        """Return the first known correction whose number is not below this one."""
+        return bisect_left(self._known, number, key=lambda one: one.number)
 
     def forget_all(self) -> None:
         """Return to the model as it was trained."""
         self._words, self._joined = WordIds(self._trained.words.own), _JoinedIds(self._trained.joined)
         spelt = spellings(self._words.words)
         self._letters, self._starts = GrowingArray(spelt.letters), GrowingArray(spelt.starts)
-        self._known, self._watched, self._index = [], [], CorrectionIndex()
+        self._known, self._judged, self._index = [], {}, CorrectionIndex()
         self._change_model()
 
     def _change_model(self) -> None:
-        doubt = _doubt([edit for one in self._watched for edit in one.edits])
+        watched = (self._judged[one.number] for one in self._known[-_WATCHED:])
+        doubt = _doubt([edit for edits in watched for edit in edits])
         self._editor.model = replace(
             self._trained, words=self._words, knowledge=self._knowledge(doubt), joined=self._joined.words
         )
@@ -134,18 +138,19 @@ class PhraseLearner:
     def _knowledge(self, doubt: float, allowance: float = 0.0) -> Knowledge:
         """Return what edits are proposed by, with an `allowance` for those by corrections."""
         weights = self._trained.knowledge.correction_weights.copy()
-        weights[DOUBT] = doubt
+        weights[DOUBT] += doubt
         weights[EDITS] += allowance
         return self._trained.knowledge._replace(
             corrections=self._index.index,
             ranks=self._index.ranks,
             sources=self._index.sources,
             numbers=self._index.numbers,
-            familiarities=np.array([one.familiarity for one in self._watched]),
+            bags=self._index.bags,
+            bag_starts=self._index.bag_starts,
             correction_weights=weights,
         )
 
-    def _aligned(self, correction: Correction) -> tuple[AlignedTriplet, Ids] | None:
+    def aligned(self, correction: Correction) -> tuple[AlignedTriplet, Ids] | None:
         """Return a correction as it is indexed, and its source, None if it is too long; new words get ids."""
         sides = [self._editor.words(side, getattr(correction, side)) for side in _SIDES]
         if max(map(len, sides)) > self._editor.search.max_input:
@@ -160,9 +165,9 @@ class PhraseLearner:
         asked = self._joined.add(mt, sources)
         return AlignedTriplet(asked, mt, pe, links, sources, int(key_of(src))), src
 
-    def _judge(self, known: _Known) -> _Watched:
-        """Return how familiar a correction is, and the edits that earlier ones propose for it, or nearly do."""
-        mt, src = (Texts(words, np.array([0, len(words)])) for words in (known.triplet.mt, known.src))
+    def _judge(self, known: _Known) -> list[_Judged]:
+        """Return the edits that earlier corrections propose for the segment of a correction, or nearly do."""
+        mt, src = single_text(known.triplet.mt), single_text(known.src)
         limits = SearchLimits(1, self._editor.config.paths, self._editor.config.sample)
         knowledge = self._knowledge(0.0, _NEARLY)
         found = edit_texts(mt, self._joined.words, src, knowledge, self._trained.weights, limits)
@@ -171,8 +176,7 @@ class PhraseLearner:
             (start, end), new = found.spans[edit], found.words[slice(*found.first_word[edit : edit + 2])]
             right = bool(makes_change(own, start + 1, end - start, new))
             judged.append(_Judged(float(found.gains[edit]) - _NEARLY, right))
-        familiar = familiarity(known.triplet.asked, knowledge.corrections, knowledge.ranks)
-        return _Watched(float(familiar), judged)
+        return judged
 
 
 def _doubt(judged: Sequence[_Judged]) -> float:

@@ -37,7 +37,7 @@ HISTORIES: Final = (
     "corrected so half of the times or more",
     "corrected so more rarely",
 )
-"""What had been done before with the words of an error that is met again: with those in all earlier mt of the stream."""
+"""What had been done with the words of an error in all earlier mt of the stream."""
 
 
 class Repetition(NamedTuple):
@@ -219,9 +219,7 @@ def _divided(text: str, tokenize: Tokenize) -> str:
     return " ".join("".join(text.split())) if tokenize == "characters" else text
 
 
-def repeated_errors(
-    mt: Sequence[list[str]], pe: Sequence[list[str]], outputs: Sequence[list[str]]
-) -> RepeatedErrors:
+def repeated_errors(mt: Sequence[list[str]], pe: Sequence[list[str]], outputs: Sequence[list[str]]) -> RepeatedErrors:
     """Return how many errors of mt had been corrected in an earlier segment, and how many of those outputs have."""
     times: Counter[_Error] = Counter()
     met, left = ([0] * len(HISTORIES) for _ in range(2))

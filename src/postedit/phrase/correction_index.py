@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from postedit.compiled import compiled
 from postedit.phrase.edit_alignment import UNLINKED
-from postedit.phrase.source_alignment import Texts
+from postedit.phrase.source_alignment import single_text
 from postedit.phrase.triplet_index import DEPTH, ROW, Sorted, TripletIndex, aligned_cells, sort_places
 
 _SEPARATOR: Final = -1
@@ -153,11 +153,12 @@ class CorrectionIndex:
     def __init__(self) -> None:
         self._numbers = GrowingArray(np.empty(0, np.int64))  # of the triplets, rising
         self._removed: set[int] = set()  # rows
-        self._mt, self._pe = _SortedPlaces(), _SortedPlaces()
+        self._mt, self._pe = _SortedPlaces(), GrowingArray(np.empty(0, np.int32))
         self._cells = GrowingArray(np.empty((0, 5), np.int32))
         self._mt_starts, self._pe_starts = (GrowingArray(np.zeros(1, np.int64)) for _ in range(2))
         self._links = GrowingArray(np.empty(0, np.int32))
         self._sources = GrowingArray(np.empty(0, np.int64))
+        self._bags, self._bag_starts = GrowingArray(np.empty(0, np.int32)), GrowingArray(np.zeros(1, np.int64))
 
     def add(self, triplets: Sequence[tuple[int, AlignedTriplet]]) -> None:
         """Add triplets with their numbers, which are above all numbers before."""
@@ -166,27 +167,30 @@ class CorrectionIndex:
             cells[:, ROW] = len(self._numbers)
             self._numbers.extend([number])
             self._sources.extend([one.source])
+            self._bags.extend(np.unique(one.asked))
+            self._bag_starts.extend([len(self._bags)])
             self._cells.extend(cells)
             self._cells.extend(np.full((1, 5), UNLINKED, np.int32))  # of the separator
             self._links.extend(np.append(one.links, np.int32(UNLINKED)))
+            self._pe.extend(np.append(one.pe, np.int32(_SEPARATOR)))
             self._mt_starts.extend([len(self._cells)])
             self._pe_starts.extend([len(self._links)])
         self._mt.append([one.asked for _, one in triplets])
-        self._pe.append([one.pe for _, one in triplets])
 
     def remove(self, number: int) -> None:
         """Take a triplet out; nothing happens if it was never added."""
         row = self._row(number)
         if row < len(self._numbers) and self._numbers.values[row] == number:
             self._removed.add(row)
-            for side, starts in ((self._mt, self._mt_starts), (self._pe, self._pe_starts)):
-                side.remove(*(int(start) for start in starts.values[row : row + 2]))
+            self._mt.remove(*(int(start) for start in self._mt_starts.values[row : row + 2]))
 
     def truncate(self, number: int) -> None:
         """Take out the triplets from this number on."""
         row = self._row(number)
         self._numbers.truncate(row)
         self._sources.truncate(row)
+        self._bags.truncate(int(self._bag_starts.values[row]))
+        self._bag_starts.truncate(row + 1)
         self._removed = {other for other in self._removed if other < row}
         for side, starts, others in (
             (self._mt, self._mt_starts, self._cells),
@@ -212,6 +216,16 @@ class CorrectionIndex:
         return self._sources.values
 
     @property
+    def bags(self) -> NDArray[np.int32]:
+        """The distinct words by which each mt is looked up, sorted, one text after the other, Int32[B]."""
+        return self._bags.values
+
+    @property
+    def bag_starts(self) -> NDArray[np.int64]:
+        """Where the distinct words of each mt begin, Int64[S+1]."""
+        return self._bag_starts.values
+
+    @property
     def ranks(self) -> NDArray[np.int64]:
         """The number of triplets up to each that are in the index, Int64[S]."""
         present = np.ones(len(self._numbers), np.int64)
@@ -223,7 +237,7 @@ class CorrectionIndex:
         """The index as it is now; not valid after the next change."""
         return TripletIndex(
             self._mt.sorted,
-            self._pe.sorted,
+            Sorted(self._pe.values, np.empty(0, np.int32), np.empty(0, np.int64)),  # only places of mt are looked for
             self._cells.values,
             self._mt_starts.values,
             self._pe_starts.values,
@@ -232,7 +246,7 @@ class CorrectionIndex:
 
 
 def _cells(triplet: AlignedTriplet) -> NDArray[np.int32]:
-    mt, pe = (Texts(words, np.array([0, len(words)])) for words in (triplet.mt, triplet.pe))
+    mt, pe = single_text(triplet.mt), single_text(triplet.pe)
     found: NDArray[np.int32] = aligned_cells(mt, pe, triplet.links, triplet.sources)
     return found
 
@@ -244,7 +258,5 @@ def single_index(triplet: AlignedTriplet) -> TripletIndex:
     return TripletIndex(mt, pe, _cells(triplet), none, none, triplet.links)
 
 
-NO_CORRECTIONS: Final = CorrectionIndex().index
-NO_RANKS: Final = CorrectionIndex().ranks
-NO_FAMILIARITIES: Final = np.empty(0)
-"""The index of no corrections, its ranks, sources or numbers, and their familiarities."""
+NO_CORRECTIONS: Final = CorrectionIndex()
+"""The index of no corrections."""

@@ -22,7 +22,7 @@ FEATURES: Final = (
     "length",  # words added
     "phrase",  # log-odds of the change for its shortest phrase
     "phrase in context",  # for its longest phrase
-    "phrase inverse",  # log-probability of the longest phrase given what it became
+    "phrase inverse",  # log-probability of the longest phrase given what it became; 0 for corrections
     "best phrase",  # highest log-odds of all its phrases
     "lexical",  # log-probability of the new words given the old ones
     "lexical inverse",  # and of the old words given the new ones
@@ -38,8 +38,7 @@ FEATURES: Final = (
     "not corrected",  # logarithm of 1 + corrections that did not make the change there
     "not corrected in context",  # likewise, if that context has `scored_edits.CONTEXT_WORDS`
     "doubt",  # 1 if corrections made the change, but not twice and without exception in such a context
-    "age",  # logarithm of the corrections since the last one that made the change, in units of RECENT, and how unlike
-    # the last corrections the segment is; 0 without doubt
+    "beyond doubt",  # 1 if they made it twice, and without exception, in such a context
     "corrections",  # score of the edit by corrections, if that counts
 )
 """Features of an edit; all logarithms are natural."""
@@ -47,7 +46,7 @@ FEATURES: Final = (
 (
     EDITS, CHANGED, LENGTH, PHRASE, IN_CONTEXT, INVERSE, BEST, LEXICAL, LEXICAL_INVERSE, SEEN, SEEN_ANYWHERE,
     SEEN_KEPT, CONTEXT, PHRASES, SOURCE_AGREES, SOURCE_FIT, CORRECTED, CORRECTED_THERE, LEFT, LEFT_THERE, DOUBT,
-    AGE, CORRECTIONS,
+    PROVEN, CORRECTIONS,
 ) = range(len(FEATURES))  # fmt: skip
 
 START, END, PLACE, COUNT = range(4)
@@ -71,7 +70,6 @@ class Candidates(NamedTuple):
     spans: Any  # Int32[C,4]: start, end, place, number of new words
     features: Any  # Float64[C,F], see FEATURES
     first: Any  # Int64[words of mt + 1]
-    latest: Any  # Int64[C], the last place in the index where each was found
 
 
 class Sentence(NamedTuple):
@@ -96,7 +94,6 @@ class Scratch(NamedTuple):
     counts: Any  # Int64[C], occurrences for the present phrase; 0 between phrases
     agreeing: Any  # Int64[C], those from the same source words
     touched: Any  # Int64[C], candidates of the present phrase
-    latest: Any  # Int64[C], the last place where each was found
 
 
 @compiled
@@ -112,7 +109,6 @@ def new_scratch() -> Any:
         np.empty((_MOST, 3), np.int64),
         np.zeros(_MOST, np.int64),
         np.zeros(_MOST, np.int64),
-        np.empty(_MOST, np.int64),
         np.empty(_MOST, np.int64),
     )
 
@@ -177,12 +173,10 @@ def candidates_of(
                     new[used : used + words.size] = words
                     used += words.size
                     features[one], narrowest[one], widest[one] = 0.0, LONGEST + 1, 0
-                    scratch.latest[one] = at
                 if counts[one] == 0:
                     touched[changes] = one
                     changes += 1
                 counts[one] += 1
-                scratch.latest[one] = max(at, scratch.latest[one])
                 agreeing[one] += _same_sources(index.cells, at, sentence.sources, start, length)
             for at in places[: total if changes else 0]:
                 same_source += _same_sources(index.cells, at, sentence.sources, start, length)
@@ -250,7 +244,7 @@ def _completed(sentence: Any, index: Any, lexicon: Any, translations: Any, words
     """Return the candidates that are likely enough, with all features, sorted."""
     likely = np.flatnonzero(scratch.features[:found, BEST] >= _LEAST_ODDS)
     likely = likely[np.argsort(scratch.spans[likely, START], kind="mergesort")]
-    kept_spans, kept_features, latest = scratch.spans[likely], scratch.features[likely], scratch.latest[likely]
+    kept_spans, kept_features = scratch.spans[likely], scratch.features[likely]
     for number in range(likely.size):
         span, row = kept_spans[number], kept_features[number]
         old = sentence.mt[span[START] : span[END]]
@@ -262,10 +256,11 @@ def _completed(sentence: Any, index: Any, lexicon: Any, translations: Any, words
         row[CONTEXT] = length - old.size
         row[PHRASES] = np.log(row[PHRASES])
         row[LEXICAL], row[LEXICAL_INVERSE] = lexical_scores(lexicon, old, new)
-        row[INVERSE] = _inverse(sentence.mt, start, start + length, span, new, index.pe, count)
+        if index.pe.order.size:
+            row[INVERSE] = _inverse(sentence.mt, start, start + length, span, new, index.pe, count)
         row[SOURCE_FIT] = _fit(translations, sentence.src, new) - _fit(translations, sentence.src, old)
     first = np.searchsorted(kept_spans[:, START], np.arange(sentence.mt.size + 1))
-    return Candidates(words, kept_spans, kept_features, first.astype(np.int64), latest)
+    return Candidates(words, kept_spans, kept_features, first.astype(np.int64))
 
 
 @compiled

@@ -7,9 +7,11 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from postedit.phrase.correction_index import NO_CORRECTIONS, NO_FAMILIARITIES, NO_RANKS
+from postedit.phrase.correction_evidence import EVIDENCE
+from postedit.phrase.correction_index import NO_CORRECTIONS
 from postedit.phrase.decoder import ALL_FEATURES
 from postedit.phrase.edit_alignment import EditTable, all_linked, learn_edits, spellings, without_rare
+from postedit.phrase.edit_candidates import FEATURES
 from postedit.phrase.lexicon import EditLexicon, count_links
 from postedit.phrase.ngram_model import NgramModel, learn_ngrams, ngram_table
 from postedit.phrase.pair_table import EMPTY, table_of
@@ -54,27 +56,24 @@ DECISION_WEIGHTS: Final[Mapping[str, float]] = {
 """Weights of the features that corrections add to edits, when scores are log-odds of being right."""
 
 CORRECTION_WEIGHTS: Final[Mapping[str, float]] = {
-    "edits": -1.5,
-    "words changed": -0.21,
-    "length": -0.04,
-    "phrase": 0.72,
-    "best phrase": 0.34,
-    "lexical": -0.03,
-    "lexical inverse": -0.03,
-    "seen changed": -0.18,
-    "seen changed anywhere": 0.5,
-    "seen kept": -0.53,
-    "context": -0.07,
-    "phrases": 1.14,
-    "corrected in context": 1.42,
-    "not corrected": -0.18,
-    "not corrected in context": -1.36,
-    "age": -0.8,
+    "edits": -2.63,
+    "phrase": 0.2,
+    "best phrase": 0.16,
+    "seen changed anywhere": 0.34,
+    "phrases": 0.37,
+    "corrected": 0.26,
+    "corrected in context": 0.52,
+    "not corrected": -0.52,
+    "not corrected in context": -0.54,
+    "doubt": -0.16,
+    "beyond doubt": 1.8,
+    "lately made": 0.55,
+    "like made": 2.57,
 }
-"""Weights by which corrections propose edits; those of other features are 0. "doubt" follows the corrections.
+"""Weights by which corrections propose edits: scores are log-odds of being right. Those of other features are 0.
 
-They were found on streams of corrections by the method of `benchmarks/learning_streams.py tune`, from other weights at
-first, and rounded; that of "age" by what is lost on a development set of another domain.
+They were found by `benchmarks/learning_streams.py tune`, and rounded. "doubt" changes with the memory; see
+`PhraseLearner`.
 """
 
 
@@ -170,11 +169,12 @@ _COLUMNS: Final = {
 def _without_corrections(index: Any, lexicon: Any, translations: Any, language: Any) -> Knowledge:
     return Knowledge(
         index,
-        NO_CORRECTIONS,
-        NO_RANKS,
-        NO_RANKS,
-        NO_RANKS,
-        NO_FAMILIARITIES,
+        NO_CORRECTIONS.index,
+        NO_CORRECTIONS.ranks,
+        NO_CORRECTIONS.sources,
+        NO_CORRECTIONS.numbers,
+        NO_CORRECTIONS.bags,
+        NO_CORRECTIONS.bag_starts,
         weights_by_corrections(),
         lexicon,
         translations,
@@ -183,8 +183,8 @@ def _without_corrections(index: Any, lexicon: Any, translations: Any, language: 
 
 
 def weights_by_corrections() -> Floats:
-    """Return the weights by which corrections propose edits, Float64[F]."""
-    return weights_of(CORRECTION_WEIGHTS)[1:]
+    """Return the weights by which corrections propose edits, of FEATURES and of EVIDENCE, Float64[F+E]."""
+    return np.array([CORRECTION_WEIGHTS.get(name, 0.0) for name in (*FEATURES, *EVIDENCE)])
 
 
 def weights_of(named: Mapping[str, float]) -> Floats:

@@ -11,8 +11,8 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from postedit.compiled import compiled
+from postedit.phrase.correction_evidence import evidence_of, known_phrases
 from postedit.phrase.edit_candidates import (
-    AGE,
     CORRECTED,
     CORRECTED_THERE,
     CORRECTIONS,
@@ -23,6 +23,7 @@ from postedit.phrase.edit_candidates import (
     LEFT,
     LEFT_THERE,
     PLACE,
+    PROVEN,
     START,
     Candidates,
     candidates_of,
@@ -30,19 +31,10 @@ from postedit.phrase.edit_candidates import (
 from postedit.phrase.lattice import path_words
 from postedit.phrase.ngram_model import text_log_probability
 from postedit.phrase.pair_table import key_of
-from postedit.phrase.triplet_index import LONGEST, ROW, gone_on, look, makes_change
+from postedit.phrase.triplet_index import LONGEST, ROW, look, makes_change
 
 REPEATED: Final = 6.0
 """Score of the change that a correction of the same segment made: log-odds of being right."""
-
-RECENT: Final = 32
-"""Corrections within which the age of one does not matter."""
-
-PRESENT: Final = 100
-"""Last corrections, whose words tell whether a segment belongs to the same work."""
-
-STRANGENESS: Final = 2.0
-"""Weight of a segment's being unlike the last corrections, against that of their age."""
 
 CONTEXT_WORDS: Final = 2
 """Words beside a change that make corrections of it decisions for the same context."""
@@ -56,8 +48,9 @@ class Knowledge(NamedTuple):
     ranks: Any  # Int64[S], the number of corrections up to each that were not removed
     sources: Any  # Int64[S], the keys of their sources
     numbers: Any  # Int64[S], their numbers in the memory
-    familiarities: Any  # Float64[W], of the last segments that were corrected, each before it was; see `familiarity`
-    correction_weights: Any  # Float64[F], of the features of edits that corrections propose
+    bags: Any  # Int32[B], the distinct words of each mt, sorted
+    bag_starts: Any  # Int64[S+1]
+    correction_weights: Any  # Float64[F+E], of the features of edits that corrections propose, and of their evidence
     lexicon: Any
     translations: Any
     language: Any  # NgramModel
@@ -78,77 +71,29 @@ def scored_candidates(sentence: Any, knowledge: Any, weights: Any, sample: Any, 
     trained = candidates_of(sentence, knowledge.trained, lexicon, translations, sample, True, scratch)
     if knowledge.corrections.mt.order.size == 0:
         return trained, trained.features @ weights[1:]
-    places, phrases = np.empty(sample, np.int64), _known_phrases(knowledge.corrections.mt, sentence.asked)
-    again = _repeated(sentence, knowledge, phrases, places)
+    places, phrases = np.empty(sample, np.int64), known_phrases(knowledge.corrections.mt, sentence.asked)
+    again = repeated(sentence, knowledge, phrases, places)
     if again >= 0:
         return _repetition(sentence.mt, knowledge, again, weights[0])
     trained = _decided(sentence, knowledge.corrections, phrases, trained, places)
-    corrected = candidates_of(sentence, knowledge.corrections, lexicon, translations, sample, False, scratch)
-    corrected = _decided(sentence, knowledge.corrections, phrases, corrected, places)
-    strange = _strangeness(sentence.asked, knowledge)
-    for one in range(corrected.spans.shape[0]):
-        since = knowledge.ranks[-1] - knowledge.ranks[knowledge.corrections.cells[corrected.latest[one], ROW]] + 1
-        age = np.log(max(1.0, since / RECENT)) + strange
-        corrected.features[one, AGE] = corrected.features[one, DOUBT] * age
-    scores = corrected.features @ knowledge.correction_weights
+    corrected, evidence = corrected_candidates(sentence, knowledge, phrases, places, scratch)
+    scores = corrected.features @ knowledge.correction_weights[: len(FEATURES)]
+    scores += evidence @ knowledge.correction_weights[len(FEATURES) :]
     _rate_language(sentence.mt, knowledge.language, weights[0], corrected, scores)
     return _united(sentence.mt.size, trained, trained.features @ weights[1:], corrected, scores)
 
 
 @compiled
-def _strangeness(asked: Any, knowledge: Any) -> Any:
-    """Return what is added to the age of corrections for a segment that is unlike the last ones, at least 0.
-
-    It follows from the share of the last corrected segments that were no more familiar, each when it was corrected: so
-    it means the same whether a stream repeats itself or not.
-    """
-    others = knowledge.familiarities
-    if others.size == 0:
-        return 0.0
-    own = familiarity(asked, knowledge.corrections, knowledge.ranks)
-    return -STRANGENESS * np.log((1.0 + np.sum(others <= own)) / (1.0 + others.size))
+def corrected_candidates(sentence: Any, knowledge: Any, known: Any, places: Any, scratch: Any) -> Any:
+    """Return the candidate edits that corrections propose, and the evidence for them; see `evidence_of`."""
+    index, lexicon, translations = knowledge.corrections, knowledge.lexicon, knowledge.translations
+    found = candidates_of(sentence, index, lexicon, translations, places.size, False, scratch)
+    found = _decided(sentence, index, known, found, places)
+    return found, evidence_of(sentence, knowledge, known, found, places)
 
 
 @compiled
-def familiarity(asked: Any, index: Any, ranks: Any) -> Any:
-    """Return the share of the words of a segment that are in the last corrections, weighted by how rare they are.
-
-    Args:
-        asked: the words, between those for beginning and end, Int32[n].
-        index: the index of corrections.
-        ranks: see `Knowledge`.
-    """
-    if index.mt.order.size == 0:
-        return 0.0
-    first = index.mt_starts[np.searchsorted(ranks, ranks[-1] - PRESENT, side="right")]
-    met = whole = 0.0
-    for word in asked[1:-1]:
-        low, high = gone_on(index.mt, np.int64(0), np.int64(0), 0, word)
-        rarity = max(0.0, np.log((ranks[-1] + 1.0) / (high - low + 0.5)))
-        whole += rarity
-        for at in index.mt.order[low:high]:
-            if at >= first:
-                met += rarity
-                break
-    return met / whole if whole else 0.0
-
-
-@compiled
-def _known_phrases(places: Any, asked: Any) -> Any:
-    """Return where the places of the phrase of each start and length begin and end, Int64[n,LONGEST+1,2]."""
-    known = np.zeros((asked.size, LONGEST + 1, 2), np.int64)
-    for start in range(asked.size):
-        low, high = np.int64(0), np.int64(0)
-        for length in range(1, min(LONGEST, asked.size - start) + 1):
-            low, high = gone_on(places, low, high, length - 1, asked[start + length - 1])
-            if low == high:
-                break
-            known[start, length] = low, high
-    return known
-
-
-@compiled
-def _repeated(sentence: Any, knowledge: Any, known: Any, places: Any) -> Any:
+def repeated(sentence: Any, knowledge: Any, known: Any, places: Any) -> Any:
     """Return where the words of the last correction of the same source and mt begin, or -1; see `_decided`."""
     low, high = known[0, min(LONGEST, sentence.mt.size)]
     source = key_of(sentence.src)
@@ -179,7 +124,7 @@ def _repetition(mt: Any, knowledge: Any, at: Any, weight: Any) -> Any:
         features[0, CORRECTED_THERE] = np.log(2.0)
         features[0, CORRECTIONS] = REPEATED
     first = np.searchsorted(spans[:, START], np.arange(mt.size + 1)).astype(np.int64)
-    candidates = Candidates(words, spans, features, first, np.zeros(changes, np.int64))
+    candidates = Candidates(words, spans, features, first)
     scores = features[:, CORRECTIONS].copy()
     _rate_language(mt, knowledge.language, weight, candidates, scores)
     features[:, CORRECTIONS] = scores
@@ -199,7 +144,7 @@ def _decided(sentence: Any, index: Any, known: Any, candidates: Any, places: Any
     Args:
         sentence: the sentence.
         index: the index of corrections.
-        known: see `_known_phrases`.
+        known: see `known_phrases`.
         candidates: of the sentence.
         places: a buffer for the places that are looked at.
     """
@@ -208,7 +153,7 @@ def _decided(sentence: Any, index: Any, known: Any, candidates: Any, places: Any
         kept[one] = not _add_decisions(sentence, index, known, candidates, one, places)
     spans = candidates.spans[kept]
     first = np.searchsorted(spans[:, START], np.arange(sentence.mt.size + 1)).astype(np.int64)
-    return Candidates(candidates.words, spans, candidates.features[kept], first, candidates.latest[kept])
+    return Candidates(candidates.words, spans, candidates.features[kept], first)
 
 
 @compiled
@@ -237,7 +182,8 @@ def _add_decisions(sentence: Any, index: Any, known: Any, candidates: Any, one: 
             wide = length - (end - begin) >= CONTEXT_WORDS
             row[CORRECTED_THERE if wide else CORRECTED] = np.log(1.0 + made)
             row[LEFT_THERE if wide else LEFT] = np.log(1.0 + others)
-            row[DOUBT] = 1.0 if made and not (wide and made > 1 and others == 0) else 0.0
+            if made:
+                row[PROVEN if wide and made > 1 and others == 0 else DOUBT] = 1.0
             return length == min(LONGEST, sentence.mt.size) and not agrees
     return False
 
@@ -277,7 +223,5 @@ def _united(n: Any, trained: Any, scores: Any, corrected: Any, correction_scores
     first = np.searchsorted(spans[chosen, START], np.arange(n + 1)).astype(np.int64)
     words = np.concatenate((trained.words, corrected.words))
     features = np.concatenate((trained.features, corrected.features))[chosen]
-    latest = np.concatenate((trained.latest, corrected.latest))[chosen]
-    return Candidates(words, spans[chosen], features, first, latest), np.concatenate((scores, correction_scores))[
-        chosen
-    ]
+    united = Candidates(words, spans[chosen], features, first)
+    return united, np.concatenate((scores, correction_scores))[chosen]

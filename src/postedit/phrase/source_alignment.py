@@ -30,6 +30,11 @@ class Texts(NamedTuple):
     starts: Any
 
 
+def single_text(words: NDArray[np.int32]) -> Texts:
+    """Return one text."""
+    return Texts(words, np.array([0, len(words)]))
+
+
 class TranslationTable(NamedTuple):
     """Probabilities of target words given source words: a table with keys `pair(source, target)`."""
 

@@ -103,15 +103,23 @@ def test_to_undo_a_correction_is_never_to_have_learnt_it(
         assert everything(editor) == everything(without)
 
 
-@given(st.lists(st.tuples(st.integers(0, len(OTHERS) - 1), st.booleans()), min_size=1, max_size=12))
-def test_any_way_to_the_same_corrections_leads_to_the_same_editor(steps: list[tuple[int, bool]]) -> None:
+@pytest.mark.parametrize("watched", [2, 500])
+@given(steps=st.lists(st.tuples(st.integers(0, len(OTHERS) - 1), st.integers(-9, 9)), min_size=1, max_size=12))
+def test_any_way_to_the_same_corrections_leads_to_the_same_editor(watched: int, steps: list[tuple[int, int]]) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(phrase_learner, "_WATCHED", watched)
+        check_any_way(steps)
+
+
+def check_any_way(steps: list[tuple[int, int]]) -> None:
+    """Check that learning and undoing leads to the editor that has learnt what is left."""
     model, config = MODELS["trained"]
     editor, other = editor_of(model, config), editor_of(model, config)
     learner, present, log = PhraseLearner(editor), dict[int, Correction](), list[Entry]()
     for number, (row, undo) in enumerate(steps, start=1):
-        if undo and present:
-            oldest = min(present)
-            log.append(Entry(number, present.pop(oldest), oldest))
+        if undo >= 0 and present:
+            chosen = sorted(present)[undo % len(present)]
+            log.append(Entry(number, present.pop(chosen), chosen))
         else:
             present[number] = OTHERS[row]
             log.append(Entry(number, OTHERS[row], None))
@@ -176,6 +184,23 @@ def test_of_contradicting_corrections_the_later_one_wins() -> None:
         assert [one.text for one in (found, *found.alternatives) if one.changed] == [corrections[-1].pe]
 
 
+def test_to_undo_one_of_the_last_corrections_judges_only_those_after_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(phrase_learner, "_WATCHED", 5)
+    learner, corrections = PhraseLearner(empty_editor()), OTHERS * 5
+    learner.learn_entries(entries(corrections))
+    judged, judge = [], learner._judge
+    monkeypatch.setattr(learner, "_judge", lambda one: (judged.append(one.number), judge(one))[1])
+    last = len(corrections)
+    for number in range(1, 6):
+        learner.learn_entries([Entry(last + number, Correction("a", f"b{number}", "c"), None)])
+    judged.clear()
+    learner.learn_entries([Entry(100, corrections[0], last + 3)])
+    assert judged == [last + 4, last + 5]
+    judged.clear()
+    learner.learn_entries([Entry(101, corrections[0], 1)])
+    assert judged == [last, last + 1, last + 2, last + 4, last + 5]
+
+
 @given(st.lists(st.sampled_from("abc"), min_size=1, max_size=12), st.lists(st.sampled_from("abcd"), min_size=1))
 def test_the_same_segment_becomes_what_it_became_before(mt: list[str], pe: list[str]) -> None:
     editor, correction = empty_editor(), Correction("x y", " ".join(mt), " ".join(pe))
@@ -220,14 +245,13 @@ def test_old_corrections_count_less_unless_they_were_made_twice() -> None:
     assert gains[0][1] == pytest.approx(gains[1][1])
 
 
-def test_corrections_count_less_in_a_segment_that_is_unlike_the_last_ones() -> None:
+def test_corrections_count_less_in_a_segment_that_is_unlike_theirs() -> None:
     once, twice = Correction("a", "ein Haus dort", "das Haus dort"), Correction("b", "eine Tür hier", "die Tür hier")
-    others = [Correction("c", f"rot grün w{number}", f"rot grün w{number}") for number in range(20)]
     editor = empty_editor()
-    learnt_by(editor, once, twice, twice, *others)
+    learnt_by(editor, once, twice, twice)
     (near, near_twice), (far, far_twice) = (
         [edit.score for edit in editor.edit([OTHER_SRC] * 2, [f"{one.mt} {more}" for one in (once, twice)])]
-        for more in ("rot grün", "fern fremd")
+        for more in ("fern", "fern fremd blau gelb rot")
     )
     assert near > far
     assert near_twice == pytest.approx(far_twice)  # made twice without exception

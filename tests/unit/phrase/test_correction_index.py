@@ -18,17 +18,21 @@ def aligned(mt: list[int], pe: list[int]) -> AlignedTriplet:
     return AlignedTriplet(old, old, new, links, np.zeros(len(old), np.int32), 0)
 
 
-def occurrences(index, side: str, phrase: list[int]) -> list[tuple[int, int]]:
-    """Return the triplet and the place in its text of each occurrence that the index finds."""
-    places, starts = (index.mt, index.mt_starts) if side == "mt" else (index.pe, index.pe_starts)
-    low, high = places_of(places, np.array(phrase, np.int32))
+def occurrences(index, phrase: list[int]) -> list[tuple[int, int]]:
+    """Return the triplet and the place in its mt of each occurrence that the index finds."""
+    low, high = places_of(index.mt, np.array(phrase, np.int32))
     found = []
-    for place in places.order[low:high].tolist():
-        row = int(np.searchsorted(starts, place, side="right")) - 1
-        found.append((row, place - int(starts[row])))
-        if side == "mt":
-            assert index.cells[place, ROW] == row
+    for place in index.mt.order[low:high].tolist():
+        row = int(index.cells[place, ROW])
+        found.append((row, place - int(index.mt_starts[row])))
     return sorted(found)
+
+
+def check_texts(index, texts: dict[int, tuple[list[int], list[int]]]) -> None:
+    """Check the texts of triplets, by their rows."""
+    for row, (mt, pe) in texts.items():
+        assert index.mt.words[index.mt_starts[row] : index.mt_starts[row + 1] - 1].tolist() == [BEGIN, *mt, END_OF_TEXT]
+        assert index.pe.words[index.pe_starts[row] : index.pe_starts[row + 1] - 1].tolist() == [BEGIN, *pe, END_OF_TEXT]
 
 
 def expected(texts: dict[int, list[int]], phrase: list[int]) -> list[tuple[int, int]]:
@@ -54,9 +58,9 @@ def test_all_places_of_the_triplets_that_were_not_removed_are_found(
             index.add([one])
     for number in removed:
         index.remove(number)
-    for place, side in enumerate(("mt", "pe")):
-        left = {row: pair[place] for row, pair in enumerate(texts) if row not in removed}
-        assert occurrences(index.index, side, phrase) == expected(left, phrase)
+    left = {row: pair for row, pair in enumerate(texts) if row not in removed}
+    assert occurrences(index.index, phrase) == expected({row: mt for row, (mt, _) in left.items()}, phrase)
+    check_texts(index.index, left)
 
 
 @given(TEXTS, TEXTS, st.lists(st.integers(2, 5), min_size=1, max_size=4))
@@ -68,9 +72,12 @@ def test_a_truncated_index_is_as_if_the_rest_had_never_been_added(
     index.add([(first + number, aligned(*pair)) for number, pair in enumerate(others)])
     index.truncate(first)
     index.add([(first + number, aligned(*pair)) for number, pair in enumerate(others[::-1])])
-    for place, side in enumerate(("mt", "pe")):
-        left = dict(enumerate(pair[place] for pair in [*texts, *others[::-1]]))
-        assert occurrences(index.index, side, phrase) == expected(left, phrase)
+    left = dict(enumerate([*texts, *others[::-1]]))
+    assert occurrences(index.index, phrase) == expected({row: mt for row, (mt, _) in left.items()}, phrase)
+    check_texts(index.index, left)
+    for row, (mt, _) in left.items():
+        bag = index.bags[slice(*index.bag_starts[row : row + 2])]
+        assert bag.tolist() == sorted({BEGIN, *mt, END_OF_TEXT})
 
 
 @given(st.lists(st.lists(st.integers(), max_size=5), max_size=8))

@@ -37,7 +37,7 @@ def candidates_from(edits: list[tuple[int, int, list[int], int]], n: int) -> tup
     spans = np.array([(c[0], c[1], p, len(c[2])) for c, p in zip(ordered, places)], np.int32).reshape(-1, 4)
     first = np.searchsorted(spans[:, 0], np.arange(n + 1)).astype(np.int64)
     scores = np.array([kept[change] for change in ordered], np.float64)
-    return Candidates(words, spans, np.zeros((len(ordered), 16)), first, np.zeros(len(ordered), np.int64)), scores
+    return Candidates(words, spans, np.zeros((len(ordered), 16)), first), scores
 
 
 def all_outputs(

@@ -8,12 +8,10 @@ from postedit.adapt.correction import Correction
 from postedit.adapt.correction_memory import Entry
 from postedit.adapt.phrase_learner import PhraseLearner
 from postedit.core.search_config import SearchConfig
-from postedit.phrase.decoder import ALL_FEATURES
+from postedit.phrase.edit_candidates import FEATURES
 from postedit.phrase.phrase_editor import PhraseEditor
 from postedit.phrase.phrase_model import learn
 from postedit.phrase.phrase_options import PhraseConfig, PhraseTextConfig
-from postedit.phrase.scored_edits import PRESENT, familiarity
-from postedit.phrase.word_ids import BEGIN, END_OF_TEXT
 
 SRC, MT = "the house is green .", "der Haus ist grün ,"
 
@@ -46,31 +44,12 @@ def test_an_edit_by_corrections_has_their_score(corrected: PhraseEditor) -> None
     (kept,) = (one for one in (found, *found.alternatives) if not one.changed)
     assert one.features is not None
     assert kept.features is not None
-    named = dict(zip(ALL_FEATURES[1:], corrected.model.knowledge.correction_weights))
+    named = dict(zip(FEATURES, corrected.model.knowledge.correction_weights, strict=False))
     gain = one.score - kept.score
     language = corrected.model.weights[0] * (one.features["language model"] - kept.features["language model"])
     assert one.features["corrections"] + language == pytest.approx(gain)
     assert one.features["corrected in context"] == pytest.approx(np.log(3))
     assert gain > named["corrected in context"] * np.log(3) + named["edits"]
-
-
-def test_rare_words_of_the_last_corrections_are_familiar() -> None:
-    editor = PhraseEditor.empty(PhraseTextConfig())
-    learner, last = PhraseLearner(editor), [f"often w{number}" for number in range(PRESENT - 1)]
-    for number, mt in enumerate(["old once", *last, "new often", "undone"], start=1):
-        learner.learn_entries([Entry(number, Correction("src", mt, mt), None)])
-    learner.learn_entries([Entry(PRESENT + 3, Correction("src", "undone", "undone"), PRESENT + 2)])
-    known, count = editor.model.knowledge, PRESENT + 1
-
-    def of(text: str) -> float:
-        asked = np.array([BEGIN, *editor.model.words.find(text.split(), {}), END_OF_TEXT], np.int32)
-        return float(familiarity(asked, known.corrections, known.ranks))
-
-    often, once, never = (np.log((count + 1) / (times + 0.5)) for times in (PRESENT, 1, 0))
-    assert of("often") == of("w0") == of("new") == 1.0
-    assert of("old once") == of("undone") == 0.0
-    assert of("often old") == pytest.approx(often / (often + once))
-    assert of("w0 unknown") == pytest.approx(once / (once + never))
 
 
 def test_what_corrections_left_counts_against_edits_by_training(corrected: PhraseEditor) -> None:

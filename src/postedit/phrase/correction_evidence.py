@@ -1,0 +1,87 @@
+"""Evidence of corrections for an edit: that its words were changed so lately, or in a segment like this one.
+
+The evidence is in the places of the words that the edit replaces, or of those on both sides of an insertion, where
+corrections made the same change. Texts repeat themselves within documents and products.
+"""
+
+from typing import Any, Final
+
+import numpy as np
+
+from postedit.compiled import compiled
+from postedit.phrase.edit_candidates import DOUBT
+from postedit.phrase.triplet_index import LONGEST, ROW, gone_on, look, makes_change
+
+EVIDENCE: Final = (
+    "lately made",  # logarithm of 1 + RECENT divided by the corrections since the last one that made the change
+    "like made",  # share of words in common with the segment most like this one in which it was made
+)
+"""Evidence for edits that are in doubt; 0 where there is none, and for other edits."""
+
+_LATELY, _LIKE = range(len(EVIDENCE))
+
+RECENT: Final = 32
+"""Corrections within which it matters much how long ago one was."""
+
+
+@compiled
+def known_phrases(places: Any, asked: Any) -> Any:
+    """Return where the places of the phrase of each start and length begin and end, Int64[n,LONGEST+1,2]."""
+    known = np.zeros((asked.size, LONGEST + 1, 2), np.int64)
+    for start in range(asked.size):
+        low, high = np.int64(0), np.int64(0)
+        for length in range(1, min(LONGEST, asked.size - start) + 1):
+            low, high = gone_on(places, low, high, length - 1, asked[start + length - 1])
+            if low == high:
+                break
+            known[start, length] = low, high
+    return known
+
+
+@compiled
+def evidence_of(sentence: Any, knowledge: Any, known: Any, candidates: Any, places: Any) -> Any:
+    """Return the evidence for candidate edits, Float64[C,E]; see EVIDENCE.
+
+    Args:
+        sentence: the sentence.
+        knowledge: what edits are proposed by.
+        known: see `known_phrases`.
+        candidates: of the sentence, which corrections propose.
+        places: a buffer for the places that are looked at, the latest ones.
+    """
+    index = knowledge.corrections
+    found = np.zeros((candidates.spans.shape[0], len(EVIDENCE)), np.float64)
+    own, likeness = np.unique(sentence.asked), np.full(knowledge.bag_starts.size - 1, -1.0)
+    for one in range(found.shape[0]):
+        if candidates.features[one, DOUBT] == 0.0:
+            continue
+        begin, end, place, count = candidates.spans[one]
+        new, margin = candidates.words[place : place + count], 1 if begin == end else 0
+        low, high = known[begin - margin, end - begin + 2 * margin]
+        row = found[one]
+        for at in places[: look(index.mt.order[low:high], False, places)]:
+            if not makes_change(index, at + margin, end - begin, new):
+                continue
+            other = index.cells[at, ROW]
+            since = knowledge.ranks[-1] - knowledge.ranks[other] + 1
+            if likeness[other] < 0.0:
+                bag = knowledge.bags[knowledge.bag_starts[other] : knowledge.bag_starts[other + 1]]
+                likeness[other] = _likeness(own, bag)
+            row[_LATELY] = max(row[_LATELY], np.log(1.0 + RECENT / since))
+            row[_LIKE] = max(row[_LIKE], likeness[other])
+    return found
+
+
+@compiled
+def _likeness(words: Any, others: Any) -> Any:
+    """Return the share of words that two sorted sets have in common."""
+    i = j = common = 0
+    while i < words.size and j < others.size:
+        if words[i] == others[j]:
+            common += 1
+            i, j = i + 1, j + 1
+        elif words[i] < others[j]:
+            i += 1
+        else:
+            j += 1
+    return common / (words.size + others.size - common)

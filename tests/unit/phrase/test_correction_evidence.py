@@ -1,0 +1,93 @@
+"""Evidence for edits, worked out by hand and by a slow implementation."""
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from postedit.adapt.correction import Correction
+from postedit.adapt.correction_memory import Entry
+from postedit.adapt.phrase_learner import PhraseLearner
+from postedit.phrase.correction_evidence import EVIDENCE, RECENT, known_phrases
+from postedit.phrase.decoder import sentence_of
+from postedit.phrase.edit_candidates import DOUBT, new_scratch
+from postedit.phrase.phrase_editor import PhraseEditor
+from postedit.phrase.phrase_options import PhraseTextConfig
+from postedit.phrase.scored_edits import corrected_candidates
+from postedit.phrase.source_alignment import single_text
+from postedit.phrase.word_ids import BEGIN, END_OF_TEXT
+
+Change = tuple[tuple[int, int], tuple[str, ...]]
+
+
+def evidence(
+    corrections: Sequence[tuple[str, str]], mt: str, undone: Sequence[int] = ()
+) -> dict[Change, dict[str, float] | None]:
+    """Return the evidence for each edit of a text that corrections propose; None for those that are not in doubt."""
+    editor = PhraseEditor.empty(PhraseTextConfig())
+    learner = PhraseLearner(editor)
+    entries = [Entry(number, Correction("s", *one), None) for number, one in enumerate(corrections, start=1)]
+    undoing = [Entry(1000 + number, entries[number - 1].correction, number) for number in undone]
+    learner.learn_entries([*entries, *undoing])
+    known, words = editor.model.knowledge, editor.model.words
+    others: dict[str, int] = {}
+    asked = np.array([BEGIN, *words.find(mt.split(), others), END_OF_TEXT], np.int32)
+    source = np.array(words.find(["t"], others), np.int32)
+    sentence = sentence_of(single_text(asked), editor.model.joined, single_text(source), known.translations, 0)
+    phrases = known_phrases(known.corrections.mt, sentence.asked)
+    found, rows = corrected_candidates(sentence, known, phrases, np.empty(64, np.int64), new_scratch())
+    changes: dict[Change, dict[str, float] | None] = {}
+    for (start, end, place, count), features, row in zip(found.spans, found.features, rows, strict=True):
+        new = tuple(words.words[word] for word in found.words[place : place + count])
+        assert features[DOUBT] or not row.any()
+        named = dict(zip(EVIDENCE, row.tolist(), strict=True)) if features[DOUBT] else None
+        changes[(int(start) - 1, int(end) - 1), new] = named
+    return changes
+
+
+def test_evidence_by_hand() -> None:
+    corrections = [("ein Haus dort", "das Haus dort"), ("ein Baum", "ein Baum"), ("zwei Wege", "zwei Wege")]
+    found = evidence(corrections, "ein Haus hier")[(0, 1), ("das",)]
+    assert found == pytest.approx(
+        {
+            "lately made": math.log(1 + RECENT / 3),  # it is the last but two
+            "like made": 4 / 6,  # "ein", "Haus", beginning and end, of those and "hier" and "dort"
+        }
+    )
+
+
+def test_an_insertion_is_found_between_the_words_beside_it() -> None:
+    found = evidence([("rot Haus", "rot es Haus"), ("ein Haus", "ein Haus")], "rot Haus hier")[(1, 1), ("es",)]
+    assert found == pytest.approx({"lately made": math.log(1 + RECENT / 2), "like made": 4 / 5})
+
+
+def test_edits_beyond_doubt_need_no_evidence() -> None:
+    corrections = [("a ein Haus dort", "a das Haus dort")] * 2
+    assert evidence(corrections, "ein Haus dort x") == {((0, 1), ("das",)): None}
+
+
+WORDS = st.sampled_from("abc")
+
+
+@given(st.lists(st.lists(st.tuples(WORDS, st.sampled_from("abcx")), min_size=1, max_size=5), max_size=8), st.data())
+def test_evidence_is_that_of_a_slow_implementation(texts: list[list[tuple[str, str]]], data: st.DataObject) -> None:
+    pairs = [tuple(" ".join(side) for side in zip(*text, strict=True)) for text in texts]
+    mt = data.draw(st.lists(WORDS, min_size=1, max_size=6))
+    undone = data.draw(st.sets(st.integers(1, len(pairs)))) if pairs else set()
+    left = [text for number, text in enumerate(texts, start=1) if number not in undone]
+    ages = {row: len(left) - row for row in range(len(left))}
+    likeness = []
+    for text in left:
+        own, other = set(mt), {old for old, _ in text}
+        likeness.append((len(own & other) + 2) / (len(own | other) + 2))
+    for ((start, end), new), found in evidence(pairs, " ".join(mt), sorted(undone)).items():
+        if found is None or end - start != 1 or len(new) != 1:
+            continue
+        made = [row for row, text in enumerate(left) for old, pe in text if (old, pe) == (mt[start], new[0])]
+        assert found["lately made"] == pytest.approx(
+            max((math.log(1 + RECENT / ages[row]) for row in made), default=0.0)
+        )
+        assert found["like made"] == pytest.approx(max((likeness[row] for row in made), default=0.0))
