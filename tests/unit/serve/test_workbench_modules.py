@@ -504,3 +504,17 @@ def test_a_difference_shows_what_was_put_in_and_what_was_taken_out(page: Any) ->
     body = """return [true, false].map((all) => difference.difference("a b c", "a x c", all)
       .map((part) => typeof part === "string" ? part : `${part.type}:${part.props.children}`).join("|"));"""
     assert run(page, "ui/difference", body) == ["a |del:b|ins:x| c", "a |ins:x| c"]
+
+
+def test_a_line_that_names_the_columns_of_a_glossary_is_no_term(page: Any) -> None:
+    body = r"""return ["a\tb\n", "Source\tTarget\na\tb", "target\tcase\tsource\nb\tyes\ta", "source\tforbidden\na\tc",
+      "source\ttarget\n\tb", "a\n"].map((text) => { const { head, columns, rows, bad } = glossary_view.readTerms(text);
+        return [head !== null, rows.map((row) => [row[columns.term], row[columns.translation] ?? null]), bad]; });"""
+    assert run(page, "manage/glossary_view", body) == [
+        [False, [["a", "b"]], None],
+        [True, [["a", "b"]], None],
+        [True, [["a", "b"]], None],
+        [True, [["a", None]], None],
+        [True, [["", "b"]], 2],
+        [False, [["a", None]], 1],
+    ]
