@@ -504,3 +504,27 @@ def test_a_difference_shows_what_was_put_in_and_what_was_taken_out(page: Any) ->
     body = """return [true, false].map((all) => difference.difference("a b c", "a x c", all)
       .map((part) => typeof part === "string" ? part : `${part.type}:${part.props.children}`).join("|"));"""
     assert run(page, "ui/difference", body) == ["a |del:b|ins:x| c", "a |ins:x| c"]
+
+
+def test_a_line_that_names_the_columns_of_a_glossary_is_no_term(page: Any) -> None:
+    body = r"""return ["a\tb\n", "Source\tTarget\na\tb", "target\tcase\tsource\nb\tyes\ta", "source\tforbidden\na\tc",
+      "source\ttarget\n\tb", "a\n"].map((text) => { const { head, columns, rows, bad } = glossary_view.readTerms(text);
+        return [head !== null, rows.map((row) => [row[columns.term], row[columns.translation] ?? null]), bad]; });"""
+    assert run(page, "manage/glossary_view", body) == [
+        [False, [["a", "b"]], None],
+        [True, [["a", "b"]], None],
+        [True, [["a", "b"]], None],
+        [True, [["a", None]], None],
+        [True, [["", "b"]], 2],
+        [False, [["a", None]], 1],
+    ]
+
+
+def test_a_translation_of_codes_alone_is_none_and_the_codes_are_those_of_the_source(page: Any) -> None:
+    body = """const open = { kind: "open", id: "1", at: 3 }, close = { kind: "close", id: "1", at: 4 };
+      const alone = { kind: "alone", id: "1", at: 0 };
+      return ["", " ", "x"].map((mt) => { const json = { src: "a b", src_codes: [open, close], mt, mt_codes: [alone] };
+        const { hasMt, proposal } = segment.readSegment({ number: 1, proposal: null, proposal_codes: [], ...json });
+        return [hasMt, proposal.codes.map(({ kind, at }) => `${kind} ${at}`)]; });"""
+    of_source = [False, ["open 0", "close 0"]]
+    assert run(page, "data/segment", body) == [of_source, of_source, [True, ["alone 0"]]]

@@ -270,7 +270,7 @@ export const t = {
     intro: "Everything can be done with the keyboard.",
     groups: { work: "Segments", edits: "Edits", text: "Writing", find: "Finding" },
     keys: {
-      confirm: "Confirm, and go to the next segment that is not",
+      confirm: "Confirm, and go to the next that is not confirmed",
       next: "Next segment", previous: "Previous segment",
       nextOpen: "Next segment that is not confirmed", previousOpen: "Previous segment that is not confirmed",
       toggle: "Accept or reject edit 1 to 9",

@@ -16,6 +16,9 @@ import { OffsetMap } from "../core/code_points.js";
 const codesOf = (codes, map) => (codes ?? []).map((code) => ({ ...code, at: map.toUtf16(code.at) }));
 const span = ([start, end], map) => [map.toUtf16(start), map.toUtf16(end)];
 
+/** Whether a text has more than white space; without that, the service asks for the codes of the source, whatever those of mt are. */
+const hasText = (text) => Boolean(text?.trim());
+
 /** Return a segment of the server. @param {any} json @returns {Segment} */
 export function readSegment(json) {
   const { src = "", mt, target } = json;
@@ -23,7 +26,7 @@ export function readSegment(json) {
   return {
     ...json,
     src,
-    hasMt: mt !== null && mt !== undefined && mt !== "",
+    hasMt: hasText(mt),
     src_codes: codesOf(json.src_codes, ofSrc),
     proposal: readProposal(json, json.proposal, json.proposal_codes, ofSrc),
     confidence: json.proposal?.confidence ?? null,
@@ -42,7 +45,7 @@ export function readSegment(json) {
 function readProposal(json, edited, codes, ofSrc) {
   const mt = json.mt ?? "";
   const ofMt = new OffsetMap(mt);
-  const ownCodes = codesOf(json.mt_codes?.length || json.mt ? json.mt_codes : json.src_codes?.map((code) => ({ ...code, at: 0 })), ofMt);
+  const ownCodes = codesOf(hasText(mt) ? json.mt_codes : json.src_codes?.map((code) => ({ ...code, at: 0 })), ofMt);
   if (!edited || typeof edited.text !== "string") return { mt, mt_codes: ownCodes, text: mt, codes: ownCodes, edits: [], isProposed: false };
   const ofText = new OffsetMap(edited.text);
   const edits = (edited.edits ?? []).map((edit) => ({
