@@ -224,7 +224,7 @@ class LimitedVocabulary(Subwords):
         kept: the ids of the tokens that are kept, ascending; the special tokens are among them.
     """
 
-    lossless: ClassVar[bool] = False
+    lossless = False
 
     def __init__(self, whole: Vocabulary, kept: Sequence[int]) -> None:
         if list(kept[: len(SPECIAL_TOKENS)]) != list(range(len(SPECIAL_TOKENS))) or list(kept) != sorted(set(kept)):
