@@ -85,7 +85,7 @@ def gated_dev(options: argparse.Namespace, search: Sequence[str]) -> Path:
         for half, other in ((0, 1), (1, 0)):
             gate = made_gate(options, search, options.work / f"half-{other}", f"half-{other}")
             halves.append(read(edited(options, search, f"half-{half}", f"half-{half}", "--gate", gate)))
-        write(out, [line for pair in zip(*halves, strict=True) for line in pair])
+        write(out, [halves[line % 2][line // 2] for line in range(sum(map(len, halves)))])
     return out
 
 

@@ -34,7 +34,7 @@ from postedit.phrase.decoder import ALL_FEATURES
 from postedit.phrase.phrase_editor import PhraseEditor
 from postedit.phrase.phrase_folder import PhraseFolder, add_texts, texts_digest
 from postedit.phrase.phrase_model import DECISION_WEIGHTS, SplitTriplet, learn
-from postedit.phrase.phrase_options import NAME, PhraseTuneConfig
+from postedit.phrase.phrase_options import NAME, PhraseTextConfig, PhraseTuneConfig
 from postedit.phrase.phrase_recipe import PhraseRecipe, load_phrase_recipe
 from postedit.progress import LineProgress
 from postedit.text.edits import apply_edits
@@ -105,9 +105,9 @@ def _check_folder(recipe: PhraseRecipe, folder: Path, resume: bool) -> None:
 
 def _finished(recipe: PhraseRecipe, folder: Path) -> PhraseRun:
     model = PhraseFolder.load(folder / "model")
-    dev, tokenize = _dev_texts(recipe), _tokenize(recipe)
-    outputs = [edit.text for edit in model.editor().edit(dev.src, dev.mt)]
-    unedited, scores = score_systems({NAME: outputs}, dev.pe, dev.mt, tokenize)
+    dev = _dev_texts(recipe)
+    edits = model.editor().edit(dev.src, dev.mt)
+    unedited, scores = _scored({NAME: edits}, dev, recipe.text, _tokenize(recipe))
     return PhraseRun(folder / "model", unedited, scores, int(model.provenance.get("triplets", 0)))
 
 
@@ -123,7 +123,7 @@ def _trained(recipe: PhraseRecipe, folder: Path, console: Console) -> PhraseRun:
     dev, tokenize = _dev_texts(recipe), _tokenize(recipe)
     tuned = tune_weights(editor, dev, _METRICS[recipe.tune.metric](tokenize), recipe.tune, console)
     edits = tuned.edit(dev.src, dev.mt)
-    unedited, scores = score_systems({NAME: [edit.text for edit in edits]}, dev.pe, dev.mt, tokenize)
+    unedited, scores = _scored({NAME: edits}, dev, recipe.text, tokenize)
     made = _provenance(recipe, report.kept, digest.hexdigest(), dev)
     made["dev"] = {
         **{name: getattr(scores, name) for name in ("ter", "bleu", "chrf")},
@@ -155,7 +155,23 @@ def _dev_texts(recipe: PhraseRecipe) -> DevTexts:
 
 
 def _tokenize(recipe: PhraseRecipe) -> Tokenize:
-    return "none" if recipe.text.tokenizer == "none" else "13a"
+    return "13a" if recipe.text.tokenizer == "moses" else "none"
+
+
+def _scored(
+    systems: Mapping[str, Sequence[PostEdit]], dev: DevTexts, text: PhraseTextConfig, tokenize: Tokenize
+) -> list[SystemScores]:
+    """Return the scores of the unedited MT, then those of each system."""
+    outputs = {name: _measured(text, [edit.text for edit in edits]) for name, edits in systems.items()}
+    return score_systems(outputs, _measured(text, dev.pe), _measured(text, dev.mt), tokenize)
+
+
+def _measured(config: PhraseTextConfig, texts: Sequence[str]) -> list[str]:
+    """Return texts as metrics read them: where characters are words, there are spaces between them."""
+    if config.tokenizer != "characters":
+        return list(texts)
+    words = config.splitter("pe").words
+    return [" ".join(words(text)) for text in texts]
 
 
 def _provenance(recipe: PhraseRecipe, triplets: int, digest: str, dev: DevTexts) -> dict[str, Any]:
@@ -190,10 +206,8 @@ def retune(
     folder = PhraseFolder.load(model)
     old = folder.editor(model)
     new = tune_weights(old, dev, _METRICS[config.metric](tokenize), config, console)
-    outputs = {
-        name: [edit.text for edit in one.edit(dev.src, dev.mt)] for name, one in (("as it was", old), ("tuned", new))
-    }
-    scores = score_systems(outputs, dev.pe, dev.mt, tokenize)
+    systems = {name: one.edit(dev.src, dev.mt) for name, one in (("as it was", old), ("tuned", new))}
+    scores = _scored(systems, dev, old.text, tokenize)
     environments = folder.provenance.get("environments", [])
     tuned = {
         "postedit": postedit.__version__,
@@ -216,16 +230,16 @@ def tune_weights(
     decisions = {ALL_FEATURES.index(name): weight for name, weight in DECISION_WEIGHTS.items()}
     weights = editor.model.weights.copy()
     weights[list(decisions)] = 0.0  # no feature of dev says anything about them
-    pool = NBestPool(ALL_FEATURES, dev.pe, metric)
+    references = _measured(editor.text, dev.pe)
+    pool = NBestPool(ALL_FEATURES, references, metric)
     options = TuneOptions(config.method, seed=config.seed)
     trials: list[tuple[float, Floats]] = []
     for number in range(1, config.rounds + 2):
         found = with_weights(editor, weights).edit(dev.src, dev.mt, beam=config.outputs, n_best=config.outputs)
-        loss = float(metric.loss(metric.statistics([edit.text for edit in found], dev.pe).sum(0)))
+        outputs = _measured(editor.text, [edit.text for edit in found])
+        loss = float(metric.loss(metric.statistics(outputs, references).sum(0)))
         trials.append((loss, weights))
-        new = pool.add(
-            [[NBestEntry(one.text, one.features or {}) for one in (best, *best.alternatives)] for best in found]
-        )
+        new = pool.add([_entries(editor.text, (best, *best.alternatives)) for best in found])
         shown = f"round {number}: dev {metric.score(loss):.2f}; {new:,} new outputs, {len(pool):,} in all"
         console.print(shown, highlight=False)
         if not new or number > config.rounds:
@@ -233,9 +247,14 @@ def tune_weights(
         weights = optimise(pool.lists(), weights, np.full(len(weights), -np.inf), options)
         weights = weights / (np.abs(weights).max() or 1.0)
     best = with_weights(editor, min(trials, key=lambda trial: trial[0])[1])
-    scaled = best.model.weights * _scale(best.edit(dev.src, dev.mt), dev)
+    scaled = best.model.weights * _scale(best.edit(dev.src, dev.mt), dev, editor.text)
     scaled[list(decisions)] = list(decisions.values())
     return with_weights(editor, scaled)
+
+
+def _entries(config: PhraseTextConfig, outputs: Sequence[PostEdit]) -> list[NBestEntry]:
+    texts = _measured(config, [one.text for one in outputs])
+    return [NBestEntry(text, one.features or {}) for text, one in zip(texts, outputs, strict=True)]
 
 
 def with_weights(editor: PhraseEditor, weights: Floats) -> PhraseEditor:
@@ -245,7 +264,7 @@ def with_weights(editor: PhraseEditor, weights: Floats) -> PhraseEditor:
     )
 
 
-def _scale(edits: Sequence[PostEdit], dev: DevTexts) -> float:
+def _scale(edits: Sequence[PostEdit], dev: DevTexts, config: PhraseTextConfig) -> float:
     """Return what scores are to be multiplied by so that the confidences of edits are those of their being right.
 
     An edit is right if the text is nearer to the post-edit with it than without. The scale has the highest likelihood:
@@ -258,7 +277,8 @@ def _scale(edits: Sequence[PostEdit], dev: DevTexts) -> float:
     ]
     if not alone:
         return 1.0
-    texts, unedited, references, confidences = zip(*alone, strict=True)
+    *measured, confidences = zip(*alone, strict=True)
+    texts, unedited, references = (_measured(config, side) for side in measured)
     after, before = count_edits(texts, references), count_edits(unedited, references)
     right = np.array([one.edits < other.edits for one, other in zip(after, before, strict=True)])
     sure = np.clip(np.array(confidences), 1e-12, 1.0 - 1e-12)

@@ -49,6 +49,25 @@ def test_the_model_folder_says_how_it_was_made(run: PhraseRun, folder: Path) -> 
     assert set(made["weights"]) > {"language model", "seen changed"}
 
 
+def test_where_characters_are_words_they_are_what_is_measured(tmp_path: Path) -> None:
+    recipe = write_recipe(tmp_path)
+    lines = [
+        ("the house", "家はきい,", "家は大きい。"),
+        ("the tree", "木はきい,", "木は大きい。"),
+        ("a key", "鍵,", "鍵。"),
+    ]
+    for name in ("train", "dev"):
+        for side, texts in zip(("src", "mt", "pe"), zip(*lines)):
+            (tmp_path / f"{name}.{side}").write_text("".join(f"{text}\n" for text in texts))
+    unedited = train_phrases(
+        load_phrase_recipe(recipe, ["text.tokenizer=characters", "text.src_lang=en", "text.tgt_lang=ja"]),
+        tmp_path / "run",
+        False,
+        QUIET,
+    ).unedited
+    assert unedited.ter == pytest.approx(100 * (2 + 2 + 1) / (6 + 6 + 2))
+
+
 def test_the_same_recipe_gives_the_same_model(run: PhraseRun, folder: Path) -> None:
     again = train_phrases(load_phrase_recipe(folder / "phrases.toml"), folder / "again", False, QUIET)
     assert (again.model / "model.safetensors").read_bytes() == (run.model / "model.safetensors").read_bytes()
