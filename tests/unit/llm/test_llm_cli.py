@@ -112,11 +112,11 @@ def test_a_budget_stops_cleanly_and_a_larger_one_continues(run: Run, tmp_path: P
 
 
 def wait_for(done: Any) -> None:
-    for _ in range(1200):
+    for _ in range(12_000):
         if done():
             return
         time.sleep(0.05)
-    raise AssertionError("it takes more than a minute")
+    raise AssertionError("it takes more than ten minutes")
 
 
 def kill_and_resume(tmp_path: Path, items: int, kills: int) -> None:
