@@ -90,13 +90,15 @@ MethodOption = Annotated[
     Literal["mert", "mira"],
     typer.Option("--method", help="How weights are tuned. mert: exact search along lines; mira: small corrections."),
 ]
+ENDPOINT_HELP: Final = "Server of openai:MODEL, up to /v1; $OPENAI_BASE_URL, or that of OpenAI, if not given."
+BUDGET_HELP: Final = "Stop before requests could cost more than this, by the prices of llm.prices."
 EndpointOption = Annotated[
     str | None,
     typer.Option(
         "--endpoint",
         metavar="URL",
         rich_help_panel=_ENDPOINT,
-        help="Server of openai:MODEL, up to /v1; $OPENAI_BASE_URL, or that of OpenAI, if not given.",
+        help=ENDPOINT_HELP,
     ),
 ]
 BudgetOption = Annotated[
@@ -105,7 +107,7 @@ BudgetOption = Annotated[
         "--budget",
         metavar="COST",
         rich_help_panel=_ENDPOINT,
-        help="Stop before requests could cost more than this, by the prices of llm.prices.",
+        help=BUDGET_HELP,
     ),
 ]
 DtypeOption = Annotated[

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, Self
 
 from postedit.core.errors import DataError, StoppedError, library
 from postedit.llm.answer_store import AnswerStore
-from postedit.llm.options import EndpointSpec, LlmConfig, check_address
+from postedit.llm.endpoint_options import EndpointSpec, LlmConfig, check_address
 from postedit.llm.pacing import Budget, RateLimit, pause_before
 from postedit.llm.prices import Price, estimated_tokens, most_prompt_tokens
 

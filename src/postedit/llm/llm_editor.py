@@ -20,15 +20,15 @@ from postedit.core.errors import DataError
 from postedit.core.search_config import SearchConfig
 from postedit.editing.post_editor import PostEditor
 from postedit.editing.results import keep_edits, unchanged, warn
+from postedit.llm.answer_selection import QualityTags, best_by_model, check_scorer, consensus, shares
 from postedit.llm.answer_store import AnswerStore
 from postedit.llm.answers import ErrorSpan, Item
 from postedit.llm.asking import Asking, Wanted
 from postedit.llm.chat_client import ChatClient, Dialect, check_client
-from postedit.llm.options import SCHEME, EndpointSpec
+from postedit.llm.endpoint_options import SCHEME, EndpointSpec
 from postedit.llm.pacing import RateLimit
 from postedit.llm.prices import Price, PriceTable
 from postedit.llm.prompts import Prompt, Question, TermHint
-from postedit.llm.selection import QualityTags, best_by_model, check_scorer, consensus, shares
 from postedit.llm.similar_corrections import SimilarCorrections
 from postedit.text.edits import splice
 from postedit.text.glossary import Glossary
