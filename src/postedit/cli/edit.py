@@ -71,8 +71,8 @@ def edit(
     ] = 0.0,
     protect: shared.ProtectOption = "all",
     glossary: shared.GlossaryOption = None,
-    endpoint: shared.EndpointOption = None,
-    budget: shared.BudgetOption = None,
+    endpoint: Annotated[str | None, typer.Option(metavar="URL", hidden=True, help=shared.ENDPOINT_HELP)] = None,
+    budget: Annotated[float | None, typer.Option(metavar="COST", hidden=True, help=shared.BUDGET_HELP)] = None,
     estimate: Annotated[
         bool, typer.Option("--estimate", hidden=True, help="Say what openai:MODEL would cost and take, and stop.")
     ] = False,
@@ -103,7 +103,8 @@ def edit(
     corrections again until nothing changes, N times at most; --force FILE scores the outputs of another system instead
     of editing. --learn is explained by `postedit simulate --help`.
 
-    postedit edit openai:MODEL --endpoint URL ... asks a language model; with --estimate, it only says what that costs.
+    postedit edit openai:MODEL --endpoint URL ... asks a language model; --budget COST bounds what that costs, and
+    --estimate says it, and stops.
     """
     # Without --out, or with --src, a folder can only be a model, though a damaged one.
     named, files = split_inputs(named, folders=out is not None and src is None)

@@ -160,22 +160,22 @@ class EditCommand:
             raise typer.Exit
 
     @contextmanager
-    def usage_reported(self, editor: "Editor", report: Path | None, err: "Console") -> Iterator[None]:
+    def usage_reported(self, editor: "Editor", report: Path | None) -> Iterator[None]:
         """Print what a model behind an endpoint has cost when the block ends, however it does, and write the report."""
         if self.spec.endpoint is None:
             yield
             return
         from postedit.llm.llm_editor import llm_of
-        from postedit.llm.usage import summary, write_report
+        from postedit.llm.usage import write_report
 
         model = llm_of(editor)
         assert model is not None
-        try:
-            yield
-        finally:
-            if report is not None:
-                write_report(report, model)
-            err.print(summary(model), soft_wrap=True)
+        with shared.usage_printed(self.spec.endpoint, model):
+            try:
+                yield
+            finally:
+                if report is not None:
+                    write_report(report, model)
 
 
 def _show_compilation() -> None:

@@ -102,7 +102,7 @@ def edit_files(command: EditCommand, inputs: Sequence[Path], announce: Callable[
         windows = job.windows_of(rest, None, command.window_lines(search), sink.done + 1, with_mt=True)
         edited = command.edited(editor, windows, search, "jsonl")
         usage = None if is_stream(out) else translation_files.beside_copies(tasks, out, ENDING)
-        with command.usage_reported(editor, usage, err):
+        with command.usage_reported(editor, usage):
             del editor
             job.write_edited(edited, sink, pairs.total, err, resumable=not is_stream(out), what="units")
         records, broken_spans = read_lines(sink.path), command.spec.broken_spans

@@ -63,7 +63,7 @@ def edit_lines(
     outputs = islice(read_lines(force), sink.done, None) if force else None
     windows = job.windows_of(pairs, outputs, command.window_lines(search), sink.done + 1, with_mt=with_mt)
     edited = command.edited(editor, job.check_sides(windows, editor, err), search, command.form)
-    with command.usage_reported(editor, report, err):
+    with command.usage_reported(editor, report):
         del editor
         job.write_edited(edited, sink, total, err, resumable=bool(sink.kept) and total is not None)
         sink.finish()

@@ -125,7 +125,8 @@ def explain(
     models = shared.models_or_shipped(named)
     kinds, terms = shared.kinds_to_protect(protect), shared.read_glossary(glossary)
     learnt = options.memory_spec(memory, learn)
-    editor = options.editor_spec(models, protect=kinds, glossary=terms, memory=learnt).load(device)
+    spec = options.editor_spec(models, protect=kinds, glossary=terms, memory=learnt)
+    editor = spec.load(device)
     editor.search = search_config(editor, {"n_best": 1, **options.search}, with_mt=texts.mt is not None)
     attention = any((figures, src_links, mt_links, gold_links))
     job.check_model(
@@ -134,7 +135,8 @@ def explain(
     files = {"src": src, "mt": mt, "pe": pe}
     kept = job.open_evidence(evidence, editor, texts, files, cite, resume=resume) if evidence else None
     shared.announce_shipped(named)
-    found = job.Explanations.of(editor, texts, kept, console(stderr=True), cite)
+    with shared.usage_printed(spec.endpoint, editor):
+        found = job.Explanations.of(editor, texts, kept, console(stderr=True), cite)
     tables = found.focus_tables(focus, threshold, resamples)
     if wanted_links is not None:
         tables.append(found.gold_alignment_table(wanted_links))

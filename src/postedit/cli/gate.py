@@ -69,7 +69,8 @@ def gate(
     options = read_options(assignments, search_file, llm={"endpoint": endpoint, "budget": budget})
     silence_library()
     kinds, terms = shared.kinds_to_protect(protect), shared.read_glossary(glossary)
-    editor = options.editor_spec(models, dtype=dtype, protect=kinds, glossary=terms).load(None)
+    spec = options.editor_spec(models, dtype=dtype, protect=kinds, glossary=terms)
+    editor = spec.load(None)
     known = {model: uses_of(dev, Path(model)) for model in models if Path(model).exists() and not is_combination(model)}
     for model, uses in known.items():
         if uses:
@@ -82,7 +83,8 @@ def gate(
     identity = editor.identity(search)
     job = {"model": list(identity.models), "search settings": repr(identity.settings), "texts": texts}
     kept = out.with_name(f"{out.name}.judged")
-    judged = judge_lines(editor, search, dev, kept, job, console(stderr=True), resume=resume)
+    with shared.usage_printed(spec.endpoint, editor):
+        judged = judge_lines(editor, search, dev, kept, job, console(stderr=True), resume=resume)
     about = {"texts": texts, "models had the lines for": sorted(set().union(*known.values()))}
     made, found = make_gate(editor, search, dev, judged, GateOptions(level, confidence, seed=seed), about)
     made.save(out)

@@ -16,7 +16,7 @@ from postedit.core.errors import DataError, nearest
 from postedit.core.search_config import FORMER_NAMES, SearchConfig
 from postedit.files.options import FilesConfig
 from postedit.jobs.editing import EditorSpec
-from postedit.llm.options import SCHEME, EndpointSpec, LlmConfig, endpoint_model
+from postedit.llm.endpoint_options import SCHEME, EndpointSpec, LlmConfig, endpoint_model
 from postedit.phrase.phrase_options import PhraseTextConfig
 
 if TYPE_CHECKING:

@@ -1,9 +1,10 @@
 """Options that several verbs have, and what they do with them: choose models, check outputs, warn, write."""
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Final, Literal
+from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 import typer
 
@@ -17,6 +18,10 @@ from postedit.data.compression import find_file
 from postedit.data.text_paths import is_far
 from postedit.text.glossary import Glossary
 from postedit.text.span_patterns import KINDS, Kind
+
+if TYPE_CHECKING:
+    from postedit.core.editor import Editor
+    from postedit.llm.endpoint_options import EndpointSpec
 
 _PROTECTION: Final = "Protected spans and terms"
 
@@ -90,13 +95,15 @@ MethodOption = Annotated[
     Literal["mert", "mira"],
     typer.Option("--method", help="How weights are tuned. mert: exact search along lines; mira: small corrections."),
 ]
+ENDPOINT_HELP: Final = "Server of openai:MODEL, up to /v1; $OPENAI_BASE_URL, or that of OpenAI, if not given."
+BUDGET_HELP: Final = "Stop before requests could cost more than this, by the prices of llm.prices."
 EndpointOption = Annotated[
     str | None,
     typer.Option(
         "--endpoint",
         metavar="URL",
         rich_help_panel=_ENDPOINT,
-        help="Server of openai:MODEL, up to /v1; $OPENAI_BASE_URL, or that of OpenAI, if not given.",
+        help=ENDPOINT_HELP,
     ),
 ]
 BudgetOption = Annotated[
@@ -105,7 +112,7 @@ BudgetOption = Annotated[
         "--budget",
         metavar="COST",
         rich_help_panel=_ENDPOINT,
-        help="Stop before requests could cost more than this, by the prices of llm.prices.",
+        help=BUDGET_HELP,
     ),
 ]
 DtypeOption = Annotated[
@@ -249,6 +256,23 @@ def check_outputs(outputs: Mapping[str, Path | None], inputs: Iterable[Path | No
                 raise OutputError(f"{option}: {path} is already what {other} writes; give each a file of its own")
         taken[option] = path
         check_writable(path)
+
+
+@contextmanager
+def usage_printed(endpoint: "EndpointSpec | None", editor: "Editor") -> Iterator[None]:
+    """Print what a model behind an endpoint has cost when the block ends, however it does."""
+    if endpoint is None:
+        yield
+        return
+    from postedit.llm.llm_editor import llm_of
+    from postedit.llm.usage import summary
+
+    model = llm_of(editor)
+    assert model is not None
+    try:
+        yield
+    finally:
+        typer.echo(summary(model), err=True)
 
 
 def warn(message: str) -> None:

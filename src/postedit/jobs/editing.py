@@ -21,7 +21,7 @@ from postedit.core.errors import DataError, StoppedError
 from postedit.core.processes import WorkerError
 from postedit.core.search_config import SearchConfig
 from postedit.data.line_sinks import LineSink
-from postedit.llm.options import EndpointSpec
+from postedit.llm.endpoint_options import EndpointSpec
 from postedit.text.glossary import Glossary
 from postedit.text.span_patterns import KINDS, Kind
 

@@ -74,6 +74,7 @@ class AnswerStore:
         self._ended: list[tuple[Any, ...]] = []  # answered requests, which are noted with what they said
         with self._explained():
             path.parent.mkdir(parents=True, exist_ok=True)
+            path.touch(mode=0o600, exist_ok=True)  # it has texts of the user
             # One thread at a time uses it, though not always the one that opened it.
             self._database = sqlite3.connect(path, timeout=_WAIT, isolation_level=None, check_same_thread=False)
             version = self._database.execute("PRAGMA user_version").fetchone()[0]

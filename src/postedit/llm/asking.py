@@ -12,7 +12,7 @@ from postedit.llm.answer_store import AnswerStore, Outcome
 from postedit.llm.answers import AnswerError, Fault, Item, parse_answer
 from postedit.llm.chat_client import Ask, ChatClient, NoReplyError, RejectedError, Reply
 from postedit.llm.checks import fault_of, prepare
-from postedit.llm.options import EndpointSpec
+from postedit.llm.endpoint_options import EndpointSpec
 from postedit.llm.prices import estimated_tokens
 from postedit.llm.prompts import Prompt, Question
 

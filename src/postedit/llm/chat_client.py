@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, Self
 
 from postedit.core.errors import DataError, StoppedError, library
 from postedit.llm.answer_store import AnswerStore
-from postedit.llm.options import EndpointSpec, LlmConfig, check_address
+from postedit.llm.endpoint_options import EndpointSpec, LlmConfig, check_address
 from postedit.llm.pacing import Budget, RateLimit, pause_before
 from postedit.llm.prices import Price, estimated_tokens, most_prompt_tokens
 
@@ -24,6 +24,9 @@ _MOST_BYTES: Final = 8 << 20
 
 _RETRIED: Final = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 520, 522, 524, 529})
 """Statuses of faults that may pass."""
+
+_PERHAPS_CHARGED: Final = frozenset({408, 502, 504, 520, 522, 524})
+"""Statuses by which something between here and the model gives up, while the model may have answered."""
 
 _FATAL: Final = {
     401: "it does not accept the key: set ${key}",
@@ -250,7 +253,8 @@ class ChatClient:
         if answer.status_code != 200:
             self._wait_as_asked(answer)
             text = self._clean(content.decode("utf-8", "replace"))
-            return _Fault(answer.status_code, f"status {answer.status_code}: {text}", is_free=True)
+            is_free = answer.status_code not in _PERHAPS_CHARGED
+            return _Fault(answer.status_code, f"status {answer.status_code}: {text}", is_free)
         found = _parsed(content)
         return found or _Fault(0, "its reply is no chat completion", is_free=False)
 

@@ -20,19 +20,18 @@ from postedit.core.errors import DataError
 from postedit.core.search_config import SearchConfig
 from postedit.editing.post_editor import PostEditor
 from postedit.editing.results import keep_edits, unchanged, warn
+from postedit.llm.answer_selection import QualityTags, best_by_model, check_scorer, consensus, shares
 from postedit.llm.answer_store import AnswerStore
 from postedit.llm.answers import ErrorSpan, Item
 from postedit.llm.asking import Asking, Wanted
 from postedit.llm.chat_client import ChatClient, Dialect, check_client
-from postedit.llm.options import SCHEME, EndpointSpec
+from postedit.llm.endpoint_options import SCHEME, EndpointSpec
 from postedit.llm.pacing import RateLimit
 from postedit.llm.prices import Price, PriceTable
 from postedit.llm.prompts import Prompt, Question, TermHint
-from postedit.llm.selection import QualityTags, best_by_model, check_scorer, consensus, shares
 from postedit.llm.similar_corrections import SimilarCorrections
 from postedit.text.edits import splice
 from postedit.text.glossary import Glossary
-from postedit.text.protected_spans import ProtectedSpan
 from postedit.text.words import UNSPACED, CharacterSplitter, PlainSplitter, Word
 
 _UNSUPPORTED: Final = (
@@ -44,8 +43,6 @@ _DECISIVE: Final = (
     "segments", "temperature", "seed", "structure", "samples", "consensus", "languages", "extra_tokens", "least_kept"
 )  # fmt: skip
 """Options that can change an output, whatever else is given."""
-
-_NO_SPANS: Final[tuple[ProtectedSpan, ...]] = ()
 
 _UNSPACED: Final = re.compile(f"[{UNSPACED}]")
 _TOKENISED: Final = 4  # characters a word, at most, of text in a script without spaces that was divided into words
@@ -184,7 +181,7 @@ class LlmEditor(Editor):
 
     def _question(self, segment: Segment) -> Question:
         config, mt = self.spec.config, segment.mt or ""
-        terms = [] if self._glossary is None else self._glossary.find(segment.src, _NO_SPANS)
+        terms = [] if self._glossary is None else self._glossary.find(segment.src)
         hints = tuple(TermHint(one.entry.source, one.entry.targets, one.entry.forbidden) for one in terms)
         memory = self._memory
         near = memory.find(segment.src, mt, config.examples, config.least_similarity) if memory else []

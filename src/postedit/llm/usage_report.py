@@ -7,6 +7,7 @@ from typing import Any, Final
 from postedit.core.errors import DataError
 from postedit.core.files import load_json
 from postedit.core.output_paths import is_stream
+from postedit.data.text_paths import is_far
 from postedit.evaluate.table import Column, Table, TableRow
 
 FORMAT: Final = 1
@@ -32,7 +33,7 @@ def read_report(path: Path) -> Mapping[str, Any] | None:
     Raises:
         DataError: if it is damaged, or of another version.
     """
-    if is_stream(path) or not path.is_file():
+    if is_far(path) or is_stream(path) or not path.is_file():
         return None
     try:
         values = load_json(path)

@@ -11,8 +11,8 @@ from stub_server import Stub
 
 from postedit.core.editor import Segment
 from postedit.llm import pacing
+from postedit.llm.endpoint_options import EndpointSpec, LlmConfig
 from postedit.llm.llm_editor import LlmEditor
-from postedit.llm.options import EndpointSpec, LlmConfig
 
 WORDS = {
     "house": "Haus", "tree": "Baum", "garden": "Garten", "street": "Straße", "human": "Mensch", "children": "Kinder",

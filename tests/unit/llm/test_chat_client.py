@@ -10,7 +10,7 @@ from tests.unit.llm.conftest import MakeEditor, segments
 
 from postedit.core.errors import DataError, RecipeError
 from postedit.llm.chat_client import EndpointError
-from postedit.llm.options import EndpointSpec, LlmConfig, endpoint_model
+from postedit.llm.endpoint_options import EndpointSpec, LlmConfig, endpoint_model
 from postedit.llm.pacing import Budget, BudgetError, RateLimit, pause_before
 
 KEY = "sk-very-secret-123"

@@ -112,11 +112,11 @@ def test_a_budget_stops_cleanly_and_a_larger_one_continues(run: Run, tmp_path: P
 
 
 def wait_for(done: Any) -> None:
-    for _ in range(1200):
+    for _ in range(12_000):
         if done():
             return
         time.sleep(0.05)
-    raise AssertionError("it takes more than a minute")
+    raise AssertionError("it takes more than ten minutes")
 
 
 def kill_and_resume(tmp_path: Path, items: int, kills: int) -> None:
@@ -163,7 +163,7 @@ def test_killed_work_is_not_paid_for_twice(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_work_that_is_killed_again_and_again_is_not_paid_for_twice(tmp_path: Path) -> None:
-    kill_and_resume(tmp_path, 4000, 6)
+    kill_and_resume(tmp_path, 2400, 4)
 
 
 def test_translation_files(run: Run, tmp_path: Path) -> None:
@@ -191,6 +191,7 @@ def test_a_gate_learns_what_to_keep_of_it_without_probabilities(run: Run, tmp_pa
         made = run("gate", *given, *files, "--pe", tmp_path / "pe", "--out", tmp_path / "gate.json")
         assert made.exit_code == 0, made.output
         assert "The gate lets" in made.output
+        assert "requests answered" in made.output
         assert len(stub.asked) < 250
         test = segments(100, seed=9)
         files = write_lines(tmp_path, test)

@@ -19,10 +19,10 @@ from postedit.core.errors import DataError, RecipeError
 from postedit.core.search_config import SearchConfig
 from postedit.editing.protection import Protected
 from postedit.explain.reason_texts import reason_text
+from postedit.llm.answer_selection import QualityTags, best_by_model, consensus
+from postedit.llm.endpoint_options import EndpointSpec, LlmConfig
 from postedit.llm.llm_editor import load_llm
-from postedit.llm.options import EndpointSpec, LlmConfig
 from postedit.llm.prompts import Prompt
-from postedit.llm.selection import QualityTags, best_by_model, consensus
 from postedit.llm.similar_corrections import SimilarCorrections
 from postedit.llm.usage import estimate
 from postedit.text.glossary import Glossary, GlossaryEntry

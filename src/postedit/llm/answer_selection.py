@@ -10,7 +10,7 @@ import numpy as np
 
 from postedit.core.editor import Edit, Editor, Segment
 from postedit.core.errors import DataError
-from postedit.llm.options import Consensus
+from postedit.llm.endpoint_options import Consensus
 
 _SMALL: Final = 1e-9  # differences of costs that are none
 

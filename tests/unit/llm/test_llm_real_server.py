@@ -13,8 +13,8 @@ import httpx
 import pytest
 from tests.unit.llm.conftest import segments
 
+from postedit.llm.endpoint_options import EndpointSpec, LlmConfig
 from postedit.llm.llm_editor import LlmEditor
-from postedit.llm.options import EndpointSpec, LlmConfig
 
 TEMPLATE = "{% for m in messages %}<|{{ m.role }}|>{{ m.content }}\n{% endfor %}<|assistant|>"
 
