@@ -1,4 +1,4 @@
-"""The coverage penalty of summaries (Gehrmann et al. 2018): attending to the same tokens again and again has a price."""
+"""The coverage penalty (Gehrmann et al. 2018): attending to the same tokens again and again has a price."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
