@@ -64,6 +64,12 @@ class SearchConfig(Config):
     max_edits: int | None = Field(
         None, ge=0, description="largest number of tokens that the model inserts, deletes or substitutes"
     )
+    coverage_penalty: float = Field(
+        0.0,
+        ge=0,
+        description="nats for each unit of attention beyond 1 on a token of mt (or of the only input), in beam search; "
+        "0: off (Gehrmann et al. 2018)",
+    )
     no_repeat: int = Field(
         0, ge=0, description="n-grams of this many tokens occur no more often than in mt or src, or once; 0: off"
     )
@@ -88,6 +94,10 @@ class SearchConfig(Config):
             raise ValueError(f"n_best must be between 1 and beam ({self.beam}), not {self.n_best}")
         if self.shortlist and self.beam > 1:
             raise ValueError(f"shortlist is for greedy search, and the beam is {self.beam}; use beam 1, or shortlist 0")
+        if self.coverage_penalty and self.beam == 1:
+            raise ValueError(
+                "coverage_penalty ranks the hypotheses of a beam, and greedy search has one; use beam 2 or more, or 0"
+            )
         if self.exempt_src and not self.post_edit_penalty:
             raise ValueError("exempt_src names tokens that post_edit_penalty does not count; use both, or neither")
         if not all(phrase.strip() for phrase in (*self.banned, *(term.target for term in self.required))):
@@ -106,9 +116,11 @@ class SearchConfig(Config):
         """Return all values with the options given, which are not checked.
 
         Own options that contradict given ones are reset: a shortlist without greedy search, exemptions from a penalty
-        that is off, more outputs than hypotheses.
+        that is off, more outputs than hypotheses, a price of coverage in greedy search.
         """
         values = {**self.model_dump(), **given}
+        if values["beam"] == 1 and "coverage_penalty" not in given:
+            values["coverage_penalty"] = 0.0
         if values["beam"] != 1 and "shortlist" not in given:
             values["shortlist"] = 0
         if not values["post_edit_penalty"] and "exempt_src" not in given:
@@ -139,7 +151,10 @@ class SearchConfig(Config):
 
     def outcome(self) -> dict[str, Any]:
         """Return the options that can change the output of a segment that is edited at all, as values for JSON."""
-        return self.model_dump(mode="json", exclude={"batch_tokens", "max_input"})
+        values = self.model_dump(mode="json", exclude={"batch_tokens", "max_input"})
+        # Named only where they are set, so that gates and unfinished outputs of versions without them stay valid.
+        unset = [name for name in ("coverage_penalty", "cut_input") if not values[name]]
+        return {name: value for name, value in values.items() if name not in unset}
 
 
 def with_present_names(values: Mapping[str, Any]) -> dict[str, Any]:

@@ -64,9 +64,11 @@ class Iterated(EditorWrapper[Editor]):
                 results[row] = one
         again = sorted({row for later in rounds[1:] for row in later})
         given, texts = [segments[row] for row in again], [results[row].text for row in again]
-        scored = self.inner.score_segments(given, texts, evidence=evidence) if again and self._scores else []
-        for row, one in zip(again, scored or [None] * len(again), strict=True):
-            results[row] = _of_mt(segments[row].mt or "", results[row], one)
+        scored: list[PostEdit | None] = [None] * len(again)
+        if again and self.inner.abilities.forced_scores:
+            scored = [*self.inner.score_segments(given, texts, evidence=evidence)]
+        for row, judged in zip(again, scored, strict=True):
+            results[row] = _of_mt(segments[row].mt or "", results[row], judged)
         return results
 
     def texts_by_pass(self, segments: Sequence[Segment], search: SearchConfig | None = None) -> list[list[str]]:
@@ -78,10 +80,6 @@ class Iterated(EditorWrapper[Editor]):
         for later in others:
             texts.append([later[row].text if row in later else text for row, text in enumerate(texts[-1])])
         return texts
-
-    @property
-    def _scores(self) -> bool:
-        return self.inner.abilities.forced_scores
 
     def _rounds(
         self, segments: Sequence[Segment], search: SearchConfig, evidence: Detail | None

@@ -218,7 +218,7 @@ class SegmentSearch:
     def _ordered(self, segment: EncodedSegment, found: Sequence[Hypothesis], unchanged: Hypothesis) -> list[Hypothesis]:
         """Return outputs that were found with mt among them, or the better one if one is asked for.
 
-        No bias that keeps outputs close to mt has a cost for mt, so its bias is 0.
+        No bias that keeps outputs close to mt has a cost for mt, so its bias is that of coverage alone.
         """
         best, *others = found
         is_better = unchanged.rank(self._config) > best.rank(self._config)
@@ -241,7 +241,8 @@ class SegmentSearch:
         batch, longest = batch_of(self._model, segments), self._model.spec.longest
         paths = self._mt_paths(batch, segments)
         possible = [row for row, path in enumerate(paths) if longest is None or len(path) < longest]
-        scored = force(self._model, _rows(batch, possible), [paths[row] for row in possible]) if possible else []
+        price, given = self._config.coverage_penalty, [paths[row] for row in possible]
+        scored = force(self._model, _rows(batch, possible), given, price) if possible else []
         found: list[list[Hypothesis]] = [[] for _ in segments]
         for row, one in zip(possible, scored, strict=True):
             found[row] = [one]

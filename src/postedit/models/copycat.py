@@ -1,6 +1,6 @@
 """The copycat networks of Ive et al. 2019: Transformers that generate tokens or copy them from their inputs."""
 
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 from pydantic import Field
 from torch import Tensor, nn
@@ -20,7 +20,7 @@ CopyQuery = Literal["sum", "attended"]
 """The A of the equations: the attention of the last layer with its residual, or without (the authors' release)."""
 
 _SCALE_COPY = Field(False, description="divide the dot products of the copy attention by sqrt(dim)")
-_COPY_QUERY = Field(
+_COPY_QUERY: Any = Field(
     "sum", description="query of copying, and input of the gate: the last layer's attention plus its residual, or alone"
 )
 _GATE_BIAS = Field(True, description="whether the gate has a bias")

@@ -25,9 +25,9 @@ Norm = Literal["pre", "post"]
 class DropoutRates(NamedTuple):
     """Dropout of a layer: of what sublayers add, of attention weights, of inner units of feed-forward networks."""
 
-    sublayer: float = 0.0
-    attention: float = 0.0
-    inner: float = 0.0
+    sublayer: float
+    attention: float
+    inner: float
 
 
 class LayerMemory(NamedTuple):
@@ -69,23 +69,13 @@ class TransformerLayer(nn.Module):
     residual connection, and layer normalisation before it (`pre`) or after the sum (`post`).
     """
 
-    def __init__(
-        self,
-        dim: int,
-        heads: int,
-        feed_forward: int,
-        dropout: DropoutRates,
-        norm: Norm,
-        memories: int = 0,
-        attended_only: bool = False,
-    ) -> None:
+    def __init__(self, config: "StackConfig", memories: int = 0, attended_only: bool = False) -> None:
         """Create the sublayers; `attended_only`: report cross-attention without the residual."""
         super().__init__()
-        self.norm, self.dropout, self.attended_only = norm, dropout, attended_only
-        self.self_attention = MultiHeadAttention(dim, heads, dropout.attention)
-        self.cross_attentions = nn.ModuleList(
-            MultiHeadAttention(dim, heads, dropout.attention) for _ in range(memories)
-        )
+        self.norm, self.dropout, self.attended_only = config.norm, config.dropout_rates, attended_only
+        dim, feed_forward, attention = config.dim, config.feed_forward, (config.heads, self.dropout.attention)
+        self.self_attention = MultiHeadAttention(dim, *attention)
+        self.cross_attentions = nn.ModuleList(MultiHeadAttention(dim, *attention) for _ in range(memories))
         self.inner = nn.Linear(dim, feed_forward)
         self.outer = nn.Linear(feed_forward, dim)
         self.norms = nn.ModuleList(nn.LayerNorm(dim) for _ in range(memories + 2))
@@ -149,23 +139,11 @@ class TransformerLayer(nn.Module):
 class TransformerStack(nn.Module):
     """A stack of layers; with `pre` normalisation a last layer normalisation follows."""
 
-    def __init__(
-        self,
-        layers: int,
-        dim: int,
-        heads: int,
-        feed_forward: int,
-        dropout: DropoutRates,
-        norm: Norm,
-        memories: int = 0,
-        attended_only: bool = False,
-    ) -> None:
+    def __init__(self, config: "StackConfig", layers: int, memories: int = 0, attended_only: bool = False) -> None:
         """Create `layers` layers with `memories` cross-attentions each."""
         super().__init__()
-        self.layers = nn.ModuleList(
-            TransformerLayer(dim, heads, feed_forward, dropout, norm, memories, attended_only) for _ in range(layers)
-        )
-        self.final_norm = nn.LayerNorm(dim) if norm == "pre" else nn.Identity()
+        self.layers = nn.ModuleList(TransformerLayer(config, memories, attended_only) for _ in range(layers))
+        self.final_norm = nn.LayerNorm(config.dim) if config.norm == "pre" else nn.Identity()
 
     def project(self, memory_NSD: Tensor, mask_NS: Tensor, index: int = 0) -> StackMemory:
         """Return the keys and values of a memory with mask Bool[N,S], for cross-attention `index` of each layer."""
@@ -272,9 +250,7 @@ class StackConfig(Config):
     feed_forward: int = Field(2048, ge=1, description="inner width of the feed-forward networks")
     dropout: float = Field(0.1, ge=0, lt=1, description="on embeddings, sublayers, attention weights and inner units")
     dropout_attention: float | None = Field(None, ge=0, lt=1, description="on attention weights; unset: as dropout")
-    dropout_inner: float | None = Field(
-        None, ge=0, lt=1, description="on the inner units of the feed-forward networks; unset: as dropout"
-    )
+    dropout_inner: float | None = Field(None, ge=0, lt=1, description="on inner units; unset: as dropout")
     norm: Norm = Field("pre", description="layer normalisation before each sublayer (with a last one) or after it")
     share_embeddings: Sharing = Field("mt-pe", description="streams that share an embedding table with pe")
     tie_output: bool = Field(True, description="the output layer's weights are the embeddings of pe")
@@ -282,15 +258,12 @@ class StackConfig(Config):
     @property
     def dropout_rates(self) -> DropoutRates:
         """The dropout of layers."""
-        attention, inner = (
-            self.dropout if rate is None else rate for rate in (self.dropout_attention, self.dropout_inner)
-        )
-        return DropoutRates(self.dropout, attention, inner)
+        own = self.dropout_attention, self.dropout_inner
+        return DropoutRates(self.dropout, *(self.dropout if rate is None else rate for rate in own))
 
     def stack(self, layers: int, memories: int = 0, *, attended_only: bool = False) -> TransformerStack:
         """Return `layers` layers with `memories` cross-attentions each."""
-        sizes = self.dim, self.heads, self.feed_forward
-        return TransformerStack(layers, *sizes, self.dropout_rates, self.norm, memories, attended_only)
+        return TransformerStack(self, layers, memories, attended_only)
 
 
 class ScaledEmbedding(nn.Module):

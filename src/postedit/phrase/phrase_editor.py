@@ -24,8 +24,10 @@ from postedit.phrase.word_ids import TextsBuilder
 from postedit.text.edits import Change, changes, splice
 from postedit.text.words import Splitter
 
-_UNSUPPORTED: Final = ("post_edit_penalty", "max_edits", "no_repeat", "banned", "required")
-"""Search options that limit outputs, and that this editor cannot follow."""
+_UNSUPPORTED: Final = (
+    "post_edit_penalty", "max_edits", "no_repeat", "coverage_penalty", "cut_input", "banned", "required",
+)  # fmt: skip
+"""Search options that limit or change outputs, and that this editor cannot follow."""
 
 Reasons = tuple[EditReason, ...]
 

@@ -1,8 +1,8 @@
 """Beam search in tensors, without loops over sentences or hypotheses until the outputs are returned."""
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple, Self
 
 import torch
@@ -11,7 +11,8 @@ from torch import Tensor
 from postedit.core.model import Seq2Seq, State
 from postedit.core.search_config import SearchConfig
 from postedit.core.special_tokens import BOS, EOS, PAD
-from postedit.core.types import Batch
+from postedit.core.types import AttentionKey, Batch
+from postedit.search.coverage import Coverage
 from postedit.search.guidance import NO_GUIDANCE, Goal, Guidance
 from postedit.search.hypothesis import STUCK, Hypothesis, require_possible
 from postedit.search.rules import Rules
@@ -35,15 +36,18 @@ def beam_search(
     allocation, Post and Vilar 2018; in tensors, Hu et al. 2019), and the proposals of goals are among the
     continuations.
     """
-    live = _Live.start(model, batch, Rules.of(model, batch, limits, guidance), settings.beam)
+    price = settings.coverage_penalty
+    coverage = Coverage.of(model, batch, price) if price else None
+    live = _Live.start(model, batch, Rules.of(model, batch, limits, guidance), settings.beam, coverage)
     finished = _Finished.none(batch.rows, settings, limits.device)
     trace = _Trace()
     while len(live.sentences):
         output, state = model.decode(live.tokens.view(-1, 1), live.state)
+        live = live.attending(output.attention)
         candidates = live.candidates(output.log_probs[:, 0], trace.length)
         finished.add(live.sentences, candidates, trace.length)
         live = live.onward(state, candidates, finished, trace)
-    found = finished.hypotheses(trace, biased=bool(guidance.biases))
+    found = finished.hypotheses(trace, biased=bool(guidance.biases) or coverage is not None)
     if not guidance:
         for hypotheses in found:
             require_possible(hypotheses[0].score if hypotheses else -math.inf)
@@ -78,16 +82,25 @@ class _Live:
     sentences: Tensor  # Long[A], index in the batch
     tokens: Tensor  # Long[A,beam], the last token of each hypothesis
     totals: Tensor  # Float[A,beam], log-probability and biases; -inf where a sentence has fewer hypotheses
+    coverage: Coverage | None = None  # A*beam rows, if there is a coverage penalty
 
     @classmethod
-    def start(cls, model: Seq2Seq, batch: Batch, rules: Rules, beam: int) -> "_Live":
+    def start(cls, model: Seq2Seq, batch: Batch, rules: Rules, beam: int, coverage: Coverage | None) -> "_Live":
         count, device = batch.rows, rules.limits.device
         sentences = torch.arange(count, device=device)
         rows = sentences.repeat_interleave(beam)
         first_only = torch.full((count, beam), -math.inf, device=device, dtype=torch.float64)
         first_only[:, 0] = 0.0
         tokens = torch.full((count, beam), BOS, device=device)
-        return cls(model.encode(batch).select(rows), rules.select(rows), sentences, tokens, first_only)
+        covered = None if coverage is None else coverage.select(rows)
+        return cls(model.encode(batch).select(rows), rules.select(rows), sentences, tokens, first_only, covered)
+
+    def attending(self, attention: Mapping[AttentionKey, Tensor]) -> "_Live":
+        """Return the hypotheses after they have paid for their attention Float[A*beam,1,S] in the next step."""
+        if self.coverage is None:
+            return self
+        coverage, paid = self.coverage.after(attention)
+        return replace(self, coverage=coverage, totals=self.totals + paid.view_as(self.totals))
 
     def candidates(self, log_probs: Tensor, length: int) -> _Candidates:
         """Return the best continuations, given log_probs Float[A*beam,V] after `length` tokens.
@@ -117,7 +130,9 @@ class _Live:
         parents, tokens = alive.parents[kept], alive.tokens[kept]
         trace.add(_Step(parents, tokens, alive.gained[kept]), sentences, len(finished.counts))
         rows = (kept.unsqueeze(1) * beam + parents).view(-1)
-        return _Live(state.select(rows), self.rules.select(rows).advance(tokens.view(-1)), sentences, tokens, totals)
+        rules, coverage = self.rules.select(rows).advance(tokens.view(-1)), self.coverage
+        covered = None if coverage is None else coverage.select(rows)
+        return _Live(state.select(rows), rules, sentences, tokens, totals, covered)
 
     def _shared_out(self, candidates: _Candidates, goals: Sequence[Goal]) -> _Candidates:
         """Return 2 * beam candidates, taking turns between groups with the same number of tokens to their goals."""

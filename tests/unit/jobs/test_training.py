@@ -57,6 +57,21 @@ def test_a_run_leaves_a_model_and_all_that_is_needed_to_repeat_it(recipe: Recipe
     assert training.train(longer, tmp_path / "run", resume=True, console=QUIET).training.steps == 3
 
 
+def test_text_is_learnt_from_chosen_sources_and_summaries_choose_models(tmp_path: Path) -> None:
+    tiny_models.write_triplets(tmp_path)
+    for side in ("src", "mt", "pe"):
+        (tmp_path / f"more.{side}").write_text("Xylophon Xylophon\n" * 20)
+    sources = ["train", {"files": "more", "learn_text": False}]
+    train = {"max_steps": 1, "validate_every": 1, "batch_tokens": 200, "metric": "rouge-l"}
+    path = tiny_models.write_recipe(tmp_path / "recipe.toml", data={"train": sources}, train=train)
+    result = training.train(load_recipe(path), tmp_path / "run", console=QUIET)
+    vocabulary = TextProcessor.load(tmp_path / "run/text").vocabulary("pe")
+    assert len(vocabulary.encode("Xylophon")) >= 7, "it is written in letters"
+    assert len(vocabulary.encode("das")) == 1
+    assert len(Corpus.open(tmp_path / "run/corpus/train.arrow")) == len(tiny_models.TRIPLETS) + 20
+    assert 0.0 <= result.training.single.score == result.training.single.metrics["rouge-l"] <= 100.0
+
+
 def test_resuming_without_a_run_is_refused(recipe: Recipe, tmp_path: Path) -> None:
     with pytest.raises(OutputError, match=r"holds no run to resume; .* leave out --resume to start"):
         training.train(recipe, tmp_path / "run", resume=True, console=QUIET)

@@ -91,7 +91,13 @@ def test_a_cost_of_edits_makes_fewer(editor: PhraseEditor) -> None:
 
 @pytest.mark.parametrize(
     ("options", "name"),
-    [({"max_edits": 2}, "max_edits"), ({"banned": ("x",)}, "banned"), ({"no_repeat": 2}, "no_repeat")],
+    [
+        ({"max_edits": 2}, "max_edits"),
+        ({"banned": ("x",)}, "banned"),
+        ({"no_repeat": 2}, "no_repeat"),
+        ({"cut_input": True}, "cut_input"),
+        ({"beam": 2, "coverage_penalty": 1.0}, "coverage_penalty"),
+    ],
 )
 def test_search_options_without_effect_are_refused(editor: PhraseEditor, options: dict[str, object], name: str) -> None:
     with pytest.raises(DataError, match=rf"search\.{name} is for neural models"):

@@ -33,9 +33,13 @@ from postedit.nn.int8.integer_products import ALIGNMENT
 from postedit.nn.int8.paged_attention import PagedKeyValues, attend
 from postedit.nn.int8.paged_cache import PAGE_BITS, PAGE_PADDING, PagedKeyValueCache
 from postedit.nn.tensors import Packing
-from postedit.nn.transformer import DropoutRates, Norm, TransformerStack
+from postedit.nn.transformer import Norm, StackConfig, TransformerStack
 
 _SIZES = st.integers(1, 40)
+
+
+def sized(dim: int, heads: int, feed_forward: int, norm: Norm = "pre") -> StackConfig:
+    return StackConfig(dim=dim, heads=heads, feed_forward=feed_forward, dropout=0.0, norm=norm)
 
 
 def random(*shape: int, seed: int = 1) -> Tensor:
@@ -151,7 +155,7 @@ def test_paged_attention_agrees_with_pytorch(
 
 def stacks(norm: Norm, layers: int = 2, memories: int = 1) -> tuple[TransformerStack, Int8TransformerStack]:
     """Return a stack whose parameters all differ, and its int8 form."""
-    stack = TransformerStack(layers, 64, 4, 96, DropoutRates(), norm, memories).requires_grad_(False).eval()
+    stack = sized(64, 4, 96, norm).stack(layers, memories).requires_grad_(False).eval()
     for number, parameter in enumerate(stack.parameters()):
         is_weight = parameter.dim() == 2
         parameter += random(*parameter.shape, seed=number) * (0.02 if is_weight else 0.5)
@@ -334,19 +338,19 @@ def test_masked_slots_between_others_change_no_bit(hole: int) -> None:
 
 
 def test_small_stacks_and_stacks_with_three_memories_stay(monkeypatch: pytest.MonkeyPatch) -> None:
-    stack = TransformerStack(2, 64, 4, 96, DropoutRates(), "pre")
+    stack = sized(64, 4, 96).stack(2)
     assert Int8TransformerStack.from_stack(stack) is None
     monkeypatch.setattr(Int8Linear, "min_weights", 1)
     assert type(Int8TransformerStack.from_stack(stack)) is Int8TransformerStack
-    assert Int8TransformerStack.from_stack(TransformerStack(2, 64, 4, 96, DropoutRates(), "pre", memories=3)) is None
-    without_sums = TransformerStack(2, 64, 4, 96, DropoutRates(), "pre", memories=1, attended_only=True)
+    assert Int8TransformerStack.from_stack(sized(64, 4, 96).stack(2, 3)) is None
+    without_sums = sized(64, 4, 96).stack(2, 1, attended_only=True)
     assert Int8TransformerStack.from_stack(without_sums) is None
 
 
 def test_a_shared_stack_stays_shared(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Int8Linear, "min_weights", 1)
     model = nn.Module()
-    model.first = model.second = TransformerStack(1, 16, 2, 16, DropoutRates(), "pre")
+    model.first = model.second = sized(16, 2, 16).stack(1)
     prepare_for_inference(model, "int8")
     assert type(model.first) is Int8TransformerStack
     assert model.first is model.second

@@ -203,7 +203,7 @@ def transformer(norm: str = "post", **options: float) -> Seq2Seq:
     return build(DualTransformer, DualSourceConfig(**sizes, norm=norm, **options))
 
 
-def test_transformer_layers_drop_units_of_every_sublayer_and_inside_the_feed_forward_network() -> None:
+def test_transformer_layers_drop_units_of_every_sublayer_and_inner_units() -> None:
     model = transformer(dropout=P)
     for layer in (model.decoder.blocks()[0], model.encoder_mt.blocks()[0]):
         attentions = [layer.self_attention, *layer.cross_attentions]

@@ -24,7 +24,7 @@ def legacy_rate(factor: float, step: int, dim: int = 512, warmup: int = 8000) ->
 
 
 @pytest.mark.parametrize("name", COPYING)
-def test_copying_networks_are_pretrained_and_fine_tuned_at_the_rates_of_the_paper(name: str) -> None:
+def test_copying_networks_are_trained_twice_at_the_rates_of_the_paper(name: str) -> None:
     """Ive et al. 2019: 0.05 and 8,000 warm-up steps, then 0.001."""
     (_, pretraining), (_, fine_tuning) = recipe(name).stages()
     for stage, factor in ((pretraining, 0.05), (fine_tuning, 0.001)):
@@ -37,7 +37,7 @@ def test_copying_networks_are_pretrained_and_fine_tuned_at_the_rates_of_the_pape
 
 
 @pytest.mark.parametrize("name", COPYING)
-def test_copying_networks_of_post_editing_have_the_dropout_of_transformer_base_v1(name: str) -> None:
+def test_copying_networks_have_the_dropout_of_transformer_base_v1(name: str) -> None:
     model = recipe(name).model
     assert tuple(model.dropout_rates) == (0.1, 0.0, 0.0)
     assert model.norm == "post"
