@@ -56,7 +56,7 @@ def write_recipe(folder: Path, checkpoint: Path, **sections: Any) -> Path:
 
 
 def test_a_model_with_all_weights_does_without_its_checkpoint(tmp_path: Path) -> None:
-    checkpoint = causal(tmp_path / "checkpoint", "qwen2")
+    checkpoint = causal(tmp_path / "checkpoint", "qwen3")
     result = train(load_recipe(write_recipe(tmp_path, checkpoint)), tmp_path / "run", console=Console(quiet=True))
     checkpoint.rename(tmp_path / "elsewhere")
     editor = PostEditor.load(result.model, device="cpu")
@@ -106,6 +106,7 @@ def test_adapters_without_their_checkpoint_say_how_to_name_it(adapters: Path, tm
     PostEditor.load(copy, device="cpu")
 
 
+@pytest.mark.slow
 def test_training_of_adapters_resumes_to_the_bit(adapters: Path, checkpoint: Path, tmp_path: Path) -> None:
     path = write_recipe(tmp_path, checkpoint, model={"lora_rank": 2}, train={"max_steps": 2, "save_every": 1})
     train(load_recipe(path), tmp_path / "run", console=Console(quiet=True))
