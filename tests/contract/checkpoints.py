@@ -140,7 +140,7 @@ CHAT = (
 
 _CAUSAL_SIZES: dict[str, Any] = {
     "hidden_size": 16, "intermediate_size": 24, "num_hidden_layers": 2, "num_attention_heads": 4,
-    "num_key_value_heads": 2, "head_dim": 6, "max_position_embeddings": 300, "initializer_range": 0.3,
+    "num_key_value_heads": 2, "head_dim": 6, "max_position_embeddings": 500, "initializer_range": 0.3,
 }  # fmt: skip
 
 CAUSAL_KINDS: Mapping[str, Mapping[str, Any]] = {

@@ -211,16 +211,19 @@ class Causal(Seq2Seq[TransformerState[DecoderCache]]):
         rows = torch.tensor([[row for part in found.prompt for row in part]], device=self.rows.device)
         training = self.training
         self.eval()
-        h_NKD = SlotCall.of(rows, DecoderCache(), self._watched).run(self.network, rows)
-        own = self._of_rows(h_NKD).log_probs()
+        kind = (
+            f"{self.config.checkpoint}: a {found.settings.get('model_type')} computes its outputs in a way that is not"
+        )
+        try:
+            h_NKD = SlotCall.of(rows, DecoderCache(), self._watched).run(self.network, rows)
+            own = self._of_rows(h_NKD).log_probs()
+        except Exception as error:  # a network that keeps something else than keys and values may fail in any way
+            raise RecipeError(f"{kind} known here: {type(error).__name__} {error}") from None
         self.train(training)
         logits = theirs.eval().to(rows.device)(input_ids=rows).logits + self.bias
         difference = (own.exp() - logits.softmax(-1)).abs().max()
         if not difference < _LARGEST_DIFFERENCE:
-            raise RecipeError(
-                f"{self.config.checkpoint}: a {found.settings.get('model_type')} computes its outputs in a way that is "
-                f"not known here: probabilities differ by {difference:.3f}"
-            )
+            raise RecipeError(f"{kind} known here: probabilities differ by {difference:.3f}")
 
     def encode(self, batch: Batch) -> TransformerState[DecoderCache]:
         """Read the prompts."""
