@@ -137,7 +137,7 @@ def test_the_order_of_independent_corrections_does_not_matter() -> None:
     one, other = empty_editor(), empty_editor()
     PhraseLearner(one).learn_entries(entries(independent))
     PhraseLearner(other).learn_entries(entries(independent[::-1]))
-    assert [text for text, _ in everything(one)] == [text for text, _ in everything(other)]
+    assert {text for text, _ in everything(one)} == {text for text, _ in everything(other)}  # scores depend on age
     assert one.model.knowledge.correction_weights.tolist() == other.model.knowledge.correction_weights.tolist()
 
 
@@ -157,9 +157,11 @@ def test_it_is_proposed_though_corrections_are_rarely_right() -> None:
     again = Correction("see the page", "siehe die Seite hier", "siehe jene Seite hier")
     noise = [Correction(f"a {number}", "ein Wort steht", f"ein {number} steht") for number in range(30)]
     editor = empty_editor()
+    learnt_by(editor)
+    before = editor.model.knowledge.correction_weights[DOUBT]
     learnt_by(editor, *noise, again, again)
     assert editor.edit([OTHER_SRC], [again.mt])[0].text == again.pe
-    assert editor.model.knowledge.correction_weights[DOUBT] < -0.5
+    assert editor.model.knowledge.correction_weights[DOUBT] < before - 0.5
 
 
 def test_what_was_rejected_is_not_proposed_again_in_the_same_context() -> None:
