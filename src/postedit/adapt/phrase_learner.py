@@ -32,11 +32,11 @@ from postedit.phrase.word_ids import BEGIN, END_OF_TEXT, WordIds
 
 Ids = NDArray[np.int32]
 
-_WATCHED: Final = 64
+_WATCHED: Final = 32
 """Latest corrections by which it is judged how far the memory can be trusted; to undo one may cost their judgement."""
 
 _NEARLY: Final = 1.0  # edits whose score misses that of none by this much are judged, too
-_SPREAD: Final = 1.0  # standard deviation of the prior of doubt
+_CAUTION, _SPREAD = -1.0, 1.0  # mean and standard deviation of the prior of doubt
 _NEWTON_STEPS: Final = 12
 _SIDES: Final[tuple[Side, ...]] = ("src", "mt", "pe")
 
@@ -180,14 +180,14 @@ class PhraseLearner:
 
 
 def _doubt(judged: Sequence[_Judged]) -> float:
-    """Return the constant that makes gains the log-odds of being right, with a normal prior around 0."""
+    """Return the constant that makes gains the log-odds of being right, with a normal prior."""
     ordered = sorted(judged)  # sums do not depend on the order of corrections
     gains = np.array([edit.gain for edit in ordered])
     right = np.array([edit.right for edit in ordered], float)
-    found = 0.0
+    found = _CAUTION
     for _ in range(_NEWTON_STEPS):
         likely = 1.0 / (1.0 + np.exp(-(gains + found)))
-        slope = (right - likely).sum() - found / _SPREAD**2
+        slope = (right - likely).sum() - (found - _CAUTION) / _SPREAD**2
         found += np.clip(slope / ((likely * (1.0 - likely)).sum() + _SPREAD**-2), -1.0, 1.0)
     return float(found)
 

@@ -8,6 +8,8 @@ import pytest
 import tiny_models
 from tests.unit.cli.commands import refused
 
+from postedit.jobs.simulation import HISTORIES
+
 
 @pytest.fixture
 def stream(tmp_path: Path) -> Path:
@@ -32,9 +34,12 @@ def test_tables_json_and_curve(run: Any, model: Path, stream: Path, tmp_path: Pa
     )  # fmt: skip
     assert result.exit_code == 0, result.output
     assert "until" in result.stdout
+    assert all(name in result.stdout for name in HISTORIES)
     values = json.loads((tmp_path / "x.json").read_text())
     assert values["segments"] == 4
     assert [row["end"] for row in values["windows"]] == [2, 4]
+    histories = values["systems"][0].pop("repeated errors by history")
+    assert histories == {name: {"met": 0, "left": 0} for name in HISTORIES}
     assert values["systems"][0] == {
         "name": "unedited MT", "ter": 0.0, "changed": 0, "repeated errors met": 0, "repeated errors left": 0
     }  # fmt: skip
