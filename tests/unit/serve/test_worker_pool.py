@@ -155,7 +155,7 @@ def test_no_request_is_lost_when_processes_are_killed(service: RunningService) -
     check_all_answered(kill_at_random(service, 10, 1))
 
 
-@pytest.mark.slow
+@pytest.mark.faults
 def test_no_request_is_lost_when_processes_are_killed_50_times(service: RunningService) -> None:
     check_all_answered(kill_at_random(service, 50, 2))
 
