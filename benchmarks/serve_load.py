@@ -11,7 +11,7 @@ It starts the service as a process, and asks it with one segment a request, over
 4. arrivals at 10 times the throughput: the statuses of all answers, the p99 of those that are admitted beside that at a
    tenth of the throughput, and the memory of all processes of the service.
 
-Settings of the service for 4 are given by --set; limits.queue_seconds=0.2 if there are none. How long a request may
+Settings of the service for 4 are given by --set; limits.queue_seconds=0.1 if there are none. How long a request may
 wait decides how slow the admitted ones are.
 """
 
@@ -263,7 +263,7 @@ def main() -> None:
     parser.add_argument("--database", help="URL of PostgreSQL; SQLite if not given")
     parser.add_argument("--set", action="append", default=[], metavar="SECTION.NAME=VALUE")
     given = parser.parse_args()
-    given.set = given.set or ["limits.queue_seconds=0.2"]
+    given.set = given.set or ["limits.queue_seconds=0.1"]
     torch.set_num_threads(given.threads)
     pairs = zip(given.src.read_text("utf-8").splitlines(), given.mt.read_text("utf-8").splitlines())
     segments = [Segment(src, mt) for src, mt in pairs]

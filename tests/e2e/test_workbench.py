@@ -52,10 +52,10 @@ class Service:
         self.process.wait()
 
     def get(self, path: str) -> Any:
-        return httpx.get(f"{self.address}{path}", timeout=30).json()
+        return httpx.get(f"{self.address}{path}", timeout=60).json()
 
     def post(self, path: str, **options: Any) -> Any:
-        return httpx.post(f"{self.address}{path}", timeout=30, **options).json()
+        return httpx.post(f"{self.address}{path}", timeout=60, **options).json()
 
 
 @pytest.fixture(scope="module")
@@ -89,7 +89,7 @@ class Watch:
 def page(chromium: Any, service: Service) -> Iterator[Any]:
     context = chromium.new_context(viewport=WIDE, accept_downloads=True)
     page = context.new_page()
-    page.set_default_timeout(20_000)
+    page.set_default_timeout(60_000)
     watch = Watch(page, service.address)
     yield page
     context.close()
@@ -136,7 +136,7 @@ def teach(service: Service, project: str) -> None:
 
 
 def wait_for_proposals(service: Service, file: str) -> None:
-    for _ in range(400):
+    for _ in range(2400):
         project = service.get(f"/v1/files/{file}")["project"]
         jobs = service.get(f"/v1/projects/{project}/jobs")["jobs"]
         if all(job["state"] == "done" for job in jobs if job["file"] == file):
@@ -317,7 +317,7 @@ def test_two_people_see_each_other_and_settle_a_conflict(shared: Service, chromi
     pages = []
     for name in ("anna", "ben"):
         page = chromium.new_context(viewport=WIDE).new_page()
-        page.set_default_timeout(20_000)
+        page.set_default_timeout(60_000)
         if name == "anna":
             page.goto(shared.address)
             page.get_by_role("button", name="Sign in").wait_for()

@@ -19,7 +19,7 @@ from postedit.serve.store import Store
 
 PAIRS = [(f"source {number} {number % 7}", f"mt {number % 7} word") for number in range(40)]
 SMALL = xliff(("the house", "die Haus"), ("a tree", "ein Baum"))
-KILLS = 50
+KILLS, FEW_KILLS = 50, 9
 PATIENCE = 120.0  # seconds until something must have been answered, however often parts were killed
 
 
@@ -154,6 +154,13 @@ def break_replicas(server: PostgresqlServer, folder: Path, turns: int) -> None:
 
 
 @pytest.mark.slow
+def test_nothing_acknowledged_is_lost_in_some_kills_of_three_services(
+    own_server: PostgresqlServer, tmp_path: Path
+) -> None:
+    break_replicas(own_server, tmp_path, FEW_KILLS)
+
+
+@pytest.mark.faults
 def test_nothing_acknowledged_is_lost_in_fifty_kills_of_three_services(
     own_server: PostgresqlServer, tmp_path: Path
 ) -> None:

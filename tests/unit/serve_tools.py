@@ -194,7 +194,7 @@ def upload(client: TestClient, content: bytes, name: str = "a.xlf", project: str
 
 
 def wait_for(client: TestClient, job: str) -> dict[str, Any]:
-    for _ in range(600):
+    for _ in range(2400):
         found: dict[str, Any] = client.get(f"/v1/jobs/{job}").json()
         if found["state"] not in ("waiting", "running"):
             return found

@@ -241,6 +241,7 @@ class ErrorResponse(BaseModel):
 ERRORS: Final[dict[int | str, dict[str, Any]]] = {
     status: {"model": ErrorResponse, "description": text}
     for status, text in {
+        400: "The body cannot be parsed.",
         401: "Neither a key nor a sign-in.",
         403: "The key, or the person, may not do this.",
         404: "There is no such thing.",
@@ -251,4 +252,4 @@ ERRORS: Final[dict[int | str, dict[str, Any]]] = {
         504: "The time is over.",
     }.items()
 }
-"""Responses of routes that edit."""
+"""Responses of any route to a request that is refused."""

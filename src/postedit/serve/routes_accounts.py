@@ -7,13 +7,14 @@ from fastapi import APIRouter, Request, Response
 from pydantic import Field
 
 from postedit.serve.accounts import COOKIE, THROTTLE, AccessDep, CallerDep
+from postedit.serve.api_models import ERRORS
 from postedit.serve.api_types import Body, Id, Name, PlainText
 from postedit.serve.http_errors import HttpError
 from postedit.serve.service import Service, ServiceDep
 from postedit.serve.store_base import Row
 from postedit.serve.store_people import LEAST_PASSWORD, Scope, user_json
 
-router = APIRouter(prefix="/v1", tags=["people"])
+router = APIRouter(prefix="/v1", tags=["people"], responses=ERRORS)
 _log = logging.getLogger(__name__)
 
 Password = Annotated[PlainText, Field(min_length=LEAST_PASSWORD, max_length=1000)]

@@ -9,6 +9,7 @@ from pydantic import Field
 
 from postedit.core.errors import DataError
 from postedit.serve.accounts import Access, AccessDep
+from postedit.serve.api_models import ERRORS
 from postedit.serve.api_types import Body, Id, PlainText, Search, SegmentNumber, Small, download
 from postedit.serve.http_errors import HttpError, request_id_of
 from postedit.serve.segment_codes import ApiCode, CodeKind
@@ -17,7 +18,7 @@ from postedit.serve.store_decisions import DecidedState, DecisionIn, StaleVersio
 from postedit.serve.store_segments import Field as TextField
 from postedit.serve.store_segments import Filter
 
-router = APIRouter(prefix="/v1", tags=["files"])
+router = APIRouter(prefix="/v1", tags=["files"], responses=ERRORS)
 
 _LONGEST: Final = 100_000  # characters of a target
 _MOST_PROPOSALS: Final = 200  # of one request

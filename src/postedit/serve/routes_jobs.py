@@ -11,6 +11,7 @@ from fastapi.responses import StreamingResponse
 from pydantic import Field
 
 from postedit.serve.accounts import Access, AccessDep, may_still_read
+from postedit.serve.api_models import ERRORS
 from postedit.serve.api_types import Id, download, event_response
 from postedit.serve.event_hub import CHECK_SECONDS, server_sent
 from postedit.serve.http_errors import HttpError
@@ -19,7 +20,7 @@ from postedit.serve.service import at_length
 from postedit.serve.store_base import DEFAULT_PROJECT, NotFoundError
 from postedit.serve.store_jobs import OPEN
 
-router = APIRouter(prefix="/v1", tags=["jobs"])
+router = APIRouter(prefix="/v1", tags=["jobs"], responses=ERRORS)
 
 _POLL_SECONDS: Final = 0.5
 

@@ -5,12 +5,13 @@ from functools import partial
 from typing import Annotated, Any, Final
 
 from fastapi import APIRouter, Header, Query, Request
-from fastapi.responses import PlainTextResponse, StreamingResponse
+from fastapi.responses import Response, StreamingResponse
 from pydantic import AwareDatetime, BaseModel, Field
 
 from postedit.adapt.correction import Correction, Decision
 from postedit.core.errors import DataError
 from postedit.serve.accounts import Access, AccessDep, may_still_read
+from postedit.serve.api_models import ERRORS
 from postedit.serve.api_types import (
     Body,
     EntryNumber,
@@ -28,7 +29,7 @@ from postedit.serve.store_exports import entry_json
 from postedit.serve.store_people import Role
 from postedit.text.span_patterns import KINDS, Kind
 
-router = APIRouter(prefix="/v1/projects", tags=["projects"])
+router = APIRouter(prefix="/v1/projects", tags=["projects"], responses=ERRORS)
 
 _MOST: Final = 100_000
 """Corrections of one import."""
@@ -133,11 +134,16 @@ async def export_project(project: Id, access: AccessDep) -> StreamingResponse:
     return download(archive, f"{project}.zip", "application/zip")
 
 
-@router.get("/{project}/glossary", response_class=PlainTextResponse)
-def get_glossary(project: Id, access: AccessDep) -> PlainTextResponse:
+_TABLE_OUT: Final[dict[int | str, dict[str, Any]]] = {
+    200: {"content": {"text/tab-separated-values": {"schema": {"type": "string"}}}}
+}
+
+
+@router.get("/{project}/glossary", response_class=Response, responses=_TABLE_OUT)
+def get_glossary(project: Id, access: AccessDep) -> Response:
     """Return the glossary of a project, a table with tabs."""
     text = access.store.projects.row(access.project(project, "read"))["glossary"]
-    return PlainTextResponse(text, media_type="text/tab-separated-values")
+    return Response(text, media_type="text/tab-separated-values")
 
 
 _TABLE: Final = {"requestBody": {"content": {"text/tab-separated-values": {"schema": {"type": "string"}}}}}

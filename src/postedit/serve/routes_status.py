@@ -10,7 +10,7 @@ from postedit.serve import api_models as api
 from postedit.serve.accounts import CallerDep
 from postedit.serve.service import Service, ServiceDep, unless_stopping
 
-router = APIRouter(tags=["status"])
+router = APIRouter(tags=["status"], responses=api.ERRORS)
 
 _STARTED: Final = int(time.time())
 

@@ -68,6 +68,17 @@ class RunningService:
         segments = [{"src": "a source", "mt": one} for one in mt]
         return self.client.post("/v1/edit", json={"segments": segments, **given})
 
+    def wait_until(self, *, waiting: int) -> None:
+        """Wait until so many segments wait for a model process, and no process is idle."""
+        engine = self.app.state.service.engine
+        deadline = time.monotonic() + 60
+        while time.monotonic() < deadline:
+            lines, workers = [*engine._backlog._lines.values()], engine._pool._workers
+            if sum(map(len, lines)) == waiting and not any(worker.idle for worker in workers):
+                return
+            time.sleep(0.01)
+        raise AssertionError(lines)
+
     @property
     def worker(self) -> int:
         """The id of the first model process."""

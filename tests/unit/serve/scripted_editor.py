@@ -15,7 +15,10 @@ from postedit.serve.model_process import EditKind, ProcessSpec
 
 
 class ScriptedEditor(Editor):
-    """Writes mt in capitals, after it has done what mt asks for: `sleep 0.1`, `die`, `die once FILE`, `fail`, ..."""
+    """Writes mt in capitals, after it has done what mt asks for.
+
+    That is `sleep 0.1`, `until FILE` (is there), `die`, `die once FILE`, `fail`, ...
+    """
 
     abilities = Abilities(languages=("en", "de"))
 
@@ -34,6 +37,8 @@ class ScriptedEditor(Editor):
         return [_capitals(mt, len(segments)) for mt in mts]
 
     def _obey(self, mt: str) -> None:
+        while mt.startswith("until") and not Path(mt.split()[1]).exists():
+            time.sleep(0.01)
         if mt.startswith("die once") and not (path := Path(mt.split()[2])).exists():
             path.touch()
             os.kill(os.getpid(), signal.SIGKILL)

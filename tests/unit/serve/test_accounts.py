@@ -179,7 +179,7 @@ def test_confirming_and_taking_that_back_need_the_right_to_teach(team: Team) -> 
     ids = ids_of(team)
     url = f"/v1/files/{ids['file']}/segments/4"
     files, both = team.key("anna", "files"), team.key("anna", "files", "learn")
-    for _ in range(600):
+    for _ in range(2400):
         if team.client.get(f"/v1/jobs/{ids['job']}", headers=files).json()["state"] == "done":
             break
         time.sleep(0.05)

@@ -1,7 +1,6 @@
 """Editing, learning and scoring over HTTP."""
 
 import threading
-import time
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -197,8 +196,10 @@ def test_what_a_project_teaches_counts_at_the_next_request(tmp_path) -> None:
 def test_what_was_accepted_is_answered_when_the_service_stops(tmp_path) -> None:
     with ThreadPoolExecutor(4) as pool:
         with serving(settings(tmp_path)) as service:
-            asked = [pool.submit(service.edit, "sleep 0.5") for _ in range(3)]
-            time.sleep(0.2)
+            gate = tmp_path / "gate"
+            asked = [pool.submit(service.edit, f"until {gate}") for _ in range(3)]
+            service.wait_until(waiting=2)
+            threading.Timer(0.5, gate.touch).start()  # the service is told to stop meanwhile
         assert [one.result().status_code for one in asked] == [200] * 3
     assert threading.active_count() < 20
 

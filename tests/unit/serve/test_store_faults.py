@@ -66,6 +66,11 @@ def kill_savers(place: str, turns: int) -> None:
 
 
 @pytest.mark.slow
+def test_nothing_acknowledged_is_lost_in_some_kills(place: str) -> None:
+    kill_savers(place, 5)
+
+
+@pytest.mark.faults
 def test_nothing_acknowledged_is_lost_in_fifty_kills(place: str) -> None:
     kill_savers(place, 25)
 
@@ -85,6 +90,11 @@ def kill_server(server: PostgresqlServer, turns: int) -> None:
 
 
 @pytest.mark.slow
+def test_nothing_acknowledged_is_lost_in_some_ends_of_the_database(own_server: PostgresqlServer) -> None:
+    kill_server(own_server, 8)
+
+
+@pytest.mark.faults
 def test_nothing_acknowledged_is_lost_in_fifty_ends_of_the_database(own_server: PostgresqlServer) -> None:
     kill_server(own_server, 50)
 
