@@ -112,6 +112,20 @@ def test_a_corpus_of_one_block_has_other_batches_in_each_epoch(tmp_path: Path, p
     assert not any(one & other for one, other in pairwise([*epochs, epochs[0]]))
 
 
+def test_batches_come_in_no_order_of_length_and_in_another_one_each_epoch(
+    tmp_path: Path, processor: TextProcessor
+) -> None:
+    lengths = [4, 6, 9, 13, 19, 28, 42, 63]  # so far apart that jitter exchanges none
+    corpus = write_corpus(tmp_path / "c.arrow", [[Triplet("a " * n, "b", "c") for n in lengths]], processor, 500)
+    orders = []
+    for number in range(4):
+        update = next(BatchStream(corpus, INPUTS, 1, 1, position=Position(number)).updates(UpdateSize(len(lengths))))
+        orders.append([one.streams["src"].ids.size(1) for one in update.batches])
+    assert all(sorted(order) == sorted(orders[0]) for order in orders)
+    assert all(order not in (sorted(order), sorted(order, reverse=True)) for order in orders)
+    assert len(set(map(tuple, orders))) == len(orders)
+
+
 def test_resuming_from_any_position_gives_what_would_have_followed(small: Corpus) -> None:
     whole = list(islice(stream(small), 2 * len(epoch(small)) + 3))
     assert {position.epoch for _, position in whole} == {0, 1, 2}
