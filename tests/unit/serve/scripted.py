@@ -46,7 +46,7 @@ def serving(config: ServeConfig, *, scripted: bool = True) -> Iterator["RunningS
     address = f"http://127.0.0.1:{listening.getsockname()[1]}"
     while not server.started and thread.is_alive():
         time.sleep(0.02)
-    with httpx.Client(base_url=address, timeout=60) as client, listening:
+    with httpx.Client(base_url=address, timeout=300) as client, listening:
         yield RunningService(app, client, address)
         server.should_exit = True
         thread.join(30)

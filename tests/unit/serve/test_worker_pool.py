@@ -51,7 +51,8 @@ def test_a_batch_whose_process_dies_is_edited_all_the_same(service: RunningServi
 
 
 def test_a_deadly_segment_is_refused_and_others_are_not(tmp_path) -> None:
-    with serving(settings(tmp_path, processes=2)) as service, ThreadPoolExecutor(4) as pool:
+    config = settings(tmp_path, processes=2, limits={"timeout_seconds": 300.0})  # new processes take a while
+    with serving(config) as service, ThreadPoolExecutor(4) as pool:
         deadly = pool.submit(service.edit, "die")
         others = [pool.submit(service.edit, f"sleep 0.{number}") for number in range(1, 4)]
         assert [texts(one.result()) for one in others] == [["SLEEP 0.1"], ["SLEEP 0.2"], ["SLEEP 0.3"]]
