@@ -3,6 +3,6 @@
 A suffix names the dimensions of a tensor, in order:
 
     N rows, K target tokens of this call (queries), S positions of a stream (keys), L positions held in a cache,
-    D model width, H heads, G groups of heads that share keys, E width of a head, C width of an annotation, A width of additive attention,
-    V vocabulary, M real target positions.
+    D model width, H heads, G groups of heads that share keys, E width of a head, C width of an annotation,
+    A width of additive attention, V vocabulary, M real target positions.
 """
