@@ -36,7 +36,7 @@ def download(model: str, patterns: Sequence[str]) -> Path:
 
 
 def upload(folder: Path, repository: str, *, private: bool) -> str:
-    """Upload a folder as `repository` ("name/model"), which is created if needed; return its address.
+    """Upload a folder, without hidden files, as `repository` ("name/model"), created if needed; return its address.
 
     Raises:
         ModelFolderError: if the hub refuses or cannot be reached.
@@ -44,7 +44,7 @@ def upload(folder: Path, repository: str, *, private: bool) -> str:
     try:
         api = HfApi()
         api.create_repo(repository, private=private, exist_ok=True)
-        return str(api.upload_folder(repo_id=repository, folder_path=folder))
+        return str(api.upload_folder(repo_id=repository, folder_path=folder, ignore_patterns=[".*", "*/.*"]))
     except _ERRORS as error:
         raise ModelFolderError(f"{repository}: not uploaded to the hub: {_first_line(error)}") from None
 

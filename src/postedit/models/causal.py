@@ -36,7 +36,7 @@ _PROMPT: Final = (
 )
 
 
-class NetworkConfig(Config):
+class CausalNetworkConfig(Config):
     """Configuration, prompt and special tokens of a checkpoint, in its own token ids."""
 
     settings: dict[str, Any] = Field(description="its config.json")
@@ -106,7 +106,7 @@ class CausalConfig(Config):
         False,
         description="save the weights that adapters change with each model, which can then do without the checkpoint",
     )
-    network: NetworkConfig = Field(description="what the checkpoint says of itself; read from the checkpoint")
+    network: CausalNetworkConfig = Field(description="what the checkpoint says of itself; read from the checkpoint")
 
     @model_validator(mode="before")
     @classmethod
@@ -117,7 +117,7 @@ class CausalConfig(Config):
         if not isinstance(template, str) or not isinstance(chat, bool | None):
             return values
         checkpoint = TransformersCheckpoint(values["checkpoint"])
-        return {**values, "network": NetworkConfig.of(checkpoint, template, chat)}
+        return {**values, "network": CausalNetworkConfig.of(checkpoint, template, chat)}
 
     def published(self) -> Self:
         """Return the section with the checkpoint's name alone, if it is a folder."""

@@ -52,7 +52,8 @@ class PretrainedVocabulary(Subwords):
     def decode(self, ids: Iterable[int]) -> str:
         """Return the text of `ids`, as `Subwords` says; control tokens of the checkpoint have no text."""
         written = (i for i in ids if i == UNK or not self._is_control(i))
-        return self._divider.join([_UNKNOWN if i == UNK else self.tokens[i] for i in written]).strip()
+        text = self._divider.join([_UNKNOWN if i == UNK else self.tokens[i] for i in written])
+        return text.strip(" " if self.lossless else None)  # other white space may be part of a word
 
     def save(self, path: Path) -> None:
         """Write the vocabulary and the model of its tokenizer; see `Subwords`."""

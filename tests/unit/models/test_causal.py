@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import huggingface_hub
 import pytest
 import tiny_models
 import torch
@@ -72,6 +73,22 @@ def test_a_folder_of_adapters_has_nothing_but_adapters(adapters: Path, checkpoin
     assert (adapters / "model.safetensors").stat().st_size < (checkpoint / "model.safetensors").stat().st_size / 2
     for path in adapters.rglob("*.json"):
         assert str(checkpoint.parent) not in path.read_text(encoding="utf-8"), path
+
+
+def test_an_upload_leaves_out_where_the_checkpoint_is(adapters: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    uploaded: list[str] = []
+
+    def upload_folder(_: object, *, folder_path: Path, ignore_patterns: list[str], **__: object) -> str:
+        files = [path.relative_to(folder_path).as_posix() for path in folder_path.rglob("*") if path.is_file()]
+        uploaded.extend(huggingface_hub.utils.filter_repo_objects(files, ignore_patterns=ignore_patterns))
+        return "address"
+
+    monkeypatch.setattr("huggingface_hub.HfApi.create_repo", lambda *_, **__: None)
+    monkeypatch.setattr("huggingface_hub.HfApi.upload_folder", upload_folder)
+    assert (adapters / ".checkpoint").exists()
+    PostEditor.load(adapters, device="cpu").push_to_hub("name/model")
+    assert "model.safetensors" in uploaded
+    assert ".checkpoint" not in uploaded
 
 
 def test_law_8_a_folder_of_adapters_restores_the_model(adapters: Path, tmp_path: Path) -> None:
