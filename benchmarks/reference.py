@@ -2,6 +2,7 @@
 
     python benchmarks/reference.py MODEL... --data DATA/TASK --work WORK [--outputs benchmarks/outputs]
         [--beams 1 4] [--edit-costs 0 0.25 0.5 1 2] [--metric ter]
+        [--trained COMMAND]
 
 1. The models, as one system, edit DATA/TASK/dev with every beam and edit cost; the setting with the best TER is chosen.
 2. Each half of dev (odd and even lines) is edited behind a gate made from the other half, so the gated figures are on
@@ -54,6 +55,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--outputs", type=Path)
     parser.add_argument("--beams", type=int, nargs="+", default=[1, 4])
     parser.add_argument("--edit-costs", type=float, nargs="+", default=[0.0, 0.25, 0.5, 1.0, 2.0])
+    parser.add_argument("--trained", default="", help="command that trained the models, for the JSON file")
     parser.add_argument("--metric", choices=["ter", "chrf"], default="ter", help="what chooses on dev")
     return parser.parse_args()
 
@@ -161,7 +163,14 @@ def write_output(options: argparse.Namespace, search: Sequence[str], final: Sequ
     write(options.outputs / f"{name}.pe", lines)
     changed = sum(line != mt for line, mt in zip(lines, read(options.data / "test.mt"), strict=True))
     models = ["/".join(Path(model).parts[-2:]) for model in options.models]  # without paths
-    about = {"models": models, "search": " ".join(search), "how": how, "lines": len(lines), "changed": changed}
+    about = {
+        "models": models,
+        "trained": options.trained,
+        "command": f"postedit edit {' '.join(models)} --src test.src --mt test.mt --out {name}.pe {' '.join(search)}",
+        "how": how,
+        "lines": len(lines),
+        "changed": changed,
+    }
     with atomic_write(options.outputs / f"{name}.json") as file:
         json.dump({**about, "dev": [{**system, "name": Path(system["name"]).stem} for system in final]}, file, indent=2)
         file.write("\n")
