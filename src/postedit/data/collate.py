@@ -94,3 +94,8 @@ def divide(lengths: Ints, order: Ints, budget: int) -> list[Ints]:
         batches.append(coming[:size])
         start += size
     return batches
+
+
+def first_tokens(ids: Sequence[int], count: int) -> list[int]:
+    """Return a text of at most `count` tokens, the EOS at its end included."""
+    return [*ids] if len(ids) <= count else [*ids[: count - 1], ids[-1]]

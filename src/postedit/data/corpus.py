@@ -19,7 +19,7 @@ from postedit.core.errors import DataError
 from postedit.core.files import atomic_write
 from postedit.core.model import Writes
 from postedit.data.blocks import blocks_of
-from postedit.data.collate import Ragged
+from postedit.data.collate import Ragged, first_tokens
 from postedit.data.report import DataReport
 from postedit.data.triplets import Triplet
 from postedit.text.config import SIDES, Side
@@ -215,11 +215,6 @@ def _encoded(
                 report.skip(triplet.source, triplet.line, f"a side has more than {max_length} tokens")
             else:
                 yield tuple(texts)
-
-
-def first_tokens(ids: Sequence[int], count: int) -> list[int]:
-    """Return a text of at most `count` tokens, the EOS at its end included."""
-    return [*ids] if len(ids) <= count else [*ids[: count - 1], ids[-1]]
 
 
 def _ragged(column: Any) -> Ragged:

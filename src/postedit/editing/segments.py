@@ -8,8 +8,7 @@ from typing import Final
 from postedit.core.editor import Segment, Skipped
 from postedit.core.model import Seq2Seq
 from postedit.core.types import Batch
-from postedit.data.collate import collate
-from postedit.data.corpus import first_tokens
+from postedit.data.collate import collate, first_tokens
 from postedit.text.config import Side
 from postedit.text.edits import with_steps, without_steps
 from postedit.text.processor import TextProcessor

@@ -103,7 +103,7 @@ def failing(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 
 def test_a_user_error_is_one_sentence_on_stderr(run: Any, failing: Any, tmp_path: Any) -> None:
-    (tmp_path / "x").write_text("a\nb\n")
+    (tmp_path / "x").write_text("a\n" * 10)  # fewer sentences would be warned about
     failing(DataError("the [sentence] to act on"))
     result = run("score", tmp_path / "x", "--pe", tmp_path / "x")
     assert (result.exit_code, result.stdout, result.stderr) == (1, "", "error: the [sentence] to act on\n")
@@ -111,7 +111,7 @@ def test_a_user_error_is_one_sentence_on_stderr(run: Any, failing: Any, tmp_path
 
 @pytest.mark.parametrize(("message", "shown"), [((), "interrupted\n"), (("stopped after 3",), "stopped after 3\n")])
 def test_control_c_is_one_sentence(run: Any, failing: Any, tmp_path: Any, message: Any, shown: str) -> None:
-    (tmp_path / "x").write_text("a\nb\n")
+    (tmp_path / "x").write_text("a\n" * 10)  # fewer sentences would be warned about
     failing(KeyboardInterrupt(*message))
     result = run("score", tmp_path / "x", "--pe", tmp_path / "x")
     assert (result.exit_code, result.stderr) == (command.INTERRUPTED, shown)

@@ -151,10 +151,10 @@ def test_a_few_sentences_are_too_few_to_compare(count: int) -> None:
 
 
 def test_summaries(test_set: TestSet) -> None:
-    outputs = ["a a a b", "c d", "", "A"]
-    test = TestSet(["a b", "c d", "e", "a"])
+    outputs = ["a a a b", "c d", "", "A"] * 3  # fewer than ten sentences have no intervals
+    test = TestSet(["a b", "c d", "e", "a"] * 3)
     systems = evaluate_systems(test, {"model": outputs})
-    table, intervals = analyses.summaries(systems, test, ["a b", "x", "y", "a"], resamples=50)
+    table, intervals = analyses.summaries(systems, test, ["a b", "x", "y", "a"] * 3, resamples=50)
     assert intervals.name == "confidence intervals of ROUGE"
     ends = of(intervals, "model")
     assert ends["ROUGE-1 from"] <= of(table, "model")["ROUGE-1"] <= ends["ROUGE-1 to"]
@@ -166,9 +166,10 @@ def test_summaries(test_set: TestSet) -> None:
 
 
 def test_the_first_three_sentences_are_a_system_of_their_own() -> None:
-    sources = ["a . b . c . d .", "e . f ."]
-    test = TestSet(["a . b . c .", "x ."])
-    table, _, *pairs = analyses.summaries(evaluate_systems(test, {"m": ["d .", "x ."]}), test, sources, resamples=50)
+    sources = ["a . b . c . d .", "e . f ."] * 5
+    test = TestSet(["a . b . c .", "x ."] * 5)
+    systems = evaluate_systems(test, {"m": ["d .", "x ."] * 5})
+    table, _, *pairs = analyses.summaries(systems, test, sources, resamples=50)
     assert of(table, "LEAD-3")["ROUGE-1"] == pytest.approx(50.0)
     assert of(table, "LEAD-3")["novel sentences, %"] == 0.0
     assert (pairs[0].name, pairs[0].rows[0].labels) == ("significance of ROUGE-1", ("LEAD-3", "m"))

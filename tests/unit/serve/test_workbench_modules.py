@@ -520,7 +520,7 @@ def test_a_line_that_names_the_columns_of_a_glossary_is_no_term(page: Any) -> No
     ]
 
 
-def test_a_translation_of_codes_alone_is_none_and_the_codes_are_those_of_the_source(page: Any) -> None:
+def test_a_translation_of_codes_alone_counts_as_none(page: Any) -> None:
     body = """const open = { kind: "open", id: "1", at: 3 }, close = { kind: "close", id: "1", at: 4 };
       const alone = { kind: "alone", id: "1", at: 0 };
       return ["", " ", "x"].map((mt) => { const json = { src: "a b", src_codes: [open, close], mt, mt_codes: [alone] };
