@@ -67,10 +67,10 @@ def random_faults(items: int, make_editor: MakeEditor, budget: float) -> None:
         options = {"retries": 30, "concurrency": 32}
         with pytest.raises(BudgetError):
             make_editor(stub, run="work", budget=budget, **options).edit_segments(asked)
-        assert 0.5 * budget < billed(stub) <= budget
-        answered = dict(stub.answered)
+        answered, bill = dict(stub.answered), billed(stub)
         editor = make_editor(stub, run="work", budget=100.0 * budget, **options)
-        assert editor.store.spent() <= budget
+        # Requests that got no reply in time count as if they had been charged; on a busy machine they are many.
+        assert 0.0 < bill <= editor.store.spent() <= budget < 2.0 * editor.store.spent()
         results = editor.edit_segments(asked)
         assert billed(stub) <= editor.store.spent() <= 100.0 * budget
         requests = len(stub.asked)
