@@ -172,9 +172,15 @@ def write_output(options: argparse.Namespace, search: Sequence[str], final: Sequ
         "changed": changed,
     }
     with atomic_write(options.outputs / f"{name}.json") as file:
-        json.dump({**about, "dev": [{**system, "name": Path(system["name"]).stem} for system in final]}, file, indent=2)
+        json.dump({**about, "dev": [shown(options, system) for system in final]}, file, indent=2)
         file.write("\n")
     print(f"\ntest: {how}; {changed} of {len(lines)} lines changed")
+
+
+def shown(options: argparse.Namespace, system: dict[str, Any]) -> dict[str, Any]:
+    """Return the scores of a system without paths; of text without spaces, chrF alone."""
+    named = {**system, "name": Path(system["name"]).stem}
+    return named if options.metric == "ter" else {name: named[name] for name in ("name", "lines", "chrf")}
 
 
 def postedit(*arguments: str | Path, quiet: bool = False) -> None:
