@@ -163,6 +163,8 @@ class EditCommand:
     def usage_reported(self, editor: "Editor", report: Path | None) -> Iterator[None]:
         """Print what a model behind an endpoint has cost when the block ends, however it does, and write the report."""
         if self.spec.endpoint is None:
+            if report is not None:
+                report.unlink(missing_ok=True)  # it is about an output that is overwritten
             yield
             return
         from postedit.llm.llm_editor import llm_of

@@ -166,6 +166,12 @@ class AnswerStore:
             row = self._database.execute("SELECT total(cost) FROM requests WHERE run = ?", (self.run,)).fetchone()
         return float(row[0])
 
+    def has_replies(self) -> bool:
+        """Return whether the model has ever answered a request that is noted here."""
+        with self._explained():
+            query = "SELECT 1 FROM requests WHERE model = ? AND state = 'answered' LIMIT 1"
+            return self._database.execute(query, (self.model,)).fetchone() is not None
+
     def figures(self) -> dict[str, Any]:
         """Return the figures of the run: requests by state, tokens, costs, seconds, and faults by kind."""
         with self._explained():
@@ -182,7 +188,12 @@ class AnswerStore:
                 answers += outcome.item is not None
                 again.update([outcome.first] if outcome.first else [])
                 left.update([outcome.final] if outcome.final else [])
-            reused = self._database.execute("SELECT count(*) FROM reused WHERE run = ?", (self.run,)).fetchone()[0]
+            reused = 0
+            query = "SELECT outcome FROM reused JOIN answers USING (key) WHERE reused.run = ? AND answers.run != ?"
+            for (text,) in self._database.execute(query, (self.run, self.run)):
+                outcome = _outcome(text)
+                reused += 1
+                left.update([outcome.final] if outcome.final else [])
         by_state = {row[0]: row[1:] for row in requests}
         unknown = [by_state[state] for state in ("sent", "lost") if state in by_state]
         return {

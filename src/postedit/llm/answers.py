@@ -2,6 +2,7 @@
 
 import json
 import re
+import unicodedata
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -66,6 +67,8 @@ REFUSAL: Final = re.compile(
     re.IGNORECASE,
 )
 """Sentences by which assistants refuse."""
+
+_LONGEST_TEXT: Final = 2000  # characters of what is said of an error
 
 _THOUGHT: Final = re.compile(r"\A\s*<think>.*?</think>", re.DOTALL)
 _FENCE: Final = re.compile(r"\A```(?:json)?[ \t]*\n(.*)\n?```\Z", re.DOTALL | re.IGNORECASE)
@@ -143,6 +146,15 @@ def _item(value: Any, form: AnswerForm) -> tuple[str, Item]:
 
 def _error(value: Any) -> ErrorSpan:
     names = ("span", "category", "severity")
-    if not isinstance(value, dict) or set(value) != set(names) or not all(isinstance(value[one], str) for one in names):
+    if not isinstance(value, dict) or set(value) != set(names) or not all(map(_is_text, value.values())):
         raise AnswerError("unreadable")
     return ErrorSpan(*(value[one] for one in names))
+
+
+def _is_text(value: Any) -> bool:
+    """Return whether a value is a text that can be written, of a length that people read."""
+    return (
+        isinstance(value, str)
+        and len(value) <= _LONGEST_TEXT
+        and not any(unicodedata.category(letter) in ("Cc", "Cs") for letter in value if letter not in "\n\r\t")
+    )

@@ -55,7 +55,7 @@ class Asking:
             self.prompt.signature,
             self.prompt.languages,
             [config.temperature, config.seed + wanted.sample, config.structure, config.extra_tokens],
-            config.least_kept,
+            [config.segments, config.least_kept],
             wanted.question.values,
             config.context_tokens if wanted.question.examples or wanted.question.terms else None,
         ]
@@ -150,8 +150,9 @@ class _Work:
             key: _outcome(answer, known, alone=known.first is not None)
             for (key, _), answer, known in zip(batch, answers, before, strict=True)
         }
-        # A server that does not reply has said nothing of a segment: the next run asks it again.
-        self.asking.store.keep({key: one for key, one in outcomes.items() if one.final != "no reply"})
+        # A server that does not reply, or takes no request, has said nothing of a segment: the next run asks it again.
+        known = {key: one for key, one in outcomes.items() if one.final not in ("no reply", "rejected")}
+        self.asking.store.keep(known)
         self.found.update(outcomes)
 
     def _checked(self, reply: Reply, identifiers: Sequence[str], questions: Sequence[Question]) -> "list[Item | Fault]":

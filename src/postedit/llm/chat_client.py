@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, Self
 
 from postedit.core.errors import DataError, StoppedError, library
 from postedit.llm.answer_store import AnswerStore
-from postedit.llm.endpoint_options import EndpointSpec, LlmConfig, check_address
+from postedit.llm.endpoint_options import EndpointSpec, LlmConfig, check_address, is_open_to_listeners
 from postedit.llm.pacing import Budget, RateLimit, pause_before
 from postedit.llm.prices import Price, estimated_tokens, most_prompt_tokens
 
@@ -41,6 +41,7 @@ _LONGEST_WAIT: Final = 600.0
 _SHOWN: Final = 300  # characters of a message of the server
 
 _FAILED_IN_A_ROW: Final = 3
+_REJECTED_IN_A_ROW: Final = 10  # by a server that takes no request at all, rather than one about a certain text
 """Requests that fail after all their retries, without one that succeeds, after which the work stops."""
 
 _RENAMED: Final = {"max_tokens": "max_completion_tokens"}
@@ -149,7 +150,7 @@ class ChatClient:
         self._limit, self._dialect = limit, dialect
         self._budget = Budget(spec.config.budget, store.spent())
         self._key = _key(spec.config.key_variable)
-        self._failed_in_a_row, self._has_replied = 0, False
+        self._failed_in_a_row, self._rejected_in_a_row, self._has_replied = 0, 0, store.has_replies()
         headers = {"Authorization": f"Bearer {self._key}"} if self._key else {}
         limits = self._httpx.Limits(max_connections=spec.config.concurrency)
         timeout = self._httpx.Timeout(spec.config.timeout, pool=None)
@@ -177,7 +178,7 @@ class ChatClient:
             body = self._body(ask)
             answer = await self._attempt(ask, body)
             if isinstance(answer, Reply):
-                self._failed_in_a_row, self._has_replied = 0, True
+                self._failed_in_a_row, self._rejected_in_a_row, self._has_replied = 0, 0, True
                 return answer
             fault = answer.text
             if answer.status in (400, 422) and self._dialect.learn(body, answer.text):
@@ -271,6 +272,9 @@ class ChatClient:
             raise EndpointError(f"{where}: {hint.format(key=self._spec.config.key_variable)} ({fault.text})")
         if 300 <= fault.status < 400 or fault.status in (402, 405, 429):
             raise EndpointError(f"{where}: refuses all requests: {fault.text}")
+        self._rejected_in_a_row += 1
+        if self._rejected_in_a_row >= _REJECTED_IN_A_ROW:
+            raise EndpointError(f"{where}: has refused {_REJECTED_IN_A_ROW} requests in a row: {fault.text}")
         raise RejectedError
 
     def _clean(self, text: str) -> str:
@@ -299,11 +303,14 @@ def check_client(config: LlmConfig) -> None:
 
     Raises:
         RecipeError: if httpx is not installed.
-        DataError: if the key or the address cannot be used.
+        DataError: if the key or the address cannot be used, or the key would be sent to another machine unencrypted.
     """
     library("httpx", "asking an endpoint", "llm")
-    _key(config.key_variable)
     check_address(config.address)
+    if _key(config.key_variable) and is_open_to_listeners(config.address):
+        raise DataError(
+            f"{config.address}: anybody on the way could read ${config.key_variable}; use https, or unset the key"
+        )
 
 
 def _key(variable: str) -> str:

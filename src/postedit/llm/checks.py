@@ -88,9 +88,17 @@ def fault_of(
     if _is_cut_off(mt, text):
         return "cut off"
     longest = 1.5 * max(len(mt), len(question.src)) + 30
-    if len(text) > longest or (len(mt) >= _SHORT and similarity(mt, text) < least_kept):
+    if len(text) > longest or (similarity(mt, text) < least_kept and not _is_small_change(mt, text)):
         return "unrelated"
     return None
+
+
+def _is_small_change(mt: str, text: str) -> bool:
+    """Return whether a short mt has become another by one character: similarity says little about such texts.
+
+    Two characters are a word in Chinese; a text that has none of mt is no correction of it, however short.
+    """
+    return len(mt) <= _SHORT and not {*mt}.isdisjoint(text) and Levenshtein.distance(mt, text) <= 1
 
 
 def prepare() -> None:

@@ -152,6 +152,13 @@ def check_address(value: str) -> None:
         raise ValueError("must be an address without user, password and query: keys come from the environment alone")
 
 
+def is_open_to_listeners(address: str) -> bool:
+    """Return whether what is sent to an address goes unencrypted to another machine."""
+    parts = urlsplit(address)
+    host = parts.hostname or ""
+    return parts.scheme == "http" and not (host in ("localhost", "::1") or host.startswith("127."))
+
+
 @dataclass(frozen=True, slots=True)
 class EndpointSpec:
     """A language model behind an endpoint, as all who work with it need to know it.

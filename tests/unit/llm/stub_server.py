@@ -153,6 +153,8 @@ class _Handler(BaseHTTPRequestHandler):
         fault = "" if stub.spares_single and len(segments) == 1 else stub.fault()
         if stub.slow:
             time.sleep(stub.slow)
+        if fault == "400":
+            return self._send(400, {"error": {"message": "invalid model ID"}})
         if fault in ("429", "500", "503"):
             return self._send(int(fault), {"error": {"message": "try again"}}, {"Retry-After": "0.01"})
         if fault == "drop-connection":

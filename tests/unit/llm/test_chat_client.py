@@ -9,7 +9,7 @@ from stub_server import Stub, corrected
 from tests.unit.llm.conftest import MakeEditor, segments
 
 from postedit.core.errors import DataError, RecipeError
-from postedit.llm.chat_client import EndpointError
+from postedit.llm.chat_client import EndpointError, check_client
 from postedit.llm.endpoint_options import EndpointSpec, LlmConfig, endpoint_model
 from postedit.llm.pacing import Budget, BudgetError, RateLimit, pause_before
 
@@ -83,6 +83,27 @@ def test_a_server_that_always_fails_stops_the_work(make_editor: MakeEditor) -> N
     with Stub({"500": 1.0}) as stub, pytest.raises(EndpointError, match="again and again: status 500"):
         make_editor(stub, retries=2, segments=2, concurrency=2).edit_segments(segments(50))
     assert len(stub.asked) <= 4 * 3
+
+
+def test_a_server_that_takes_no_request_stops_the_work_and_is_asked_again(make_editor: MakeEditor) -> None:
+    asked = segments(5)
+    with Stub({"400": 1.0}) as stub, pytest.raises(EndpointError, match=r"10 requests in a row.*invalid model ID"):
+        make_editor(stub).edit_segments(segments(50))
+    with Stub({"400": 1.0}) as stub:
+        editor = make_editor(stub, segments=2)
+        assert {result.skipped for result in editor.edit_segments(asked)} == {"no answer"}
+        stub.faults = {}
+        assert any(result.changed for result in make_editor(stub, segments=2).edit_segments(asked))
+
+
+def test_keys_are_sent_unencrypted_to_this_machine_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "secret")
+    for address in ("https://example.org/v1", "http://127.0.0.1:8000/v1", "http://localhost:8000/v1"):
+        check_client(LlmConfig(endpoint=address))
+    with pytest.raises(DataError, match="https"):
+        check_client(LlmConfig(endpoint="http://example.org/v1"))
+    monkeypatch.delenv("OPENAI_API_KEY")
+    check_client(LlmConfig(endpoint="http://example.org/v1"))
 
 
 def test_time_outs_are_counted_at_their_most(make_editor: MakeEditor) -> None:

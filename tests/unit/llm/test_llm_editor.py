@@ -34,12 +34,19 @@ def test_what_is_known_is_not_asked_for_again(make_editor: MakeEditor) -> None:
     with Stub() as stub:
         first = make_editor(stub).edit_segments(asked)
         requests = len(stub.asked)
-        editor = make_editor(stub, segments=3)  # however segments are put together
+        editor = make_editor(stub)
         assert estimate(editor, asked).requests == 0
         assert editor.edit_segments(list(reversed(asked))) == list(reversed(first))
         assert len(stub.asked) == requests
         assert editor.store.figures()["answers known before"] == len({(one.src, one.mt) for one in asked})
-        for other in ({"temperature": 0.5}, {"seed": 2}, {"prompt": "plain"}, {"languages": ""}, {"least_kept": 0.4}):
+        for other in (
+            {"segments": 3},
+            {"temperature": 0.5},
+            {"seed": 2},
+            {"prompt": "plain"},
+            {"languages": ""},
+            {"least_kept": 0.4},
+        ):
             before = len(stub.asked)
             make_editor(stub, **other).edit_segments(asked[:1])
             assert len(stub.asked) == before + 1, other
@@ -287,5 +294,6 @@ class TestPrompts:
         assert Prompt(changed).signature != prompts[0].signature
 
 
-def test_the_editor_needs_no_more_of_its_interface() -> None:
+def test_the_editor_needs_no_more_of_its_interface(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     assert issubclass(load_llm(EndpointSpec("m", load_config(LlmConfig, {}, "x"), "r")).__class__, Editor)
