@@ -60,7 +60,7 @@ test-slow: $(READY) ## Run the tests marked slow
 	$(PYTEST) -m slow $(ARGS)
 
 faults: $(READY) ## Kill and starve commands at many moments, and feed them what does harm (hours)
-	$(PYTEST) -m "faults or slow" tests/faults tests/hostile tests/unit/serve $(ARGS)
+	$(PYTEST) -m "faults or slow" tests/faults tests/hostile tests/unit/serve tests/unit/llm $(ARGS)
 
 test-all: test test-slow ## Run all tests
 

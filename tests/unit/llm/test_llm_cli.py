@@ -161,7 +161,7 @@ def test_killed_work_is_not_paid_for_twice(tmp_path: Path) -> None:
     kill_and_resume(tmp_path, 200, 1)
 
 
-@pytest.mark.slow
+@pytest.mark.faults
 def test_work_that_is_killed_again_and_again_is_not_paid_for_twice(tmp_path: Path) -> None:
     kill_and_resume(tmp_path, 2400, 4)
 

@@ -87,6 +87,6 @@ def test_all_faults_at_random(make_editor: MakeEditor) -> None:
     random_faults(1200, make_editor, 0.1)
 
 
-@pytest.mark.slow
+@pytest.mark.faults
 def test_all_faults_at_random_in_10_000_items(make_editor: MakeEditor) -> None:
     random_faults(10_000, make_editor, 1.0)
