@@ -215,11 +215,15 @@ class Causal(Seq2Seq[TransformerState[DecoderCache]]):
             f"{self.config.checkpoint}: a {found.settings.get('model_type')} computes its outputs in a way that is not"
         )
         try:
-            h_NKD = SlotCall.of(rows, DecoderCache(), self._watched).run(self.network, rows)
+            call = SlotCall.of(rows, DecoderCache(), self._watched)
+            h_NKD = call.run(self.network, rows)
             own = self._of_rows(h_NKD).log_probs()
         except Exception as error:  # a network that keeps something else than keys and values may fail in any way
             raise RecipeError(f"{kind} known here: {type(error).__name__} {error}") from None
         self.train(training)
+        layers = int(self.network.config.num_hidden_layers)
+        if list(call.new) != list(range(layers)):
+            raise RecipeError(f"{kind} known here: {len(call.new)} of its {layers} layers keep keys and values")
         logits = theirs.eval().to(rows.device)(input_ids=rows).logits + self.bias
         difference = (own.exp() - logits.softmax(-1)).abs().max()
         if not difference < _LARGEST_DIFFERENCE:
@@ -261,7 +265,7 @@ class Causal(Seq2Seq[TransformerState[DecoderCache]]):
         real = torch.cat([width < prompt.lengths.unsqueeze(1), target.mask], 1)
         rows = torch.cat([prompt.rows, self.input_rows[target.inputs]], 1)
         rows = rows.gather(1, _real_first(real))
-        h_NKD = SlotCall.of(rows, DecoderCache(), self._watched).run(self.network, rows)
+        h_NKD = SlotCall.of(rows, DecoderCache(), self._watched, kept=False).run(self.network, rows)
         columns = prompt.lengths.unsqueeze(1) + torch.arange(target.ids.size(1), device=batch.device)
         columns = columns.clamp(max=rows.size(1) - 1)  # of padding, whose loss does not count
         h_NTD = h_NKD.gather(1, columns.unsqueeze(-1).expand(-1, -1, h_NKD.size(-1)))

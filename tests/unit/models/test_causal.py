@@ -28,6 +28,7 @@ from postedit.nn.heads import SoftmaxDistribution
 from postedit.recipe import load_recipe
 from postedit.text.config import GROUPS
 from postedit.text.pretrained_vocabulary import checkpoint_vocabularies
+from postedit.train.losses import RDropLoss
 
 
 @pytest.fixture(scope="module")
@@ -167,6 +168,21 @@ def test_layers_that_are_computed_again_have_the_same_gradients() -> None:
     assert pairs
     for first, second in pairs:
         torch.testing.assert_close(first, second, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("kind", sorted(CAUSAL))
+def test_layers_that_are_computed_again_can_read_in_two_calls(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """R-Drop and minimum risk training decode after encoding, in training mode."""
+    monkeypatch.setattr("transformers.modeling_layers.logger.warning_once", lambda text: pytest.fail(text))
+    found: list[list[torch.Tensor]] = []
+    for recompute in (False, True):
+        model = _with_options(kind, recompute=recompute)
+        batch = batch_of(random_sentences(random.Random(1), model, 4))
+        loss = RDropLoss(model.train(), 1.0)(batch).loss
+        loss.backward()
+        found.append([loss, *(one.grad for one in model.parameters() if one.grad is not None)])
+    for first, second in zip(*found, strict=True):
+        torch.testing.assert_close(first, second, rtol=0, atol=1e-9)
 
 
 def _with_options(kind: str, **options: Any) -> Causal:
