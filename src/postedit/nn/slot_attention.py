@@ -31,8 +31,8 @@ def register() -> None:
 class SlotCall:
     """One call of a network: what its attention reads, and what it leaves.
 
-    It is passed to the attention function as the option `call`. The library's own argument for caches would not do: layers
-    that are computed again in the backward pass drop it in training.
+    It is passed to the attention function as the option `call`. The library's own argument for caches would not do:
+    layers that are computed again in the backward pass drop it in training.
     """
 
     slots: CacheSlots
