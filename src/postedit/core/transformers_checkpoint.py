@@ -167,10 +167,10 @@ class TransformersCheckpoint:
         added = {row for row, token in tokenizer.added_tokens_decoder.items() if token.special}
         return {*tokenizer.all_special_ids, *added, *(self.row(code) for code in _source_codes(tokenizer))}
 
-    def network(self, rows: int) -> Any:
+    def network(self, rows: int, dtype: torch.dtype = torch.float32) -> Any:
         """Return the network, with tables extended to `rows` rows; only safetensors files are read."""
         with _quiet():
-            network = _call_library(self.name, _KINDS[self.kind][0], use_safetensors=True, dtype="float32")
+            network = _call_library(self.name, _KINDS[self.kind][0], use_safetensors=True, dtype=dtype)
             network.resize_token_embeddings(rows, mean_resizing=False)  # the caller sets the new rows
         return network
 

@@ -193,7 +193,7 @@ class Causal(Seq2Seq[TransformerState[DecoderCache]]):
 
     def _load(self, name: str) -> None:
         checkpoint = TransformersCheckpoint(name)
-        theirs = checkpoint.network(self.rows.numel()).to(self.head.weight.dtype)
+        theirs = checkpoint.network(self.rows.numel(), self.head.weight.dtype)
         copy_weights(self.network, theirs.base_model.state_dict(), name)
         head, own = theirs.get_output_embeddings(), self.config.network.numbering.rows
         with torch.no_grad():
@@ -343,15 +343,14 @@ def _network(config: CausalConfig, rows: int) -> tuple[Any, nn.Linear]:
     if config.dropout is not None:
         settings["attention_dropout"] = config.dropout
     kind = transformers.AutoConfig.for_model(**settings)
-    whole: Any = transformers.AutoModelForCausalLM.from_config(kind, attn_implementation=NAME)
-    whole.float()
+    # Made in its own number type: in single precision, it would take twice the memory first.
+    dtype = torch.bfloat16 if config.lora_rank and config.lora_base == "bf16" else torch.float32
+    whole: Any = transformers.AutoModelForCausalLM.from_config(kind, dtype=dtype, attn_implementation=NAME)
     if config.recompute:
         whole.activation_checkpointing_enable({"use_reentrant": False})
     network, head = whole.base_model, whole.get_output_embeddings()
     if config.lora_rank:
         peft = library("peft", "model.lora_rank")
-        if config.lora_base == "bf16":
-            whole.to(torch.bfloat16)
         options = {"lora_alpha": config.lora_alpha, "lora_dropout": config.lora_dropout}
         adapters = peft.LoraConfig(r=config.lora_rank, target_modules="all-linear", **options)
         network = peft.inject_adapter_in_model(adapters, network)

@@ -2,7 +2,7 @@
 
 import json
 import random
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -205,6 +205,31 @@ def test_a_base_in_bf16_computes_nearly_the_same(checkpoint: Path) -> None:
     tokens = torch.tensor([[BOS, 9, 10]] * 3)
     one, other = (model.decode(tokens, model.encode(batch))[0].log_probs.exp() for model in models)
     torch.testing.assert_close(one, other, rtol=0, atol=0.05)
+
+
+def test_a_base_in_bf16_is_never_in_single_precision(checkpoint: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A network of 9 billion parameters would take 37 GB so."""
+    info = checkpoint_vocabularies(str(checkpoint), GROUPS["joint"])["joint"].info
+    options = {"checkpoint": str(checkpoint), "lora_rank": 2, "lora_base": "bf16"}
+    loaded: list[torch.dtype] = []
+    own = transformers.AutoModelForCausalLM
+
+    def note(make: Callable[..., torch.nn.Module]) -> Callable[..., torch.nn.Module]:
+        def made(*args: Any, **values: Any) -> torch.nn.Module:
+            network = make(*args, **values)
+            loaded.extend(parameter.dtype for parameter in network.parameters())
+            return network
+
+        return made
+
+    monkeypatch.setattr(own, "from_config", note(own.from_config))
+    monkeypatch.setattr(own, "from_pretrained", note(own.from_pretrained))
+    model = Causal(load_config(CausalConfig, options, "test"), Vocabularies({"src": info, "mt": info}, info))
+    model.load_frozen_weights(str(checkpoint))
+    assert set(loaded) == {torch.bfloat16}
+    angles = [buffer.dtype for name, buffer in model.network.named_buffers() if "inv_freq" in name]
+    assert angles
+    assert set(angles) == {torch.float32}
 
 
 def test_angles_of_positions_stay_in_single_precision() -> None:
