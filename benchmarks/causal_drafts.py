@@ -1,12 +1,13 @@
 """Calls and tokens a second of a causal language model with mt as draft, beside `generate` and prompt lookup.
 
-    python benchmarks/causal_drafts.py [--sentences N] [--hidden N] [--layers N] [--rounds N]
+    python benchmarks/causal_drafts.py [--sentences N] [--hidden N] [--layers N] [--rounds N] [--lookup N ...]
 
 A small Llama with random weights learns N triplets by heart, of which every second changes nothing; the others change
 about every eighth word. Its outputs are then those of a model that knows its task, which is what drafts depend on. The
 same weights are searched here token by token and with mt as draft, and in the Transformers library by `generate`, with
 and without its prompt-lookup decoding. A call is one pass of the network after the prompt. All methods take turns in
-each round; times are medians over rounds. Any output that is not the post-edit is counted.
+each round; times are medians over rounds. Any output that is not the post-edit is counted. --lookup gives the
+most tokens that prompt lookup proposes at once; 0 stands for the length of mt, as in the draft.
 """
 
 import argparse
@@ -16,6 +17,7 @@ import statistics
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import torch
 import transformers
@@ -35,8 +37,6 @@ WORDS = 200
 # Rows: padding, beginning and end of a text, then the marks of the prompt.
 PAD_ROW, BOS_ROW, EOS_ROW, MARKS = 0, 1, 2, (3, 4, 5)
 ROWS = 6 + WORDS
-
-LOOKUP = 10  # tokens that prompt lookup proposes, as in the library's documentation
 
 
 @dataclass(frozen=True)
@@ -127,8 +127,11 @@ class Calls:
 Method = Callable[[Triplet], tuple[int, ...]]
 
 
-def methods(model: Causal) -> dict[str, tuple[Method, Calls]]:
-    """Return the ways to write the output of one triplet, each with a counter of passes."""
+def methods(model: Causal, lookup: Sequence[int]) -> dict[str, tuple[Method, Calls]]:
+    """Return the ways to write the output of one triplet, each with a counter of passes.
+
+    Prompt lookup proposes at most each number of tokens in `lookup`; 0 stands for the length of mt.
+    """
     library = in_library(model)
     own, theirs = Calls(model.network), Calls(library.model)
     to_token = {int(row): token for token, row in enumerate(model.rows)}
@@ -159,14 +162,17 @@ def methods(model: Causal) -> dict[str, tuple[Method, Calls]]:
         )
         return tuple(to_token[row] for row in output[0, rows.size(1) :].tolist() if row != EOS_ROW)
 
-    def looked_up(one: Triplet) -> tuple[int, ...]:
-        return generated(one, prompt_lookup_num_tokens=LOOKUP)
+    def looked_up(one: Triplet, most: int) -> tuple[int, ...]:
+        return generated(one, prompt_lookup_num_tokens=most or len(one.mt))
 
     return {
         "postedit, token by token": (step_by_step, own),
         "postedit, mt as draft": (drafted, own),
         "`generate`": (generated, theirs),
-        f"`generate`, prompt lookup of {LOOKUP}": (looked_up, theirs),
+        **{
+            f"`generate`, prompt lookup of {most or 'the length of mt'}": (partial(looked_up, most=most), theirs)
+            for most in lookup
+        },
     }
 
 
@@ -177,14 +183,17 @@ def main() -> None:
     parser.add_argument("--layers", type=int, default=2)
     parser.add_argument("--updates", type=int, default=800)
     parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--lookup", type=int, nargs="+", default=[10, 0], help="0: the length of mt")
     options = parser.parse_args()
+    if min(options.lookup) < 0:
+        parser.error("--lookup takes numbers of tokens, or 0 for the length of mt")
     found, model = triplets(options.sentences), small_model(options.hidden, options.layers)
     updates = learn(model, found, options.updates)
     model.eval().requires_grad_(False)
     size = sum(parameter.numel() for parameter in model.parameters())
     print(f"{platform.machine()}, {torch.get_num_threads()} threads, torch {torch.__version__}, ", end="")
     print(f"transformers {transformers.__version__}; {size:,} parameters, {updates} updates, {len(found)} sentences\n")
-    ways, tokens = methods(model), sum(len(one.pe) + 1 for one in found)
+    ways, tokens = methods(model, options.lookup), sum(len(one.pe) + 1 for one in found)
     times: dict[str, list[float]] = {name: [] for name in ways}
     calls, wrong = dict.fromkeys(ways, 0), dict.fromkeys(ways, 0)
     for number in range(options.rounds + 1):  # the first round warms up

@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import datetime
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Final, Literal
@@ -37,6 +38,16 @@ _KINDS: Final[Mapping[Kind, tuple[str, str]]] = {
     "causal language": ("AutoModelForCausalLM", "Llama, Qwen, Gemma, Mistral or EuroLLM"),
 }
 """The library's class of each kind of model, and examples."""
+
+_DATE: Final = datetime(2024, 7, 26)
+"""Today, for chat templates: that of the templates of Llama 3.1 for programs without a calendar."""
+
+# The library's own `strftime_now` of chat templates tells the date of the call; this macro hides it.
+_CALENDAR: Final = (
+    "{% macro strftime_now(format) %}{{ format"
+    + "".join(f" | replace('%{letter}', '{_DATE.strftime('%' + letter)}')" for letter in "aAbBdeFHIjmMpSyYZ")
+    + " }}{% endmacro %}\n"
+)
 
 # Letters of a private use area: no tokenizer or chat template changes them.
 _OPEN, _CLOSE = "\ue000", "\ue001"
@@ -156,10 +167,10 @@ class TransformersCheckpoint:
         added = {row for row, token in tokenizer.added_tokens_decoder.items() if token.special}
         return {*tokenizer.all_special_ids, *added, *(self.row(code) for code in _source_codes(tokenizer))}
 
-    def network(self, rows: int) -> Any:
+    def network(self, rows: int, dtype: torch.dtype = torch.float32) -> Any:
         """Return the network, with tables extended to `rows` rows; only safetensors files are read."""
         with _quiet():
-            network = _call_library(self.name, _KINDS[self.kind][0], use_safetensors=True, dtype="float32")
+            network = _call_library(self.name, _KINDS[self.kind][0], use_safetensors=True, dtype=dtype)
             network.resize_token_embeddings(rows, mean_resizing=False)  # the caller sets the new rows
         return network
 
@@ -171,6 +182,7 @@ class TransformersCheckpoint:
         Args:
             template: text with names of texts in braces, as "{src}".
             chat: whether the prompt is the message of a user in the checkpoint's chat template; None: if it has one.
+                A template that tells the date gets a constant one, so that the prompt depends on the checkpoint alone.
         """
         marked = re.sub(r"\{(\w+)\}", rf"{_OPEN}\1{_CLOSE}", template)
         has_template = getattr(self.tokenizer, "chat_template", None) is not None
@@ -197,7 +209,11 @@ class TransformersCheckpoint:
         try:
             # Models that may think aloud before they answer are told not to; other templates ignore the option.
             text: str = self.tokenizer.apply_chat_template(
-                turns, tokenize=False, add_generation_prompt=add_generation_prompt, enable_thinking=False
+                turns,
+                chat_template=_CALENDAR + self.tokenizer.get_chat_template(),
+                tokenize=False,
+                add_generation_prompt=add_generation_prompt,
+                enable_thinking=False,
             )
         except Exception as error:  # a template is a program, which may raise anything
             raise RecipeError(

@@ -193,7 +193,7 @@ class Causal(Seq2Seq[TransformerState[DecoderCache]]):
 
     def _load(self, name: str) -> None:
         checkpoint = TransformersCheckpoint(name)
-        theirs = checkpoint.network(self.rows.numel()).to(self.head.weight.dtype)
+        theirs = checkpoint.network(self.rows.numel(), self.head.weight.dtype)
         copy_weights(self.network, theirs.base_model.state_dict(), name)
         head, own = theirs.get_output_embeddings(), self.config.network.numbering.rows
         with torch.no_grad():
@@ -215,11 +215,15 @@ class Causal(Seq2Seq[TransformerState[DecoderCache]]):
             f"{self.config.checkpoint}: a {found.settings.get('model_type')} computes its outputs in a way that is not"
         )
         try:
-            h_NKD = SlotCall.of(rows, DecoderCache(), self._watched).run(self.network, rows)
+            call = SlotCall.of(rows, DecoderCache(), self._watched)
+            h_NKD = call.run(self.network, rows)
             own = self._of_rows(h_NKD).log_probs()
         except Exception as error:  # a network that keeps something else than keys and values may fail in any way
             raise RecipeError(f"{kind} known here: {type(error).__name__} {error}") from None
         self.train(training)
+        layers = int(self.network.config.num_hidden_layers)
+        if list(call.new) != list(range(layers)):
+            raise RecipeError(f"{kind} known here: {len(call.new)} of its {layers} layers keep keys and values")
         logits = theirs.eval().to(rows.device)(input_ids=rows).logits + self.bias
         difference = (own.exp() - logits.softmax(-1)).abs().max()
         if not difference < _LARGEST_DIFFERENCE:
@@ -261,7 +265,7 @@ class Causal(Seq2Seq[TransformerState[DecoderCache]]):
         real = torch.cat([width < prompt.lengths.unsqueeze(1), target.mask], 1)
         rows = torch.cat([prompt.rows, self.input_rows[target.inputs]], 1)
         rows = rows.gather(1, _real_first(real))
-        h_NKD = SlotCall.of(rows, DecoderCache(), self._watched).run(self.network, rows)
+        h_NKD = SlotCall.of(rows, DecoderCache(), self._watched, kept=False).run(self.network, rows)
         columns = prompt.lengths.unsqueeze(1) + torch.arange(target.ids.size(1), device=batch.device)
         columns = columns.clamp(max=rows.size(1) - 1)  # of padding, whose loss does not count
         h_NTD = h_NKD.gather(1, columns.unsqueeze(-1).expand(-1, -1, h_NKD.size(-1)))
@@ -339,15 +343,14 @@ def _network(config: CausalConfig, rows: int) -> tuple[Any, nn.Linear]:
     if config.dropout is not None:
         settings["attention_dropout"] = config.dropout
     kind = transformers.AutoConfig.for_model(**settings)
-    whole: Any = transformers.AutoModelForCausalLM.from_config(kind, attn_implementation=NAME)
-    whole.float()
+    # Made in its own number type: in single precision, it would take twice the memory first.
+    dtype = torch.bfloat16 if config.lora_rank and config.lora_base == "bf16" else torch.float32
+    whole: Any = transformers.AutoModelForCausalLM.from_config(kind, dtype=dtype, attn_implementation=NAME)
     if config.recompute:
         whole.activation_checkpointing_enable({"use_reentrant": False})
     network, head = whole.base_model, whole.get_output_embeddings()
     if config.lora_rank:
         peft = library("peft", "model.lora_rank")
-        if config.lora_base == "bf16":
-            whole.to(torch.bfloat16)
         options = {"lora_alpha": config.lora_alpha, "lora_dropout": config.lora_dropout}
         adapters = peft.LoraConfig(r=config.lora_rank, target_modules="all-linear", **options)
         network = peft.inject_adapter_in_model(adapters, network)

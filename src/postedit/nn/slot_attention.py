@@ -31,22 +31,24 @@ def register() -> None:
 class SlotCall:
     """One call of a network: what its attention reads, and what it leaves.
 
-    It is passed to `network` as `past_key_values`, and as the option `call` of the attention function.
+    It is passed to the attention function as the option `call`. The library's own argument for caches would not do:
+    layers that are computed again in the backward pass drop it in training.
     """
 
     slots: CacheSlots
     old: DenseKeyValueCache | None  # keys and values of earlier calls; None: there are none
     watched: int  # the layer whose attention weights can be had
-    new: list[KeyValue] = field(default_factory=list)  # keys and values of all layers after the call
+    kept: bool = True  # whether keys and values are kept for later calls
+    new: dict[int, KeyValue] = field(default_factory=dict)  # keys and values of each layer after the call, if kept
     weights: Callable[[], Tensor] | None = None  # computes the attention weights Float[N,heads,K,L] of that layer
     _masks: dict[int | None, Tensor | None] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, rows: Tensor, cache: DecoderCache, watched: int) -> "SlotCall":
+    def of(cls, rows: Tensor, cache: DecoderCache, watched: int, *, kept: bool = True) -> "SlotCall":
         """Return a call that reads `rows` Long[N,K] after what is in the cache."""
         old = cache.key_values
         assert old is None or isinstance(old, DenseKeyValueCache)
-        return cls(cache.next_slots(rows), old, watched)
+        return cls(cache.next_slots(rows), old, watched, kept)
 
     def run(self, network: Any, rows: Tensor) -> Tensor:
         """Return the features Float[N,K,D] that a causal network computes of `rows` Long[N,K]."""
@@ -56,25 +58,24 @@ class SlotCall:
             input_ids=rows,
             attention_mask=unused,
             position_ids=self.slots.positions,
-            past_key_values=self,
             use_cache=False,
             call=self,
         ).last_hidden_state
         return features
 
-    def update(self, keys: Tensor, values: Tensor, layer: int, *_: Any, **__: Any) -> KeyValue:
+    def extended(self, own: KeyValue, layer: int) -> KeyValue:
         """Return keys and values of all tokens in a layer, those of the new ones written to their slots.
 
-        The library calls it for each layer, in order.
+        A layer that is computed again in the backward pass gets the same ones again.
         """
-        assert layer == len(self.new)
-        own = KeyValue(keys, values)
-        self.new.append(own if self.old is None else self.old.layers[layer].append(own, self.slots.write))
-        return self.new[-1]
+        whole = own if self.old is None else self.old.layers[layer].append(own, self.slots.write)
+        if self.kept:
+            self.new.setdefault(layer, whole)
+        return whole
 
     def cache_after(self, cache: DecoderCache) -> DecoderCache:
         """Return `cache` after the call."""
-        return cache.advanced(DenseKeyValueCache(tuple(self.new)), self.slots.positions.size(1))
+        return cache.advanced(DenseKeyValueCache(tuple(self.new.values())), self.slots.positions.size(1))
 
     def mask(self, window: int | None, length: int) -> Tensor | None:
         """Return Bool[N or 1,1,K,L], True at slots that a token attends to; None: all of them that are not later."""
@@ -126,9 +127,13 @@ def _attend(
     sliding_window: int | None = None,
     **__: Any,
 ) -> tuple[Tensor, None]:
-    """Return the output Float[N,K,H,E] of an attention, as the library calls it; groups of heads G share keys."""
+    """Return the output Float[N,K,H,E] of an attention, as the library calls it; groups of heads G share keys.
+
+    The library passes keys and values of the new tokens; the call adds those of earlier ones.
+    """
     from transformers.integrations.sdpa_attention import repeat_kv, sdpa_attention_forward
 
+    k_NGLE, v_NGLE = call.extended(KeyValue(k_NGLE, v_NGLE), module.layer_idx)
     mask = call.mask(sliding_window, k_NGLE.size(2))
 
     def weights() -> Tensor:
@@ -143,7 +148,7 @@ def _attend(
         scores = scores.masked_fill(~attended, -torch.inf)
         return scores.softmax(-1, dtype=at_least_float(scores.dtype)).to(scores.dtype)
 
-    if module.layer_idx == call.watched:
+    if call.kept and call.weights is None and module.layer_idx == call.watched:
         call.weights = weights
     if softcap is None:
         return sdpa_attention_forward(module, q_NHKE, k_NGLE, v_NGLE, mask, dropout, scaling)

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 import transformers
-from checkpoints import bart, marian, nllb, t5
+from checkpoints import CHAT, bart, causal, marian, nllb, t5
 
 from postedit.core.errors import RecipeError, library
 from postedit.core.special_tokens import BOS, EOS, PAD, SEP, STEP, UNK
@@ -109,3 +109,16 @@ def test_a_missing_library_is_named_with_its_extra(monkeypatch: pytest.MonkeyPat
     monkeypatch.setitem(sys.modules, "transformers", None)
     with pytest.raises(RecipeError, match=r"a checkpoint needs transformers; .*'postedit\[pretrained\]'"):
         library("transformers", "a checkpoint")
+
+
+@pytest.mark.parametrize("date", ["{{ strftime_now('%d %b %Y') }}", "{% set f = '%Y-%m-%d' %}{{ strftime_now(f) }}"])
+def test_a_prompt_has_the_same_date_every_day(tmp_path: Path, date: str) -> None:
+    known = "{% if strftime_now is defined %}" + date + "{% endif %}\n"
+    checkpoint = TransformersCheckpoint(str(causal(tmp_path / "small", chat=known + CHAT)))
+    parts, _ = checkpoint.prompt("Correct {src} as {mt}.", None)
+    text = checkpoint.tokenizer.decode(parts[0])
+    assert text.startswith(("26 Jul 2024", "2024-07-26"))
+    plain = TransformersCheckpoint(str(causal(tmp_path / "plain", chat=f" \n{CHAT}")))
+    start = plain.tokenizer.apply_chat_template([{"role": "user", "content": "Correct "}], tokenize=False)
+    found = plain.tokenizer.decode(plain.prompt("Correct {src} as {mt}.", None)[0][0])
+    assert start.startswith(found.rstrip()), "a template without a date is used as it is"

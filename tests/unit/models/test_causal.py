@@ -2,7 +2,7 @@
 
 import json
 import random
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +28,7 @@ from postedit.nn.heads import SoftmaxDistribution
 from postedit.recipe import load_recipe
 from postedit.text.config import GROUPS
 from postedit.text.pretrained_vocabulary import checkpoint_vocabularies
+from postedit.train.losses import RDropLoss
 
 
 @pytest.fixture(scope="module")
@@ -169,6 +170,21 @@ def test_layers_that_are_computed_again_have_the_same_gradients() -> None:
         torch.testing.assert_close(first, second, rtol=0, atol=1e-12)
 
 
+@pytest.mark.parametrize("kind", sorted(CAUSAL))
+def test_layers_that_are_computed_again_can_read_in_two_calls(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """R-Drop and minimum risk training decode after encoding, in training mode."""
+    monkeypatch.setattr("transformers.modeling_layers.logger.warning_once", lambda text: pytest.fail(text))
+    found: list[list[torch.Tensor]] = []
+    for recompute in (False, True):
+        model = _with_options(kind, recompute=recompute)
+        batch = batch_of(random_sentences(random.Random(1), model, 4))
+        loss = RDropLoss(model.train(), 1.0)(batch).loss
+        loss.backward()
+        found.append([loss, *(one.grad for one in model.parameters() if one.grad is not None)])
+    for first, second in zip(*found, strict=True):
+        torch.testing.assert_close(first, second, rtol=0, atol=1e-9)
+
+
 def _with_options(kind: str, **options: Any) -> Causal:
     sizes = joint(vocabularies())
     values = {"checkpoint": "none", "network": {"settings": CAUSAL[kind], **CAUSAL_PROMPT}, **options}
@@ -189,6 +205,31 @@ def test_a_base_in_bf16_computes_nearly_the_same(checkpoint: Path) -> None:
     tokens = torch.tensor([[BOS, 9, 10]] * 3)
     one, other = (model.decode(tokens, model.encode(batch))[0].log_probs.exp() for model in models)
     torch.testing.assert_close(one, other, rtol=0, atol=0.05)
+
+
+def test_a_base_in_bf16_is_never_in_single_precision(checkpoint: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A network of 9 billion parameters would take 37 GB so."""
+    info = checkpoint_vocabularies(str(checkpoint), GROUPS["joint"])["joint"].info
+    options = {"checkpoint": str(checkpoint), "lora_rank": 2, "lora_base": "bf16"}
+    loaded: list[torch.dtype] = []
+    own = transformers.AutoModelForCausalLM
+
+    def note(make: Callable[..., torch.nn.Module]) -> Callable[..., torch.nn.Module]:
+        def made(*args: Any, **values: Any) -> torch.nn.Module:
+            network = make(*args, **values)
+            loaded.extend(parameter.dtype for parameter in network.parameters())
+            return network
+
+        return made
+
+    monkeypatch.setattr(own, "from_config", note(own.from_config))
+    monkeypatch.setattr(own, "from_pretrained", note(own.from_pretrained))
+    model = Causal(load_config(CausalConfig, options, "test"), Vocabularies({"src": info, "mt": info}, info))
+    model.load_frozen_weights(str(checkpoint))
+    assert set(loaded) == {torch.bfloat16}
+    angles = [buffer.dtype for name, buffer in model.network.named_buffers() if "inv_freq" in name]
+    assert angles
+    assert set(angles) == {torch.float32}
 
 
 def test_angles_of_positions_stay_in_single_precision() -> None:
