@@ -176,7 +176,7 @@ TINY: dict[str, dict[str, object]] = {
             "checkpoint": f"a {kind} model", "network": {"settings": CAUSAL[kind], **CAUSAL_PROMPT}, **options
         }
         for kind, options in (
-            ("llama", {"lora_rank": 2, "save_base": True}), ("qwen2", {}), ("qwen3", {}), ("gemma3_text", {}),
+            ("llama", {"lora_rank": 2, "lora_alpha": 1.0, "save_base": True}), ("qwen2", {}), ("qwen3", {}), ("gemma3_text", {}),
             ("mistral", {"recompute": True}),
         )
     },
