@@ -151,9 +151,11 @@ class SearchConfig(Config):
 
     def outcome(self) -> dict[str, Any]:
         """Return the options that can change the output of a segment that is edited at all, as values for JSON."""
-        values = self.model_dump(mode="json", exclude={"batch_tokens", "max_input"})
+        values = self.model_dump(mode="json", exclude={"batch_tokens"})
         # Named only where they are set, so that gates and unfinished outputs of versions without them stay valid.
         unset = [name for name in ("coverage_penalty", "cut_input") if not values[name]]
+        if not self.cut_input:
+            unset.append("max_input")  # it decides whether a segment is edited, not how
         return {name: value for name, value in values.items() if name not in unset}
 
 
