@@ -65,8 +65,8 @@ class EditCommand:
             return
         if self.spec.passes > 1:
             raise DataError(
-                "--gate and --min-confidence decide on one correction of mt, and each pass of --passes would begin with "
-                "edits already taken back: leave out one or the other"
+                "--gate and --min-confidence decide on one correction of mt, and each pass of --passes would begin "
+                "with edits already taken back: leave out one or the other"
             )
         if given.get("n_best", 1) != 1:
             raise DataError(
