@@ -104,10 +104,10 @@ class SearchConfig(Config):
             )
         if self.exempt_src and not self.post_edit_penalty:
             raise ValueError("exempt_src names tokens that post_edit_penalty does not count; use both, or neither")
-        if self.cut_input and (self.mt_candidate or self.needs_mt):
+        if self.cut_input and (self.mt_candidate or self.needs_mt or self.n_best > 1):
             raise ValueError(
                 "cut_input would lose the end of a translation that is to be kept; set mt_candidate to false, and "
-                "post_edit_penalty, edit_cost and max_edits off, if mt is a text to read (to summarise, for instance), "
+                "post_edit_penalty, edit_cost and max_edits off, n_best to 1, if mt is a text to read (to summarise, for instance), "
                 "or leave cut_input out"
             )
         if not all(phrase.strip() for phrase in (*self.banned, *(term.target for term in self.required))):

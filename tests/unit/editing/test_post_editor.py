@@ -94,10 +94,10 @@ def test_long_inputs_can_be_cut(editor: PostEditor, caplog: pytest.LogCaptureFix
         assert (len(tokens), tokens[-1]) == (editor.search.max_input, "</s>")
 
 
-@pytest.mark.parametrize("keeping", [{}, {"mt_candidate": False, "edit_cost": 0.5}])
+@pytest.mark.parametrize("keeping", [{}, {"edit_cost": 0.5}, {"beam": 2, "n_best": 2}])
 def test_a_translation_to_be_kept_is_never_cut(keeping: dict[str, object]) -> None:
     with pytest.raises(DataError, match="would lose the end of a translation"):
-        SearchConfig(cut_input=True, **keeping)
+        SearchConfig(**{"cut_input": True, "mt_candidate": not keeping, **keeping})
 
 
 def test_where_inputs_are_cut_their_length_decides_the_output() -> None:
