@@ -53,7 +53,7 @@ class EditCommand:
         return bool(self.spec.gate or self.spec.min_confidence)
 
     def check_options(self) -> None:
-        """Check that the options go with a gate and with a memory, if there is one.
+        """Check that the options go with a gate, with a memory and with passes, if there are any.
 
         Raises:
             DataError: if one does not.
@@ -63,6 +63,11 @@ class EditCommand:
             self._check_memory()
         if not self.takes_edits_back:
             return
+        if self.spec.passes > 1:
+            raise DataError(
+                "--gate and --min-confidence decide on one correction of mt, and each pass of --passes would begin "
+                "with edits already taken back: leave out one or the other"
+            )
         if given.get("n_best", 1) != 1:
             raise DataError(
                 "--gate and --min-confidence decide on one correction per segment: n_best must be 1, not "

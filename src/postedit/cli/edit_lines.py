@@ -80,6 +80,11 @@ def _check_options(command: EditCommand, src: Path | None, mt: Path | None, forc
         raise DataError("--gate and --min-confidence take edits of mt back: give --mt, or leave them out")
     if command.takes_edits_back and force:
         raise DataError("--gate and --min-confidence decide on outputs of the model; leave out --force")
+    if command.spec.passes > 1 and force:
+        raise DataError(
+            "--force scores outputs as they are given, and --passes corrects corrections again: leave out one or the "
+            "other"
+        )
     command.check_options()
     if force and given:
         names = ", ".join(f"search.{name}" for name in given)

@@ -30,6 +30,7 @@ model gave no answer that can be its correction."""
 
 EVENTS: Final = {
     "cut off": "the output reached the maximum length (search.max_ratio, search.max_extra) and may be cut off",
+    "cut input": "only the first search.max_input tokens were read (search.cut_input)",
     "too long": "not edited, because a text is too long (for search.max_input, or the model)",
     "no memory": "not edited, because there is not enough memory, even for the segment alone",
     "impossible": "not edited, because no output was found that has all that is required and nothing that is banned",
@@ -114,6 +115,7 @@ class PostEdit:
         reverted: number of edits taken back, by a gate or because they would damage text or a protected span; `score`,
             `token_scores` and `evidence` are of the whole output.
         fallbacks: protected spans that the correction would have broken, each with how it was saved.
+        input_cut: only the first tokens of a text were read (`search.cut_input`).
     """
 
     text: str
@@ -131,6 +133,14 @@ class PostEdit:
     confidences: tuple[float, ...] = ()
     reverted: int = 0
     fallbacks: tuple[Fallback, ...] = ()
+    input_cut: bool = False
+
+
+def events_of(result: PostEdit) -> list[str]:
+    """Return the keys of `EVENTS` that a correction shows by itself."""
+    if result.skipped is not None:
+        return [result.skipped]
+    return ["cut off"] * result.hit_limit + ["cut input"] * result.input_cut
 
 
 @dataclass(frozen=True, slots=True)

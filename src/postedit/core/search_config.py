@@ -51,7 +51,11 @@ class SearchConfig(Config):
     max_ratio: float = Field(1.5, gt=0, description="tokens of an output per token of mt, at most; see max_extra")
     max_extra: int = Field(10, ge=1, description="tokens that an output may have beyond max_ratio times those of mt")
     max_input: int = Field(512, ge=1, description="tokens; a segment with a longer side is returned unedited")
-    cut_input: bool = Field(False, description="a longer side is cut to its first max_input tokens instead")
+    cut_input: bool = Field(
+        False,
+        description="a longer side is cut to its first max_input tokens instead; for tasks such as summaries, where mt "
+        "is a text to read: without mt_candidate",
+    )
     batch_tokens: int = Field(4000, ge=1, description="rows x tokens of the longest text in a batch, beams included")
     shortlist: int = Field(
         0,
@@ -100,6 +104,12 @@ class SearchConfig(Config):
             )
         if self.exempt_src and not self.post_edit_penalty:
             raise ValueError("exempt_src names tokens that post_edit_penalty does not count; use both, or neither")
+        if self.cut_input and (self.mt_candidate or self.needs_mt or self.n_best > 1):
+            raise ValueError(
+                "cut_input would lose the end of a translation that is to be kept; set mt_candidate to false, and "
+                "post_edit_penalty, edit_cost and max_edits off, n_best to 1, if mt is a text to read (to summarise, for instance), "
+                "or leave cut_input out"
+            )
         if not all(phrase.strip() for phrase in (*self.banned, *(term.target for term in self.required))):
             raise ValueError("a banned or required word or phrase is blank; leave it out")
         return self
@@ -151,9 +161,11 @@ class SearchConfig(Config):
 
     def outcome(self) -> dict[str, Any]:
         """Return the options that can change the output of a segment that is edited at all, as values for JSON."""
-        values = self.model_dump(mode="json", exclude={"batch_tokens", "max_input"})
+        values = self.model_dump(mode="json", exclude={"batch_tokens"})
         # Named only where they are set, so that gates and unfinished outputs of versions without them stay valid.
         unset = [name for name in ("coverage_penalty", "cut_input") if not values[name]]
+        if not self.cut_input:
+            unset.append("max_input")  # it decides whether a segment is edited, not how
         return {name: value for name, value in values.items() if name not in unset}
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from postedit.core.editor import Detail, Edit, Editor, EditorWrapper, Identity, PostEdit, Segment
 from postedit.core.errors import DataError
 from postedit.core.search_config import SearchConfig
-from postedit.text.edits import changes
+from postedit.text.edits import apply_edits, changes
 
 
 class Iterated(EditorWrapper[Editor]):
@@ -104,9 +104,11 @@ class Iterated(EditorWrapper[Editor]):
 
 def _of_mt(mt: str, last: PostEdit, scored: PostEdit | None) -> PostEdit:
     """Return the correction of mt that ends in the text of the last pass, `scored` by the editor if it can."""
-    fallbacks = last.fallbacks
     if scored is not None and scored.skipped is None and scored.text == last.text:
-        return replace(scored, fallbacks=fallbacks)
+        if apply_edits(mt, last.text, scored.edits) == last.text and len(scored.edits) == len(scored.confidences):
+            return replace(scored, fallbacks=last.fallbacks)
+        # An editor may score texts without saying what they change, as a phrase-based model does.
+        last = replace(last, score=scored.score, token_scores=scored.token_scores, features=scored.features)
     edits = edits_between(mt, last.text)
     surest = (min(last.confidences, default=1.0),) * len(edits)
     return replace(last, changed=mt != last.text, edits=edits, confidences=surest, token_spans=())

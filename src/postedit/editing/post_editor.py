@@ -293,7 +293,10 @@ class PostEditor(Editor):
         edited = (
             to_post_edit(self.processor, *one) for one in zip((one.mt for one in asked), found, evidence, strict=True)
         )
-        return [unchanged(one.mt, one.skipped) if one.skipped is not None else next(edited) for one in segments]
+        return [
+            unchanged(one.mt, one.skipped) if one.skipped is not None else replace(next(edited), input_cut=one.cut)
+            for one in segments
+        ]
 
 
 class TwoStage(EditorWrapper[PostEditor]):
@@ -320,7 +323,14 @@ class TwoStage(EditorWrapper[PostEditor]):
         ]
         edited = self.inner.edit_segments(drafted, search, evidence=evidence)
         return [
-            replace(one, draft=drafts[row].text, skipped=drafts[row].skipped or one.skipped) if row in drafts else one
+            replace(
+                one,
+                draft=drafts[row].text,
+                skipped=drafts[row].skipped or one.skipped,
+                input_cut=drafts[row].input_cut or one.input_cut,
+            )
+            if row in drafts
+            else one
             for row, one in enumerate(edited)
         ]
 

@@ -9,7 +9,7 @@ from dataclasses import replace
 from itertools import accumulate, compress, pairwise
 from typing import TYPE_CHECKING, Final
 
-from postedit.core.editor import EVENTS, Edit, PostEdit, Segment, Skipped
+from postedit.core.editor import EVENTS, Edit, PostEdit, Segment, Skipped, events_of
 from postedit.core.evidence import Evidence
 from postedit.text.edits import apply_edits
 from postedit.text.words import PlainSplitter, Splitter, splitter
@@ -271,7 +271,7 @@ def _begun(text: str, prefix: str) -> str | None:
 def warn(results: Sequence[PostEdit]) -> None:
     """Log a warning for each kind of result that its reader should know about."""
     for event, meaning in EVENTS.items():
-        found = [("cut off" if result.hit_limit else result.skipped) == event for result in results]
+        found = [event in events_of(result) for result in results]
         if any(found):
             first = found.index(True) + 1
             _log.warning("%d of %d segments, first number %d: %s", sum(found), len(results), first, meaning)

@@ -25,6 +25,7 @@ class EncodedSegment:
     # tokens of a given output, without EOS, with the STEPs of a model that writes them; empty if none is given
     output: Sequence[int] = ()
     skipped: Skipped | None = None  # why it is not searched; None if it is
+    cut: bool = False  # a side that the model reads is not whole
 
     @property
     def src(self) -> str:
@@ -67,6 +68,7 @@ def encode_segments(
     encoded = []
     for row, segment in enumerate(segments):
         ids: dict[Side, Sequence[int]] = {"src": src[row], **({"mt": mt[row]} if row in mt else {})}
+        is_cut = cut and any(len(ids[side]) > max_input for side in inputs_of(model))
         if cut:
             ids = {side: first_tokens(text, max_input) for side, text in ids.items()}
         path, skipped = paths[row], _why_skipped(model, segment, ids, max_input)
@@ -74,7 +76,7 @@ def encode_segments(
             path = (with_steps(ids["mt"], path) if model.spec.writes == "steps" else path)[:-1]
             if len(path) >= (model.spec.longest or math.inf) or len(without_steps(path)) >= max_input:
                 skipped = skipped or "too long"
-        encoded.append(EncodedSegment(segment, ids, path, skipped))
+        encoded.append(EncodedSegment(segment, ids, path, skipped, is_cut))
     return encoded
 
 

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sacrebleu.metrics.bleu import BLEU
 
+from postedit.core.errors import DataError
 from postedit.evaluate.chrf import AdditiveCHRF
 from postedit.evaluate.metrics import (
     AdditiveBLEU,
@@ -204,10 +205,18 @@ def summaries(
     """Return ROUGE, novel and repeated n-grams and sentences, and the significance of ROUGE (Ive et al. 2019, 5.1).
 
     The first sentences of the source (LEAD-3) are another system where some source has more than three.
+
+    Raises:
+        DataError: if a system has the name of that one.
     """
     named: dict[str, Sequence[str]] = {system.name: system.outputs for system in systems}
     if any(len(sentences(text)) > _LEAD for text in source):
-        named[f"LEAD-{_LEAD}"] = [lead(text, _LEAD) for text in source]
+        if (name := f"LEAD-{_LEAD}") in named:
+            raise DataError(
+                f'a system is called "{name}", the name of the baseline of the first {_LEAD} sentences of the source: '
+                "give it another name"
+            )
+        named[name] = [lead(text, _LEAD) for text in source]
     options = {"normalise": test.tokenize == "13a", "stem": stem}
     found = {name: summary_scores(outputs, source, test.pe, **options) for name, outputs in named.items()}
     rows = [

@@ -21,7 +21,7 @@ those of each sentence of the reference with all sentences of the output."""
 
 _KINDS: Final = ("rouge1", "rouge2", "rougeL", "rougeLsum")
 _WORD: Final = re.compile(r"[^\W_]+")
-_SENTENCE_END: Final = re.compile(r"(?<=[.!?。！？])\s+(?!$)")
+_SENTENCE_END: Final = re.compile(r"(?<=[.!?])\s+(?!$)|(?<=[。！？])(?![。！？」』”’）])\s*(?!$)")
 _SHORTEST_STEMMED: Final = 4  # letters: shorter words are left as they are, as rouge-score does
 
 
@@ -69,7 +69,9 @@ def sentences(text: str) -> list[str]:
 
 def lead(text: str, count: int = 3) -> str:
     """Return the first sentences of a text: LEAD-3, the baseline of summarisation."""
-    return " ".join(sentences(text)[:count])
+    whole = text.strip()
+    ends = [found.start() for found in _SENTENCE_END.finditer(whole)]
+    return whole if len(ends) < count else whole[: ends[count - 1]]
 
 
 def rouge_by_text(outputs: Sequence[str], references: Sequence[str], *, stem: bool = False) -> Floats:

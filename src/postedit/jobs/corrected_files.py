@@ -34,6 +34,7 @@ class Summary:
     changed: int = 0
     unchanged: int = 0
     cut_off: int = 0  # units with outputs of the maximum length
+    input_cut: int = 0  # units that were not read to their end
     given_up: int = 0  # units with edits that were given up because their codes had no sound place
     fallbacks: Counter[str] = field(default_factory=Counter)  # protected spans saved, by kind
     unsaved: int = 0  # protected spans lost, as there was no mt to fall back to
@@ -51,6 +52,8 @@ class Summary:
             yield f"{self.unsaved:,} protected spans differ from the source in translations without mt to keep"
         if self.cut_off:
             yield f"{self.cut_off:,} units: {EVENTS['cut off']}"
+        if self.input_cut:
+            yield f"{self.input_cut:,} units: {EVENTS['cut input']}"
         for reason, meaning in NOT_EDITED.items():
             if count := self.not_edited[reason]:
                 yield f"{count:,} units not edited: {meaning}"
@@ -63,6 +66,7 @@ class Summary:
         self.fallbacks.update(one["kind"] for one in listed if one["by"] is not None)
         self.unsaved += sum(one["by"] is None for one in listed)
         self.cut_off += bool(record["hit_limit"] and not record["skipped"])
+        self.input_cut += bool(record.get("input_cut") and not record["skipped"])
 
 
 @dataclass(frozen=True, slots=True)

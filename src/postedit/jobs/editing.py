@@ -16,7 +16,7 @@ from rich.console import Console
 from rich.text import Text
 
 from postedit.adapt.adaptation_config import NO_MODEL
-from postedit.core.editor import EVENTS, Abilities, Detail, Editor, Identity, PostEdit, Segment
+from postedit.core.editor import EVENTS, Abilities, Detail, Editor, Identity, PostEdit, Segment, events_of
 from postedit.core.errors import DataError, StoppedError
 from postedit.core.processes import WorkerError
 from postedit.core.search_config import SearchConfig
@@ -244,7 +244,7 @@ def edit_window(editor: Editor, search: SearchConfig, form: OutputFormat, window
         sum(fallback.by is None for fallback in listed),
     )
     for row, result in enumerate(results):
-        if event := _event(window, row, result):
+        for event in _events(window, row, result):
             tally.add(Tally(events=Counter([event]), first={event: [window.first + row]}))
     lines = [one.text if form == "text" else json.dumps(_record(one), ensure_ascii=False) for one in results]
     return Edited(lines, tally)
@@ -395,14 +395,14 @@ def silence_library() -> None:
     logging.getLogger("postedit").setLevel(logging.ERROR)
 
 
-def _event(window: Window, row: int, result: PostEdit) -> str | None:
-    """Return the key of `EVENTS` for one line; a blank line is no event."""
+def _events(window: Window, row: int, result: PostEdit) -> list[str]:
+    """Return the keys of `EVENTS` for one line; a blank line is no event."""
     if result.skipped != "empty":
-        return result.skipped or ("cut off" if result.hit_limit else None)
+        return events_of(result)
     mt = ((window.mt[row] if window.mt is not None else None) or "").strip()
     if window.mt is None or not (mt or window.src[row].strip()):
-        return None
-    return "no src" if mt else "no mt"
+        return []
+    return ["no src" if mt else "no mt"]
 
 
 def edit_records(result: PostEdit) -> list[dict[str, Any]]:
@@ -424,6 +424,8 @@ def _record(result: PostEdit) -> dict[str, Any]:
         "hit_limit": result.hit_limit,
         "skipped": result.skipped,
     }
+    if result.input_cut:
+        record["input_cut"] = True
     if result.fallbacks:
         record["fallbacks"] = [{"kind": one.kind, "value": one.value, "by": one.by} for one in result.fallbacks]
     if result.features is not None:

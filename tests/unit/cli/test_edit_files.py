@@ -43,6 +43,15 @@ UNITS = (
 )
 
 
+def test_units_corrected_in_two_passes_by_what_scores_without_edits(edit: Any, tmp_path: Path) -> None:
+    path, out = write(tmp_path / "a.xlf", *UNITS), tmp_path / "b.xlf"
+    result = edit("MODEL", path, "--out", out, "--passes", 2, "--set", "files.keep_former=false")
+    assert result.exit_code == 0, result.output
+    assert "das</g> Haus!!<" in out.read_text()
+    assert "Wort!!<" in out.read_text()
+    assert "2 changed, 0 left as they are" in result.stderr
+
+
 def test_targets_are_corrected_and_all_else_stays(edit: Any, tmp_path: Path) -> None:
     path, out = write(tmp_path / "a.xlf", *UNITS), tmp_path / "b.xlf"
     result = edit("MODEL", path, "--out", out, "--set", "files.keep_former=false")

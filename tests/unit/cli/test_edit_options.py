@@ -115,6 +115,11 @@ def test_options_that_the_model_refuses_are_found_before_work(run: Any, editor: 
     assert not list(files[2].parent.glob("x.out*"))
 
 
+def test_scoring_refuses_passes(run: Any, editor: Any, files: Files) -> None:
+    assert "--passes corrects corrections again" in refused(run(*options(files, "--force", files[1], "--passes", 2)))
+    assert run(*options(files, "--force", files[1], "--passes", 1)).exit_code == 0
+
+
 @pytest.mark.parametrize("given", [["--beam", 2], ["--set", "search.shortlist=9"], ["--set", "search.required=FILE"]])
 def test_scoring_refuses_what_is_of_a_search(run: Any, editor: Any, files: Files, given: list[Any]) -> None:
     words = files[0].with_name("words")

@@ -191,6 +191,7 @@ def test_options_against_a_gate_are_refused(run: Any, model: Path, tmp_path: Pat
     for more, message in (
         (src, "give --mt"),
         ((*src, *mt, "--force", tmp_path / "dev.mt"), "leave out --force"),
+        ((*src, *mt, "--passes", 2), "each pass of --passes would begin with edits already taken back"),
         ((*src, *mt, "--set", f"search.required={tmp_path / 'dev.mt'}"), "may take back what search.required asks for"),
     ):
         assert message in refused(run("edit", model, *more, *option))

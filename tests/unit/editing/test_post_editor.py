@@ -16,6 +16,7 @@ from postedit import PostEditor
 from postedit.core.checksums import record_folder
 from postedit.core.editor import Detail
 from postedit.core.errors import DataError, ModelFolderError
+from postedit.core.search_config import SearchConfig
 from postedit.core.types import Batch
 from postedit.folder import ModelFolder, content_fingerprint
 from postedit.nn.inference import PackedLinear, Precision
@@ -79,12 +80,30 @@ def test_segments_too_long_are_left_and_reported(editor: PostEditor, caplog: pyt
     assert "2 of 3 segments, first number 1: not edited, because a text is too long" in caplog.text
 
 
-def test_long_inputs_can_be_cut(editor: PostEditor) -> None:
-    long, search = "das Haus geht " * 30, editor.search.with_options(cut_input=True)
-    (result,) = editor.edit([long], [long], search=search, evidence="attention")
-    assert result.skipped is None
+def test_long_inputs_can_be_cut(editor: PostEditor, caplog: pytest.LogCaptureFixture) -> None:
+    long, search = "das Haus geht " * 30, editor.search.with_options(cut_input=True, mt_candidate=False)
+    with caplog.at_level(logging.WARNING, "postedit.editing.results"):
+        texts = [long, "das", long + "es ging "]
+        result, short, same = editor.edit(texts, texts, search=search, evidence="attention")
+    assert (result.skipped, result.input_cut, short.input_cut) == (None, True, False)
+    assert "2 of 3 segments, first number 1: only the first search.max_input tokens were read" in caplog.text
+    assert result.changed
+    assert result.text == same.text  # what is beyond max_input makes no difference
+    assert apply_edits(long, result.text, result.edits) == result.text
     for tokens in result.evidence.streams.values():
         assert (len(tokens), tokens[-1]) == (editor.search.max_input, "</s>")
+
+
+@pytest.mark.parametrize("keeping", [{}, {"edit_cost": 0.5}, {"beam": 2, "n_best": 2}])
+def test_a_translation_to_be_kept_is_never_cut(keeping: dict[str, object]) -> None:
+    with pytest.raises(DataError, match="would lose the end of a translation"):
+        SearchConfig(**{"cut_input": True, "mt_candidate": not keeping, **keeping})
+
+
+def test_where_inputs_are_cut_their_length_decides_the_output() -> None:
+    cut = [SearchConfig(cut_input=True, mt_candidate=False, max_input=most).outcome() for most in (40, 50)]
+    assert cut[0] != cut[1]
+    assert SearchConfig(max_input=40).outcome() == SearchConfig(max_input=50).outcome()
 
 
 @pytest.mark.parametrize("rows", [2, 0])

@@ -175,6 +175,12 @@ def test_the_first_three_sentences_are_a_system_of_their_own() -> None:
     assert (pairs[0].name, pairs[0].rows[0].labels) == ("significance of ROUGE-1", ("LEAD-3", "m"))
 
 
+def test_no_system_has_the_name_of_the_baseline() -> None:
+    test = TestSet(["x ."])
+    with pytest.raises(DataError, match='a system is called "LEAD-3"'):
+        analyses.summaries(evaluate_systems(test, {"LEAD-3": ["y ."]}), test, ["a . b . c . d ."])
+
+
 def test_bleu_without_regard_to_case() -> None:
     test = TestSet(["The Red House Is Here ."])
     systems = evaluate_systems(test, {"m": ["the red house is here ."]})

@@ -50,6 +50,12 @@ def test_novel_and_repeated_sentences_and_the_first_three() -> None:
     assert summary_scores([""], [source], ["x"]).novel_sentences is None
 
 
+def test_sentences_without_spaces_between_them() -> None:
+    assert sentences("今天下雨。你来吗？！ 来！") == ["今天下雨。", "你来吗？！", "来！"]
+    assert sentences("他说：“走吧。”我走了。") == ["他说：“走吧。”我走了。"]
+    assert lead("一。二。三。四。") == "一。二。三。"
+
+
 def test_rouge_of_other_scripts() -> None:
     assert summary_scores(["кот спит"], [""], ["Кот спит"]).rouge[0] == 100.0
 

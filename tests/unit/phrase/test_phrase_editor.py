@@ -4,11 +4,12 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.unit.phrase.small_corpus import TRIPLETS
+from tests.unit.phrase.small_corpus import TRIPLETS, split
 
 from postedit.core.editor import Constraints, Segment
 from postedit.core.errors import DataError
 from postedit.core.search_config import SearchConfig
+from postedit.editing.iterated import Iterated
 from postedit.phrase.phrase_editor import PhraseEditor
 from postedit.phrase.phrase_model import PhraseModel, SplitTriplet, learn
 from postedit.phrase.phrase_options import PhraseConfig, PhraseTextConfig
@@ -64,6 +65,18 @@ def test_every_output_has_the_score_that_it_gets_when_given(editor: PhraseEditor
         assert scored.score == pytest.approx(one.score)
         assert scored.features == pytest.approx(one.features)
         assert scored.text == one.text
+
+
+def test_passes_say_what_they_changed() -> None:
+    triplets = [("s t", "p q ,", "p r ,"), ("s t", "p r ,", "p r v w ."), ("u", "k l", "k l")] * 4
+    config = PhraseConfig(order=3)
+    editor = PhraseEditor(learn(split(triplets), config), config, PhraseTextConfig(), SearchConfig())
+    (found,) = Iterated(editor, 2).edit(["s t"], ["p q ,"])
+    assert (found.text, found.changed) == ("p r v w .", True)
+    assert [(edit.mt_span, edit.pe_span) for edit in found.edits] == [((2, 3), (2, 3)), ((4, 5), (4, 9))]
+    assert len(found.confidences) == 2
+    (scored,) = editor.score(["s t"], ["p q ,"], [found.text])
+    assert (found.score, found.features) == (scored.score, scored.features)
 
 
 @pytest.mark.parametrize(("src", "mt"), [("", "das Haus"), (" ", "das Haus"), ("house", ""), ("house", "  ")])
