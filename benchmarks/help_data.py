@@ -116,7 +116,10 @@ def clean(work: Path, language: str) -> None:
 
 def hold(work: Path, language: str, count: int) -> None:
     """Move the last `count` triplets of `work`/LANG to `work`/LANG.held."""
-    for side, lines in read(work / language).items():
+    triplets = read(work / language)
+    if count >= (size := len(triplets["mt"])):
+        sys.exit(f"{language}: --held-lines {count} would leave nothing to train on: give less than its {size} lines")
+    for side, lines in triplets.items():
         write(work / f"{language}.held.{side}", lines[-count:])
         write(work / f"{language}.{side}", lines[:-count])
     (work / f"{language}.sha256").unlink()  # of the files as they were cleaned

@@ -38,7 +38,7 @@ class Phase:
     multithreaded: bool = False  # whether the stage uses several cores itself, so one worker per machine is enough
 
     def finished(self, job: Job) -> bool:
-        """Return whether an earlier run completed a job with the same provenance."""
+        """Return whether an earlier run completed a job with the same provenance, and its files are still the same."""
         try:
             manifest: Any = load_json(self.files.manifest)
         except (OSError, ValueError):
@@ -46,7 +46,9 @@ class Phase:
         wanted = json.loads(json.dumps(job.provenance))
         if self.files.journal.exists():  # another run was interrupted before it replaced the manifest
             return False
-        return isinstance(manifest, dict) and all(manifest.get(name) == value for name, value in wanted.items())
+        if not isinstance(manifest, dict) or any(manifest.get(name) != value for name, value in wanted.items()):
+            return False
+        return self.files.whole()
 
 
 def run_job(

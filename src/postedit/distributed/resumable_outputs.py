@@ -9,8 +9,8 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import IO, Any, Final
 
-from postedit.core.checksums import record_checksums
-from postedit.core.errors import OutputError
+from postedit.core.checksums import damaged_files, read_checksums, record_checksums
+from postedit.core.errors import DataError, OutputError
 from postedit.core.files import atomic_write, check_writable, explain_os_errors, load_json
 from postedit.data.resumable_file import lock_output, unlock_output
 from postedit.distributed.chunks import Chunk
@@ -28,7 +28,7 @@ class OutputFiles:
 
     @property
     def manifest(self) -> Path:
-        """The file that is written once all others are complete; it is current while there is no journal."""
+        """The file that is written once all others are complete; it is current if the files are `whole`."""
         return self.named("json")
 
     @property
@@ -50,6 +50,14 @@ class OutputFiles:
     def named(self, name: str) -> Path:
         """Return PREFIX.NAME."""
         return self.prefix.with_name(f"{self.prefix.name}.{name}")
+
+    def whole(self) -> bool:
+        """Return whether all finished files are those whose digests were recorded, of one run and not of two."""
+        try:
+            digests = read_checksums(self.checksums)
+        except DataError:
+            return False
+        return {self.manifest, *map(self.named, self.sides)} <= set(digests) and not damaged_files(digests)
 
     def check(self, *, resume: bool) -> None:
         """Check before long work that the files can be written and that no earlier work would be lost."""

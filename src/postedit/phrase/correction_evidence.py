@@ -51,7 +51,8 @@ def evidence_of(sentence: Any, knowledge: Any, known: Any, candidates: Any, plac
     """
     index = knowledge.corrections
     found = np.zeros((candidates.spans.shape[0], len(EVIDENCE)), np.float64)
-    own, likeness = np.unique(sentence.asked), np.full(knowledge.bag_starts.size - 1, -1.0)
+    # The words themselves: of those joined with source words, all that are not in the index have one id.
+    own, likeness = np.unique(sentence.mt), np.full(knowledge.bag_starts.size - 1, -1.0)
     for one in range(found.shape[0]):
         if candidates.features[one, DOUBT] == 0.0:
             continue

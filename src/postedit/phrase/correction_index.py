@@ -167,7 +167,7 @@ class CorrectionIndex:
             cells[:, ROW] = len(self._numbers)
             self._numbers.extend([number])
             self._sources.extend([one.source])
-            self._bags.extend(np.unique(one.asked))
+            self._bags.extend(np.unique(one.mt))
             self._bag_starts.extend([len(self._bags)])
             self._cells.extend(cells)
             self._cells.extend(np.full((1, 5), UNLINKED, np.int32))  # of the separator
@@ -217,7 +217,7 @@ class CorrectionIndex:
 
     @property
     def bags(self) -> NDArray[np.int32]:
-        """The distinct words by which each mt is looked up, sorted, one text after the other, Int32[B]."""
+        """The distinct words of each mt, sorted, one text after the other, Int32[B]."""
         return self._bags.values
 
     @property

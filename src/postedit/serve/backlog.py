@@ -111,8 +111,14 @@ class Backlog:
         return not any(self._held.values())
 
     @contextmanager
-    def expecting(self, model: str, priority: Priority, tokens: int) -> Iterator[None]:
-        """Count tokens as held that are about to be added, so that others who ask meanwhile know of them."""
+    def expecting(
+        self, model: str, priority: Priority, client: str, tokens: int, retry_after: Callable[[int], float]
+    ) -> Iterator[None]:
+        """Count tokens as held that are about to be added, so that others who ask meanwhile know of them.
+
+        Tokens that `add` would refuse are refused here, and never count. Arguments and errors are those of `add`.
+        """
+        self._check_room(priority, client, tokens, retry_after)
         counts = self._held, self._of_model[model]
         for one in counts:
             one[priority] += tokens
@@ -136,22 +142,25 @@ class Backlog:
         if not items:
             return
         first, tokens = items[0], sum(item.tokens for item in items)
+        self._check_room(first.priority, first.client, tokens, retry_after)
+        for item in items:
+            self._count(item, item.tokens)
+            item.done.add_done_callback(lambda _, item=item: self._release(item))  # type: ignore[misc]
+            self._insert(item)
+
+    def _check_room(self, priority: Priority, client: str, tokens: int, retry_after: Callable[[int], float]) -> None:
+        """Check that a client may add tokens."""
         if tokens > self._share:
             raise TooLargeError(
                 f"the segments have about {tokens:,} tokens, and one client may have {self._share:,} in work; send "
                 "fewer at a time"
             )
-        client = first.priority, first.client
-        excess = self._held[first.priority] + tokens - self._limit
-        own_excess = self._of_client[client] + tokens - self._share
+        excess = self._held[priority] + tokens - self._limit
+        own_excess = self._of_client[priority, client] + tokens - self._share
         if excess > 0 or own_excess > 0:
             whose = "the service has" if excess > 0 else "you have"
             seconds = min(_LONGEST_WAIT, retry_after(max(excess, own_excess)))
             raise OverloadedError(f"{whose} too much in work; try again in {math.ceil(seconds)} s", seconds)
-        for item in items:
-            self._count(item, item.tokens)
-            item.done.add_done_callback(lambda _, item=item: self._release(item))  # type: ignore[misc]
-            self._insert(item)
 
     def give_back(self, items: Iterable[WaitingSegment]) -> None:
         """Let segments wait again, which were taken and not edited."""

@@ -4,6 +4,7 @@ import asyncio
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Final
 
 from postedit.adapt.adaptation_config import NO_MODEL
@@ -174,7 +175,8 @@ class Engine:
         self._check_model(name)
         self._check_segments(segments, name)
         self._check_wait(name, priority)
-        with self._backlog.expecting(name, priority, sum(map(token_count, segments))):
+        retry_after = partial(self._pool.seconds_for, name)
+        with self._backlog.expecting(name, priority, client, sum(map(token_count, segments)), retry_after):
             settings = await self._settings(name, project)
         settings = replace(
             settings,
@@ -187,7 +189,7 @@ class Engine:
         items = [
             WaitingSegment(one, kind, priority, loop.time() + seconds, client, loop.create_future()) for one in segments
         ]
-        self._backlog.add(items, lambda tokens: self._pool.seconds_for(name, tokens))
+        self._backlog.add(items, retry_after)
         if priority == "interactive":
             self._last_deadline = max(self._last_deadline, loop.time() + seconds)
         self._pool.wake()

@@ -60,7 +60,7 @@ class EventHub:
         """
         loop = asyncio.get_running_loop()
         end, check = loop.time() + _STREAM_SECONDS, loop.time() + CHECK_SECONDS
-        yield ": \n\n"
+        yield f"id: {after}\n: \n\n"  # so that a client that is cut off before the first event misses none
         while not self._stopping.is_set() and loop.time() < end:
             if loop.time() >= check:
                 if not await asyncio.to_thread(is_allowed):

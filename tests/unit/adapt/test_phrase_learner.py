@@ -122,17 +122,33 @@ def test_to_undo_a_correction_is_never_to_have_learnt_it(
         assert everything(editor) == everything(without)
 
 
+@pytest.mark.parametrize(("model", "config"), MODELS.values(), ids=MODELS)
+def test_words_that_only_an_undone_correction_had_are_as_new_as_before(
+    model: PhraseModel, config: PhraseConfig
+) -> None:
+    src, mt = "the tree zwirn garn faden is green .", "der Baum Zwirn Garn Faden ist grün ."
+    correction = Correction(src, mt, "der Baum Zwirn Garn Faden ist blau .")
+    found = []
+    for more in ([], [Entry(100, correction, None), Entry(101, correction, 100)]):
+        editor = editor_of(model, config)
+        PhraseLearner(editor).learn_entries([*entries(OTHERS), *more])
+        (best,) = editor.edit([src], [mt], beam=8, n_best=8)
+        assert best.alternatives, "corrections propose edits, so that likeness counts"
+        found.append([(one.text, one.score) for one in (best, *best.alternatives)])
+    assert found[0] == found[1]
+
+
 @pytest.mark.parametrize("watched", [2, 500])
 @given(steps=st.lists(st.tuples(st.integers(0, len(OTHERS) - 1), st.integers(-9, 9)), min_size=1, max_size=12))
 def test_any_way_to_the_same_corrections_leads_to_the_same_editor(watched: int, steps: list[tuple[int, int]]) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(phrase_learner, "_WATCHED", watched)
-        check_any_way(steps)
+        for model, config in MODELS.values():
+            check_any_way(model, config, steps)
 
 
-def check_any_way(steps: list[tuple[int, int]]) -> None:
+def check_any_way(model: PhraseModel, config: PhraseConfig, steps: list[tuple[int, int]]) -> None:
     """Check that learning and undoing leads to the editor that has learnt what is left."""
-    model, config = MODELS["trained"]
     editor, other = editor_of(model, config), editor_of(model, config)
     learner, present, log = PhraseLearner(editor), dict[int, Correction](), list[Entry]()
     for number, (row, undo) in enumerate(steps, start=1):

@@ -337,6 +337,31 @@ def test_an_earlier_run_stays_until_it_is_replaced(
     assert Phase("made", files_of, lambda: todo).finished(todo)
 
 
+def test_files_of_two_runs_are_not_finished_though_the_journal_is_deleted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, files_of = job(tmp_path, list("abc"), 1), OutputFiles(tmp_path / "out", SIDES)
+    run(first, tmp_path / "out", LocalExecutor())
+    assert Phase("made", files_of, lambda: first).finished(first)
+    todo, replace_file, calls = job(tmp_path, list("abd"), 1), Path.replace, list[Path]()
+
+    def once(self: Path, target: Path) -> Path:
+        if self.suffix == ".partial":
+            calls.append(self)
+            if len(calls) == 2:
+                raise Stopped
+        return replace_file(self, target)
+
+    monkeypatch.setattr(Path, "replace", once)
+    with pytest.raises(Stopped):
+        run(todo, tmp_path / "out", LocalExecutor())
+    monkeypatch.undo()
+    files_of.journal.unlink()  # as the message advises, to restart
+    assert not Phase("made", files_of, lambda: first).finished(first)
+    run(first, tmp_path / "out", LocalExecutor(), resume=True)
+    assert Phase("made", files_of, lambda: first).finished(first)
+
+
 def test_unequal_files_are_an_error_with_both_counts(tmp_path: Path) -> None:
     (tmp_path / "a").write_text("1\n2\n3")
     (tmp_path / "b").write_text("1\n2\n")

@@ -7,6 +7,7 @@ import pytest
 from postedit.core.editor import Abilities, Detail, Editor, Identity, PostEdit, Segment
 from postedit.core.search_config import SearchConfig
 from postedit.evaluate.ter import count_edits, edit_rate
+from postedit.jobs import simulation
 from postedit.jobs.simulation import HISTORIES, Repetition, StreamSegment, repeated_errors, simulate
 
 
@@ -96,6 +97,21 @@ def test_repeated_errors(mt: list[str], pe: list[str], outputs: list[str], expec
     assert repeated_errors(split(*mt), split(*pe), split(*outputs)).all == expected
 
 
+def test_repeated_errors_are_found_in_linear_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    looked, marked = 0, simulation._marked
+
+    def counted(words: Sequence[str]) -> list[str]:
+        nonlocal looked
+        looked += len(words)
+        return marked(words)
+
+    monkeypatch.setattr(simulation, "_marked", counted)
+    size = 300
+    found = repeated_errors(*([one.split()] * size for one in ("a b c", "x b c", "a b c")))
+    assert found.all == Repetition(size - 1, size - 1)
+    assert looked <= 3 * 3 * size  # errors of mt, errors of the output, places: the words of each segment once
+
+
 @pytest.mark.parametrize(
     ("mt", "pe", "expected"),
     [
@@ -107,6 +123,9 @@ def test_repeated_errors(mt: list[str], pe: list[str], outputs: list[str], expec
         (["a b", "a b", "a c b"], ["a n b", "a n b", "a c b"], [0, 1, 0, 0]),  # an insertion between two words
         (["a b", "a b", "a b"], ["a n b", "a b", "a n b"], [0, 0, 1, 0]),
         (["aa", "a", "aa", "aa"], ["x", "y", "x", "x"], [1, 1, 0, 0]),  # words, not letters
+        (["a b", "c a a", "a d"], ["n a b", "c a a", "n a d"], [0, 1, 0, 0]),  # an insertion at the beginning
+        (["b a", "a a c", "d a"], ["b a n", "a a c", "d a n"], [0, 1, 0, 0]),  # and at the end
+        (["a b", "a", "b", "a b c"], ["x", "a", "b", "x c"], [0, 1, 0, 0]),  # not across segments
     ],
 )
 def test_what_was_done_before_with_the_words_of_a_repeated_error(

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from contextlib import AbstractContextManager
 
 import pytest
 from hypothesis import given
@@ -126,6 +127,23 @@ async def test_one_client_holds_no_more_than_its_share() -> None:
     add(backlog, item(client="b"))
     with pytest.raises(TooLargeError, match="60 tokens, and one client may have 50"):
         add(backlog, *(item(client="c") for _ in range(6)))
+
+
+@in_loop
+async def test_what_is_refused_takes_no_room_from_others_meanwhile() -> None:
+    backlog = Backlog(100, 0.5)
+
+    def expect(client: str, tokens: int) -> AbstractContextManager[None]:
+        return backlog.expecting("model", "interactive", client, tokens, lambda tokens: tokens / 10)
+
+    with pytest.raises(TooLargeError), expect("a", 1000):
+        pytest.fail("it was counted")
+    add(backlog, *(item(client="a") for _ in range(5)))
+    with pytest.raises(OverloadedError, match="you have too much"), expect("a", 10):
+        pytest.fail("it was counted")
+    with expect("b", 50):
+        assert backlog.held("interactive") == backlog.held("interactive", "model") == 100
+    assert backlog.held("interactive") == 50
 
 
 @in_loop

@@ -14,7 +14,7 @@ from postedit.serve.store import Store
 async def numbers(stream: AsyncIterator[str], count: int) -> list[int]:
     found: list[int] = []
     async for text in stream:
-        if text.startswith("id: "):
+        if "\ndata: " in text:
             found.append(json.loads(text.partition("data: ")[2])["id"])
             if len(found) == count:
                 break
@@ -68,11 +68,12 @@ def test_a_quiet_stream_shows_that_it_lives(store: Store, monkeypatch: pytest.Mo
 
     async def follow() -> list[str]:
         hub = EventHub(store, asyncio.Event())
-        return [text async for text in hub.stream("default", 0)]
+        return [text async for text in hub.stream("default", 7)]
 
-    texts = asyncio.run(follow())
-    assert len(texts) > 2
-    assert set(texts) == {": \n\n"}
+    first, *others = asyncio.run(follow())
+    assert first == "id: 7\n: \n\n"  # after which a client asks on when it is cut off before any event
+    assert len(others) > 1
+    assert set(others) == {": \n\n"}
 
 
 def test_what_another_process_deletes_is_forgotten_here(
