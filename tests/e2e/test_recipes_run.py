@@ -10,7 +10,7 @@ from rich.console import Console
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "tests/unit"), str(ROOT / "tests/contract")]
-from checkpoints import bart, nllb  # noqa: E402
+from checkpoints import CHAT, bart, causal, nllb  # noqa: E402
 
 from postedit import PostEditor  # noqa: E402
 from postedit.core.config import read_toml  # noqa: E402
@@ -76,9 +76,12 @@ def write_data(recipe: Recipe, folder: Path) -> None:
 def test_a_recipe_runs_through_all_its_stages(path: Path, tmp_path: Path) -> None:
     values = read_toml(path)
     if "checkpoint" in values["model"]:
-        checkpoint = nllb(tmp_path / "nllb") if path.stem.endswith("lora") else bart(tmp_path / "bart")
+        if values["model"]["name"] == "causal":
+            checkpoint = causal(tmp_path / "causal", chat=CHAT)
+        else:
+            checkpoint = nllb(tmp_path / "nllb") if path.stem.endswith("lora") else bart(tmp_path / "bart")
         values["model"]["checkpoint"] = values["text"]["vocabulary"]["checkpoint"] = str(checkpoint)
-        values["data"]["max_length"] = 50
+        values["data"]["max_length"] = 20
     values = tiny(values)
     write_data(parse_recipe(values, path.name, None), tmp_path)
     recipe = parse_recipe(values, path.name, tmp_path)
