@@ -107,8 +107,8 @@ class SearchConfig(Config):
         if self.cut_input and (self.mt_candidate or self.needs_mt or self.n_best > 1):
             raise ValueError(
                 "cut_input would lose the end of a translation that is to be kept; set mt_candidate to false, and "
-                "post_edit_penalty, edit_cost and max_edits off, n_best to 1, if mt is a text to read (to summarise, for instance), "
-                "or leave cut_input out"
+                "post_edit_penalty, edit_cost and max_edits off, n_best to 1, if mt is a text to read, as for "
+                "summaries; or leave cut_input out"
             )
         if not all(phrase.strip() for phrase in (*self.banned, *(term.target for term in self.required))):
             raise ValueError("a banned or required word or phrase is blank; leave it out")
