@@ -176,8 +176,8 @@ TINY: dict[str, dict[str, object]] = {
             "checkpoint": f"a {kind} model", "network": {"settings": CAUSAL[kind], **CAUSAL_PROMPT}, **options
         }
         for kind, options in (
-            ("llama", {"lora_rank": 2, "lora_alpha": 1.0, "save_base": True}), ("qwen2", {}), ("qwen3", {}), ("gemma3_text", {}),
-            ("mistral", {"recompute": True}),
+            ("llama", {"lora_rank": 2, "lora_alpha": 1.0, "save_base": True}), ("qwen2", {}), ("qwen3", {}),
+            ("gemma3_text", {}), ("mistral", {"recompute": True}),
         )
     },
 }  # fmt: skip
