@@ -108,7 +108,7 @@ def test_a_cost_of_edits_makes_fewer(editor: PhraseEditor) -> None:
         ({"max_edits": 2}, "max_edits"),
         ({"banned": ("x",)}, "banned"),
         ({"no_repeat": 2}, "no_repeat"),
-        ({"cut_input": True}, "cut_input"),
+        ({"cut_input": True, "mt_candidate": False}, "cut_input"),
         ({"beam": 2, "coverage_penalty": 1.0}, "coverage_penalty"),
     ],
 )
