@@ -221,7 +221,12 @@ class EditorSpec:
             "weights": self.weights,
             "space": self.space,
             "format": form,
-            **({} if self.endpoint is None else {"llm run": self.endpoint.run}),
+            # The ledger of a run is in the file of answers: with another one, the budget would begin anew.
+            **(
+                {}
+                if self.endpoint is None
+                else {"llm run": self.endpoint.run, "llm.cache": str(self.endpoint.config.cache_file)}
+            ),
             **{
                 f"search.{name}" if name in SearchConfig.model_fields else name: repr(value)
                 for name, value in identity.settings.items()

@@ -103,6 +103,8 @@ def test_a_budget_stops_cleanly_and_a_larger_one_continues(run: Run, tmp_path: P
         assert 0 < len((tmp_path / "out.partial").read_text().splitlines()) < 300
         assert run(*command, "--budget", "0.02", "--resume").exit_code == 1
         assert json.loads((tmp_path / "out.usage.json").read_text())["cost"] <= 0.02
+        other = run(*command, "--budget", "1", "--resume", "--set", f"llm.cache={tmp_path / 'another'}")
+        assert (other.exit_code, "llm.cache" in other.output) == (1, True), "whose ledger knows no costs"
         result = run(*command, "--budget", "1", "--resume")
         assert result.exit_code == 0, result.output
     assert out.read_text() == (tmp_path / "pe").read_text()
