@@ -11,8 +11,7 @@ It starts the service as a process, and asks it with one segment a request, over
 4. arrivals at 10 times the throughput: the statuses of all answers, the p99 of those that are admitted beside that at a
    tenth of the throughput, and the memory of all processes of the service.
 
-Settings of the service for 4 are given by --set; limits.queue_seconds=0.1 if there are none. How long a request may
-wait decides how slow the admitted ones are.
+Settings of the service are given by --set.
 """
 
 import argparse
@@ -209,7 +208,7 @@ async def measure_overload(
     asked = bodies(segments, given.project)
     light = await open_loop(port, asked, LIGHT * throughput, 2 * given.seconds)
     outcome, memory = await overload(port, pid, asked, BEYOND * throughput, given.overload_seconds)
-    print(f"with {' '.join(given.set)}:\n{HEAD}")
+    print(HEAD)
     print(row(LIGHT * throughput, light, 2 * given.seconds))
     print(row(BEYOND * throughput, outcome, given.overload_seconds))
     growth = 100 * (max(memory[len(memory) // 4 :]) / memory[len(memory) // 4] - 1)
@@ -261,17 +260,18 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--project", help="ask for a project, whose settings and memory are read from the database")
     parser.add_argument("--database", help="URL of PostgreSQL; SQLite if not given")
+    parser.add_argument("--brief", action="store_true", help="leave out 3")
     parser.add_argument("--set", action="append", default=[], metavar="SECTION.NAME=VALUE")
     given = parser.parse_args()
-    given.set = given.set or ["limits.queue_seconds=0.1"]
     torch.set_num_threads(given.threads)
     pairs = zip(given.src.read_text("utf-8").splitlines(), given.mt.read_text("utf-8").splitlines())
     segments = [Segment(src, mt) for src, mt in pairs]
     library = library_seconds(EditorSpec([given.model]).load("cpu"), segments[:100])
     print(f"library, one segment at a time, {given.threads} threads: median {1000 * statistics.median(library):.1f} ms")
-    with service(given) as (port, _, _):
+    with service(given, given.set) as (port, _, _):
         throughput = asyncio.run(measure_throughput(port, segments, given))
-        asyncio.run(measure_load(port, segments, throughput, given))
+        if not given.brief:
+            asyncio.run(measure_load(port, segments, throughput, given))
     with service(given, given.set) as (port, pid, _):
         asyncio.run(measure_overload(port, pid, segments, throughput, given))
 

@@ -1,7 +1,7 @@
 """The segments that wait for a model: how many may, which go first, and which are edited together."""
 
 import math
-from asyncio import Future
+from asyncio import Event, Future
 from bisect import bisect_left, insort
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -65,6 +65,7 @@ class WaitingSegment:
         deadline: by the clock of the event loop.
         client: a key or an address.
         done: gets the correction.
+        begun: set as soon as a segment of the same request is in work.
     """
 
     segment: Segment
@@ -73,6 +74,7 @@ class WaitingSegment:
     deadline: float
     client: str
     done: "Future[EditedSegment]"
+    begun: Event = field(default_factory=Event)
     deaths: int = 0  # of processes that edited it; from the first on it is edited alone
     tokens: int = field(init=False)
     number: int = field(init=False)
@@ -189,6 +191,8 @@ class Backlog:
         key, line = min(lines, key=lambda one: (one[0][0] != "interactive", one[1][0].place))
         size = _batch_size(line, room(line[0]))
         taken = line[:size]
+        for item in taken:
+            item.begun.set()
         del line[:size]
         if not line:
             del self._lines[key]

@@ -115,8 +115,15 @@ class Engine:
         return self._pool.is_ready(model)
 
     def seconds_until_free(self) -> float:
-        """Return the seconds after which an interactive request may be accepted; 0: now, by a model at least."""
-        return max(0.0, min(self._excess(model) for model in self._config.models))
+        """Return the seconds after which an interactive request may be accepted; 0: now, by a model at least.
+
+        If not now, the request for which this is called is taken for one that was made and refused.
+        """
+        seconds = min(map(self._excess, self._config.models))
+        if seconds > 0:
+            for model in self._config.models:
+                self._pool.ask(model, None)
+        return max(0.0, seconds)
 
     def seconds_to_answer(self) -> float:
         """Return the seconds in which all requests that have been accepted are answered, or their time is over."""
@@ -166,7 +173,7 @@ class Engine:
             client: whose place in the queue this takes: a key, or an address.
 
         Raises:
-            OverloadedError: if too much is waiting.
+            OverloadedError: if too much is waiting, or has come before this was begun.
             ExpiredError: if the time is over.
             UnknownNameError: if there is no such model or project.
             DataError: if a segment lacks what the model needs, or an option cannot be met.
@@ -174,9 +181,10 @@ class Engine:
         name = model or self._config.default
         self._check_model(name)
         self._check_segments(segments, name)
-        self._check_wait(name, priority)
+        tokens = sum(map(token_count, segments))
+        self._check_wait(name, priority, tokens)
         retry_after = partial(self._pool.seconds_for, name)
-        with self._backlog.expecting(name, priority, client, sum(map(token_count, segments)), retry_after):
+        with self._backlog.expecting(name, priority, client, tokens, retry_after):
             settings = await self._settings(name, project)
         settings = replace(
             settings,
@@ -186,12 +194,11 @@ class Engine:
         kind = EditKind(name, project, settings, n_best, evidence)
         seconds = self._config.limits.timeout_seconds if timeout is None else timeout
         loop = asyncio.get_running_loop()
-        items = [
-            WaitingSegment(one, kind, priority, loop.time() + seconds, client, loop.create_future()) for one in segments
-        ]
+        deadline, begun = loop.time() + seconds, asyncio.Event()
+        items = [WaitingSegment(one, kind, priority, deadline, client, loop.create_future(), begun) for one in segments]
         self._backlog.add(items, retry_after)
         if priority == "interactive":
-            self._last_deadline = max(self._last_deadline, loop.time() + seconds)
+            self._last_deadline = max(self._last_deadline, deadline)
         self._pool.wake()
         edited = await self._outcome(items, seconds)
         last = edited[-1] if edited else None
@@ -206,6 +213,8 @@ class Engine:
         """Wait for all segments of a request; if one fails, or time is over, the others free their places."""
         try:
             async with asyncio.timeout(seconds):
+                if items and items[0].priority == "interactive":
+                    await self._turn(items[0].kind.model, items[0].begun)
                 return [await item.done for item in items]
         except TimeoutError:
             raise ExpiredError(f"the request took more than {seconds:g} s; send less at a time, or later") from None
@@ -213,6 +222,20 @@ class Engine:
             for item in items:
                 if not item.done.cancel() and not item.done.cancelled():
                     item.done.exception()  # so that asyncio does not report it as never retrieved
+
+    async def _turn(self, model: str, begun: asyncio.Event) -> None:
+        """Wait until a request is in work; if that lasts, and an overload has come meanwhile, give it up.
+
+        Raises:
+            OverloadedError: if it would have been refused had it come later.
+        """
+        while not begun.is_set():
+            try:
+                async with asyncio.timeout(self._pool.shortest_wait(model)):
+                    await begun.wait()
+            except TimeoutError:
+                if self._pool.is_overloaded(model):
+                    raise OverloadedError(TOO_BUSY, max(1.0, self._excess(model))) from None
 
     async def _settings(self, model: str, project: str | None) -> ProjectSettings:
         if project is None:
@@ -234,16 +257,18 @@ class Engine:
         if missing is not None:
             raise DataError(f"model {model} corrects translations: segment {missing} needs mt")
 
-    def _check_wait(self, model: str, priority: Priority) -> None:
+    def _check_wait(self, model: str, priority: Priority, tokens: int) -> None:
         """Refuse a request that would probably wait too long; jobs wait as long as it takes."""
-        seconds = 0.0 if priority == "job" else self._excess(model)
-        if seconds > 0:
+        if priority == "job":
+            return
+        self._pool.ask(model, tokens)
+        if (seconds := self._excess(model)) > 0:
             raise OverloadedError(TOO_BUSY, seconds)
 
     def _excess(self, model: str) -> float:
         """Return the seconds by which an interactive request would wait longer than the settings allow."""
         wait = self._pool.seconds_for(model, self._backlog.held("interactive", model))
-        return wait - self._config.limits.queue_seconds
+        return wait - self._pool.longest_wait(model)
 
 
 def _specs(config: ServeConfig) -> dict[str, ProcessSpec]:

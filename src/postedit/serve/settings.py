@@ -48,7 +48,7 @@ class ServedModel(Config):
     )
     batch_tokens: int = Field(4000, ge=1, description="tokens that are edited together, at most")
     batch_seconds: float = Field(
-        0.5, gt=0, description="time that a batch should take; shorter ones keep waiting short, longer ones do more"
+        0.3, gt=0, description="time that a batch should take; shorter ones keep waiting short, longer ones do more"
     )
 
 
@@ -73,7 +73,12 @@ class LimitsConfig(Config):
     client_share: float = Field(
         0.5, gt=0, le=1, description="part of queue_tokens that one client (key, or address) may hold"
     )
-    queue_seconds: float = Field(10.0, gt=0, description="requests that would probably wait longer for a model get 429")
+    queue_seconds: float = Field(
+        10.0,
+        gt=0,
+        description="requests that would probably wait longer for a model get 429; while more is asked for than it can "
+        "do, those that would wait longer than one takes alone",
+    )
     timeout_seconds: float = Field(30.0, gt=0, description="time for a request that names none")
     batch_timeout_seconds: float = Field(
         120.0, gt=0, description="a model process that takes longer for a batch is ended, and started again"

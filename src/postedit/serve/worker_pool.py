@@ -13,7 +13,7 @@ from zlib import crc32
 
 from postedit.core.errors import DataError, ModelFolderError, OutputError, PosteditError
 from postedit.serve.backlog import Backlog, EditedSegment, WaitingSegment
-from postedit.serve.batch_speeds import BatchSpeeds
+from postedit.serve.batch_speeds import BatchSpeeds, Demand
 from postedit.serve.model_process import (
     Done,
     EditKind,
@@ -39,6 +39,12 @@ _LONGEST_PAUSE: Final = 30.0
 _JOB_SHARE: Final = 0.5
 """Of the length of a batch: what people ask for waits for a batch of a job that has begun."""
 
+_GROWTH: Final = 2
+"""Times the tokens of its last batch that one of a process may have: an overload is known before batches are long."""
+
+_LEAST_WAIT: Final = 0.01
+"""Seconds; shorter ones cannot be kept."""
+
 _BROKEN: Final = "the model failed on a segment; the log of the service says where"
 _DEADLY: Final = f"{_MOST_DEATHS} model processes ended while they edited a segment; it is refused"
 
@@ -60,6 +66,7 @@ class _Worker:
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)  # held while the process is used or replaced
     wake: asyncio.Event = field(default_factory=asyncio.Event)
     given: list[WaitingSegment] = field(default_factory=list)
+    last_tokens: int = 0  # of its last batch
     idle: bool = False
     ready: bool = True
 
@@ -81,6 +88,7 @@ class WorkerPool:
         self._workers: list[_Worker] = []
         self._tasks: list[asyncio.Task[None]] = []
         self._speeds: defaultdict[str, BatchSpeeds] = defaultdict(BatchSpeeds)  # of a process, by model
+        self._demands: defaultdict[str, Demand] = defaultdict(Demand)
         count = sum(spec.config.processes for spec in specs.values())
         self._threads = ThreadPoolExecutor(2 * count, "model process")
 
@@ -126,9 +134,41 @@ class WorkerPool:
 
     def seconds_for(self, model: str, tokens: int) -> float:
         """Return the time in which the processes of a model edit so many tokens; 0 until one has been measured."""
-        ready = sum(worker.ready for worker in self._workers if worker.model == model)
         speeds = self._speeds[model]
-        return speeds.seconds_for(tokens / max(1, ready)) if speeds else 0.0
+        return speeds.seconds_for(tokens / self._ready(model)) if speeds else 0.0
+
+    def ask(self, model: str, tokens: int | None) -> None:
+        """Note that an interactive request asks for some tokens, for the mean number if it is not known.
+
+        However many segments a request has, it counts as a batch at most: one large request is no overload.
+        """
+        if tokens is not None and (speeds := self._speeds[model]):
+            tokens = min(tokens, speeds.tokens_in(self._specs[model].config.batch_seconds))
+        self._demands[model].add(tokens, self._speed(model))
+
+    def longest_wait(self, model: str) -> float:
+        """Return the seconds that an interactive request may wait for a model now."""
+        return self.shortest_wait(model) if self.is_overloaded(model) else self._limits.queue_seconds
+
+    def shortest_wait(self, model: str) -> float:
+        """Return the seconds that an interactive request may wait in an overload: as long as one takes alone."""
+        return min(self._limits.queue_seconds, max(_LEAST_WAIT, self._seconds_alone(model)))
+
+    def _seconds_alone(self, model: str) -> float:
+        """Return the seconds that a mean request takes while there are no others; 0 until one has been measured."""
+        speeds = self._speeds[model]
+        return speeds.seconds_for(self._demands[model].mean) if speeds else 0.0
+
+    def is_overloaded(self, model: str) -> bool:
+        """Return whether more is asked of a model than it can do, for longer than a burst."""
+        return self._demands[model].is_excessive(self._speed(model)) if self._speeds[model] else False
+
+    def _speed(self, model: str) -> float:
+        """Return the tokens a second of all processes of a model."""
+        return self._ready(model) * self._speeds[model].highest
+
+    def _ready(self, model: str) -> int:
+        return max(1, sum(worker.ready for worker in self._workers if worker.model == model))
 
     def wake(self) -> None:
         """Give waiting segments to idle processes, first of all to those that know their projects."""
@@ -178,13 +218,15 @@ class WorkerPool:
 
     def _room(self, worker: _Worker, first: WaitingSegment) -> int:
         """Return the tokens of a batch that takes the usual time, and no more than its first segment has left."""
-        config = worker.spec.config
-        speeds = self._speeds[worker.model]
+        config, speeds = worker.spec.config, self._speeds[worker.model]
         if not speeds:
             return config.batch_tokens
-        seconds = config.batch_seconds * (_JOB_SHARE if first.priority == "job" else 1.0)
         left = first.deadline - asyncio.get_running_loop().time()
-        return min(config.batch_tokens, speeds.tokens_in(min(seconds, left)))
+        if first.priority == "job":
+            return min(config.batch_tokens, speeds.tokens_in(min(left, _JOB_SHARE * config.batch_seconds)))
+        most = min(config.batch_tokens, speeds.tokens_in(min(left, config.batch_seconds)))
+        least = min(most, speeds.tokens_in(self._seconds_alone(worker.model)))
+        return least if self.is_overloaded(worker.model) else max(least, min(most, _GROWTH * worker.last_tokens))
 
     async def _serve(self, worker: _Worker) -> None:
         """Let a process work for ever."""
@@ -227,6 +269,7 @@ class WorkerPool:
 
     async def _edit(self, worker: _Worker, items: list[WaitingSegment]) -> None:
         work = Work(items[0].kind, [item.segment for item in items])
+        worker.last_tokens = sum(item.tokens for item in items)
         started, was_new = time.monotonic(), worker.process.is_new
         try:
             done = await self._in_thread(worker.process.run, work, self._limits.batch_timeout_seconds)

@@ -21,6 +21,7 @@ from scripted import RunningService, serving, settings, specs
 from postedit.core.editor import Segment
 from postedit.core.errors import ModelFolderError, PosteditError
 from postedit.serve import worker_pool
+from postedit.serve.batch_speeds import Demand
 from postedit.serve.engine import Engine
 from postedit.serve.model_process import ModelProcess, ProcessDiedError
 from postedit.serve.worker_pool import WorkerPool
@@ -135,6 +136,45 @@ def test_too_much_is_refused_with_the_time_to_come_back(tmp_path) -> None:
         metrics = service.client.get("/metrics").text
         assert 'postedit_requests_total{method="POST",route="/v1/edit",status="429"} 1.0' in metrics
         assert 'postedit_queue_tokens{priority="interactive"} 0.0' in metrics
+
+
+def test_an_overload_refuses_what_waits_and_what_comes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with serving(settings(tmp_path)) as service, ThreadPoolExecutor(2) as pool:
+        for _ in range(3):  # so that the speed is known
+            assert service.edit("sleep 0.1").status_code == 200
+        gate = tmp_path / "gate"
+        busy = pool.submit(service.edit, f"until {gate}")
+        service.wait_until(waiting=0)
+        waiting = pool.submit(service.edit, "sleep 0.1")
+        service.wait_until(waiting=1)
+        monkeypatch.setattr(Demand, "is_excessive", lambda *_: True)
+        assert waiting.result(timeout=30).status_code == 429, "others would be refused in its place"
+        refused = service.edit("sleep 0.1")
+        assert refused.status_code == 429
+        assert int(refused.headers["Retry-After"]) >= 1
+        gate.touch()
+        assert busy.result().status_code == 200, "what is in work is answered"
+        assert service.edit("a").status_code == 200, "an idle model does what it can"
+
+
+def test_many_requests_are_an_overload_and_a_large_one_is_none(tmp_path: Path) -> None:
+    with serving(settings(tmp_path)) as service:
+        for _ in range(3):
+            service.edit("sleep 0.05")
+        pool = service.app.state.service.engine._pool
+        pool.ask("scripted", 1_000_000)
+        assert not pool.is_overloaded("scripted")
+        for _ in range(1000):
+            pool.ask("scripted", 1_000)
+        assert pool.is_overloaded("scripted")
+
+
+def test_batches_grow_from_one_to_the_next(tmp_path: Path) -> None:
+    with serving(settings(tmp_path, limits={"segments": 1000})) as service:
+        for _ in range(3):
+            service.edit("sleep 0.01")
+        sizes = [-one["score"] for one in service.edit(*(f"m{number}" for number in range(400))).json()["results"]]
+        assert sizes[0] < max(sizes), "an overload is known before batches are long"
 
 
 def kill_at_random(service: RunningService, kills: int, seed: int) -> list[httpx.Response]:
