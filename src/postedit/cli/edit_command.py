@@ -156,7 +156,7 @@ class EditCommand:
 
         model = llm_of(editor)
         assert model is not None
-        found = estimate(model, (Segment(*pair) for pair in pairs))
+        found = estimate(model, (Segment(*pair) for pair in pairs), self.spec.passes)
         err.print(str(found), soft_wrap=True)
         budget = self.spec.endpoint.config.budget
         if budget and found.cost is not None and found.cost + model.store.spent() > budget:

@@ -152,11 +152,33 @@ def check_address(value: str) -> None:
         raise ValueError("must be an address without user, password and query: keys come from the environment alone")
 
 
+def is_local(address: str) -> bool:
+    """Return whether an address is one of this machine."""
+    host = urlsplit(address).hostname or ""
+    return host in ("localhost", "::1") or host.startswith("127.")
+
+
 def is_open_to_listeners(address: str) -> bool:
     """Return whether what is sent to an address goes unencrypted to another machine."""
-    parts = urlsplit(address)
-    host = parts.hostname or ""
-    return parts.scheme == "http" and not (host in ("localhost", "::1") or host.startswith("127."))
+    return urlsplit(address).scheme == "http" and not is_local(address)
+
+
+def foreign_key(config: LlmConfig) -> str | None:
+    """Return a warning if the key of another host would be sent to the endpoint.
+
+    The key in $OPENAI_API_KEY is for the host of $OPENAI_BASE_URL, or else of OpenAI, unless `llm.key_variable` names
+    it; nothing is said of what stays on this machine.
+    """
+    variable = config.key_variable
+    meant = urlsplit(os.environ.get(ENDPOINT_VARIABLE) or DEFAULT_ENDPOINT).hostname
+    host = urlsplit(config.address).hostname
+    is_named = "key_variable" in config.model_fields_set
+    if is_named or host == meant or is_local(config.address) or not os.environ.get(variable, "").strip():
+        return None
+    return (
+        f"the key in ${variable}, which is for {meant}, will be sent to {host}: name the variable with the key for "
+        f"{host} by llm.key_variable ({variable}, if it is that one)"
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,7 @@
 """`LlmEditor`: edits with a language model behind an endpoint, as any other editor."""
 
 import asyncio
+import logging
 import math
 import re
 import time
@@ -24,15 +25,18 @@ from postedit.llm.answer_selection import QualityTags, best_by_model, check_scor
 from postedit.llm.answer_store import AnswerStore
 from postedit.llm.answers import ErrorSpan, Item
 from postedit.llm.asking import Asking, Wanted
-from postedit.llm.chat_client import ChatClient, Dialect, check_client
-from postedit.llm.endpoint_options import SCHEME, EndpointSpec
+from postedit.llm.chat_client import ChatClient, check_client
+from postedit.llm.endpoint_options import SCHEME, EndpointSpec, foreign_key
 from postedit.llm.pacing import RateLimit
 from postedit.llm.prices import Price, PriceTable
 from postedit.llm.prompts import Prompt, Question, TermHint
+from postedit.llm.server_errors import Dialect
 from postedit.llm.similar_corrections import SimilarCorrections
 from postedit.text.edits import splice
 from postedit.text.glossary import Glossary
 from postedit.text.words import UNSPACED, CharacterSplitter, PlainSplitter, Word
+
+_log = logging.getLogger(__name__)
 
 _UNSUPPORTED: Final = (
     "post_edit_penalty", "edit_cost", "max_edits", "no_repeat", "banned", "required", "shortlist"
@@ -99,6 +103,8 @@ class LlmEditor(Editor):
         self._limit = RateLimit(config.requests_per_minute, config.tokens_per_minute, time.monotonic)
         self._dialect = Dialect()
         check_client(config)
+        if warning := foreign_key(config):
+            _log.warning(warning)
 
     @property
     def abilities(self) -> Abilities:
