@@ -1,19 +1,17 @@
 """Options of a language model behind an endpoint; imports nothing that takes time."""
 
 import os
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Final, Literal, Self
+from typing import Any, Final, Literal, NamedTuple, Self
 from urllib.parse import urlsplit
 
 from pydantic import Field, field_validator, model_validator
 
 from postedit.core.config import Config
+from postedit.core.editor import ENDPOINT
 from postedit.core.errors import DataError
-
-SCHEME: Final = "openai:"
-"""What the name of a model behind an endpoint begins with."""
 
 DEFAULT_ENDPOINT: Final = "https://api.openai.com/v1"
 ENDPOINT_VARIABLE: Final = "OPENAI_BASE_URL"
@@ -195,6 +193,16 @@ class EndpointSpec:
     config: LlmConfig
     run: str = ""
 
+    @property
+    def job(self) -> dict[str, Any]:
+        """What work is continued with: the ledger is in the file of answers, and another one knows no costs."""
+        return {"llm run": self.run, "llm.cache": str(self.config.cache_file)}
+
+    def continued(self, before: Mapping[str, Any]) -> Self:
+        """Return the specification for work that continues that of a job, if it names a run: its cost counts."""
+        run = before.get("llm run")
+        return replace(self, run=run) if isinstance(run, str) else self
+
 
 def endpoint_model(models: Sequence[str]) -> str | None:
     """Return the name of the model behind an endpoint that `models` are; None if they are files.
@@ -202,11 +210,31 @@ def endpoint_model(models: Sequence[str]) -> str | None:
     Raises:
         DataError: if it has no name, or is named with others.
     """
-    if not any(model.startswith(SCHEME) for model in models):
+    if not any(model.startswith(ENDPOINT) for model in models):
         return None
     if len(models) > 1:
         raise DataError(f"{', '.join(models)}: a model behind an endpoint is no member of an ensemble; name it alone")
-    name = models[0].removeprefix(SCHEME)
+    name = models[0].removeprefix(ENDPOINT)
     if not name.strip():
-        raise DataError(f"{models[0]}: write the name that the server has for the model, as {SCHEME}gpt-4o-mini")
+        raise DataError(f"{models[0]}: write the name that the server has for the model, as {ENDPOINT}gpt-4o-mini")
     return name
+
+
+class EndpointMember(NamedTuple):
+    """A member of a combination: the name of the model on its server, and the options that it was tuned with."""
+
+    model: str
+    options: Mapping[str, Any]
+
+
+def endpoint_member(values: Mapping[str, Any]) -> EndpointMember | None:
+    """Return the language model among the members of a combination, given as the values of its file; None if none is.
+
+    Whether the file is right in other respects is checked when it is loaded.
+    """
+    members, options = values.get("members"), values.get("llm", {})
+    paths = [one.get("path") for one in members if isinstance(one, dict)] if isinstance(members, list) else []
+    named = [one for one in paths if isinstance(one, str) and one.startswith(ENDPOINT)]
+    if not named or not isinstance(options, dict):
+        return None
+    return EndpointMember(named[0].removeprefix(ENDPOINT), options)
