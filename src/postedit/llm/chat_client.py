@@ -151,7 +151,7 @@ class ChatClient:
             EndpointError: if the endpoint cannot be used.
         """
         self._check_structure("")
-        attempt, fault = 0, ""
+        attempt, fault, is_away = 0, "", False
         while attempt <= self._spec.config.retries:
             if attempt:
                 await asyncio.sleep(pause_before(attempt))
@@ -160,7 +160,7 @@ class ChatClient:
             if isinstance(answer, Reply):
                 self._failed_in_a_row, self._rejected_in_a_row, self._has_replied = 0, 0, True
                 return answer
-            fault = answer.text
+            fault, is_away = answer.text, answer.is_unreachable
             if answer.status in (400, 422) and self._dialect.learn(body, answer.error):
                 self._check_structure(f" ({answer.text})")
                 continue  # with other parameters
@@ -168,7 +168,7 @@ class ChatClient:
                 await self._refused(answer)
             attempt += 1
         self._failed_in_a_row += 1
-        if self._failed_in_a_row >= _FAILED_IN_A_ROW:
+        if is_away or self._failed_in_a_row >= _FAILED_IN_A_ROW:
             raise EndpointError(f"{self._spec.config.address}: the last requests failed, again and again: {fault}")
         raise NoReplyError
 
@@ -313,6 +313,11 @@ class _Fault:
     text: str
     is_free: bool
     error: ServerError = _NO_ERROR
+
+    @property
+    def is_unreachable(self) -> bool:
+        """Whether there was no connection, which says nothing of a text."""
+        return not self.status and self.is_free
 
 
 def check_client(config: LlmConfig) -> None:
