@@ -28,6 +28,9 @@ from postedit.text.glossary import Glossary
 _KEPT: Final = ("endpoint", "key_variable", "prompt", *DECISIVE)
 """Options that a combination keeps: what is asked, and where; costs, limits and files are those of each run."""
 
+_OF_ALL: Final = ("max_input", "max_edits", "no_repeat", "banned", "required")
+"""Search options that promise something of every output."""
+
 _UNSEEN: Final = 0.5
 """What is added to the number of answers with a text, so that one that no answer has can be compared, too."""
 
@@ -45,8 +48,9 @@ class SampledCandidates(EditorWrapper[LlmEditor]):
         return replace(self.inner.abilities, n_best=True, forced_scores=True)
 
     def check(self, search: SearchConfig, *, with_mt: bool) -> None:
-        """Check the search options; lists of any length are allowed, and never longer than there are answers."""
-        self.inner.check(search.with_options(n_best=1), with_mt=with_mt)
+        """Check the search options that hold for all candidates; others guide the search of neural members alone."""
+        held = {name: getattr(search, name) for name in _OF_ALL}
+        self.inner.check(SearchConfig.model_validate(held), with_mt=with_mt)
 
     def edit_segments(
         self, segments: Sequence[Segment], search: SearchConfig | None = None, *, evidence: Detail | None = None

@@ -15,6 +15,7 @@ from postedit import PostEditor
 from postedit.cli.main import app
 from postedit.core.editor import Segment
 from postedit.core.errors import DataError, ModelFolderError
+from postedit.core.search_config import SearchConfig
 from postedit.llm import pacing
 from postedit.llm.candidates import SampledCandidates, member_of_combination
 from postedit.llm.endpoint_options import EndpointSpec, LlmConfig
@@ -49,6 +50,15 @@ def test_answers_are_candidates_and_scores(make_editor: MakeEditor) -> None:
     assert (second.text, second.changed, third.skipped) == ("X y z", False, "empty")
     assert first.edits[0].mt_span == (0, 4)
     assert [one.skipped for one in editor.score_segments([asked[2]], ["n o"])] == ["empty"]
+
+
+def test_options_that_guide_the_search_of_others_are_no_obstacle(make_editor: MakeEditor) -> None:
+    with Stub() as stub:
+        editor = SampledCandidates(make_editor(stub))
+    editor.check(SearchConfig(edit_cost=0.5, beam=4, n_best=4), with_mt=True)
+    for promise in ({"banned": ("x",)}, {"max_edits": 2}, {"no_repeat": 3}):
+        with pytest.raises(DataError, match="leave it out"):
+            editor.check(SearchConfig(**promise), with_mt=True)
 
 
 def test_without_answers_others_decide(make_editor: MakeEditor) -> None:
