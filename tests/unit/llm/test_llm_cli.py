@@ -163,6 +163,7 @@ def kill_and_resume(tmp_path: Path, items: int, kills: int) -> None:
     assert (tmp_path / "again").read_text() == out.read_text()
 
 
+@pytest.mark.slow
 def test_killed_work_is_not_paid_for_twice(tmp_path: Path) -> None:
     kill_and_resume(tmp_path, 200, 1)
 
