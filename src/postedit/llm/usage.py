@@ -78,8 +78,10 @@ def estimate(editor: LlmEditor, segments: Iterable[Segment], passes: int = 1) ->
         found = editor.store.known(keyed)
         known += found
         share = passes - found / max(1, len(keyed))  # of the answers, in all passes, that are asked for
-        full = math.ceil(len(keyed) / config.segments)
-        asked = math.ceil((len(keyed) - found) / config.segments) + (passes - 1) * full
+        # A request is about one sample of its segments.
+        fresh, whole = (number / config.samples for number in (len(keyed) - found, len(keyed)))
+        full = config.samples * math.ceil(whole / config.segments)
+        asked = config.samples * math.ceil(fresh / config.segments) + (passes - 1) * full
         asked_about = [wanted.question for wanted in keyed.values()]
         context = [one.line() for question in asked_about for one in question.examples]
         context += [one.line() for question in asked_about for one in question.terms]

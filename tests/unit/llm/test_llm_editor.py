@@ -84,6 +84,18 @@ def test_estimates_are_near_what_it_takes(make_editor: MakeEditor) -> None:
     assert "EUR" in str(found)
 
 
+def test_a_request_is_about_one_sample(make_editor: MakeEditor) -> None:
+    asked = segments(10)
+    with Stub() as stub:
+        editor = make_editor(stub, samples=5, temperature=0.7)
+        found = estimate(editor, asked)
+        editor.edit_segments(asked)
+        figures = editor.store.figures()
+        assert found.requests == figures["requests"] == 5 * 2
+        assert found.prompt_tokens == pytest.approx(figures["prompt tokens"], rel=0.2)
+        assert estimate(editor, asked).requests == 0
+
+
 def test_estimates_of_several_passes_are_bounds(make_editor: MakeEditor) -> None:
     asked = segments(100)
     with Stub(correct=lambda src, mt: mt.replace("err", "", 1)) as stub:  # one error a pass
