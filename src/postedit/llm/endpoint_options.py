@@ -123,6 +123,14 @@ class LlmConfig(Config):
         return (given or DEFAULT_ENDPOINT).rstrip("/")
 
     @property
+    def files(self) -> dict[str, str]:
+        """The options that name files, if they are given; a scorer may be on the hub."""
+        named = {name: str(getattr(self, name)) for name in ("cache", "prices", "tags", "tagged")}
+        if self.prompt.endswith(".toml"):
+            named["prompt"] = self.prompt
+        return {name: value for name, value in named.items() if value}
+
+    @property
     def language_pair(self) -> tuple[str, str]:
         """The codes or names of source and target; empty if not given."""
         source, _, target = self.languages.partition(":")

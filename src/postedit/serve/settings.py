@@ -255,6 +255,7 @@ def _resolved(config: ServeConfig, folder: Path, given: set[str]) -> ServeConfig
             update={
                 "path": absolute(model.path) if _is_path(model.path, folder) else model.path,
                 "gate": None if model.gate is None else absolute(model.gate),
+                "llm": model.llm.model_copy(update={name: absolute(one) for name, one in model.llm.files.items()}),
             }
         )
         for name, model in config.models.items()

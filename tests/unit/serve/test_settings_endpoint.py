@@ -11,7 +11,7 @@ from postedit.core.editor import PostEdit, Segment
 from postedit.core.errors import StoppedError
 from postedit.llm import pacing
 from postedit.serve.model_process import EditKind, ProcessSpec, Refusal, Work, _Editors
-from postedit.serve.settings import ServedModel
+from postedit.serve.settings import ServedModel, load_settings
 
 
 def model(stub: Stub, folder: Path, **options: Any) -> ServedModel:
@@ -65,6 +65,17 @@ def test_what_it_costs_is_counted_over_restarts(tmp_path: Path) -> None:
 
 def problems(**values: Any) -> str:
     return "; ".join(check_config(ServedModel, values)[1])
+
+
+def test_files_are_relative_to_that_of_the_settings(tmp_path: Path) -> None:
+    text = 'path = "openai:tiny"\nllm.prices = "p.toml"\nllm.cache = "/answers"\nllm.prompt = "mine.toml"\n'
+    (tmp_path / "serve.toml").write_text(f"[models.llm]\n{text}[models.other]\npath = 'none'\n", encoding="utf-8")
+    models = load_settings(tmp_path / "serve.toml").models
+    assert models["llm"].llm.prices == str(tmp_path / "p.toml")
+    assert models["llm"].llm.cache == "/answers"
+    assert models["llm"].llm.prompt == str(tmp_path / "mine.toml")
+    assert models["other"].llm == ServedModel(path="none").llm
+    assert models["llm"].endpoint is not None
 
 
 def test_settings_of_endpoints() -> None:
