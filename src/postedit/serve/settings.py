@@ -20,6 +20,9 @@ LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "::1"})
 SHIPPED: Final = "shipped"
 """In place of the path of a model: the one that comes with postedit."""
 
+_FOR_ENDPOINTS: Final = {"processes": 1, "learns": False, "batch_seconds": 10.0}
+"""Of a language model, whose requests of a batch run side by side: many segments take about as long as one."""
+
 _PROMPT_REPLIES: Final = {"retries": 1, "timeout": 25.0}
 """Of a language model: somebody waits, and a process that takes longer than `batch_timeout_seconds` is ended."""
 
@@ -56,7 +59,10 @@ class ServedModel(Config):
     )
     batch_tokens: int = Field(4000, ge=1, description="tokens that are edited together, at most")
     batch_seconds: float = Field(
-        0.5, gt=0, description="time that a batch should take; shorter ones keep waiting short, longer ones do more"
+        0.5,
+        gt=0,
+        description="time that a batch should take; shorter ones keep waiting short, longer ones do more; for "
+        "openai:MODEL 10 if not given",
     )
 
     @model_validator(mode="before")
@@ -65,7 +71,7 @@ class ServedModel(Config):
         path, llm = (values.get("path"), values.get("llm", {})) if isinstance(values, dict) else (None, None)
         if not isinstance(path, str) or not path.startswith(ENDPOINT) or not isinstance(llm, dict):
             return values
-        return {"processes": 1, "learns": False, **values, "llm": {**_PROMPT_REPLIES, **llm}}
+        return {**_FOR_ENDPOINTS, **values, "llm": {**_PROMPT_REPLIES, **llm}}
 
     @model_validator(mode="after")
     def _check_endpoint(self) -> Self:

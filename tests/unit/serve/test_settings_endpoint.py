@@ -80,7 +80,8 @@ def test_files_are_relative_to_that_of_the_settings(tmp_path: Path) -> None:
 
 def test_settings_of_endpoints() -> None:
     served = ServedModel.model_validate({"path": "openai:tiny", "llm": {"endpoint": "http://127.0.0.1:1/v1"}})
-    assert (served.processes, served.learns, served.llm.retries, served.llm.timeout) == (1, False, 1, 25.0)
+    assert (served.processes, served.learns, served.batch_seconds) == (1, False, 10.0)
+    assert (served.llm.retries, served.llm.timeout) == (1, 25.0)
     assert ServedModel(path="none").endpoint is None
     assert "llm is for openai:MODEL alone" in problems(path="none", llm={"retries": 2})
     assert "processes of openai:tiny can only be 1" in problems(path="openai:tiny", processes=2)
