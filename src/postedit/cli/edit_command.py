@@ -97,9 +97,9 @@ class EditCommand:
             DataError: if corrections have been deleted since, or an older copy of the memory has been put back.
         """
         before = recorded_job(out) if self.resume else {}
-        endpoint, run = self.spec.endpoint, before.get("llm run")
-        if endpoint is not None and isinstance(run, str):
-            return replace(self, spec=replace(self.spec, endpoint=replace(endpoint, run=run)))._resumed(out, before)
+        endpoint = self.spec.endpoint
+        if endpoint is not None:
+            return replace(self, spec=replace(self.spec, endpoint=endpoint.continued(before)))._resumed(out, before)
         return self._resumed(out, before)
 
     def _resumed(self, out: Path, before: Mapping[str, Any]) -> Self:
@@ -156,7 +156,7 @@ class EditCommand:
 
         model = llm_of(editor)
         assert model is not None
-        found = estimate(model, (Segment(*pair) for pair in pairs))
+        found = estimate(model, (Segment(*pair) for pair in pairs), self.spec.passes)
         err.print(str(found), soft_wrap=True)
         budget = self.spec.endpoint.config.budget
         if budget and found.cost is not None and found.cost + model.store.spent() > budget:

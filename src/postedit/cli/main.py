@@ -158,7 +158,7 @@ def _options(
 def main() -> None:
     """Run the command line."""
     if os.environ.get("RANK", "0") == "0":  # the first process of a run
-        show_log("postedit.compiled", "postedit.editing.loading")
+        show_log("postedit.compiled", "postedit.editing.loading", "postedit.llm.llm_editor")
     for number in (signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(number) is not signal.SIG_IGN:  # as it is under `nohup`
             signal.signal(number, signal.default_int_handler)

@@ -11,12 +11,13 @@ from pydantic import Field
 
 from postedit.adapt.adaptation_config import Learning, LearningConfig, NearestConfig, OnlineConfig
 from postedit.cli import shared
-from postedit.core.config import Config, check_config, override, problem_report, read_toml
-from postedit.core.errors import DataError, nearest
+from postedit.core.config import Config, check_config, load_config, override, problem_report, read_toml
+from postedit.core.editor import ENDPOINT
+from postedit.core.errors import DataError, RecipeError, nearest
 from postedit.core.search_config import FORMER_NAMES, SearchConfig
 from postedit.files.options import FilesConfig
 from postedit.jobs.editing import EditorSpec
-from postedit.llm.endpoint_options import SCHEME, EndpointSpec, LlmConfig, endpoint_model
+from postedit.llm.endpoint_options import EndpointMember, EndpointSpec, LlmConfig, endpoint_member, endpoint_model
 from postedit.phrase.phrase_options import PhraseTextConfig
 
 if TYPE_CHECKING:
@@ -107,28 +108,58 @@ class CommandOptions(Config):
         Raises:
             DataError: if options do not go with these models.
         """
-        endpoint = self._endpoint_spec(models, given.get("dtype", "float32"))
-        weights, space = self.ensemble.weights, self.ensemble.space
+        endpoint = self.endpoint_spec(models, given.get("dtype", "float32"))
+        weights, space = self.ensemble.weights, self.space_of(models)
         if weights is not None and len(weights) != len(models):
             raise DataError(
                 f"ensemble.weights has {len(weights)} numbers for {len(models)} models; give one for each, in their "
                 "order"
             )
+        return EditorSpec(models, weights=weights, space=space, endpoint=endpoint, **given)
+
+    def space_of(self, models: Sequence[str]) -> Literal["log", "probability"]:
+        """Return what an ensemble of models averages.
+
+        Raises:
+            DataError: if it is given for one model.
+        """
+        space = self.ensemble.space
         if space and len(models) == 1:
             raise DataError(
                 "ensemble.space says what an ensemble averages: give several models with it; a combination has its own"
             )
-        return EditorSpec(models, weights=weights, space=space or "log", endpoint=endpoint, **given)
+        return space or "log"
 
-    def _endpoint_spec(self, models: Sequence[str], dtype: str) -> EndpointSpec | None:
+    def endpoint_spec(self, models: Sequence[str], dtype: str = "float32") -> EndpointSpec | None:
+        """Return how the model behind an endpoint that `models` are, or that is in a combination, is asked, if any is.
+
+        Raises:
+            DataError: if options do not go with these models.
+        """
         name = endpoint_model(models)
+        if name is None and (member := _member_of(models)) is not None:
+            values = {**member.options, **self.llm.model_dump(exclude_unset=True)}
+            return EndpointSpec(member.model, load_config(LlmConfig, values, models[0]), uuid.uuid4().hex)
         if name is None:
             if given := sorted(self.llm.model_fields_set):
-                raise DataError(f"llm.{given[0]} is for a model behind an endpoint, named {SCHEME}MODEL; leave it out")
+                raise DataError(
+                    f"llm.{given[0]} is for a model behind an endpoint, named {ENDPOINT}MODEL; leave it out"
+                )
             return None
         if dtype != "float32":
             raise DataError(f"--dtype {dtype}: the weights of {models[0]} are not here; leave it out")
         return EndpointSpec(name, self.llm, uuid.uuid4().hex)
+
+
+def _member_of(models: Sequence[str]) -> EndpointMember | None:
+    """Return the model behind an endpoint in a combination, if `models` are one that has it."""
+    path = Path(models[0]) if len(models) == 1 else None
+    if path is None or path.suffix == ".safetensors" or not path.is_file():
+        return None
+    try:
+        return endpoint_member(read_toml(path))
+    except RecipeError:  # which says more when it is loaded
+        return None
 
 
 class LearningOptions(CommandOptions, LearningConfig):

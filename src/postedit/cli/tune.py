@@ -2,7 +2,7 @@
 
 import shutil
 from pathlib import Path
-from typing import Annotated, Any, Final, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 import typer
 
@@ -15,8 +15,12 @@ from postedit.cli.search_options import (
     search_config,
     with_given,
 )
+from postedit.core.editor import ENDPOINT
 from postedit.core.errors import DataError, OutputError
 from postedit.core.search_config import SearchConfig
+
+if TYPE_CHECKING:
+    from postedit.core.editor import Editor
 
 _BEAM: Final = 10
 """Hypotheses kept, and length of the n-best lists, unless search.beam says otherwise."""
@@ -26,7 +30,14 @@ _JOB: Final = "job.json"
 
 
 def tune(
-    models: shared.WeightsArgument,
+    models: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="MODEL",
+            help="Model folders, or files of weights (RUN/best/*.safetensors); one may be openai:MODEL, behind an "
+            "endpoint.",
+        ),
+    ],
     src: Annotated[Path, typer.Option(help="Source lines of the development set.")],
     mt: shared.DevMtOption,
     pe: shared.DevPeOption,
@@ -41,26 +52,32 @@ def tune(
     assignments: SetOption = None,
     search_file: SearchFileOption = None,
     help_search: HelpSearchOption = False,
+    endpoint: shared.EndpointOption = None,
+    budget: shared.BudgetOption = None,
     tokenize: shared.TokenizeOption = "none",
     resume: shared.ResumeOption = False,
 ) -> None:
     """Combine models: find the weights of their scores, of length and of the post-editing penalty.
 
-    A phrase-based model may be among them; alone, it gets new weights of its own features, in a new model folder. The
-    weights are chosen on the development set, so report scores on another set.
+    A phrase-based model may be among them; alone, it gets new weights of its own features, in a new model folder. A
+    language model behind an endpoint gives its answers as candidates (llm.samples of them). The weights are chosen on
+    the development set, so report scores on another set.
     """
     if restarts is not None and method == "mira":
         raise DataError("--restarts is of --method mert; mira starts once")
-    given = read_options(assignments, search_file)
+    given = read_options(assignments, search_file, llm={"endpoint": endpoint, "budget": budget})
     if given.ensemble.weights:
         raise DataError("ensemble.weights are what tuning finds; leave them out")
-    space = given.editor_spec([str(model) for model in models]).space
+    space = given.space_of(models)
+    behind = [model for model in models if model.startswith(ENDPOINT)]
+    asked = given.endpoint_spec(behind or models)
+    folders = [Path(model) for model in models if model not in behind]
     shared.check_outputs({"--out": out}, (src, mt, pe))
     from postedit.folder import architecture_of
     from postedit.phrase.phrase_options import NAME
 
-    if [architecture_of(model) for model in models] == [NAME]:
-        _tune_phrases(models[0], (src, mt, pe), out, (metric, method, rounds, seed), tokenize)
+    if not behind and [architecture_of(model) for model in folders] == [NAME]:
+        _tune_phrases(folders[0], (src, mt, pe), out, (metric, method, rounds, seed), tokenize)
         return
     folder = out.with_name(f"{out.name}.rounds")
     if _unfinished(folder) and not resume:
@@ -68,23 +85,33 @@ def tune(
             f"{folder}: holds n-best lists of an unfinished run; add --resume to continue it, or delete it"
         )
     from postedit.cli.tables import console, print_scores
+    from postedit.core.editor import Segment
     from postedit.core.tensor_files import save_json
     from postedit.data.lines import DevTexts
-    from postedit.data.resumable_file import check_job, file_fingerprint
+    from postedit.data.resumable_file import check_job, file_fingerprint, read_note
     from postedit.editing.combination import Combination, Member, is_combination
     from postedit.editing.loading import choose
     from postedit.editing.members import Members
     from postedit.editing.post_editor import devices_of
     from postedit.evaluate.metrics import additive_metric
     from postedit.evaluate.scores import score_systems
+    from postedit.llm.candidates import kept_options, member_fingerprint, member_of_combination
+    from postedit.llm.usage import estimate
     from postedit.search.rescoring import LogLinear
     from postedit.tuning import rounds as tuning
 
-    combinations = [model for model in models if is_combination(model)]
+    combinations = [model for model in folders if is_combination(model)]
     if combinations:
         raise DataError(f"{combinations[0]}: is a combination or another file; name its models one by one")
     dev = DevTexts.read(src, mt, pe)
-    members = [Member.of(model) for model in models]
+    members = [Member.of(model) for model in folders]
+    asked = None if asked is None else asked.continued(read_note(folder / _JOB) or {})
+    llm = None if asked is None else member_of_combination(asked)
+    others: dict[int, Editor] = {}
+    if llm is not None:
+        place = models.index(behind[0])
+        others[place] = llm
+        members.insert(place, Member(path=behind[0], fingerprint=member_fingerprint(llm.inner)))
     # Tuning weighs the penalty, so its exemption holds although search itself may have none.
     exempts = with_given(
         SearchConfig(post_edit_penalty=1.0), {"exempt_src": given.search.get("exempt_src", False)}
@@ -97,8 +124,9 @@ def tune(
         "metric": [metric, tokenize],
         "search": repr(given.search),
         "options": repr(options),
+        **({} if asked is None else asked.job),
     }
-    loaded = Members.load(choose(models, None, space), devices_of(None))
+    loaded = Members.load(choose(folders, None, space), devices_of(None), given=others)
     own = {"beam": _BEAM, **given.search}
     if not own.get("post_edit_penalty"):
         own.pop("exempt_src", None)
@@ -111,7 +139,10 @@ def tune(
         folder.mkdir(exist_ok=True)
         save_json(folder / _JOB, job)
     err = console(stderr=True)
-    found = tuning.tune(loaded, dev, additive_metric(metric, tokenize), options, folder, err)
+    if llm is not None:
+        err.print(str(estimate(llm.inner, map(Segment, dev.src, dev.mt))), soft_wrap=True)
+    with shared.usage_printed(asked, loaded.plain(space)):
+        found = tuning.tune(loaded, dev, additive_metric(metric, tokenize), options, folder, err)
     scores = score_systems({"equal weights": found.before, "tuned": found.after}, dev.pe, dev.mt, tokenize)
     record = {
         "metric": metric,
@@ -125,7 +156,8 @@ def tune(
         "signatures": dict(scores[0].signatures),
     }
     log_linear = LogLinear(found.weights, options.known)
-    Combination.of(members, log_linear, options.space, loaded.search, record).save(out)
+    kept = {} if asked is None else kept_options(asked)
+    Combination.of(members, log_linear, options.space, loaded.search, record, kept).save(out)
     _remove(folder)
     print_scores(scores, console())
     err.print(f"Wrote {out}; these scores are of the set that chose the weights", soft_wrap=True)

@@ -23,6 +23,8 @@ EditorT = TypeVar("EditorT", bound="Editor")
 
 Side = Literal["src", "mt", "pe"]  # a text of a triplet
 
+ENDPOINT: Final = "openai:"  # what the name of a model behind an endpoint begins with
+
 Skipped = Literal["empty", "too long", "no memory", "impossible", "damaged", "no answer"]
 """Why a segment stays as it is: a text that the editor reads is blank, or too long for `search.max_input` or the model;
 the segment does not fit into memory; no output satisfies its constraints; the output was no valid text; a language

@@ -108,7 +108,7 @@ def check_job(note: Path, job: Mapping[str, Any], partial: Path) -> None:
     Raises:
         OutputError: if it names another one, or cannot be read.
     """
-    before = _read_note(note)
+    before = read_note(note)
     if before is None:
         raise OutputError(
             f"{partial}: cannot be continued, because {note.name}, which records what these lines are made from, is "
@@ -124,10 +124,11 @@ def check_job(note: Path, job: Mapping[str, Any], partial: Path) -> None:
 
 def recorded_job(path: Path) -> Mapping[str, Any]:
     """Return the job of an unfinished run that writes `path`; an empty one if there is none, or it cannot be read."""
-    return _read_note(_beside(path, ".partial.json")) or {}
+    return read_note(_beside(path, ".partial.json")) or {}
 
 
-def _read_note(note: Path) -> dict[str, Any] | None:
+def read_note(note: Path) -> dict[str, Any] | None:
+    """Return the job that a note names; None if there is none, or it is damaged."""
     try:
         job = load_json(note)
     except (OSError, ValueError):

@@ -3,6 +3,7 @@
 [weights]      of the features: "model 1", "model 2", ..., length and post_edit_penalty
 [[members]]    path, relative to the file, and fingerprint of each model, in their order
 [search]       search options
+[llm]          options of the language model behind an endpoint, if one is a member
 [tuning]       how the weights were found, and the scores on the development set
 """
 
@@ -16,6 +17,7 @@ from pydantic import Field
 
 import postedit
 from postedit.core.config import Config, check_config, read_toml
+from postedit.core.editor import ENDPOINT
 from postedit.core.errors import ModelFolderError, RecipeError, nearest
 from postedit.core.files import atomic_write
 from postedit.core.search_config import SearchConfig, with_present_names
@@ -29,7 +31,9 @@ _FORMER: Final = {"pep": PENALTY}  # former names of features, in combinations w
 class Member(Config):
     """A model of a combination."""
 
-    path: str = Field(description="model folder or file of weights; in the file, relative to the combination")
+    path: str = Field(
+        description="model folder or file of weights, in the file relative to the combination; or openai:MODEL"
+    )
     fingerprint: str = Field(description="SHA-256 of everything in the model that affects its outputs")
 
     @classmethod
@@ -40,6 +44,11 @@ class Member(Config):
             ModelFolderError: if there is no model.
         """
         return cls(path=str(path.resolve()), fingerprint=fingerprint(path))
+
+    @property
+    def is_behind_endpoint(self) -> bool:
+        """Whether it is a language model behind an endpoint."""
+        return self.path.startswith(ENDPOINT)
 
 
 class Combination(Config):
@@ -52,6 +61,7 @@ class Combination(Config):
     weights: dict[str, float] = Field(description="by feature; those of members are above 0")
     members: list[Member] = Field(min_length=1, description="the models, in the order of their names")
     search: SearchConfig = Field(SearchConfig(), description="search options; beam is the length of the n-best lists")
+    llm: dict[str, Any] = Field({}, description="options of the member behind an endpoint; values for TOML")
     tuning: dict[str, Any] = Field({}, description="how the weights were found; values for TOML")
 
     @classmethod
@@ -62,10 +72,11 @@ class Combination(Config):
         space: Space,
         search: SearchConfig,
         tuning: Mapping[str, Any],
+        llm: Mapping[str, Any] | None = None,
     ) -> Self:
         """Return a new combination."""
         values = {"space": space, "known": list(log_linear.known), "weights": dict(log_linear.weights)}
-        own = {"members": list(members), "search": search, "tuning": dict(tuning)}
+        own = {"members": list(members), "search": search, "llm": dict(llm or {}), "tuning": dict(tuning)}
         return cls.model_validate({"format": 1, "postedit": postedit.__version__, **values, **own})
 
     @property
@@ -82,7 +93,10 @@ class Combination(Config):
         folder = path.resolve().parent
         values = self.model_dump(mode="json", exclude_none=True)
         for member in values["members"]:
-            member["path"] = os.path.relpath(member["path"], folder)
+            if not member["path"].startswith(ENDPOINT):
+                member["path"] = os.path.relpath(member["path"], folder)
+        if not self.llm:
+            del values["llm"]
         with atomic_write(path) as file:
             file.write(tomli_w.dumps(values))
 
@@ -140,6 +154,8 @@ def _weight_problems(config: Combination) -> list[str]:
 
 
 def _found(file: Path, number: int, member: Member) -> Member:
+    if member.is_behind_endpoint:
+        return member  # which is checked when its prompt is known
     path = (file.resolve().parent / member.path).resolve()
     if not path.exists():
         raise ModelFolderError(

@@ -120,6 +120,11 @@ def choose(models: Sequence[str | Path], weights: Sequence[float] | None, space:
     if file is None:
         return Choice(tuple(map(_find, models)), weights, space)
     combination = Combination.load(file)
+    if any(member.is_behind_endpoint for member in combination.members):
+        raise ModelFolderError(
+            f"{file}: has a language model behind an endpoint, which `postedit edit` asks; in Python, load it by "
+            "postedit.llm.candidates.load_combination"
+        )
     if len(models) > 1 or weights is not None:
         raise DataError(
             f"{file}: is a combination, which has its members and their weights in it; give no other models and no "

@@ -39,15 +39,29 @@ class Members:
         self.names = [member_name(number) for number in range(1, len(singles) + 1)]
 
     @classmethod
-    def load(cls, choice: Choice, devices: Sequence[torch.device], precision: Precision = "float32") -> Self:
+    def load(
+        cls,
+        choice: Choice,
+        devices: Sequence[torch.device],
+        precision: Precision = "float32",
+        given: Mapping[int, Editor] | None = None,
+    ) -> Self:
         """Load the models; their search options are those of the first, of a neural one if there is any.
+
+        Args:
+            choice: the models to load, in their order.
+            devices: of the neural ones, in turn.
+            precision: of the neural ones.
+            given: further members that are loaded already, by their place among all.
 
         Raises:
             ModelFolderError: if a model is damaged, or the neural ones do not fit together.
             DataError: if there is nothing to average in the space chosen.
         """
-        chosen = list(enumerate(zip(choice.paths, choice.phrase_based, strict=True)))
-        others = {place: PhraseFolder.load(path).editor(path) for place, (path, phrases) in chosen if phrases}
+        others: dict[int, Editor] = dict(given or {})
+        places = (place for place in range(len(choice.paths) + len(others)) if place not in others)
+        chosen = list(zip([*places], zip(choice.paths, choice.phrase_based, strict=True), strict=True))
+        others |= {place: PhraseFolder.load(path).editor(path) for place, (path, phrases) in chosen if phrases}
         paths = [path for _, (path, phrases) in chosen if not phrases]
         if choice.space == "probability" and len(paths) < 2:
             raise DataError(
@@ -57,7 +71,7 @@ class Members:
         if paths:
             loaded = PostEditor.of(load_ensemble(paths, devices, warn=choice.combination is None), precision)
             neural = loaded.inner if isinstance(loaded, TwoStage) else loaded
-        first: Editor = others[0] if neural is None else neural
+        first = others[min(others)] if neural is None else neural
         return cls(neural, others, first.search)
 
     @property
@@ -76,6 +90,8 @@ class Members:
         proposers: list[Editor] = [other for _, other in sorted(self._others.items())]
         if self._neural is not None:
             proposers.insert(0, self._ensemble(log_linear.weights, space, None))
+        for single in self._singles:
+            single.search = self.search  # they score what the proposers read, however long it may be
         return Pooled(proposers, self._singles, log_linear, self.search)
 
     def plain(self, space: Space, weights: Sequence[float] | None = None) -> PostEditor | Pooled:

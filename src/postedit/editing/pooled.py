@@ -92,9 +92,7 @@ class Pooled(Editor):
         self.check(config, with_mt=True)
         for number, segment in enumerate(segments, start=1):
             if segment.mt is None:
-                raise DataError(
-                    f"a combination with a phrase-based model corrects translations: segment {number} has no mt"
-                )
+                raise DataError(f"members that search on their own correct translations: segment {number} has no mt")
             if segment.constraints:
                 raise DataError("members that search on their own take no constraints (a prefix, required words)")
         share = config.with_options(n_best=max(1, config.beam // len(self.proposers)))

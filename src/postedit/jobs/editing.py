@@ -16,7 +16,7 @@ from rich.console import Console
 from rich.text import Text
 
 from postedit.adapt.adaptation_config import NO_MODEL
-from postedit.core.editor import EVENTS, Abilities, Detail, Editor, Identity, PostEdit, Segment, events_of
+from postedit.core.editor import ENDPOINT, EVENTS, Abilities, Detail, Editor, Identity, PostEdit, Segment, events_of
 from postedit.core.errors import DataError, StoppedError
 from postedit.core.processes import WorkerError
 from postedit.core.search_config import SearchConfig
@@ -174,9 +174,7 @@ class EditorSpec:
     def load_model(self, device: str | None) -> Editor:
         """Load the model alone, with what the memory has taught it."""
         if self.endpoint is not None:
-            from postedit.llm.llm_editor import load_llm
-
-            return load_llm(self.endpoint, self.glossary, self.memory)
+            return self._load_endpoint(self.endpoint, device)
         if self.memory is not None:
             return self.memory.load(self.models, device)
         if list(self.models) == [NO_MODEL]:
@@ -184,6 +182,19 @@ class EditorSpec:
         from postedit.editing.post_editor import PostEditor
 
         return PostEditor.load(*self.models, device=device, dtype=self.dtype, weights=self.weights, space=self.space)
+
+    def _load_endpoint(self, endpoint: EndpointSpec, device: str | None) -> Editor:
+        """Load a model behind an endpoint, or a combination with one among its members."""
+        if self.models[0].startswith(ENDPOINT):
+            from postedit.llm.llm_editor import load_llm
+
+            return load_llm(endpoint, self.glossary, self.memory)
+        from postedit.editing.post_editor import devices_of
+        from postedit.llm.candidates import load_combination
+
+        if self.memory is not None:
+            raise DataError(f"{self.models[0]}: a combination does not learn from corrections: leave out --memory")
+        return load_combination(Path(self.models[0]), endpoint, devices_of(device), self.dtype, self.glossary)
 
     def _protected(self, editor: Editor) -> Editor:
         if not self.protect and self.glossary is None:
@@ -221,12 +232,7 @@ class EditorSpec:
             "weights": self.weights,
             "space": self.space,
             "format": form,
-            # The ledger of a run is in the file of answers: with another one, the budget would begin anew.
-            **(
-                {}
-                if self.endpoint is None
-                else {"llm run": self.endpoint.run, "llm.cache": str(self.endpoint.config.cache_file)}
-            ),
+            **({} if self.endpoint is None else self.endpoint.job),
             **{
                 f"search.{name}" if name in SearchConfig.model_fields else name: repr(value)
                 for name, value in identity.settings.items()

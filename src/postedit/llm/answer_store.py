@@ -166,12 +166,6 @@ class AnswerStore:
             row = self._database.execute("SELECT total(cost) FROM requests WHERE run = ?", (self.run,)).fetchone()
         return float(row[0])
 
-    def has_replies(self) -> bool:
-        """Return whether the model has ever answered a request that is noted here."""
-        with self._explained():
-            query = "SELECT 1 FROM requests WHERE model = ? AND state = 'answered' LIMIT 1"
-            return self._database.execute(query, (self.model,)).fetchone() is not None
-
     def figures(self) -> dict[str, Any]:
         """Return the figures of the run: requests by state, tokens, costs, seconds, and faults by kind."""
         with self._explained():

@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 
 from postedit.llm.answer_store import AnswerStore, Outcome
 from postedit.llm.answers import AnswerError, Fault, Item, parse_answer
-from postedit.llm.chat_client import Ask, ChatClient, NoReplyError, RejectedError, Reply
+from postedit.llm.chat_client import Ask, ChatClient, FilteredError, NoReplyError, RejectedError, Reply
 from postedit.llm.checks import fault_of, prepare
 from postedit.llm.endpoint_options import EndpointSpec
 from postedit.llm.prices import estimated_tokens
@@ -141,6 +141,8 @@ class _Work:
             answers = self._checked(reply, identifiers, questions)
         except AnswerError as error:
             answers = [error.fault] * len(batch)
+        except FilteredError:
+            answers = ["refused"] * len(batch)
         except RejectedError:
             answers = ["rejected"] * len(batch)
         except NoReplyError:

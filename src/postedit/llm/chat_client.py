@@ -6,15 +6,17 @@ import math
 import os
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any, Final, Self
+from urllib.parse import urljoin
 
 from postedit.core.errors import DataError, StoppedError, library
 from postedit.llm.answer_store import AnswerStore
-from postedit.llm.endpoint_options import EndpointSpec, LlmConfig, check_address, is_open_to_listeners
+from postedit.llm.endpoint_options import EndpointSpec, LlmConfig, check_address, is_local, is_open_to_listeners
 from postedit.llm.pacing import Budget, RateLimit, pause_before
 from postedit.llm.prices import Price, estimated_tokens, most_prompt_tokens
+from postedit.llm.server_errors import Dialect, ServerError
 
 if TYPE_CHECKING:
     import httpx
@@ -44,11 +46,10 @@ _FAILED_IN_A_ROW: Final = 3
 _REJECTED_IN_A_ROW: Final = 10  # by a server that takes no request at all, rather than one about a certain text
 """Requests that fail after all their retries, without one that succeeds, after which the work stops."""
 
-_RENAMED: Final = {"max_tokens": "max_completion_tokens"}
-"""Parameters that some servers know by another name."""
+_PROBE: Final = ({"role": "user", "content": "Say yes."},)
+"""A request that no filter of texts refuses: if it is forbidden, too, all are."""
 
-_OPTIONAL: Final = ("response_format", "seed", "temperature", *_RENAMED)
-"""Parameters that are left out, or renamed, if the server refuses a request because of them."""
+_PROBE_TOKENS: Final = 16
 
 
 class EndpointError(StoppedError):
@@ -57,6 +58,10 @@ class EndpointError(StoppedError):
 
 class RejectedError(Exception):
     """The server does not take this request, though it may take others."""
+
+
+class FilteredError(Exception):
+    """A filter of the server does not let a text of this request pass."""
 
 
 class NoReplyError(Exception):
@@ -89,37 +94,6 @@ class Reply:
     refusal: bool
 
 
-@dataclass(slots=True)
-class Dialect:
-    """Which parameters a server takes, as far as its refusals have shown."""
-
-    left_out: set[str] = field(default_factory=set)
-    renamed: set[str] = field(default_factory=set)
-
-    def spell(self, values: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the parameters of a request as the server takes them."""
-        return {
-            _RENAMED[name] if name in self.renamed else name: value
-            for name, value in values.items()
-            if name not in self.left_out
-        }
-
-    def learn(self, sent: Mapping[str, Any], message: str) -> bool:
-        """Learn from a refusal of a request with parameters `sent`; return whether another one may be taken."""
-        for name in _OPTIONAL:
-            hints = (name, "json_schema", "structured", "guided") if name == "response_format" else (name,)
-            if name not in sent or not any(hint in message for hint in hints):
-                continue
-            if name in _RENAMED:
-                if _RENAMED[name] not in message:  # it may say that fewer tokens be asked for
-                    continue
-                self.renamed.add(name)
-            else:
-                self.left_out.add(name)
-            return True
-        return False
-
-
 class ChatClient:
     """Asks a server. It is used within one event loop; limits and what the dialect has learnt outlive it.
 
@@ -150,11 +124,15 @@ class ChatClient:
         self._limit, self._dialect = limit, dialect
         self._budget = Budget(spec.config.budget, store.spent())
         self._key = _key(spec.config.key_variable)
-        self._failed_in_a_row, self._rejected_in_a_row, self._has_replied = 0, 0, store.has_replies()
+        self._failed_in_a_row, self._rejected_in_a_row, self._has_replied = 0, 0, False
+        self._probing = asyncio.Lock()
         headers = {"Authorization": f"Bearer {self._key}"} if self._key else {}
         limits = self._httpx.Limits(max_connections=spec.config.concurrency)
         timeout = self._httpx.Timeout(spec.config.timeout, pool=None)
-        self._http: Any = self._httpx.AsyncClient(headers=headers, timeout=timeout, limits=limits)
+        # What stays on this machine goes through no proxy, even if the environment names one without exceptions.
+        proxies = not (spec.config.address.startswith("http:") and is_local(spec.config.address))
+        options = {"timeout": timeout, "limits": limits, "trust_env": proxies, "follow_redirects": False}
+        self._http: Any = self._httpx.AsyncClient(headers=headers, **options)
 
     async def __aenter__(self) -> Self:
         return self
@@ -167,11 +145,13 @@ class ChatClient:
 
         Raises:
             RejectedError: if the server does not take the request.
+            FilteredError: if a filter of the server does not let its texts pass.
             NoReplyError: if it fails, after all retries.
             BudgetError: if the request could exceed the budget; it is not sent.
             EndpointError: if the endpoint cannot be used.
         """
-        attempt, fault = 0, ""
+        self._check_structure("")
+        attempt, fault, is_away = 0, "", False
         while attempt <= self._spec.config.retries:
             if attempt:
                 await asyncio.sleep(pause_before(attempt))
@@ -180,16 +160,24 @@ class ChatClient:
             if isinstance(answer, Reply):
                 self._failed_in_a_row, self._rejected_in_a_row, self._has_replied = 0, 0, True
                 return answer
-            fault = answer.text
-            if answer.status in (400, 422) and self._dialect.learn(body, answer.text):
+            fault, is_away = answer.text, answer.is_unreachable
+            if answer.status in (400, 422) and self._dialect.learn(body, answer.error):
+                self._check_structure(f" ({answer.text})")
                 continue  # with other parameters
-            if (answer.status and answer.status not in _RETRIED) or "insufficient_quota" in answer.text:
-                self._refused(answer)
+            if (answer.status and answer.status not in _RETRIED) or "insufficient_quota" in answer.error.codes:
+                await self._refused(answer)
             attempt += 1
         self._failed_in_a_row += 1
-        if self._failed_in_a_row >= _FAILED_IN_A_ROW:
+        if is_away or self._failed_in_a_row >= _FAILED_IN_A_ROW:
             raise EndpointError(f"{self._spec.config.address}: the last requests failed, again and again: {fault}")
         raise NoReplyError
+
+    def _check_structure(self, reason: str) -> None:
+        if self._spec.config.structure == "json-schema" and "response_format" in self._dialect.left_out:
+            raise EndpointError(
+                f"{self._spec.config.address} ({self._spec.model}): does not hold answers to a JSON schema, which "
+                f'llm.structure = "json-schema" insists on: set it to auto, or ask another server{reason}'
+            )
 
     def _body(self, ask: Ask) -> dict[str, Any]:
         config = self._spec.config
@@ -253,9 +241,10 @@ class ChatClient:
             return _Fault(0, f"the connection failed: {self._clean(str(error))}", is_free=False)
         if answer.status_code != 200:
             self._wait_as_asked(answer)
-            text = self._clean(content.decode("utf-8", "replace"))
+            said = ServerError.of(content)
+            text = self._clean(self._redirection(answer) or said.message)
             is_free = answer.status_code not in _PERHAPS_CHARGED
-            return _Fault(answer.status_code, f"status {answer.status_code}: {text}", is_free)
+            return _Fault(answer.status_code, f"status {answer.status_code}: {text}", is_free, said)
         found = _parsed(content)
         return found or _Fault(0, "its reply is no chat completion", is_free=False)
 
@@ -265,10 +254,19 @@ class ChatClient:
             if seconds:
                 self._limit.pause(seconds)
 
-    def _refused(self, fault: "_Fault") -> None:
+    def _redirection(self, answer: "httpx.Response") -> str:
+        """Return where a server sends this client, which never follows, as it would take key and texts there."""
+        if not (300 <= answer.status_code < 400 and "location" in answer.headers):
+            return ""
+        place = urljoin(f"{self._spec.config.address}/chat/completions", answer.headers["location"])
+        return f"it redirects to {place}, and nothing was sent there: give that address, if key and texts may go there"
+
+    async def _refused(self, fault: "_Fault") -> None:
+        if fault.error.is_filter:
+            raise FilteredError
         hint = _FATAL.get(fault.status)
         where = f"{self._spec.config.address} ({self._spec.model})"
-        if hint is not None and not (fault.status == 403 and self._has_replied):  # which may be about one text
+        if hint is not None and not (fault.status == 403 and await self._may_ask()):
             raise EndpointError(f"{where}: {hint.format(key=self._spec.config.key_variable)} ({fault.text})")
         if 300 <= fault.status < 400 or fault.status in (402, 405, 429):
             raise EndpointError(f"{where}: refuses all requests: {fault.text}")
@@ -276,6 +274,21 @@ class ChatClient:
         if self._rejected_in_a_row >= _REJECTED_IN_A_ROW:
             raise EndpointError(f"{where}: has refused {_REJECTED_IN_A_ROW} requests in a row: {fault.text}")
         raise RejectedError
+
+    async def _may_ask(self) -> bool:
+        """Return whether the server lets this key ask at all: a request that it forbids may be about its text alone.
+
+        If it has not replied yet, it is asked something harmless.
+        """
+        async with self._probing:
+            if self._has_replied:
+                return True
+            probe = Ask(_PROBE, _PROBE_TOKENS, 0, self._spec.config.seed)
+            answer = await self._attempt(probe, self._body(probe))
+            if isinstance(answer, Reply):
+                self._has_replied = True
+                return True
+            return answer.status not in (401, 403)
 
     def _clean(self, text: str) -> str:
         """Return a message of the server or of httpx, short and without the key."""
@@ -289,13 +302,22 @@ class _Usage:
     answer: int
 
 
+_NO_ERROR: Final = ServerError()
+
+
 @dataclass(frozen=True, slots=True)
 class _Fault:
-    """Why there is no reply: a status (0: none came), a message, and whether it certainly costs nothing."""
+    """Why there is no reply: a status (0: none came), a message, whether it certainly costs nothing, and the error."""
 
     status: int
     text: str
     is_free: bool
+    error: ServerError = _NO_ERROR
+
+    @property
+    def is_unreachable(self) -> bool:
+        """Whether there was no connection, which says nothing of a text."""
+        return not self.status and self.is_free
 
 
 def check_client(config: LlmConfig) -> None:

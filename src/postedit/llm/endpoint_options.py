@@ -1,19 +1,17 @@
 """Options of a language model behind an endpoint; imports nothing that takes time."""
 
 import os
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Final, Literal, Self
+from typing import Any, Final, Literal, NamedTuple, Self
 from urllib.parse import urlsplit
 
 from pydantic import Field, field_validator, model_validator
 
 from postedit.core.config import Config
+from postedit.core.editor import ENDPOINT
 from postedit.core.errors import DataError
-
-SCHEME: Final = "openai:"
-"""What the name of a model behind an endpoint begins with."""
 
 DEFAULT_ENDPOINT: Final = "https://api.openai.com/v1"
 ENDPOINT_VARIABLE: Final = "OPENAI_BASE_URL"
@@ -125,6 +123,14 @@ class LlmConfig(Config):
         return (given or DEFAULT_ENDPOINT).rstrip("/")
 
     @property
+    def files(self) -> dict[str, str]:
+        """The options that name files, if they are given; a scorer may be on the hub."""
+        named = {name: str(getattr(self, name)) for name in ("cache", "prices", "tags", "tagged")}
+        if self.prompt.endswith(".toml"):
+            named["prompt"] = self.prompt
+        return {name: value for name, value in named.items() if value}
+
+    @property
     def language_pair(self) -> tuple[str, str]:
         """The codes or names of source and target; empty if not given."""
         source, _, target = self.languages.partition(":")
@@ -152,11 +158,33 @@ def check_address(value: str) -> None:
         raise ValueError("must be an address without user, password and query: keys come from the environment alone")
 
 
+def is_local(address: str) -> bool:
+    """Return whether an address is one of this machine."""
+    host = urlsplit(address).hostname or ""
+    return host in ("localhost", "::1") or host.startswith("127.")
+
+
 def is_open_to_listeners(address: str) -> bool:
     """Return whether what is sent to an address goes unencrypted to another machine."""
-    parts = urlsplit(address)
-    host = parts.hostname or ""
-    return parts.scheme == "http" and not (host in ("localhost", "::1") or host.startswith("127."))
+    return urlsplit(address).scheme == "http" and not is_local(address)
+
+
+def foreign_key(config: LlmConfig) -> str | None:
+    """Return a warning if the key of another host would be sent to the endpoint.
+
+    The key in $OPENAI_API_KEY is for the host of $OPENAI_BASE_URL, or else of OpenAI, unless `llm.key_variable` names
+    it; nothing is said of what stays on this machine.
+    """
+    variable = config.key_variable
+    meant = urlsplit(os.environ.get(ENDPOINT_VARIABLE) or DEFAULT_ENDPOINT).hostname
+    host = urlsplit(config.address).hostname
+    is_named = "key_variable" in config.model_fields_set
+    if is_named or host == meant or is_local(config.address) or not os.environ.get(variable, "").strip():
+        return None
+    return (
+        f"the key in ${variable}, which is for {meant}, will be sent to {host}: name the variable with the key for "
+        f"{host} by llm.key_variable ({variable}, if it is that one)"
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,6 +201,16 @@ class EndpointSpec:
     config: LlmConfig
     run: str = ""
 
+    @property
+    def job(self) -> dict[str, Any]:
+        """What work is continued with: the ledger is in the file of answers, and another one knows no costs."""
+        return {"llm run": self.run, "llm.cache": str(self.config.cache_file)}
+
+    def continued(self, before: Mapping[str, Any]) -> Self:
+        """Return the specification for work that continues that of a job, if it names a run: its cost counts."""
+        run = before.get("llm run")
+        return replace(self, run=run) if isinstance(run, str) else self
+
 
 def endpoint_model(models: Sequence[str]) -> str | None:
     """Return the name of the model behind an endpoint that `models` are; None if they are files.
@@ -180,11 +218,31 @@ def endpoint_model(models: Sequence[str]) -> str | None:
     Raises:
         DataError: if it has no name, or is named with others.
     """
-    if not any(model.startswith(SCHEME) for model in models):
+    if not any(model.startswith(ENDPOINT) for model in models):
         return None
     if len(models) > 1:
         raise DataError(f"{', '.join(models)}: a model behind an endpoint is no member of an ensemble; name it alone")
-    name = models[0].removeprefix(SCHEME)
+    name = models[0].removeprefix(ENDPOINT)
     if not name.strip():
-        raise DataError(f"{models[0]}: write the name that the server has for the model, as {SCHEME}gpt-4o-mini")
+        raise DataError(f"{models[0]}: write the name that the server has for the model, as {ENDPOINT}gpt-4o-mini")
     return name
+
+
+class EndpointMember(NamedTuple):
+    """A member of a combination: the name of the model on its server, and the options that it was tuned with."""
+
+    model: str
+    options: Mapping[str, Any]
+
+
+def endpoint_member(values: Mapping[str, Any]) -> EndpointMember | None:
+    """Return the language model among the members of a combination, given as the values of its file; None if none is.
+
+    Whether the file is right in other respects is checked when it is loaded.
+    """
+    members, options = values.get("members"), values.get("llm", {})
+    paths = [one.get("path") for one in members if isinstance(one, dict)] if isinstance(members, list) else []
+    named = [one for one in paths if isinstance(one, str) and one.startswith(ENDPOINT)]
+    if not named or not isinstance(options, dict):
+        return None
+    return EndpointMember(named[0].removeprefix(ENDPOINT), options)

@@ -1,6 +1,7 @@
 """`LlmEditor`: edits with a language model behind an endpoint, as any other editor."""
 
 import asyncio
+import logging
 import math
 import re
 import time
@@ -15,31 +16,46 @@ from postedit.adapt.correction_memory import CorrectionMemory
 from postedit.adapt.learning_editor import MemorySpec
 from postedit.adapt.remembering import Remembering
 from postedit.core.edit_reasons import ErrorReason
-from postedit.core.editor import Abilities, Detail, Edit, Editor, EditorWrapper, Identity, PostEdit, Segment, Skipped
+from postedit.core.editor import (
+    ENDPOINT,
+    Abilities,
+    Detail,
+    Edit,
+    Editor,
+    EditorWrapper,
+    Identity,
+    PostEdit,
+    Segment,
+    Skipped,
+)
 from postedit.core.errors import DataError
 from postedit.core.search_config import SearchConfig
+from postedit.editing.pooled import Pooled
 from postedit.editing.post_editor import PostEditor
 from postedit.editing.results import keep_edits, unchanged, warn
 from postedit.llm.answer_selection import QualityTags, best_by_model, check_scorer, consensus, shares
 from postedit.llm.answer_store import AnswerStore
 from postedit.llm.answers import ErrorSpan, Item
 from postedit.llm.asking import Asking, Wanted
-from postedit.llm.chat_client import ChatClient, Dialect, check_client
-from postedit.llm.endpoint_options import SCHEME, EndpointSpec
+from postedit.llm.chat_client import ChatClient, check_client
+from postedit.llm.endpoint_options import EndpointSpec, foreign_key
 from postedit.llm.pacing import RateLimit
 from postedit.llm.prices import Price, PriceTable
 from postedit.llm.prompts import Prompt, Question, TermHint
+from postedit.llm.server_errors import Dialect
 from postedit.llm.similar_corrections import SimilarCorrections
 from postedit.text.edits import splice
 from postedit.text.glossary import Glossary
 from postedit.text.words import UNSPACED, CharacterSplitter, PlainSplitter, Word
+
+_log = logging.getLogger(__name__)
 
 _UNSUPPORTED: Final = (
     "post_edit_penalty", "edit_cost", "max_edits", "no_repeat", "banned", "required", "shortlist"
 )  # fmt: skip
 """Search options that guide the search of a model of our own."""
 
-_DECISIVE: Final = (
+DECISIVE: Final = (
     "segments", "temperature", "seed", "structure", "samples", "consensus", "languages", "extra_tokens", "least_kept"
 )  # fmt: skip
 """Options that can change an output, whatever else is given."""
@@ -99,6 +115,8 @@ class LlmEditor(Editor):
         self._limit = RateLimit(config.requests_per_minute, config.tokens_per_minute, time.monotonic)
         self._dialect = Dialect()
         check_client(config)
+        if warning := foreign_key(config):
+            _log.warning(warning)
 
     @property
     def abilities(self) -> Abilities:
@@ -114,7 +132,7 @@ class LlmEditor(Editor):
     def identity(self, search: SearchConfig | None = None) -> Identity:
         """Return the model, its endpoint and prompt, and the options that can change an output."""
         config, scorer = self.spec.config, self._scorer
-        settings: dict[str, Any] = {f"llm.{name}": getattr(config, name) for name in _DECISIVE}
+        settings: dict[str, Any] = {f"llm.{name}": getattr(config, name) for name in DECISIVE}
         settings["llm.prompt"] = self.prompt.signature
         settings["max_input"] = (search or self.search).max_input
         if self._memory is not None:
@@ -127,7 +145,7 @@ class LlmEditor(Editor):
             settings["llm.tags"] = self._tags.fingerprint
         if scorer is not None:
             settings["llm.scorer"] = list(scorer.identity().models)
-        return Identity((f"{SCHEME}{self.spec.model} at {config.address}",), settings)
+        return Identity((f"{ENDPOINT}{self.spec.model} at {config.address}",), settings)
 
     def check(self, search: SearchConfig, *, with_mt: bool) -> None:
         """Check the search options before long work; see `Editor.check`."""
@@ -157,7 +175,7 @@ class LlmEditor(Editor):
         self.check(config, with_mt=all(segment.mt is not None for segment in segments))
         if any(segment.constraints for segment in segments):
             raise DataError("a model behind an endpoint takes no constraints (prefix, required words): leave them out")
-        skipped = [_why_skipped(segment, config.max_input) for segment in segments]
+        skipped = [why_skipped(segment, config.max_input) for segment in segments]
         asked = [segment for segment, why in zip(segments, skipped, strict=True) if why is None]
         found = iter(self._corrected(asked, with_reasons=evidence in ("reasons", "losses")))
         results = [
@@ -191,15 +209,26 @@ class LlmEditor(Editor):
         schema = None if self.spec.config.structure == "none" else self.prompt.schema()
         return ChatClient(self.spec, schema, self.price, self.store, self._limit, self._dialect)
 
-    def _corrected(self, segments: Sequence[Segment], *, with_reasons: bool) -> list[PostEdit]:
+    def samples_of(self, segments: Sequence[Segment]) -> list[list[PostEdit]]:
+        """Return a correction for each sound answer about each segment, equal ones as often as they came."""
+        samples = self._samples(segments)
+        return [
+            [self._result(segment, found, one.text) for one in found]
+            for segment, found in zip(segments, samples, strict=True)
+        ]
+
+    def _samples(self, segments: Sequence[Segment]) -> list[list[_Sample]]:
         questions, count = self.questions(segments), self.spec.config.samples
         wanted = [Wanted(question, sample) for sample in range(count) for question in questions]
         outcomes = _run(self.asking.ask_all(wanted, self._client))
         by_segment = [outcomes[place :: len(segments)] for place in range(len(segments))]
-        samples = [
+        return [
             [_rendered(segment, one.item) for one in found if one.item is not None]
             for segment, found in zip(segments, by_segment, strict=True)
         ]
+
+    def _corrected(self, segments: Sequence[Segment], *, with_reasons: bool) -> list[PostEdit]:
+        samples = self._samples(segments)
         chosen = self._chosen(segments, samples)
         results = [self._result(*one) for one in zip(segments, samples, chosen, strict=True)]
         if not with_reasons:
@@ -256,15 +285,18 @@ def load_llm(spec: EndpointSpec, glossary: Glossary | None = None, memory: Memor
 
 
 def llm_of(editor: Editor) -> LlmEditor | None:
-    """Return the model behind an endpoint that an editor is, or wraps, if it does."""
+    """Return the model behind an endpoint that an editor is, or wraps, or has as a member, if it does."""
     while isinstance(editor, EditorWrapper):
         if isinstance(editor, Remembering):
             editor.follow()
         editor = editor.inner
+    if isinstance(editor, Pooled):
+        return next((found for one in editor.proposers if (found := llm_of(one)) is not None), None)
     return editor if isinstance(editor, LlmEditor) else None
 
 
-def _why_skipped(segment: Segment, longest: int) -> Skipped | None:
+def why_skipped(segment: Segment, longest: int) -> Skipped | None:
+    """Return why nothing is asked about a segment, if nothing is."""
     texts = (segment.src, segment.mt or "")
     if not all(text.strip() for text in texts):
         return "empty"

@@ -29,13 +29,17 @@ _FIELD: Final = re.compile("{(" + "|".join(_FIELDS) + ")}")
 _UNKNOWN_FIELD: Final = re.compile(r"\{([a-z_]+)\}")
 
 _ESCAPED: Final = re.compile(
-    r"<(?=[|｜])"  # <|im_end|> and its like, also with the wide bar
-    r"|<(?=/?(?:s|bos|eos|pad|unk|mask|think|start_of_turn|end_of_turn|start_of_image)>)"
-    r"|<(?=</?SYS>>)"
-    r"|\[(?=/?(?:INST|SYSTEM_PROMPT|AVAILABLE_TOOLS|TOOL_CALLS|TOOL_RESULTS)\])"
+    r"<(?=\S)"  # <|im_end|>, </s>, <<SYS>>, <start_of_turn>, tags of a prompt of the user, and all that looks like one
+    r"|\[(?=[^\W\d]|[/|｜~])"  # [INST], [/INST], [|user|] and others, but not [1]
+    r"|\](?=~)"  # ]~b]
+    r"|`(?=``)"  # fences of code
     "|[\x7f-\x9f\u2028\u2029\ud800-\udfff]",
 )
-"""What divides turns for a server, or lines, or is no text: escaped in JSON strings, where it means the same."""
+"""What could divide turns for a server, close or imitate a mark of a prompt, divides lines, or is no text.
+
+It is escaped in JSON strings, where it means the same. Models have marks of their own, so no list of them is complete:
+what is escaped is all that begins like one.
+"""
 
 _NAMES: Final = {
     "ar": "Arabic", "bg": "Bulgarian", "cs": "Czech", "da": "Danish", "de": "German", "el": "Greek", "en": "English",

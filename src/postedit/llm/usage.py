@@ -25,6 +25,8 @@ class Estimate:
 
     Args:
         segments: all of them.
+        passes: over them, at most; of the later ones, each segment is counted, though only those that changed are asked
+            about.
         known: answers that are kept from before; the others are asked for.
         requests: to send.
         prompt_tokens: of all requests.
@@ -35,6 +37,7 @@ class Estimate:
     """
 
     segments: int
+    passes: int
     known: int
     requests: int
     prompt_tokens: int
@@ -48,14 +51,19 @@ class Estimate:
         known = f" ({self.known:,} answers are known)" if self.known else ""
         cost = "cost not known without prices" if self.cost is None else f"about {self.cost:,.2f} {self.currency}"
         took = "time not known before the first answers" if self.seconds is None else f"about {_time(self.seconds)}"
+        passes = f" in at most {self.passes} passes" if self.passes > 1 else ""
         return (
-            f"Estimate for {self.segments:,} segments{known}: {self.requests:,} requests, {self.prompt_tokens:,} "
-            f"tokens of prompts, {self.answer_tokens:,} of answers; {cost}; {took}"
+            f"Estimate for {self.segments:,} segments{passes}{known}: {self.requests:,} requests, "
+            f"{self.prompt_tokens:,} tokens of prompts, {self.answer_tokens:,} of answers; {cost}; {took}"
         )
 
 
-def estimate(editor: LlmEditor, segments: Iterable[Segment]) -> Estimate:
-    """Estimate what segments will cost and take, without answers that are known and requests that are repeated."""
+def estimate(editor: LlmEditor, segments: Iterable[Segment], passes: int = 1) -> Estimate:
+    """Estimate what segments will cost and take, without answers that are known and requests that are repeated.
+
+    Of the passes after the first, nobody knows which segments they are about, and which answers are known: all are
+    counted, and none is known.
+    """
     config, asking = editor.spec.config, editor.asking
     count = known = requests = prompt = answer = 0
     frame = estimated_tokens(*(one["content"] for one in editor.prompt.messages([])))
@@ -69,8 +77,11 @@ def estimate(editor: LlmEditor, segments: Iterable[Segment]) -> Estimate:
         }
         found = editor.store.known(keyed)
         known += found
-        share = 1.0 - found / max(1, len(keyed))
-        asked = math.ceil(share * len(keyed) / config.segments)
+        share = passes - found / max(1, len(keyed))  # of the answers, in all passes, that are asked for
+        # A request is about one sample of its segments.
+        fresh, whole = (number / config.samples for number in (len(keyed) - found, len(keyed)))
+        full = config.samples * math.ceil(whole / config.segments)
+        asked = config.samples * math.ceil(fresh / config.segments) + (passes - 1) * full
         asked_about = [wanted.question for wanted in keyed.values()]
         context = [one.line() for question in asked_about for one in question.examples]
         context += [one.line() for question in asked_about for one in question.terms]
@@ -82,7 +93,8 @@ def estimate(editor: LlmEditor, segments: Iterable[Segment]) -> Estimate:
         answer += round(share * (texts + (_ANSWER_FRAME + errors) * len(keyed)))
     cost = None if editor.price is None else editor.price.cost(prompt, answer)
     currency = "" if editor.prices is None else editor.prices.currency
-    return Estimate(count, known, requests, prompt, answer, cost, currency, _seconds(editor, requests, prompt + answer))
+    seconds = _seconds(editor, requests, prompt + answer)
+    return Estimate(count, passes, known, requests, prompt, answer, cost, currency, seconds)
 
 
 def _seconds(editor: LlmEditor, requests: int, tokens: int) -> float | None:

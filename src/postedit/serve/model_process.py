@@ -17,7 +17,7 @@ from postedit import shipped
 from postedit.adapt.correction_memory import CorrectionMemory, MemoryPosition
 from postedit.adapt.remembering import Remembering
 from postedit.core.editor import Abilities, Editor, PostEdit, Segment
-from postedit.core.errors import DataError, ModelFolderError, OutputError, PosteditError
+from postedit.core.errors import DataError, ModelFolderError, OutputError, PosteditError, StoppedError
 from postedit.core.search_config import SearchConfig
 from postedit.jobs.editing import EditorSpec, silence_library
 from postedit.serve.service_logs import trace_of
@@ -75,7 +75,7 @@ class Work(NamedTuple):
 
 
 Fault = Literal["invalid", "broken", "away"]
-"""Of what was asked; of this program; of the database."""
+"""Of what was asked; of this program; of the database, or of the server of a language model."""
 
 
 class Refusal(NamedTuple):
@@ -88,7 +88,7 @@ class Refusal(NamedTuple):
     def of(cls, error: Exception) -> Self:
         """Return what an error says."""
         if isinstance(error, PosteditError):
-            return cls(str(error), "away" if isinstance(error, OutputError) else "invalid")
+            return cls(str(error), "away" if isinstance(error, (OutputError, StoppedError)) else "invalid")
         return cls(trace_of(error), "broken")
 
 
@@ -134,6 +134,7 @@ class ProcessSpec:
         return EditorSpec(
             [self.path],
             dtype=self.config.dtype,
+            endpoint=self.config.endpoint,
             gate=None if gate is None else Path(gate),
             min_confidence=settings.min_confidence,
             protect=settings.protect,
@@ -393,7 +394,7 @@ def _edited(editor: Editor, segments: list[Segment], search: SearchConfig, kind:
         if kind.evidence and editor.abilities.evidence:
             return [*_with_reasons(editor, segments, editor.edit_segments(segments, search, evidence="losses"))]
         return [*editor.edit_segments(segments, search)]
-    except OutputError as error:
+    except (OutputError, StoppedError) as error:
         return [Refusal.of(error)] * len(segments)
     except Exception as error:
         if len(segments) > 1:

@@ -9,7 +9,9 @@ from pydantic import Field, model_validator
 
 from postedit.adapt.adaptation_config import NO_MODEL, Learning, LearningConfig
 from postedit.core.config import Config, check_config, problem_report, read_toml
+from postedit.core.editor import ENDPOINT
 from postedit.core.errors import RecipeError
+from postedit.llm.endpoint_options import EndpointSpec, LlmConfig, endpoint_model
 from postedit.text.span_patterns import KINDS, Kind
 
 LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "::1"})
@@ -17,6 +19,12 @@ LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "::1"})
 
 SHIPPED: Final = "shipped"
 """In place of the path of a model: the one that comes with postedit."""
+
+_FOR_ENDPOINTS: Final = {"processes": 1, "learns": False, "batch_seconds": 10.0}
+"""Of a language model, whose requests of a batch run side by side: many segments take about as long as one."""
+
+_PROMPT_REPLIES: Final = {"retries": 1, "timeout": 25.0}
+"""Of a language model: somebody waits, and a process that takes longer than `batch_timeout_seconds` is ended."""
 
 _NAME: Final = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$"
 
@@ -26,7 +34,7 @@ class ServedModel(Config):
 
     path: str = Field(
         description='model folder or hub id; "shipped": the model that comes with postedit; "none": phrases of the '
-        "corrections alone"
+        'corrections alone; "openai:MODEL": a language model behind an endpoint, with one process, which learns nothing'
     )
     processes: int = Field(
         2, ge=1, le=256, description="processes, each with a copy of the model; one goes on when another is restarted"
@@ -39,6 +47,9 @@ class ServedModel(Config):
     learning: LearningConfig = Field(
         LearningConfig(), description="options of learning, as `learning.phrases.tokenizer`"
     )
+    llm: LlmConfig = Field(
+        LlmConfig(), description="options of openai:MODEL, as `llm.endpoint`; retries are 1 and timeout 25 if not given"
+    )
     gate: str | None = Field(None, description="gate, see `postedit gate`; for requests without a project")
     protect: tuple[Kind, ...] = Field(
         KINDS, strict=False, description="spans that stay as in mt and src; for requests without a project"
@@ -48,8 +59,40 @@ class ServedModel(Config):
     )
     batch_tokens: int = Field(4000, ge=1, description="tokens that are edited together, at most")
     batch_seconds: float = Field(
-        0.3, gt=0, description="time that a batch should take; shorter ones keep waiting short, longer ones do more"
+        0.3,
+        gt=0,
+        description="time that a batch should take; shorter ones keep waiting short, longer ones do more; for "
+        "openai:MODEL 10 if not given",
     )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _fill_for_endpoint(cls, values: Any) -> Any:
+        path, llm = (values.get("path"), values.get("llm", {})) if isinstance(values, dict) else (None, None)
+        if not isinstance(path, str) or not path.startswith(ENDPOINT) or not isinstance(llm, dict):
+            return values
+        return {**_FOR_ENDPOINTS, **values, "llm": {**_PROMPT_REPLIES, **llm}}
+
+    @model_validator(mode="after")
+    def _check_endpoint(self) -> Self:
+        if not self.path.startswith(ENDPOINT):
+            if self.llm.model_fields_set:
+                raise ValueError(f"llm is for {ENDPOINT}MODEL alone: leave it out")
+            return self
+        endpoint_model([self.path])
+        for name, allowed in (("processes", 1), ("learns", False), ("dtype", "float32")):
+            if getattr(self, name) != allowed:
+                raise ValueError(f"{name} of {self.path} can only be {allowed!r}: leave it out")
+        return self
+
+    @property
+    def endpoint(self) -> EndpointSpec | None:
+        """How a language model behind an endpoint is asked; None if this is none.
+
+        What all runs of the service cost is counted together.
+        """
+        name = endpoint_model([self.path])
+        return None if name is None else EndpointSpec(name, self.llm, f"service: {self.path}")
 
 
 class AuthConfig(Config):
@@ -223,6 +266,7 @@ def _resolved(config: ServeConfig, folder: Path, given: set[str]) -> ServeConfig
             update={
                 "path": absolute(model.path) if _is_path(model.path, folder) else model.path,
                 "gate": None if model.gate is None else absolute(model.gate),
+                "llm": model.llm.model_copy(update={name: absolute(one) for name, one in model.llm.files.items()}),
             }
         )
         for name, model in config.models.items()

@@ -16,7 +16,8 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-MARKS = re.compile(r"<\|im_(?:start|end)\|>|</?s>|\[/?INST\]|<｜")
+MARKS = re.compile(r"<[^\s<]|\[/?[A-Z]|\[\||\]~|```")
+"""All that a server or a prompt of a user could take for a mark; the prompts here have none of them."""
 
 OBEDIENT = "PWNED"
 """What the model writes if an instruction gets out of the text of a segment."""
@@ -44,6 +45,7 @@ class Stub:
         correct: what the model makes of (source, translation).
         key: that requests must bring; empty: none.
         refuses: parameters that the server does not know.
+        refusal: status and body of the refusal of a request, by its body; None if it is not refused.
         slow: seconds before each answer.
         spares_single: what is asked about a segment alone has no fault.
     """
@@ -53,6 +55,7 @@ class Stub:
     correct: Callable[[str, str], str] = lambda src, mt: corrected(mt)
     key: str = ""
     refuses: tuple[str, ...] = ()
+    refusal: Callable[[dict[str, Any]], tuple[int, Any] | None] = lambda body: None
     slow: float = 0.0
     spares_single: bool = False
     asked: list[list[tuple[str, str]]] = field(default_factory=list)
@@ -73,9 +76,8 @@ class Stub:
         class Handler(_Handler):
             server_stub = stub
 
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self._server.daemon_threads = True
-        threading.Thread(target=self._server.serve_forever, args=(0.02,), daemon=True).start()
+        self._server = _Server(("127.0.0.1", 0), Handler)
+        threading.Thread(target=self._server.serve_forever, args=(0.005,), daemon=True).start()
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -117,6 +119,11 @@ class Stub:
             self.answered.update(segments)
 
 
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+    request_queue_size = 128  # a connection that finds no place is tried again after a second
+
+
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     wbufsize = 1 << 16  # so that a reply is one packet, which no acknowledgement delays
@@ -141,7 +148,13 @@ class _Handler(BaseHTTPRequestHandler):
         if refused is not None:
             hint = " use max_completion_tokens" if refused == "max_tokens" else ""
             return self._send(400, {"error": {"message": f"unsupported parameter: {refused};{hint}"}})
+        if (refusal := stub.refusal(body)) is not None:
+            status, value = refusal
+            return self._send(status, value, {"Location": value} if 300 <= status < 400 else None)
         user = body["messages"][-1]["content"]
+        if "Segments:\n" not in user:
+            message = {"role": "assistant", "content": "Yes."}
+            return self._send(200, {"choices": [{"index": 0, "message": message, "finish_reason": "stop"}]})
         segments = segments_of(user)
         stub.enter(body, [(one["source"], one["translation"]) for one in segments])
         try:
@@ -325,4 +338,4 @@ if __name__ == "__main__":
     class Served(_Handler):
         server_stub = stub
 
-    ThreadingHTTPServer(("127.0.0.1", int(sys.argv[1])), Served).serve_forever()
+    _Server(("127.0.0.1", int(sys.argv[1])), Served).serve_forever()

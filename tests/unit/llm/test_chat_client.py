@@ -1,17 +1,22 @@
 """The client: what it repeats, what it refuses, what it says, and what it must not say."""
 
 import asyncio
+import json
 import logging
 from pathlib import Path
+from typing import Any
 
 import pytest
 from stub_server import Stub, corrected
 from tests.unit.llm.conftest import MakeEditor, segments
 
+from postedit.core.editor import Segment
 from postedit.core.errors import DataError, RecipeError
 from postedit.llm.chat_client import EndpointError, check_client
 from postedit.llm.endpoint_options import EndpointSpec, LlmConfig, endpoint_model
+from postedit.llm.llm_editor import LlmEditor
 from postedit.llm.pacing import Budget, BudgetError, RateLimit, pause_before
+from postedit.llm.server_errors import Dialect, ServerError
 
 KEY = "sk-very-secret-123"
 
@@ -66,6 +71,162 @@ def test_structured_answers_are_asked_for_unless_told_not_to(make_editor: MakeEd
         assert ("response_format" in stub.bodies[0]) == held
 
 
+def texts_of(body: dict[str, Any]) -> str:
+    return "".join(one["content"] for one in body["messages"])
+
+
+ECHOES = [
+    ({"error": {"message": "the text '{}' is not allowed", "param": "messages", "code": "invalid_value"}}),
+    ({"error": {"message": "the text '{}' is not allowed"}}),
+    ({"detail": [{"loc": ["body", "messages", 1, "content"], "type": "value_error", "msg": "no", "input": "{}"}]}),
+    "invalid request: {}",
+]
+
+
+@pytest.mark.parametrize("error", ECHOES)
+def test_parameters_are_not_learnt_from_texts_that_an_error_quotes(make_editor: MakeEditor, error: Any) -> None:
+    mt = "Die temperature und der seed, auch max_tokens und max_completion_tokens: structured response_format ."
+    quoted = json.loads(json.dumps(error).replace("{}", mt))
+    asked = [Segment("A source .", mt), *segments(4)]
+    with Stub(refusal=lambda body: (400, quoted) if mt in texts_of(body) else None) as stub:
+        results = make_editor(stub, segments=1, concurrency=1).edit_segments(asked)
+    assert [one.skipped for one in results] == ["no answer", None, None, None, None]
+    assert {*stub.bodies[-1]} == {"model", "messages", "temperature", "seed", "max_tokens", "response_format"}
+
+
+@pytest.mark.parametrize(
+    ("error", "learnt"),
+    [
+        (
+            {"error": {"message": "no", "param": "temperature", "code": "unsupported_value"}},
+            "temperature",
+        ),
+        ({"error": {"message": "no", "param": "response_format", "type": "invalid_request_error"}}, "response_format"),
+        ({"error": {"message": "no", "param": "response_format.json_schema"}}, "response_format"),
+        ({"error": {"message": "no", "param": "max_tokens", "code": "unsupported_parameter"}}, "max_tokens"),
+        ({"error": {"message": "use max_completion_tokens", "param": "max_tokens", "code": None}}, "max_tokens"),
+        ({"error": {"message": "max_tokens is too large: 9999", "param": "max_tokens", "code": "invalid_value"}}, None),
+        ({"error": {"message": "the temperature of this model is 1", "param": "model"}}, None),
+        ({"detail": [{"loc": ["body", "seed"], "type": "extra_forbidden", "msg": "Extra inputs"}]}, "seed"),
+        ({"detail": [{"loc": ["body", "max_tokens"], "type": "extra_forbidden", "msg": "Extra inputs"}]}, "max_tokens"),
+        ({"object": "error", "message": "guided decoding is not supported", "code": 400}, "response_format"),
+        ({"error": "json_schema is not supported"}, "response_format"),
+        ("seed is unknown", "seed"),
+        ("it exceeds the seeds", None),
+        ("[1, 2]", None),
+    ],
+)
+def test_what_errors_say_of_parameters(error: Any, learnt: str | None) -> None:
+    content = error.encode() if isinstance(error, str) else json.dumps(error).encode()
+    names = ("temperature", "seed", "max_tokens", "response_format")
+    sent = {**dict.fromkeys(names, 1), "messages": [{"role": "user", "content": "a text"}]}
+    dialect = Dialect()
+    assert dialect.learn(sent, ServerError.of(content)) == (learnt is not None)
+    assert dialect.left_out | dialect.renamed == ({learnt} if learnt else set())
+
+
+FILTERS = [
+    (403, {"error": {"code": 403, "message": "flagged", "metadata": {"reasons": ["x"], "flagged_input": "y"}}}),
+    (403, {"error": {"message": "no", "type": "content_policy_violation", "code": None}}),
+    (400, {"error": {"message": "filtered", "param": "prompt", "code": "content_filter", "status": 400}}),
+    (400, {"error": {"code": "x", "message": "", "innererror": {"code": "ResponsibleAIPolicyViolation"}}}),
+]
+
+
+@pytest.mark.parametrize(("status", "error"), FILTERS)
+def test_a_filter_refuses_texts_and_no_key(make_editor: MakeEditor, status: int, error: Any) -> None:
+    asked = [Segment("bad", "errSchlecht ist das ."), *segments(9)]
+    with Stub(refusal=lambda body: (status, error) if "Schlecht" in texts_of(body) else None) as stub:
+        editor = make_editor(stub, segments=2, concurrency=1)
+        results = editor.edit_segments(asked)
+        assert editor.store.figures()["left as mt"] == {"refused": 1}
+        requests = len(stub.asked)
+        assert make_editor(stub, segments=2).edit_segments(asked) == results  # what is refused is known, too
+        assert len(stub.asked) == requests
+    assert [one.skipped for one in results] == ["no answer", *[None] * 9]
+
+
+def test_a_403_about_one_text_stops_nothing_even_if_it_comes_first(make_editor: MakeEditor) -> None:
+    asked = [Segment("<script>", "errSchlecht ist das ."), *segments(9)]
+    waf = (403, "<html>Forbidden</html>")  # which does not say why
+    with Stub(refusal=lambda body: waf if "Schlecht" in texts_of(body) else None) as stub:
+        results = make_editor(stub, segments=2, concurrency=1).edit_segments(asked)
+        assert [one.skipped for one in results] == ["no answer", *[None] * 9]
+        alone = make_editor(stub, segments=1).edit_segments(asked[:1])
+        assert [one.skipped for one in alone] == ["no answer"]
+
+
+@pytest.mark.parametrize("status", [401, 403])
+def test_a_key_that_may_not_ask_stops_the_work(make_editor: MakeEditor, status: int) -> None:
+    with Stub() as stub:  # that it has replied to another key says nothing
+        make_editor(stub).edit_segments(segments(1, seed=8))
+    requests: list[Any] = []
+
+    def refusal(body: dict[str, Any]) -> tuple[int, Any]:
+        requests.append(body)
+        return status, {"error": {"message": "no access", "code": "permission_denied"}}
+
+    with Stub(refusal=refusal) as stub, pytest.raises(EndpointError, match=r"set (another )?\$OPENAI_API_KEY"):
+        make_editor(stub, concurrency=2).edit_segments(segments(50))
+    assert len(requests) <= 4
+
+
+def test_json_schema_is_insisted_on(make_editor: MakeEditor) -> None:
+    with Stub(refuses=("response_format",)) as stub:
+        editor = make_editor(stub, structure="json-schema")
+        for _ in range(2):
+            with pytest.raises(EndpointError, match=r"does not hold answers to a JSON schema.*set it to auto"):
+                editor.edit_segments(segments(3))
+        assert not stub.asked
+        assert all(one.skipped is None for one in make_editor(stub, structure="auto").edit_segments(segments(3)))
+
+
+def test_redirections_are_not_followed_and_named(make_editor: MakeEditor, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    with Stub() as other, Stub(refusal=lambda body: (307, f"{other.url}/chat/completions")) as stub:
+        with pytest.raises(EndpointError, match=r"redirects to http://127\.0\.0\.1.*give that address") as found:
+            make_editor(stub).edit_segments(segments(3))
+        assert other.url in str(found.value)
+        assert not other.bodies
+
+
+def test_keys_go_to_this_machine_through_no_proxy(make_editor: MakeEditor, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    with Stub() as proxy, Stub() as stub:
+        for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY"):
+            monkeypatch.setenv(name, proxy.url.removesuffix("/v1"))
+        monkeypatch.delenv("NO_PROXY", raising=False)
+        monkeypatch.delenv("no_proxy", raising=False)
+        make_editor(stub).edit_segments(segments(3))
+        assert not proxy.bodies
+        assert stub.bodies
+
+
+def test_the_key_of_another_host_is_warned_of(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, tmp_path: Path
+) -> None:
+    def warned(**options: Any) -> list[str]:
+        caplog.clear()
+        LlmEditor(EndpointSpec("m", LlmConfig(cache=str(tmp_path / "answers"), **options), "run"))
+        return [one.getMessage() for one in caplog.records]
+
+    monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    (warning,) = warned(endpoint="https://other.example/v1")
+    assert "for api.openai.com, will be sent to other.example" in warning
+    assert "llm.key_variable" in warning
+    assert KEY not in warning
+    assert not warned()
+    assert not warned(endpoint="http://localhost:8000/v1")
+    assert not warned(endpoint="https://other.example/v1", key_variable="OPENAI_API_KEY")
+    monkeypatch.setenv("OPENAI_BASE_URL", "https://other.example/v1")
+    assert not warned(endpoint="https://other.example/v1")
+    assert not warned()
+    assert len(warned(endpoint="https://api.openai.com/v1")) == 1
+    monkeypatch.delenv("OPENAI_API_KEY")
+    assert not warned(endpoint="https://api.openai.com/v1")
+
+
 def test_no_more_requests_at_a_time_than_allowed(make_editor: MakeEditor) -> None:
     with Stub(slow=0.02) as stub:
         make_editor(stub, segments=1, concurrency=3).edit_segments(segments(30))
@@ -75,8 +236,9 @@ def test_no_more_requests_at_a_time_than_allowed(make_editor: MakeEditor) -> Non
 def test_a_server_that_is_away_stops_the_work(make_editor: MakeEditor) -> None:
     with Stub() as stub:
         pass
-    with pytest.raises(EndpointError, match="cannot be reached"):
-        make_editor(stub, retries=1).edit_segments(segments(50))
+    for count in (1, 50):
+        with pytest.raises(EndpointError, match="cannot be reached"):
+            make_editor(stub, retries=1).edit_segments(segments(count))
 
 
 def test_a_server_that_always_fails_stops_the_work(make_editor: MakeEditor) -> None:

@@ -17,6 +17,7 @@ from postedit.core.edit_reasons import ErrorReason, reasons_as_json, reasons_of_
 from postedit.core.editor import Constraints, Editor, Segment
 from postedit.core.errors import DataError, RecipeError
 from postedit.core.search_config import SearchConfig
+from postedit.editing.iterated import Iterated
 from postedit.editing.protection import Protected
 from postedit.explain.reason_texts import reason_text
 from postedit.llm.answer_selection import QualityTags, best_by_model, consensus
@@ -81,6 +82,31 @@ def test_estimates_are_near_what_it_takes(make_editor: MakeEditor) -> None:
     assert found.answer_tokens == pytest.approx(figures["answer tokens"], rel=0.3)
     assert found.cost == pytest.approx(figures["cost"], rel=0.3)
     assert "EUR" in str(found)
+
+
+def test_a_request_is_about_one_sample(make_editor: MakeEditor) -> None:
+    asked = segments(10)
+    with Stub() as stub:
+        editor = make_editor(stub, samples=5, temperature=0.7)
+        found = estimate(editor, asked)
+        editor.edit_segments(asked)
+        figures = editor.store.figures()
+        assert found.requests == figures["requests"] == 5 * 2
+        assert found.prompt_tokens == pytest.approx(figures["prompt tokens"], rel=0.2)
+        assert estimate(editor, asked).requests == 0
+
+
+def test_estimates_of_several_passes_are_bounds(make_editor: MakeEditor) -> None:
+    asked = segments(100)
+    with Stub(correct=lambda src, mt: mt.replace("err", "", 1)) as stub:  # one error a pass
+        editor = make_editor(stub)
+        once, found = estimate(editor, asked), estimate(editor, asked, 3)
+        Iterated(editor, 3).edit_segments(asked)
+        figures = editor.store.figures()
+        assert once.requests < figures["requests"] <= found.requests
+        assert once.cost < figures["cost"] <= found.cost
+        # What is known of the first pass is not asked for, and of the others nobody can say.
+        assert estimate(editor, asked, 3).requests == 2 * once.requests
 
 
 def test_works_within_a_running_event_loop(make_editor: MakeEditor) -> None:

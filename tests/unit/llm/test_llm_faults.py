@@ -5,6 +5,8 @@ from stub_server import ANSWER_FAULTS, HTTP_FAULTS, Stub, corrected
 from tests.unit.llm.conftest import MakeEditor, segments
 
 from postedit.core.editor import PostEdit, Segment
+from postedit.llm.asking import Wanted
+from postedit.llm.llm_editor import LlmEditor
 from postedit.llm.pacing import BudgetError
 
 PER_MILLION = {"input": 1.0, "output": 4.0}
@@ -59,25 +61,33 @@ def test_faults_are_counted_by_kind(make_editor: MakeEditor) -> None:
     assert len(stub.asked) == 2 + 10  # no more than once alone
 
 
+def known_of(editor: LlmEditor, asked: list[Segment]) -> set[tuple[str, str]]:
+    """Return the segments about which nothing is left to ask."""
+    keys = {editor.asking.key(Wanted(one, 0)): (one.src, one.mt) for one in editor.questions(asked)}
+    return {keys[key] for key, outcome in editor.store.find(keys).items() if not outcome.is_open}
+
+
 def random_faults(items: int, make_editor: MakeEditor, budget: float) -> None:
     """Edit with every fault at random, in parts of which each is stopped by its budget and continued."""
     names = (*ANSWER_FAULTS, *HTTP_FAULTS)
     asked = segments(items)
     with Stub(dict.fromkeys(names, 0.5 / len(names))) as stub:
         options = {"retries": 30, "concurrency": 32}
+        first = make_editor(stub, run="work", budget=budget, **options)
         with pytest.raises(BudgetError):
-            make_editor(stub, run="work", budget=budget, **options).edit_segments(asked)
-        answered, bill = dict(stub.answered), billed(stub)
+            first.edit_segments(asked)
+        known, before, bill = known_of(first, asked), len(stub.asked), billed(stub)
         editor = make_editor(stub, run="work", budget=100.0 * budget, **options)
         # Requests that got no reply in time count as if they had been charged; on a busy machine they are many.
         assert 0.0 < bill <= editor.store.spent() <= budget < 2.0 * editor.store.spent()
         results = editor.edit_segments(asked)
+        assert not known & {pair for request in stub.asked[before:] for pair in request}, "asked for twice"
         assert billed(stub) <= editor.store.spent() <= 100.0 * budget
         requests = len(stub.asked)
         again = make_editor(stub, run="more", **options).edit_segments(asked)
         left = editor.store.figures()["left as mt"]
         assert len(stub.asked) - requests <= left.get("no reply", 0)
-    assert answered
+    assert 0.1 * len(known_of(editor, asked)) < len(known) < len(known_of(editor, asked))
     assert all(stub.happened[name] for name in names)
     assert [one.text for one in again] == [one.text for one in results]
     assert check_aligned(asked, results) > 0.6 * items

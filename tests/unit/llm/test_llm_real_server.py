@@ -16,6 +16,7 @@ from tests.unit.llm.conftest import segments
 from postedit.llm.endpoint_options import EndpointSpec, LlmConfig
 from postedit.llm.llm_editor import LlmEditor
 
+SECONDS_TO_START = 300.0
 TEMPLATE = "{% for m in messages %}<|{{ m.role }}|>{{ m.content }}\n{% endfor %}<|assistant|>"
 
 
@@ -45,9 +46,13 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def server(model: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The address of a server of the model."""
+    """The address of a server of the model; where its parts are installed, it has to start."""
     if importlib.util.find_spec("transformers.cli.serve") is None:
         pytest.skip("this version of transformers has no `transformers serve`")
+    from transformers.utils.import_utils import is_serve_available
+
+    if not is_serve_available():
+        pytest.skip("`transformers serve` needs transformers[serving]")
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -57,17 +62,35 @@ def server(model: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[st
     environment = {**os.environ, "HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1"}
     with log.open("w") as output, subprocess.Popen(command, stdout=output, stderr=output, env=environment) as process:
         try:
-            for _ in range(300):
-                if process.poll() is not None:
-                    pytest.skip(f"`transformers serve` does not start here: {log.read_text()[-500:]}")
-                try:
-                    if httpx.get(f"http://127.0.0.1:{port}/health").status_code == 200:
-                        break
-                except httpx.TransportError:
-                    time.sleep(0.5)
+            wait_until_it_replies(process, f"http://127.0.0.1:{port}/health", log)
             yield f"http://127.0.0.1:{port}/v1"
         finally:
             process.terminate()
+
+
+def wait_until_it_replies(process: "subprocess.Popen[bytes]", url: str, log: Path) -> None:
+    """Wait until a server replies to a question about its health.
+
+    Raises:
+        AssertionError: if it ends, or does not reply in time.
+    """
+    end = time.monotonic() + SECONDS_TO_START
+    while process.poll() is None and time.monotonic() < end:
+        try:
+            if httpx.get(url).status_code == 200:
+                return
+        except httpx.TransportError:
+            pass  # it does not listen yet
+        time.sleep(0.5)
+    raise AssertionError(f"`transformers serve` does not start: {log.read_text()[-2000:]}")
+
+
+def test_a_server_that_does_not_start_is_a_failure(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    log.write_text("why")
+    command = [sys.executable, "-c", "raise SystemExit(1)"]
+    with subprocess.Popen(command) as process, pytest.raises(AssertionError, match="does not start: why"):
+        wait_until_it_replies(process, "http://127.0.0.1:9/health", log)
 
 
 @pytest.mark.slow

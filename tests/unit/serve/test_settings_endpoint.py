@@ -1,0 +1,89 @@
+"""A language model behind an endpoint as a model of the service."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from stub_server import Stub
+
+from postedit.core.config import check_config
+from postedit.core.editor import PostEdit, Segment
+from postedit.core.errors import StoppedError
+from postedit.llm import pacing
+from postedit.serve.model_process import EditKind, ProcessSpec, Refusal, Work, _Editors
+from postedit.serve.settings import ServedModel, load_settings
+
+
+def model(stub: Stub, folder: Path, **options: Any) -> ServedModel:
+    llm = {"endpoint": stub.url, "cache": str(folder / "answers"), **options}
+    return ServedModel.model_validate({"path": "openai:tiny", "llm": llm})
+
+
+@pytest.fixture(autouse=True)
+def short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pacing, "FIRST_PAUSE", 0.001)
+
+
+def test_it_edits_and_learns_nothing(tmp_path: Path) -> None:
+    with Stub() as stub:
+        editors = _Editors(ProcessSpec(model(stub, tmp_path), 1, None))
+        assert not editors.facts.learns
+        asked = [Segment("a b c", "errA b c"), Segment("x", "X 12")]
+        (first, second) = editors.done(Work(EditKind("m"), asked)).outcomes
+        assert isinstance(first, PostEdit)
+        assert isinstance(second, PostEdit)
+        assert (first.text, second.text) == ("A b c", "X 12")
+        requests = len(stub.asked)
+        _Editors(ProcessSpec(model(stub, tmp_path), 1, None))  # a process that starts again pays for nothing
+        assert len(stub.asked) == requests
+
+
+def test_a_server_that_is_away_is_no_fault_of_the_request(tmp_path: Path) -> None:
+    with Stub() as stub:
+        config = model(stub, tmp_path, retries=0)
+        editors = _Editors(ProcessSpec(config, 1, None))
+    asked = [Segment(f"a {number}", f"b {number}") for number in range(40)]
+    outcomes = editors.done(Work(EditKind("m"), asked)).outcomes
+    assert all(isinstance(one, Refusal) and one.fault == "away" for one in outcomes)
+    with pytest.raises(StoppedError, match="cannot be reached"):
+        _Editors(ProcessSpec(model(stub, tmp_path, retries=0, seed=7, segments=1), 1, None))
+
+
+def test_what_it_costs_is_counted_over_restarts(tmp_path: Path) -> None:
+    prices = tmp_path / "prices.toml"
+    prices.write_text("[models.tiny]\ninput = 100.0\noutput = 100.0\n", encoding="utf-8")
+    refusals = 0
+    with Stub() as stub:
+        for start in range(0, 60, 10):
+            config = model(stub, tmp_path, prices=str(prices), budget=0.5, segments=1)
+            editors = _Editors(ProcessSpec(config, 1, None))
+            asked = [Segment(f"a {number}", f"b {number}") for number in range(start, start + 10)]
+            refusals += sum(isinstance(one, Refusal) for one in editors.done(Work(EditKind("m"), asked)).outcomes)
+        assert (stub.prompt_tokens + stub.answer_tokens) * 100 / 1e6 <= 0.5
+    assert refusals > 0
+
+
+def problems(**values: Any) -> str:
+    return "; ".join(check_config(ServedModel, values)[1])
+
+
+def test_files_are_relative_to_that_of_the_settings(tmp_path: Path) -> None:
+    text = 'path = "openai:tiny"\nllm.prices = "p.toml"\nllm.cache = "/answers"\nllm.prompt = "mine.toml"\n'
+    (tmp_path / "serve.toml").write_text(f"[models.llm]\n{text}[models.other]\npath = 'none'\n", encoding="utf-8")
+    models = load_settings(tmp_path / "serve.toml").models
+    assert models["llm"].llm.prices == str(tmp_path / "p.toml")
+    assert models["llm"].llm.cache == "/answers"
+    assert models["llm"].llm.prompt == str(tmp_path / "mine.toml")
+    assert models["other"].llm == ServedModel(path="none").llm
+    assert models["llm"].endpoint is not None
+
+
+def test_settings_of_endpoints() -> None:
+    served = ServedModel.model_validate({"path": "openai:tiny", "llm": {"endpoint": "http://127.0.0.1:1/v1"}})
+    assert (served.processes, served.learns, served.batch_seconds) == (1, False, 10.0)
+    assert (served.llm.retries, served.llm.timeout) == (1, 25.0)
+    assert ServedModel(path="none").endpoint is None
+    assert "llm is for openai:MODEL alone" in problems(path="none", llm={"retries": 2})
+    assert "processes of openai:tiny can only be 1" in problems(path="openai:tiny", processes=2)
+    assert "learns of openai:tiny can only be False" in problems(path="openai:tiny", learns=True)
+    assert "no such option" in problems(path="openai:tiny", llm={"key": "sk-secret"})
