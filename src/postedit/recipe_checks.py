@@ -161,6 +161,8 @@ def model_problems(
     if model is not None and train is not None:
         if train.compile and not layers_of(model):
             problems.append(f"{prefix}compile: {without_layers(type(model).__name__)}")
+        if train.coverage and model.spec.coverage_key is None:
+            problems.append(f"{prefix}coverage: counts soft attention, of which this model has none; leave it out")
         try:
             if train.freeze:
                 freeze(deepcopy(model), train.freeze)

@@ -13,13 +13,14 @@ from postedit.core.model import Seq2Seq
 from postedit.core.special_tokens import BOS, EOS, SPECIAL_TOKENS
 from postedit.core.types import AttentionKey
 from postedit.search import SearchConfig, beam_search, force
-from postedit.search.coverage import Coverage, coverage_key
+from postedit.search.coverage import Coverage
 
 SIZE, PRICE, LIMIT = len(SPECIAL_TOKENS) + 3, 2.5, 3
 KEYS = {
     "transference": AttentionKey("mt", "soft"),
     "m-cgru": AttentionKey("mt", "soft"),
     "copycat-src": AttentionKey("mt", "copy"),
+    "pointer-generator": AttentionKey("mt", "copy"),
     "shared-attention": AttentionKey("src+mt", "soft"),
     "transformer/src": AttentionKey("src", "soft"),
 }
@@ -37,7 +38,7 @@ def cost(model: Seq2Seq, sentence: Sentence, tokens: list[int]) -> tuple[float, 
     output, _ = model.decode(torch.tensor([[BOS, *tokens]]), model.encode(batch_of([sentence])))
     labels = [*tokens, EOS]
     score = sum(float(output.log_probs[0, step, label]) for step, label in enumerate(labels))
-    key = coverage_key(model.spec)
+    key = model.spec.coverage_key
     ids = [token for name in key.streams for token in sentence.inputs[name]]
     seen = output.attention[key][0].sum(0).numpy()
     counted = [total for token, total in zip(ids, seen, strict=True) if token != EOS]
@@ -45,7 +46,7 @@ def cost(model: Seq2Seq, sentence: Sentence, tokens: list[int]) -> tuple[float, 
 
 
 def test_the_attention_that_is_counted(model: Seq2Seq) -> None:
-    assert coverage_key(model.spec) == KEYS[model.name]
+    assert model.spec.coverage_key == KEYS[model.name]
 
 
 def test_beam_search_returns_the_best_output_under_the_penalty(model: Seq2Seq) -> None:
@@ -86,7 +87,7 @@ def test_only_attention_beyond_one_costs(model: Seq2Seq) -> None:
 def test_hard_attention_alone_cannot_be_counted() -> None:
     model = build("gru-hard", torch.float64)
     with pytest.raises(DataError, match="has none"):
-        coverage_key(model.spec)
+        Coverage.of(model, batch_of(random_sentences(random.Random(5), model, 2)), PRICE)
 
 
 def test_greedy_search_has_no_coverage_penalty() -> None:

@@ -117,6 +117,8 @@ TINY: dict[str, dict[str, object]] = {
         "layers_encoder": 2, "layers_pe": 1, "dim": 8, "heads": 2, "feed_forward": 12,
         "share_encoders": False, "share_embeddings": "all",
     },
+    "pointer-generator": {"embedding": 6, "hidden": 5},
+    "pointer-generator/no-coverage": {"embedding": 4, "hidden": 3, "coverage": False, "share_embeddings": "none"},
     "transference": {"layers_src": 1, "layers_mt": 2, "layers_pe": 2, "dim": 8, "heads": 2, "feed_forward": 12},
     "transference/post-norm": {
         "layers_src": 2, "layers_mt": 1, "layers_pe": 2, "dim": 6, "heads": 3, "feed_forward": 10,
@@ -222,7 +224,7 @@ FAMILIES: dict[str, tuple[str, ...]] = {
         "m-cgru", "cgru", "attention-nmt", "double-attention", "shared-attention", "flat-attention", "merged-attention",
     ),
     "recurrent with hard attention": ("m-cgru-hard", "cgru-hard", "gru-hard"),
-    "copying": ("copycat-src", "copycat-trg", "copycat"),
+    "copying": ("copycat-src", "copycat-trg", "copycat", "pointer-generator"),
     "Transformer": (
         "transference", "cross-encoder", "joint-encoder", "concat-encoders", "dual-transformer", "transformer",
     ),

@@ -7,6 +7,7 @@ from postedit.models.conditional_gru import CGRU, MCGRU, CGRUHard, GRUHard, MCGR
 from postedit.models.copycat import Copycat, CopycatSrc, CopycatTrg
 from postedit.models.cross_encoder import CrossEncoder
 from postedit.models.draft_and_refine import AttentionNMT, DoubleAttention
+from postedit.models.pointer_generator import PointerGenerator
 from postedit.models.pretrained import Pretrained
 from postedit.models.shared_attention import FlatAttention, MergedAttention, SharedAttention
 from postedit.models.transference import Transference
@@ -93,6 +94,12 @@ ARCHITECTURES = Registry(
             CopycatSrc,
             f"{_IVE_2019}, 3.3",
             "dual-source Transformer that generates, or copies from mt or from src",
+        ),
+        Architecture(
+            "pointer-generator",
+            PointerGenerator,
+            "See et al. 2017",
+            "bi-LSTM encoder of mt, attention with coverage, LSTM that generates, or copies from mt",
         ),
         Architecture(
             "pretrained",

@@ -5,11 +5,17 @@ from typing import Any, ClassVar, Literal
 from pydantic import Field
 from torch import Tensor, nn
 
-from postedit.core.errors import RecipeError
 from postedit.core.model import Vocabularies
 from postedit.core.types import AttentionKey, Batch, DecoderOutput
 from postedit.models.transformer_base import DualSourceConfig, DualSourceModel, TransformerModel
-from postedit.nn.copying import CopyDistribution, CopySource, pointer_log_weights, sigmoid_gates, softmax_gates
+from postedit.nn.copying import (
+    CopyDistribution,
+    CopySource,
+    pointer_log_weights,
+    require_one_vocabulary,
+    sigmoid_gates,
+    softmax_gates,
+)
 from postedit.nn.memory import Memory
 from postedit.nn.transformer import LayerOutput, StackConfig, TransformerStack, TransformerState
 
@@ -59,7 +65,7 @@ class Copycat(TransformerModel):
 
     def __init__(self, config: CopycatConfig, vocabularies: Vocabularies) -> None:
         """Create a model with fresh weights."""
-        _require_one_vocabulary(vocabularies, "mt", '"joint" or "mt-pe"')
+        require_one_vocabulary(vocabularies, "mt", '"joint" or "mt-pe"')
         super().__init__(config, vocabularies, self.inputs, (_MT, _COPY_MT))
         self.encoder = config.stack(config.layers_mt)
         self.decoder = config.stack(config.layers_pe, memories=1, attended_only=config.copy_query == "attended")
@@ -105,7 +111,7 @@ class CopycatTrg(DualSourceModel):
 
     def __init__(self, config: CopycatDualConfig, vocabularies: Vocabularies) -> None:
         """Create a model with fresh weights."""
-        _require_one_vocabulary(vocabularies, "mt", '"joint" or "mt-pe"')
+        require_one_vocabulary(vocabularies, "mt", '"joint" or "mt-pe"')
         super().__init__(config, vocabularies, (_MT, _SRC, _COPY_MT))
         self.gate = nn.Linear(config.dim, 1, bias=config.gate_bias)
         self.copy_scale = config.dim**-0.5 if config.scale_copy else 1.0
@@ -136,7 +142,7 @@ class CopycatSrc(DualSourceModel):
     def __init__(self, config: CopycatDualConfig, vocabularies: Vocabularies) -> None:
         """Create a model with fresh weights."""
         for name in self.inputs:
-            _require_one_vocabulary(vocabularies, name, '"joint"')
+            require_one_vocabulary(vocabularies, name, '"joint"')
         super().__init__(config, vocabularies, (_MT, _COPY_MT, _SRC, _COPY_SRC))
         self.gate = nn.Linear(config.dim, 3, bias=config.gate_bias)
         self.copy_scale = config.dim**-0.5 if config.scale_copy else 1.0
@@ -146,15 +152,6 @@ class CopycatSrc(DualSourceModel):
         output, after = self.run_decoder(tokens, state)
         gates = softmax_gates(self.gate(output.cross_outputs[-1]))
         return _mixture(self, output, gates, state.memory, self.copy_scale), after
-
-
-def _require_one_vocabulary(vocabularies: Vocabularies, name: str, sharing: str) -> None:
-    text, pe = vocabularies.streams[name], vocabularies.target
-    if text != pe:
-        raise RecipeError(
-            f"copying from {name} needs one vocabulary for {name} and pe, but they differ ({text.size} and {pe.size} "
-            f"tokens); set text.vocabulary.sharing to {sharing}"
-        )
 
 
 def _mixture(
