@@ -105,7 +105,9 @@ def test_coverage_loss_equals_its_definition(name: str) -> None:
     assert batch.target is not None
     found, plain = CoverageLoss(model, 2.0)(batch, 0.1), model(batch, 0.1)
     attention = model.decode(batch.target.inputs, model.encode(batch))[0].attention[key].detach()
-    ids = torch.cat([batch.streams[stream].ids.masked_fill(~batch.streams[stream].mask, EOS) for stream in key.streams], 1)
+    ids = torch.cat(
+        [batch.streams[stream].ids.masked_fill(~batch.streams[stream].mask, EOS) for stream in key.streams], 1
+    )
     expected = 0.0
     for row, length in enumerate(batch.target.lengths.tolist()):
         for place in (ids[row] != EOS).nonzero().flatten().tolist():

@@ -1,4 +1,4 @@
-"""The pointer-generator network with coverage of See et al. 2017: an LSTM that generates tokens or copies them from mt."""
+"""The pointer-generator network with coverage of See et al. 2017: an LSTM that generates tokens or copies them."""
 
 from typing import ClassVar
 
@@ -118,7 +118,9 @@ class PointerGenerator(Seq2Seq[RecurrentState]):
         gate = self.gate(torch.cat([contexts_NKC, c_NKD, h_NKD, torch.stack(inputs, 1)], -1))
         log_gates_NKG, log_weights_NKS = sigmoid_gates(gate.squeeze(-1)), torch.stack(log_weights, 1)
         generator = self.head(self.features(torch.cat([h_NKD, contexts_NKC], -1)))
-        distribution = CopyDistribution(generator, log_gates_NKG, (CopySource(log_weights_NKS, memory["ids"], mask_NS),))
+        distribution = CopyDistribution(
+            generator, log_gates_NKG, (CopySource(log_weights_NKS, memory["ids"], mask_NS),)
+        )
         output = DecoderOutput(distribution, {_COPY: log_weights_NKS.exp()}, {"gate": log_gates_NKG.exp()})
         return output, RecurrentState(memory, grown)
 

@@ -88,8 +88,9 @@ class TrainConfig(Config):
     )
     optimizer: Literal["adam", "adamw", "sgd", "adagrad", "adafactor"] = Field(
         "adam",
-        description="adam: weight decay is part of the gradient (L2); adamw: decoupled weight decay; sgd: L2; "
-        "adagrad: the sums of squares start at 0.1, with L2; adafactor: Adam with the means of squares by rows and columns, which need almost no memory.",
+        description="adam: weight decay is part of the gradient (L2); adamw: decoupled weight decay; sgd: L2; adagrad: "
+        "L2, and sums of squares that start at 0.1; adafactor: Adam with the means of squares by rows and columns, "
+        "which need almost no memory.",
     )
     lr: float = Field(
         5e-4,
@@ -124,8 +125,8 @@ class TrainConfig(Config):
     coverage: float = Field(
         0.0,
         ge=0.0,
-        description="Weight of the coverage loss, the attention to tokens that have had it before (See et al. 2017); 0: "
-        "off. For models with soft attention, at the end of training.",
+        description="Weight of the coverage loss, the attention to tokens that have had it before (See et al. 2017); "
+        "0: off. For models with soft attention, in the last stage of training.",
     )
     risk: RiskConfig | None = Field(
         None, description="Minimum risk training, see `[train.risk]`; none: cross-entropy alone."

@@ -67,8 +67,8 @@ class CoverageLoss(nn.Module):
 
     covloss = sum over labels t and input tokens i of min(a_ti, c_ti),   c_t = sum over earlier t' of a_t'
 
-    where a is the attention that the coverage penalty of search counts. As there, the end of an input is no token of it:
-    the paper's inputs have none, and models rest there.
+    where a is the attention that the coverage penalty of search counts. As there, the end of an input is no token of
+    it: the paper's inputs have none, and models rest there.
 
     Args:
         model: the model to train.
@@ -101,10 +101,10 @@ class CoverageLoss(nn.Module):
         return entropy._replace(loss=entropy.loss + self.weight * repeated.to(entropy.loss.dtype))
 
 
-def coverage_loss(attention_NKS: Tensor) -> Tensor:
-    """Return the sum of min(a, c), given the attention at each step: c is the sum of a at earlier steps."""
-    earlier = nn.functional.pad(attention_NKS[:, :-1], (0, 0, 1, 0)).cumsum(1)
-    return torch.minimum(attention_NKS, earlier).sum()
+def coverage_loss(attention: Tensor) -> Tensor:
+    """Return the sum of min(a, c), given the attention Float[N,K,S]: c is the sum of a at earlier steps."""
+    earlier = nn.functional.pad(attention[:, :-1], (0, 0, 1, 0)).cumsum(1)
+    return torch.minimum(attention, earlier).sum()
 
 
 class RDropLoss(nn.Module):

@@ -13,7 +13,8 @@ def step(model: TinyModel, optimizer: torch.optim.Optimizer, seed: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "momentum"), [("adam", 0.0), ("adamw", 0.0), ("sgd", 0.0), ("sgd", 0.9), ("adagrad", 0.0), ("adafactor", 0.0)]
+    ("kind", "momentum"),
+    [("adam", 0.0), ("adamw", 0.0), ("sgd", 0.0), ("sgd", 0.9), ("adagrad", 0.0), ("adafactor", 0.0)],
 )
 def test_state_by_name_brings_back_the_optimizer(kind: str, momentum: float) -> None:
     config = train_config({"optimizer": kind, "weight_decay": 0.1, "momentum": momentum})

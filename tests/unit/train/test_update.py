@@ -50,7 +50,15 @@ def plain_optimizer(kind: str, model: TinyModel) -> torch.optim.Optimizer:
 
 @pytest.mark.parametrize(
     ("kind", "clip"),
-    [("adam", 0.0), ("adam", 0.05), ("adam", 1e6), ("adamw", 0.05), ("sgd", 0.05), ("adagrad", 0.05), ("adafactor", 0.05)],
+    [
+        ("adam", 0.0),
+        ("adam", 0.05),
+        ("adam", 1e6),
+        ("adamw", 0.05),
+        ("sgd", 0.05),
+        ("adagrad", 0.05),
+        ("adafactor", 0.05),
+    ],
 )
 def test_optimisers_see_the_clipped_gradient_of_the_mean_loss(kind: str, clip: float) -> None:
     model = tiny_model(dropout=0.0)
