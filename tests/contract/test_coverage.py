@@ -6,7 +6,7 @@ import random
 import numpy as np
 import pytest
 import torch
-from tiny import TOLERANCES, Sentence, batch_of, build, random_sentences, vocabularies
+from tiny import ARCHITECTURE_NAMES, TOLERANCES, Sentence, batch_of, build, random_sentences, vocabularies
 
 from postedit.core.errors import DataError
 from postedit.core.model import Seq2Seq
@@ -67,6 +67,22 @@ def test_beam_search_returns_the_best_output_under_the_penalty(model: Seq2Seq) -
     outputs = [best.tokens for best, *_ in found]
     forced = force(model, batch_of(sentences), outputs, PRICE)
     assert [one.bias for one in forced] == pytest.approx([best.bias for best, *_ in found], abs=1e-9)
+
+
+@pytest.mark.parametrize("name", ARCHITECTURE_NAMES)
+def test_the_penalty_is_there_for_every_model_with_soft_attention_or_copying(name: str) -> None:
+    model = build(name, torch.float64, seed=6, sizes=vocabularies(target=SIZE)).requires_grad_(False)
+    sentences = random_sentences(random.Random(7), model, 2, longest=4)
+    settings = SearchConfig(beam=3, coverage_penalty=PRICE)
+    key = model.spec.coverage_key
+    assert (key is None) == all(one.kind == "hard" for one in model.spec.attention)
+    if key is None:
+        return
+    for sentence, (best, *_) in zip(
+        sentences, beam_search(model, batch_of(sentences), torch.full((2,), LIMIT), settings)
+    ):
+        if "+" not in name and len(key.streams) == 1:
+            assert best.bias == pytest.approx(cost(model, sentence, list(best.tokens))[1], abs=1e-9)
 
 
 def test_only_attention_beyond_one_costs(model: Seq2Seq) -> None:

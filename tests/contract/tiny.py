@@ -119,6 +119,11 @@ TINY: dict[str, dict[str, object]] = {
     },
     "pointer-generator": {"embedding": 6, "hidden": 5},
     "pointer-generator/no-coverage": {"embedding": 4, "hidden": 3, "coverage": False, "share_embeddings": "none"},
+    "copy-transformer": {"layers_mt": 1, "layers_pe": 2, "dim": 8, "heads": 2, "feed_forward": 12},
+    "copy-transformer/post-norm": {
+        "layers_mt": 2, "layers_pe": 1, "dim": 6, "heads": 3, "feed_forward": 10, "norm": "post",
+        "share_embeddings": "none", "tie_output": False,
+    },
     "transference": {"layers_src": 1, "layers_mt": 2, "layers_pe": 2, "dim": 8, "heads": 2, "feed_forward": 12},
     "transference/post-norm": {
         "layers_src": 2, "layers_mt": 1, "layers_pe": 2, "dim": 6, "heads": 3, "feed_forward": 10,
@@ -224,7 +229,7 @@ FAMILIES: dict[str, tuple[str, ...]] = {
         "m-cgru", "cgru", "attention-nmt", "double-attention", "shared-attention", "flat-attention", "merged-attention",
     ),
     "recurrent with hard attention": ("m-cgru-hard", "cgru-hard", "gru-hard"),
-    "copying": ("copycat-src", "copycat-trg", "copycat", "pointer-generator"),
+    "copying": ("copycat-src", "copycat-trg", "copycat", "pointer-generator", "copy-transformer"),
     "Transformer": (
         "transference", "cross-encoder", "joint-encoder", "concat-encoders", "dual-transformer", "transformer",
     ),

@@ -4,7 +4,7 @@ from postedit.core.registry import Architecture, Registry
 from postedit.models.causal import Causal
 from postedit.models.concat_encoders import ConcatEncoders, JointEncoder
 from postedit.models.conditional_gru import CGRU, MCGRU, CGRUHard, GRUHard, MCGRUHard
-from postedit.models.copycat import Copycat, CopycatSrc, CopycatTrg
+from postedit.models.copycat import Copycat, CopycatSrc, CopycatTrg, CopyTransformer
 from postedit.models.cross_encoder import CrossEncoder
 from postedit.models.draft_and_refine import AttentionNMT, DoubleAttention
 from postedit.models.pointer_generator import PointerGenerator
@@ -100,6 +100,12 @@ ARCHITECTURES = Registry(
             PointerGenerator,
             "See et al. 2017",
             "bi-LSTM encoder of mt, attention with coverage, LSTM that generates, or copies from mt",
+        ),
+        Architecture(
+            "copy-transformer",
+            CopyTransformer,
+            "Gehrmann et al. 2018",
+            "Transformer that generates, or copies from its one input by a head of attention",
         ),
         Architecture(
             "pretrained",

@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 from postedit.nn.cache import KeyValue
 from postedit.nn.dropout import dropout
-from postedit.nn.tensors import Packing, compute_dtype
+from postedit.nn.tensors import Packing, at_least_float, compute_dtype
 
 
 class MultiHeadAttention(nn.Module):
@@ -61,6 +61,13 @@ class MultiHeadAttention(nn.Module):
         if packing is not None:
             mixed_NKD = packing.pack(mixed_NKD)
         return self.output(mixed_NKD), None if weights_NHKS is None else weights_NHKS.mean(1)
+
+    def head_log_weights(self, x_NKD: Tensor, key_value: KeyValue, mask: Tensor, head: int) -> Tensor:
+        """Return Float[N,K,S], at least in single precision: the log of the weights of one head, as in `forward`."""
+        q_NKE = self._split_heads(self.query(x_NKD))[:, head]
+        scores_NKS = torch.bmm(q_NKE * q_NKE.size(-1) ** -0.5, key_value.k_NHSE[:, head].transpose(1, 2))
+        scores_NKS = scores_NKS.to(at_least_float(scores_NKS.dtype))
+        return scores_NKS.masked_fill(~mask, -math.inf).log_softmax(-1)
 
     def _split_heads(self, x_NKD: Tensor) -> Tensor:
         rows, length, width = x_NKD.shape
