@@ -124,6 +124,9 @@ TINY: dict[str, dict[str, object]] = {
         "layers_mt": 2, "layers_pe": 1, "dim": 6, "heads": 3, "feed_forward": 10, "norm": "post",
         "share_embeddings": "none", "tie_output": False,
     },
+    "character-level": {
+        "embedding": 6, "hidden": 5, "attention": 7, "filters": [3, 2, 1, 2], "segment": 3, "highway": 2,
+    },
     "transference": {"layers_src": 1, "layers_mt": 2, "layers_pe": 2, "dim": 8, "heads": 2, "feed_forward": 12},
     "transference/post-norm": {
         "layers_src": 2, "layers_mt": 1, "layers_pe": 2, "dim": 6, "heads": 3, "feed_forward": 10,
@@ -227,6 +230,7 @@ SUBJECTS = [*TINY, *ENSEMBLES]
 FAMILIES: dict[str, tuple[str, ...]] = {
     "recurrent with soft attention": (
         "m-cgru", "cgru", "attention-nmt", "double-attention", "shared-attention", "flat-attention", "merged-attention",
+        "character-level",
     ),
     "recurrent with hard attention": ("m-cgru-hard", "cgru-hard", "gru-hard"),
     "copying": ("copycat-src", "copycat-trg", "copycat", "pointer-generator", "copy-transformer"),

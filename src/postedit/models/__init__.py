@@ -3,7 +3,7 @@
 from postedit.core.registry import Architecture, Registry
 from postedit.models.causal import Causal
 from postedit.models.concat_encoders import ConcatEncoders, JointEncoder
-from postedit.models.conditional_gru import CGRU, MCGRU, CGRUHard, GRUHard, MCGRUHard
+from postedit.models.conditional_gru import CGRU, MCGRU, CGRUHard, CharacterLevel, GRUHard, MCGRUHard
 from postedit.models.copycat import Copycat, CopycatSrc, CopycatTrg, CopyTransformer
 from postedit.models.cross_encoder import CrossEncoder
 from postedit.models.draft_and_refine import AttentionNMT, DoubleAttention
@@ -106,6 +106,12 @@ ARCHITECTURES = Registry(
             CopyTransformer,
             "Gehrmann et al. 2018",
             "Transformer that generates, or copies from its one input by a head of attention",
+        ),
+        Architecture(
+            "character-level",
+            CharacterLevel,
+            "Varis and Bojar 2017",
+            "two pooling encoders of characters or bytes, doubly-attentive conditional GRU",
         ),
         Architecture(
             "pretrained",
