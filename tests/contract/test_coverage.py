@@ -70,7 +70,7 @@ def test_beam_search_returns_the_best_output_under_the_penalty(model: Seq2Seq) -
 
 
 @pytest.mark.parametrize("name", ARCHITECTURE_NAMES)
-def test_the_penalty_is_there_for_every_model_with_soft_attention_or_copying(name: str) -> None:
+def test_every_model_with_soft_attention_has_the_penalty(name: str) -> None:
     model = build(name, torch.float64, seed=6, sizes=vocabularies(target=SIZE)).requires_grad_(False)
     sentences = random_sentences(random.Random(7), model, 2, longest=4)
     settings = SearchConfig(beam=3, coverage_penalty=PRICE)

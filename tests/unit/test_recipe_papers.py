@@ -70,7 +70,7 @@ def test_the_pointer_generator_gets_coverage_last() -> None:
     assert (found.text.vocabulary.limit, found.search.beam, found.data.max_length) == (50_000, 4, 401)
 
 
-def test_the_copy_transformer_has_the_training_and_the_search_of_its_release() -> None:
+def test_the_copy_transformer_is_trained_as_its_release() -> None:
     found = recipe("copy-transformer")
     for step in (1, 100, 8000, 50_000):
         noam = 2 * 512**-0.5 * min(step * 8000**-1.5, step**-0.5)

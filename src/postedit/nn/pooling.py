@@ -27,7 +27,7 @@ class HighwayLayer(nn.Module):
         return x + gate * (F.relu(self.change(x)) - x)
 
 
-class Segments(NamedTuple):
+class PooledText(NamedTuple):
     """An encoded text of P segments."""
 
     annotations: Tensor  # Float[N,P,C], zero on padding
@@ -64,7 +64,7 @@ class PoolingEncoder(nn.Module):
             nn.init.xavier_uniform_(layer.weight)  # type: ignore[arg-type]  # of a Conv1d
             nn.init.zeros_(layer.bias)  # type: ignore[arg-type]
 
-    def forward(self, x_NSD: Tensor, mask_NS: Tensor) -> Segments:
+    def forward(self, x_NSD: Tensor, mask_NS: Tensor) -> PooledText:
         """Encode texts with mask Bool[N,S]."""
         x_NDS = (x_NSD * mask_NS.unsqueeze(-1)).transpose(1, 2)
         features = [
@@ -74,7 +74,7 @@ class PoolingEncoder(nn.Module):
         features_NFS = torch.cat(features, 1) * mask_NS.unsqueeze(1)
         mask_NP = self._divided(mask_NS).any(2)
         pooled_NPF = self._divided(features_NFS).amax(-1).transpose(1, 2)
-        return Segments(self.rnn(self.highways(pooled_NPF), mask_NP), mask_NP)
+        return PooledText(self.rnn(self.highways(pooled_NPF), mask_NP), mask_NP)
 
     def spread(self, weights_NKP: Tensor, mask_NS: Tensor) -> Tensor:
         """Return Float[N,K,S]: weights of segments, each divided evenly among the real characters of the segment."""
