@@ -155,7 +155,7 @@ class TextProcessor:
         split = [" ".join(words(text)) for text in texts]
         if side == "mt":
             batch = vocabulary.encode_beside(split, split)
-        elif side == "pe" and mt:
+        elif side == "pe" and mt and vocabulary.info.copied:
             batch = vocabulary.encode_beside(split, [" ".join(self._words["mt"](text or "")) for text in mt])
         else:
             batch = vocabulary.encode_batch(split)
