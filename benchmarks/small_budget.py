@@ -50,10 +50,10 @@ def parse() -> argparse.Namespace:
 
 
 def overrides(path: Path, settings: dict[str, Any], options: argparse.Namespace) -> list[str]:
-    """Return the overrides that make a recipe small: those for all recipes, and those for options that it sets."""
+    """Return the overrides that make a recipe small: those for all, for options that it sets, and its own."""
     values = tomllib.loads(path.read_text(encoding="utf-8"))
     sizes = {f"model.{option}": size for option, size in settings["model"].items() if option in values["model"]}
-    chosen = {**settings["all"], **sizes, "data.dir": str(options.data.resolve())}
+    chosen = {**settings["all"], **sizes, **settings["own"].get(path.stem, {}), "data.dir": str(options.data.resolve())}
     chosen |= {"train.max_steps": options.updates, "train.validate_every": options.updates}
     return [f"{option}={json.dumps(value)}" for option, value in chosen.items()]
 
@@ -64,14 +64,15 @@ def measure(recipe: Recipe, folder: Path) -> None:
     if result_path.exists():
         return
     result = train(recipe, folder, resume=(folder / "recipe.toml").exists())
-    training = result.training
+    training, unedited = result.training, result.unedited
+    assert unedited is not None
     weights = sum(path.stat().st_size for path in result.model.glob("*.safetensors")) // 4
     row = {
         "recipe": folder.name,
         "parameters": weights,
         "labels": training.target_tokens,
         "scores": dict(training.single.metrics),
-        "do_nothing": result.do_nothing.to_dict(),
+        "unedited": {name: getattr(unedited, name) for name in ("ter", "bleu", "chrf")},
     }
     with atomic_write(result_path) as file:
         json.dump(row, file, indent=1)
@@ -86,7 +87,7 @@ def print_table(options: argparse.Namespace) -> None:
     print(f"{options.updates:,} updates each, dev scores, greedy search\n")
     print("| " + " | ".join(COLUMNS) + " |")
     print("| --- |" + " ---: |" * (len(COLUMNS) - 1))
-    nothing = rows[0]["do_nothing"]
+    nothing = rows[0]["unedited"]
     print(f"| unedited MT | | | | {nothing['ter']:.2f} | {nothing['bleu']:.2f} | {nothing['chrf']:.2f} |")
     for row in sorted(rows, key=lambda row: row["scores"]["ter"]):
         scores = row["scores"]

@@ -31,7 +31,10 @@ def largest_vocabularies(text: TextConfig) -> Vocabularies:
         return TextProcessor.load(model_text(Path(text.model))).vocabularies
     groups = GROUPS[text.vocabulary.sharing]
     if text.vocabulary.checkpoint is None:
-        infos = {name: VocabularyInfo(text.vocabulary.kept_of(name), name) for name in groups}
+        copied = {name: text.vocabulary.copied_of(name) for name in groups}
+        infos = {
+            name: VocabularyInfo(text.vocabulary.kept_of(name) + copied[name], name, copied[name]) for name in groups
+        }
     else:
         found = checkpoint_vocabularies(text.vocabulary.checkpoint, groups)
         infos = {name: vocabulary.info for name, vocabulary in found.items()}
@@ -161,6 +164,12 @@ def model_problems(
     if model is not None and train is not None:
         if train.compile and not layers_of(model):
             problems.append(f"{prefix}compile: {without_layers(type(model).__name__)}")
+        if train.coverage and model.spec.coverage_key is None:
+            problems.append(f"{prefix}coverage: counts soft attention, of which this model has none; leave it out")
+        if train.label_smoothing and model.spec.vocabularies.target.copied:
+            problems.append(
+                f"{prefix}label_smoothing: tokens that stand for unknown ones may have no share in it; set it to 0"
+            )
         try:
             if train.freeze:
                 freeze(deepcopy(model), train.freeze)

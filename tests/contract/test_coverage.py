@@ -6,20 +6,21 @@ import random
 import numpy as np
 import pytest
 import torch
-from tiny import TOLERANCES, Sentence, batch_of, build, random_sentences, vocabularies
+from tiny import ARCHITECTURE_NAMES, TOLERANCES, Sentence, batch_of, build, random_sentences, vocabularies
 
 from postedit.core.errors import DataError
 from postedit.core.model import Seq2Seq
 from postedit.core.special_tokens import BOS, EOS, SPECIAL_TOKENS
 from postedit.core.types import AttentionKey
 from postedit.search import SearchConfig, beam_search, force
-from postedit.search.coverage import Coverage, coverage_key
+from postedit.search.coverage import Coverage
 
 SIZE, PRICE, LIMIT = len(SPECIAL_TOKENS) + 3, 2.5, 3
 KEYS = {
     "transference": AttentionKey("mt", "soft"),
     "m-cgru": AttentionKey("mt", "soft"),
     "copycat-src": AttentionKey("mt", "copy"),
+    "pointer-generator": AttentionKey("mt", "copy"),
     "shared-attention": AttentionKey("src+mt", "soft"),
     "transformer/src": AttentionKey("src", "soft"),
 }
@@ -37,7 +38,7 @@ def cost(model: Seq2Seq, sentence: Sentence, tokens: list[int]) -> tuple[float, 
     output, _ = model.decode(torch.tensor([[BOS, *tokens]]), model.encode(batch_of([sentence])))
     labels = [*tokens, EOS]
     score = sum(float(output.log_probs[0, step, label]) for step, label in enumerate(labels))
-    key = coverage_key(model.spec)
+    key = model.spec.coverage_key
     ids = [token for name in key.streams for token in sentence.inputs[name]]
     seen = output.attention[key][0].sum(0).numpy()
     counted = [total for token, total in zip(ids, seen, strict=True) if token != EOS]
@@ -45,7 +46,7 @@ def cost(model: Seq2Seq, sentence: Sentence, tokens: list[int]) -> tuple[float, 
 
 
 def test_the_attention_that_is_counted(model: Seq2Seq) -> None:
-    assert coverage_key(model.spec) == KEYS[model.name]
+    assert model.spec.coverage_key == KEYS[model.name]
 
 
 def test_beam_search_returns_the_best_output_under_the_penalty(model: Seq2Seq) -> None:
@@ -68,6 +69,22 @@ def test_beam_search_returns_the_best_output_under_the_penalty(model: Seq2Seq) -
     assert [one.bias for one in forced] == pytest.approx([best.bias for best, *_ in found], abs=1e-9)
 
 
+@pytest.mark.parametrize("name", ARCHITECTURE_NAMES)
+def test_every_model_with_soft_attention_has_the_penalty(name: str) -> None:
+    model = build(name, torch.float64, seed=6, sizes=vocabularies(target=SIZE)).requires_grad_(False)
+    sentences = random_sentences(random.Random(7), model, 2, longest=4)
+    settings = SearchConfig(beam=3, coverage_penalty=PRICE)
+    key = model.spec.coverage_key
+    assert (key is None) == all(one.kind == "hard" for one in model.spec.attention)
+    if key is None:
+        return
+    for sentence, (best, *_) in zip(
+        sentences, beam_search(model, batch_of(sentences), torch.full((2,), LIMIT), settings)
+    ):
+        if "+" not in name and len(key.streams) == 1:
+            assert best.bias == pytest.approx(cost(model, sentence, list(best.tokens))[1], abs=1e-9)
+
+
 def test_only_attention_beyond_one_costs(model: Seq2Seq) -> None:
     sentences = random_sentences(random.Random(5), model, 2, longest=4)
     batch = batch_of(sentences)
@@ -86,7 +103,7 @@ def test_only_attention_beyond_one_costs(model: Seq2Seq) -> None:
 def test_hard_attention_alone_cannot_be_counted() -> None:
     model = build("gru-hard", torch.float64)
     with pytest.raises(DataError, match="has none"):
-        coverage_key(model.spec)
+        Coverage.of(model, batch_of(random_sentences(random.Random(5), model, 2)), PRICE)
 
 
 def test_greedy_search_has_no_coverage_penalty() -> None:

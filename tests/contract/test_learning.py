@@ -47,6 +47,9 @@ LEARNERS: dict[str, dict[str, object]] = {
     "copycat": {"layers_mt": 1, **TRANSFORMER},
     "copycat-trg": {**ONE_ENCODER, "share_encoders": False, "share_embeddings": "mt-pe"},
     "copycat-src": {**ONE_ENCODER, "share_embeddings": "all"},
+    "pointer-generator": {"embedding": 32, "hidden": 32},
+    "character-level": {**RECURRENT, "filters": [16, 16, 16], "segment": 2, "highway": 1, "dropout_rnn": 0.0},
+    "copy-transformer": {"layers_mt": 1, **TRANSFORMER},
     "pretrained": {
         "checkpoint": "a Marian model",
         "dropout": 0.0,

@@ -7,11 +7,21 @@ import torch
 import torch.nn.functional as F
 from tiny import ARCHITECTURE_NAMES, assert_close, batch_of, build, random_sentences, random_text
 
+from postedit.core.errors import RecipeError
 from postedit.core.model import Seq2Seq
 from postedit.core.special_tokens import BOS, EOS
 from postedit.core.types import Batch
 from postedit.train import losses
-from postedit.train.losses import Candidate, RDropLoss, RiskLoss, label_log_probs, stretches, symmetric_divergence
+from postedit.train.losses import (
+    Candidate,
+    CoverageLoss,
+    RDropLoss,
+    RiskLoss,
+    coverage_loss,
+    label_log_probs,
+    stretches,
+    symmetric_divergence,
+)
 
 
 @pytest.fixture(autouse=True)
@@ -82,6 +92,41 @@ def test_the_risk_of_candidates_equals_its_definition(name: str) -> None:
         shares = (0.7 * torch.stack(scores)).softmax(0)
         total = total + sum(q * one.cost for q, one in zip(shares, found)) * batch.target.lengths[row]
     torch.testing.assert_close(risk, total, rtol=1e-6, atol=0.0)
+
+
+@pytest.mark.parametrize("name", ARCHITECTURE_NAMES)
+def test_coverage_loss_equals_its_definition(name: str) -> None:
+    model, batch, _ = sides(name)
+    key = model.spec.coverage_key
+    if key is None:
+        with pytest.raises(RecipeError, match="has none"):
+            CoverageLoss(model, 2.0)
+        return
+    assert batch.target is not None
+    found, plain = CoverageLoss(model, 2.0)(batch, 0.1), model(batch, 0.1)
+    attention = model.decode(batch.target.inputs, model.encode(batch))[0].attention[key].detach()
+    ids = torch.cat(
+        [batch.streams[stream].ids.masked_fill(~batch.streams[stream].mask, EOS) for stream in key.streams], 1
+    )
+    expected = 0.0
+    for row, length in enumerate(batch.target.lengths.tolist()):
+        for place in (ids[row] != EOS).nonzero().flatten().tolist():
+            had = 0.0
+            for now in attention[row, :length, place].tolist():
+                expected += min(now, had)
+                had += now
+    assert float(found.loss.detach()) == pytest.approx(float(plain.loss.detach()) + 2.0 * expected, rel=1e-9)
+    assert expected > 0.0
+    assert (found.nll, found.tokens) == (plain.nll, plain.tokens)
+    parameters = [parameter for parameter in model.parameters() if parameter.requires_grad]
+    with_coverage = torch.autograd.grad(found.loss, parameters, allow_unused=True)
+    without = torch.autograd.grad(plain.loss, parameters, allow_unused=True)
+    assert any(one is not None and not torch.equal(one, other) for one, other in zip(with_coverage, without))
+
+
+def test_coverage_loss_has_the_gradient_of_finite_differences() -> None:
+    attention = torch.rand(2, 5, 4, dtype=torch.float64, generator=torch.Generator().manual_seed(3), requires_grad=True)
+    assert torch.autograd.gradcheck(lambda weights: coverage_loss(weights.softmax(2)), attention)
 
 
 @pytest.mark.parametrize("name", ARCHITECTURE_NAMES)

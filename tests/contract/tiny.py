@@ -117,6 +117,16 @@ TINY: dict[str, dict[str, object]] = {
         "layers_encoder": 2, "layers_pe": 1, "dim": 8, "heads": 2, "feed_forward": 12,
         "share_encoders": False, "share_embeddings": "all",
     },
+    "pointer-generator": {"embedding": 6, "hidden": 5},
+    "pointer-generator/no-coverage": {"embedding": 4, "hidden": 3, "coverage": False, "share_embeddings": "none"},
+    "copy-transformer": {"layers_mt": 1, "layers_pe": 2, "dim": 8, "heads": 2, "feed_forward": 12},
+    "copy-transformer/post-norm": {
+        "layers_mt": 2, "layers_pe": 1, "dim": 6, "heads": 3, "feed_forward": 10, "norm": "post",
+        "share_embeddings": "none", "tie_output": False,
+    },
+    "character-level": {
+        "embedding": 6, "hidden": 5, "attention": 7, "filters": [3, 2, 1, 2], "segment": 3, "highway": 2,
+    },
     "transference": {"layers_src": 1, "layers_mt": 2, "layers_pe": 2, "dim": 8, "heads": 2, "feed_forward": 12},
     "transference/post-norm": {
         "layers_src": 2, "layers_mt": 1, "layers_pe": 2, "dim": 6, "heads": 3, "feed_forward": 10,
@@ -220,9 +230,10 @@ SUBJECTS = [*TINY, *ENSEMBLES]
 FAMILIES: dict[str, tuple[str, ...]] = {
     "recurrent with soft attention": (
         "m-cgru", "cgru", "attention-nmt", "double-attention", "shared-attention", "flat-attention", "merged-attention",
+        "character-level",
     ),
     "recurrent with hard attention": ("m-cgru-hard", "cgru-hard", "gru-hard"),
-    "copying": ("copycat-src", "copycat-trg", "copycat"),
+    "copying": ("copycat-src", "copycat-trg", "copycat", "pointer-generator", "copy-transformer"),
     "Transformer": (
         "transference", "cross-encoder", "joint-encoder", "concat-encoders", "dual-transformer", "transformer",
     ),

@@ -1,5 +1,7 @@
 """The conditional GRUs against a NumPy transcription of Junczys-Dowmunt and Grundkiewicz 2017, sections 3 and 4.
 
+So is the character-level model, whose encoder is that of Lee et al. 2017, section 3.2.
+
 Written sentence by sentence and step by step from the equations, with the biases that the paper leaves out; positions
 count from 1, as in the paper.
 """
@@ -16,6 +18,8 @@ from postedit.models.conditional_gru import (
     CGRU,
     MCGRU,
     CGRUHard,
+    CharacterLevel,
+    CharacterLevelConfig,
     ConditionalGRUConfig,
     ConditionalGRUModel,
     GRUHard,
@@ -46,12 +50,17 @@ class Paper:
 
     def encode(self, name: str, ids: list[int]) -> Array:
         """h_i is the forward state and the backward state at position i."""
-        embedded = self.p[f"embed_inputs.{name}.weight"][ids] * EMBEDDING**0.5
+        return self.both_ways(f"encoders.{name}", self.embedded(name, ids))
+
+    def embedded(self, name: str, ids: list[int]) -> Array:
+        return self.p[f"embed_inputs.{name}.weight"][ids] * EMBEDDING**0.5
+
+    def both_ways(self, name: str, inputs: Array) -> Array:
         left, right = [np.zeros(HIDDEN)], [np.zeros(HIDDEN)]
-        for x in embedded:
-            left.append(self.gru(f"encoders.{name}.forwards", left[-1], x))
-        for x in embedded[::-1]:
-            right.append(self.gru(f"encoders.{name}.backwards", right[-1], x))
+        for x in inputs:
+            left.append(self.gru(f"{name}.forwards", left[-1], x))
+        for x in inputs[::-1]:
+            right.append(self.gru(f"{name}.backwards", right[-1], x))
         return np.array([np.concatenate(pair) for pair in zip(left[1:], right[:0:-1])])
 
     def attend(self, name: str, context: Array, s: Array) -> tuple[Array, Array]:
@@ -114,4 +123,54 @@ def test_log_probs_and_attention_are_those_of_the_equations(model_class: type[Co
         for key, expected in attention.items():
             actual = output.attention[key][row, :, : len(sentence[key.stream])]
             np.testing.assert_allclose(actual.numpy(), expected, rtol=0, atol=1e-10)
+    assert paper.p.read == set(paper.p), "every parameter is in the equations"
+
+
+FILTERS, SEGMENT, HIGHWAY = (3, 2, 4, 2), 3, 2
+
+
+class CharacterPaper(Paper):
+    """The character-level model: convolutions, pooling, highway layers and a bi-GRU, then the decoder of M-CGRU."""
+
+    def encode(self, name: str, ids: list[int]) -> Array:
+        characters = self.embedded(name, ids)
+        features = []
+        for place in range(len(ids)):
+            found = []
+            for number in range(len(FILTERS)):
+                width = number + 1
+                weight = self.p[f"encoders.{name}.convolutions.{number}.weight"]
+                total = self.p[f"encoders.{name}.convolutions.{number}.bias"].copy()
+                for offset in range(width):
+                    seen = place - (width - 1) // 2 + offset
+                    if 0 <= seen < len(ids):
+                        total += weight[:, :, offset] @ characters[seen]
+                found.append(np.maximum(total, 0.0))
+            features.append(np.concatenate(found))
+        segments = [np.max(features[start : start + SEGMENT], axis=0) for start in range(0, len(ids), SEGMENT)]
+        for layer in range(HIGHWAY):
+            prefix = f"encoders.{name}.highways.{layer}"
+            gates = [sigmoid(self.p[f"{prefix}.gate.weight"] @ x + self.p[f"{prefix}.gate.bias"]) for x in segments]
+            changes = [self.p[f"{prefix}.change.weight"] @ x + self.p[f"{prefix}.change.bias"] for x in segments]
+            segments = [t * np.maximum(new, 0.0) + (1 - t) * x for t, new, x in zip(gates, changes, segments)]
+        return self.both_ways(f"encoders.{name}.rnn", np.array(segments))
+
+
+def test_the_character_level_model_attends_to_segments() -> None:
+    config = CharacterLevelConfig(
+        embedding=EMBEDDING, hidden=HIDDEN, attention=ATTENTION, filters=FILTERS, segment=SEGMENT, highway=HIGHWAY
+    )
+    pe = VocabularyInfo(17, "pe")
+    model = scattered(CharacterLevel(config, Vocabularies({"src": VocabularyInfo(19, "src"), "mt": pe}, pe)))
+    batch, paper = Batch(streams_of(SENTENCES)), CharacterPaper(model)
+    output, _ = model.decode(torch.tensor(PREFIXES), model.encode(batch))
+    for row, prefix in enumerate(PREFIXES):
+        sentence = {name: SENTENCES[name][row] for name in model.inputs}
+        log_probs, attention = paper.decode(sentence, prefix)
+        np.testing.assert_allclose(output.log_probs[row].numpy(), log_probs, rtol=0, atol=1e-10)
+        for key, expected in attention.items():
+            length = len(sentence[key.stream])
+            sizes = [len(range(start, min(start + SEGMENT, length))) for start in range(0, length, SEGMENT)]
+            shares = np.repeat(expected / sizes, sizes, axis=1)
+            np.testing.assert_allclose(output.attention[key][row, :, :length].numpy(), shares, rtol=0, atol=1e-10)
     assert paper.p.read == set(paper.p), "every parameter is in the equations"

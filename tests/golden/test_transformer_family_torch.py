@@ -12,7 +12,15 @@ from postedit.core.model import Seq2Seq, Vocabularies, VocabularyInfo
 from postedit.core.special_tokens import BOS, EOS, PAD, SEP
 from postedit.core.types import AttentionKey, Batch, DecoderOutput, Stream
 from postedit.models.concat_encoders import ConcatEncoders, ConcatEncodersConfig, JointEncoder, JointEncoderConfig
-from postedit.models.copycat import Copycat, CopycatConfig, CopycatDualConfig, CopycatSrc, CopycatTrg
+from postedit.models.copycat import (
+    Copycat,
+    CopycatConfig,
+    CopycatDualConfig,
+    CopycatSrc,
+    CopycatTrg,
+    CopyTransformer,
+    CopyTransformerConfig,
+)
 from postedit.models.cross_encoder import CrossEncoder, CrossEncoderConfig
 from postedit.models.transference import Transference, TransferenceConfig
 from postedit.models.transformer import DualTransformer, Transformer, TransformerConfig
@@ -36,6 +44,9 @@ def attend(ours: MultiHeadAttention, queries: Tensor, memory: Tensor, blocked: T
     theirs.out_proj.load_state_dict(ours.output.state_dict())
     mixed, weights = theirs(queries, memory, memory, attn_mask=blocked.repeat_interleave(HEADS, 0))
     return mixed, weights
+
+
+attend_by_torch = attend
 
 
 class Read(NamedTuple):
@@ -293,6 +304,27 @@ def test_copycat(norm: Norm, scaled: bool, query: str, bias: bool) -> None:
     read = getattr(found, query)
     weights = point(read, mt, ~MT.mask, DIM**-0.5 if scaled else 1.0)
     share = share_logits(model, read).sigmoid()
+    shares = torch.cat([share, 1 - share], -1)
+    attention = {AttentionKey("mt", "soft"): soft, AttentionKey("mt", "copy"): weights}
+    output = compare(model, mixture(model, x, shares, [(weights, MT.ids)]), attention, {"mt": MT})
+    torch.testing.assert_close(output.aux["gate"], shares, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("norm", NORMS)
+def test_copy_transformer_copies_by_its_first_head(norm: Norm) -> None:
+    config = CopyTransformerConfig(layers_mt=1, layers_pe=2, norm=norm, **SIZES)
+    model = scattered(CopyTransformer, config, APART)
+    mt = encode(model.encoder, norm, embed(model.embed_mt.table, MT.ids), ~MT.mask)
+    inputs: list[Tensor] = []
+    last = model.decoder.blocks()[-1]
+    with pytest.MonkeyPatch.context() as patch:  # what the last cross-attention reads, from the layers assembled here
+        patch.setitem(globals(), "attend", lambda *given: inputs.append(given[1]) or attend_by_torch(*given))
+        x, (soft,), _ = run_decoder(model, norm, [[(mt, ~MT.mask)]] * 2)
+    ours, width = last.cross_attentions[0], DIM // HEADS
+    queries = inputs[-1] @ ours.query.weight[:width].T + ours.query.bias[:width]
+    keys = mt @ ours.key_value.weight[:width].T + ours.key_value.bias[:width]
+    weights = point(queries, keys, ~MT.mask, width**-0.5)
+    share = (x @ model.gate.weight.T + model.gate.bias).sigmoid()
     shares = torch.cat([share, 1 - share], -1)
     attention = {AttentionKey("mt", "soft"): soft, AttentionKey("mt", "copy"): weights}
     output = compare(model, mixture(model, x, shares, [(weights, MT.ids)]), attention, {"mt": MT})

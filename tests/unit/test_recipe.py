@@ -188,3 +188,19 @@ def test_models_that_find_pieces_of_mt_in_pe_need_one_vocabulary_for_both(tmp_pa
     path = tiny_models.write_recipe(tmp_path / "recipe.toml", name, model={"share_embeddings": "none"}, text=text)
     with pytest.raises(RecipeError, match=r"needs one vocabulary for.*text\.vocabulary\.sharing"):
         load_recipe(path, check_data=False)
+
+
+def test_what_coverage_and_copied_tokens_need_is_found_before_work(tmp_path: Path) -> None:
+    path = REPOSITORY / "recipes/gru-hard.toml"
+    with pytest.raises(RecipeError, match=r"train\.coverage: counts soft attention, of which this model has none"):
+        load_recipe(path, ["train.coverage=1.0"], check_data=False)
+    path = REPOSITORY / "recipes/pointer-generator.toml"
+    with pytest.raises(RecipeError, match=r"label_smoothing: tokens that stand for unknown ones .* set it to 0"):
+        load_recipe(path, ["train.label_smoothing=0.1"], check_data=False)
+    for option, message in (
+        ("text.vocabulary.limit=0", "copied: without a limit no token is unknown"),
+        ('text.vocabulary.sharing="separate"', "copied: mt and pe must have one vocabulary"),
+        ("train.rdrop=1.0", "coverage goes neither with rdrop nor with risk"),
+    ):
+        with pytest.raises(RecipeError, match=message):
+            load_recipe(path, [option], check_data=False)

@@ -55,6 +55,36 @@ def test_the_copying_network_of_summaries() -> None:
     assert found.train.metric == "rouge-l"
 
 
+def test_the_pointer_generator_gets_coverage_last() -> None:
+    """See et al. 2017, section 5: Adagrad, and coverage for the last 3,000 of 233,000 updates."""
+    found = recipe("pointer-generator")
+    (_, without), (_, coverage) = found.stages()
+    assert (without.train.freeze, without.train.coverage, without.train.max_steps) == (
+        ["attention.coverage"],
+        0.0,
+        230000,
+    )
+    assert (coverage.train.freeze, coverage.train.coverage, coverage.train.max_steps) == ([], 1.0, 3000)
+    assert (found.train.optimizer, found.train.clip, found.train.label_smoothing) == ("adagrad", 2.0, 0.0)
+    assert [learning_rate(found.train, step, Plateau()) for step in (1, 230_000)] == [0.15, 0.15]
+    assert (found.text.vocabulary.limit, found.search.beam, found.data.max_length) == (50_000, 4, 401)
+
+
+def test_the_copy_transformer_is_trained_as_its_release() -> None:
+    found = recipe("copy-transformer")
+    for step in (1, 100, 8000, 50_000):
+        noam = 2 * 512**-0.5 * min(step * 8000**-1.5, step**-0.5)
+        assert learning_rate(found.train, step, Plateau()) == pytest.approx(noam, rel=2e-3)
+    assert found.train.batch_tokens * found.train.accumulate == 2 * 4 * 4096
+    search = found.search
+    assert (search.coverage_penalty, search.length_penalty, search.normalisation, search.no_repeat) == (
+        5.0,
+        0.9,
+        "wu",
+        3,
+    )
+
+
 @pytest.mark.parametrize("name", ["cgru", "gru-hard", "cgru-hard", "m-cgru", "m-cgru-hard"])
 def test_real_triplets_are_read_twenty_times(name: str) -> None:
     """Junczys-Dowmunt and Grundkiewicz 2017, 5.1."""

@@ -65,8 +65,10 @@ class TripletBatches:
     def batch(self, corrections: Sequence[Correction]) -> Batch | None:
         """Return a batch on the device of the model; None if all corrections are too long."""
         processor, model = self._editor.processor, self._editor.model
+        beside = [one.mt for one in corrections]
         src, mt, pe = (
-            processor.encode_batch(side, [getattr(one, side) for one in corrections]) for side in ("src", "mt", "pe")
+            processor.encode_batch(side, [getattr(one, side) for one in corrections], beside)
+            for side in ("src", "mt", "pe")
         )
         fitting = [row for row in range(len(corrections)) if max(len(src[row]), len(mt[row]), len(pe[row])) <= _LONGEST]
         if not fitting:

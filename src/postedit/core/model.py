@@ -25,6 +25,7 @@ class VocabularyInfo:
 
     size: int
     fingerprint: str
+    copied: int = 0  # how many tokens, the last ones, stand for the unknown tokens of mt, in their order
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +46,16 @@ class ModelSpec:
     parallel: bool  # decoding K tokens in one call costs about as much as decoding one
     writes: Writes = "tokens"
     longest: int | None = None  # maximum number of tokens of all inputs together, and of the output; None: no limit
+
+    @property
+    def coverage_key(self) -> AttentionKey | None:
+        """The attention whose coverage is counted: that of copying if there is one, else soft; to mt if there is one.
+
+        None if there is neither.
+        """
+        kinds = ("copy", "soft")
+        keys = [key for key in self.attention if key.kind in kinds]
+        return min(keys, key=lambda key: ("mt" not in key.streams, kinds.index(key.kind), key.stream), default=None)
 
 
 class State(Protocol):

@@ -205,7 +205,8 @@ def _encoded(
     cut: bool,
 ) -> Iterator[tuple[list[int], ...]]:
     for chunk in blocks_of(triplets, BLOCK_ROWS):
-        ids = [processor.encode_batch(side, [getattr(triplet, side) for triplet in chunk]) for side in SIDES]
+        mt = [triplet.mt for triplet in chunk]
+        ids = [processor.encode_batch(side, [getattr(triplet, side) for triplet in chunk], mt) for side in SIDES]
         if cut:
             ids[:2] = [[first_tokens(text, max_length) for text in texts] for texts in ids[:2]]
         if writes == "steps":

@@ -64,7 +64,8 @@ def encode_segments(
     src = processor.encode_batch("src", [segment.src for segment in segments])
     with_mt = [row for row, segment in enumerate(segments) if segment.mt is not None]
     mt = dict(zip(with_mt, processor.encode_batch("mt", [segments[row].mt or "" for row in with_mt]), strict=True))
-    paths = [[]] * len(segments) if outputs is None else processor.encode_batch("pe", outputs)
+    beside = [segment.mt for segment in segments]
+    paths = [[]] * len(segments) if outputs is None else processor.encode_batch("pe", outputs, beside)
     encoded = []
     for row, segment in enumerate(segments):
         ids: dict[Side, Sequence[int]] = {"src": src[row], **({"mt": mt[row]} if row in mt else {})}

@@ -3,10 +3,11 @@
 from postedit.core.registry import Architecture, Registry
 from postedit.models.causal import Causal
 from postedit.models.concat_encoders import ConcatEncoders, JointEncoder
-from postedit.models.conditional_gru import CGRU, MCGRU, CGRUHard, GRUHard, MCGRUHard
-from postedit.models.copycat import Copycat, CopycatSrc, CopycatTrg
+from postedit.models.conditional_gru import CGRU, MCGRU, CGRUHard, CharacterLevel, GRUHard, MCGRUHard
+from postedit.models.copycat import Copycat, CopycatSrc, CopycatTrg, CopyTransformer
 from postedit.models.cross_encoder import CrossEncoder
 from postedit.models.draft_and_refine import AttentionNMT, DoubleAttention
+from postedit.models.pointer_generator import PointerGenerator
 from postedit.models.pretrained import Pretrained
 from postedit.models.shared_attention import FlatAttention, MergedAttention, SharedAttention
 from postedit.models.transference import Transference
@@ -93,6 +94,24 @@ ARCHITECTURES = Registry(
             CopycatSrc,
             f"{_IVE_2019}, 3.3",
             "dual-source Transformer that generates, or copies from mt or from src",
+        ),
+        Architecture(
+            "pointer-generator",
+            PointerGenerator,
+            "See et al. 2017",
+            "bi-LSTM encoder of mt, attention with coverage, LSTM that generates, or copies from mt",
+        ),
+        Architecture(
+            "copy-transformer",
+            CopyTransformer,
+            "Gehrmann et al. 2018",
+            "Transformer that generates, or copies from its one input by a head of attention",
+        ),
+        Architecture(
+            "character-level",
+            CharacterLevel,
+            "Varis and Bojar 2017",
+            "two pooling encoders of characters or bytes, doubly-attentive conditional GRU",
         ),
         Architecture(
             "pretrained",

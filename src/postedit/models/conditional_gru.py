@@ -1,9 +1,11 @@
 """The recurrent models of Junczys-Dowmunt and Grundkiewicz 2017: one base, and five models that differ in attention.
 
-Encoders are bidirectional GRUs, the decoder is a GRU with attention, the output layer is deep.
+Encoders are bidirectional GRUs, the decoder is a GRU with attention, the output layer is deep. The character-level
+model of Varis and Bojar 2017 has the same decoder, and other encoders.
 """
 
-from typing import ClassVar, NamedTuple, cast
+from dataclasses import replace
+from typing import Annotated, ClassVar, NamedTuple, cast
 
 import torch
 import torch.nn.functional as F
@@ -20,6 +22,7 @@ from postedit.nn.embeddings import Sharing, embedding_tables
 from postedit.nn.hard_attention import StepGrammar, hard_positions
 from postedit.nn.heads import SoftmaxHead
 from postedit.nn.memory import Memory
+from postedit.nn.pooling import PoolingEncoder
 from postedit.nn.recurrent import BiGRU, GRUCell, RecurrentState
 
 HARD = AttentionKey("mt", "hard")
@@ -88,7 +91,7 @@ class ConditionalGRUModel(Seq2Seq[RecurrentState]):
         contexts = annotation * (len(self.soft) or 1)
         tables, self.embed_pe = embedding_tables(vocabularies, self.inputs, width, config.share_embeddings)
         self.embed_inputs = nn.ModuleDict(tables)
-        self.encoders = nn.ModuleDict({name: BiGRU(width, hidden, config.dropout_rnn) for name in self.inputs})
+        self.encoders = nn.ModuleDict({name: self.create_encoder(config) for name in self.inputs})
         self.attentions = nn.ModuleDict(
             {name: AdditiveAttention(hidden, annotation, config.attention or annotation) for name in self.soft}
         )
@@ -106,16 +109,23 @@ class ConditionalGRUModel(Seq2Seq[RecurrentState]):
         nn.init.zeros_(self.init.bias)
         nn.init.zeros_(self.deep_state.bias)
 
+    def create_encoder(self, config: ConditionalGRUConfig) -> nn.Module:
+        """Return an encoder with fresh weights, whose annotations are twice as wide as `hidden`."""
+        return BiGRU(config.embedding, config.hidden, config.dropout_rnn)
+
+    def annotate(self, name: str, x_NSE: Tensor, mask_NS: Tensor) -> dict[str, Tensor]:
+        """Return annotations, zero on padding, and their mask, of an embedded input, as the memory names them."""
+        return {f"{name}.annotations": self.encoders[name](x_NSE, mask_NS), f"{name}.mask": mask_NS}
+
     def encode(self, batch: Batch) -> RecurrentState:
         """Encode all inputs; keep annotations, attention keys and the start state."""
         tensors: dict[str, Tensor] = {}
         means = []
         for name in self.inputs:
             stream = batch.streams[name]
-            annotations_NSC = self.encoders[name](self._embed(self.embed_inputs[name], stream.ids), stream.mask)
-            # Annotations are zero on padding.
-            means.append(annotations_NSC.sum(1) / stream.lengths.unsqueeze(1).to(annotations_NSC.dtype))
-            tensors |= {f"{name}.annotations": annotations_NSC, f"{name}.mask": stream.mask}
+            tensors |= self.annotate(name, self._embed(self.embed_inputs[name], stream.ids), stream.mask)
+            annotations_NSC, lengths_N = tensors[f"{name}.annotations"], tensors[f"{name}.mask"].sum(1)
+            means.append(annotations_NSC.sum(1) / lengths_N.unsqueeze(1).to(annotations_NSC.dtype))
             if name in self.soft:
                 tensors[f"{name}.keys"] = cast(AdditiveAttention, self.attentions[name]).project(annotations_NSC)
         history = {"s": torch.tanh(self.init(torch.cat(means, -1))).unsqueeze(1)}
@@ -258,3 +268,58 @@ class MCGRUHard(ConditionalGRUModel):
     soft: ClassVar = ("mt", "src")
     hard: ClassVar = True
     writes: ClassVar = "steps"
+
+
+class CharacterLevelConfig(ConditionalGRUConfig):
+    """Sizes; the defaults are those of the cited encoder (Lee et al. 2017, table 1), as far as it gives them."""
+
+    embedding: int = Field(128, ge=1, description="width of embeddings, and of the deep output layer")
+    hidden: int = Field(512, ge=1, description="width of the RNN states; annotations are twice as wide")
+    filters: tuple[Annotated[int, Field(ge=1)], ...] = Field(
+        (200, 200, 250, 250, 300, 300, 300, 300),
+        min_length=1,
+        strict=False,
+        description="how many convolutions look at 1, 2, 3 ... characters",
+    )
+    segment: int = Field(5, ge=1, description="characters whose convolutions are pooled into one annotation")
+    highway: int = Field(4, ge=0, description="highway layers between pooling and RNN")
+    dropout_word: float = Field(0.0, ge=0, lt=1, description="of whole characters, in inputs and pe")
+
+
+class CharacterLevel(ConditionalGRUModel):
+    """p(pe | mt, src) over characters, with encoders of segments (Varis and Bojar 2017).
+
+    Each text is encoded by convolutions, max-pooling over segments, highway layers and a bi-GRU (`nn.pooling`); the
+    rest is the decoder of M-CGRU, with soft attention to the segments of both texts. The paper names the encoder, after
+    Lee et al. 2017, and a character-level decoder that attends to both texts; that this is a conditional GRU with
+    concatenated contexts is a reading of ours. The attention that is reported to a character is an even share of that
+    to its segment. Characters are the tokens of the vocabulary: its smallest size makes them bytes.
+    """
+
+    config_class: ClassVar = CharacterLevelConfig
+    inputs: ClassVar = ("mt", "src")
+    soft: ClassVar = ("mt", "src")
+
+    def create_encoder(self, config: ConditionalGRUConfig) -> nn.Module:
+        """Return an encoder of segments."""
+        assert isinstance(config, CharacterLevelConfig)
+        sizes = config.embedding, config.filters, config.segment, config.highway, config.hidden
+        return PoolingEncoder(*sizes, config.dropout_rnn)
+
+    def annotate(self, name: str, x_NSE: Tensor, mask_NS: Tensor) -> dict[str, Tensor]:
+        """Return annotations of segments and their mask, and the mask of characters."""
+        segments = self.encoders[name](x_NSE, mask_NS)
+        return {
+            f"{name}.annotations": segments.annotations,
+            f"{name}.mask": segments.mask,
+            f"{name}.characters": mask_NS,
+        }
+
+    def decode(self, tokens: Tensor, state: RecurrentState) -> tuple[DecoderOutput, RecurrentState]:
+        """Read K more characters Long[N,K]; predict the one after each of them."""
+        output, after = super().decode(tokens, state)
+        attention = {}
+        for key, weights_NKP in output.attention.items():
+            encoder = cast(PoolingEncoder, self.encoders[key.stream])
+            attention[key] = encoder.spread(weights_NKP, state.memory[f"{key.stream}.characters"])
+        return replace(output, attention=attention), after

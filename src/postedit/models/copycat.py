@@ -1,15 +1,25 @@
-"""The copycat networks of Ive et al. 2019: Transformers that generate tokens or copy them from their inputs."""
+"""Transformers that generate tokens or copy them from their inputs.
 
-from typing import Any, ClassVar, Literal
+The copycat networks of Ive et al. 2019, and the CopyTransformer of Gehrmann et al. 2018 that they compare with.
+"""
+
+from typing import Any, ClassVar, Literal, cast
 
 from pydantic import Field
 from torch import Tensor, nn
 
-from postedit.core.errors import RecipeError
 from postedit.core.model import Vocabularies
 from postedit.core.types import AttentionKey, Batch, DecoderOutput
 from postedit.models.transformer_base import DualSourceConfig, DualSourceModel, TransformerModel
-from postedit.nn.copying import CopyDistribution, CopySource, pointer_log_weights, sigmoid_gates, softmax_gates
+from postedit.nn.attention import MultiHeadAttention
+from postedit.nn.copying import (
+    CopyDistribution,
+    CopySource,
+    pointer_log_weights,
+    require_one_vocabulary,
+    sigmoid_gates,
+    softmax_gates,
+)
 from postedit.nn.memory import Memory
 from postedit.nn.transformer import LayerOutput, StackConfig, TransformerStack, TransformerState
 
@@ -59,10 +69,10 @@ class Copycat(TransformerModel):
 
     def __init__(self, config: CopycatConfig, vocabularies: Vocabularies) -> None:
         """Create a model with fresh weights."""
-        _require_one_vocabulary(vocabularies, "mt", '"joint" or "mt-pe"')
+        require_one_vocabulary(vocabularies, "mt", '"joint" or "mt-pe"')
         super().__init__(config, vocabularies, self.inputs, (_MT, _COPY_MT))
         self.encoder = config.stack(config.layers_mt)
-        self.decoder = config.stack(config.layers_pe, memories=1, attended_only=config.copy_query == "attended")
+        self.decoder = config.stack(config.layers_pe, memories=1, reports=config.copy_query)
         self.head = self.create_head(config)
         self.gate = nn.Linear(config.dim, 1, bias=config.gate_bias)
         self.copy_scale = config.dim**-0.5 if config.scale_copy else 1.0
@@ -90,7 +100,7 @@ class CopycatDualConfig(DualSourceConfig):
 
     def decoder_stack(self) -> TransformerStack:
         """Return the layers of the decoder."""
-        return self.stack(self.layers_pe, memories=2, attended_only=self.copy_query == "attended")
+        return self.stack(self.layers_pe, memories=2, reports=self.copy_query)
 
 
 class CopycatTrg(DualSourceModel):
@@ -105,7 +115,7 @@ class CopycatTrg(DualSourceModel):
 
     def __init__(self, config: CopycatDualConfig, vocabularies: Vocabularies) -> None:
         """Create a model with fresh weights."""
-        _require_one_vocabulary(vocabularies, "mt", '"joint" or "mt-pe"')
+        require_one_vocabulary(vocabularies, "mt", '"joint" or "mt-pe"')
         super().__init__(config, vocabularies, (_MT, _SRC, _COPY_MT))
         self.gate = nn.Linear(config.dim, 1, bias=config.gate_bias)
         self.copy_scale = config.dim**-0.5 if config.scale_copy else 1.0
@@ -136,7 +146,7 @@ class CopycatSrc(DualSourceModel):
     def __init__(self, config: CopycatDualConfig, vocabularies: Vocabularies) -> None:
         """Create a model with fresh weights."""
         for name in self.inputs:
-            _require_one_vocabulary(vocabularies, name, '"joint"')
+            require_one_vocabulary(vocabularies, name, '"joint"')
         super().__init__(config, vocabularies, (_MT, _COPY_MT, _SRC, _COPY_SRC))
         self.gate = nn.Linear(config.dim, 3, bias=config.gate_bias)
         self.copy_scale = config.dim**-0.5 if config.scale_copy else 1.0
@@ -148,13 +158,59 @@ class CopycatSrc(DualSourceModel):
         return _mixture(self, output, gates, state.memory, self.copy_scale), after
 
 
-def _require_one_vocabulary(vocabularies: Vocabularies, name: str, sharing: str) -> None:
-    text, pe = vocabularies.streams[name], vocabularies.target
-    if text != pe:
-        raise RecipeError(
-            f"copying from {name} needs one vocabulary for {name} and pe, but they differ ({text.size} and {pe.size} "
-            f"tokens); set text.vocabulary.sharing to {sharing}"
-        )
+class CopyTransformerConfig(StackConfig):
+    """Sizes; the defaults are those of the authors' release: four layers, Transformer base."""
+
+    layers_mt: int = Field(4, ge=1, description="layers of the encoder")
+    layers_pe: int = Field(4, ge=1, description="layers of the decoder")
+    dropout: float = Field(0.2, ge=0, lt=1, description="on embeddings, sublayers, attention weights and inner units")
+
+
+class CopyTransformer(TransformerModel):
+    """A Transformer in which one head of attention is the copy distribution (Gehrmann et al. 2018, section 5).
+
+    With a the weights of the first head of the last decoder layer's attention to the input, before dropout, and h the
+    output of the decoder: g = sigmoid(w h + b), p = g softmax(W h + b) + (1 - g) a, where a is summed by token, as in
+    See et al. 2017 (eq. 8, 9). That head serves the layer as any other does. The paper chooses a head at random, and
+    before training no head of a layer differs from another but by its random weights. The end of the input is a
+    position like any other: copying it ends the output.
+
+    `aux["gate"]` Float[N,K,2] holds the weights of generating and of copying.
+
+    Raises:
+        RecipeError: if mt does not have the vocabulary of pe.
+    """
+
+    config_class: ClassVar = CopyTransformerConfig
+    inputs: ClassVar = ("mt",)
+
+    def __init__(self, config: CopyTransformerConfig, vocabularies: Vocabularies) -> None:
+        """Create a model with fresh weights."""
+        require_one_vocabulary(vocabularies, "mt", '"joint" or "mt-pe"')
+        super().__init__(config, vocabularies, self.inputs, (_MT, _COPY_MT))
+        self.encoder = config.stack(config.layers_mt)
+        self.decoder = config.stack(config.layers_pe, memories=1, reports="query")
+        self.head = self.create_head(config)
+        self.gate = nn.Linear(config.dim, 1)
+
+    def encode(self, batch: Batch) -> TransformerState:
+        """Encode the text into a memory; keep its tokens."""
+        mt = batch.streams["mt"]
+        mt_NSD = self.encoder.encode(self.embed_mt(mt.ids), mt.mask).x_NKD
+        return TransformerState.of({"mt": self.decoder.project(mt_NSD, mt.mask)}, **{"mt.ids": mt.ids})
+
+    def decode(self, tokens: Tensor, state: TransformerState) -> tuple[DecoderOutput, TransformerState]:
+        """Read K more target tokens Long[N,K]; predict the one after each of them."""
+        output, after = self.run_decoder(tokens, state)
+        last = len(self.decoder.layers) - 1
+        attention = cast(MultiHeadAttention, self.decoder.blocks()[last].cross_attentions[0])
+        memory = state.stack_memories()[0].layer(last)
+        log_weights = attention.head_log_weights(output.cross_outputs[0], memory.key_value, memory.mask, head=0)
+        log_gates = sigmoid_gates(self.gate(output.x_NKD).squeeze(-1))
+        source = CopySource(log_weights, state.memory["mt.ids"], state.memory["mt.mask"])
+        distribution = CopyDistribution(self.head(output.x_NKD), log_gates, (source,))
+        weights = self.soft_attention(output) | {_COPY_MT: log_weights.exp()}
+        return DecoderOutput(distribution, weights, {"gate": log_gates.exp()}), after
 
 
 def _mixture(

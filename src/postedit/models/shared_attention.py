@@ -10,7 +10,6 @@ from typing import ClassVar, cast
 import torch
 from pydantic import Field
 from torch import Tensor, nn
-from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from postedit.core.config import Config
 from postedit.core.model import ModelSpec, Seq2Seq, Vocabularies
@@ -19,7 +18,7 @@ from postedit.nn.dropout import dropout
 from postedit.nn.embeddings import Sharing, embedding_tables
 from postedit.nn.heads import SoftmaxHead
 from postedit.nn.memory import Memory
-from postedit.nn.recurrent import RecurrentState
+from postedit.nn.recurrent import BiLSTM, RecurrentState
 
 _BOTH = AttentionKey("src+mt", "soft")
 
@@ -39,29 +38,6 @@ class LSTMConfig(Config):
         description="all weights are drawn from -init .. init; OpenNMT's 0.1 suits states 500 wide, narrower ones "
         "learn sooner with more: 0.1 sqrt(500 / hidden)",
     )
-
-
-class BiLSTM(nn.Module):
-    """LSTM layers that read a text in both directions; states of both are joined, [forward; backward]."""
-
-    def __init__(self, input_dim: int, dim: int, layers: int, dropout_rate: float) -> None:
-        """Create layers whose joined states are `dim` wide."""
-        super().__init__()
-        between = dropout_rate if layers > 1 else 0.0
-        self.lstm = nn.LSTM(input_dim, dim // 2, layers, batch_first=True, dropout=between, bidirectional=True)
-
-    def forward(self, x_NSE: Tensor, mask_NS: Tensor) -> tuple[Tensor, Tensor]:
-        """Encode texts with mask Bool[N,S]; neither direction reads padding.
-
-        Returns:
-            Annotations Float[N,S,D], zero on padding, and the last states h and c, Float[N,2,layers,D].
-        """
-        packed = pack_padded_sequence(x_NSE, mask_NS.sum(1).cpu(), batch_first=True, enforce_sorted=False)
-        outputs, last = self.lstm(packed)
-        annotations_NSD, _ = pad_packed_sequence(outputs, batch_first=True, total_length=mask_NS.size(1))
-        # From Float[layers*2,N,D/2] each, states of both directions are concatenated.
-        h_and_c = [part.view(-1, 2, *part.shape[1:]).permute(2, 0, 1, 3).flatten(2) for part in last]
-        return annotations_NSD, torch.stack(h_and_c, 1)
 
 
 def _general_attention(s_ND: Tensor, memory: Memory, prefix: str = "") -> tuple[Tensor, Tensor]:

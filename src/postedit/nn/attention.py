@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 from postedit.nn.cache import KeyValue
 from postedit.nn.dropout import dropout
-from postedit.nn.tensors import Packing, compute_dtype
+from postedit.nn.tensors import Packing, at_least_float, compute_dtype
 
 
 class MultiHeadAttention(nn.Module):
@@ -62,6 +62,13 @@ class MultiHeadAttention(nn.Module):
             mixed_NKD = packing.pack(mixed_NKD)
         return self.output(mixed_NKD), None if weights_NHKS is None else weights_NHKS.mean(1)
 
+    def head_log_weights(self, x_NKD: Tensor, key_value: KeyValue, mask: Tensor, head: int) -> Tensor:
+        """Return Float[N,K,S], at least in single precision: the log of the weights of one head, as in `forward`."""
+        q_NKE = self._split_heads(self.query(x_NKD))[:, head]
+        scores_NKS = torch.bmm(q_NKE * q_NKE.size(-1) ** -0.5, key_value.k_NHSE[:, head].transpose(1, 2))
+        scores_NKS = scores_NKS.to(at_least_float(scores_NKS.dtype))
+        return scores_NKS.masked_fill(~mask, -math.inf).log_softmax(-1)
+
     def _split_heads(self, x_NKD: Tensor) -> Tensor:
         rows, length, width = x_NKD.shape
         return x_NKD.view(rows, length, self.heads, width // self.heads).transpose(1, 2)
@@ -92,11 +99,13 @@ def dot_product_attention(
 class AdditiveAttention(nn.Module):
     """e = v tanh(U s + W h + b), softmax over positions (Junczys-Dowmunt and Grundkiewicz 2017, 3: ATT).
 
-    The bias b belongs to W. A bias after v would not change the softmax, so there is none.
+    The bias b belongs to W. A bias after v would not change the softmax, so there is none. With coverage,
+    e = v tanh(U s + W h + w_c c + b), where c is a number for each position (See et al. 2017, eq. 11); w_c starts at
+    zero, so that a model without coverage becomes one with it.
     """
 
-    def __init__(self, state_dim: int, annotation_dim: int, dim: int) -> None:
-        """Create U, W and v for attention of width `dim`."""
+    def __init__(self, state_dim: int, annotation_dim: int, dim: int, coverage: bool = False) -> None:
+        """Create U, W and v for attention of width `dim`, and w_c if there is coverage."""
         super().__init__()
         self.state = nn.Linear(state_dim, dim, bias=False)
         self.annotation = nn.Linear(annotation_dim, dim)
@@ -104,6 +113,7 @@ class AdditiveAttention(nn.Module):
         for layer in (self.state, self.annotation, self.score):
             nn.init.xavier_uniform_(layer.weight)
         nn.init.zeros_(self.annotation.bias)
+        self.coverage = nn.Parameter(torch.zeros(dim)) if coverage else None
 
     def project(self, annotations_NSC: Tensor) -> Tensor:
         """Return the keys W h + b, Float[N,S,A], which do not depend on the state."""
@@ -114,8 +124,18 @@ class AdditiveAttention(nn.Module):
         self, state_ND: Tensor, keys_NSA: Tensor, annotations_NSC: Tensor, mask_NS: Tensor
     ) -> tuple[Tensor, Tensor]:
         """Return the context Float[N,C] and the weights Float[N,S]."""
-        hidden_NSA = torch.tanh(self.state(state_ND).unsqueeze(1) + keys_NSA)
-        scores_NS = self.score(hidden_NSA).squeeze(-1).masked_fill(~mask_NS, -math.inf)
-        weights_NS = torch.softmax(scores_NS, -1)
-        context_NC = torch.bmm(weights_NS.to(annotations_NSC.dtype).unsqueeze(1), annotations_NSC).squeeze(1)
-        return context_NC, weights_NS
+        weights_NS = torch.softmax(self.scores(state_ND, keys_NSA, mask_NS), -1)
+        return weighted_sum(weights_NS, annotations_NSC), weights_NS
+
+    def scores(self, state_ND: Tensor, keys_NSA: Tensor, mask_NS: Tensor, coverage_NS: Tensor | None = None) -> Tensor:
+        """Return e Float[N,S], -inf on padding; `coverage_NS` is c."""
+        inner_NSA = self.state(state_ND).unsqueeze(1) + keys_NSA
+        if self.coverage is not None and coverage_NS is not None:
+            inner_NSA = inner_NSA + (coverage_NS.unsqueeze(-1) * self.coverage).to(inner_NSA.dtype)
+        scores_NS: Tensor = self.score(torch.tanh(inner_NSA)).squeeze(-1)
+        return scores_NS.masked_fill(~mask_NS, -math.inf)
+
+
+def weighted_sum(weights_NS: Tensor, annotations_NSC: Tensor) -> Tensor:
+    """Return the context Float[N,C]."""
+    return torch.bmm(weights_NS.to(annotations_NSC.dtype).unsqueeze(1), annotations_NSC).squeeze(1)

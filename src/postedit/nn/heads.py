@@ -29,9 +29,13 @@ _FOLD_WIDTH = 256
 class SoftmaxHead(nn.Module):
     """A linear layer and a softmax: `p = softmax(W h + b)`."""
 
-    def __init__(self, dim: int, vocabulary: int, *, tied: nn.Embedding | None = None) -> None:
-        """Create W Float[V,D] and b Float[V]; take W from the embedding `tied` if it is given."""
+    def __init__(self, dim: int, vocabulary: int, *, tied: nn.Embedding | None = None, copied: int = 0) -> None:
+        """Create W Float[V,D] and b Float[V]; take W from the embedding `tied` if it is given.
+
+        The probability of the last `copied` tokens is 0.
+        """
         super().__init__()
+        self._first_copied = vocabulary - copied
         self.weight = nn.Parameter(torch.empty(vocabulary, dim)) if tied is None else tied.weight
         self.bias = nn.Parameter(torch.zeros(vocabulary))
         if tied is None:
@@ -42,16 +46,24 @@ class SoftmaxHead(nn.Module):
 
     def forward(self, features_NKD: Tensor) -> "SoftmaxDistribution":
         """Return the distribution at each position."""
-        return SoftmaxDistribution(features_NKD, self.weight, self.bias, self.linear, self.linear_of_first)
+        return SoftmaxDistribution(features_NKD, self.weight, self.shown_bias, self.linear, self.linear_of_first)
+
+    @property
+    def shown_bias(self) -> Tensor:
+        """Float[V]: b, and -inf for tokens that have no probability."""
+        if self._first_copied == len(self.bias):
+            return self.bias
+        copied = torch.arange(len(self.bias), device=self.bias.device) >= self._first_copied
+        return self.bias.masked_fill(copied, -torch.inf)
 
     def use_linear_layers(self, factory: "LinearFactory") -> None:
         """For inference with 8-bit or packed weights: compute W h + b with layers made by `factory`."""
         self._factory, self._first_tokens = factory, {}
-        self.linear = factory(self.weight.detach(), self.bias.detach()).forward
+        self.linear = factory(self.weight.detach(), self.shown_bias.detach()).forward
 
     def linear_of_first(self, count: int) -> Callable[[Tensor], Tensor]:
         """Return a function that computes W h + b for the first `count` tokens of the vocabulary."""
-        weight, bias = self.weight[:count], self.bias[:count]
+        weight, bias = self.weight[:count], self.shown_bias[:count]
         if self._factory is None:
             return partial(F.linear, weight=weight, bias=bias)
         if count not in self._first_tokens:

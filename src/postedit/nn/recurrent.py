@@ -1,4 +1,4 @@
-"""Recurrent layers: the GRU of the papers, a bidirectional encoder, a maxout readout, and a decoder state."""
+"""Recurrent layers: the GRU of the papers, bidirectional encoders, a maxout readout, and a decoder state."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -6,9 +6,11 @@ from typing import Self
 
 import torch
 from torch import Tensor, nn
+from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from postedit.nn.dropout import keep_mask
 from postedit.nn.memory import Memory
+from postedit.nn.tensors import join_rows
 
 
 class GRUCell(nn.Module):
@@ -88,6 +90,29 @@ def _reversal(mask_NS: Tensor) -> Tensor:
     return torch.where(mask_NS, mirrored, positions)
 
 
+class BiLSTM(nn.Module):
+    """LSTM layers that read a text in both directions; states of both are joined, [forward; backward]."""
+
+    def __init__(self, input_dim: int, dim: int, layers: int, dropout_rate: float) -> None:
+        """Create layers whose joined states are `dim` wide."""
+        super().__init__()
+        between = dropout_rate if layers > 1 else 0.0
+        self.lstm = nn.LSTM(input_dim, dim // 2, layers, batch_first=True, dropout=between, bidirectional=True)
+
+    def forward(self, x_NSE: Tensor, mask_NS: Tensor) -> tuple[Tensor, Tensor]:
+        """Encode texts with mask Bool[N,S]; neither direction reads padding.
+
+        Returns:
+            Annotations Float[N,S,D], zero on padding, and the last states h and c, Float[N,2,layers,D].
+        """
+        packed = pack_padded_sequence(x_NSE, mask_NS.sum(1).cpu(), batch_first=True, enforce_sorted=False)
+        outputs, last = self.lstm(packed)
+        annotations_NSD, _ = pad_packed_sequence(outputs, batch_first=True, total_length=mask_NS.size(1))
+        # From Float[layers*2,N,D/2] each, states of both directions are concatenated.
+        h_and_c = [part.view(-1, 2, *part.shape[1:]).permute(2, 0, 1, 3).flatten(2) for part in last]
+        return annotations_NSD, torch.stack(h_and_c, 1)
+
+
 class MaxoutReadout(nn.Module):
     """t = maxout(U s + V e + C c + b), the larger of each pair of units (Bahdanau et al. 2014, A.2.2)."""
 
@@ -131,5 +156,5 @@ class RecurrentState:
 
     def join(self, other: Self) -> Self:
         """Return the rows of both states, those of `other` last."""
-        pairs = {name: (part[:, -1:], other.history[name][:, -1:]) for name, part in self.history.items()}
-        return type(self)(self.memory.join(other.memory), {name: torch.cat(pair) for name, pair in pairs.items()})
+        latest = {name: join_rows(part[:, -1:], other.history[name][:, -1:]) for name, part in self.history.items()}
+        return type(self)(self.memory.join(other.memory), latest)

@@ -21,6 +21,9 @@ from postedit.nn.transformers_cache import TransformersCache
 
 Norm = Literal["pre", "post"]
 
+CrossOutput = Literal["sum", "attended", "query"]
+"""What a layer reports of a cross-attention: its sum with the residual, what was attended to alone, or its query."""
+
 
 class DropoutRates(NamedTuple):
     """Dropout of a layer: of what sublayers add, of attention weights, of inner units of feed-forward networks."""
@@ -53,7 +56,7 @@ class LayerOutput(NamedTuple):
 
     x_NKD: Tensor  # hidden states
     weights: tuple[Tensor, ...]  # Float[N,K,S] for each cross-attention, averaged over heads, if asked for
-    # Float[N,K,D] for each, before normalisation: its sum with the residual, or what was attended to (`attended_only`)
+    # Float[N,K,D] for each: the sum with the residual or what was attended to, before normalisation, or the query
     cross_outputs: tuple[Tensor, ...]
 
     def unpacked(self, packing: Packing) -> "LayerOutput":
@@ -69,10 +72,10 @@ class TransformerLayer(nn.Module):
     residual connection, and layer normalisation before it (`pre`) or after the sum (`post`).
     """
 
-    def __init__(self, config: "StackConfig", memories: int = 0, attended_only: bool = False) -> None:
-        """Create the sublayers; `attended_only`: report cross-attention without the residual."""
+    def __init__(self, config: "StackConfig", memories: int = 0, reports: CrossOutput = "sum") -> None:
+        """Create the sublayers."""
         super().__init__()
-        self.norm, self.dropout, self.attended_only = config.norm, config.dropout_rates, attended_only
+        self.norm, self.dropout, self.reports = config.norm, config.dropout_rates, reports
         dim, feed_forward, attention = config.dim, config.feed_forward, (config.heads, self.dropout.attention)
         self.self_attention = MultiHeadAttention(dim, *attention)
         self.cross_attentions = nn.ModuleList(MultiHeadAttention(dim, *attention) for _ in range(memories))
@@ -112,7 +115,7 @@ class TransformerLayer(nn.Module):
             queries_NKD = self._norm_before(i, x_NKD)
             attended, weights_NKS = attention(queries_NKD, memory.key_value, memory.mask, need_weights, packing)
             total_NKD = self._add(x_NKD, attended)
-            cross_outputs.append(attended if self.attended_only else total_NKD)
+            cross_outputs.append({"sum": total_NKD, "attended": attended, "query": queries_NKD}[self.reports])
             x_NKD = self._norm_after(i, total_NKD)
             if weights_NKS is not None:
                 weights.append(weights_NKS)
@@ -139,10 +142,10 @@ class TransformerLayer(nn.Module):
 class TransformerStack(nn.Module):
     """A stack of layers; with `pre` normalisation a last layer normalisation follows."""
 
-    def __init__(self, config: "StackConfig", layers: int, memories: int = 0, attended_only: bool = False) -> None:
+    def __init__(self, config: "StackConfig", layers: int, memories: int = 0, reports: CrossOutput = "sum") -> None:
         """Create `layers` layers with `memories` cross-attentions each."""
         super().__init__()
-        self.layers = nn.ModuleList(TransformerLayer(config, memories, attended_only) for _ in range(layers))
+        self.layers = nn.ModuleList(TransformerLayer(config, memories, reports) for _ in range(layers))
         self.final_norm = nn.LayerNorm(config.dim) if config.norm == "pre" else nn.Identity()
 
     def project(self, memory_NSD: Tensor, mask_NS: Tensor, index: int = 0) -> StackMemory:
@@ -261,9 +264,9 @@ class StackConfig(Config):
         own = self.dropout_attention, self.dropout_inner
         return DropoutRates(self.dropout, *(self.dropout if rate is None else rate for rate in own))
 
-    def stack(self, layers: int, memories: int = 0, *, attended_only: bool = False) -> TransformerStack:
+    def stack(self, layers: int, memories: int = 0, *, reports: CrossOutput = "sum") -> TransformerStack:
         """Return `layers` layers with `memories` cross-attentions each."""
-        return TransformerStack(self, layers, memories, attended_only)
+        return TransformerStack(self, layers, memories, reports)
 
 
 class ScaledEmbedding(nn.Module):

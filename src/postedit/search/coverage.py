@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from postedit.core.errors import DataError
-from postedit.core.model import ModelSpec, Seq2Seq
+from postedit.core.model import Seq2Seq
 from postedit.core.special_tokens import EOS
 from postedit.core.types import AttentionKey, Batch
 
@@ -35,7 +35,9 @@ class Coverage:
         Raises:
             DataError: if the model has no attention that could be counted.
         """
-        key = coverage_key(model.spec)
+        key = model.spec.coverage_key
+        if key is None:
+            raise DataError("coverage_penalty counts soft attention, of which this model has none: leave it out")
         streams = [batch.streams[name] for name in key.streams]
         counted = torch.cat([stream.mask & (stream.ids != EOS) for stream in streams], 1)
         return cls(key, price, counted, torch.zeros_like(counted, dtype=torch.float64))
@@ -55,16 +57,3 @@ class Coverage:
     def select(self, rows: Tensor) -> Self:
         """Return the rows Long[M] in that order."""
         return type(self)(self.key, self.price, self.counted[rows], self.total[rows])
-
-
-def coverage_key(spec: ModelSpec) -> AttentionKey:
-    """Return the attention that is counted: that of copying if there is one, else soft; to mt if there is one.
-
-    Raises:
-        DataError: if there is neither.
-    """
-    kinds = ("copy", "soft")
-    keys = [key for key in spec.attention if key.kind in kinds]
-    if not keys:
-        raise DataError("coverage_penalty counts soft attention, of which this model has none: leave it out")
-    return min(keys, key=lambda key: ("mt" not in key.streams, kinds.index(key.kind), key.stream))

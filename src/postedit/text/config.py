@@ -35,6 +35,8 @@ class VocabularyConfig(Config):
         sizes: other sizes, by the name of the vocabulary ("src", "mt-pe", "mt", "pe").
         limit: only this many tokens are kept, the most frequent of the text learnt from; others are unknown (`<unk>`).
             0: all are kept, and no text is unknown.
+        copied: this many tokens besides stand for the unknown tokens of mt, the first one for the first unknown token
+            and so on, so that a model that copies can write them (See et al. 2017). For mt and pe.
         checkpoint: folder or hub id of a Hugging Face checkpoint whose vocabulary is used; none is learnt then, and the
             sizes do not apply.
     """
@@ -43,6 +45,7 @@ class VocabularyConfig(Config):
     size: int = Field(default=8000, ge=SMALLEST)
     sizes: dict[str, int] = Field(default_factory=dict)
     limit: int = Field(default=0, ge=0)
+    copied: int = Field(default=0, ge=0)
     checkpoint: str | None = None
 
     @model_validator(mode="after")
@@ -51,6 +54,10 @@ class VocabularyConfig(Config):
             raise ValueError(f"limit: {self.limit} tokens leave none for text; give more, or 0 to keep all")
         if self.limit and self.checkpoint is not None:
             raise ValueError("limit: a vocabulary of a checkpoint is used as it is; leave it out")
+        if self.copied and not self.limit:
+            raise ValueError("copied: without a limit no token is unknown; give one, or leave it out")
+        if self.copied and self.sharing == "separate":
+            raise ValueError('copied: mt and pe must have one vocabulary; set sharing to "joint" or "mt-pe"')
         return self
 
     @model_validator(mode="after")
@@ -74,6 +81,10 @@ class VocabularyConfig(Config):
     def kept_of(self, name: str) -> int:
         """Return the largest number of tokens that the vocabulary called `name` keeps."""
         return min(self.size_of(name), self.limit or self.size_of(name))
+
+    def copied_of(self, name: str) -> int:
+        """Return the number of tokens that stand for unknown ones in the vocabulary called `name`."""
+        return self.copied if "mt" in GROUPS[self.sharing][name] else 0
 
 
 class TextConfig(Config):

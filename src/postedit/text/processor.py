@@ -103,7 +103,8 @@ class TextProcessor:
 
             whole = Vocabulary.train(texts(), config.vocabulary.size_of(name))
             limit = config.vocabulary.limit
-            vocabularies[name] = LimitedVocabulary.of(whole, texts(), limit) if limit else whole
+            copied = config.vocabulary.copied_of(name)
+            vocabularies[name] = LimitedVocabulary.of(whole, texts(), limit, copied) if limit else whole
         return cls(config, vocabularies, truecasers)
 
     @property
@@ -139,14 +140,25 @@ class TextProcessor:
         """Return the words of `text` as the model reads them: tokenised and truecased."""
         return self._words[side](text)
 
-    def encode_batch(self, side: Side, texts: Sequence[str]) -> list[list[int]]:
+    def encode_batch(self, side: Side, texts: Sequence[str], mt: Sequence[str | None] = ()) -> list[list[int]]:
         """Return the ids of each text, ending with EOS.
+
+        Args:
+            side: of the texts.
+            texts: the texts.
+            mt: for post-edits, the mt of each, whose unknown tokens may have ids of their own (`vocabulary.copied`).
 
         Raises:
             DataError: if a text is not valid Unicode.
         """
-        words = self._words[side]
-        batch = self._vocabularies[side].encode_batch([" ".join(words(text)) for text in texts])
+        words, vocabulary = self._words[side], self._vocabularies[side]
+        split = [" ".join(words(text)) for text in texts]
+        if side == "mt":
+            batch = vocabulary.encode_beside(split, split)
+        elif side == "pe" and mt and vocabulary.info.copied:
+            batch = vocabulary.encode_beside(split, [" ".join(self._words["mt"](text or "")) for text in mt])
+        else:
+            batch = vocabulary.encode_batch(split)
         for ids in batch:
             ids.append(EOS)
         return batch
@@ -158,7 +170,7 @@ class TextProcessor:
     def written(self, known: Sequence[str], ids: Sequence[int]) -> list[str]:
         """Return the words that a model wrote as `ids` when it post-edited mt with the words `known`."""
         # Divide again: a model may write any bytes, line feeds included.
-        words = PlainSplitter().words(self._vocabularies["pe"].decode(ids))
+        words = PlainSplitter().words(self._vocabularies["pe"].decode_beside(ids, " ".join(known)))
         return words if self._vocabularies["pe"].lossless else self._as_in_mt(known, words)
 
     def render(self, mt: str, ids: Sequence[int]) -> Rendering:
@@ -190,10 +202,10 @@ class TextProcessor:
         A vocabulary that is not lossless writes some words in another form, such as ... for an ellipsis, or as unknown.
         These forms in `pe` are replaced by the words of mt.
         """
-        vocabulary = self._vocabularies["pe"]
-        stretches = _stretches(
-            known, [PlainSplitter().words(vocabulary.decode(ids)) for ids in vocabulary.encode_batch(known)]
-        )
+        vocabulary, text = self._vocabularies["pe"], " ".join(known)
+        encoded = vocabulary.encode_beside(known, [text] * len(known))
+        forms = [PlainSplitter().words(vocabulary.decode_beside(ids, text)) for ids in encoded]
+        stretches = _stretches(known, forms)
         decoded = [word for stretch in stretches for word in stretch.form]
         if pe == decoded:
             return list(known)

@@ -5,7 +5,7 @@ import json
 import unicodedata
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from itertools import groupby, islice
@@ -74,6 +74,18 @@ class Subwords(ABC):
     @abstractmethod
     def decode(self, ids: Iterable[int]) -> str:
         """Return the text of `ids`. Bytes that are not UTF-8, and UNK, become U+FFFD; special tokens have no text."""
+
+    def encode_beside(self, texts: Sequence[str], others: Sequence[str]) -> list[list[int]]:
+        """Return the ids of each text; unknown tokens that the text beside it has too are told apart, if they can be.
+
+        Raises:
+            DataError: as `encode_batch`.
+        """
+        return self.encode_batch(texts)
+
+    def decode_beside(self, ids: Iterable[int], other: str) -> str:
+        """Return the text of ids that `encode_beside` gave, or a model that read `other`."""
+        return self.decode(ids)
 
     @abstractmethod
     def save(self, path: Path) -> None:
@@ -219,24 +231,31 @@ class LimitedVocabulary(Subwords):
 
     UNK is decoded as a word of its own, U+FFFD.
 
+    The last `copied` tokens extend it for one text at a time (See et al. 2017, section 2.2): they stand for the unknown
+    tokens of the text beside, in the order in which these occur first, so that a model can copy them.
+
     Args:
         whole: the vocabulary.
         kept: the ids of the tokens that are kept, ascending; the special tokens are among them.
+        copied: how many tokens stand for unknown ones.
     """
 
     lossless = False
 
-    def __init__(self, whole: Vocabulary, kept: Sequence[int]) -> None:
+    def __init__(self, whole: Vocabulary, kept: Sequence[int], copied: int = 0) -> None:
         if list(kept[: len(SPECIAL_TOKENS)]) != list(range(len(SPECIAL_TOKENS))) or list(kept) != sorted(set(kept)):
             raise ValueError("a limited vocabulary keeps the special tokens, and tokens in ascending order")
-        self._whole, self._kept = whole, tuple(kept)
+        self._whole, self._kept, self._copied = whole, tuple(kept), copied
         self._numbers = {old: new for new, old in enumerate(kept)}
-        tokens = tuple(whole.tokens[i] for i in kept)
+        tokens = (*(whole.tokens[i] for i in kept), *(f"Ġ<unk-{place}>" for place in range(1, copied + 1)))
         super().__init__(tokens, hashlib.sha256("\n".join(tokens).encode()).hexdigest(), BYTE_SPACES)
 
     @classmethod
-    def of(cls, whole: Vocabulary, texts: Iterable[str], limit: int) -> "LimitedVocabulary":
-        """Keep the `limit` most frequent tokens of `texts`, the special ones included; of equal ones the earlier."""
+    def of(cls, whole: Vocabulary, texts: Iterable[str], limit: int, copied: int = 0) -> "LimitedVocabulary":
+        """Keep the `limit` most frequent tokens of `texts`, the special ones included; of equal ones the earlier.
+
+        There are `copied` tokens besides.
+        """
         counts = Counter[int]()
         rest = iter(texts)
         while block := list(islice(rest, _COUNTED)):
@@ -244,25 +263,62 @@ class LimitedVocabulary(Subwords):
                 counts.update(ids)
         first = len(SPECIAL_TOKENS)
         ranked = sorted(range(first, whole.size), key=lambda i: (-counts[i], i))
-        return cls(whole, [*range(first), *sorted(ranked[: limit - first])])
+        return cls(whole, [*range(first), *sorted(ranked[: limit - first])], copied)
+
+    @property
+    def info(self) -> VocabularyInfo:
+        """Size and fingerprint, for the model, and how many tokens stand for unknown ones."""
+        return VocabularyInfo(self.size, self.fingerprint, self._copied)
 
     def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
         """Return the ids of each text, as `Subwords` says."""
         return [[self._numbers.get(i, UNK) for i in ids] for ids in self._whole.encode_batch(texts)]
 
+    def encode_beside(self, texts: Sequence[str], others: Sequence[str]) -> list[list[int]]:
+        """Return the ids of each text, as `Subwords` says."""
+        if not self._copied:
+            return self.encode_batch(texts)
+        beside = [{old: new for new, old in self._unknown_in(other).items()} for other in others]
+        return [
+            [self._numbers.get(i, unknown.get(i, UNK)) for i in ids]
+            for ids, unknown in zip(self._whole.encode_batch(texts), beside, strict=True)
+        ]
+
     def decode(self, ids: Iterable[int]) -> str:
+        """Return the text of `ids`, as `Subwords` says; tokens that stand for unknown ones are unknown."""
+        return self._decode(ids, {})
+
+    def decode_beside(self, ids: Iterable[int], other: str) -> str:
         """Return the text of `ids`, as `Subwords` says."""
-        parts = groupby((i for i in ids if i == UNK or i >= len(SPECIAL_TOKENS)), lambda i: i == UNK)
+        return self._decode(ids, self._unknown_in(other))
+
+    def _unknown_in(self, text: str) -> dict[int, int]:
+        """Return the unknown tokens of a text, as ids of the whole vocabulary, by the tokens that stand for them."""
+        if not self._copied:
+            return {}
+        unknown = dict.fromkeys(i for i in self._whole.encode(text) if i not in self._numbers)
+        return dict(zip(range(len(self._kept), self.size), unknown))
+
+    def _decode(self, ids: Iterable[int], unknown: Mapping[int, int]) -> str:
+        written = (i for i in ids if i == UNK or i >= len(SPECIAL_TOKENS))
+        known = [unknown.get(i) if i == UNK or i >= len(self._kept) else self._kept[i] for i in written]
         texts = (
-            " \ufffd" * len(list(group)) if unknown else self._whole.decode_raw(self._kept[i] for i in group)
-            for unknown, group in parts
+            self._whole.decode_raw(i for i in group if i is not None) if found else " \ufffd" * len(list(group))
+            for found, group in groupby(known, lambda i: i is not None)
         )
         return "".join(texts).removeprefix(" ")
+
+    def readable(self, ids: Iterable[int]) -> list[str]:
+        """Return each id in readable form, as `Subwords` says."""
+        return [text.replace("Ġ<unk-", "▁<unk-") for text in super().readable(ids)]
+
+    def _is_control(self, number: int) -> bool:
+        return super()._is_control(number) or number >= len(self._kept)
 
     def save(self, path: Path) -> None:
         """Write the whole vocabulary and the ids that are kept, as `Subwords` says."""
         with atomic_write(path) as file:
-            json.dump({"whole": self._whole.to_json(), "kept": self._kept}, file)
+            json.dump({"whole": self._whole.to_json(), "kept": self._kept, "copied": self._copied}, file)
 
     @classmethod
     def load(cls, path: Path) -> "LimitedVocabulary":
@@ -273,7 +329,8 @@ class LimitedVocabulary(Subwords):
         """
         with explain_damage(path, "the vocabulary"):
             values = json.loads(load_text(path))
-            return cls(Vocabulary(Tokenizer.from_str(values["whole"])), values["kept"])
+            whole = Vocabulary(Tokenizer.from_str(values["whole"]))
+            return cls(whole, values["kept"], values.get("copied", 0))
 
     def _readable(self, number: int) -> str:
         return self._whole.readable([self._kept[number]])[0]

@@ -86,10 +86,11 @@ class TrainConfig(Config):
     freeze: list[str] = Field(
         [], description='Patterns of names of parameters that are not trained, such as "embed*" or "*.bias".'
     )
-    optimizer: Literal["adam", "adamw", "sgd", "adafactor"] = Field(
+    optimizer: Literal["adam", "adamw", "sgd", "adagrad", "adafactor"] = Field(
         "adam",
-        description="adam: weight decay is part of the gradient (L2); adamw: decoupled weight decay; sgd: L2; "
-        "adafactor: Adam with the means of squares by rows and columns, which need almost no memory.",
+        description="adam: weight decay is part of the gradient (L2); adamw: decoupled weight decay; sgd: L2; adagrad: "
+        "L2, and sums of squares that start at 0.1; adafactor: Adam with the means of squares by rows and columns, "
+        "which need almost no memory.",
     )
     lr: float = Field(
         5e-4,
@@ -120,6 +121,12 @@ class TrainConfig(Config):
     )
     rdrop: float = Field(
         0.0, ge=0.0, description="R-Drop: weight of the divergence between two passes with different dropout; 0: off."
+    )
+    coverage: float = Field(
+        0.0,
+        ge=0.0,
+        description="Weight of the coverage loss, the attention to tokens that have had it before (See et al. 2017); "
+        "0: off. For models with soft attention, in the last stage of training.",
     )
     risk: RiskConfig | None = Field(
         None, description="Minimum risk training, see `[train.risk]`; none: cross-entropy alone."
@@ -195,6 +202,8 @@ class TrainConfig(Config):
 
     @model_validator(mode="after")
     def _check(self) -> Self:
+        if self.coverage > 0.0 and (self.has_risk or self.rdrop > 0.0):
+            raise ValueError("coverage goes neither with rdrop nor with risk: set those to 0 where coverage is above 0")
         if self.has_risk and self.rdrop > 0.0:
             raise ValueError("rdrop and risk do not go together: set rdrop = 0 where risk.weight is above 0")
         if self.compile and self.has_risk:

@@ -1,4 +1,4 @@
-"""The loss that a run minimises: the model's cross-entropy, R-Drop or minimum risk training.
+"""The loss that a run minimises: the model's cross-entropy, also with coverage, R-Drop or minimum risk training.
 
 R-Drop and risk need scores of whole outputs. The logits of all positions are by far the largest tensor of a model, so
 `label_log_probs` and `symmetric_divergence` compute them for some positions at a time, reduce them, and compute them
@@ -49,8 +49,10 @@ def build_loss(model: Seq2Seq, config: TrainConfig, propose: Propose | None) -> 
     """Return a module that takes a batch and the label smoothing and returns a `LabelLoss`; often `model` itself.
 
     Raises:
-        RecipeError: if `config` has a risk and `propose` is None.
+        RecipeError: if `config` has a risk and `propose` is None, or coverage and the model has no soft attention.
     """
+    if config.coverage > 0.0:
+        return CoverageLoss(model, config.coverage)
     if config.rdrop > 0.0:
         return RDropLoss(model, config.rdrop)
     if config.risk is None or not config.has_risk:
@@ -58,6 +60,51 @@ def build_loss(model: Seq2Seq, config: TrainConfig, propose: Propose | None) -> 
     if propose is None:
         raise RecipeError("train.risk needs candidates of the model's outputs; leave it out here, or set weight = 0")
     return RiskLoss(model, propose, config.risk.weight, config.risk.sharpness)
+
+
+class CoverageLoss(nn.Module):
+    """Cross-entropy + weight coverage loss, of a model with soft attention (See et al. 2017, eq. 12 and 13).
+
+    covloss = sum over labels t and input tokens i of min(a_ti, c_ti),   c_t = sum over earlier t' of a_t'
+
+    where a is the attention that the coverage penalty of search counts. As there, the end of an input is no token of
+    it: the paper's inputs have none, and models rest there.
+
+    Args:
+        model: the model to train.
+        weight: the paper's lambda, above 0.
+
+    Raises:
+        RecipeError: if the model has no soft attention.
+    """
+
+    def __init__(self, model: Seq2Seq, weight: float) -> None:
+        super().__init__()
+        if (key := model.spec.coverage_key) is None:
+            raise RecipeError("train.coverage counts soft attention, of which this model has none: leave it out")
+        self.model, self.key, self.weight = model, key, weight
+
+    def forward(self, batch: Batch, smoothing: float = 0.0) -> LabelLoss:
+        """Return the loss of a batch; its `nll` is without coverage.
+
+        Raises:
+            ValueError: if the batch has no target.
+        """
+        if batch.target is None:
+            raise ValueError("the loss needs a batch with a target")
+        output, _ = self.model.decode(batch.target.inputs, self.model.encode(batch))
+        entropy = output.distribution.label_loss(batch.target.ids, batch.target.mask, smoothing)
+        streams = [batch.streams[name] for name in self.key.streams]
+        counted = torch.cat([stream.mask & (stream.ids != EOS) for stream in streams], 1)
+        real = batch.target.mask.unsqueeze(2) & counted.unsqueeze(1)
+        repeated = coverage_loss(output.attention[self.key].masked_fill(~real, 0.0))
+        return entropy._replace(loss=entropy.loss + self.weight * repeated.to(entropy.loss.dtype))
+
+
+def coverage_loss(attention: Tensor) -> Tensor:
+    """Return the sum of min(a, c), given the attention Float[N,K,S]: c is the sum of a at earlier steps."""
+    earlier = nn.functional.pad(attention[:, :-1], (0, 0, 1, 0)).cumsum(1)
+    return torch.minimum(attention, earlier).sum()
 
 
 class RDropLoss(nn.Module):

@@ -12,6 +12,9 @@ from postedit.core.errors import RecipeError, nearest
 from postedit.train.config import TrainConfig
 from postedit.train.train_state import Plateau
 
+_FIRST_SQUARES = 0.1
+"""Sums of squares that Adagrad starts with, so that first updates are no larger than later ones."""
+
 
 def freeze(model: nn.Module, patterns: Sequence[str]) -> None:
     """Exclude from training each parameter that has a name which matches one of `patterns` (`embed*`, `*.bias`).
@@ -70,6 +73,9 @@ def build_optimizer(model: nn.Module, config: TrainConfig) -> torch.optim.Optimi
             return torch.optim.AdamW(groups, config.lr, config.betas, config.eps, decay, fused=True)
         case "sgd":
             return torch.optim.SGD(groups, config.lr, config.momentum, weight_decay=decay, fused=True)
+        case "adagrad":
+            start = _FIRST_SQUARES
+            return torch.optim.Adagrad(groups, config.lr, weight_decay=decay, initial_accumulator_value=start)
         case "adafactor":
             return torch.optim.Adafactor(groups, config.lr, weight_decay=decay)
 
@@ -85,7 +91,7 @@ def update_weights(
         optimizer.grad_scale = divisor  # type: ignore[attr-defined]  # read by step(), as GradScaler sets it
         optimizer.found_inf = failed  # type: ignore[attr-defined]
         optimizer.step()
-    elif not failed:  # Adafactor waits for the device anyway, at each parameter
+    elif not failed:  # Adagrad and Adafactor wait for the device anyway, at each parameter
         for gradient in gradients:
             gradient.div_(divisor)
         optimizer.step()

@@ -1,6 +1,7 @@
 """Training runs: what is wrong is found before the work, and leaves nothing that stops the next try."""
 
 import os
+import random
 import re
 import signal
 import subprocess
@@ -13,7 +14,7 @@ import pytest
 import tiny_models
 from rich.console import Console
 
-from postedit import progress
+from postedit import PostEditor, progress
 from postedit.core.errors import DataError, OutputError, RecipeError
 from postedit.data.corpus import Corpus
 from postedit.data.triplets import TripletFiles, read_triplets
@@ -70,6 +71,32 @@ def test_text_is_learnt_from_chosen_sources_and_summaries_choose_models(tmp_path
     assert len(vocabulary.encode("das")) == 1
     assert len(Corpus.open(tmp_path / "run/corpus/train.arrow")) == len(tiny_models.TRIPLETS) + 20
     assert 0.0 <= result.training.single.score == result.training.single.metrics["rouge-l"] <= 100.0
+
+
+@pytest.mark.slow
+def test_unknown_words_are_copied(tmp_path: Path) -> None:
+    """Words that are never in the vocabulary, in an order that was never seen, come out as they went in."""
+    rng = random.Random(4)
+    words = ["".join(rng.choices("bdfgklmnprst", k=5)) for _ in range(40)]
+    for name, count in (("train", 400), ("dev", 20)):
+        lines = [[*rng.sample(words, 2), rng.choice(["old", "new"]), rng.choice(words)] for _ in range(count)]
+        mt = "".join(f"{' '.join(line)}\n" for line in lines)
+        for side, text in (("src", mt), ("mt", mt), ("pe", mt.replace("old", "new"))):
+            (tmp_path / f"{name}.{side}").write_text(text)
+    path = tiny_models.write_recipe(
+        tmp_path / "recipe.toml",
+        "pointer-generator",
+        model={"embedding": 24, "hidden": 24},
+        text={"vocabulary": {"size": 600, "limit": 10, "copied": 8}},
+        train={"max_steps": 250, "validate_every": 250, "batch_tokens": 400, "label_smoothing": 0.0, "lr": 0.01},
+    )
+    result = training.train(load_recipe(path), tmp_path / "run", console=QUIET)
+    vocabulary = TextProcessor.load(tmp_path / "run/text").vocabulary("pe")
+    assert not any(word in vocabulary.tokens for word in words)
+    mt = [f"{one} {other} old {one}" for one, other in zip(words, words[7:])]
+    found = [edited.text for edited in PostEditor.load(result.model).edit(mt, mt)]
+    right = sum(one == line.replace("old", "new") for one, line in zip(found, mt, strict=True))
+    assert right > 0.9 * len(mt)
 
 
 def test_resuming_without_a_run_is_refused(recipe: Recipe, tmp_path: Path) -> None:

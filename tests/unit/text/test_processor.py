@@ -73,6 +73,27 @@ def test_unknown_words_of_mt_stay_as_they_are(mt: str) -> None:
     assert (rendering.changed, rendering.edits) == (False, ())
 
 
+COPYING = TextProcessor.fit(
+    TextConfig(vocabulary=VocabularyConfig(sharing="mt-pe", size=320, limit=30, copied=9)), lambda: TRIPLETS
+)
+
+
+@given(mt=st.one_of(ODD, st.text(max_size=30)))
+@settings(max_examples=200)
+def test_copied_unknown_words_stay_as_they_are(mt: str) -> None:
+    rendering = COPYING.render(mt, COPYING.encode_batch("pe", [mt], [mt])[0])
+    assert rendering.text is mt
+    assert (rendering.changed, rendering.edits) == (False, ())
+
+
+def test_copied_unknown_words_may_move() -> None:
+    (ids,) = COPYING.encode_batch("pe", ["q Haus w das q"], ["w Haus q"])
+    assert COPYING.render("w Haus q", ids).text.replace("\ufffd", "?") == "q Haus w das q"
+    assert {*ids} & {*COPYING.encode_batch("mt", ["w Haus q"])[0]} > {2}
+    assert COPYING.vocabularies.target.copied == 9
+    assert COPYING.vocabularies.streams["src"].copied == 0
+
+
 def test_a_limit_of_tokens_is_saved(tmp_path: Path) -> None:
     LIMITED.save(tmp_path)
     again = TextProcessor.load(tmp_path)

@@ -140,3 +140,23 @@ def test_rare_tokens_are_unknown_in_a_limited_vocabulary(vocabulary: Vocabulary,
     (tmp_path / "limited.json").write_text("{}")
     with pytest.raises(ModelFolderError, match="damaged"):
         LimitedVocabulary.load(tmp_path / "limited.json")
+
+
+def test_unknown_tokens_of_the_text_beside_are_told_apart(vocabulary: Vocabulary, tmp_path: Path) -> None:
+    limited = LimitedVocabulary.of(vocabulary, ["the house is red", "the house"], len(SPECIAL_TOKENS) + 3, copied=2)
+    known = limited.size - 2
+    assert limited.info.copied == 2
+    assert limited.readable(range(known, limited.size)) == ["▁<unk-1>", "▁<unk-2>"]
+    assert limited.spelling.texts[known:] == ("", "")
+    (alone,) = limited.encode_batch(["the mouse das mouse rot"])
+    (beside,) = limited.encode_beside(["the mouse das mouse rot"], ["das the mouse ist rot"])
+    (the,) = limited.encode("the")
+    assert alone == [the, UNK, UNK, UNK, UNK]
+    assert beside == [the, known + 1, known, known + 1, UNK]  # there are two such tokens, and rot is the fourth
+    assert limited.decode_beside(beside, "das the mouse ist rot") == "the mouse das mouse \ufffd"
+    assert limited.decode_beside(beside, "das the") == "the \ufffd das \ufffd \ufffd"
+    assert limited.decode(beside) == limited.decode(alone) == "the \ufffd \ufffd \ufffd \ufffd"
+    limited.save(tmp_path / "limited.json")
+    again = LimitedVocabulary.load(tmp_path / "limited.json")
+    assert again.encode_beside(["the mouse das mouse rot"], ["das the mouse ist rot"]) == [beside]
+    assert (again.info, again.fingerprint) == (limited.info, limited.fingerprint)

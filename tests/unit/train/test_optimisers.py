@@ -13,7 +13,8 @@ def step(model: TinyModel, optimizer: torch.optim.Optimizer, seed: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "momentum"), [("adam", 0.0), ("adamw", 0.0), ("sgd", 0.0), ("sgd", 0.9), ("adafactor", 0.0)]
+    ("kind", "momentum"),
+    [("adam", 0.0), ("adamw", 0.0), ("sgd", 0.0), ("sgd", 0.9), ("adagrad", 0.0), ("adafactor", 0.0)],
 )
 def test_state_by_name_brings_back_the_optimizer(kind: str, momentum: float) -> None:
     config = train_config({"optimizer": kind, "weight_decay": 0.1, "momentum": momentum})
@@ -43,7 +44,7 @@ def test_weight_decay_is_for_matrices_only() -> None:
         torch.testing.assert_close(parameter, torch.full_like(parameter, expected))
 
 
-@pytest.mark.parametrize("kind", ["adam", "adamw", "sgd", "adafactor"])
+@pytest.mark.parametrize("kind", ["adam", "adamw", "sgd", "adagrad", "adafactor"])
 def test_a_failed_step_changes_nothing(kind: str) -> None:
     model = tiny_model()
     optimizer = build_optimizer(model, train_config({"optimizer": kind}))

@@ -36,7 +36,7 @@ def test_a_pattern_that_fits_nothing_or_leaves_nothing(patterns: list[str], mess
     assert message in str(caught.value)
 
 
-@pytest.mark.parametrize("kind", ["adam", "adamw", "sgd", "adafactor"])
+@pytest.mark.parametrize("kind", ["adam", "adamw", "sgd", "adagrad", "adafactor"])
 def test_frozen_parameters_stay_and_the_others_are_trained(tmp_path: Path, corpora: Path, kind: str) -> None:
     model = tiny_model()
     freeze(model, ["mix.*"])

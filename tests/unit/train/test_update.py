@@ -40,6 +40,8 @@ def weights_after(batches: Sequence[Batch], updates: int = 3, **options: object)
 def plain_optimizer(kind: str, model: TinyModel) -> torch.optim.Optimizer:
     if kind == "sgd":
         return torch.optim.SGD(model.parameters(), lr=RATE, momentum=0.5, fused=False)
+    if kind == "adagrad":
+        return torch.optim.Adagrad(model.parameters(), lr=RATE, initial_accumulator_value=0.1)
     if kind == "adafactor":
         return torch.optim.Adafactor(model.parameters(), lr=RATE)
     adam = torch.optim.AdamW if kind == "adamw" else torch.optim.Adam
@@ -48,7 +50,15 @@ def plain_optimizer(kind: str, model: TinyModel) -> torch.optim.Optimizer:
 
 @pytest.mark.parametrize(
     ("kind", "clip"),
-    [("adam", 0.0), ("adam", 0.05), ("adam", 1e6), ("adamw", 0.05), ("sgd", 0.05), ("adafactor", 0.05)],
+    [
+        ("adam", 0.0),
+        ("adam", 0.05),
+        ("adam", 1e6),
+        ("adamw", 0.05),
+        ("sgd", 0.05),
+        ("adagrad", 0.05),
+        ("adafactor", 0.05),
+    ],
 )
 def test_optimisers_see_the_clipped_gradient_of_the_mean_loss(kind: str, clip: float) -> None:
     model = tiny_model(dropout=0.0)

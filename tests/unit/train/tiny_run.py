@@ -7,7 +7,7 @@ import random
 import resource
 import signal
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from io import StringIO
 from multiprocessing.process import BaseProcess
@@ -145,7 +145,7 @@ class Numbers:
     def vocabulary(self, side: str) -> "Numbers":
         return self
 
-    def encode_batch(self, side: str, texts: Iterable[str]) -> list[list[int]]:
+    def encode_batch(self, side: str, texts: Iterable[str], mt: Sequence[str] = ()) -> list[list[int]]:
         return [[*map(int, text.split()), EOS] for text in texts]
 
 

@@ -104,13 +104,13 @@ class Int8TransformerStack(nn.Module):
     def from_stack(cls, part: nn.Module) -> "Int8TransformerStack | None":
         """Return the int8 form of a `TransformerStack` whose linear layers are all large enough; else None.
 
-        The kernel reports cross-attention with the residual, so a stack that must not (`attended_only`) has no form.
+        The kernel reports cross-attention with the residual, so a stack that reports otherwise has no form.
         """
         if type(part) is not TransformerStack or any(type(layer) is not TransformerLayer for layer in part.layers):
             return None
         linear = [layer for layer in part.modules() if isinstance(layer, nn.Linear)]
         first = part.blocks()[0]
-        possible = len(_attentions(first)) <= _MAX_MEMORIES and not first.attended_only
+        possible = len(_attentions(first)) <= _MAX_MEMORIES and first.reports == "sum"
         possible = possible and all(
             type(layer) is nn.Linear
             and layer.weight.dtype == torch.float32

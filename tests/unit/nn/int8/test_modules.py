@@ -343,7 +343,7 @@ def test_small_stacks_and_stacks_with_three_memories_stay(monkeypatch: pytest.Mo
     monkeypatch.setattr(Int8Linear, "min_weights", 1)
     assert type(Int8TransformerStack.from_stack(stack)) is Int8TransformerStack
     assert Int8TransformerStack.from_stack(sized(64, 4, 96).stack(2, 3)) is None
-    without_sums = sized(64, 4, 96).stack(2, 1, attended_only=True)
+    without_sums = sized(64, 4, 96).stack(2, 1, reports="attended")
     assert Int8TransformerStack.from_stack(without_sums) is None
 
 
