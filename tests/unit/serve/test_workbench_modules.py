@@ -528,3 +528,28 @@ def test_a_translation_of_codes_alone_counts_as_none(page: Any) -> None:
         return [hasMt, proposal.codes.map(({ kind, at }) => `${kind} ${at}`)]; });"""
     of_source = [False, ["open 0", "close 0"]]
     assert run(page, "data/segment", body) == [of_source, of_source, [True, ["alone 0"]]]
+
+
+def test_a_proposal_shows_each_code_where_it_is(page: Any) -> None:
+    proposal = {
+        "text": "a red and blue door",
+        "codes": [
+            {"id": "1", "kind": "open", "label": "<b>", "at": 2},
+            {"id": "2", "kind": "alone", "label": "<br/>", "at": 5},
+            {"id": "1", "kind": "close", "label": "</b>", "at": 14},
+            {"id": "3", "kind": "alone", "label": "{0}", "at": 19},
+        ],
+        "edits": [
+            {"before": "green", "after": "red and blue", "mt_span": [2, 7], "pe_span": [2, 14], "confidence": 0.9}
+        ],
+    }
+    body = """const { html, render } = await import(`${base}/lib.js`);
+      const host = document.createElement("div");
+      const editing = { revision: { value: 0 }, isLocked: false, toggle: () => {},
+        draft: { proposal: input, status: () => "accepted" } };
+      render(html`<${proposal_view.ProposalView} editing=${editing} language="en" />`, host);
+      for (const one of host.querySelectorAll(".edit-number, .unseen")) one.remove();
+      return [host.querySelector("ins").textContent, host.textContent];"""
+    inserted, all_ = run(page, "editor/proposal_view", body, proposal)
+    assert inserted == "red<br/> and blue"
+    assert all_.replace(" ", "") == "a<b>greenred<br/>andblue</b>door{0}"

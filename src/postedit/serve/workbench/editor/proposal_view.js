@@ -15,18 +15,21 @@ export function ProposalView({ editing, language }) {
   proposal.edits.forEach((edit, number) => {
     const [start, end] = edit.pe_span;
     pieces.push(stretch(done, start, number === 0));
-    pieces.push(html`<${EditButton} key=${number} number=${number} edit=${edit} status=${draft.status(number)}
+    const codes = codesIn(start, end, false);
+    const inside = codes.filter((code) => code.at < end);
+    const after = inside.length ? parts(proposal.text, inside, [], start, end) : visible(edit.after);
+    pieces.push(html`<${EditButton} key=${number} number=${number} edit=${edit} after=${after} status=${draft.status(number)}
       isLocked=${editing.isLocked} onToggle=${() => editing.toggle(number)} />`);
-    pieces.push(codesIn(start, end, false).map((code) => html`<${Chip} code=${code} />`));
+    pieces.push(codes.slice(inside.length).map((code) => html`<${Chip} code=${code} />`));
     done = end;
   });
   pieces.push(stretch(done, proposal.text.length, proposal.edits.length === 0));
   return html`<p class="text proposal" lang=${language} dir="auto">${pieces}</p>`;
 }
 
-function EditButton({ number, edit, status, isLocked, onToggle }) {
+function EditButton({ number, edit, after, status, isLocked, onToggle }) {
   return html`<button type="button" class=${`edit ${status}`} aria-pressed=${status === "accepted" ? "true" : "false"} disabled=${isLocked} onClick=${onToggle}>
-    <span class="edit-number">${number + 1}</span>${edit.before && html`<del>${visible(edit.before)}</del>`}${edit.after && html`<ins>${visible(edit.after)}</ins>`}
+    <span class="edit-number">${number + 1}</span>${edit.before && html`<del>${visible(edit.before)}</del>`}${edit.after && html`<ins>${after}</ins>`}
     <span class="unseen" dir="ltr">${t.editor.editState(status, edit.confidence)}</span></button>`;
 }
 
