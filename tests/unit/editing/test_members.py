@@ -81,7 +81,7 @@ class Fond(Editor):
         return [PostEdit(text, True, 0.0 if text == "so" else -1000.0) for text in outputs]
 
 
-def test_a_member_that_is_loaded_already_has_its_place_among_neural_and_phrase_based_ones(models: list[Path]) -> None:
+def test_a_member_that_is_loaded_already_has_its_place_among_others(models: list[Path]) -> None:
     members = Members.load(Choice(tuple(models)), [torch.device("cpu")], given={1: Fond()})
     editor, own = members.plain("log"), [load(model) for model in models]
     assert [one.identity().models for one in editor.members][1] == ("fond",)
