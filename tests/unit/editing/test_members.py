@@ -1,6 +1,7 @@
 """Combinations of tiny neural models and a small phrase-based one."""
 
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,7 @@ import torch
 from tests.unit.phrase.small_corpus import TRIPLETS, split
 
 from postedit import PostEditor
-from postedit.core.editor import Editor, PostEdit, segments_of
+from postedit.core.editor import Abilities, Detail, Editor, Identity, PostEdit, Segment, segments_of
 from postedit.core.errors import DataError, ModelFolderError
 from postedit.core.search_config import SearchConfig
 from postedit.editing.combination import Combination, Member
@@ -59,6 +60,46 @@ def test_members_score_the_candidates_of_all(models: list[Path]) -> None:
         for each in outputs(found):
             own = [each.features[f"model {number}"] for number in (1, 2, 3)]
             assert own == pytest.approx(scores[each.text])
+
+
+class Fond(Editor):
+    """Proposes one text, and gives a high score to that one alone."""
+
+    abilities = Abilities(n_best=True, forced_scores=True)
+
+    def identity(self, search: SearchConfig | None = None) -> Identity:
+        return Identity(("fond",))
+
+    def edit_segments(
+        self, segments: Sequence[Segment], search: SearchConfig | None = None, *, evidence: Detail | None = None
+    ) -> list[PostEdit]:
+        return [PostEdit("so", True) for _ in segments]
+
+    def score_segments(
+        self, segments: Sequence[Segment], outputs: Sequence[str], *, evidence: Detail | None = None
+    ) -> list[PostEdit]:
+        return [PostEdit(text, True, 0.0 if text == "so" else -1000.0) for text in outputs]
+
+
+def test_a_member_that_is_loaded_already_has_its_place_among_others(models: list[Path]) -> None:
+    members = Members.load(Choice(tuple(models)), [torch.device("cpu")], given={1: Fond()})
+    editor, own = members.plain("log"), [load(model) for model in models]
+    assert [one.identity().models for one in editor.members][1] == ("fond",)
+    assert editor.identity().models.count("fond") == 1
+    for src, mt, found in zip(SRC, MT, editor.edit(SRC, MT), strict=True):
+        assert found.text == "so"
+        scores = [one.score([src], [mt], ["so"])[0].score for one in own]
+        scores.insert(1, 0.0)
+        assert [found.features[name] for name in members.names] == pytest.approx(scores)
+
+
+def test_members_read_texts_as_long_as_the_combination_does(models: list[Path]) -> None:
+    src, mt = " ".join(SRC[:1] * 9), " ".join(MT[:1] * 9)
+    members = Members.load(Choice(tuple(models)), [torch.device("cpu")], given={1: Fond()})
+    (short,) = members.plain("log").edit([src], [mt])
+    members.search = members.search.with_options(max_input=400)
+    (long,) = members.plain("log").edit([src], [mt])
+    assert (short.text, short.skipped, long.text) == (mt, "too long", "so")
 
 
 def test_without_tuning_the_score_is_the_weighted_mean(models: list[Path]) -> None:
