@@ -21,6 +21,8 @@ gain."""
 Answer = Literal["yes", "later", "no"]
 """Whether an editor at hand is worth it; "later": not yet, but with more triplets."""
 
+ANSWERS: Final[Mapping[Answer, str]] = {"yes": "Yes", "later": "Not yet, but with more triplets", "no": "No"}
+
 
 @dataclass(frozen=True, slots=True)
 class Work:

@@ -31,7 +31,7 @@ def gains(found: Assessment) -> Table:
     note = (
         f"TER of the unedited MT, {ter:.2f}, less that of the editor; edits spared, in per cent of those that the "
         f"unedited MT needs. From, to: {_INTERVAL} of the gain on all such text. Changed, better, worse: of "
-        f"{found.profile.segments:,} segments. Cross-validated: trained on nine tenths of the triplets, tried on the rest."
+        f"{found.profile.segments:,} segments. Cross-validated: trained on nine tenths of the triplets, tried on others."
     )
     return Table(
         "what each editor gains",
@@ -76,9 +76,9 @@ def forecasts(found: Assessment) -> Table:
     names = columns(["gain, TER", "from", "to"], 2)
     names += columns(["edits spared %", "from %", "to %", "hours saved", "from h", "to h"], 1)
     note = (
-        "What the editors that were trained here are expected to gain with so many triplets of the same kind of text. A "
-        "few hundred triplets say little about how fast a gain grows, so that it is taken from public data sets for the "
-        "most part, and the intervals are wide."
+        "What the editors that were trained here are expected to gain with so many triplets of the same kind of text. "
+        "A few hundred triplets say little about how fast a gain grows, so that it is taken from public data sets for "
+        "the most part, and the intervals are wide."
     )
     return Table("what more triplets would bring", ("editor", "triplets"), names, tuple(rows), note)
 
@@ -107,8 +107,8 @@ def repetition(found: Assessment) -> Table:
     }
     rows = tuple(TableRow((name,), (count, percentage(count, profile.changes))) for name, count in counts.items())
     note = (
-        "Stretches of mt that were changed. Systematic: the same words were changed in the same way in at least half of "
-        "the places where mt has them. Only what is systematic can be learnt from so few triplets."
+        "Stretches of mt that were changed. Systematic: the same words were changed in the same way in at least half "
+        "of the places where mt has them. Only what is systematic can be learnt from so few triplets."
     )
     return Table("repetition", ("changes",), (Column("number"), Column("%", 1)), rows, note)
 

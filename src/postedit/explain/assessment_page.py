@@ -4,15 +4,13 @@ from collections.abc import Sequence
 from html import escape
 from typing import Final
 
-from postedit.evaluate.assessment import Assessment, EditorGain
+from postedit.evaluate.assessment import ANSWERS, Assessment, EditorGain
 from postedit.evaluate.assessment_tables import assessment_tables
 from postedit.evaluate.gain import Gain
 from postedit.evaluate.significance import CONFIDENCE
 from postedit.explain.charts import Series, bar_chart
 from postedit.explain.document import analysis, document
 from postedit.explain.interval_charts import Curve, Ranged, curve_chart, interval_chart
-
-_ANSWERS: Final = {"yes": "Yes, it is worth it", "later": "Not yet", "no": "No"}
 
 _SHORT: Final = ("word", "form", "missing", "extra", "order", "marks", "case", "number")
 """Names of ERROR_KINDS below the bars of a chart."""
@@ -24,7 +22,7 @@ def assessment_page(title: str, found: Assessment) -> str:
     """Return a self-contained HTML document with the heading `title`."""
     answer, _, reason = found.recommendation
     body = [
-        f'<p class="answer {answer}">{_ANSWERS[answer]}.</p>',
+        f'<p class="answer {answer}">{ANSWERS[answer]}.</p>',
         f'<p class="conclusion">{escape(reason[:1].upper() + reason[1:])}.</p>',
         _facts(found),
         _charts(found),
@@ -80,8 +78,8 @@ def _ranged(gain: Gain) -> Ranged:
 def _notes(found: Assessment) -> list[str]:
     notes = [
         "The intervals hold for text drawn like these triplets. They say nothing of other text, such as another "
-        "product, another translation engine or another post-editor. The segments of one document are more alike than those of "
-        "different documents: with triplets of few documents, intervals are too narrow.",
+        "product, another translation engine or another post-editor. The segments of one document are more alike than "
+        "those of different documents: with triplets of few documents, intervals are too narrow.",
         f"How words are divided: {found.tokenizer}. TER: {found.signature}.",
     ]
     notes += [f"Left out: {count:,} with this reason: {reason}." for reason, count in found.left_out.items()]

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Final
+from typing import Final, Literal
 
 from postedit.adapt.correction import Correction
 from postedit.core.editor import Editor
@@ -23,6 +23,7 @@ from postedit.llm.llm_editor import llm_of
 from postedit.llm.usage import report
 from postedit.phrase.phrase_options import PhraseTextConfig
 from postedit.text.config import SIDES
+from postedit.text.words import SplitterName
 
 FEWEST: Final = 100
 """Triplets below which there is no assessment: intervals would be wider than any gain."""
@@ -111,20 +112,22 @@ def _corrections(src: Iterable[str], mt: Iterable[str], pe: Iterable[str]) -> li
     return [Correction(*(side[row] for side in texts)) for row in rows]
 
 
-def text_config(corrections: Sequence[Correction], languages: tuple[str, str] | None = None) -> PhraseTextConfig:
-    """Return how texts are divided into words: at spaces if they are tokenised, else by what script they have.
+def text_config(
+    corrections: Sequence[Correction], tokenizer: SplitterName | Literal["auto"] = "auto"
+) -> PhraseTextConfig:
+    """Return how texts are divided into words; the rules of running text are those of the languages they seem to be in.
 
     Args:
-        corrections: whose post-edits are looked at.
-        languages: codes of source and target, for the rules of running text; they are identified if not given.
+        corrections: whose texts are looked at.
+        tokenizer: see `PhraseTextConfig`; "auto": by what post-edits look like.
     """
-    signs = tokenisation_signs([one.pe for one in corrections])
-    if signs.unsegmented:
-        return PhraseTextConfig(tokenizer="characters")
-    if signs.form != "running text":
-        return PhraseTextConfig()
-    source, target = languages or identified_languages(corrections)
-    return PhraseTextConfig(tokenizer="moses", src_lang=source, tgt_lang=target)
+    if tokenizer == "auto":
+        signs = tokenisation_signs([one.pe for one in corrections])
+        tokenizer = "characters" if signs.unsegmented else "moses" if signs.form == "running text" else "none"
+    if tokenizer != "moses":
+        return PhraseTextConfig(tokenizer=tokenizer)
+    source, target = identified_languages(corrections)
+    return PhraseTextConfig(tokenizer=tokenizer, src_lang=source, tgt_lang=target)
 
 
 def identified_languages(corrections: Sequence[Correction]) -> tuple[str, str]:
