@@ -92,7 +92,7 @@ def run(data: Path, work: Path, part: str, names: Sequence[str]) -> None:
     for name in names:
         path = work / f"{part}.{name.replace('/', '-')}.jsonl"
         lines = path.read_text().splitlines() if path.exists() else []
-        done = {(row["size"], row["number"]) for row in map(json.loads, lines) if row["kind"] in ("memory",)}
+        done = {(row["size"], row["number"]) for row in map(json.loads, lines) if row["kind"] == "memory"}
         full = triplets(data, name, part)
         full = full[1::2] if part == "train" else full
         with path.open("a") as file:
@@ -108,7 +108,7 @@ def run(data: Path, work: Path, part: str, names: Sequence[str]) -> None:
 
 
 class Cell(NamedTuple):
-    """A resample: whether the interval covers, its width, whether all of it is above 0, and the answer."""
+    """A resample: whether the interval covers, its width, and whether all of it is above 0."""
 
     covers: bool
     width: float
@@ -129,11 +129,11 @@ def cells_of(rows: Sequence[dict[str, Any]], whole: SentenceGains | None) -> tup
 
 
 def resampled(whole: SentenceGains, seed: str) -> list[dict[str, Any]]:
-    """Return resamples of what a given editor gains in the sentences of the full set."""
+    """Return resamples, with replacement, of what a given editor gains in the sentences of the full set."""
     found = []
     for size in SIZES:
         for number in range(EACH):
-            rows = random.Random(f"{seed} {size} {number}").sample(range(len(whole.words)), size)
+            rows = random.Random(f"{seed} {size} {number}").choices(range(len(whole.words)), k=size)
             part = SentenceGains(whole.spared[rows], whole.words[rows], whole.changed[rows])
             found.append({"size": size, "number": number, **packed(part)})
     return found
@@ -157,14 +157,14 @@ def report(work: Path) -> None:
                 f"{100 * helps.mean():.1f} |"
             )
         answers[path.stem] = answers_of(rows)
-    print("\n| set | yes % | later % | no % |\n|---|---:|---:|---:|")
+    print("\n| set | resamples | yes % | no % |\n|---|---:|---:|---:|")
     for name, given_answers in answers.items():
-        shares = [100 * given_answers.count(one) / max(1, len(given_answers)) for one in ("yes", "later", "no")]
-        print(f"| {name} | {' | '.join(f'{share:.1f}' for share in shares)} |")
+        shares = [100 * given_answers.count(one) / max(1, len(given_answers)) for one in ("yes", "no")]
+        print(f"| {name} | {len(given_answers)} | {' | '.join(f'{share:.1f}' for share in shares)} |")
 
 
 def answers_of(rows: dict[str, list[dict[str, Any]]]) -> list[Answer]:
-    """Return the answer to each resample, from the editors that are trained on it."""
+    """Return the answer to each resample, from the editors that are trained on it, without a forecast."""
     by_resample = defaultdict(list)
     for kind in LEARNERS:
         for row in rows[kind]:

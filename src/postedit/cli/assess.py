@@ -11,6 +11,8 @@ import typer
 from postedit.cli import search_options as options
 from postedit.cli import shared
 from postedit.cli.corrections import BeforeOption, read_corrections
+from postedit.core.errors import DataError
+from postedit.llm.endpoint_options import LlmConfig, endpoint_model
 
 if TYPE_CHECKING:
     from postedit.core.editor import Editor
@@ -93,6 +95,8 @@ def assess(
 
     work = Work(words, words_per_hour, editing_share, hour_price, machine_price, least_share)
     chosen = options.read_options(assignments, search_file, llm={"endpoint": endpoint, "budget": budget})
+    if chosen.llm.model_fields_set and not any(endpoint_model([one]) for one in editors or ()):
+        raise DataError("--endpoint, --budget and llm.* are for a model behind an endpoint: give --editor openai:MODEL")
     corrections, left_out = read_corrections(triplets, before, languages)
     silence_library()
     with ExitStack() as stack:
@@ -116,8 +120,6 @@ def assess(
 
 def _loaded(model: str, chosen: options.CommandOptions, protect: str, stack: ExitStack) -> "Editor":
     """Return an editor with its search options; what one behind an endpoint has cost is printed when the stack ends."""
-    from postedit.llm.endpoint_options import LlmConfig, endpoint_model
-
     own = chosen if endpoint_model([model]) else chosen.model_copy(update={"llm": LlmConfig()})
     spec = own.editor_spec([model], protect=shared.kinds_to_protect(protect))
     editor = spec.load(None)

@@ -4,6 +4,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final, Literal
 
+from postedit import shipped
 from postedit.adapt.correction import Correction
 from postedit.core.editor import Editor
 from postedit.core.errors import DataError
@@ -144,15 +145,14 @@ def identified_languages(corrections: Sequence[Correction]) -> tuple[str, str]:
 
 def _shipped(corrections: Sequence[Correction]) -> tuple[Editor | None, str]:
     """Return the model that comes with postedit, or why it is not for these texts."""
+    source, target = identified_languages(corrections)
+    if (source, target) != shipped.LANGUAGES:
+        own = " to ".join(shipped.LANGUAGES)
+        return None, f"it is for {own}, and this text seems to be {source} to {target}"
     from postedit.editing.post_editor import PostEditor
     from postedit.editing.protection import Protected
 
-    found = identified_languages(corrections)
-    editor = PostEditor.load()
-    own = editor.abilities.languages
-    if found != own:
-        return None, f"it is for {own[0]} to {own[1]}, and this text seems to be {found[0]} to {found[1]}"
-    return Protected(editor), ""
+    return Protected(PostEditor.load()), ""
 
 
 def _shown(update: Callable[[int, int, str], None], before: int, total: int, name: str) -> Callable[[int], None]:
