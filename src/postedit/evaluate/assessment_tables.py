@@ -30,8 +30,9 @@ def gains(found: Assessment) -> Table:
     names = columns(["gain, TER", "from", "to"], 2) + columns(["edits spared %", "from %", "to %"], 1)
     note = (
         f"TER of the unedited MT, {ter:.2f}, less that of the editor; edits spared, in per cent of those that the "
-        f"unedited MT needs. From, to: {_INTERVAL} of the gain on all such text. Changed, better, worse: "
-        f"of {found.profile.segments:,} segments. Cross-validated: trained on nine tenths of the triplets, tried on the rest."
+        f"unedited MT needs. From, to: {_INTERVAL} of the gain on all such text. Changed, better, worse: of "
+        f"{found.profile.segments:,} segments. Cross-validated: trained on nine tenths of the triplets, and tried on the "
+        "others."
     )
     return Table(
         "what each editor gains",

@@ -107,9 +107,8 @@ def _corrections(src: Iterable[str], mt: Iterable[str], pe: Iterable[str]) -> li
         raise DataError(
             f"{counts[0]:,} triplets are too few to assess: at least {FEWEST} are needed, and 300 to 500 are better"
         )
-    rows = range(counts[0])
-    if counts[0] > MOST:
-        rows = [place * counts[0] // MOST for place in range(MOST)]
+    most = min(counts[0], MOST)
+    rows = [place * counts[0] // most for place in range(most)]
     return [Correction(*(side[row] for side in texts)) for row in rows]
 
 
