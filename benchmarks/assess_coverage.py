@@ -29,8 +29,8 @@ from postedit.adapt.correction import Correction
 from postedit.core.editor import Editor
 from postedit.data.triplets import TripletFiles, read_triplets
 from postedit.editing.protection import Protected
-from postedit.evaluate.assessment import Answer, EditorGain, recommendation
 from postedit.evaluate.gain import SentenceGains
+from postedit.evaluate.recommendation import Answer, EditorGain, recommendation
 from postedit.evaluate.ter import count_edits, edit_rate
 from postedit.jobs.cross_validation import Learner, cross_validated, memory_learner, phrase_learner, tried
 from postedit.phrase.phrase_options import PhraseTextConfig

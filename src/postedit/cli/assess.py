@@ -10,7 +10,7 @@ import typer
 
 from postedit.cli import search_options as options
 from postedit.cli import shared
-from postedit.cli.corrections import BeforeOption, read_corrections
+from postedit.cli.correction_inputs import BeforeOption, read_corrections
 from postedit.core.errors import DataError
 from postedit.llm.endpoint_options import LlmConfig, endpoint_model
 
@@ -87,13 +87,13 @@ def assess(
     """
     shared.check_outputs({"--html": html, "--json": json_out}, ())
     from postedit.cli.tables import console, print_table
-    from postedit.evaluate.assessment import ANSWERS, Work
     from postedit.evaluate.assessment_tables import assessment_tables
+    from postedit.evaluate.recommendation import ANSWERS, Workload
     from postedit.explain.assessment_page import assessment_page
     from postedit.jobs import assessment as job
     from postedit.jobs.editing import silence_library
 
-    work = Work(words, words_per_hour, editing_share, hour_price, machine_price, least_share)
+    work = Workload(words, words_per_hour, editing_share, hour_price, machine_price, least_share)
     chosen = options.read_options(assignments, search_file, llm={"endpoint": endpoint, "budget": budget})
     if chosen.llm.model_fields_set and not any(endpoint_model([one]) for one in editors or ()):
         raise DataError("--endpoint, --budget and llm.* are for a model behind an endpoint: give --editor openai:MODEL")

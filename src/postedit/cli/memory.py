@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from postedit.cli import shared
-from postedit.cli.corrections import BeforeOption, read_corrections
+from postedit.cli.correction_inputs import BeforeOption, read_corrections
 from postedit.core.errors import DataError
 
 if TYPE_CHECKING:

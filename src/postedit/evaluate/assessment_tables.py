@@ -1,7 +1,7 @@
 """The tables of an assessment, for the command and its page."""
 
-from postedit.evaluate.assessment import Assessment, costs
 from postedit.evaluate.error_profile import RepeatedChange
+from postedit.evaluate.recommendation import Assessment, costs
 from postedit.evaluate.significance import CONFIDENCE
 from postedit.evaluate.table import Column, Table, TableRow, columns, percentage
 
@@ -31,8 +31,8 @@ def gains(found: Assessment) -> Table:
     note = (
         f"TER of the unedited MT, {ter:.2f}, less that of the editor; edits spared, in per cent of those that the "
         f"unedited MT needs. From, to: {_INTERVAL} of the gain on all such text. Changed, better, worse: of "
-        f"{found.profile.segments:,} segments. Cross-validated: trained on nine tenths of the triplets, and tried on the "
-        "others."
+        f"{found.profile.segments:,} segments. Cross-validated: trained on nine tenths of the triplets, and tried on "
+        "the others."
     )
     return Table(
         "what each editor gains",
@@ -44,16 +44,16 @@ def gains(found: Assessment) -> Table:
 
 
 def savings(found: Assessment) -> Table:
-    """Return the hours and the money that each editor saves, and what it costs."""
+    """Return the hours that each editor saves, the money if an hour has a price, and what the editor costs."""
     work, rows = found.work, []
     for one in found.editors:
         hours = work.saved(one.sentences.gain(), found.profile.ter).hours
-        price = work.hour_price
-        money = (None, None, None) if price is None else tuple(price * value for value in hours)
+        money = () if work.hour_price is None else tuple(work.hour_price * value for value in hours)
         rows.append(
             TableRow((one.name,), (*hours, *money, costs(one, work), one.training_seconds, one.editing_seconds))
         )
-    names = ["hours saved", "from", "to", "money saved", "from ", "to "]
+    names = ["hours saved", "from h", "to h"]
+    names += [] if work.hour_price is None else ["money saved", "from money", "to money"]
     currencies = sorted({one.currency for one in found.editors if one.currency})
     cost = f"cost ({', '.join(currencies)})" if currencies else "cost"
     note = (

@@ -7,7 +7,7 @@ from typing import Any, Final, NamedTuple
 
 from rapidfuzz.distance import Levenshtein
 
-from postedit.evaluate.repetition import PhrasePlaces, WordChange, errors_of
+from postedit.evaluate.repeated_changes import PhrasePlaces, WordChange, errors_of
 from postedit.evaluate.ter import TER, edit_rate
 
 Words = Sequence[list[str]]

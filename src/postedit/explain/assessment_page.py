@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from html import escape
 from typing import Final
 
-from postedit.evaluate.assessment import ANSWERS, Assessment, EditorGain
 from postedit.evaluate.assessment_tables import assessment_tables
 from postedit.evaluate.gain import Gain
+from postedit.evaluate.recommendation import ANSWERS, Assessment, EditorGain
 from postedit.evaluate.significance import CONFIDENCE
 from postedit.explain.charts import Series, bar_chart
 from postedit.explain.document import analysis, document

@@ -8,8 +8,8 @@ from postedit import shipped
 from postedit.adapt.correction import Correction
 from postedit.core.editor import Editor
 from postedit.core.errors import DataError
-from postedit.evaluate.assessment import Assessment, EditorGain, Work
 from postedit.evaluate.error_profile import error_profile
+from postedit.evaluate.recommendation import Assessment, EditorGain, Workload
 from postedit.evaluate.ter import ter_signature
 from postedit.evaluate.tokenisation_check import tokenisation_signs
 from postedit.jobs.cross_validation import (
@@ -51,7 +51,7 @@ def assess(
     *,
     editors: Mapping[str, Editor] | None = None,
     text: PhraseTextConfig | None = None,
-    work: Work | None = None,
+    work: Workload | None = None,
     with_shipped: bool = True,
     left_out: Mapping[str, int] | None = None,
     update: Callable[[int, int, str], None] = lambda done, total, what: None,
@@ -93,7 +93,7 @@ def assess(
     words = ([split(getattr(one, side)) for one in corrections] for split, side in zip(sides, SIDES, strict=True))
     profile = error_profile(*words)
     return Assessment(
-        profile, tuple(gains), work or Work(), text.tokenizer, ter_signature(), dict(left_out or {}), not_tried
+        profile, tuple(gains), work or Workload(), text.tokenizer, ter_signature(), dict(left_out or {}), not_tried
     )
 
 

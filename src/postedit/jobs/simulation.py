@@ -12,7 +12,7 @@ from typing import Any, Final, Literal, NamedTuple
 
 from postedit.core.editor import Editor
 from postedit.core.search_config import SearchConfig
-from postedit.evaluate.repetition import PhrasePlaces, WordChange, errors_of
+from postedit.evaluate.repeated_changes import PhrasePlaces, WordChange, errors_of
 from postedit.evaluate.ter import EditCount, count_edits, edit_rate, split_words, ter_signature
 
 Tokenize = Literal["none", "13a", "characters"]

@@ -39,7 +39,7 @@ def test_edits_are_counted_by_kind_as_ter_counts_them() -> None:
     assert found.ter == pytest.approx(100 * 3 / 11)
 
 
-def test_what_is_corrected_alike_elsewhere_is_repeated_and_if_mostly_systematic() -> None:
+def test_changes_made_elsewhere_too_are_repeated_and_mostly_systematic() -> None:
     found = profile(
         ("s", "a old", "a new"), ("s", "b old", "b new"),  # twice, always
         ("s", "the cat", "this cat"), ("s", "the dog", "this dog"), ("s", "the the the", "the the the"),  # 2 of 5

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from tests.unit.explain.pages import NASTY, assert_nothing_is_fetched, needs_browser, opened
 
-from postedit.evaluate.assessment import Assessment, EditorGain, Work
 from postedit.evaluate.error_profile import error_profile
 from postedit.evaluate.gain import SentenceGains
+from postedit.evaluate.recommendation import Assessment, EditorGain, Workload
 from postedit.explain.assessment_page import assessment_page
 from postedit.explain.interval_charts import Curve, Ranged, curve_chart, even_ticks, interval_chart
 
@@ -23,7 +23,7 @@ def assessment(spared: list[int]) -> Assessment:
         EditorGain(NASTY, "cross-validated", gains(spared), gains([0] * len(spared))),
         EditorGain("b", "as it is", gains(spared)),
     )
-    return Assessment(profile, editors, Work(), "none", "TER", {NASTY: 3}, {"shipped": NASTY})
+    return Assessment(profile, editors, Workload(), "none", "TER", {NASTY: 3}, {"shipped": NASTY})
 
 
 @pytest.mark.parametrize(("spared", "answer"), [([2, 1, 0] * 40, "Yes."), ([0, -1] * 60, "No.")])

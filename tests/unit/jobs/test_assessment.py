@@ -10,7 +10,7 @@ from postedit.adapt.correction import Correction
 from postedit.core.editor import Abilities, Detail, Editor, Identity, PostEdit, Segment
 from postedit.core.errors import DataError
 from postedit.core.search_config import SearchConfig
-from postedit.evaluate.assessment import Work
+from postedit.evaluate.recommendation import Workload
 from postedit.jobs import assessment
 from postedit.jobs.assessment import FEWEST, SHIPPED, assess, text_config
 from postedit.jobs.cross_validation import FOLDS, cross_validated, sentence_gains, tried
@@ -101,7 +101,7 @@ def test_gains_are_edits_of_ter_between_words() -> None:
 
 
 def test_errors_that_come_back_are_worth_learning() -> None:
-    found = assess(*sides(triplets(160, systematic=True)), with_shipped=False, work=Work(least_share=0.1))
+    found = assess(*sides(triplets(160, systematic=True)), with_shipped=False, work=Workload(least_share=0.1))
     assert found.recommendation.answer == "yes"
     assert found.profile.systematic >= 70
     assert found.profile.frequent[0][:2] == ("wrong", "right")

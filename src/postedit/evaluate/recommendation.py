@@ -25,7 +25,7 @@ ANSWERS: Final[Mapping[Answer, str]] = {"yes": "Yes", "later": "Not yet, but wit
 
 
 @dataclass(frozen=True, slots=True)
-class Work:
+class Workload:
     """The work of a customer, and its prices.
 
     Args:
@@ -119,7 +119,7 @@ class EditorGain:
         """Return what it is expected to gain with more triplets; nothing for an editor that is not trained."""
         return [] if self.half is None else forecast(self.sentences, self.half, ter, confidence)
 
-    def to_dict(self, work: Work, ter: float) -> dict[str, Any]:
+    def to_dict(self, work: Workload, ter: float) -> dict[str, Any]:
         """Return plain values for JSON."""
         gain = self.sentences.gain()
         return {
@@ -140,7 +140,7 @@ class EditorGain:
         }
 
 
-def costs(editor: EditorGain, work: Work) -> float | None:
+def costs(editor: EditorGain, work: Workload) -> float | None:
     """Return what the machine, or an endpoint, costs for all of the work; None if an endpoint has no price."""
     share = work.words / max(1, int(editor.sentences.words.sum()))
     machine = (editor.training_seconds + share * editor.editing_seconds) / 3600.0 * work.machine_price
@@ -157,13 +157,13 @@ class Recommendation(NamedTuple):
     reason: str
 
 
-def recommendation(editors: Sequence[EditorGain], ter: float, work: Work | None = None) -> Recommendation:
+def recommendation(editors: Sequence[EditorGain], ter: float, work: Workload | None = None) -> Recommendation:
     """Return whether an editor is worth it, with a probability of at most 5 % that it is recommended but does harm.
 
     Each of several editors must be better than the unedited MT with more confidence than one alone (Bonferroni), as the
     best of many looks good by chance.
     """
-    work = work or Work()
+    work = work or Workload()
     if not editors:
         return Recommendation("no", "", "no editor was tried")
     if not ter:
@@ -217,7 +217,7 @@ class Assessment:
 
     profile: ErrorProfile
     editors: tuple[EditorGain, ...]
-    work: Work
+    work: Workload
     tokenizer: str
     signature: str
     left_out: Mapping[str, int]
