@@ -3,13 +3,14 @@
     python benchmarks/assess_curve.py FOLDER...
 
 For each folder with train.src, .mt and .pe: the gain of the editors that learn from 1,000, 5,000 and 20,000 triplets
-drawn at random, on 1,500 others (mean of 4, 2 and 1 draws), and the forecasts from 20 other samples of 300. Text that
-is not tokenised is divided into words and punctuation first.
+drawn at random, on 1,500 others (mean of 4, 2 and 1 draws), and the forecasts from 20 other samples of 300 (that for
+25,000 is compared with 20,000); then the answers to these samples. Text is divided into words and punctuation first.
 """
 
 import random
 import re
 import sys
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -17,7 +18,7 @@ import numpy as np
 
 from postedit.adapt.correction import Correction
 from postedit.data.triplets import TripletFiles, read_triplets
-from postedit.evaluate.learning_curve import Forecast, forecast
+from postedit.evaluate.recommendation import EditorGain, recommendation
 from postedit.evaluate.ter import count_edits, edit_rate
 from postedit.jobs.cross_validation import Learner, cross_validated, memory_learner, phrase_learner, tried
 from postedit.phrase.phrase_options import PhraseTextConfig
@@ -52,24 +53,34 @@ def true_gains(learner: Learner, full: Sequence[Correction]) -> Iterator[tuple[i
             yield size, float(np.mean(gains))
 
 
-def forecasts(learner: Learner, full: Sequence[Correction]) -> Iterator[list[Forecast]]:
-    """Yield the forecasts from each sample, for the sizes of `SIZES`: that for 25,000 counts for 20,000."""
+def assessed(learner: Learner, full: Sequence[Correction]) -> list[EditorGain]:
+    """Return what an editor that learns gains on each sample."""
+    found = []
     for number in range(SAMPLES):
         sample = random.Random(f"sample {number}").sample(full, SAMPLE)
-        ter = edit_rate(count_edits([one.mt for one in sample], [one.pe for one in sample]))
         whole, half = (cross_validated(learner, sample, TEXT, share=share) for share in (1.0, 0.5))
-        yield forecast(whole, half, ter)
+        found.append(EditorGain("", "", whole, half))
+    return found
+
+
+def unedited(full: Sequence[Correction]) -> list[float]:
+    """Return the TER of the unedited MT of each sample."""
+    samples = [random.Random(f"sample {number}").sample(full, SAMPLE) for number in range(SAMPLES)]
+    return [edit_rate(count_edits([one.mt for one in part], [one.pe for one in part])) for part in samples]
 
 
 def main() -> None:
     print("| set | editor | triplets | really gained | forecast, mean | mean interval | covered % |", flush=True)
     print("|---|---|---:|---:|---:|---|---:|", flush=True)
     for folder in map(Path, sys.argv[1:]):
-        full = triplets(folder)
+        full, editors = triplets(folder), []
+        ters = unedited(full)
         for name, learner in LEARNERS.items():
-            found = list(forecasts(learner, full))
+            found = assessed(learner, full)
+            editors.append(found)
+            forecasts = [one.forecasts(ter) for one, ter in zip(found, ters, strict=True)]
             for place, (size, gain) in enumerate(true_gains(learner, full)):
-                gains = [one[place].gain for one in found]
+                gains = [one[place].gain for one in forecasts]
                 points, low, high = np.mean(gains, axis=0)
                 covered = 100 * np.mean([one.low <= gain <= one.high for one in gains])
                 print(
@@ -77,6 +88,8 @@ def main() -> None:
                     f"{covered:.0f} |",
                     flush=True,
                 )
+        answers = Counter(recommendation(each, ter).answer for *each, ter in zip(*editors, ters, strict=True))
+        print(f"| {folder.name} | answers | {dict(answers)} |", flush=True)
 
 
 if __name__ == "__main__":

@@ -6,7 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from stub_server import Stub, corrected
 from tests.unit.cli.commands import refused
+from tests.unit.llm.conftest import PRICES, segments
 
 
 def write(folder: Path, count: int, *, systematic: bool = True) -> Path:
@@ -44,6 +46,7 @@ def test_answer_tables_page_and_json(run: Any, triplets: Path, tmp_path: Path) -
     assert "<h1>Is post-editing by machine worth it? x</h1>" in html.read_text()
 
 
+@pytest.mark.slow
 def test_lines_with_an_empty_side_are_left_out_and_counted(run: Any, triplets: Path, tmp_path: Path) -> None:
     with triplets.with_name("x.mt").open("a") as mt, triplets.with_name("x.pe").open("a") as pe:
         mt.write(" \n")
@@ -108,3 +111,28 @@ def test_files_that_do_not_go_are_refused(run: Any, triplets: Path, tmp_path: Pa
         file.write("one more\n")
     assert "the numbers of lines differ" in refused(run("assess", triplets))
     assert "99 triplets are too few" in refused(run("assess", write(tmp_path, 99)))
+
+
+@pytest.mark.slow
+def test_a_language_model_is_tried_and_its_cost_told(run: Any, tmp_path: Path) -> None:
+    asked = segments(100)
+    texts = {"src": [one.src for one in asked], "mt": [one.mt or "" for one in asked]}
+    texts["pe"] = [corrected(text) for text in texts["mt"]]
+    for side, lines in texts.items():
+        (tmp_path / f"x.{side}").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    (tmp_path / "prices.toml").write_text(PRICES, encoding="utf-8")
+    given = {"prices": tmp_path / "prices.toml", "cache": tmp_path / "answers", "languages": "en:de"}
+    chosen = [part for name, one in given.items() for part in ("--set", f"llm.{name}={one}")]
+    with Stub() as stub:
+        result = run(
+            "assess", tmp_path / "x", "--editor", "openai:tiny", "--endpoint", stub.url, *chosen,
+            "--json", tmp_path / "x.json",
+        )  # fmt: skip
+    assert result.exit_code == 0, result.output
+    assert "requests answered" in result.stderr
+    editor = json.loads((tmp_path / "x.json").read_text())["editors"][-1]
+    assert editor["name"] == "openai:tiny"
+    assert editor["better"] > 50
+    assert editor["worse"] == 0
+    assert editor["cost"] > 0
+    assert editor["costs of the work"] > editor["cost"]

@@ -114,6 +114,7 @@ def test_errors_without_a_rule_are_not() -> None:
     assert all(one.sentences.gain().low <= 0 for one in found.editors)
 
 
+@pytest.mark.slow
 def test_given_editors_are_tried_as_they_are() -> None:
     steps: list[tuple[int, int, str]] = []
     found = assess(
@@ -127,6 +128,7 @@ def test_given_editors_are_tried_as_they_are() -> None:
     assert steps[-1] == (360, 360, "mine")
 
 
+@pytest.mark.slow
 def test_the_shipped_model_is_left_out_of_other_languages() -> None:
     german = [
         Correction("The cat sleeps on the warm roof", f"Die Katze schläft auf dem Dach {n}", f"Der Kater schläft {n}")
@@ -171,5 +173,6 @@ def test_of_many_triplets_some_are_drawn(monkeypatch: pytest.MonkeyPatch) -> Non
     assert "changed nothing" in found.recommendation.reason
 
 
+@pytest.mark.slow
 def test_the_languages_of_the_shipped_model_are_known() -> None:
     assert PostEditor.load().abilities.languages == shipped.LANGUAGES
