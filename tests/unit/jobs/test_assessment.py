@@ -100,6 +100,7 @@ def test_gains_are_edits_of_ter_between_words() -> None:
     )
 
 
+@pytest.mark.slow
 def test_errors_that_come_back_are_worth_learning() -> None:
     found = assess(*sides(triplets(160, systematic=True)), with_shipped=False, work=Workload(least_share=0.1))
     assert found.recommendation.answer == "yes"
