@@ -26,6 +26,7 @@ PAGES = [
 # Pages that train or make so much that they take tens of seconds on a slow machine.
 LONG = re.compile(
     "tutorial|own-data|translation-files|clean|stages|-triplets|recipes|explain|resume|speed|corrections-count|phrase|llm"
+    "|assess"
 )
 
 # Pages that use what another page makes. A process that runs only some of the tests makes it first.

@@ -25,6 +25,7 @@ VERBS: Final = {
     "rerank": "Choose the best hypothesis of each n-best list.",
     "memory": "Keep corrections, from which models learn.",
     "simulate": "Simulate post-editing with an editor that learns from corrections.",
+    "assess": "Assess whether post-editing by machine is worth it.",
     "score": "Score outputs against human post-edits.",
     "explain": "Show the evidence for each edit.",
     "synth": "Make artificial triplets.",

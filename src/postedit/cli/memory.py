@@ -8,14 +8,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from postedit.cli import shared
-from postedit.cli.data import files_of
-from postedit.cli.edit_files import split_inputs
+from postedit.cli.correction_inputs import BeforeOption, read_corrections
 from postedit.core.errors import DataError
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from postedit.adapt.correction import Correction
     from postedit.adapt.correction_memory import CorrectionMemory, Entry, ProjectSummary
 
 memory = typer.Typer(no_args_is_help=True, help="Keep corrections, which models learn from.")
@@ -43,56 +41,16 @@ def add(
     ] = "",
     author: Annotated[str, typer.Option(help="Who made them.")] = "",
     file: Annotated[str, typer.Option(help="Name of the file that they belong to.")] = "",
-    before: Annotated[
-        Path | None,
-        typer.Option(help="The translation file, or the folder, before post-editing: its targets are mt."),
-    ] = None,
+    before: BeforeOption = None,
     languages: shared.LanguagesOption = "",
 ) -> None:
     """Add corrections, all or none; the memory is made if there is none."""
     from postedit.adapt.correction_memory import CorrectionMemory
 
-    origin = {"project": project, "author": author, "file": file}
-    _, paths = split_inputs([stream], folders=True)
-    if paths:
-        corrections = _units(paths[0], before, languages, origin)
-    else:
-        if before is not None or languages:
-            raise DataError(f"{stream}: --before and --languages are for translation files; leave them out")
-        corrections = _triplets(stream, origin)
+    corrections, _ = read_corrections(stream, before, languages, project=project, author=author, file=file)
     with CorrectionMemory(where) as opened:
         numbers = opened.add(corrections)
         typer.echo(f"{opened.place}: {len(numbers):,} corrections added, numbers {numbers[0]} to {numbers[-1]}")
-
-
-def _triplets(stream: str, origin: dict[str, str]) -> "list[Correction]":
-    from postedit.data.report import DataReport
-    from postedit.jobs.memory_exchange import from_triplets
-
-    (files,) = files_of([stream])
-    if files.mt is None:
-        raise DataError(f"{stream}: has no machine translations, without which there is nothing to correct")
-    report = DataReport()
-    found = from_triplets(files, report, **origin)
-    if not found:
-        raise DataError(f"{stream}: has no triplet to add")
-    for source in report.sources.values():
-        for reason, skipped in source.skipped.items():
-            shared.warn(f"{skipped.count:,} triplets left out: {reason}")
-    return found
-
-
-def _units(path: Path, before: Path | None, languages: str, origin: dict[str, str]) -> "list[Correction]":
-    from postedit.cli.tables import console
-    from postedit.jobs import extraction
-    from postedit.jobs.memory_exchange import from_translation_files
-
-    take: extraction.Take = extraction.with_candidate if before is None else extraction.BeforeAndAfter(before, path)
-    files = extraction.files_among([path])
-    found, report = from_translation_files(files, take, console(stderr=True), languages, **origin)
-    for reason, count in report.left_out.most_common():
-        typer.echo(f"{count:,} units left out: {reason}", err=True)
-    return found
 
 
 @memory.command()

@@ -5,15 +5,15 @@ of what a post-editor would have seen.
 """
 
 import time
-from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal, NamedTuple
 
 from postedit.core.editor import Editor
 from postedit.core.search_config import SearchConfig
+from postedit.evaluate.repeated_changes import PhrasePlaces, WordChange, errors_of
 from postedit.evaluate.ter import EditCount, count_edits, edit_rate, split_words, ter_signature
-from postedit.text.edits import changes
 
 Tokenize = Literal["none", "13a", "characters"]
 """How texts are divided for scores: at spaces; by the rules of Tercom; into characters, for scripts without spaces."""
@@ -220,15 +220,15 @@ def _divided(text: str, tokenize: Tokenize) -> str:
 
 def repeated_errors(mt: Sequence[list[str]], pe: Sequence[list[str]], outputs: Sequence[list[str]]) -> RepeatedErrors:
     """Return how many errors of mt had been corrected in an earlier segment, and how many of those outputs have."""
-    times: Counter[_Error] = Counter()
+    times: Counter[WordChange] = Counter()
     met, left = ([0] * len(HISTORIES) for _ in range(2))
-    all_errors = [_errors(*texts) for texts in zip(mt, pe, strict=True)]
+    all_errors = [errors_of(*texts) for texts in zip(mt, pe, strict=True)]
     segments = Counter(error for errors in all_errors for error in errors)
-    places = _Places(error.old for error, number in segments.items() if number > 1)
+    places = PhrasePlaces(error.old for error, number in segments.items() if number > 1)
     for translation, post_edit, output, errors in zip(mt, pe, outputs, all_errors, strict=True):
         again = {error: count for error, count in errors.items() if error in times}
         if again:
-            still = _errors(output, post_edit)
+            still = errors_of(output, post_edit)
             for error, count in again.items():
                 history = _history(times[error], places.counts[error.old])
                 met[history] += count
@@ -238,59 +238,8 @@ def repeated_errors(mt: Sequence[list[str]], pe: Sequence[list[str]], outputs: S
     return RepeatedErrors([Repetition(*one) for one in zip(met, left, strict=True)])
 
 
-class _Error(NamedTuple):
-    """Words of mt, and those that pe has in their place; of an insertion, the words beside it, and the new ones.
-
-    Beside an insertion at the beginning or the end of a segment is a mark.
-    """
-
-    old: tuple[str, ...]
-    new: tuple[str, ...]
-
-
 def _history(times: int, places: int) -> int:
     """Return which of HISTORIES a correction has that was made so many times where its words stood so often."""
     if times >= places:  # equal words that overlap count as one place
         return 0 if times > 1 else 1
     return 2 if 2 * times >= places else 3
-
-
-class _Places:
-    """Counts in how many places of a stream each of some phrases stands, in time that is linear in the stream.
-
-    Args:
-        phrases: words; equal ones that overlap count as one place.
-    """
-
-    def __init__(self, phrases: Iterable[tuple[str, ...]]) -> None:
-        self.counts = dict.fromkeys(phrases, 0)
-        self._lengths: defaultdict[str, set[int]] = defaultdict(set)  # of the phrases, by their first word
-        for phrase in self.counts:
-            self._lengths[phrase[0]].add(len(phrase))
-
-    def add(self, words: Sequence[str]) -> None:
-        """Count the phrases of the next segment."""
-        marked, ends = _marked(words), dict[tuple[str, ...], int]()
-        for start, word in enumerate(marked):
-            for length in self._lengths.get(word, ()):
-                phrase = tuple(marked[start : start + length])
-                if phrase in self.counts and ends.get(phrase, 0) <= start:
-                    self.counts[phrase] += 1
-                    ends[phrase] = start + length
-
-
-def _marked(words: Sequence[str]) -> list[str]:
-    """Return words with marks for the beginning and the end of their segment, which are no words."""
-    return ["\n<", *words, "\n>"]
-
-
-def _errors(words: list[str], post_edit: list[str]) -> Counter[_Error]:
-    """Return the changes that a post-edit makes."""
-    found: Counter[_Error] = Counter()
-    marked = _marked(words)
-    for change in changes(words, post_edit):
-        start, end = (place + 1 for place in change.mt)
-        beside = 1 if start == end else 0
-        old, new = marked[start - beside : end + beside], post_edit[slice(*change.pe)]
-        found[_Error(tuple(old), tuple(new))] += 1
-    return found

@@ -17,6 +17,9 @@ MODEL: Final = _FOLDER / "model"
 SUMMARY: Final = "English to Chinese, encyclopaedic text"
 """The language pair and the domain of the model."""
 
+LANGUAGES: Final = ("en", "zh")
+"""The codes of its languages."""
+
 RECIPES: Final = _FOLDER / "recipes"
 """Recipes for models; in `synth` and `clean`, those for artificial triplets and for cleaning."""
 

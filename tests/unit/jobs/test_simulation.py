@@ -6,8 +6,8 @@ import pytest
 
 from postedit.core.editor import Abilities, Detail, Editor, Identity, PostEdit, Segment
 from postedit.core.search_config import SearchConfig
+from postedit.evaluate import repeated_changes
 from postedit.evaluate.ter import count_edits, edit_rate
-from postedit.jobs import simulation
 from postedit.jobs.simulation import HISTORIES, Repetition, StreamSegment, repeated_errors, simulate
 
 
@@ -98,14 +98,14 @@ def test_repeated_errors(mt: list[str], pe: list[str], outputs: list[str], expec
 
 
 def test_repeated_errors_are_found_in_linear_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    looked, marked = 0, simulation._marked
+    looked, marked = 0, repeated_changes._marked
 
     def counted(words: Sequence[str]) -> list[str]:
         nonlocal looked
         looked += len(words)
         return marked(words)
 
-    monkeypatch.setattr(simulation, "_marked", counted)
+    monkeypatch.setattr(repeated_changes, "_marked", counted)
     size = 300
     found = repeated_errors(*([one.split()] * size for one in ("a b c", "x b c", "a b c")))
     assert found.all == Repetition(size - 1, size - 1)

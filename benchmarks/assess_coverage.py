@@ -1,0 +1,196 @@
+"""Do the intervals of `postedit assess` cover what the full set gives, and does it say no where nothing helps?
+
+    python benchmarks/assess_coverage.py run DATA WORK [--part train|dev] [--sets NAME...]
+    python benchmarks/assess_coverage.py report WORK
+
+`run` draws 200 resamples of 100, 200, 300, 400 and 500 triplets of each set (40 of each size) and assesses each: an
+editor that is given, and those that are trained, by cross-validation. What the full set gives is, for an editor that
+is given, its gain on all of the set; for an editor that is trained, the mean over the resamples of a size of the gain,
+on the rest of the set, of the editor trained on all of the resample. `--part train`: every second triplet of train (the
+others chose the statistics); `dev`: the dev set. The given editors are phrase-based ones of 5,000 triplets of the other
+half of train, and for English-Chinese, on dev, the model that comes with postedit.
+
+Each resample is a line of WORK/PART.SET.jsonl; a run that was stopped goes on after the last one. `report` prints the
+table of RESULTS.md from all files of WORK.
+"""
+
+import argparse
+import json
+import random
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from postedit import PostEditor
+from postedit.adapt.correction import Correction
+from postedit.core.editor import Editor
+from postedit.data.triplets import TripletFiles, read_triplets
+from postedit.editing.protection import Protected
+from postedit.evaluate.gain import SentenceGains
+from postedit.evaluate.recommendation import Answer, EditorGain, recommendation
+from postedit.evaluate.ter import count_edits, edit_rate
+from postedit.jobs.cross_validation import Learner, cross_validated, memory_learner, phrase_learner, tried
+from postedit.phrase.phrase_options import PhraseTextConfig
+
+SETS = ("wmt18-smt.en-de", "wmt18-nmt.en-de", "wmt19-nmt.en-ru", "wmt18-nmt.en-lv", "mlqe-pe/en-zh", "mlqe-pe/ro-en")
+SIZES = (100, 200, 300, 400, 500)
+EACH = 40  # resamples of a size
+REST = 600  # sentences of the rest that a trained editor is tried on
+GIVEN = 5000  # triplets that a given editor learnt, and most sentences that it is tried on
+TEXT = PhraseTextConfig()  # all sets are tokenised
+LEARNERS: dict[str, Learner] = {"phrases": phrase_learner(TEXT), "memory": memory_learner(TEXT)}
+
+
+def triplets(data: Path, name: str, part: str) -> list[Correction]:
+    return [Correction(one.src, one.mt, one.pe) for one in read_triplets(TripletFiles.of(data / name / part))]
+
+
+def packed(found: SentenceGains) -> dict[str, Any]:
+    return {name: getattr(found, name).tolist() for name in ("spared", "words", "changed")}
+
+
+def unpacked(row: dict[str, Any]) -> SentenceGains:
+    folds = np.array(row["folds"]) if "folds" in row else None
+    return SentenceGains(np.array(row["spared"]), np.array(row["words"]), np.array(row["changed"]), folds)
+
+
+def given_editors(data: Path, name: str, part: str) -> dict[str, Editor]:
+    others = triplets(data, name, "train")[0::2][:GIVEN]
+    found = {"given: phrases": LEARNERS["phrases"](others)}
+    if part == "dev" and name.endswith("en-zh"):
+        found["given: shipped"] = Protected(PostEditor.load())
+    return found
+
+
+def tried_whole(data: Path, name: str, part: str, full: Sequence[Correction]) -> Iterator[dict[str, Any]]:
+    """Yield what the given editors gain in each sentence of the set."""
+    for kind, editor in given_editors(data, name, part).items():
+        yield {"kind": kind, "size": 0, "number": 0, **packed(tried(editor, full[:GIVEN], TEXT))}
+
+
+def assessed(name: str, full: Sequence[Correction], size: int, number: int) -> Iterator[dict[str, Any]]:
+    """Yield what cross-validation finds on a resample, and what the editors of all of it gain on the rest."""
+    draw = random.Random(f"{name} {size} {number}")
+    rows = draw.sample(range(len(full)), size)
+    rest = sorted(set(range(len(full))).difference(rows))
+    rest = draw.sample(rest, min(REST, len(rest)))
+    sample, others = [full[row] for row in rows], [full[row] for row in rest]
+    edits = edit_rate(count_edits([one.mt for one in sample], [one.pe for one in sample]))
+    for kind, learner in LEARNERS.items():
+        found = cross_validated(learner, sample, TEXT)
+        assert found.folds is not None
+        yield {
+            "kind": kind, "size": size, "number": number, "ter": edits, **packed(found), "folds": found.folds.tolist(),
+            "true": tried(learner(sample), others, TEXT).points,
+        }  # fmt: skip
+
+
+def run(data: Path, work: Path, part: str, names: Sequence[str]) -> None:
+    for name in names:
+        path = work / f"{part}.{name.replace('/', '-')}.jsonl"
+        lines = path.read_text().splitlines() if path.exists() else []
+        done = {(row["size"], row["number"]) for row in map(json.loads, lines) if row["kind"] == "memory"}
+        full = triplets(data, name, part)
+        full = full[1::2] if part == "train" else full
+        with path.open("a") as file:
+            if not lines:
+                for row in tried_whole(data, name, part, full):
+                    file.write(json.dumps(row) + "\n")
+            for number in range(EACH):
+                for size in SIZES:
+                    if (size, number) not in done:
+                        file.writelines(json.dumps(row) + "\n" for row in assessed(name, full, size, number))
+                        file.flush()
+        print(path, flush=True)
+
+
+class Cell(NamedTuple):
+    """A resample: whether the interval covers, its width, and whether all of it is above 0."""
+
+    covers: bool
+    width: float
+    helps: bool
+
+
+def cells_of(rows: Sequence[dict[str, Any]], whole: SentenceGains | None) -> tuple[list[Cell], dict[int, float]]:
+    """Return all resamples of an editor, and what the full set gives by size."""
+    if whole is not None:
+        truth = dict.fromkeys(SIZES, whole.points)
+    else:
+        truth = {size: float(np.mean([row["true"] for row in rows if row["size"] == size])) for size in SIZES}
+    cells = []
+    for row in rows:
+        _, low, high = unpacked(row).gain()
+        cells.append(Cell(low <= truth[row["size"]] <= high, high - low, low > 0.0))
+    return cells, truth
+
+
+def resampled(whole: SentenceGains, seed: str) -> list[dict[str, Any]]:
+    """Return resamples, with replacement, of what a given editor gains in the sentences of the full set."""
+    found = []
+    for size in SIZES:
+        for number in range(EACH):
+            rows = random.Random(f"{seed} {size} {number}").choices(range(len(whole.words)), k=size)
+            part = SentenceGains(whole.spared[rows], whole.words[rows], whole.changed[rows])
+            found.append({"size": size, "number": number, **packed(part)})
+    return found
+
+
+def report(work: Path) -> None:
+    print("| set | editor | full set gives | covered % | width | all above 0 % |\n|---|---|---:|---:|---:|---:|")
+    answers: dict[str, list[Answer]] = {}
+    for path in sorted(work.glob("*.jsonl")):
+        rows = defaultdict(list)
+        for row in map(json.loads, path.read_text().splitlines()):
+            rows[row["kind"]].append(row)
+        for kind, found in rows.items():
+            whole = unpacked(found[0]) if kind.startswith("given") else None
+            cells, truth = cells_of(resampled(whole, path.stem) if whole else found, whole)
+            covers, widths, helps = (np.array([cell[column] for cell in cells]) for column in range(3))
+            given = sorted({round(value, 2) for value in truth.values()})
+            shown = f"{given[0]:+.2f}" if len(given) == 1 else f"{truth[SIZES[0]]:+.2f} to {truth[SIZES[-1]]:+.2f}"
+            print(
+                f"| {path.stem} | {kind} | {shown} | {100 * covers.mean():.1f} | {widths.mean():.2f} | "
+                f"{100 * helps.mean():.1f} |"
+            )
+        answers[path.stem] = answers_of(rows)
+    print("\n| set | resamples | yes % | no % |\n|---|---:|---:|---:|")
+    for name, given_answers in answers.items():
+        shares = [100 * given_answers.count(one) / max(1, len(given_answers)) for one in ("yes", "no")]
+        print(f"| {name} | {len(given_answers)} | {' | '.join(f'{share:.1f}' for share in shares)} |")
+
+
+def answers_of(rows: dict[str, list[dict[str, Any]]]) -> list[Answer]:
+    """Return the answer to each resample, from the editors that are trained on it, without a forecast."""
+    by_resample = defaultdict(list)
+    for kind in LEARNERS:
+        for row in rows[kind]:
+            by_resample[row["size"], row["number"]].append((kind, row))
+    return [
+        recommendation([EditorGain(kind, "", unpacked(row)) for kind, row in found], found[0][1]["ter"]).answer
+        for found in by_resample.values()
+    ]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    verbs = parser.add_subparsers(dest="verb", required=True)
+    runs, reports = verbs.add_parser("run"), verbs.add_parser("report")
+    runs.add_argument("data", type=Path)
+    for each in (runs, reports):
+        each.add_argument("work", type=Path)
+    runs.add_argument("--part", choices=("train", "dev"), default="train")
+    runs.add_argument("--sets", nargs="+", default=SETS)
+    given = parser.parse_args()
+    if given.verb == "report":
+        report(given.work)
+        return
+    given.work.mkdir(parents=True, exist_ok=True)
+    run(given.data, given.work, given.part, given.sets)
+
+
+if __name__ == "__main__":
+    main()

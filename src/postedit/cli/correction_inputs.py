@@ -1,0 +1,71 @@
+"""Corrections on the command line: triplets, or translation files before and after post-editing."""
+
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from postedit.cli import shared
+from postedit.cli.data import files_of
+from postedit.cli.edit_files import split_inputs
+from postedit.core.errors import DataError
+
+if TYPE_CHECKING:
+    from postedit.adapt.correction import Correction
+
+BeforeOption = Annotated[
+    Path | None,
+    typer.Option(help="The translation file, or the folder, before post-editing: its targets are mt."),
+]
+
+
+def read_corrections(
+    stream: str, before: Path | None, languages: str, *, project: str = "", author: str = "", file: str = ""
+) -> "tuple[list[Correction], Counter[str]]":
+    """Return the corrections that an argument names, and what was left out by reason, which is also printed.
+
+    Raises:
+        DataError: if files cannot be read, have no correction, or options do not go with them.
+    """
+    origin = {"project": project, "author": author, "file": file}
+    _, paths = split_inputs([stream], folders=True)
+    if paths:
+        return _units(paths[0], before, languages, origin)
+    if before is not None or languages:
+        raise DataError(f"{stream}: --before and --languages are for translation files; leave them out")
+    return _triplets(stream, origin)
+
+
+def _triplets(stream: str, origin: dict[str, str]) -> "tuple[list[Correction], Counter[str]]":
+    from postedit.data.report import DataReport
+    from postedit.jobs.memory_exchange import from_triplets
+
+    (files,) = files_of([stream])
+    if files.mt is None:
+        raise DataError(f"{stream}: has no machine translations, without which there is nothing to correct")
+    report = DataReport()
+    found = from_triplets(files, report, **origin)
+    if not found:
+        raise DataError(f"{stream}: has no triplet to add")
+    left_out = Counter[str]()
+    for source in report.sources.values():
+        for reason, skipped in source.skipped.items():
+            left_out[reason] += skipped.count
+            shared.warn(f"{skipped.count:,} triplets left out: {reason}")
+    return found, left_out
+
+
+def _units(
+    path: Path, before: Path | None, languages: str, origin: dict[str, str]
+) -> "tuple[list[Correction], Counter[str]]":
+    from postedit.cli.tables import console
+    from postedit.jobs import extraction
+    from postedit.jobs.memory_exchange import from_translation_files
+
+    take: extraction.Take = extraction.with_candidate if before is None else extraction.BeforeAndAfter(before, path)
+    files = extraction.files_among([path])
+    found, report = from_translation_files(files, take, console(stderr=True), languages, **origin)
+    for reason, count in report.left_out.most_common():
+        typer.echo(f"{count:,} units left out: {reason}", err=True)
+    return found, report.left_out

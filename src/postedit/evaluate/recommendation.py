@@ -1,0 +1,244 @@
+"""Whether post-editing by machine is worth it for a customer: what editors gain, what that saves, and the answer."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Final, Literal, NamedTuple
+
+from postedit.core.errors import DataError
+from postedit.evaluate.error_profile import ErrorProfile
+from postedit.evaluate.gain import Gain, SentenceGains
+from postedit.evaluate.learning_curve import Forecast, forecast
+from postedit.evaluate.significance import CONFIDENCE
+from postedit.evaluate.table import percentage
+
+FORMAT: Final = 1
+"""Version of the form of JSON."""
+
+_HOPEFUL: Final = 0.8
+"""Confidence of the interval of a forecast that must be above 0 to collect more triplets: 9 times in 10 they bring a
+gain."""
+
+Answer = Literal["yes", "later", "no"]
+"""Whether an editor at hand is worth it; "later": not yet, but with more triplets."""
+
+ANSWERS: Final[Mapping[Answer, str]] = {"yes": "Yes", "later": "Not yet, but with more triplets", "no": "No"}
+
+
+@dataclass(frozen=True, slots=True)
+class Workload:
+    """The work of a customer, and its prices.
+
+    Args:
+        words: of mt to post-edit.
+        words_per_hour: of a post-editor, without an editor.
+        editing_share: share of that time that goes into edits; the rest is for reading, which nothing saves.
+        hour_price: of a post-editor; None: not known.
+        machine_price: of an hour of the machine.
+        least_share: of the edits that an editor must spare to be worth the trouble.
+
+    Raises:
+        DataError: if a number is out of range.
+    """
+
+    words: int = 100_000
+    words_per_hour: float = 600.0
+    editing_share: float = 0.5
+    hour_price: float | None = None
+    machine_price: float = 0.0
+    least_share: float = 0.02
+
+    def __post_init__(self) -> None:
+        above = {"words": self.words, "words_per_hour": self.words_per_hour}
+        shares = {"editing_share": self.editing_share, "least_share": self.least_share}
+        prices = {"hour_price": self.hour_price or 0.0, "machine_price": self.machine_price}
+        wrong = next((name for name, value in above.items() if not value > 0), None)
+        if wrong is not None:
+            raise DataError(f"{wrong} must be above 0, not {above[wrong]:g}")
+        wrong = next((name for name, value in shares.items() if not 0.0 <= value <= 1.0), None)
+        if wrong is not None:
+            raise DataError(f"{wrong} is a share, from 0 to 1, not {shares[wrong]:g}")
+        wrong = next((name for name, value in prices.items() if not value >= 0.0), None)
+        if wrong is not None:
+            raise DataError(f"{wrong} must not be below 0, but is {prices[wrong]:g}")
+
+    @property
+    def hours(self) -> float:
+        """Hours of post-editing without an editor."""
+        return self.words / self.words_per_hour
+
+    def saved(self, gain: Gain, ter: float) -> "Savings":
+        """Return what a gain saves, where the unedited MT has this TER: edits, and hours in proportion to them."""
+        per_point = self.hours * self.editing_share / ter if ter else 0.0
+        return Savings(
+            Gain(*(self.words * points / 100.0 for points in gain)), Gain(*(per_point * points for points in gain))
+        )
+
+
+class Savings(NamedTuple):
+    """Edits and hours that are saved; below 0, those that are added."""
+
+    edits: Gain
+    hours: Gain
+
+
+@dataclass(frozen=True, slots=True)
+class EditorGain:
+    """What an editor gains.
+
+    Args:
+        name: of the editor.
+        how: what was measured.
+        sentences: what it gains in each sentence.
+        half: the same, trained on half as many triplets; None for an editor that was not trained on any.
+        training_seconds: of one training on nearly all triplets.
+        editing_seconds: of editing all of them.
+        cost: of editing all of them with a model behind an endpoint; None: not known, or it has no price.
+        currency: of the cost.
+    """
+
+    name: str
+    how: str
+    sentences: SentenceGains
+    half: SentenceGains | None = None
+    training_seconds: float = 0.0
+    editing_seconds: float = 0.0
+    cost: float | None = None
+    currency: str = ""
+
+    @property
+    def better(self) -> int:
+        """Sentences that it brings nearer to pe."""
+        return int((self.sentences.spared > 0).sum())
+
+    @property
+    def worse(self) -> int:
+        """Sentences that it takes farther from pe."""
+        return int((self.sentences.spared < 0).sum())
+
+    def forecasts(self, ter: float, confidence: float = CONFIDENCE) -> list[Forecast]:
+        """Return what it is expected to gain with more triplets; nothing for an editor that is not trained."""
+        return [] if self.half is None else forecast(self.sentences, self.half, ter, confidence)
+
+    def to_dict(self, work: Workload, ter: float) -> dict[str, Any]:
+        """Return plain values for JSON."""
+        gain = self.sentences.gain()
+        return {
+            "name": self.name,
+            "how": self.how,
+            "gain": gain._asdict(),
+            "share of edits": _shares(gain, ter)._asdict(),
+            "changed": int(self.sentences.changed.sum()),
+            "better": self.better,
+            "worse": self.worse,
+            "saved": {name: one._asdict() for name, one in work.saved(gain, ter)._asdict().items()},
+            "seconds of training": self.training_seconds,
+            "seconds of editing": self.editing_seconds,
+            "cost": self.cost,
+            "currency": self.currency,
+            "costs of the work": costs(self, work),
+            "expected": [{"triplets": one.triplets, **one.gain._asdict()} for one in self.forecasts(ter)],
+        }
+
+
+def costs(editor: EditorGain, work: Workload) -> float | None:
+    """Return what the machine, or an endpoint, costs for all of the work; None if an endpoint has no price."""
+    share = work.words / max(1, int(editor.sentences.words.sum()))
+    machine = (editor.training_seconds + share * editor.editing_seconds) / 3600.0 * work.machine_price
+    if editor.currency or editor.cost is not None:
+        return None if editor.cost is None else machine + share * editor.cost
+    return machine
+
+
+class Recommendation(NamedTuple):
+    """The answer, the editor it is about (the best one at hand if it is no), and why."""
+
+    answer: Answer
+    editor: str
+    reason: str
+
+
+def recommendation(editors: Sequence[EditorGain], ter: float, work: Workload | None = None) -> Recommendation:
+    """Return whether an editor is worth it, with a probability of at most 5 % that it is recommended but does harm.
+
+    Each of several editors must be better than the unedited MT with more confidence than one alone (Bonferroni), as the
+    best of many looks good by chance.
+    """
+    work = work or Workload()
+    if not editors:
+        return Recommendation("no", "", "no editor was tried")
+    if not ter:
+        return Recommendation(
+            "no", "", "the post-editors changed nothing, so that there is nothing to learn and to gain"
+        )
+    confidence = 1.0 - (1.0 - CONFIDENCE) / len(editors)
+    ordered = sorted(editors, key=lambda one: -one.sentences.points)
+    least = work.least_share * ter
+    for one in ordered:
+        if one.sentences.gain(confidence).low > 0.0 and one.sentences.points >= least:
+            return Recommendation("yes", one.name, f"{one.name} spares {_told(one.sentences.gain(), ter)}")
+    best = ordered[0]
+    now = f"the best editor at hand, {best.name}, spares {_told(best.sentences.gain(), ter)}"
+    for one in ordered:
+        for expected in one.forecasts(ter, _HOPEFUL):
+            if expected.gain.low > 0.0 and expected.gain.points >= least:
+                expected = next(same for same in one.forecasts(ter) if same.triplets == expected.triplets)
+                later = (
+                    f"with {expected.triplets:,} triplets {one.name} is expected to spare {_told(expected.gain, ter)}"
+                )
+                return Recommendation("later", one.name, f"{now}; {later}")
+    sure = best.sentences.gain(confidence).low > 0.0
+    why = f"less than the {work.least_share:.0%} that are worth the trouble" if sure else "which may be nothing at all"
+    return Recommendation("no", best.name, f"{now}, {why}")
+
+
+def _shares(gain: Gain, ter: float) -> Gain:
+    """Return a gain in per cent of the edits."""
+    return Gain(*(percentage(points, ter) or 0.0 for points in gain))
+
+
+def _told(gain: Gain, ter: float) -> str:
+    share, low, high = _shares(gain, ter)
+    return f"{share:z.1f} % of the edits ({CONFIDENCE:.0%} interval {low:z.1f} to {high:z.1f} %)"
+
+
+@dataclass(frozen=True, slots=True)
+class Assessment:
+    """An assessment of the triplets of a customer.
+
+    Args:
+        profile: what the errors are.
+        editors: what each editor gains.
+        work: of the customer.
+        tokenizer: how texts were divided into words.
+        signature: of TER.
+        left_out: triplets or units that were not used, by reason.
+        not_tried: editors that were not tried, with the reason.
+    """
+
+    profile: ErrorProfile
+    editors: tuple[EditorGain, ...]
+    work: Workload
+    tokenizer: str
+    signature: str
+    left_out: Mapping[str, int]
+    not_tried: Mapping[str, str]
+
+    @property
+    def recommendation(self) -> Recommendation:
+        """The answer."""
+        return recommendation(self.editors, self.profile.ter, self.work)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values for JSON."""
+        return {
+            "format": FORMAT,
+            "recommendation": self.recommendation._asdict(),
+            "confidence": CONFIDENCE,
+            "signature": self.signature,
+            "words divided by": self.tokenizer,
+            "errors": self.profile.to_dict(),
+            "editors": [one.to_dict(self.work, self.profile.ter) for one in self.editors],
+            "work": {**asdict(self.work), "hours": self.work.hours},
+            "left out": dict(self.left_out),
+            "not tried": dict(self.not_tried),
+        }

@@ -1,0 +1,192 @@
+"""Assess the triplets of a customer: what the errors are, what each editor at hand would gain, and whether to begin."""
+
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Final, Literal
+
+from postedit import shipped
+from postedit.adapt.correction import Correction
+from postedit.core.editor import Editor
+from postedit.core.errors import DataError
+from postedit.evaluate.error_profile import error_profile
+from postedit.evaluate.recommendation import Assessment, EditorGain, Workload
+from postedit.evaluate.ter import ter_signature
+from postedit.evaluate.tokenisation_check import tokenisation_signs
+from postedit.jobs.cross_validation import (
+    Learner,
+    cross_validated,
+    edited,
+    memory_learner,
+    phrase_learner,
+    sentence_gains,
+)
+from postedit.llm.llm_editor import llm_of
+from postedit.llm.usage import report
+from postedit.phrase.phrase_options import PhraseTextConfig
+from postedit.text.config import SIDES
+from postedit.text.words import SplitterName
+
+FEWEST: Final = 100
+"""Triplets below which there is no assessment: intervals would be wider than any gain."""
+
+MOST: Final = 2_000
+"""Triplets that are assessed at most, drawn evenly from more: the time grows with them, and the intervals hardly."""
+
+SHIPPED: Final = "the model that comes with postedit"
+
+_IDENTIFIED: Final = 100  # segments by which languages are identified
+_AT_ONCE: Final = 50  # segments edited between two reports of progress
+
+LEARNERS: Final[Mapping[str, Callable[[PhraseTextConfig], Learner]]] = {
+    "phrase-based model": phrase_learner,
+    "memory of corrections": memory_learner,
+}
+"""Editors that are trained on the triplets: `postedit train recipes/phrase-based.toml`, `postedit edit --memory`."""
+
+
+def assess(
+    src: Iterable[str],
+    mt: Iterable[str],
+    pe: Iterable[str],
+    *,
+    editors: Mapping[str, Editor] | None = None,
+    text: PhraseTextConfig | None = None,
+    work: Workload | None = None,
+    with_shipped: bool = True,
+    left_out: Mapping[str, int] | None = None,
+    update: Callable[[int, int, str], None] = lambda done, total, what: None,
+) -> Assessment:
+    """Return an assessment of triplets.
+
+    Args:
+        src: the sources, in the order of their documents.
+        mt: their machine translations.
+        pe: their post-edits.
+        editors: further editors to try as they are, by name; none of them may have been trained on these triplets.
+        text: how texts are divided into words; what they look like decides if not given, see `text_config`.
+        work: what there is to do, and its prices.
+        with_shipped: whether to try the model that comes with postedit, if it is for these languages.
+        left_out: triplets that the caller has left out, by reason.
+        update: called with the segments done, all segments (each counts once for each editor), and what is being done.
+
+    Raises:
+        DataError: if the numbers of texts differ, one is blank, there are fewer than `FEWEST`, or an editor cannot be
+            used.
+        ModelFolderError: if a model is damaged.
+    """
+    corrections = _corrections(src, mt, pe)
+    text = text or text_config(corrections)
+    given, not_tried = dict(editors or {}), dict[str, str]()
+    if with_shipped:
+        found, why_not = _shipped(corrections)
+        given |= {} if found is None else {SHIPPED: found}
+        not_tried |= {} if found is not None else {SHIPPED: why_not}
+    total = len(corrections) * (len(given) + len(LEARNERS))
+    gains: list[EditorGain] = []
+    for name, make in LEARNERS.items():
+        shown = _shown(update, len(gains) * len(corrections), total, name)
+        gains.append(_trained(name, make(text), corrections, text, shown))
+    for name, editor in given.items():
+        shown = _shown(update, len(gains) * len(corrections), total, name)
+        gains.append(_given(name, editor, corrections, text, shown))
+    sides = (text.splitter(side).words for side in SIDES)
+    words = ([split(getattr(one, side)) for one in corrections] for split, side in zip(sides, SIDES, strict=True))
+    profile = error_profile(*words)
+    return Assessment(
+        profile, tuple(gains), work or Workload(), text.tokenizer, ter_signature(), dict(left_out or {}), not_tried
+    )
+
+
+def _corrections(src: Iterable[str], mt: Iterable[str], pe: Iterable[str]) -> list[Correction]:
+    texts = [list(src), list(mt), list(pe)]
+    counts = list(map(len, texts))
+    if len(set(counts)) > 1:
+        found = ", ".join(f"{side} has {count:,}" for side, count in zip(SIDES, counts, strict=True))
+        raise DataError(f"the numbers of texts differ: {found}; text n of each must belong together")
+    if counts[0] < FEWEST:
+        raise DataError(
+            f"{counts[0]:,} triplets are too few to assess: at least {FEWEST} are needed, and 300 to 500 are better"
+        )
+    most = min(counts[0], MOST)
+    rows = [place * counts[0] // most for place in range(most)]
+    return [Correction(*(side[row] for side in texts)) for row in rows]
+
+
+def text_config(
+    corrections: Sequence[Correction], tokenizer: SplitterName | Literal["auto"] = "auto"
+) -> PhraseTextConfig:
+    """Return how texts are divided into words; the rules of running text are those of the languages they seem to be in.
+
+    Args:
+        corrections: whose texts are looked at.
+        tokenizer: see `PhraseTextConfig`; "auto": by what post-edits look like.
+    """
+    if tokenizer == "auto":
+        signs = tokenisation_signs([one.pe for one in corrections])
+        tokenizer = "characters" if signs.unsegmented else "moses" if signs.form == "running text" else "none"
+    if tokenizer != "moses":
+        return PhraseTextConfig(tokenizer=tokenizer)
+    source, target = identified_languages(corrections)
+    return PhraseTextConfig(tokenizer=tokenizer, src_lang=source, tgt_lang=target)
+
+
+def identified_languages(corrections: Sequence[Correction]) -> tuple[str, str]:
+    """Return the codes of the most probable languages of sources and post-edits."""
+    from py3langid.langid import MODEL_FILE, LanguageIdentifier
+
+    identifier = LanguageIdentifier.from_model_file(MODEL_FILE)
+    some = corrections[:_IDENTIFIED]
+    source, target = (
+        str(identifier.classify(" ".join(texts))[0]) for texts in ([one.src for one in some], [one.pe for one in some])
+    )
+    return source, target
+
+
+def _shipped(corrections: Sequence[Correction]) -> tuple[Editor | None, str]:
+    """Return the model that comes with postedit, or why it is not for these texts."""
+    source, target = identified_languages(corrections)
+    if (source, target) != shipped.LANGUAGES:
+        own = " to ".join(shipped.LANGUAGES)
+        return None, f"it is for {own}, and this text seems to be {source} to {target}"
+    from postedit.editing.post_editor import PostEditor
+    from postedit.editing.protection import Protected
+
+    return Protected(PostEditor.load()), ""
+
+
+def _shown(update: Callable[[int, int, str], None], before: int, total: int, name: str) -> Callable[[int], None]:
+    return lambda done: update(before + done, total, name)
+
+
+def _trained(
+    name: str,
+    learner: Learner,
+    corrections: Sequence[Correction],
+    text: PhraseTextConfig,
+    update: Callable[[int], None],
+) -> EditorGain:
+    count = len(corrections)
+    sentences = cross_validated(learner, corrections, text, update=lambda done: update((done + 1) // 2))
+    half = cross_validated(learner, corrections, text, share=0.5, update=lambda done: update((count + done) // 2))
+    started = time.perf_counter()
+    editor = learner(corrections)
+    trained = time.perf_counter()
+    edited(editor, corrections)
+    ended = time.perf_counter()
+    return EditorGain(name, "cross-validated", sentences, half, trained - started, ended - trained)
+
+
+def _given(
+    name: str, editor: Editor, corrections: Sequence[Correction], text: PhraseTextConfig, update: Callable[[int], None]
+) -> EditorGain:
+    started, outputs = time.perf_counter(), list[str]()
+    for first in range(0, len(corrections), _AT_ONCE):
+        outputs += edited(editor, corrections[first : first + _AT_ONCE])
+        update(len(outputs))
+    seconds = time.perf_counter() - started
+    model, cost, currency = llm_of(editor), None, ""
+    if model is not None:
+        figures = report(model)
+        cost, currency = figures["cost"], figures["currency"] or "not known"
+    sentences = sentence_gains(outputs, corrections, text)
+    return EditorGain(name, "as it is", sentences, None, 0.0, seconds, cost, currency)

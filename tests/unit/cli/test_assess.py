@@ -1,0 +1,138 @@
+"""`postedit assess` from files to the answer."""
+
+import json
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+from stub_server import Stub, corrected
+from tests.unit.cli.commands import refused
+from tests.unit.llm.conftest import PRICES, segments
+
+
+def write(folder: Path, count: int, *, systematic: bool = True) -> Path:
+    draw = random.Random(1)
+    words = [f"w{n}" for n in range(30)]
+    lines: dict[str, list[str]] = {"src": [], "mt": [], "pe": []}
+    for number in range(count):
+        mt = draw.choices(words, k=8)
+        new = "right" if systematic else draw.choice(words)
+        if number % 2 and systematic:
+            mt[3] = "wrong"
+        lines["src"].append(f"s{number}")
+        lines["mt"].append(" ".join(mt))
+        lines["pe"].append(" ".join(new if word == "wrong" else word for word in mt) + " ."[: 2 * (number % 7 == 0)])
+    for side, texts in lines.items():
+        (folder / f"x.{side}").write_text("\n".join(texts) + "\n")
+    return folder / "x"
+
+
+@pytest.fixture
+def triplets(tmp_path: Path) -> Path:
+    return write(tmp_path, 120)
+
+
+def test_answer_tables_page_and_json(run: Any, triplets: Path, tmp_path: Path) -> None:
+    html, values = tmp_path / "x.html", tmp_path / "x.json"
+    result = run("assess", triplets, "--html", html, "--json", values, "--hour-price", 40, "--words", 50_000)
+    assert result.exit_code == 0, result.output
+    assert result.stdout.startswith("Yes: ")
+    assert "what each editor gains" in result.stdout
+    found = json.loads(values.read_text())
+    assert found["recommendation"]["answer"] == "yes"
+    assert found["work"]["words"] == 50_000
+    assert "phrase-based model" in result.stderr  # progress
+    assert "<h1>Is post-editing by machine worth it? x</h1>" in html.read_text()
+
+
+@pytest.mark.slow
+def test_lines_with_an_empty_side_are_left_out_and_counted(run: Any, triplets: Path, tmp_path: Path) -> None:
+    with triplets.with_name("x.mt").open("a") as mt, triplets.with_name("x.pe").open("a") as pe:
+        mt.write(" \n")
+        pe.write("text\n")
+    with triplets.with_name("x.src").open("a") as src:
+        src.write("source\n")
+    result = run("assess", triplets, "--json", tmp_path / "x.json")
+    assert result.exit_code == 0, result.output
+    assert json.loads((tmp_path / "x.json").read_text())["left out"] == {"mt is empty": 1}
+
+
+@pytest.mark.slow
+def test_tables_of_a_tsv_file_are_the_same(run: Any, triplets: Path, tmp_path: Path) -> None:
+    columns = [triplets.with_name(f"x.{side}").read_text().splitlines() for side in ("src", "mt", "pe")]
+    (tmp_path / "y.tsv").write_text("".join("\t".join(row) + "\n" for row in zip(*columns, strict=True)))
+    for name in (triplets, tmp_path / "y.tsv"):
+        assert run("assess", name, "--json", tmp_path / f"{name.name}.json").exit_code == 0
+    one, other = (json.loads((tmp_path / f"{name}.json").read_text()) for name in ("x", "y.tsv"))
+    assert one["errors"] == other["errors"]
+    assert one["editors"][0]["gain"] == other["editors"][0]["gain"]
+
+
+@pytest.mark.slow
+def test_units_of_files_before_and_after_are_assessed(run: Any, triplets: Path, tmp_path: Path) -> None:
+    for name, side in (("before", "mt"), ("after", "pe")):
+        rows = zip(*(triplets.with_name(f"x.{one}").read_text().splitlines() for one in ("src", side)), strict=True)
+        units = "".join(f'msgctxt "{n}"\nmsgid "{src}"\nmsgstr "{text}"\n\n' for n, (src, text) in enumerate(rows))
+        (tmp_path / f"{name}.po").write_text(
+            f'msgid ""\nmsgstr "Content-Type: text/plain; charset=UTF-8\\n"\n\n{units}'
+        )
+    result = run("assess", tmp_path / "after.po", "--before", tmp_path / "before.po", "--json", tmp_path / "x.json")
+    assert result.exit_code == 0, result.output
+    assert json.loads((tmp_path / "x.json").read_text())["errors"]["segments"] == 120
+
+
+@pytest.mark.slow
+def test_given_editors_are_tried(run: Any, triplets: Path, editor: Any, tmp_path: Path) -> None:
+    result = run("assess", triplets, "--editor", "MODEL", "--json", tmp_path / "x.json")
+    assert result.exit_code == 0, result.output
+    given = json.loads((tmp_path / "x.json").read_text())["editors"][-1]
+    assert given["name"] == "MODEL"
+    assert given["changed"] == 120  # it writes "mt!"
+    assert given["gain"]["high"] < 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--words-per-hour", "0"], "words_per_hour must be above 0"),
+        (["--least-share", "2"], "least_share is a share, from 0 to 1"),
+        (["--languages", "en:de"], "--before and --languages are for translation files"),
+        (["--endpoint", "http://localhost/v1"], "are for a model behind an endpoint: give --editor"),
+    ],
+)
+def test_options_that_do_not_go_are_refused(run: Any, triplets: Path, arguments: list[str], message: str) -> None:
+    assert message in refused(run("assess", triplets, *arguments))
+
+
+def test_files_that_do_not_go_are_refused(run: Any, triplets: Path, tmp_path: Path) -> None:
+    assert "no such file" in refused(run("assess", tmp_path / "none"))
+    with triplets.with_name("x.pe").open("a") as file:
+        file.write("one more\n")
+    assert "the numbers of lines differ" in refused(run("assess", triplets))
+    assert "99 triplets are too few" in refused(run("assess", write(tmp_path, 99)))
+
+
+@pytest.mark.slow
+def test_a_language_model_is_tried_and_its_cost_told(run: Any, tmp_path: Path) -> None:
+    asked = segments(100)
+    texts = {"src": [one.src for one in asked], "mt": [one.mt or "" for one in asked]}
+    texts["pe"] = [corrected(text) for text in texts["mt"]]
+    for side, lines in texts.items():
+        (tmp_path / f"x.{side}").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    (tmp_path / "prices.toml").write_text(PRICES, encoding="utf-8")
+    given = {"prices": tmp_path / "prices.toml", "cache": tmp_path / "answers", "languages": "en:de"}
+    chosen = [part for name, one in given.items() for part in ("--set", f"llm.{name}={one}")]
+    with Stub() as stub:
+        result = run(
+            "assess", tmp_path / "x", "--editor", "openai:tiny", "--endpoint", stub.url, *chosen,
+            "--json", tmp_path / "x.json",
+        )  # fmt: skip
+    assert result.exit_code == 0, result.output
+    assert "requests answered" in result.stderr
+    editor = json.loads((tmp_path / "x.json").read_text())["editors"][-1]
+    assert editor["name"] == "openai:tiny"
+    assert editor["better"] > 50
+    assert editor["worse"] == 0
+    assert editor["cost"] > 0
+    assert editor["costs of the work"] > editor["cost"]

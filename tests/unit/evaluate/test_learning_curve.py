@@ -1,0 +1,34 @@
+import numpy as np
+import pytest
+
+from postedit.evaluate.gain import SentenceGains
+from postedit.evaluate.learning_curve import GROWTH, SPREAD, forecast, growth
+
+
+def gains(spared: list[int]) -> SentenceGains:
+    values = np.array(spared)
+    return SentenceGains(values, np.full(len(values), 20), values != 0, np.arange(len(values)) * 10 // len(values))
+
+
+def test_growth_lies_between_what_was_seen_and_what_is_usual() -> None:
+    ter = 20.0
+    found = growth(gains([1, 0, 1, 0] * 100), gains([0, 0, 1, 0] * 100), ter)
+    usual, seen = GROWTH * ter / 100, 100 * 0.25 / 20
+    assert usual < found.points < seen
+    assert found.deviation < SPREAD * ter / 100
+
+
+def test_forecasts_grow_with_every_doubling_and_so_do_their_intervals() -> None:
+    whole = gains([1, 0, 1, 0] * 75)
+    found = forecast(whole, gains([1, 0, 0, 0] * 75), 20.0)
+    step = growth(whole, gains([1, 0, 0, 0] * 75), 20.0).points
+    assert [one.triplets for one in found] == [1_000, 5_000, 25_000]
+    assert found[1].gain.points - found[0].gain.points == pytest.approx(np.log2(5) * step)
+    widths = [one.gain.high - one.gain.low for one in found]
+    assert widths == sorted(widths)
+    assert widths[0] > whole.gain().high - whole.gain().low
+
+
+def test_there_is_no_forecast_for_fewer_triplets_than_there_are() -> None:
+    whole = gains([1, 0] * 600)
+    assert [one.triplets for one in forecast(whole, whole, 20.0)] == [5_000, 25_000]

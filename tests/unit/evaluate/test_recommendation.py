@@ -1,0 +1,131 @@
+import json
+from typing import Any
+
+import numpy as np
+import pytest
+
+from postedit.core.errors import DataError
+from postedit.evaluate.assessment_tables import assessment_tables
+from postedit.evaluate.error_profile import error_profile
+from postedit.evaluate.gain import SentenceGains
+from postedit.evaluate.recommendation import Assessment, EditorGain, Workload, costs, recommendation
+
+TER = 20.0
+
+
+def editor(name: str, spared: list[int], half: list[int] | None = None, **more: Any) -> EditorGain:
+    def gains(values: list[int]) -> SentenceGains:
+        found = np.array(values)
+        folds = np.arange(len(found)) * 10 // len(found)
+        return SentenceGains(found, np.full(len(found), 20), found != 0, None if half is None else folds)
+
+    return EditorGain(name, "as it is", gains(spared), None if half is None else gains(half), **more)
+
+
+GOOD, HARMFUL, IDLE = [1, 0, 1, 0, -1, 1] * 50, [-1, 0] * 150, [0] * 300
+HOPEFUL = [3, 0, 0, 0, 0, 0, -3, 0, 0, -3, 3, 2] * 25
+
+
+def assessment(*editors: EditorGain, **work: Any) -> Assessment:
+    words = [["a", "b"], ["c"]]
+    profile = error_profile(words, words, [["a", "x"], ["c"]])
+    return Assessment(profile, editors, Workload(**work), "none", "TER", {"src is empty": 2}, {"other": "no reason"})
+
+
+def test_the_best_editor_that_surely_helps_is_recommended() -> None:
+    found = recommendation([editor("bad", HARMFUL), editor("good", GOOD)], TER)
+    assert (found.answer, found.editor) == ("yes", "good")
+    assert "good spares" in found.reason
+    assert "95% interval" in found.reason
+
+
+@pytest.mark.parametrize("spared", [HARMFUL, IDLE, [1, -1, 0] * 100])
+def test_the_answer_is_no_where_nothing_helps(spared: list[int]) -> None:
+    assert recommendation([editor("one", spared, spared)], TER).answer == "no"
+
+
+def test_a_gain_too_small_to_matter_is_a_no() -> None:
+    sure = editor("one", [1, 0, 0, 1] * 500)
+    assert recommendation([sure], TER, Workload(least_share=0.01)).answer == "yes"
+    found = recommendation([sure], TER, Workload(least_share=0.5))
+    assert found.answer == "no"
+    assert "less than the 50% that are worth the trouble" in found.reason
+
+
+def test_more_triplets_are_recommended_if_they_probably_bring_a_gain() -> None:
+    found = recommendation([editor("one", HOPEFUL, IDLE)], TER)
+    assert found.answer == "later"
+    assert "triplets one is expected to spare" in found.reason
+
+
+def test_many_editors_are_held_to_a_higher_standard() -> None:
+    narrow = [3] * 6 + [0] * 294
+    low = editor("one", narrow).sentences.gain()
+    assert low.low > 0
+    assert recommendation([editor("one", narrow)], 2.0).answer == "yes"
+    idle = [editor(str(number), IDLE) for number in range(30)]
+    assert recommendation([editor("one", narrow), *idle], 2.0).answer == "no"
+
+
+def test_nothing_to_correct_is_a_no() -> None:
+    assert recommendation([editor("one", IDLE)], 0.0).answer == "no"
+    assert recommendation([], TER).answer == "no"
+
+
+def test_hours_are_saved_in_proportion_to_edits() -> None:
+    work = Workload(words=60_000, words_per_hour=600, editing_share=0.5)
+    saved = work.saved(editor("one", GOOD).sentences.gain(), TER)
+    points = editor("one", GOOD).sentences.points
+    assert saved.hours.points == pytest.approx(100 * 0.5 * points / TER)
+    assert saved.edits.points == pytest.approx(600 * points)
+
+
+def test_costs_are_those_of_all_the_work() -> None:
+    work = Workload(words=12_000, machine_price=3.0)  # twice the words of 300 sentences
+    assert costs(editor("one", GOOD, editing_seconds=600, training_seconds=600), work) == pytest.approx(1.5)
+    assert costs(editor("llm", GOOD, cost=0.5, currency="EUR"), work) == pytest.approx(1.0)
+    assert costs(editor("llm", GOOD, currency="not known"), work) is None
+
+
+@pytest.mark.parametrize(
+    ("option", "message"),
+    [
+        ({"words": 0}, "words must be above 0, not 0"),
+        ({"words_per_hour": float("nan")}, "words_per_hour must be above 0, not nan"),
+        ({"editing_share": 1.5}, "editing_share is a share, from 0 to 1, not 1.5"),
+        ({"hour_price": -1.0}, "hour_price must not be below 0, but is -1"),
+    ],
+)
+def test_work_out_of_range_is_refused(option: dict[str, Any], message: str) -> None:
+    with pytest.raises(DataError, match=message):
+        Workload(**option)
+
+
+def test_json_has_the_same_keys_as_before() -> None:
+    values = json.loads(json.dumps(assessment(editor("one", GOOD, HARMFUL)).to_dict()))
+    assert list(values) == [
+        "format", "recommendation", "confidence", "signature", "words divided by", "errors", "editors", "work",
+        "left out", "not tried",
+    ]  # fmt: skip
+    assert values["format"] == 1
+    assert list(values["recommendation"]) == ["answer", "editor", "reason"]
+    assert list(values["editors"][0]) == [
+        "name", "how", "gain", "share of edits", "changed", "better", "worse", "saved", "seconds of training",
+        "seconds of editing", "cost", "currency", "costs of the work", "expected",
+    ]  # fmt: skip
+    assert list(values["editors"][0]["expected"][0]) == ["triplets", "points", "low", "high"]
+    assert list(values["errors"]) == [
+        "segments", "unchanged", "words", "edits", "ter", "kinds", "changes", "repeated", "systematic", "frequent",
+        "terms",
+    ]  # fmt: skip
+
+
+def test_tables_have_a_row_for_each_editor() -> None:
+    tables = {
+        table.name: table for table in assessment_tables(assessment(editor("one", GOOD, IDLE), editor("b", IDLE)))
+    }
+    assert [row.labels for row in tables["what each editor gains"].rows] == [("one", "as it is"), ("b", "as it is")]
+    assert len(tables["what more triplets would bring"].rows) == 3
+    assert len(tables["what that saves and costs"].rows[0].values) == 6  # no price, no money
+    paid = assessment_tables(assessment(editor("one", GOOD), hour_price=30.0))[1].rows[0].values
+    assert paid[3] == pytest.approx(30 * (paid[0] or 0))

@@ -1,0 +1,69 @@
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tests.unit.explain.pages import NASTY, assert_nothing_is_fetched, needs_browser, opened
+
+from postedit.evaluate.error_profile import error_profile
+from postedit.evaluate.gain import SentenceGains
+from postedit.evaluate.recommendation import Assessment, EditorGain, Workload
+from postedit.explain.assessment_page import assessment_page
+from postedit.explain.interval_charts import Curve, Ranged, curve_chart, even_ticks, interval_chart
+
+
+def gains(spared: list[int]) -> SentenceGains:
+    values = np.array(spared)
+    return SentenceGains(values, np.full(len(values), 10), values != 0, np.arange(len(values)) // 10)
+
+
+def assessment(spared: list[int]) -> Assessment:
+    mt, pe = [["Ebene", "a", NASTY.replace(" ", "")]] * 3, [["Schicht", "a", "b"]] * 3
+    profile = error_profile([["layer", "the"]] * 3, mt, pe)
+    editors = (
+        EditorGain(NASTY, "cross-validated", gains(spared), gains([0] * len(spared))),
+        EditorGain("b", "as it is", gains(spared)),
+    )
+    return Assessment(profile, editors, Workload(), "none", "TER", {NASTY: 3}, {"shipped": NASTY})
+
+
+@pytest.mark.parametrize(("spared", "answer"), [([2, 1, 0] * 40, "Yes."), ([0, -1] * 60, "No.")])
+def test_the_answer_comes_first(spared: list[int], answer: str) -> None:
+    html = assessment_page("t", assessment(spared))
+    assert html.index(answer) < html.index("At a glance") < html.index("What each editor gains")
+
+
+def test_markup_in_text_stays_text() -> None:
+    html = assessment_page(NASTY, assessment([1, 0] * 60))
+    assert "<img" not in html
+    assert html.count("<script") == html.count("</script>") == 1  # the page's own, which is empty
+    assert_nothing_is_fetched(html)
+
+
+@pytest.mark.parametrize(
+    ("values", "ticks"),
+    [([0.0, 0.3], [0, 0.1, 0.2, 0.3]), ([0.0, 3.4, -1.0], [-1, 0, 1, 2, 3, 4]), ([0.0], [0, 0.0000002])],
+)
+def test_ticks_include_all_values(values: list[float], ticks: list[float]) -> None:
+    assert even_ticks(values) == pytest.approx(ticks)
+
+
+def test_intervals_are_drawn_from_end_to_end() -> None:
+    chart = interval_chart("t", [("one", Ranged(0.0, -1.0, 1.0))], "points")
+    assert 'd="M14.0 28H346.0"' in chart
+    assert 'cx="180.0"' in chart
+    assert "one: 0.00, -1.00 to 1.00 points" in chart
+
+
+def test_curves_have_a_band_and_a_key() -> None:
+    chart = curve_chart("t", [Curve("one", [10, 1000], [Ranged(1, 0, 2), Ranged(2, 0, 4)])], "points", "triplets")
+    assert chart.count("<polygon") == chart.count("<polyline") == 1
+    assert "one, 1,000: 2.00, 0.00 to 4.00 points" in chart
+    assert "</svg> one</li>" in chart
+
+
+@needs_browser
+def test_a_browser_shows_it(tmp_path: Path) -> None:
+    dom = opened(assessment_page("t", assessment([2, 1, 0] * 40)), tmp_path)
+    assert dom.count("<figure") == 3
+    assert dom.count("<details") == 6
+    assert "Schicht" in dom

@@ -1,0 +1,179 @@
+"""Assessments of made-up triplets: some with an error that comes back, some whose errors follow no rule."""
+
+import random
+from collections.abc import Sequence
+
+import pytest
+
+from postedit import PostEditor, shipped
+from postedit.adapt.correction import Correction
+from postedit.core.editor import Abilities, Detail, Editor, Identity, PostEdit, Segment
+from postedit.core.errors import DataError
+from postedit.core.search_config import SearchConfig
+from postedit.evaluate.recommendation import Workload
+from postedit.jobs import assessment
+from postedit.jobs.assessment import FEWEST, SHIPPED, assess, text_config
+from postedit.jobs.cross_validation import FOLDS, cross_validated, sentence_gains, tried
+from postedit.phrase.phrase_options import PhraseTextConfig
+
+TEXT = PhraseTextConfig()
+
+
+class Replace(Editor):
+    """Replaces one word; learns it from the corrections it is given."""
+
+    abilities = Abilities(needs_mt=True)
+
+    def __init__(self, old: str, new: str) -> None:
+        self.old, self.new = old, new
+
+    def identity(self, search: SearchConfig | None = None) -> Identity:
+        return Identity(("replace",), {})
+
+    def edit_segments(
+        self, segments: Sequence[Segment], search: SearchConfig | None = None, *, evidence: Detail | None = None
+    ) -> list[PostEdit]:
+        texts = [(one.mt or "").replace(self.old, self.new) for one in segments]
+        return [PostEdit(text, text != one.mt) for text, one in zip(texts, segments, strict=True)]
+
+
+def triplets(count: int, *, systematic: bool) -> list[Correction]:
+    draw = random.Random(count)
+    words = [f"w{n}" for n in range(30)]
+    found = []
+    for number in range(count):
+        mt = draw.choices(words, k=8)
+        if systematic and number % 2:
+            mt[3], pe = "wrong", [*mt[:3], "right", *mt[4:]]
+        else:
+            pe = [*mt[:5], draw.choice(words), *mt[6:]]
+        found.append(Correction(f"s{number} " + " ".join(mt), " ".join(mt), " ".join(pe)))
+    return found
+
+
+def sides(corrections: Sequence[Correction]) -> list[list[str]]:
+    return [[getattr(one, side) for one in corrections] for side in ("src", "mt", "pe")]
+
+
+def test_each_sentence_is_edited_by_an_editor_that_has_not_learnt_it() -> None:
+    corrections = triplets(57, systematic=True)
+    learnt: list[set[str]] = []
+
+    def learner(others: Sequence[Correction]) -> Editor:
+        learnt.append({one.src for one in others})
+        return Replace("wrong", "right")
+
+    done: list[int] = []
+    found = cross_validated(learner, corrections, TEXT, update=done.append)
+    assert len(learnt) == FOLDS
+    assert found.folds is not None
+    for row, fold in enumerate(found.folds.tolist()):
+        assert corrections[row].src not in learnt[fold]
+    assert all(len(corrections) - len(one) in (5, 6) for one in learnt)
+    assert found.spared.tolist() == [number % 2 for number in range(57)]
+    assert done[-1] == 57
+    assert found.points == pytest.approx(100 * 28 / (57 * 8))
+
+
+def test_half_of_the_others_can_be_learnt() -> None:
+    sizes: list[int] = []
+
+    def learner(others: Sequence[Correction]) -> Editor:
+        sizes.append(len({one.src for one in others}))
+        return Replace("x", "x")
+
+    cross_validated(learner, triplets(100, systematic=False), TEXT, share=0.5)
+    assert sizes == [45] * FOLDS
+
+
+def test_gains_are_edits_of_ter_between_words() -> None:
+    corrections = [Correction("s", "a b c", "a x c"), Correction("s", "d", "d"), Correction("s", "b b", "b b")]
+    found = tried(Replace("b", "x"), corrections, TEXT)
+    assert found.spared.tolist() == [1, 0, -2]
+    assert found.words.tolist() == [3, 1, 2]
+    assert found.changed.tolist() == [True, False, True]
+    assert (
+        sentence_gains(
+            ["猫は寝る"], [Correction("s", "犬は寝る", "猫は寝る")], PhraseTextConfig(tokenizer="characters")
+        ).words[0]
+        == 4
+    )
+
+
+@pytest.mark.slow
+def test_errors_that_come_back_are_worth_learning() -> None:
+    found = assess(*sides(triplets(160, systematic=True)), with_shipped=False, work=Workload(least_share=0.1))
+    assert found.recommendation.answer == "yes"
+    assert found.profile.systematic >= 70
+    assert found.profile.frequent[0][:2] == ("wrong", "right")
+    assert [one.name for one in found.editors] == ["phrase-based model", "memory of corrections"]
+
+
+def test_errors_without_a_rule_are_not() -> None:
+    found = assess(*sides(triplets(120, systematic=False)), with_shipped=False)
+    assert found.recommendation.answer == "no"
+    assert all(one.sentences.gain().low <= 0 for one in found.editors)
+
+
+@pytest.mark.slow
+def test_given_editors_are_tried_as_they_are() -> None:
+    steps: list[tuple[int, int, str]] = []
+    found = assess(
+        *sides(triplets(120, systematic=True)), editors={"mine": Replace("wrong", "right")}, with_shipped=False,
+        update=lambda *step: steps.append(step),
+    )  # fmt: skip
+    mine = found.editors[-1]
+    assert (mine.name, mine.how, mine.half) == ("mine", "as it is", None)
+    assert mine.better == 60
+    assert not mine.forecasts(found.profile.ter)
+    assert steps[-1] == (360, 360, "mine")
+
+
+@pytest.mark.slow
+def test_the_shipped_model_is_left_out_of_other_languages() -> None:
+    german = [
+        Correction("The cat sleeps on the warm roof", f"Die Katze schläft auf dem Dach {n}", f"Der Kater schläft {n}")
+        for n in range(100)
+    ]
+    found = assess(*sides(german), text=TEXT)
+    assert SHIPPED not in [one.name for one in found.editors]
+    assert found.not_tried[SHIPPED] == "it is for en to zh, and this text seems to be en to de"
+
+
+@pytest.mark.parametrize(
+    ("pe", "tokenizer"),
+    [
+        ("Ein Satz, der läuft.", "moses"),
+        ("Ein Satz , der tokenisiert ist .", "none"),
+        ("猫は屋根の上で寝ている。", "characters"),
+    ],
+)
+def test_how_texts_are_divided_is_seen(pe: str, tokenizer: str) -> None:
+    assert text_config([Correction("A sentence.", pe, pe)] * 20).tokenizer == tokenizer
+
+
+@pytest.mark.parametrize(
+    ("texts", "message"),
+    [
+        ((["a"] * 99, ["a"] * 99, ["a"] * 99), f"99 triplets are too few to assess: at least {FEWEST} are needed"),
+        ((["a"] * 99, ["a"] * 100, ["a"] * 100), "src has 99, mt has 100, pe has 100"),
+        ((["a"] * 100, ["a"] * 100, ["a"] * 99 + [" "]), "a correction needs pe, which is blank"),
+    ],
+)
+def test_what_cannot_be_assessed_is_refused(texts: tuple[list[str], ...], message: str) -> None:
+    with pytest.raises(DataError, match=message):
+        assess(*texts)
+
+
+def test_of_many_triplets_some_are_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(assessment, "MOST", 110)
+    many = [Correction("s", f"{n}", f"{n}") for n in range(250)]
+    found = assess(*sides(many), text=TEXT, with_shipped=False)
+    assert found.profile.segments == 110
+    assert found.recommendation.answer == "no"
+    assert "changed nothing" in found.recommendation.reason
+
+
+@pytest.mark.slow
+def test_the_languages_of_the_shipped_model_are_known() -> None:
+    assert PostEditor.load().abilities.languages == shipped.LANGUAGES
