@@ -35,7 +35,7 @@ LEARNERS: dict[str, dict[str, object]] = {
     **{name: {**RECURRENT, "maxout": 24} for name in ("attention-nmt", "double-attention")},
     **{
         name: {**RECURRENT, "dropout_rnn": 0.0, "dropout_word": 0.0}
-        for name in ("cgru", "gru-hard", "cgru-hard", "m-cgru-hard", "m-cgru")
+        for name in ("cgru", "symmetric-attention", "gru-hard", "cgru-hard", "m-cgru-hard", "m-cgru")
     },
     **{
         name: {"embedding": 48, "hidden": 64, "layers": 1, "dropout": 0.0}

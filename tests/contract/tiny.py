@@ -127,6 +127,7 @@ TINY: dict[str, dict[str, object]] = {
     "character-level": {
         "embedding": 6, "hidden": 5, "attention": 7, "filters": [3, 2, 1, 2], "segment": 3, "highway": 2,
     },
+    "symmetric-attention": {"embedding": 6, "hidden": 5, "attention": 7, "agreement": 0.7},
     "transference": {"layers_src": 1, "layers_mt": 2, "layers_pe": 2, "dim": 8, "heads": 2, "feed_forward": 12},
     "transference/post-norm": {
         "layers_src": 2, "layers_mt": 1, "layers_pe": 2, "dim": 6, "heads": 3, "feed_forward": 10,
@@ -230,7 +231,7 @@ SUBJECTS = [*TINY, *ENSEMBLES]
 FAMILIES: dict[str, tuple[str, ...]] = {
     "recurrent with soft attention": (
         "m-cgru", "cgru", "attention-nmt", "double-attention", "shared-attention", "flat-attention", "merged-attention",
-        "character-level",
+        "character-level", "symmetric-attention",
     ),
     "recurrent with hard attention": ("m-cgru-hard", "cgru-hard", "gru-hard"),
     "copying": ("copycat-src", "copycat-trg", "copycat", "pointer-generator", "copy-transformer"),
@@ -313,6 +314,21 @@ def build(name: str, dtype: torch.dtype, seed: int = 0, sizes: Vocabularies | No
 def dtype_of(model: Seq2Seq) -> torch.dtype:
     """Return the dtype of the model's weights."""
     return next(model.parameters()).dtype
+
+
+def decoding_parameters(model: Seq2Seq) -> dict[str, torch.nn.Parameter]:
+    """Return the trained parameters that decoding uses, by name: all but those that training alone needs."""
+    unused = tuple(
+        f"{path}.{start}".removeprefix(".")
+        for path, part in model.named_modules()
+        if isinstance(part, Seq2Seq)
+        for start in part.training_only
+    )
+    return {
+        name: parameter
+        for name, parameter in model.named_parameters()
+        if parameter.requires_grad and not name.startswith(unused)
+    }
 
 
 def assert_close(actual: Tensor, expected: Tensor) -> None:

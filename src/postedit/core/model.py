@@ -114,6 +114,8 @@ class Seq2Seq(nn.Module, ABC, Generic[StateT]):
     config_class: ClassVar[type[Config]]
     inputs: ClassVar[tuple[str, ...]]
     writes: ClassVar[Writes] = "tokens"
+    training_only: ClassVar[tuple[str, ...]] = ()
+    """What the names of parameters begin with that `forward` alone uses, in training mode: `decode` does not."""
     spec: ModelSpec
 
     @abstractmethod

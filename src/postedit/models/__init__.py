@@ -3,7 +3,15 @@
 from postedit.core.registry import Architecture, Registry
 from postedit.models.causal import Causal
 from postedit.models.concat_encoders import ConcatEncoders, JointEncoder
-from postedit.models.conditional_gru import CGRU, MCGRU, CGRUHard, CharacterLevel, GRUHard, MCGRUHard
+from postedit.models.conditional_gru import (
+    CGRU,
+    MCGRU,
+    CGRUHard,
+    CharacterLevel,
+    GRUHard,
+    MCGRUHard,
+    SymmetricAttention,
+)
 from postedit.models.copycat import Copycat, CopycatSrc, CopycatTrg, CopyTransformer
 from postedit.models.cross_encoder import CrossEncoder
 from postedit.models.draft_and_refine import AttentionNMT, DoubleAttention
@@ -112,6 +120,12 @@ ARCHITECTURES = Registry(
             CharacterLevel,
             "Varis and Bojar 2017",
             "two pooling encoders of characters or bytes, doubly-attentive conditional GRU",
+        ),
+        Architecture(
+            "symmetric-attention",
+            SymmetricAttention,
+            "Pal et al. 2017",
+            "cgru, trained together with one from pe to mt so that their attentions agree",
         ),
         Architecture(
             "pretrained",
