@@ -15,6 +15,7 @@ from postedit.models.conditional_gru import (
 from postedit.models.copycat import Copycat, CopycatSrc, CopycatTrg, CopyTransformer
 from postedit.models.cross_encoder import CrossEncoder
 from postedit.models.draft_and_refine import AttentionNMT, DoubleAttention
+from postedit.models.edit_operations import EditOperations
 from postedit.models.pointer_generator import PointerGenerator
 from postedit.models.pretrained import Pretrained
 from postedit.models.shared_attention import FlatAttention, MergedAttention, SharedAttention
@@ -126,6 +127,12 @@ ARCHITECTURES = Registry(
             SymmetricAttention,
             "Pal et al. 2017",
             "cgru, trained together with one from pe to mt so that their attentions agree",
+        ),
+        Architecture(
+            "edit-operations",
+            EditOperations,
+            "Bérard et al. 2017",
+            "bi-LSTM encoder of mt, LSTM that keeps, deletes or inserts at one position of mt after the other",
         ),
         Architecture(
             "pretrained",
