@@ -13,7 +13,7 @@ from postedit.core.model import Constraint, ModelSpec, Seq2Seq, Vocabularies
 from postedit.core.special_tokens import PAD
 from postedit.core.types import AttentionKey, Batch, DecoderOutput
 from postedit.nn.dropout import dropout
-from postedit.nn.edit_operations import OperationDistribution, OperationGrammar, operations_of
+from postedit.nn.operations import OperationDistribution, OperationGrammar, operations_of
 from postedit.nn.heads import SoftmaxHead
 from postedit.nn.memory import Memory
 from postedit.nn.recurrent import BiLSTM, RecurrentState, initialise_lstm
@@ -39,7 +39,7 @@ class EditOperations(Seq2Seq[RecurrentState]):
     Forced attention and the operations are the paper's. Its text is not among the papers that this project was made
     from, so the cells, the start state and the deep output are readings of ours. Three things differ: the output ends
     with a KEEP of the end of mt, not with an operation of its own; a token that is the one at the position cannot be
-    inserted before it, so that operations are tokens (`nn.edit_operations`); insertions come before deletions.
+    inserted before it, so that operations are tokens (`nn.operations`); insertions come before deletions.
 
     Raises:
         RecipeError: if mt does not have the vocabulary of pe.

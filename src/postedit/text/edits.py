@@ -173,7 +173,7 @@ def with_deletions(mt: Sequence[int], pe: Sequence[int]) -> list[int]:
     """Return `pe` with a STEP for each token of `mt` that is deleted: the shortest sequence of edit operations.
 
     The token of mt at the present position is kept, any other token is inserted, and STEP deletes (see
-    `nn.edit_operations`). What is kept is a longest common subsequence of mt and pe, found in pe as early as possible.
+    `nn.operations`). What is kept is a longest common subsequence of mt and pe, found in pe as early as possible.
     Of equally short sequences, the one that inserts before it deletes is returned, so that attention is on a word
     while another is written in its place. Both texts end in EOS, which is kept.
 
