@@ -13,9 +13,9 @@ from postedit.core.model import Constraint, ModelSpec, Seq2Seq, Vocabularies
 from postedit.core.special_tokens import PAD
 from postedit.core.types import AttentionKey, Batch, DecoderOutput
 from postedit.nn.dropout import dropout
-from postedit.nn.operations import OperationDistribution, OperationGrammar, operations_of
 from postedit.nn.heads import SoftmaxHead
 from postedit.nn.memory import Memory
+from postedit.nn.operations import OperationDistribution, OperationGrammar, operations_of
 from postedit.nn.recurrent import BiLSTM, RecurrentState, initialise_lstm
 
 _FORCED = AttentionKey("mt", "hard")

@@ -5,8 +5,8 @@ import torch
 
 from postedit.core.special_tokens import BOS, EOS, PAD, STEP
 from postedit.core.types import Shortlist
-from postedit.nn.operations import OperationDistribution, OperationGrammar, operations_of
 from postedit.nn.heads import SoftmaxDistribution
+from postedit.nn.operations import OperationDistribution, OperationGrammar, operations_of
 from postedit.search.guidance import Guidance
 from postedit.search.repetition import NoRepeat
 from postedit.search.rules import Rules
