@@ -87,7 +87,8 @@ def measure(folder: ModelFolder, batches: list[tuple[Batch, list[list[int]]]], s
             results[name].outputs = []
             start = time.perf_counter()
             for batch, drafts in batches:
-                limits = length_limits(batch, folder.search.max_ratio, folder.search.max_extra)
+                options = folder.search.max_ratio, folder.search.max_extra, folder.model.spec.writes
+                limits = length_limits(batch, *options)
                 results[name].outputs += [found.tokens for found in search(folder.model, batch, drafts, limits)]
             results[name].seconds.append(time.perf_counter() - start)
     base = results["greedy"]

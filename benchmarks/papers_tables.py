@@ -35,6 +35,7 @@ from postedit.recipe import load_recipe
 
 HERE = Path(__file__).resolve().parent
 Values = Sequence[float | None]
+COMBINATION = "combination.toml"
 OPERATIONS = 1e14  # floating-point operations a second, as the estimate of hours assumes
 
 
@@ -162,6 +163,8 @@ def missing_runs(tables: Sequence[dict[str, Any]], texts: dict[str, Text], optio
 
 def missing_run(row: dict[str, Any], name: str, data: Path, runs: Path, members: int) -> TableRow:
     """Return the row of one run that is missing."""
+    if "combines" in row:
+        return TableRow((name, tuning_of(row, data, runs)), (None, None, None))
     made = recipe_of(row)
     given = [f"data.dir={data}", *row.get("set", ())]
     out = runs / row["runs"][0].split("/")[0]
@@ -174,6 +177,20 @@ def missing_run(row: dict[str, Any], name: str, data: Path, runs: Path, members:
     updates = None if any(steps is None for _, steps, _ in known) else sum(steps for _, steps, _ in known if steps)
     cost = sum(6.0 * size * (steps or 0) * tokens for size, steps, tokens in known) * members / OPERATIONS / 3600
     return TableRow((name, command), (known[-1][0], updates, cost if updates else None))
+
+
+def tuning_of(row: dict[str, Any], data: Path, runs: Path) -> str:
+    """Return the commands that make a combination, and those of its members that are missing."""
+    folders = [runs / member for member in row["combines"]]
+    commands = [
+        f"postedit train recipes/{folder.name}.toml --out {folder} --set data.dir={data}"
+        for folder in folders
+        if not models_of(folder, 1)
+    ]
+    out = runs / row["runs"][0] / COMBINATION
+    models = " ".join(str(folder / "model") for folder in folders)
+    texts = " ".join(f"--{side} {data / 'dev'}.{side}" for side in ("src", "mt", "pe"))
+    return " && ".join([*commands, f"mkdir -p {out.parent}", f"postedit tune {models} {texts} --out {out}"])
 
 
 def decimals(measure: str) -> int:
@@ -200,7 +217,9 @@ def figures(row: dict[str, Any], text: Text, measure: Measure, options: argparse
 
 
 def models_of(run: Path, members: int) -> list[Path]:
-    """Return the folders of the models of a system, if all exist."""
+    """Return the folders of the models of a system, if all exist, or the file of its combination."""
+    if (run / COMBINATION).exists():
+        return [run / COMBINATION]
     runs = [run] if members == 1 else [run / f"seed-{seed}" for seed in range(1, members + 1)]
     models = [folder / "model" for folder in runs]
     return models if all((model / "config.json").exists() for model in models) else []

@@ -24,7 +24,7 @@ from postedit.core.special_tokens import EOS
 from postedit.core.types import Batch
 from postedit.models import ARCHITECTURES
 from postedit.search import greedy
-from postedit.text.edits import with_steps
+from postedit.text.edits import target_of
 
 # Configurations that are large enough to learn by heart, and small enough to do so in seconds.
 RECURRENT = {"embedding": 32, "hidden": 32, "attention": 32}
@@ -35,7 +35,7 @@ LEARNERS: dict[str, dict[str, object]] = {
     **{name: {**RECURRENT, "maxout": 24} for name in ("attention-nmt", "double-attention")},
     **{
         name: {**RECURRENT, "dropout_rnn": 0.0, "dropout_word": 0.0}
-        for name in ("cgru", "gru-hard", "cgru-hard", "m-cgru-hard", "m-cgru")
+        for name in ("cgru", "symmetric-attention", "gru-hard", "cgru-hard", "m-cgru-hard", "m-cgru")
     },
     **{
         name: {"embedding": 48, "hidden": 64, "layers": 1, "dropout": 0.0}
@@ -50,6 +50,7 @@ LEARNERS: dict[str, dict[str, object]] = {
     "pointer-generator": {"embedding": 32, "hidden": 32},
     "character-level": {**RECURRENT, "filters": [16, 16, 16], "segment": 2, "highway": 1, "dropout_rnn": 0.0},
     "copy-transformer": {"layers_mt": 1, **TRANSFORMER},
+    "edit-operations": {"embedding": 32, "hidden": 32},
     "pretrained": {
         "checkpoint": "a Marian model",
         "dropout": 0.0,
@@ -114,8 +115,7 @@ def test_law_11_twenty_triplets_can_be_learnt_by_heart(name: str, dtype: torch.d
     config = load_config(architecture.config_class, options_of(LEARNERS[name], sizes), name)
     model = architecture.build(config, sizes).to(dtype)
     sentences = triplets(random.Random(11))
-    if architecture.model.writes == "steps":
-        sentences = [replace(sentence, pe=with_steps(sentence.inputs["mt"], sentence.pe)) for sentence in sentences]
+    sentences = [replace(one, pe=target_of(architecture.model.writes, one.inputs["mt"], one.pe)) for one in sentences]
     batch = batch_of(sentences)
     optimizer = torch.optim.Adam(model.parameters(), lr=3e-3)
     score = ter(model, sentences, batch)

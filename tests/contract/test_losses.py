@@ -5,7 +5,7 @@ import random
 import pytest
 import torch
 import torch.nn.functional as F
-from tiny import ARCHITECTURE_NAMES, assert_close, batch_of, build, random_sentences, random_text
+from tiny import ARCHITECTURE_NAMES, assert_close, batch_of, build, decoding_parameters, random_sentences, random_text
 
 from postedit.core.errors import RecipeError
 from postedit.core.model import Seq2Seq
@@ -62,7 +62,7 @@ def test_stretches_cover_all_real_positions_in_order() -> None:
 def test_the_risk_of_candidates_equals_its_definition(name: str) -> None:
     model, batch, rng = sides(name)
     assert batch.target is not None
-    steps = model.spec.writes == "steps"
+    steps = model.spec.writes != "tokens"
     references = [ids[mask][:-1].tolist() for ids, mask in zip(batch.target.ids, batch.target.mask)]
     lists = [
         [
@@ -71,11 +71,11 @@ def test_the_risk_of_candidates_equals_its_definition(name: str) -> None:
         ]
         for _ in references
     ]
-    parameters = [parameter for parameter in model.parameters() if parameter.requires_grad]
+    parameters = decoding_parameters(model)
     risk = RiskLoss(model, lambda *_: lists, 1.0, 0.7)(batch).loss
-    gradients = torch.autograd.grad(risk, parameters, allow_unused=True)
+    gradients = torch.autograd.grad(risk, list(parameters.values()), allow_unused=True)
     assert torch.isfinite(risk)
-    for (label, _), gradient in zip(model.named_parameters(), gradients):
+    for label, gradient in zip(parameters, gradients, strict=True):
         assert gradient is not None, label
         assert torch.isfinite(gradient).all(), label
     # the definition, each candidate scored alone by log_probs

@@ -4,7 +4,19 @@ import random
 
 import pytest
 import torch
-from tiny import DTYPES, SUBJECT_NAMES, alone, assert_close, batch_of, build, dtype_of, random_prefix, random_sentences
+from tiny import (
+    DTYPES,
+    ENSEMBLES,
+    SUBJECT_NAMES,
+    alone,
+    assert_close,
+    batch_of,
+    build,
+    decoding_parameters,
+    dtype_of,
+    random_prefix,
+    random_sentences,
+)
 from torch import Tensor
 
 from postedit.core.model import Seq2Seq
@@ -146,7 +158,9 @@ class TestTraining:
         model = build(name, dtype).train()
         torch.manual_seed(7)
         model(batch_of(random_sentences(random.Random(7), model, count=8)), smoothing=0.1).loss.backward()
-        for parameter_name, parameter in model.named_parameters():
+        # An ensemble is not trained as a whole: its loss is that of what its members decode.
+        trained = decoding_parameters(model) if name in ENSEMBLES else dict(model.named_parameters())
+        for parameter_name, parameter in trained.items():
             if not parameter.requires_grad:
                 assert parameter.grad is None, parameter_name
                 continue
@@ -181,5 +195,5 @@ def loss_of_log_probs(log_probs: Tensor, batch: Batch, smoothing: float) -> Labe
 
 
 def gradients_of(loss: Tensor, model: Seq2Seq) -> dict[str, Tensor]:
-    names, parameters = zip(*(named for named in model.named_parameters() if named[1].requires_grad))
+    names, parameters = zip(*decoding_parameters(model).items())
     return dict(zip(names, torch.autograd.grad(loss, parameters)))

@@ -127,6 +127,8 @@ TINY: dict[str, dict[str, object]] = {
     "character-level": {
         "embedding": 6, "hidden": 5, "attention": 7, "filters": [3, 2, 1, 2], "segment": 3, "highway": 2,
     },
+    "symmetric-attention": {"embedding": 6, "hidden": 5, "attention": 7, "agreement": 0.7},
+    "edit-operations": {"embedding": 6, "hidden": 5},
     "transference": {"layers_src": 1, "layers_mt": 2, "layers_pe": 2, "dim": 8, "heads": 2, "feed_forward": 12},
     "transference/post-norm": {
         "layers_src": 2, "layers_mt": 1, "layers_pe": 2, "dim": 6, "heads": 3, "feed_forward": 10,
@@ -230,9 +232,9 @@ SUBJECTS = [*TINY, *ENSEMBLES]
 FAMILIES: dict[str, tuple[str, ...]] = {
     "recurrent with soft attention": (
         "m-cgru", "cgru", "attention-nmt", "double-attention", "shared-attention", "flat-attention", "merged-attention",
-        "character-level",
+        "character-level", "symmetric-attention",
     ),
-    "recurrent with hard attention": ("m-cgru-hard", "cgru-hard", "gru-hard"),
+    "recurrent with hard attention": ("m-cgru-hard", "cgru-hard", "gru-hard", "edit-operations"),
     "copying": ("copycat-src", "copycat-trg", "copycat", "pointer-generator", "copy-transformer"),
     "Transformer": (
         "transference", "cross-encoder", "joint-encoder", "concat-encoders", "dual-transformer", "transformer",
@@ -315,6 +317,21 @@ def dtype_of(model: Seq2Seq) -> torch.dtype:
     return next(model.parameters()).dtype
 
 
+def decoding_parameters(model: Seq2Seq) -> dict[str, torch.nn.Parameter]:
+    """Return the trained parameters that decoding uses, by name: all but those that training alone needs."""
+    unused = tuple(
+        f"{path}.{start}".removeprefix(".")
+        for path, part in model.named_modules()
+        if isinstance(part, Seq2Seq)
+        for start in part.training_only
+    )
+    return {
+        name: parameter
+        for name, parameter in model.named_parameters()
+        if parameter.requires_grad and not name.startswith(unused)
+    }
+
+
 def assert_close(actual: Tensor, expected: Tensor) -> None:
     """Assert that two tensors are equal but for rounding: the tolerance of their dtype, and its last places.
 
@@ -340,7 +357,7 @@ def random_sentences(rng: random.Random, model: Seq2Seq, count: int, longest: in
     return [
         Sentence(
             {name: random_text(rng, sizes.streams[name].size, longest) for name in model.spec.inputs},
-            random_text(rng, sizes.target.size, longest, steps=model.spec.writes == "steps"),
+            random_text(rng, sizes.target.size, longest, steps=model.spec.writes != "tokens"),
         )
         for _ in range(count)
     ]
@@ -380,5 +397,5 @@ def alone(model: Seq2Seq, sentence: Sentence, tokens: Sequence[int]) -> Tensor:
 
 def random_prefix(rng: random.Random, model: Seq2Seq, length: int) -> list[int]:
     """Return BOS and length - 1 random symbols: what a decoder reads."""
-    vocabulary, steps = model.spec.vocabularies.target.size, model.spec.writes == "steps"
+    vocabulary, steps = model.spec.vocabularies.target.size, model.spec.writes != "tokens"
     return [BOS, *(random_symbol(rng, vocabulary, steps=steps) for _ in range(length - 1))]

@@ -12,6 +12,10 @@ sys.path[:0] = [str(ROOT / "tests/unit"), str(ROOT / "benchmarks")]
 import papers_tables  # noqa: E402
 import tiny_models  # noqa: E402
 
+from postedit.core.search_config import SearchConfig  # noqa: E402
+from postedit.editing.combination import Combination, Member  # noqa: E402
+from postedit.search.rescoring import LogLinear  # noqa: E402
+
 TABLES = tomllib.loads((ROOT / "benchmarks/papers_tables.toml").read_text(encoding="utf-8"))
 
 
@@ -61,6 +65,24 @@ def test_runs_fill_their_cells_and_are_decoded_once(
     assert "| CGRU |  | 22.01 | 68.11 | – | – | 22.27 | 66.90 | – | – |" in out.read_text(encoding="utf-8")
 
 
+def test_a_combination_fills_the_cells_of_its_system(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    text, runs, out = tmp_path / "data/wmt18-smt.en-de", tmp_path / "runs/wmt18-smt.en-de", tmp_path / "tables.md"
+    text.mkdir(parents=True)
+    tiny_models.write_triplets(text, ("dev",))
+    tiny_models.folder("m-cgru").save(tmp_path / "member")
+    reranking = runs / "symmetric-attention-reranking"
+    reranking.mkdir(parents=True)
+    member = Member.of(tmp_path / "member")
+    weights = LogLinear({"model 1": 1.0, "length": 0.0, "post_edit_penalty": 0.0}, ("mt",))
+    Combination.of([member], weights, "log", SearchConfig(beam=2), {}).save(reranking / "combination.toml")
+    monkeypatch.setattr(sys, "argv", ["papers_tables", *map(str, (tmp_path / "runs", tmp_path / "data", "--out", out))])
+    papers_tables.main()
+    rows = [line.split("|")[2:] for line in out.read_text(encoding="utf-8").splitlines() if "2017, re-ranking" in line]
+    assert [cell.strip() for cell in rows[0][:3]] == ["symmetric-attention-reranking", "20.70", "69.90"]
+    assert float(rows[0][5]) >= 0.0  # ours on dev; there is no test text here
+    assert (reranking / "outputs").is_dir()
+
+
 def test_the_leading_text_is_filled_in_for_models_of_shared_attention(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -107,3 +129,7 @@ def test_missing_runs_say_what_to_run(
     # 6 * 98,065,760 parameters * 25,000 tokens * 330,000 updates / 1e14 / 3600
     assert [cell.strip() for cell in transference[3:6]] == ["98065760", "330000", "13.5"]
     assert "data.train=" in named["wmt18-smt.en-de/shared-attention-11k"][2]
+    train, _, tune = named["wmt18-smt.en-de/symmetric-attention-reranking"][2].rpartition(" && ")
+    assert "recipes/symmetric-attention.toml" in train
+    assert "recipes/phrase-based.toml" in train
+    assert re.search(r"postedit tune \S+/symmetric-attention/model \S+/phrase-based/model --src ", tune)

@@ -1,6 +1,7 @@
 """The conditional GRUs against a NumPy transcription of Junczys-Dowmunt and Grundkiewicz 2017, sections 3 and 4.
 
-So is the character-level model, whose encoder is that of Lee et al. 2017, section 3.2.
+So are the character-level model, whose encoder is that of Lee et al. 2017, section 3.2, and the agreement of two
+models, by Cohn et al. 2016, section 4.4.
 
 Written sentence by sentence and step by step from the equations, with the biases that the paper leaves out; positions
 count from 1, as in the paper.
@@ -13,7 +14,7 @@ from equations import Array, Parameters, scattered, sigmoid, softmax, streams_of
 
 from postedit.core.model import Vocabularies, VocabularyInfo
 from postedit.core.special_tokens import BOS, EOS, STEP
-from postedit.core.types import AttentionKey, Batch
+from postedit.core.types import AttentionKey, Batch, Target
 from postedit.models.conditional_gru import (
     CGRU,
     MCGRU,
@@ -24,6 +25,8 @@ from postedit.models.conditional_gru import (
     ConditionalGRUModel,
     GRUHard,
     MCGRUHard,
+    SymmetricAttention,
+    SymmetricAttentionConfig,
 )
 
 EMBEDDING, HIDDEN, ATTENTION = 5, 4, 7
@@ -174,3 +177,28 @@ def test_the_character_level_model_attends_to_segments() -> None:
             shares = np.repeat(expected / sizes, sizes, axis=1)
             np.testing.assert_allclose(output.attention[key][row, :, :length].numpy(), shares, rtol=0, atol=1e-10)
     assert paper.p.read == set(paper.p), "every parameter is in the equations"
+
+
+POST_EDITS = [[6, 9, 10, 7, EOS], [8, EOS], [16, 6, 12, EOS]]
+
+
+def test_two_models_are_trained_to_attend_alike() -> None:
+    """The loss of each direction by the equations of CGRU, and the trace of the product of both attentions."""
+    sizes = {"embedding": EMBEDDING, "hidden": HIDDEN, "attention": ATTENTION, "dropout_rnn": 0.0, "dropout_word": 0.0}
+    mt, pe = VocabularyInfo(17, "mt"), VocabularyInfo(19, "pe")
+    config = SymmetricAttentionConfig(**sizes, agreement=0.7)  # type: ignore[arg-type]
+    model = scattered(SymmetricAttention(config, Vocabularies({"mt": mt}, pe)))
+    texts = streams_of({"mt": SENTENCES["mt"], "pe": POST_EDITS})
+    batch = Batch({"mt": texts["mt"]}, Target(texts["pe"].ids, texts["pe"].mask))
+    there, back = Paper(model), Paper(model.reverse)
+    key, nll, joint = AttentionKey("mt", "soft"), 0.0, 0.0
+    for mt_ids, pe_ids in zip(SENTENCES["mt"], POST_EDITS):
+        log_probs, attention = there.decode({"mt": mt_ids}, [BOS, *pe_ids[:-1]])
+        backwards, reverse = back.decode({"mt": pe_ids}, [BOS, *mt_ids[:-1]])
+        nll -= sum(log_probs[place, token] for place, token in enumerate(pe_ids))
+        joint -= sum(backwards[place, token] for place, token in enumerate(mt_ids))
+        joint -= 0.7 * np.trace(attention[key] @ reverse[key])
+    trained, judged = model.train()(batch), model.eval()(batch)
+    np.testing.assert_allclose([trained.loss, trained.nll], [nll + joint, nll], rtol=1e-12)
+    np.testing.assert_allclose([judged.loss, judged.nll], nll, rtol=1e-12)
+    assert there.p.read | {f"reverse.{name}" for name in back.p.read} == set(there.p), "every parameter counts"

@@ -21,6 +21,7 @@ SIZES: dict[str, dict[str, object]] = {
     "m-cgru": {"embedding": 4, "hidden": 4, "attention": 4},
     "shared-attention": {"embedding": 4, "hidden": 4},
     "m-cgru-hard": {"embedding": 4, "hidden": 4, "attention": 4},
+    "edit-operations": {"embedding": 4, "hidden": 4},
 }
 TRIPLETS = [Triplet("the house", "das Haus", "das Häuschen"), Triplet("it goes", "es geht", "es ging .")] * 4
 

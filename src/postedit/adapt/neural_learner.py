@@ -35,7 +35,7 @@ from postedit.data.collate import collate
 from postedit.editing.loading import load_models
 from postedit.editing.post_editor import PostEditor
 from postedit.editing.segments import inputs_of
-from postedit.text.edits import with_steps
+from postedit.text.edits import target_of
 
 _LONGEST: Final = 200
 """Tokens of a side beyond which a correction is not learnt: a step on it would take seconds."""
@@ -74,7 +74,7 @@ class TripletBatches:
         if not fitting:
             return None
         rows = {"src": [src[row] for row in fitting], "mt": [mt[row] for row in fitting]}
-        targets = [with_steps(mt[row], pe[row]) if model.spec.writes == "steps" else list(pe[row]) for row in fitting]
+        targets = [target_of(model.spec.writes, mt[row], pe[row]) for row in fitting]
         sides = inputs_of(model)
         return collate({**{side: rows[side] for side in sides}, "pe": targets}, sides).to(self._editor.device)
 

@@ -15,8 +15,9 @@ from typing_extensions import TypeVar
 from postedit.core.config import Config
 from postedit.core.types import AttentionKey, Batch, DecoderOutput, LabelLoss
 
-Writes = Literal["tokens", "steps"]
-"""What a model writes: the tokens of the output, or these and the STEPs that move along mt."""
+Writes = Literal["tokens", "steps", "operations"]
+"""What a model writes: the tokens of the output; or these and the STEPs that move along mt, one for each of its
+positions; or these and a STEP for each token of mt that is deleted (`text.edits.target_of`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +90,10 @@ class Constraint(Protocol):
         ...
 
     def closing(self) -> Tensor:
-        """Long[N]: the allowed token that leads to the end soonest; EOS where that is allowed."""
+        """Long[N] or Long[N,C]: the tokens that lead to the end soonest, each EOS where that is allowed.
+
+        The first is allowed whatever else is.
+        """
         ...
 
     def advance(self, tokens: Tensor) -> Self:
@@ -114,6 +118,8 @@ class Seq2Seq(nn.Module, ABC, Generic[StateT]):
     config_class: ClassVar[type[Config]]
     inputs: ClassVar[tuple[str, ...]]
     writes: ClassVar[Writes] = "tokens"
+    training_only: ClassVar[tuple[str, ...]] = ()
+    """What the names of parameters begin with that `forward` alone uses, in training mode: `decode` does not."""
     spec: ModelSpec
 
     @abstractmethod

@@ -23,7 +23,7 @@ from postedit.data.collate import Ragged, first_tokens
 from postedit.data.report import DataReport
 from postedit.data.triplets import Triplet
 from postedit.text.config import SIDES, Side
-from postedit.text.edits import with_steps
+from postedit.text.edits import target_of
 from postedit.text.processor import TextProcessor
 
 BLOCK_ROWS: Final = 2048
@@ -154,7 +154,7 @@ def write_corpus(
         processor: encodes text as ids.
         max_length: triplets with more tokens on a side (EOS included) are skipped.
         report: counts skipped triplets.
-        writes: the target of the model: pe, or pe with the STEPs of hard attention, which count as tokens.
+        writes: the target of the model: pe, or pe with STEPs, which count as tokens.
         cut: read the first `max_length` tokens of src and mt; then only a pe that is too long makes a triplet skipped.
 
     Raises:
@@ -209,8 +209,8 @@ def _encoded(
         ids = [processor.encode_batch(side, [getattr(triplet, side) for triplet in chunk], mt) for side in SIDES]
         if cut:
             ids[:2] = [[first_tokens(text, max_length) for text in texts] for texts in ids[:2]]
-        if writes == "steps":
-            ids[2] = [with_steps(mt, pe) for mt, pe in zip(ids[1], ids[2])]
+        if writes != "tokens":
+            ids[2] = [target_of(writes, mt, pe) for mt, pe in zip(ids[1], ids[2])]
         for triplet, *texts in zip(chunk, *ids):
             if max(map(len, texts)) > max_length:
                 report.skip(triplet.source, triplet.line, f"a side has more than {max_length} tokens")

@@ -29,7 +29,7 @@ from postedit.search import (
     sample,
 )
 from postedit.search.rescoring import LogLinear, member_features, rank, word_features
-from postedit.text.edits import with_steps
+from postedit.text.edits import target_of
 from postedit.text.processor import TextProcessor
 
 # With mt as draft, this many sentences pass through each row of a batch: as some finish, others take their rows.
@@ -251,11 +251,11 @@ class SegmentSearch:
     def _mt_paths(self, batch: Batch, segments: Sequence[EncodedSegment]) -> list[list[int]]:
         """Return the tokens that the model would write for mt, without EOS."""
         tokens = self._guidance.tokens([segment.mt for segment in segments])
-        if self._model.spec.writes != "steps":
+        if (writes := self._model.spec.writes) == "tokens":
             return tokens
         stream = batch.streams["mt"]
         read = [ids[mask].tolist() for ids, mask in zip(stream.ids, stream.mask, strict=True)]
-        return [with_steps(mt, [*pe, EOS])[:-1] for mt, pe in zip(read, tokens, strict=True)]
+        return [target_of(writes, mt, [*pe, EOS])[:-1] for mt, pe in zip(read, tokens, strict=True)]
 
     def _is_mt(self, segment: EncodedSegment, hypothesis: Hypothesis) -> bool:
         return bool(segment.mt.strip()) and not self._processor.render(segment.mt, hypothesis.tokens).changed

@@ -10,7 +10,7 @@ from postedit.core.model import Seq2Seq
 from postedit.core.types import Batch
 from postedit.data.collate import collate, first_tokens
 from postedit.text.config import Side
-from postedit.text.edits import with_steps, without_steps
+from postedit.text.edits import target_of, without_steps
 from postedit.text.processor import TextProcessor
 
 _INPUTS: Final[tuple[Side, ...]] = ("src", "mt")
@@ -74,7 +74,7 @@ def encode_segments(
             ids = {side: first_tokens(text, max_input) for side, text in ids.items()}
         path, skipped = paths[row], _why_skipped(model, segment, ids, max_input)
         if outputs is not None:
-            path = (with_steps(ids["mt"], path) if model.spec.writes == "steps" else path)[:-1]
+            path = (path if model.spec.writes == "tokens" else target_of(model.spec.writes, ids["mt"], path))[:-1]
             if len(path) >= (model.spec.longest or math.inf) or len(without_steps(path)) >= max_input:
                 skipped = skipped or "too long"
         encoded.append(EncodedSegment(segment, ids, path, skipped, is_cut))

@@ -3,10 +3,19 @@
 from postedit.core.registry import Architecture, Registry
 from postedit.models.causal import Causal
 from postedit.models.concat_encoders import ConcatEncoders, JointEncoder
-from postedit.models.conditional_gru import CGRU, MCGRU, CGRUHard, CharacterLevel, GRUHard, MCGRUHard
+from postedit.models.conditional_gru import (
+    CGRU,
+    MCGRU,
+    CGRUHard,
+    CharacterLevel,
+    GRUHard,
+    MCGRUHard,
+    SymmetricAttention,
+)
 from postedit.models.copycat import Copycat, CopycatSrc, CopycatTrg, CopyTransformer
 from postedit.models.cross_encoder import CrossEncoder
 from postedit.models.draft_and_refine import AttentionNMT, DoubleAttention
+from postedit.models.edit_operations import EditOperations
 from postedit.models.pointer_generator import PointerGenerator
 from postedit.models.pretrained import Pretrained
 from postedit.models.shared_attention import FlatAttention, MergedAttention, SharedAttention
@@ -112,6 +121,18 @@ ARCHITECTURES = Registry(
             CharacterLevel,
             "Varis and Bojar 2017",
             "two pooling encoders of characters or bytes, doubly-attentive conditional GRU",
+        ),
+        Architecture(
+            "symmetric-attention",
+            SymmetricAttention,
+            "Pal et al. 2017",
+            "cgru, trained together with one from pe to mt so that their attentions agree",
+        ),
+        Architecture(
+            "edit-operations",
+            EditOperations,
+            "Bérard et al. 2017",
+            "bi-LSTM encoder of mt, LSTM that keeps, deletes or inserts at one position of mt after the other",
         ),
         Architecture(
             "pretrained",

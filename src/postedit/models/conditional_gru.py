@@ -1,7 +1,8 @@
 """The recurrent models of Junczys-Dowmunt and Grundkiewicz 2017: one base, and five models that differ in attention.
 
 Encoders are bidirectional GRUs, the decoder is a GRU with attention, the output layer is deep. The character-level
-model of Varis and Bojar 2017 has the same decoder, and other encoders.
+model of Varis and Bojar 2017 has the same decoder, and other encoders. Pal et al. 2017 train one from mt to pe together
+with one from pe to mt.
 """
 
 from dataclasses import replace
@@ -15,7 +16,7 @@ from torch import Tensor, nn
 from postedit.core.config import Config
 from postedit.core.errors import RecipeError
 from postedit.core.model import Constraint, ModelSpec, Seq2Seq, Vocabularies
-from postedit.core.types import AttentionKey, Batch, DecoderOutput
+from postedit.core.types import AttentionKey, Batch, DecoderOutput, LabelLoss, Stream, Target
 from postedit.nn.attention import AdditiveAttention
 from postedit.nn.dropout import keep_mask, variational_dropout, word_dropout
 from postedit.nn.embeddings import Sharing, embedding_tables
@@ -216,6 +217,57 @@ class CGRU(ConditionalGRUModel):
 
     inputs: ClassVar = ("mt",)
     soft: ClassVar = ("mt",)
+
+
+class SymmetricAttentionConfig(ConditionalGRUConfig):
+    """Sizes of both models, and the weight of their agreement."""
+
+    agreement: float = Field(1.0, ge=0, description="nats for each token whose attention agrees in both directions")
+
+
+class SymmetricAttention(CGRU):
+    """p(pe | mt), trained together with p(mt | pe) so that their attentions agree (Pal et al. 2017).
+
+    Two CGRUs: one from mt to pe, which alone is used after training, and one back, `reverse`. With a_ti the attention
+    of the first to token i of mt when it writes token t of pe, and b_it that of the second to token t of pe when it
+    writes token i of mt, the loss of a sentence is the trace bonus of Cohn et al. 2016, section 4.4:
+
+    L = -log p(pe | mt) - log p(mt | pe) - agreement * sum over t and i of a_ti b_it
+
+    The ends of both texts are tokens of them. The paper's text is not among those that this project was made from:
+    symmetric attention is taken from its description, the equation from the cited work, and the model of each direction
+    is CGRU. Alignments computed beforehand, which the paper adds as features, are left out.
+    """
+
+    config_class: ClassVar = SymmetricAttentionConfig
+    training_only: ClassVar = ("reverse.",)
+
+    def __init__(self, config: SymmetricAttentionConfig, vocabularies: Vocabularies) -> None:
+        """Create both models with fresh weights."""
+        super().__init__(config, vocabularies)
+        self.agreement = config.agreement
+        self.reverse = CGRU(config, Vocabularies({"mt": vocabularies.target}, vocabularies.streams["mt"]))
+
+    def forward(self, batch: Batch, smoothing: float = 0.0) -> LabelLoss:
+        """Return the loss of the batch's target; in training mode, of both directions and their agreement.
+
+        Its `nll` is that of the target alone.
+
+        Raises:
+            ValueError: if the batch has no target.
+        """
+        if not self.training or batch.target is None:
+            return super().forward(batch, smoothing)
+        mt, pe = batch.streams["mt"], batch.target
+        back = Batch({"mt": Stream(pe.ids, pe.mask)}, Target(mt.ids, mt.mask))
+        output, _ = self.decode(pe.inputs, self.encode(batch))
+        reverse, _ = self.reverse.decode(Target(mt.ids, mt.mask).inputs, self.reverse.encode(back))
+        forth = output.distribution.label_loss(pe.ids, pe.mask, smoothing)
+        loss = forth.loss + reverse.distribution.label_loss(mt.ids, mt.mask, smoothing).loss
+        # No attention is on padding, so a product is 0 where either of its tokens is padding.
+        key = AttentionKey("mt", "soft")
+        agreed = (output.attention[key] * reverse.attention[key].transpose(1, 2)).sum()
+        return forth._replace(loss=loss - self.agreement * agreed.to(loss.dtype))
 
 
 class GRUHard(ConditionalGRUModel):

@@ -16,7 +16,7 @@ from postedit.nn.copying import CopyDistribution, CopySource, require_one_vocabu
 from postedit.nn.embeddings import Sharing, embedding_tables
 from postedit.nn.heads import SoftmaxHead
 from postedit.nn.memory import Memory
-from postedit.nn.recurrent import BiLSTM, RecurrentState
+from postedit.nn.recurrent import BiLSTM, RecurrentState, initialise_lstm
 from postedit.nn.tensors import at_least_float
 
 _COPY = AttentionKey("mt", "copy")
@@ -80,7 +80,7 @@ class PointerGenerator(Seq2Seq[RecurrentState]):
             nn.init.xavier_uniform_(layer.weight)
             nn.init.zeros_(layer.bias)
         for name, weight in (*self.encoder.named_parameters(), *self.cell.named_parameters()):
-            _initialise_lstm(name, weight)
+            initialise_lstm(name, weight)
 
     def encode(self, batch: Batch) -> RecurrentState:
         """Encode mt; keep annotations, attention keys, tokens and the start state."""
@@ -127,14 +127,3 @@ class PointerGenerator(Seq2Seq[RecurrentState]):
     def _read(self, ids: Tensor) -> Tensor:
         """Return the tokens as they are read: those that stand for unknown ones are unknown."""
         return ids.masked_fill(ids >= self.known, UNK)
-
-
-def _initialise_lstm(name: str, weight: Tensor) -> None:
-    """Initialise a parameter of an LSTM, whose gates are stacked in the order input, forget, cell, output."""
-    if "bias" in name:
-        nn.init.zeros_(weight)
-        if "bias_ih" in name:
-            nn.init.ones_(weight.chunk(4)[1])
-        return
-    for block in weight.chunk(4):
-        (nn.init.orthogonal_ if "weight_hh" in name else nn.init.xavier_uniform_)(block)

@@ -5,7 +5,7 @@ position, so a head returns a distribution that computes what is asked for. Its 
 whose logits fit the cache, and computes the gradients (softmax minus labels) in the same pass.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Self
@@ -142,20 +142,48 @@ class CappedDistribution(SoftmaxDistribution):
 
     def label_loss(self, labels: Tensor, mask: Tensor, smoothing: float = 0.0) -> LabelLoss:
         """Return the loss of `labels` Long[N,K] where `mask` Bool[N,K]; logits are computed twice, in chunks."""
-        positions = label_positions(mask)
-        h_MD, labels_M, real_M = (part.flatten(0, 1)[positions] for part in (self.features_NKD, labels, mask))
 
-        def chunk(h_MD: Tensor, labels_M: Tensor, real_M: Tensor) -> Tensor:
-            log_probs = replace(self, features_NKD=h_MD.unsqueeze(1)).log_probs().squeeze(1)
-            terms = log_probs.gather(1, labels_M.unsqueeze(1)).squeeze(1), log_probs.mean(1)
-            return -torch.stack([(term * real_M).sum() for term in terms])
+        def log_probs(h_MD: Tensor) -> Tensor:
+            return replace(self, features_NKD=h_MD.unsqueeze(1)).log_probs().squeeze(1)
 
-        sums = torch.zeros(2, dtype=at_least_float(h_MD.dtype), device=h_MD.device)
-        for rows in position_chunks(len(h_MD), len(self.bias_V), h_MD.device):
-            parts = (part[rows] for part in (h_MD, labels_M, real_M))
-            sums = sums + checkpoint(chunk, *parts, use_reentrant=False, preserve_rng_state=False)
-        nll, uniform = sums
-        return LabelLoss(torch.lerp(nll, uniform, smoothing), nll.detach(), mask.sum())
+        return recomputed_label_loss(log_probs, (self.features_NKD,), len(self.bias_V), labels, mask, smoothing)
+
+
+def recomputed_label_loss(
+    log_probs: Callable[..., Tensor],
+    inputs: Sequence[Tensor],
+    vocabulary: int,
+    labels: Tensor,
+    mask: Tensor,
+    smoothing: float,
+) -> LabelLoss:
+    """Return the loss of labels, for a distribution without a loss of its own; see `core.types.Distribution`.
+
+    Positions are processed in chunks, whose log-probabilities are computed again in the backward pass.
+
+    Args:
+        log_probs: returns Float[M,V], given M positions of each of the inputs.
+        inputs: of the distributions, [N,K,...].
+        vocabulary: V.
+        labels: Long[N,K].
+        mask: Bool[N,K], True where a label counts.
+        smoothing: share of the labels that is spread over the vocabulary.
+    """
+    positions = label_positions(mask)
+    parts = [part.flatten(0, 1)[positions] for part in (*inputs, labels, mask)]
+
+    def chunk(*rows: Tensor) -> Tensor:
+        *given, labels_M, real_M = rows
+        log_probs_MV = log_probs(*given)
+        terms = log_probs_MV.gather(1, labels_M.unsqueeze(1)).squeeze(1), log_probs_MV.mean(1)
+        return -torch.stack([(term * real_M).sum() for term in terms])
+
+    sums = torch.zeros(2, dtype=at_least_float(inputs[0].dtype), device=mask.device)
+    for rows in position_chunks(len(positions), vocabulary, mask.device):
+        chunked = (part[rows] for part in parts)
+        sums = sums + checkpoint(chunk, *chunked, use_reentrant=False, preserve_rng_state=False)
+    nll, uniform = sums
+    return LabelLoss(torch.lerp(nll, uniform, smoothing), nll.detach(), mask.sum())
 
 
 class _ChunkedCrossEntropy(torch.autograd.Function):

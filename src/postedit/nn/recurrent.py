@@ -113,6 +113,17 @@ class BiLSTM(nn.Module):
         return annotations_NSD, torch.stack(h_and_c, 1)
 
 
+def initialise_lstm(name: str, weight: Tensor) -> None:
+    """Initialise a parameter of an LSTM, whose gates are stacked in the order input, forget, cell, output."""
+    if "bias" in name:
+        nn.init.zeros_(weight)
+        if "bias_ih" in name:
+            nn.init.ones_(weight.chunk(4)[1])
+        return
+    for block in weight.chunk(4):
+        (nn.init.orthogonal_ if "weight_hh" in name else nn.init.xavier_uniform_)(block)
+
+
 class MaxoutReadout(nn.Module):
     """t = maxout(U s + V e + C c + b), the larger of each pair of units (Bahdanau et al. 2014, A.2.2)."""
 

@@ -3,16 +3,22 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Literal, Self, cast
+from typing import Final, Literal, Self, cast
 
 import torch
 from torch import Tensor, nn
 
 from postedit.core.errors import DataError, ModelFolderError
-from postedit.core.model import Constraint, ModelSpec, Seq2Seq, State, Vocabularies, VocabularyInfo
+from postedit.core.model import Constraint, ModelSpec, Seq2Seq, State, Vocabularies, VocabularyInfo, Writes
 from postedit.core.types import Batch, DecoderOutput, Distribution, LabelLoss, Shortlist
 
 Space = Literal["log", "probability"]
+
+_WRITTEN: Final[dict[Writes, str]] = {
+    "tokens": "tokens alone",
+    "steps": "STEPs of hard attention",
+    "operations": "edit operations",
+}
 
 
 class Ensemble(Seq2Seq["EnsembleState"]):
@@ -197,10 +203,9 @@ def _joint_spec(specs: Sequence[ModelSpec]) -> ModelSpec:
                 "train the members of an ensemble with the same text processing"
             )
         if spec.writes != specs[0].writes:
-            hard, other = (number, 1) if spec.writes == "steps" else (1, number)
             raise ModelFolderError(
-                f"model {hard} has hard attention and writes STEPs, model {other} does not: "
-                "an ensemble has models of one of the two kinds"
+                f"model 1 writes {_WRITTEN[specs[0].writes]}, model {number} writes {_WRITTEN[spec.writes]}: "
+                "an ensemble has models of one kind"
             )
         for name in spec.inputs:
             vocabulary = spec.vocabularies.streams[name]

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Final, Self
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 from postedit.core.model import Constraint, Seq2Seq, Writes
@@ -27,7 +28,7 @@ def length_limits(
     streams = [batch.streams["mt"]] if "mt" in batch.streams else list(batch.streams.values())
     lengths = torch.stack([stream.lengths for stream in streams]).amax(0)
     limits = (lengths * ratio).ceil().long() + extra
-    limits = limits + batch.streams["mt"].lengths - 1 if writes == "steps" else limits
+    limits = limits + batch.streams["mt"].lengths - 1 if writes != "tokens" else limits
     return limits if longest is None else limits.clamp(max=longest - 1)
 
 
@@ -88,11 +89,9 @@ class Rules:
             values = values.masked_fill(self._too_far(tokens, written), -math.inf)
             ending = ending | (values.amax(1) == -math.inf)
         if bool(ending.any()):
-            last = self._closing()
-            at_last = torch.full_like(values, -math.inf)
-            at_last[:, 0] = ranked.gather(1, last.unsqueeze(1)).squeeze(1)
+            last, at_last = self._last(ranked, written, values.size(1))
             values = torch.where(ending.unsqueeze(1), at_last, values)
-            tokens = torch.where(ending.unsqueeze(1), last.unsqueeze(1), tokens)
+            tokens = torch.where(ending.unsqueeze(1), last, tokens)
         return NextTokens(tokens, values, log_probs.gather(1, tokens), ending)
 
     def draw(self, log_probs: Tensor, written: int, temperature: float, top_k: int) -> NextTokens:
@@ -109,7 +108,7 @@ class Rules:
             weights = weights.masked_fill(weights < weights.topk(top_k, 1).values[:, -1:], 0.0)
         drawn = _drawn(weights.masked_fill_(~possible, 1.0))
         ending = self.limits <= written + self.to_end()
-        tokens = torch.where(ending.unsqueeze(1) | ~possible, self._closing().unsqueeze(1), drawn)
+        tokens = torch.where(ending.unsqueeze(1) | ~possible, self._last(ranked, written, 1)[0], drawn)
         return NextTokens(tokens, ranked.gather(1, tokens), log_probs.gather(1, tokens), ending)
 
     def advance(self, tokens: Tensor) -> Self:
@@ -144,11 +143,31 @@ class Rules:
             allowed = allowed & constraint.allowed()
         return log_probs.masked_fill(~allowed, -math.inf)
 
+    def _last(self, ranked: Tensor, written: Tensor | int, width: int) -> tuple[Tensor, Tensor]:
+        """Return the tokens Long[N,width] that lead to the end soonest, best first, and their values in `ranked`.
+
+        Where there are fewer, one is repeated, with the value -inf.
+        """
+        last = self._closing()
+        values = ranked.gather(1, last)
+        if last.size(1) > 1:
+            others = last[:, 1:]
+            useless = others == last[:, :1]
+            if self.guidance.constraints:
+                useless = useless | self._too_far(others, written)
+            values[:, 1:].masked_fill_(useless, -math.inf)
+            values, order = values.sort(dim=1, descending=True, stable=True)
+            last = last.gather(1, order)
+        missing = max(0, width - last.size(1))
+        last = torch.cat([last, last[:, :1].expand(-1, missing)], 1)[:, :width]
+        return last, F.pad(values, (0, missing), value=-math.inf)[:, :width]
+
     def _closing(self) -> Tensor:
-        """Long[N]: the token that leads to the end soonest."""
-        last = torch.full_like(self.limits, EOS)
+        """Long[N,C]: the tokens that lead to the end soonest."""
+        last = torch.full_like(self.limits, EOS).unsqueeze(1)
         for constraint in (*self.guidance.constraints, *self.grammar):
-            last = torch.where(last == EOS, constraint.closing(), last)
+            closing = constraint.closing()
+            last = torch.where(last == EOS, closing if closing.dim() == 2 else closing.unsqueeze(1), last)
         return last
 
 

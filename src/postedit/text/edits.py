@@ -1,15 +1,20 @@
-"""Edit scripts between two word sequences, texts built from them, and step sequences for hard attention."""
+"""Edit scripts between two word sequences, texts built from them, and the targets of models that move along mt."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
-from typing import Literal
+from functools import partial
+from itertools import pairwise, takewhile
+from operator import ne
+from typing import TYPE_CHECKING, Literal
 
 from rapidfuzz.distance import LCSseq, Levenshtein
 
 from postedit.core.editor import Edit
 from postedit.core.special_tokens import STEP
 from postedit.text.words import Word
+
+if TYPE_CHECKING:
+    from postedit.core.model import Writes
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,6 +137,13 @@ def _written(
     return old_before.raw if stays_before else "", new, old_after.raw if stays_after else ""
 
 
+def target_of(writes: "Writes", mt: Sequence[int], pe: Sequence[int]) -> list[int]:
+    """Return what a model that `writes` in this form has to write for `pe`; both texts end in EOS."""
+    if writes == "tokens":
+        return list(pe)
+    return with_steps(mt, pe) if writes == "steps" else with_deletions(mt, pe)
+
+
 def with_steps(mt: Sequence[int], pe: Sequence[int]) -> list[int]:
     """Return `pe` with STEPs along `mt`, for hard attention (Junczys-Dowmunt and Grundkiewicz 2017, 4.1).
 
@@ -154,6 +166,30 @@ def with_steps(mt: Sequence[int], pe: Sequence[int]) -> list[int]:
             sequence += [STEP, token]
         mt_at, pe_at = mt_start + size, pe_start + size
     sequence.remove(STEP)
+    return sequence
+
+
+def with_deletions(mt: Sequence[int], pe: Sequence[int]) -> list[int]:
+    """Return `pe` with a STEP for each token of `mt` that is deleted: the shortest sequence of edit operations.
+
+    The token of mt at the present position is kept, any other token is inserted, and STEP deletes (see
+    `nn.operations`). What is kept is a longest common subsequence of mt and pe, found in pe as early as possible.
+    Of equally short sequences, the one that inserts before it deletes is returned, so that attention is on a word
+    while another is written in its place. Both texts end in EOS, which is kept.
+
+    No inserted token is the one at the position: between two kept tokens, it would be kept itself if it were one that
+    is deleted, as the subsequence is longest, and the next kept one is found as early as possible.
+    """
+    blocks = LCSseq.opcodes(list(mt[:-1]), list(pe[:-1])).as_matching_blocks()
+    common = [place for block in blocks for place in range(block.a, block.a + block.size)]
+    sequence: list[int] = []
+    mt_at = 0
+    rest = iter(pe)
+    for place in (*common, len(mt) - 1):
+        sequence += takewhile(partial(ne, mt[place]), rest)
+        sequence += [STEP] * (place - mt_at)
+        sequence.append(mt[place])
+        mt_at = place + 1
     return sequence
 
 

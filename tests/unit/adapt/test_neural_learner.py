@@ -34,7 +34,7 @@ CORRECTIONS = [
 ]
 
 
-@pytest.fixture(params=["transference", "m-cgru-hard"])
+@pytest.fixture(params=["transference", "m-cgru-hard", "edit-operations"])
 def path(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
     tiny_models.folder(request.param).save(tmp_path / "model")
     return tmp_path / "model"

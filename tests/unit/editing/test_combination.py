@@ -18,7 +18,7 @@ from postedit.core.types import Batch, Stream, Target
 from postedit.editing.combination import Combination, Member
 from postedit.folder import ModelFolder, content_fingerprint, fingerprint
 from postedit.search.rescoring import LogLinear, weighted_sum
-from postedit.text.edits import with_steps
+from postedit.text.edits import target_of
 
 SRC, MT = ["the house", "it goes", "the old house"], ["das Haus", "es geht", "das Haus ."]
 WEIGHTS = {"model 1": 0.6, "model 2": 0.4, "length": 0.5, "post_edit_penalty": -1.5}
@@ -208,7 +208,7 @@ def test_weights_that_several_layers_share_may_have_any_of_their_names(models: l
         load_model_tensors(folder.model, renamed)
 
 
-@pytest.mark.parametrize("name", ["transference", "m-cgru", "m-cgru-hard"])
+@pytest.mark.parametrize("name", ["transference", "m-cgru", "m-cgru-hard", "edit-operations"])
 def test_forced_scores_equal_the_training_loss(name: str) -> None:
     folder = tiny_models.folder(name)
     editor = PostEditor(folder.model, folder.processor, folder.search)
@@ -219,8 +219,7 @@ def test_forced_scores_equal_the_training_loss(name: str) -> None:
             side: folder.processor.encode_batch(side, [text])[0]
             for side, text in zip(("src", "mt", "pe"), (src, mt, output))
         }
-        if name.endswith("hard"):
-            ids["pe"] = with_steps(ids["mt"], ids["pe"])
+        ids["pe"] = target_of(folder.model.spec.writes, ids["mt"], ids["pe"])
         rows = {side: torch.tensor([row]) for side, row in ids.items()}
         streams = {side: Stream(rows[side], rows[side] > 0) for side in ("src", "mt")}
         loss = folder.model(Batch(streams, Target(rows["pe"], rows["pe"] > 0)))

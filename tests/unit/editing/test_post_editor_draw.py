@@ -15,7 +15,7 @@ SRC = ["the house", "it goes", "the house goes ."]
 MT = ["das Haus", "es geht", "das Haus geht ."]
 
 
-@pytest.fixture(scope="module", params=["transference", "m-cgru", "m-cgru-hard"])
+@pytest.fixture(scope="module", params=["transference", "m-cgru", "m-cgru-hard", "edit-operations"])
 def editor(request: pytest.FixtureRequest, tiny_folders: Path) -> PostEditor:
     return PostEditor.load(tiny_folders / request.param, device="cpu")
 

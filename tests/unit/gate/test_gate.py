@@ -25,7 +25,12 @@ COUNT = len(Features.names())
 
 @pytest.fixture(
     scope="module",
-    params=["transference", "m-cgru", "m-cgru-hard", pytest.param("transformer", marks=pytest.mark.slow)],
+    params=[
+        "transference",
+        "m-cgru",
+        "m-cgru-hard",
+        *(pytest.param(name, marks=pytest.mark.slow) for name in ("transformer", "edit-operations")),
+    ],
 )
 def path(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a model that writes nonsense."""

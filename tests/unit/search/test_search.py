@@ -11,6 +11,7 @@ from torch import Tensor
 from written import SIZE, A, B, C, Table, batch, limits
 
 from postedit.core.errors import DataError, ModelFolderError
+from postedit.core.model import Writes
 from postedit.core.special_tokens import BOS, EOS, PAD
 from postedit.core.token_spelling import Spelling
 from postedit.search import (
@@ -92,12 +93,19 @@ def test_options_out_of_range_are_refused(options: dict[str, Any], message: str)
         SearchConfig(**options)
 
 
-@pytest.mark.parametrize("steps", [0, 1])
-def test_a_model_that_writes_steps_and_one_that_does_not_are_no_ensemble(steps: int) -> None:
+@pytest.mark.parametrize(
+    ("kinds", "message"),
+    [
+        (("steps", "tokens"), "model 1 writes STEPs of hard attention, model 2 writes tokens alone"),
+        (("tokens", "steps"), "model 1 writes tokens alone, model 2 writes STEPs of hard attention"),
+        (("steps", "operations"), "model 1 writes STEPs of hard attention, model 2 writes edit operations"),
+    ],
+)
+def test_models_that_write_different_things_are_no_ensemble(kinds: tuple[Writes, ...], message: str) -> None:
     members = [Table({}), Table({})]
-    members[steps].spec = replace(members[steps].spec, writes="steps")
-    named = f"model {steps + 1} has hard attention and writes STEPs, model {2 - steps} does not"
-    with pytest.raises(ModelFolderError, match=named):
+    for member, kind in zip(members, kinds):
+        member.spec = replace(member.spec, writes=kind)
+    with pytest.raises(ModelFolderError, match=message):
         Ensemble(members)
 
 

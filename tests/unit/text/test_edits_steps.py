@@ -3,7 +3,7 @@ from hypothesis import strategies as st
 from rapidfuzz.distance import LCSseq
 
 from postedit.core.special_tokens import EOS, STEP
-from postedit.text.edits import with_steps, without_steps
+from postedit.text.edits import target_of, with_deletions, with_steps, without_steps
 
 texts = st.lists(st.integers(6, 12), max_size=12).map(lambda symbols: [*symbols, EOS])
 A, B, C, Q = 6, 7, 8, 9
@@ -46,3 +46,38 @@ def test_as_many_symbols_as_can_be_are_written_at_their_own_position(mt: list[in
             matched.add(position)
             kept += 1
     assert kept >= LCSseq.similarity(mt[:-1], pe[:-1]) + 1
+
+
+def test_what_is_kept_is_written_and_what_is_deleted_is_a_step() -> None:
+    assert with_deletions([A, B, EOS], [A, B, EOS]) == [A, B, EOS]
+    assert with_deletions([A, B, EOS], [A, C, EOS]) == [A, C, STEP, EOS]  # an insertion, then a deletion
+    assert with_deletions([A, B, EOS], [B, EOS]) == [STEP, B, EOS]
+    assert with_deletions([A, EOS], [A, Q, EOS]) == [A, Q, EOS]
+    assert with_deletions([A, EOS], [A, A, EOS]) == [A, A, EOS]  # the first is kept, and the second inserted at the end
+    assert with_deletions([A, A, EOS], [A, EOS]).count(STEP) == 1
+    assert with_deletions([EOS], [A, EOS]) == [A, EOS]
+    assert with_deletions([A, EOS], [EOS]) == [STEP, EOS]
+
+
+@given(texts, texts)
+def test_operations_are_as_few_as_can_be_and_make_the_post_edit(mt: list[int], pe: list[int]) -> None:
+    operations = with_deletions(mt, pe)
+    rest, written = list(mt), []
+    for token in operations:
+        if token == STEP:
+            rest.pop(0)
+        elif rest and token == rest[0]:
+            written.append(rest.pop(0))
+        else:
+            written.append(token)
+    assert (written, rest) == (pe, [])
+    common = LCSseq.similarity(mt, pe)
+    assert len(operations) == len(mt) + len(pe) - common, "KEEPs, and the insertions and deletions of a shortest script"
+    assert without_steps(operations) == pe
+
+
+def test_the_target_has_the_form_that_a_model_writes() -> None:
+    mt, pe = [A, B, EOS], [B, EOS]
+    assert target_of("tokens", mt, pe) == pe
+    assert target_of("steps", mt, pe) == with_steps(mt, pe)
+    assert target_of("operations", mt, pe) == [STEP, B, EOS]

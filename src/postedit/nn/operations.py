@@ -1,0 +1,111 @@
+"""Edit operations over mt: KEEP or DEL the token at the present position, or INSert a token before it.
+
+The operation that writes a token follows from the position: the token of mt there is a KEEP, any other one an INS, and
+a STEP, which is not written, a DEL. KEEP and DEL move on by one position. So a sequence of operations is a sequence of
+target tokens, and search, guidance and rendering need to know nothing else. The position is a function of mt and of
+the tokens written so far. To insert the very token at the position would be to keep it, and insert it after that.
+"""
+
+from dataclasses import dataclass
+from typing import NamedTuple, Self
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from postedit.core.special_tokens import EOS, STEP
+from postedit.core.types import LabelLoss, Shortlist
+from postedit.nn.hard_attention import StepGrammar
+from postedit.nn.heads import SoftmaxDistribution, recomputed_label_loss
+from postedit.nn.tensors import at_least_float
+
+
+class Operations(NamedTuple):
+    """The operations that tokens are, and where they lead."""
+
+    kept: Tensor  # Bool[N,K], whether each token is a KEEP
+    positions: Tensor  # Long[N,K], the position of mt after each token; it never exceeds the last one
+
+
+def operations_of(tokens_NK: Tensor, ids_NS: Tensor, start_N: Tensor, last_N: Tensor) -> Operations:
+    """Return the operations that `tokens` are for mt with these ids, given the position before them."""
+    position, kept, positions = start_N, [], []
+    for token in tokens_NK.unbind(1):
+        kept.append(token == token_at(ids_NS, position))
+        position = torch.minimum(position + (kept[-1] | (token == STEP)), last_N)
+        positions.append(position)
+    return Operations(torch.stack(kept, 1), torch.stack(positions, 1))
+
+
+def token_at(ids_NS: Tensor, position_N: Tensor) -> Tensor:
+    """Return Long[N]: the token of mt at each position."""
+    return ids_NS.gather(1, position_N.unsqueeze(1)).squeeze(1)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class OperationGrammar(StepGrammar):
+    """The tokens allowed at a position of mt: the operations must pass over all of mt and no more.
+
+    EOS is allowed only at the last position, where it keeps the EOS of mt, and DEL only before it.
+    """
+
+    ids: Tensor  # Long[N,S], mt
+
+    @classmethod
+    def over(cls, ids: Tensor, lengths: Tensor, vocabulary: int) -> Self:
+        """Return the grammar at the start of the output, for mt Long[N,S] of these lengths Long[N]."""
+        return cls(torch.zeros_like(lengths), lengths - 1, vocabulary, ids)
+
+    def closing(self) -> Tensor:
+        """Long[N,2]: DEL and KEEP, or EOS twice."""
+        deleted = torch.where(self.position >= self.last, EOS, STEP)
+        return torch.stack([deleted, token_at(self.ids, self.position)], 1)
+
+    def advance(self, tokens: Tensor) -> Self:
+        """Return the grammar after `tokens` Long[N]."""
+        positions = operations_of(tokens.unsqueeze(1), self.ids, self.position, self.last).positions
+        return type(self)(positions.squeeze(1), self.last, self.vocabulary, self.ids)
+
+    def select(self, rows: Tensor) -> Self:
+        """Return the rows Long[M] in that order."""
+        return type(self)(self.position[rows], self.last[rows], self.vocabulary, self.ids[rows])
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class OperationDistribution:
+    """The distribution of operations as one of target tokens: KEEP has the place of the token that it keeps.
+
+    `operations` are over V + 1 of them: the insertion of each token, or DEL in place of STEP, and KEEP at last.
+    """
+
+    operations: SoftmaxDistribution
+    kept_NK: Tensor  # Long[N,K], the token that KEEP writes
+
+    def log_probs(self) -> Tensor:
+        """Float[N,K,V], at least in single precision."""
+        logits = self._logits()
+        return F.log_softmax(logits, -1, dtype=at_least_float(logits.dtype))
+
+    def among(self, shortlist: Shortlist) -> Tensor:
+        """Return Float[N,K,C]: natural logarithms over the tokens of a shortlist, as if there were no others."""
+        logits = self._logits()
+        return shortlist.normalised(logits.to(at_least_float(logits.dtype))[..., shortlist.token_ids])
+
+    def at(self, mask: Tensor) -> Self:
+        """Return the distributions where `mask` Bool[N,K] is True: M of them, in order, as [M,1]."""
+        return type(self)(self.operations.at(mask), self.kept_NK[mask].unsqueeze(1))
+
+    def label_loss(self, labels: Tensor, mask: Tensor, smoothing: float = 0.0) -> LabelLoss:
+        """Return the loss of `labels` Long[N,K] where `mask` Bool[N,K]; logits are computed twice, in chunks."""
+        h_NKD, w_VD, b_V = self.operations.features_NKD, self.operations.weight_VD, self.operations.bias_V
+
+        def log_probs(h_MD: Tensor, kept_M: Tensor) -> Tensor:
+            chunk = SoftmaxDistribution(h_MD.unsqueeze(1), w_VD, b_V)
+            return type(self)(chunk, kept_M.unsqueeze(1)).log_probs().squeeze(1)
+
+        return recomputed_label_loss(log_probs, (h_NKD, self.kept_NK), len(b_V), labels, mask, smoothing)
+
+    def _logits(self) -> Tensor:
+        """Float[N,K,V]: the score of each token."""
+        inserted, keep = self.operations.logits().tensor_split((-1,), -1)
+        return inserted.scatter(-1, self.kept_NK.unsqueeze(-1), keep)
