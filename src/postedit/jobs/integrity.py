@@ -30,7 +30,7 @@ _ENDINGS: Final = ("src", "mt", "pe", "ids", "json", "report.json", "removed.jso
 
 _MARKS: Final[Mapping[Kind, tuple[str, ...]]] = {
     "model": ("config.json", "model.safetensors"),
-    "run": ("recipe.toml", "checkpoints"),
+    "run": ("recipe.toml", "model", "checkpoints"),
 }
 """What a folder of a kind holds; one of them may be what is missing."""
 
