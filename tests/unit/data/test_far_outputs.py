@@ -29,7 +29,7 @@ def run(*arguments: object) -> Result:
 
 @pytest.fixture
 def bucket(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
-    """Return an empty place that only fsspec reaches, `memory://bucket`; the current folder has small triplets."""
+    """Return an empty place that only fsspec reaches, `memory://outputs`; the current folder has small triplets."""
     pytest.importorskip("upath", reason="universal-pathlib is not installed: pip install 'postedit[remote]'")
     monkeypatch.chdir(tmp_path)
     for side in ("src", "mt", "pe"):
@@ -37,8 +37,8 @@ def bucket(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
         Path(f"in.{side}").write_text("".join(lines), "utf-8")
     memory = fsspec.filesystem("memory")
     yield memory
-    if memory.exists("/bucket"):
-        memory.rm("/bucket", recursive=True)
+    if memory.exists("/outputs"):
+        memory.rm("/outputs", recursive=True)
 
 
 def interrupted(*_: object) -> None:
@@ -46,7 +46,7 @@ def interrupted(*_: object) -> None:
 
 
 def far_files(bucket: Any) -> dict[str, bytes]:
-    return {name.removeprefix("/bucket/"): bucket.cat(name) for name in bucket.find("/bucket")}
+    return {name.removeprefix("/outputs/"): bucket.cat(name) for name in bucket.find("/outputs")}
 
 
 def near_files(folder: Path) -> dict[str, bytes]:
@@ -71,7 +71,7 @@ def test_far_outputs_have_the_bytes_of_near_ones(bucket: Any, tiny_folders: Path
     here = Path("here")
     here.mkdir()
     for command in commands(tiny_folders / "transference"):
-        for place in ("here", "memory://bucket"):
+        for place in ("here", "memory://outputs"):
             result = run(*(str(word).replace("OUT", place) for word in command))
             assert result.exit_code == 0, result.output
     assert far_files(bucket) == near_files(here)
@@ -80,11 +80,11 @@ def test_far_outputs_have_the_bytes_of_near_ones(bucket: Any, tiny_folders: Path
 
 def test_artificial_triplets_are_sent(bucket: Any) -> None:
     Path("mix.toml").write_text('[synth]\nkind = "mix"\nout = "none"\n[[synth.corpus]]\nfiles = "in"\ncopies = 2\n')
-    for place in ("here", "memory://bucket/here"):
+    for place in ("here", "memory://outputs/here"):
         result = run("synth", "mix.toml", "--set", f"synth.out={place}", "--workers", 1)
         assert result.exit_code == 0, result.output
     for side in ("src", "mt", "pe"):
-        assert bucket.cat(f"/bucket/here.{side}") == Path(f"here.{side}").read_bytes()
+        assert bucket.cat(f"/outputs/here.{side}") == Path(f"here.{side}").read_bytes()
     assert not list(Path().glob("*.unsent"))
 
 
@@ -93,7 +93,7 @@ def test_unfinished_work_stays_here_and_goes_on(
 ) -> None:
     command = [*commands(tiny_folders / "transference")[0][:-2], "--set", "chunk_lines=2", "--out"]
     assert run(*command, "near").exit_code == 0
-    far = "memory://bucket/hyp"
+    far = "memory://outputs/hyp"
     with monkeypatch.context() as patch:
         patch.setattr("postedit.data.resumable_file.PartialFile.finish", interrupted)
         assert run(*command, far).exit_code == 130
@@ -110,9 +110,9 @@ def test_what_cannot_be_sent_is_kept(bucket: Any, monkeypatch: pytest.MonkeyPatc
     def broken(*_: object, **__: object) -> None:
         raise ConnectionError("the store is away")
 
-    far = located("memory://bucket/x")
+    far = located("memory://outputs/x")
     monkeypatch.setattr(type(bucket), "put_file", broken)
-    where = r"memory://bucket/x: .* the store is away; it is complete in x\..*unsent"
+    where = r"memory://outputs/x: .* the store is away; it is complete in x\..*unsent"
     with pytest.raises(OutputError, match=where), sent(far):
         unsent(far).write_text("made")
     assert unsent(far).read_text() == "made"
@@ -127,16 +127,16 @@ def test_a_place_where_nothing_can_be_written_is_found_before_the_work(
 
     monkeypatch.setattr(type(bucket), "pipe_file", broken)
     for command in commands(Path("none"))[2:5]:
-        result = run(*(str(word).replace("OUT", "memory://bucket") for word in command))
+        result = run(*(str(word).replace("OUT", "memory://outputs") for word in command))
         assert (result.exit_code, "cannot be written: no right to write" in result.stderr) == (1, True), result.output
     assert not list(Path().glob("*.unsent"))
 
 
 def test_far_inputs_are_not_overwritten(bucket: Any) -> None:
     for side in ("src", "mt", "pe"):
-        bucket.put_file(f"in.{side}", f"/bucket/in.{side}")
+        bucket.put_file(f"in.{side}", f"/outputs/in.{side}")
     before = far_files(bucket)
-    far = "memory://bucket/in"
+    far = "memory://outputs/in"
     Path("mix.toml").write_text(f'[synth]\nkind = "mix"\nout = "{far}"\n[[synth.corpus]]\nfiles = "{far}"\n')
     for command in (
         ["edit", "--src", f"{far}.src", "--mt", f"{far}.mt", "--out", f"{far}.mt"],
