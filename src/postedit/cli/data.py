@@ -9,6 +9,7 @@ import typer
 
 from postedit.cli import shared
 from postedit.core.errors import DataError
+from postedit.data.text_paths import is_far, located
 
 if TYPE_CHECKING:
     from postedit.data.triplets import TripletFiles
@@ -72,7 +73,9 @@ def stats(
 @data.command()
 def clean(
     triplets: TripletsArgument,
-    out: Annotated[Path, typer.Option(help="Prefix of the cleaned files: OUT.src, OUT.mt, OUT.pe and others.")],
+    out: Annotated[
+        Path, typer.Option(parser=located, help="Prefix of the cleaned files: OUT.src, OUT.mt, OUT.pe and others.")
+    ],
     recipe: Annotated[
         Path | None,
         typer.Option(help="A TOML file with other options, or the name of a recipe that comes with postedit."),
@@ -94,16 +97,20 @@ def clean(
     values = override({} if recipe is None else read_toml(find_recipe(recipe, "clean")), overrides or ())
     config = load_config(CleanConfig, values, "data clean" if recipe is None else str(recipe))
     files = files_of(triplets)
-    cleaner.check_output(files, out, resume=resume)
-    total = _count(files)
-    executor = shared.executor_of(engine, address, workers, workers_for(total, workers))
-    try:
-        with stage_progress(console(stderr=True), total) as progress:
-            report = cleaner.clean(files, out, config, resume=resume, executor=executor, progress=progress)
-    except KeyboardInterrupt:
-        raise KeyboardInterrupt("stopped; continue with the same command and --resume") from None
+    if is_far(out):  # else the cleaner checks it
+        sides = {f"--out {out}.{side}": out.with_name(f"{out.name}.{side}") for side in files[0].sides}
+        shared.check_outputs(sides, (located(path) for one in files for path in map(str, one.paths)))
+    with shared.written_to(out) as here:
+        cleaner.check_output(files, here, resume=resume)
+        total = _count(files)
+        executor = shared.executor_of(engine, address, workers, workers_for(total, workers))
+        try:
+            with stage_progress(console(stderr=True), total) as progress:
+                report = cleaner.clean(files, here, config, resume=resume, executor=executor, progress=progress)
+        except KeyboardInterrupt:
+            raise KeyboardInterrupt("stopped; continue with the same command and --resume") from None
     print_report(report, console())
-    typer.echo(f"Cleaned: {report.files.name}")
+    typer.echo(f"Cleaned: {out if is_far(out) else report.files.name}")
 
 
 @data.command()
@@ -113,7 +120,8 @@ def extract(
         typer.Argument(metavar="FILE", help="XLIFF, TMX or PO files after post-editing, or folders of them."),
     ],
     out: Annotated[
-        Path, typer.Option(help="Prefix of the lines: OUT.src, OUT.mt, OUT.pe, and OUT.ids, their origins.")
+        Path,
+        typer.Option(parser=located, help="Prefix of the lines: OUT.src, OUT.mt, OUT.pe, and OUT.ids, their origins."),
     ],
     before: Annotated[
         Path | None,
@@ -146,7 +154,8 @@ def extract(
     if before is not None:
         take = extraction.BeforeAndAfter(before, paths[0])
     executor, err = shared.executor_of(engine, address, workers, workers or 1), console(stderr=True)
-    found = extraction.extract(files, take, out, err, with_mt=not parallel, languages=languages, executor=executor)
+    with shared.written_to(out) as here:
+        found = extraction.extract(files, take, here, err, with_mt=not parallel, languages=languages, executor=executor)
     kind = "pairs" if parallel else "triplets"
     typer.echo(f"{found.lines:,} {kind} from {len(files):,} files: {', '.join(str(path) for path in outputs.values())}")
     for reason, count in found.left_out.most_common():

@@ -1,5 +1,6 @@
 """`postedit edit`: lines or translation files, corrected."""
 
+from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
 from typing import Annotated
@@ -35,7 +36,7 @@ def edit(
     mt: Annotated[
         Path | None, _text(help="Their machine translations; models that translate or draft need none.")
     ] = None,
-    out: Annotated[Path | None, _file(help="Output; stdout if not given.")] = None,
+    out: Annotated[Path | None, _text(help="Output; stdout if not given.")] = None,
     form: Annotated[
         job.OutputFormat,
         _file("--format", help="text: the corrected line; jsonl: with scores and edits, of files beside the copies."),
@@ -136,9 +137,10 @@ def edit(
         raise DataError("one process sends all requests to an endpoint: set llm.concurrency in place of processes")
     if estimate and spec.endpoint is None:
         raise DataError("--estimate is for models behind an endpoint (openai:MODEL): others cost nothing")
-    command = EditCommand(spec, chosen, out, form, resume, executor, places, estimate)
     announce = partial(shared.announce_shipped, named)
-    if files:
-        edit_files(command, files, announce)
-    else:
-        edit_lines(command, src, mt, force, announce)
+    with nullcontext() if out is None else shared.written_to(out) as here:
+        command = EditCommand(spec, chosen, here, form, resume, executor, places, estimate)
+        if files:
+            edit_files(command, files, announce)
+        else:
+            edit_lines(command, src, mt, force, announce)

@@ -48,9 +48,11 @@ def score(
     resamples: shared.ResamplesOption = 10_000,
     json_out: shared.JsonOption = None,
     csv_out: Annotated[
-        Path | None, typer.Option("--csv", metavar="OUT", help="All tables, one value per line.")
+        Path | None, typer.Option("--csv", parser=located, metavar="OUT", help="All tables, one value per line.")
     ] = None,
-    latex: Annotated[Path | None, typer.Option(metavar="OUT", help="All tables for LaTeX (booktabs).")] = None,
+    latex: Annotated[
+        Path | None, typer.Option(parser=located, metavar="OUT", help="All tables for LaTeX (booktabs).")
+    ] = None,
     markdown: shared.MarkdownOption = None,
     html: shared.HtmlOption = None,
     workers: shared.ProcessesOption = None,

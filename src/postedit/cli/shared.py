@@ -14,8 +14,9 @@ from postedit.core.errors import DataError, OutputError, nearest
 from postedit.core.files import atomic_write, check_writable
 from postedit.core.output_paths import same_file
 from postedit.core.processes import Executor, LocalExecutor
+from postedit.data import far_outputs
 from postedit.data.compression import find_file
-from postedit.data.text_paths import is_far
+from postedit.data.text_paths import is_far, located
 from postedit.text.glossary import Glossary
 from postedit.text.span_patterns import KINDS, Kind
 
@@ -161,10 +162,15 @@ MemoryOption = Annotated[
         help="The model first learns from this memory of corrections, as it is now (see `postedit memory`).",
     ),
 ]
-JsonOption = Annotated[Path | None, typer.Option("--json", metavar="OUT", help="All numbers as JSON.")]
-MarkdownOption = Annotated[Path | None, typer.Option("--markdown", metavar="OUT", help="All tables as Markdown.")]
+JsonOption = Annotated[Path | None, typer.Option("--json", parser=located, metavar="OUT", help="All numbers as JSON.")]
+MarkdownOption = Annotated[
+    Path | None, typer.Option("--markdown", parser=located, metavar="OUT", help="All tables as Markdown.")
+]
 HtmlOption = Annotated[
-    Path | None, typer.Option("--html", metavar="OUT", help="All sentences and tables in one interactive HTML file.")
+    Path | None,
+    typer.Option(
+        "--html", parser=located, metavar="OUT", help="All sentences and tables in one interactive HTML file."
+    ),
 ]
 
 
@@ -244,18 +250,25 @@ def check_outputs(outputs: Mapping[str, Path | None], inputs: Iterable[Path | No
     Raises:
         OutputError: if one cannot be written, is the same file as another one, or is an input.
     """
-    read = [find_file(path) for path in inputs if path is not None and not is_far(path)]
+    given = [path for path in inputs if path is not None]
+    read = [path if is_far(path) else find_file(path) for path in given]
     taken: dict[str, Path] = {}
     for option, path in outputs.items():
         if path is None:
             continue
-        if any(same_file(path, one) for one in read):
+        if any(_same(path, one) for one in read):
             raise OutputError(f"{option}: {path} is one of the files to read; write to another one")
         for other, written in taken.items():
-            if same_file(path, written):
+            if _same(path, written):
                 raise OutputError(f"{option}: {path} is already what {other} writes; give each a file of its own")
         taken[option] = path
-        check_writable(path)
+        if not is_far(path):
+            check_writable(path)
+
+
+def _same(one: Path, other: Path) -> bool:
+    """Return whether two paths, or URLs, name the same file."""
+    return str(one) == str(other) if is_far(one) or is_far(other) else same_file(one, other)
 
 
 @contextmanager
@@ -281,6 +294,15 @@ def warn(message: str) -> None:
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write a text file, whole or not at all."""
-    with atomic_write(path) as file:
+    """Write a text file, here or at a URL, whole or not at all."""
+    with far_outputs.sent(path), atomic_write(far_outputs.unsent(path)) as file:
         file.write(text)
+
+
+@contextmanager
+def written_to(out: Path) -> Iterator[Path]:
+    """Yield the local path to write in place of `out`; if that is a URL, all that is written there is sent to it."""
+    with far_outputs.sent(out) as urls:
+        yield far_outputs.unsent(out)
+    if urls:
+        typer.echo(f"Written: {', '.join(urls)}", err=True)

@@ -1,6 +1,7 @@
 """`postedit synth`."""
 
 import os
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
@@ -29,13 +30,23 @@ def synth(
     address: shared.AddressOption = None,
 ) -> None:
     """Make artificial triplets by a recipe. An interrupted run continues with --resume."""
-    from postedit.cli.tables import console
-    from postedit.distributed.pipeline import run_job
-    from postedit.progress import LineProgress
     from postedit.shipped import find_recipe
     from postedit.synthesis.kinds import load_synth_recipe
 
-    phases = load_synth_recipe(find_recipe(recipe, "synth"), overrides or ()).phases()
+    section = load_synth_recipe(find_recipe(recipe, "synth"), overrides or ())
+    with shared.written_to(section.place) as here:
+        for text in _run_phases(section.phases(), resume, workers, engine, address):
+            typer.echo(text.replace(str(here), str(section.place)))
+
+
+def _run_phases(
+    phases: "Sequence[Phase]", resume: bool, workers: int | None, engine: shared.Engine, address: str | None
+) -> Iterator[str]:
+    """Run the phases one after another, and yield what is to be printed after each."""
+    from postedit.cli.tables import console
+    from postedit.distributed.pipeline import run_job
+    from postedit.progress import LineProgress
+
     for phase in phases:
         phase.files.check(resume=resume)
     screen = console(stderr=True)
@@ -50,7 +61,7 @@ def synth(
         executor = shared.executor_of(engine, address, workers, processes, multithreaded=phase.multithreaded)
         with LineProgress(screen, job.source.total) as progress:
             manifest = run_job(job, phase.files, executor, resume=resume, report=progress.update)
-        typer.echo(describe(manifest, phase))
+        yield describe(manifest, phase)
         del job  # with the models that its stage has loaded
 
 

@@ -38,7 +38,7 @@ class PartialFile:
         check_partial(path, resume=resume)
         self._path, self._partial, self._note = path, _beside(path, ".partial"), _beside(path, ".partial.json")
         self._lock = lock_output(path)
-        if self._partial.exists():
+        if _has_lines(self._partial):
             check_job(self._note, job, self._partial)
         with atomic_write(self._note) as file:
             json.dump(job, file, indent=2, ensure_ascii=False)
@@ -161,10 +161,15 @@ def check_partial(path: Path, *, resume: bool) -> None:
     check_writable(partial)
     if _beside(path, ".lock").exists():
         lock_output(path).release()
-    if not resume and partial.exists():
+    if not resume and _has_lines(partial):
         raise OutputError(
             f"{partial}: has lines of an unfinished run; add --resume to continue after them, or delete it to restart"
         )
+
+
+def _has_lines(partial: Path) -> bool:
+    """Return whether an earlier run got as far as its first lines; else there is nothing to lose."""
+    return partial.exists() and partial.stat().st_size > 0
 
 
 def _beside(path: Path, ending: str) -> Path:

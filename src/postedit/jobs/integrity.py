@@ -28,6 +28,12 @@ _SUFFIX: Final = ".sha256"  # of the digests of the files PREFIX.*
 
 _ENDINGS: Final = ("src", "mt", "pe", "ids", "json", "report.json", "removed.jsonl")  # of the files of a corpus
 
+_MARKS: Final[Mapping[Kind, tuple[str, ...]]] = {
+    "model": ("config.json", "model.safetensors"),
+    "run": ("recipe.toml", "model", "checkpoints"),
+}
+"""What a folder of a kind holds; one of them may be what is missing."""
+
 _MEND: Final[Mapping[str, str]] = {
     "checkpoint": "training resumes from the checkpoint before it; if it is the only one, train again",
     "run corpus": "delete its folder, and continue the run by --resume, which writes it again",
@@ -107,10 +113,9 @@ def _contents(path: Path) -> tuple[Kind, list[Path]]:
             raise DataError(f"{path}: there is no folder of that name, and no corpus ({path}.src)")
         return "corpus", files
     files = lasting_files(path)
-    if (path / "config.json").exists():
-        return "model", files
-    if (path / "recipe.toml").exists():
-        return "run", files
+    for kind, names in _MARKS.items():
+        if any((path / name).exists() for name in names):
+            return kind, files
     if any(path.glob("seed-*/recipe.toml")):
         return "runs", files
     if any(map(_has_digests, files)):

@@ -10,6 +10,7 @@ from pydantic import Field, field_validator
 import postedit
 from postedit.core.config import Config
 from postedit.core.files import prefix_problem
+from postedit.data.far_outputs import unsent
 from postedit.data.lines import path_problem
 from postedit.data.text_paths import is_far, located, with_column
 from postedit.data.triplets import Triplet, TripletFiles, check_files, read_triplets
@@ -37,6 +38,11 @@ class SynthConfig(Config):
         return out
 
     @property
+    def place(self) -> Path:
+        """What the names of the files begin with, maybe a URL: they are made here then (see `far_outputs`)."""
+        return located(self.out) if is_far(self.out) else Path(self.out).expanduser()
+
+    @property
     def extra_files(self) -> Sequence[str]:
         """Names of further output files, without the prefix."""
         return ()
@@ -44,7 +50,7 @@ class SynthConfig(Config):
     @property
     def triplets(self) -> OutputFiles:
         """The files of the final triplets."""
-        return OutputFiles(Path(self.out).expanduser(), SIDES)
+        return OutputFiles(unsent(self.place), SIDES)
 
     def settings(self, *unrelated: str) -> dict[str, Any]:
         """Return the recipe and versions that determine an output, without options `unrelated` to it.
@@ -72,6 +78,7 @@ class SynthConfig(Config):
         problems += [f"{option}: {files.name} has no mt" for option, files in triplets if files.mt is None]
         outputs = {path.absolute().resolve() for phase in self.phases() for path in phase.files.all}
         outputs |= {self.triplets.named(name).absolute().resolve() for name in self.extra_files}
+        outputs |= {self.place.with_name(f"{self.place.name}.{side}") for side in SIDES}
         problems += [
             f"synth.out: {self.out} would overwrite {path}, which is {option}; choose another name"
             for option, path in inputs

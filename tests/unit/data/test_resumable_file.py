@@ -121,3 +121,22 @@ class TestPaths:
         os.mkfifo(tmp_path / "fifo")
         with pytest.raises(DataError, match="is a stream, and is read more than once here; save it to a file"):
             file_fingerprint(tmp_path / "fifo")
+
+
+def abandon(path: Path, *lines: str) -> None:
+    """Leave a file as a process does that is killed after so many lines."""
+    sink = PartialFile(path, {"model": "a name with a mistake"})
+    sink.write(lines)
+    sink._file.close()
+    sink._lock.release(force=True)
+
+
+def test_a_run_that_wrote_no_line_is_in_nobodys_way(tmp_path: Path) -> None:
+    abandon(tmp_path / "out")
+    sink = PartialFile(tmp_path / "out", {"model": "the right one"})
+    sink.write(["one"])
+    sink.finish()
+    assert (tmp_path / "out").read_text() == "one\n"
+    abandon(tmp_path / "other", "a line")
+    with pytest.raises(OutputError, match="has lines of an unfinished run"):
+        PartialFile(tmp_path / "other", {"model": "the right one"})
