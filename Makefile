@@ -57,7 +57,7 @@ test: $(READY) ## Run the quick tests (minutes)
 	$(PYTEST) -m "not slow and not faults" $(ARGS)
 
 test-slow: $(READY) ## Run the tests marked slow
-	$(PYTEST) -m slow $(ARGS)
+	$(PYTEST) -m "slow and not faults" $(ARGS)
 
 faults: $(READY) ## Kill and starve commands at many moments, and feed them what does harm (hours)
 	$(PYTEST) -m "faults or slow" tests/faults tests/hostile tests/unit/serve tests/unit/llm $(ARGS)

@@ -149,8 +149,24 @@ Saved = tuple[int, str, int | None, str]
 """Number of the segment, id of the decision, number of the correction, and target, as a process acknowledged them."""
 
 
+def _wait_for_killed(store: Store) -> None:
+    """Wait until a server has finished what killed processes had asked it for: it may commit between two reads."""
+    if store.database.engine.dialect.name != "postgresql":
+        return
+    others = "pid <> pg_backend_pid() AND datname = current_database() AND state <> 'idle'"
+    question = sql.text(f"SELECT count(*) FROM pg_stat_activity WHERE {others}")
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
+        with store.database.engine.connect() as connection:
+            if connection.execute(question).scalar_one() == 0:
+                return
+        time.sleep(0.01)
+    raise AssertionError("a killed process has been at work for a minute")
+
+
 def check_saved(store: Store, file: str, acknowledged: list[Saved]) -> None:
     """Check that each acknowledged decision is there, and that segments, decisions and memory agree."""
+    _wait_for_killed(store)
     with store.database.read() as connection:
         rows = rows_of(connection, sql.select(decisions).order_by(decisions.c.number))
         now = {row["number"]: row for row in rows_of(connection, sql.select(segments).where(segments.c.file == file))}
