@@ -21,9 +21,11 @@ from scripted import RunningService, serving, settings, specs
 from postedit.core.editor import Segment
 from postedit.core.errors import ModelFolderError, PosteditError
 from postedit.serve import worker_pool
+from postedit.serve.backlog import Backlog, WaitingSegment
 from postedit.serve.batch_speeds import Demand
 from postedit.serve.engine import Engine
-from postedit.serve.model_process import ModelProcess, ProcessDiedError
+from postedit.serve.model_process import EditKind, ModelProcess, ProcessDiedError, ProjectSettings
+from postedit.serve.service_metrics import Metrics
 from postedit.serve.worker_pool import WorkerPool
 
 
@@ -170,11 +172,47 @@ def test_many_requests_are_an_overload_and_a_large_one_is_none(tmp_path: Path) -
 
 
 def test_batches_grow_from_one_to_the_next(tmp_path: Path) -> None:
-    with serving(settings(tmp_path, limits={"segments": 1000})) as service:
-        for _ in range(3):
-            service.edit("sleep 0.01")
-        sizes = [-one["score"] for one in service.edit(*(f"m{number}" for number in range(400))).json()["results"]]
-        assert sizes[0] < max(sizes), "an overload is known before batches are long"
+    config = settings(tmp_path, model={"batch_seconds": 0.3, "batch_tokens": 100_000})
+    pool = WorkerPool(specs(config), Backlog(10_000, 1.0), config.limits, Metrics())
+    pool.ask("scripted", 10)
+    speeds = pool._speeds["scripted"]
+    speeds.add(10, 0.01)  # a request alone
+    speeds.add(6_000, 0.3)  # a batch of the usual time
+
+    async def room(last_tokens: int) -> int:
+        """Return the tokens of a batch that comes after one of so many."""
+        loop = asyncio.get_running_loop()
+        kind = EditKind("scripted", None, ProjectSettings(), 1, evidence=False)
+        segment = WaitingSegment(Segment("a", "b"), kind, "interactive", loop.time() + 60, "", loop.create_future())
+        worker = worker_pool._Worker("scripted", pool._specs["scripted"], 0, None, last_tokens=last_tokens)  # type: ignore[arg-type]
+        return pool._room(worker, segment)
+
+    assert asyncio.run(room(0)) == 200, "as long as a request alone, at the speed of the largest batches"
+    assert asyncio.run(room(500)) == 1_000, "an overload is known before batches are long"
+    assert asyncio.run(room(5_000)) == 6_000
+    for _ in range(1_000):
+        pool.ask("scripted", 10)
+    assert asyncio.run(room(5_000)) == 6_000, "what can be done in time is no overload"
+    for _ in range(10_000):
+        pool.ask("scripted", 10)
+    assert asyncio.run(room(5_000)) == 200
+
+
+def test_requests_that_are_refused_unread_count_for_an_overload(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = settings(tmp_path)
+    engine = Engine(config, specs=specs(config))
+    pool = engine._pool
+    pool.ask("scripted", 10)
+    pool._speeds["scripted"].add(10, 0.01)
+    for _ in range(1_000):
+        assert engine.seconds_until_free() == 0.0
+    assert not pool.is_overloaded("scripted"), "requests that may be accepted are counted when they are read"
+    monkeypatch.setattr(Engine, "_excess", lambda *_: 1.0)
+    for _ in range(1_000):
+        assert engine.seconds_until_free() == 1.0
+    assert pool.is_overloaded("scripted")
 
 
 def kill_at_random(service: RunningService, kills: int, seed: int) -> list[httpx.Response]:
