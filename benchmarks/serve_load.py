@@ -7,11 +7,13 @@ It starts the service as a process, and asks it with one segment a request, over
 1. latency of single requests one after the other, beside the time of the library for the same segments;
 2. throughput of 64 clients, each of which asks again as soon as it is answered, beside that of one client;
 3. open-loop arrivals (Poisson) at shares of that throughput: p50 and p99, which count from the time a request should
-   have been sent, so that a service that falls behind cannot hide it;
-4. arrivals at 10 times the throughput: the statuses of all answers, the p99 of those that are admitted beside that at a
-   tenth of the throughput, and the memory of all processes of the service.
+   have been sent, so that a service that falls behind cannot hide it; the most requests a second that were answered in
+   2 or 3 are the capacity;
+4. arrivals at 10 times the capacity: the statuses of all answers; the p99 of those that are admitted beside that of
+   arrivals at a twentieth of the capacity, and of one client alone; and the memory of all processes of the service.
 
-Settings of the service are given by --set.
+The settings of the service are the defaults, but that corrections are not learnt, that one client, as all requests
+come from here, may fill the queue, and that only warnings are logged; others are given by --set.
 """
 
 import argparse
@@ -42,7 +44,8 @@ from postedit.shipped import EXAMPLES, MODEL
 
 CLIENTS = 64
 LOADS = (0.1, 0.25, 0.5, 0.75, 0.9, 1.1, 1.5)
-LIGHT = 0.1
+FULL = (1.1, 1.5)
+LIGHT = 0.05
 BEYOND = 10.0
 MOST_CONNECTIONS = 4096
 
@@ -143,9 +146,9 @@ async def open_loop(port: int, asked: Sequence[bytes], rate: float, seconds: flo
     return outcome
 
 
-def memory_of(pid: int) -> float:
-    """Return the resident memory of a process and its children in MB."""
-    threads = Path(f"/proc/{pid}/task").glob("*/children")
+def memory_of(pid: int, *, alone: bool = False) -> float:
+    """Return the resident memory of a process in MB, by default with its children."""
+    threads = [] if alone else Path(f"/proc/{pid}/task").glob("*/children")
     total = sum(memory_of(int(child)) for thread in threads for child in thread.read_text().split())
     pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
     return total + pages * os.sysconf("SC_PAGE_SIZE") / 2**20
@@ -192,29 +195,35 @@ async def measure_throughput(port: int, segments: Sequence[Segment], given: argp
 HEAD = "| offered, requests/s | answered 200 | p50 ms | p99 ms | 429 | others |\n|---:|---:|---:|---:|---:|---:|"
 
 
-async def measure_load(port: int, segments: Sequence[Segment], throughput: float, given: argparse.Namespace) -> None:
-    """Print latencies against offered load."""
-    asked = bodies(segments, given.project)
+async def measure_load(port: int, segments: Sequence[Segment], throughput: float, given: argparse.Namespace) -> float:
+    """Print latencies against offered load; return the capacity in requests a second."""
+    asked, capacity = bodies(segments, given.project), throughput
     print(HEAD)
-    for share in LOADS:
+    for share in FULL if given.brief else LOADS:
         outcome = await open_loop(port, asked, share * throughput, given.seconds)
+        capacity = max(capacity, outcome.statuses[200] / given.seconds)
         print(row(share * throughput, outcome, given.seconds), flush=True)
+    return capacity
 
 
 async def measure_overload(
-    port: int, pid: int, segments: Sequence[Segment], throughput: float, given: argparse.Namespace
+    port: int, pid: int, segments: Sequence[Segment], capacity: float, given: argparse.Namespace
 ) -> None:
-    """Print what happens far beyond the throughput, beside a light load."""
+    """Print what happens far beyond the capacity, beside a light load and beside one client."""
     asked = bodies(segments, given.project)
-    light = await open_loop(port, asked, LIGHT * throughput, 2 * given.seconds)
-    outcome, memory = await overload(port, pid, asked, BEYOND * throughput, given.overload_seconds)
+    alone, _ = await closed_loop(port, asked, 1, 2 * given.seconds)
+    light = await open_loop(port, asked, LIGHT * capacity, 4 * given.seconds)
+    outcome, memory = await overload(port, pid, asked, BEYOND * capacity, given.overload_seconds)
     print(HEAD)
-    print(row(LIGHT * throughput, light, 2 * given.seconds))
-    print(row(BEYOND * throughput, outcome, given.overload_seconds))
-    growth = 100 * (max(memory[len(memory) // 4 :]) / memory[len(memory) // 4] - 1)
+    print(row(LIGHT * capacity, light, 4 * given.seconds))
+    print(row(BEYOND * capacity, outcome, given.overload_seconds))
+    p99, quarter = outcome.quantile(0.99), memory[len(memory) // 4 :]
     print(
-        f"overload: p99 of admitted {outcome.quantile(0.99) / light.quantile(0.99):.2f} times that at a tenth of the "
-        f"throughput; memory {memory[0]:.0f} MB, then at most {growth:+.1f} % from a quarter of the time on"
+        f"capacity {capacity:.1f} requests/s; overload: p99 of admitted {1000 * p99:.0f} ms, "
+        f"{p99 / light.quantile(0.99):.2f} times that at a twentieth of the capacity, "
+        f"{p99 / alone.quantile(0.99):.2f} times that of one client ({1000 * alone.quantile(0.99):.0f} ms); "
+        f"memory {memory[0]:.0f} MB, then at most {100 * (max(memory) / memory[0] - 1):+.1f} %, "
+        f"from a quarter of the time on {100 * (max(quarter) / quarter[0] - 1):+.1f} %"
     )
 
 
@@ -260,7 +269,7 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--project", help="ask for a project, whose settings and memory are read from the database")
     parser.add_argument("--database", help="URL of PostgreSQL; SQLite if not given")
-    parser.add_argument("--brief", action="store_true", help="leave out 3")
+    parser.add_argument("--brief", action="store_true", help="of 3, only loads above the throughput")
     parser.add_argument("--set", action="append", default=[], metavar="SECTION.NAME=VALUE")
     given = parser.parse_args()
     torch.set_num_threads(given.threads)
@@ -270,10 +279,9 @@ def main() -> None:
     print(f"library, one segment at a time, {given.threads} threads: median {1000 * statistics.median(library):.1f} ms")
     with service(given, given.set) as (port, _, _):
         throughput = asyncio.run(measure_throughput(port, segments, given))
-        if not given.brief:
-            asyncio.run(measure_load(port, segments, throughput, given))
+        capacity = asyncio.run(measure_load(port, segments, throughput, given))
     with service(given, given.set) as (port, pid, _):
-        asyncio.run(measure_overload(port, pid, segments, throughput, given))
+        asyncio.run(measure_overload(port, pid, segments, capacity, given))
 
 
 if __name__ == "__main__":

@@ -2,11 +2,11 @@
 
     python benchmarks/serve_soak.py [MODEL] [--minutes 10] [--people 10] [--database URL]
 
-Each of some people confirms a segment every 10 seconds, the next one of a file or, one time in ten, one that was
-confirmed before: they open it, with its matches, tell where they are, save two drafts, and ask for proposals for the
+Each of some people confirms a segment every 10 seconds, the next one of a file or, one time in ten and as soon as all
+are, one that was confirmed before. So what is to be kept stops to grow after a third of the time. People open a segment, with its matches, tell where they are, save two drafts, and ask for proposals for the
 screen. A program asks for 5 edits a second, learns and undoes, files come and go, pages listen to events, and somebody
 looks at the progress once a minute; all six times as fast, so that 10 minutes hold an hour. A line a minute says what
-the service holds.
+the service holds, its own process and those of the models.
 """
 
 import argparse
@@ -30,7 +30,7 @@ from postedit.shipped import EXAMPLES
 COMPRESSION = 6.0
 CONFIRMED_EVERY = 10.0  # seconds, of one person
 EDITS_A_SECOND = 5.0
-SEGMENTS = 5000
+SEGMENTS = 1000
 REVISITED = 0.1  # part of the segments confirmed that were confirmed before
 XLIFF = (
     '<xliff version="1.2" xmlns="urn:oasis:names:tc:xliff:document:1.2"><file original="a" source-language="en" '
@@ -85,7 +85,7 @@ class Traffic:
 
     async def confirm(self, file: str) -> None:
         """Open a segment, write, and confirm it, as the page does."""
-        if self.confirmed and self.rng.random() < REVISITED:
+        if self.confirmed and (self.confirmed == SEGMENTS or self.rng.random() < REVISITED):
             number = self.rng.randint(1, self.confirmed)
         else:
             self.confirmed = number = self.confirmed + 1
@@ -140,17 +140,20 @@ class Traffic:
         await asyncio.gather(*(self.every(seconds / COMPRESSION, what) for seconds, what in work))
 
 
-def held(pid: int, data: Path) -> tuple[float, int, float]:
-    """Return the memory of a service in MB, its open files, and the size of its folder in MB."""
+def held(pid: int, data: Path) -> str:
+    """Return the cells of what a service holds: MB of memory, that of its own process, open files, MB of its folder."""
     size = sum(path.stat().st_size for path in data.rglob("*") if path.is_file())
-    return memory_of(pid), len(list(Path(f"/proc/{pid}/fd").iterdir())), size / 2**20
+    files = len(list(Path(f"/proc/{pid}/fd").iterdir()))
+    return f"{memory_of(pid):.0f} | {memory_of(pid, alone=True):.0f} | {files} | {size / 2**20:.1f}"
 
 
 async def watch(traffic: Traffic, pid: int, data: Path) -> list[float]:
     """Print a row a minute until the end; return the memory every two seconds."""
     memory: list[float] = []
-    print("| minute | requests | p50, p99 of edits, ms | of saves, ms | memory MB | open files | data MB |")
-    print(f"|---|{'---:|' * 6}")
+    print(
+        "| minute | requests | p50, p99 of edits, ms | of saves, ms | confirmed | memory MB | service alone | open files | data MB |"
+    )
+    print(f"|---|{'---:|' * 8}")
     for minute in itertools.count(1):
         began = time.monotonic()
         while time.monotonic() < min(began + 60, traffic.end):
@@ -159,8 +162,7 @@ async def watch(traffic: Traffic, pid: int, data: Path) -> list[float]:
         edits, saves = (quantiles(traffic.seconds[kind]) for kind in ("edit", "save"))
         requests = sum(map(len, traffic.seconds.values()))
         traffic.seconds.clear()
-        megabytes, files, size = held(pid, data)
-        print(f"| {minute} | {requests} | {edits} | {saves} | {megabytes:.0f} | {files} | {size:.1f} |", flush=True)
+        print(f"| {minute} | {requests} | {edits} | {saves} | {traffic.confirmed} | {held(pid, data)} |", flush=True)
         if time.monotonic() >= traffic.end:
             return memory
     raise AssertionError
