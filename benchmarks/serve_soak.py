@@ -3,10 +3,11 @@
     python benchmarks/serve_soak.py [MODEL] [--minutes 10] [--people 10] [--database URL]
 
 Each of some people confirms a segment every 10 seconds, the next one of a file or, one time in ten and as soon as all
-are, one that was confirmed before. So what is to be kept stops to grow after a third of the time. People open a segment, with its matches, tell where they are, save two drafts, and ask for proposals for the
-screen. A program asks for 5 edits a second, learns and undoes, files come and go, pages listen to events, and somebody
-looks at the progress once a minute; all six times as fast, so that 10 minutes hold an hour. A line a minute says what
-the service holds, its own process and those of the models.
+are, one that was confirmed before. So what is to be kept stops growing after a third of the time. People open a
+segment, with its matches, tell where they are, save two drafts, and ask for proposals for the screen. A program asks
+for 5 edits a second, learns and undoes, files come and go, pages listen to events, and somebody looks at the progress
+once a minute; all six times as fast, so that 10 minutes hold an hour. A line a minute says what the service holds, its
+own process and those of the models.
 """
 
 import argparse
@@ -150,10 +151,8 @@ def held(pid: int, data: Path) -> str:
 async def watch(traffic: Traffic, pid: int, data: Path) -> list[float]:
     """Print a row a minute until the end; return the memory every two seconds."""
     memory: list[float] = []
-    print(
-        "| minute | requests | p50, p99 of edits, ms | of saves, ms | confirmed | memory MB | service alone | open files | data MB |"
-    )
-    print(f"|---|{'---:|' * 8}")
+    columns = "requests | p50, p99 of edits, ms | of saves, ms | confirmed | memory MB | of them service alone"
+    print(f"| minute | {columns} | open files | data MB |\n|---|{'---:|' * 8}")
     for minute in itertools.count(1):
         began = time.monotonic()
         while time.monotonic() < min(began + 60, traffic.end):
