@@ -65,6 +65,11 @@ def error_response(
     return JSONResponse({"error": body}, status, dict(headers or {}))
 
 
+async def response_to(error: HttpError | PosteditError, request: Request) -> JSONResponse:
+    """Return the response for an error that a middleware meets before a route is found."""
+    return await (_http_error if isinstance(error, HttpError) else _postedit_error)(request, error)
+
+
 def request_id_of(request: Request) -> str:
     """Return the id of a request, which logs and errors name."""
     return str(getattr(request.state, "request_id", ""))

@@ -128,6 +128,7 @@ class LimitsConfig(Config):
     )
     body_bytes: int = Field(4 * 1024**2, ge=1024, description="largest body of a request, apart from uploads of files")
     file_bytes: int = Field(64 * 1024**2, ge=1024, description="largest file")
+    uploads: int = Field(16, ge=1, description="files that are received at a time; more get 429")
     segments: int = Field(256, ge=1, description="segments of a request")
     characters: int = Field(5000, ge=1, description="characters of a text of a segment")
     requests_per_second: float = Field(0.0, ge=0, description="requests of one client; 0: any number")
