@@ -77,7 +77,9 @@ def _checked_user(service: Service, asked: SignIn, address: str) -> Row:
         user = service.store.people.user_with(asked.name, asked.password)
         this.has_failed = user is None
     if user is None:
+        _log.warning("a wrong password for user %s from %s", asked.name, address)
         raise HttpError(401, "no active user has this name and password")
+    _log.info("user %s signed in from %s", asked.name, address)
     return user
 
 
@@ -97,6 +99,7 @@ def sign_out(request: Request, response: Response, access: AccessDep) -> None:
     cookie = request.cookies.get(COOKIE)
     if cookie and access.caller.csrf:
         access.store.people.end_session(cookie)
+        _log.info("user %s signed out", access.caller.name)
     response.delete_cookie(COOKIE, secure=access.service.config.secure_cookies, httponly=True, samesite="strict")
 
 
@@ -129,7 +132,7 @@ def create_user(asked: NewUser, access: AccessDep) -> dict[str, Any]:
 
 @router.patch("/users/{user}")
 def change_user(user: Id, asked: UserChange, access: AccessDep) -> dict[str, Any]:
-    """ProjectChange a user; people may change their own password."""
+    """Change a user; people may change their own password."""
     given = asked.model_dump(exclude_unset=True)
     if user != access.caller.user or set(given) - {"password"} or access.caller.scopes is not None:
         access.caller.require("admin")
@@ -152,6 +155,7 @@ def create_key(asked: NewKey, access: AccessDep) -> dict[str, Any]:
     """Make a key; the response alone has the key itself."""
     user = _own(access.caller)
     key, secret = access.store.people.create_key(user, asked.name, asked.scopes, asked.projects, asked.rate)
+    _log.info("key %s added by %s: %s", key, access.caller.name, ", ".join(asked.scopes))
     found = next(one for one in access.store.people.keys(user) if one["id"] == key)
     return {**found, "key": secret}
 
@@ -160,6 +164,7 @@ def create_key(asked: NewKey, access: AccessDep) -> dict[str, Any]:
 def delete_key(key: Id, access: AccessDep) -> None:
     """Delete a key of the caller's; any one if that is an administrator."""
     access.store.people.delete_key(key, None if access.caller.may("admin") else _own(access.caller))
+    _log.info("key %s deleted by %s", key, access.caller.name)
 
 
 def _own(caller: CallerDep) -> str:

@@ -124,7 +124,11 @@ def _shown(project: str, access: Access) -> dict[str, Any]:
 @router.delete("/{project}", status_code=204)
 async def delete_project(project: Id, access: AccessDep) -> None:
     """Delete a project with its files, decisions and corrections, for good."""
-    await at_length(access.service, lambda: access.store.projects.delete(access.project(project, "manage")))
+
+    def delete() -> None:
+        access.store.projects.delete(access.project(project, "manage"), access.caller.name)
+
+    await at_length(access.service, delete)
 
 
 @router.get("/{project}/export", response_class=StreamingResponse)

@@ -50,7 +50,11 @@ class ServedModel(Config):
     llm: LlmConfig = Field(
         LlmConfig(), description="options of openai:MODEL, as `llm.endpoint`; retries are 1 and timeout 25 if not given"
     )
-    gate: str | None = Field(None, description="gate, see `postedit gate`; for requests without a project")
+    gate: str | None = Field(
+        None,
+        description="gate, see `postedit gate`; for requests and projects with this `protect` and no glossary, until a "
+        "project has taught the model something",
+    )
     protect: tuple[Kind, ...] = Field(
         KINDS, strict=False, description="spans that stay as in mt and src; for requests without a project"
     )

@@ -81,7 +81,7 @@ class People:
     def change_user(
         self, user: str, *, password: str | None = None, admin: bool | None = None, active: bool | None = None
     ) -> None:
-        """ProjectChange a user; a new password, or the end of being active, ends all sessions.
+        """Change a user; a new password, or the end of being active, ends all sessions.
 
         Raises:
             NotFoundError: if there is no such user.

@@ -2,6 +2,7 @@
 
 import io
 import itertools
+import logging
 import re
 import threading
 import time
@@ -19,6 +20,7 @@ from postedit.core.errors import DataError, OutputError
 from postedit.serve import event_hub, routes_jobs, routes_workbench
 from postedit.serve.accounts import COOKIE, CSRF_HEADER, Throttle
 from postedit.serve.http_errors import HttpError
+from postedit.serve.service_logs import FIELDS
 from postedit.serve.store_jobs import Jobs
 from postedit.serve.store_people import People
 
@@ -389,6 +391,30 @@ def test_a_key_is_shown_once_and_kept_as_a_hash(team: Team) -> None:
     assert statuses[:4] == [200] * 4
     assert 429 in statuses
     assert team.client.delete(f"/v1/keys/{made['id']}", headers=headers).status_code in (403, 429)
+
+
+def test_the_log_says_who_changed_accounts_keys_and_projects(team: Team, caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.INFO, "postedit"):
+        team.sign_in("root", "wrong password")
+        headers = {CSRF_HEADER: team.sign_in("root").json()["csrf"]}
+        key = team.client.post("/v1/keys", json={"name": "x", "scopes": ["edit"]}, headers=headers).json()["id"]
+        team.client.delete(f"/v1/keys/{key}", headers=headers)
+        team.client.delete(f"/v1/projects/{team.projects['ben']}", headers=headers)
+        team.client.delete("/v1/session", headers=headers)
+        by_key = team.key("anna", "edit")
+        team.client.post("/v1/edit", json={"segments": [{"src": "a", "mt": "b"}]}, headers=by_key)
+    assert [record.getMessage() for record in caplog.records if record.message != "request"] == [
+        "a wrong password for user root from testclient",
+        "user root signed in from testclient",
+        f"key {key} added by root: edit",
+        f"key {key} deleted by root",
+        f"project {team.projects['ben']} deleted by root",
+        "user root signed out",
+    ]
+    requests = [getattr(record, FIELDS) for record in caplog.records if record.message == "request"]
+    assert [one.get("user") for one in requests] == [None, None, "root", "root", "root", "root", "anna"]
+    ids = [one["id"] for one in team.store.people.keys(team.ids["anna"])]
+    assert (requests[2]["by"], requests[-1]["by"]) == (f"user {team.ids['root']}", f"key {ids[0]}")
 
 
 def test_people_may_change_their_own_password_alone(team: Team) -> None:

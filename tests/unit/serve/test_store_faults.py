@@ -3,6 +3,7 @@
 import multiprocessing
 import os
 import random
+import signal
 import sqlite3
 import time
 from pathlib import Path
@@ -10,12 +11,15 @@ from typing import Any
 
 import pytest
 import sqlalchemy as sql
+from fastapi.testclient import TestClient
 from postgresql_server import PostgresqlServer
-from serve_tools import Saved, check_saved, decision, imported, save_for_ever, xliff
+from serve_tools import Saved, WordEngine, check_saved, config_of, decision, imported, save_for_ever, xliff
 
 from postedit.adapt.correction import Correction
+from postedit.adapt.correction_memory import open_memory
 from postedit.core.errors import OutputError
 from postedit.serve import store_base
+from postedit.serve.app import create_app
 from postedit.serve.store import Store
 from postedit.serve.store_decisions import StaleVersionError
 
@@ -111,6 +115,35 @@ def test_a_database_that_was_away_is_used_again(own_server: PostgresqlServer) ->
     check_saved(store, file, [(1, one.edit_id, 1, "target")])
 
 
+def test_nobody_waits_for_a_database_that_hangs(own_server: PostgresqlServer, tmp_path: Path) -> None:
+    config = config_of(own_server.url, tmp_path, auth={"required": True}, limits={"timeout_seconds": 1.0})
+    app = create_app(config, engine := WordEngine(config))
+    engine.store = store = app.state.service.store
+    _, secret = store.people.create_key(store.people.create_user("anna", "a password"), "test", ["edit"], None, 0)
+    headers, body = {"Authorization": f"Bearer {secret}"}, {"segments": [{"src": "a", "mt": "die"}]}
+    with TestClient(app, base_url="http://127.0.0.1") as client:
+        assert client.post("/v1/edit", json=body, headers=headers).status_code == 200
+        paused = own_server.pause()
+        try:
+            for answer in (client.get("/v1/projects", headers=headers), client.post("/v1/edit", headers=headers)):
+                assert answer.status_code == 504
+                assert "has not answered in 1 s" in answer.json()["error"]["message"]
+        finally:
+            for one in paused:
+                os.kill(one, signal.SIGCONT)
+        assert client.post("/v1/edit", json=body, headers=headers).status_code == 200
+
+
+def test_no_statement_waits_without_end_for_the_server(server: str) -> None:
+    engine = open_memory(f"{server}&connect_timeout=3")
+    with engine.connect() as connection:
+        options = connection.connection.dbapi_connection.info.get_parameters()
+        assert (options["connect_timeout"], options["tcp_user_timeout"]) == ("3", "30000"), "those of the URL count"
+        for name, value in (("lock_timeout", "30s"), ("statement_timeout", "10min")):
+            assert connection.exec_driver_sql(f"SHOW {name}").scalar_one() == value
+    engine.dispose()
+
+
 @pytest.mark.skipif(os.name != "posix", reason="modes of files")
 def test_a_new_database_is_for_its_user_alone(tmp_path: Path) -> None:
     place = tmp_path / "new" / "postedit.db"
@@ -173,7 +206,7 @@ def test_what_was_deleted_is_overwritten_when_nobody_reads_it_any_more(
     reader.execute("BEGIN")
     reader.execute("SELECT * FROM postedit_entries").fetchall()
     sql.event.listen(store.database.engine, "checkout", lambda connection, *_: _hurry(connection))
-    store.projects.delete(project)
+    store.projects.delete(project, "anna")
     time.sleep(0.5)
     assert any(b"a secret" in path.read_bytes() for path in tmp_path.glob("postedit.db*"))
     reader.close()
