@@ -32,6 +32,14 @@ _LONGEST_LOCK: Final = f"SET lock_timeout = '{_WAIT_SECONDS:g}s'"
 _OTHER: Final = "is a file of another program, no memory of corrections; name another one"
 
 
+_FULL: Final = "53100"
+"""SQLSTATE of PostgreSQL."""
+
+
+class DiskFullError(OutputError):
+    """The disk of a database is full: what was to be written is not, and what is there stays."""
+
+
 def open_database(where: str | Path, table: str, *, missing: str, create: bool) -> sql.Engine:
     """Return what connects to a database.
 
@@ -68,14 +76,21 @@ def explained(engine: sql.Engine) -> Iterator[None]:
     """Turn the errors of a database into sentences.
 
     Raises:
-        OutputError: if the database cannot be used, for instance because the disk is full.
+        DiskFullError: if its disk is full.
+        OutputError: if the database cannot be used for another reason.
     """
     try:
         yield
     except DBAPIError as error:
-        raise OutputError(f"{place_of(engine)}: {' '.join(str(error.orig).split())}") from error
+        kind = DiskFullError if _is_full(error.orig) else OutputError
+        raise kind(f"{place_of(engine)}: {' '.join(str(error.orig).split())}") from error
     except SQLAlchemyError as error:
         raise OutputError(f"{place_of(engine)}: cannot be used: {' '.join(str(error).split())}") from error
+
+
+def _is_full(error: BaseException | None) -> bool:
+    full = getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_FULL
+    return full or getattr(error, "sqlstate", None) == _FULL
 
 
 def lock_schema(connection: sql.Connection) -> None:

@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 from typing import Annotated, Any, Final, NamedTuple
 
 from anyio import to_thread
-from fastapi import Depends, Request
+from fastapi import Depends, Request, Security
+from fastapi.security import APIKeyCookie, HTTPBearer
 from starlette.types import Scope as ASGIScope
 
 from postedit.serve.http_errors import HttpError
@@ -283,7 +284,26 @@ def _found(key: str, request: Request, service: Service) -> Caller:
     )
 
 
-CallerDep = Annotated[Caller, Depends(caller)]
+_KEY: Final = HTTPBearer(scheme_name="key", description="as POST /v1/keys gives it", auto_error=False)
+_SESSION: Final = APIKeyCookie(
+    name=COOKIE,
+    scheme_name="session",
+    description=f"POST /v1/session sets it; requests that change something need its token, too, in {CSRF_HEADER}",
+    auto_error=False,
+)
+
+
+async def _described(
+    request: Request,
+    service: ServiceDep,
+    _key: Annotated[object, Security(_KEY)],
+    _session: Annotated[object, Security(_SESSION)],
+) -> Caller:
+    """Return `caller`; the other parameters say to OpenAPI what it reads."""
+    return await caller(request, service)
+
+
+CallerDep = Annotated[Caller, Depends(_described)]
 
 
 def may_still_read(request: Request, project: str) -> bool:

@@ -179,6 +179,8 @@ class Gatekeeper:
                 _check_wait(_UPLOAD_PAUSE, "too many files are received at a time; try again later")
         except (HttpError, PosteditError) as error:
             return await (await response_to(error, Request(scope)))(scope, receive, send)
+        if scope["method"] == "HEAD":  # the server leaves the body out
+            scope = {**scope, "method": "GET"}
         self._uploading += is_upload
         try:
             return await self._app(scope, limited(receive, limit), send)

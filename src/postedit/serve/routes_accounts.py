@@ -6,7 +6,9 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Request, Response
 from pydantic import Field
 
+from postedit.serve import api_answers as api
 from postedit.serve.accounts import COOKIE, THROTTLE, AccessDep, CallerDep
+from postedit.serve.api_answers import answering
 from postedit.serve.api_models import ERRORS
 from postedit.serve.api_types import Body, Id, Name, PlainText
 from postedit.serve.http_errors import HttpError
@@ -54,7 +56,7 @@ class NewKey(Body):
     rate: float = Field(0.0, ge=0, le=1_000_000, description="requests a second; 0: any number")
 
 
-@router.post("/session")
+@router.post("/session", **answering(api.SessionOut))
 def sign_in(asked: SignIn, request: Request, response: Response, service: ServiceDep) -> dict[str, Any]:
     """Sign in: the response sets a cookie, and `csrf` is the header X-CSRF-Token of requests that change something."""
     if not service.config.auth_required:
@@ -83,7 +85,7 @@ def _checked_user(service: Service, asked: SignIn, address: str) -> Row:
     return user
 
 
-@router.get("/session")
+@router.get("/session", **answering(api.SessionOut))
 def who_am_i(access: AccessDep) -> dict[str, Any]:
     """Return who is signed in."""
     caller = access.caller
@@ -107,7 +109,7 @@ def _nobody() -> dict[str, Any]:
     return {"user": {"id": None, "name": "local", "admin": True, "roles": {}}, "csrf": "", "auth": "none"}
 
 
-@router.get("/users")
+@router.get("/users", **answering(api.UserList))
 def list_users(access: AccessDep) -> dict[str, Any]:
     """Return all users; managers of projects get the names of those who are active, with roles in these projects."""
     caller = access.caller
@@ -118,7 +120,7 @@ def list_users(access: AccessDep) -> dict[str, Any]:
     return {"users": access.store.people.users()}
 
 
-@router.post("/users", status_code=201)
+@router.post("/users", status_code=201, **answering(api.UserOut, 201))
 def create_user(asked: NewUser, access: AccessDep) -> dict[str, Any]:
     """Add a user."""
     access.caller.require("admin")
@@ -130,7 +132,7 @@ def create_user(asked: NewUser, access: AccessDep) -> dict[str, Any]:
     return found
 
 
-@router.patch("/users/{user}")
+@router.patch("/users/{user}", **answering(api.UserOut))
 def change_user(user: Id, asked: UserChange, access: AccessDep) -> dict[str, Any]:
     """Change a user; people may change their own password."""
     given = asked.model_dump(exclude_unset=True)
@@ -144,16 +146,18 @@ def change_user(user: Id, asked: UserChange, access: AccessDep) -> dict[str, Any
     return found
 
 
-@router.get("/keys")
+@router.get("/keys", **answering(api.KeyList))
 def list_keys(access: AccessDep) -> dict[str, Any]:
     """Return the caller's keys; those of all users to an administrator."""
     return {"keys": access.store.people.keys(None if access.caller.may("admin") else _own(access.caller))}
 
 
-@router.post("/keys", status_code=201)
+@router.post("/keys", status_code=201, **answering(api.NewKeyOut, 201))
 def create_key(asked: NewKey, access: AccessDep) -> dict[str, Any]:
     """Make a key; the response alone has the key itself."""
     user = _own(access.caller)
+    for project in asked.projects or ():
+        access.caller.require("read", project)  # what there is besides is not told
     key, secret = access.store.people.create_key(user, asked.name, asked.scopes, asked.projects, asked.rate)
     _log.info("key %s added by %s: %s", key, access.caller.name, ", ".join(asked.scopes))
     found = next(one for one in access.store.people.keys(user) if one["id"] == key)

@@ -107,7 +107,7 @@ class AuthConfig(Config):
         description="a key or a sign-in is needed; if not given: unless host and all hosts are names of this "
         "machine, and there are no proxies",
     )
-    session_hours: int = Field(12, ge=1, description="hours after which people sign in again")
+    session_hours: int = Field(12, ge=1, description="hours after which people sign in again, however much they work")
     secure_cookies: bool | None = Field(
         None, description="send cookies over HTTPS alone; if not given: where required is true if not given"
     )

@@ -213,16 +213,28 @@ def test_cookies_are_secure_unless_only_this_machine_serves(serve: Callable[...,
     assert "Secure" in team.sign_in("anna").headers["set-cookie"]
 
 
-def test_sessions_last_as_long_as_the_settings_say(
-    serve: Callable[..., TestClient], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_sessions_last_as_long_as_the_settings_say(serve: Callable[..., TestClient]) -> None:
     team = Team(serve(auth={"required": True, "session_hours": 2}))
     assert "Max-Age=7200" in team.sign_in("anna").headers["set-cookie"]
     people, start = team.store.people, time.time()
+    people.clock = lambda: start
     secret, _ = people.begin_session(team.ids["anna"])
-    for hours, lasts in ((1.5, True), (3.4, True), (5.5, False)):  # each use lets it go on
-        monkeypatch.setattr("postedit.serve.store_people.time.time", lambda hours=hours: start + hours * 3600)
+    for hours, lasts in ((1.5, True), (1.9, True), (2.1, False)):  # as the cookie, however often it is used
+        people.clock = lambda hours=hours: start + hours * 3600
         assert (people.session(secret) is not None) == lasts
+
+
+@pytest.mark.parametrize("years", [-10, 10])
+def test_a_clock_that_is_set_ends_sessions_and_nothing_else(team: Team, years: int) -> None:
+    people, key = team.store.people, team.key("anna", "learn")
+    learn = {"src": "a", "mt": "b", "pe": "c", "project": team.projects["anna"]}
+    team.sign_in("anna")
+    for clock in (lambda: time.time() + years * 365 * 24 * 3600, time.time):
+        people.clock = clock
+        assert team.client.get("/v1/session").status_code == 401, "also if it would have lasted for years now"
+        assert team.client.post("/v1/learn", json=learn, headers=key).status_code == 200
+        assert team.sign_in("anna").status_code == 200
+        assert team.client.get("/v1/session").json()["user"]["name"] == "anna"
 
 
 def test_a_new_password_and_the_end_of_an_account_end_sessions_and_keys(team: Team) -> None:
@@ -415,6 +427,16 @@ def test_the_log_says_who_changed_accounts_keys_and_projects(team: Team, caplog:
     assert [one.get("user") for one in requests] == [None, None, "root", "root", "root", "root", "anna"]
     ids = [one["id"] for one in team.store.people.keys(team.ids["anna"])]
     assert (requests[2]["by"], requests[-1]["by"]) == (f"user {team.ids['root']}", f"key {ids[0]}")
+
+
+def test_the_projects_of_keys_do_not_tell_which_there_are(team: Team) -> None:
+    headers = {CSRF_HEADER: team.sign_in("ben").json()["csrf"]}
+    for project, status in ((team.projects["anna"], 404), ("0" * 16, 404), (team.projects["ben"], 201)):
+        asked = {"name": "x", "scopes": ["edit"], "projects": [project]}
+        made = team.client.post("/v1/keys", json=asked, headers=headers)
+        assert made.status_code == status
+        if status == 404:
+            assert made.json()["error"]["message"] == f"there is no project {project!r}"
 
 
 def test_people_may_change_their_own_password_alone(team: Team) -> None:

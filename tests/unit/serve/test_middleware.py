@@ -57,6 +57,13 @@ def test_answers_have_ids_and_safe_headers(service: RunningService) -> None:
     assert "server" not in headers
 
 
+@pytest.mark.parametrize("path", ["/", "/healthz", "/readyz", "/v1/models"])
+def test_whatever_is_read_may_be_asked_for_its_head_alone(service: RunningService, path: str) -> None:
+    head, whole = service.client.head(path), service.client.get(path)
+    assert (head.status_code, head.content) == (200, b"")
+    assert head.headers["Content-Length"] == whole.headers["Content-Length"]
+
+
 @pytest.mark.parametrize("given", ["", "a b", "x" * 65, "a\tb", "<script>"])
 def test_ids_that_are_not_sane_are_replaced(service: RunningService, given: str) -> None:
     assert len(service.client.get("/healthz", headers={"X-Request-ID": given}).headers["X-Request-ID"]) == 32

@@ -3,17 +3,33 @@
 import multiprocessing
 import os
 import random
+import shutil
 import signal
 import sqlite3
+import subprocess
+import tempfile
 import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 import sqlalchemy as sql
 from fastapi.testclient import TestClient
 from postgresql_server import PostgresqlServer
-from serve_tools import Saved, WordEngine, check_saved, config_of, decision, imported, save_for_ever, xliff
+from serve_tools import (
+    Saved,
+    WordEngine,
+    check_saved,
+    config_of,
+    decide,
+    decision,
+    imported,
+    save_for_ever,
+    upload,
+    xliff,
+)
 
 from postedit.adapt.correction import Correction
 from postedit.adapt.correction_memory import open_memory
@@ -167,6 +183,72 @@ def test_a_full_disk_loses_nothing_and_is_a_sentence(tmp_path: Path) -> None:
     one = decision(store, file, 1, "there is room again")
     assert store.decisions.save(file, 1, one, "anna").segment["target"] == "there is room again"
     check_saved(store, file, known)
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Callable[[int], Path]]:
+    """Return what mounts, or makes larger, a disk of some MiB."""
+    folder = tmp_path / "small"
+    folder.mkdir()
+
+    def mount(size: int) -> Path:
+        again = "remount," if folder.is_mount() else ""
+        command = ["mount", "-o", f"{again}size={size}m", "-t", "tmpfs", "tmpfs", str(folder)]
+        if shutil.which("mount") is None or subprocess.run(command, capture_output=True).returncode:
+            pytest.skip("file systems cannot be mounted here")
+        return folder
+
+    yield mount
+    if folder.is_mount():
+        subprocess.run(["umount", "-l", str(folder)], check=True)
+
+
+def has_no_room(answer: httpx.Response) -> bool:
+    """Return whether a request was refused because the disk is full; what is refused is a sentence."""
+    if answer.is_success:
+        return False
+    assert answer.status_code == 507, answer.text
+    assert "the disk of the service is full" in answer.json()["error"]["message"]
+    return True
+
+
+def test_a_disk_that_is_full_refuses_over_http_and_loses_nothing(
+    serve: Callable[..., TestClient], small_disk: Callable[[int], Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Decisions and uploads are refused while the disk of the database is full, and done when there is room again."""
+    client = serve(database=str(small_disk(2) / "postedit.db"))
+    file = upload(client, xliff(*PAIRS))
+    known: list[str] = []
+    while not has_no_room(saved := decide(client, file, 1, f"target {len(known)} {'long ' * 2000}")):
+        known.append(saved.json()["segment"]["target"])
+        assert len(known) < 500
+    large = ("large.xlf", xliff(*[(f"source {number}", "mt " * 500) for number in range(2000)]))
+    assert has_no_room(client.post("/v1/projects/default/files", files={"file": large}))
+    history = client.get(f"/v1/files/{file}/segments/1/history").json()["history"]
+    assert [one["target"] for one in history] == known
+    assert [one["id"] for one in client.get("/v1/projects/default/files").json()["files"]] == [file]
+    assert client.get("/readyz").status_code == 200
+    small_disk(64)
+    assert decide(client, file, 1, "there is room again").status_code == 200
+    assert len(client.get(f"/v1/files/{file}/segments/1/history").json()["history"]) == len(known) + 1
+    upload(client, large[1], "large.xlf")
+
+
+def test_uploads_and_downloads_need_room_for_temporary_files(
+    client: TestClient, small_disk: Callable[[int], Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(small_disk(1)))
+    content = xliff(*[(f"source {number}", "mt " * 500) for number in range(2000)])
+    sent = {"file": ("a.xlf", content)}
+    assert has_no_room(client.post("/v1/projects/default/files", files=sent))
+    assert has_no_room(client.post("/v1/jobs", files=sent))
+    assert client.get("/v1/projects/default/files").json() == {"files": []}
+    small_disk(64)
+    file = upload(client, content)
+    small_disk(1)
+    assert has_no_room(client.get(f"/v1/files/{file}/download"))
+    small_disk(64)
+    assert client.get(f"/v1/files/{file}/download").content == content
 
 
 def fill(store: Store, file: str, known: list[Saved]) -> None:
