@@ -14,7 +14,7 @@ from postedit.serve.api_types import Body, Id, Name, PlainText
 from postedit.serve.http_errors import HttpError
 from postedit.serve.service import Service, ServiceDep
 from postedit.serve.store_base import Row
-from postedit.serve.store_people import LEAST_PASSWORD, Scope, user_json
+from postedit.serve.store_people import LEAST_PASSWORD, Scope
 
 router = APIRouter(prefix="/v1", tags=["people"], responses=ERRORS)
 _log = logging.getLogger(__name__)
@@ -71,7 +71,12 @@ def sign_in(asked: SignIn, request: Request, response: Response, service: Servic
         httponly=True,
         samesite="strict",
     )
-    return {"user": user_json(user, service.store.people.roles(user["id"])), "csrf": csrf, "auth": "password"}
+    roles = service.store.people.roles(user["id"])
+    return _session({"id": user["id"], "name": user["name"], "admin": bool(user["admin"]), "roles": roles}, csrf)
+
+
+def _session(user: dict[str, Any], csrf: str) -> dict[str, Any]:
+    return {"user": user, "csrf": csrf, "auth": "password"}
 
 
 def _checked_user(service: Service, asked: SignIn, address: str) -> Row:
@@ -92,7 +97,7 @@ def who_am_i(access: AccessDep) -> dict[str, Any]:
     if caller.user is None:
         return _nobody()
     user = {"id": caller.user, "name": caller.name, "admin": caller.admin, "roles": dict(caller.roles)}
-    return {"user": user, "csrf": caller.csrf, "auth": "password"}
+    return _session(user, caller.csrf)
 
 
 @router.delete("/session", status_code=204)

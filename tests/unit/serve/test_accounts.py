@@ -138,6 +138,20 @@ def test_every_route_of_openapi_is_tried(team: Team) -> None:
     assert described - PUBLIC <= set(routes(team.client))
 
 
+def test_every_answer_and_who_may_ask_is_described(team: Team) -> None:
+    """Answers of JSON have a schema by name; those of the doors are in the form of other services."""
+    doors = {"/v1/chat/completions", "/translate", "/detect", "/languages"}
+    described = team.client.app.openapi()  # type: ignore[attr-defined]
+    for path, methods in described["paths"].items():
+        for method, one in methods.items():
+            for status, answer in one["responses"].items():
+                schema = answer.get("content", {}).get("application/json", {}).get("schema")
+                assert path in doors or schema is None or "$ref" in schema, (method, path, status)
+            is_open = (method.upper(), path) in PUBLIC or path in {"/translate", "/detect"}  # which have keys in bodies
+            assert one.get("security") == (None if is_open else [{"key": []}, {"session": []}]), (method, path)
+    assert {"key", "session"} == set(described["components"]["securitySchemes"])
+
+
 def test_no_route_answers_without_a_key_or_a_session(team: Team) -> None:
     ids = ids_of(team)
     for method, path in routes(team.client):
