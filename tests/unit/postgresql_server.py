@@ -41,15 +41,22 @@ class PostgresqlServer:
 
     def kill(self) -> None:
         """Kill the server and all its processes at once, as the end of the machine would."""
-        number = int((self._data / "postmaster.pid").read_text().split()[0])
-        os.kill(number, signal.SIGSTOP)  # so that it has no more children
-        children = Path(f"/proc/{number}/task/{number}/children").read_text().split()
-        for one in (*map(int, children), number):
+        processes = self.pause()
+        for one in processes:
             os.kill(one, signal.SIGKILL)
-        while any(map(_lives, (number, *map(int, children)))):
+        while any(map(_lives, processes)):
             time.sleep(0.01)
         for lock in (self._data / "postmaster.pid", *self.folder.glob(".s.PGSQL.*")):
             lock.unlink()  # in a container, the number of the process may go on to exist
+
+    def pause(self) -> list[int]:
+        """Stop the server and all its processes until they get SIGCONT, and return their ids."""
+        number = int((self._data / "postmaster.pid").read_text().split()[0])
+        os.kill(number, signal.SIGSTOP)  # so that it has no more children
+        processes = [*map(int, Path(f"/proc/{number}/task/{number}/children").read_text().split()), number]
+        for one in processes:
+            os.kill(one, signal.SIGSTOP)
+        return processes
 
     def remove(self) -> None:
         shutil.rmtree(self.folder, ignore_errors=True)

@@ -2,22 +2,26 @@
 
 import asyncio
 import io
+import json
 import random
+import re
 import time
 import uuid
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
+import httpx
 import sqlalchemy as sql
+from fastapi import FastAPI
 from fastapi.testclient import TestClient
 
 from postedit.core.editor import Edit, PostEdit, Segment
 from postedit.core.errors import OutputError
-from postedit.serve import file_jobs
+from postedit.serve import api_answers, file_jobs
 from postedit.serve.engine import EditedSegments, Engine
 from postedit.serve.file_jobs import FileJobs
 from postedit.serve.schema import decisions, segments
@@ -71,6 +75,33 @@ def replaced(mt: str, words: dict[str, str]) -> PostEdit:
 def config_of(place: str, tmp_path: Path, **values: Any) -> ServeConfig:
     models = {"words": {"path": "none"}}
     return parse_settings({"models": models, "database": place, "data": str(tmp_path), **values}, "test")
+
+
+_described: list[tuple[str, re.Pattern[str], dict[str, Any]]] = []
+"""Method, path and answers of each route; the same for all services."""
+
+
+def answer_check(app: FastAPI) -> Callable[[httpx.Response], None]:
+    """Return what checks that an answer is as OpenAPI describes it, with no field more."""
+    if not _described:
+        for path, methods in app.openapi()["paths"].items():
+            pattern = re.compile(re.sub(r"\{\w+\}", "[^/]+", path))
+            _described.extend((method.upper(), pattern, one["responses"]) for method, one in methods.items())
+
+    def check(response: httpx.Response) -> None:
+        asked = response.request
+        for method, pattern, answers in _described:
+            if method != asked.method or not pattern.fullmatch(asked.url.path):
+                continue
+            schema = answers.get(str(response.status_code), {}).get("content", {}).get("application/json", {})
+            name = schema.get("schema", {}).get("$ref", "").rpartition("/")[2]
+            if hasattr(api_answers, name):
+                given = json.loads(response.read())
+                found = getattr(api_answers, name).model_validate(given, strict=True)
+                assert found.model_dump(exclude_unset=True) == given, f"describe all fields in api_answers.{name}"
+            return  # the first route that matches answers
+
+    return check
 
 
 XLIFF = """<?xml version="1.0" encoding="UTF-8"?>

@@ -63,6 +63,19 @@ class Correction:
             raise DataError("the time of a correction needs a time zone")
 
 
+def check_decisions(mt: str, decisions: Sequence[Decision]) -> None:
+    """Check that decisions are on spans of mt.
+
+    Raises:
+        DataError: naming the first that is not.
+    """
+    for number, one in enumerate(decisions):
+        if not 0 <= one.start <= one.end <= len(mt):
+            raise DataError(
+                f"decisions.{number}: characters {one.start} to {one.end} are no span of mt, which has {len(mt)}"
+            )
+
+
 def decisions_as_json(decisions: Sequence[Decision]) -> str:
     """Return decisions as they are kept in a database."""
     return json.dumps(decisions, ensure_ascii=False) if decisions else ""

@@ -17,7 +17,27 @@ _WAIT_SECONDS: Final = 30.0
 _CONNECTIONS: Final = 10
 """Kept open; as many more are opened when they are needed."""
 
+_OF_POSTGRESQL: Final = {
+    "connect_timeout": 10,
+    "keepalives_idle": 30,
+    "keepalives_interval": 10,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 30_000,  # milliseconds
+}
+"""Options of connections that the URL does not give: a server that is gone is noticed in about half a minute."""
+
+_LONGEST_STATEMENT: Final = "SET statement_timeout = '10min'"
+_LONGEST_LOCK: Final = f"SET lock_timeout = '{_WAIT_SECONDS:g}s'"
+
 _OTHER: Final = "is a file of another program, no memory of corrections; name another one"
+
+
+_FULL: Final = "53100"
+"""SQLSTATE of PostgreSQL."""
+
+
+class DiskFullError(OutputError):
+    """The disk of a database is full: what was to be written is not, and what is there stays."""
 
 
 def open_database(where: str | Path, table: str, *, missing: str, create: bool) -> sql.Engine:
@@ -38,9 +58,8 @@ def open_database(where: str | Path, table: str, *, missing: str, create: bool) 
     scheme, _, rest = str(where).partition("://")
     if scheme not in ("postgresql", "postgres"):
         raise DataError(f"a memory is a file, or a database of PostgreSQL (postgresql://...); {scheme}:// is neither")
-    sizes = {"pool_size": _CONNECTIONS, "max_overflow": _CONNECTIONS}
     try:
-        return sql.create_engine(f"postgresql+psycopg://{rest}", pool_pre_ping=True, **sizes)
+        return _open_postgresql(f"postgresql+psycopg://{rest}")
     except (ModuleNotFoundError, NoSuchModuleError):
         raise DataError("memories in PostgreSQL need psycopg: pip install 'postedit[postgresql]'") from None
     except SQLAlchemyError as error:
@@ -57,14 +76,21 @@ def explained(engine: sql.Engine) -> Iterator[None]:
     """Turn the errors of a database into sentences.
 
     Raises:
-        OutputError: if the database cannot be used, for instance because the disk is full.
+        DiskFullError: if its disk is full.
+        OutputError: if the database cannot be used for another reason.
     """
     try:
         yield
     except DBAPIError as error:
-        raise OutputError(f"{place_of(engine)}: {' '.join(str(error.orig).split())}") from error
+        kind = DiskFullError if _is_full(error.orig) else OutputError
+        raise kind(f"{place_of(engine)}: {' '.join(str(error.orig).split())}") from error
     except SQLAlchemyError as error:
         raise OutputError(f"{place_of(engine)}: cannot be used: {' '.join(str(error).split())}") from error
+
+
+def _is_full(error: BaseException | None) -> bool:
+    full = getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_FULL
+    return full or getattr(error, "sqlstate", None) == _FULL
 
 
 def lock_schema(connection: sql.Connection) -> None:
@@ -72,6 +98,8 @@ def lock_schema(connection: sql.Connection) -> None:
     if connection.dialect.name == "sqlite":
         connection.exec_driver_sql("BEGIN IMMEDIATE")
     else:
+        connection.execute(sql.text("SET LOCAL lock_timeout = 0"))  # the change of another process may take long
+        connection.execute(sql.text("SET LOCAL statement_timeout = 0"))
         connection.execute(sql.text("SELECT pg_advisory_xact_lock(hashtext('postedit_memory'))"))
 
 
@@ -111,6 +139,25 @@ def _check_file(path: Path, table: str, missing: str, *, create: bool) -> None:
         raise DataError(f"{path}: {missing}")
     if tables and table not in tables:
         raise DataError(f"{path}: {_OTHER}")
+
+
+def _open_postgresql(given: str) -> sql.Engine:
+    url = sql.make_url(given)
+    engine = sql.create_engine(
+        url,
+        connect_args={name: value for name, value in _OF_POSTGRESQL.items() if name not in url.query},
+        pool_pre_ping=True,
+        pool_size=_CONNECTIONS,
+        max_overflow=_CONNECTIONS,
+    )
+    sql.event.listen(engine, "connect", _prepare_postgresql)
+    return engine
+
+
+def _prepare_postgresql(connection: Any, _: object) -> None:
+    for statement in (_LONGEST_LOCK, _LONGEST_STATEMENT):
+        connection.execute(statement)
+    connection.commit()
 
 
 def _open_sqlite(path: Path) -> sql.Engine:

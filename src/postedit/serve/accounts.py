@@ -1,5 +1,6 @@
 """Who makes a request, and what they may do."""
 
+import asyncio
 import hmac
 import json
 import math
@@ -12,7 +13,9 @@ from dataclasses import dataclass, field
 from typing import Annotated, Any, Final, NamedTuple
 
 from anyio import to_thread
-from fastapi import Depends, Request
+from fastapi import Depends, Request, Security
+from fastapi.security import APIKeyCookie, HTTPBearer
+from starlette.types import Scope as ASGIScope
 
 from postedit.serve.http_errors import HttpError
 from postedit.serve.service import Service, ServiceDep, service_of
@@ -229,20 +232,40 @@ KEY_RATES: Final = KeyRates()
 
 
 async def caller(request: Request, service: ServiceDep) -> Caller:
-    """Return who makes a request; for `Depends`.
+    """Return who makes a request; for `Depends`, and for the middleware, which asks before a body is read.
 
     Raises:
-        HttpError: 401 if nobody is signed in, 403 if a browser sends no token against forged requests.
+        HttpError: 401 if nobody is signed in, 403 if a browser sends no token against forged requests, 504 if the
+            database does not answer in time.
     """
     if not service.config.auth_required:
         return LOCAL  # without a thread, which takes longer than all else before an edit
-    return await to_thread.run_sync(caller_with, "", request, service)
+    if (known := caller_known(request.scope)) is not None:
+        return known
+    seconds = service.config.limits.timeout_seconds
+    try:
+        async with asyncio.timeout(seconds):
+            return await to_thread.run_sync(caller_with, "", request, service, abandon_on_cancel=True)
+    except TimeoutError:
+        raise HttpError(504, f"the database has not answered in {seconds:g} s; try again later") from None
+
+
+def caller_known(scope: ASGIScope) -> Caller | None:
+    """Return who makes a request, if that has been found out."""
+    found: Caller | None = scope.get("state", {}).get("caller")
+    return found
 
 
 def caller_with(key: str, request: Request, service: Service) -> Caller:
     """Return who makes a request that may have a key at another place than its header; see `caller`."""
     if not service.config.auth_required:
         return LOCAL
+    found: Caller = _found(key, request, service)
+    request.state.caller = found
+    return found
+
+
+def _found(key: str, request: Request, service: Service) -> Caller:
     if secret := _key_of(request) or key:
         return _of_key(service, secret)
     cookie = request.cookies.get(COOKIE)
@@ -261,7 +284,26 @@ def caller_with(key: str, request: Request, service: Service) -> Caller:
     )
 
 
-CallerDep = Annotated[Caller, Depends(caller)]
+_KEY: Final = HTTPBearer(scheme_name="key", description="as POST /v1/keys gives it", auto_error=False)
+_SESSION: Final = APIKeyCookie(
+    name=COOKIE,
+    scheme_name="session",
+    description=f"POST /v1/session sets it; requests that change something need its token, too, in {CSRF_HEADER}",
+    auto_error=False,
+)
+
+
+async def _described(
+    request: Request,
+    service: ServiceDep,
+    _key: Annotated[object, Security(_KEY)],
+    _session: Annotated[object, Security(_SESSION)],
+) -> Caller:
+    """Return `caller`; the other parameters say to OpenAPI what it reads."""
+    return await caller(request, service)
+
+
+CallerDep = Annotated[Caller, Depends(_described)]
 
 
 def may_still_read(request: Request, project: str) -> bool:

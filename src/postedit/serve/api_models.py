@@ -250,6 +250,7 @@ ERRORS: Final[dict[int | str, dict[str, Any]]] = {
         429: "Too much in work; Retry-After says when to try again.",
         503: "The database cannot be reached, or the service stops.",
         504: "The time is over.",
+        507: "The disk of the service is full.",
     }.items()
 }
 """Responses of any route to a request that is refused."""

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import Final
 
 from fastapi import FastAPI
@@ -20,6 +21,7 @@ from postedit.serve import (
     routes_status,
     routes_workbench,
 )
+from postedit.serve.accounts import caller
 from postedit.serve.engine import Engine
 from postedit.serve.event_hub import EventHub
 from postedit.serve.file_jobs import FileJobs
@@ -55,7 +57,12 @@ def create_app(config: ServeConfig, engine: Engine | None = None) -> FastAPI:
     service = _service(config, engine or Engine(config))
     app.state.service = service
     add_error_handlers(app)
-    app.add_middleware(Gatekeeper, config=config, seconds_until_free=service.engine.seconds_until_free)
+    app.add_middleware(
+        Gatekeeper,
+        config=config,
+        seconds_until_free=service.engine.seconds_until_free,
+        identify=partial(caller, service=service),
+    )
     app.add_middleware(
         RequestLog, metrics=service.metrics, log_requests=config.log.requests
     )  # the last one is outermost

@@ -2,7 +2,8 @@
 
 import asyncio
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final
@@ -178,6 +179,9 @@ class Engine:
             UnknownNameError: if there is no such model or project.
             DataError: if a segment lacks what the model needs, or an option cannot be met.
         """
+        seconds = self._config.limits.timeout_seconds if timeout is None else timeout
+        loop = asyncio.get_running_loop()
+        deadline, begun = loop.time() + seconds, asyncio.Event()
         name = model or self._config.default
         self._check_model(name)
         self._check_segments(segments, name)
@@ -185,22 +189,21 @@ class Engine:
         self._check_wait(name, priority, tokens)
         retry_after = partial(self._pool.seconds_for, name)
         with self._backlog.expecting(name, priority, client, tokens, retry_after):
-            settings = await self._settings(name, project)
+            async with _expiring(deadline, seconds):
+                settings = await self._settings(name, project)
         settings = replace(
             settings,
             min_confidence=max(settings.min_confidence, min_confidence),
             glossary=glossary or settings.glossary,
         )
         kind = EditKind(name, project, settings, n_best, evidence)
-        seconds = self._config.limits.timeout_seconds if timeout is None else timeout
-        loop = asyncio.get_running_loop()
-        deadline, begun = loop.time() + seconds, asyncio.Event()
         items = [WaitingSegment(one, kind, priority, deadline, client, loop.create_future(), begun) for one in segments]
         self._backlog.add(items, retry_after)
         if priority == "interactive":
             self._last_deadline = max(self._last_deadline, deadline)
         self._pool.wake()
-        edited = await self._outcome(items, seconds)
+        async with _expiring(deadline, seconds):
+            edited = await self._outcome(items)
         last = edited[-1] if edited else None
         return EditedSegments(
             [one.result for one in edited],
@@ -209,15 +212,12 @@ class Engine:
             last.position if last else None,
         )
 
-    async def _outcome(self, items: Sequence[WaitingSegment], seconds: float) -> list[EditedSegment]:
+    async def _outcome(self, items: Sequence[WaitingSegment]) -> list[EditedSegment]:
         """Wait for all segments of a request; if one fails, or time is over, the others free their places."""
         try:
-            async with asyncio.timeout(seconds):
-                if items and items[0].priority == "interactive":
-                    await self._turn(items[0].kind.model, items[0].begun)
-                return [await item.done for item in items]
-        except TimeoutError:
-            raise ExpiredError(f"the request took more than {seconds:g} s; send less at a time, or later") from None
+            if items and items[0].priority == "interactive":
+                await self._turn(items[0].kind.model, items[0].begun)
+            return [await item.done for item in items]
         finally:
             for item in items:
                 if not item.done.cancel() and not item.done.cancelled():
@@ -269,6 +269,20 @@ class Engine:
         """Return the seconds by which an interactive request would wait longer than the settings allow."""
         wait = self._pool.seconds_for(model, self._backlog.held("interactive", model))
         return wait - self._pool.longest_wait(model)
+
+
+@asynccontextmanager
+async def _expiring(deadline: float, seconds: float) -> AsyncIterator[None]:
+    """End what takes longer than a deadline, by the clock of the event loop.
+
+    Raises:
+        ExpiredError: if it does.
+    """
+    try:
+        async with asyncio.timeout_at(deadline):
+            yield
+    except TimeoutError:
+        raise ExpiredError(f"the request took more than {seconds:g} s; send less at a time, or later") from None
 
 
 def _specs(config: ServeConfig) -> dict[str, ProcessSpec]:

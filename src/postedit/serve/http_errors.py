@@ -1,5 +1,6 @@
 """Errors as responses: a code, a sentence, and the id of the request."""
 
+import errno
 import logging
 import math
 from collections.abc import Mapping
@@ -10,6 +11,7 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 
+from postedit.adapt.database import DiskFullError
 from postedit.core.errors import DataError, OutputError, PosteditError, RecipeError
 from postedit.serve.backlog import OverloadedError, TooLargeError
 from postedit.serve.engine import ExpiredError, UnknownNameError
@@ -33,10 +35,18 @@ _CODES: Final = {
     500: "internal",
     503: "unavailable",
     504: "timeout",
+    507: "disk_full",
 }
 
 
+FULL: Final = (
+    "the disk of the service is full: nothing of this request was kept, and what was kept before still is; try again "
+    "when the administrator has made room"
+)
 AWAY: Final = "the database cannot be used now; the log of the service says why; try again later"
+
+
+_NO_ROOM: Final = (errno.ENOSPC, errno.EDQUOT)
 
 
 class HttpError(Exception):
@@ -65,6 +75,11 @@ def error_response(
     return JSONResponse({"error": body}, status, dict(headers or {}))
 
 
+async def response_to(error: HttpError | PosteditError, request: Request) -> JSONResponse:
+    """Return the response for an error that a middleware meets before a route is found."""
+    return await (_http_error if isinstance(error, HttpError) else _postedit_error)(request, error)
+
+
 def request_id_of(request: Request) -> str:
     """Return the id of a request, which logs and errors name."""
     return str(getattr(request.state, "request_id", ""))
@@ -76,6 +91,7 @@ def add_error_handlers(app: FastAPI) -> None:
     app.add_exception_handler(PosteditError, _postedit_error)
     app.add_exception_handler(RequestValidationError, _invalid)
     app.add_exception_handler(HTTPException, _starlette_error)
+    app.add_exception_handler(OSError, _system_error)
 
 
 async def _http_error(request: Request, error: Exception) -> JSONResponse:
@@ -90,7 +106,7 @@ async def _postedit_error(request: Request, error: Exception) -> JSONResponse:
     status = _status_of(error)
     if status >= 500 and status != 504:
         _log.error("request failed: %s", error)
-    message = AWAY if isinstance(error, OutputError) else _without_place(str(error), request)
+    message = {503: AWAY, 507: FULL}.get(status) or _without_place(str(error), request)
     return error_response(status, message, request_id_of(request), None, headers)
 
 
@@ -109,6 +125,7 @@ def _status_of(error: Exception) -> int:
         (NotFoundError, 404),
         (DataError, 422),
         (RecipeError, 422),
+        (DiskFullError, 507),
         (OutputError, 503),
     )
     return next((status for kind, status in kinds if isinstance(error, kind)), 500)
@@ -121,10 +138,23 @@ async def _invalid(request: Request, error: Exception) -> JSONResponse:
 
 
 def _sentence(problem: Any) -> str:
+    if problem["type"] == "json_invalid":
+        return f"the body is no JSON: {problem['ctx']['error']} at character {problem['loc'][-1]}"
     where = ".".join(str(part) for part in problem["loc"] if part != "body") or "body"
     return f"{where}: {problem['msg'].removeprefix('Value error, ')}"
 
 
 async def _starlette_error(request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, HTTPException)
+    if isinstance(error.__cause__, OSError) and error.__cause__.errno in _NO_ROOM:  # for the files of a form
+        return await _system_error(request, error.__cause__)
     return error_response(error.status_code, str(error.detail), request_id_of(request), None, error.headers)
+
+
+async def _system_error(request: Request, error: Exception) -> JSONResponse:
+    """Say that there is no room for temporary files; other errors of the system are errors of the service."""
+    assert isinstance(error, OSError)
+    if error.errno not in _NO_ROOM:
+        raise error
+    _log.error("request failed: there is no room for temporary files: %s", error.strerror)
+    return error_response(507, FULL, request_id_of(request))

@@ -6,19 +6,19 @@ import re
 import secrets
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Collection
+from collections.abc import Awaitable, Callable, Collection
 from typing import Final
 from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
-from starlette.requests import HTTPConnection
+from starlette.requests import HTTPConnection, Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from postedit.core.errors import PosteditError
-from postedit.serve.accounts import COOKIE
+from postedit.serve.accounts import COOKIE, Caller, caller_known
 from postedit.serve.engine import TOO_BUSY
-from postedit.serve.http_errors import HttpError, error_response
+from postedit.serve.http_errors import HttpError, error_response, response_to
 from postedit.serve.service_logs import FIELDS, request_id, trace_of
 from postedit.serve.service_metrics import Metrics
 from postedit.serve.settings import LOOPBACK, LimitsConfig, ServeConfig
@@ -69,6 +69,12 @@ _THROUGH_PROXY: Final = (
 
 _CLIENTS: Final = 10_000
 """Clients whose requests are counted; those not heard of for longest are forgotten."""
+
+_KNOWN_SECONDS: Final = 60.0
+"""For which a key, or a session, that was good may be refused as too much without a look into the database."""
+
+_UPLOAD_PAUSE: Final = 5.0
+"""Seconds after which an upload beyond those that are received at a time may be tried again."""
 
 
 class RequestLog:
@@ -127,6 +133,8 @@ class RequestLog:
                 "ms": round(1000 * seconds, 1),
                 "client": client[0] if client else "",
             }
+            if (who := caller_known(scope)) is not None:
+                fields |= {"user": who.name, "by": who.client}
             _log.info("request", extra={FIELDS: fields})
 
 
@@ -138,13 +146,24 @@ class Gatekeeper:
     page at all, and on a machine that serves itself alone the host must be this machine. There nobody signs in, so
     requests that a proxy hands on from other machines are refused. Requests with a key
     that counts are not those of a browser, which would ask before it sends one to another site.
+
+    Who makes a request that has a body is found out by `identify` before it is read: nobody else fills the disk with
+    uploads, or counts as demand for the models.
     """
 
-    def __init__(self, app: ASGIApp, config: ServeConfig, seconds_until_free: Callable[[], float]) -> None:
+    def __init__(
+        self,
+        app: ASGIApp,
+        config: ServeConfig,
+        seconds_until_free: Callable[[], float],
+        identify: Callable[[Request], Awaitable[Caller]],
+    ) -> None:
         self._app, self._limits, self._seconds_until_free = app, config.limits, seconds_until_free
-        self._auth_required = config.auth_required
+        self._auth_required, self._identify = config.auth_required, identify
         self._hosts = _hosts(config)
         self._rates = _Rates(config.limits)
+        self._known: OrderedDict[str, float] = OrderedDict()  # credentials, and when they were good
+        self._uploading = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request."""
@@ -154,11 +173,44 @@ class Gatekeeper:
         limit = self._body_limit(scope, headers)
         try:
             self._check(scope, headers, limit)
-        except HttpError as error:
-            identity = scope["state"]["request_id"]
-            response = error_response(error.status, error.message, identity, error.code, error.headers)
-            return await response(scope, receive, send)
-        return await self._app(scope, limited(receive, limit), send)
+            await self._admit(scope, self._credentials(scope, headers))
+            is_upload = _is_upload(scope, headers)
+            if is_upload and self._uploading >= self._limits.uploads:
+                _check_wait(_UPLOAD_PAUSE, "too many files are received at a time; try again later")
+        except (HttpError, PosteditError) as error:
+            return await (await response_to(error, Request(scope)))(scope, receive, send)
+        if scope["method"] == "HEAD":  # the server leaves the body out
+            scope = {**scope, "method": "GET"}
+        self._uploading += is_upload
+        try:
+            return await self._app(scope, limited(receive, limit), send)
+        finally:
+            self._uploading -= is_upload
+
+    async def _admit(self, scope: Scope, credentials: str) -> None:
+        """Find out who makes a request, and refuse it if a model has too much to do; of those known, at little cost."""
+        is_new = bool(credentials) and time.monotonic() - self._known.get(credentials, -math.inf) > _KNOWN_SECONDS
+        if is_new:
+            await self._identify_by(scope, credentials)
+        if scope["path"] in _EDITING and (credentials or not self._auth_required):
+            _check_wait(self._seconds_until_free(), TOO_BUSY)
+        if credentials and not is_new:
+            await self._identify_by(scope, credentials)
+
+    async def _identify_by(self, scope: Scope, credentials: str) -> None:
+        self._known.pop(credentials, None)
+        await self._identify(Request(scope))
+        self._known[credentials] = time.monotonic()
+        if len(self._known) > _CLIENTS:
+            self._known.popitem(last=False)
+
+    def _credentials(self, scope: Scope, headers: Headers) -> str:
+        """Return the key, or the cookie, of a request that may have a body; empty if it is not to be checked yet."""
+        if not self._auth_required or scope["method"] in _SAFE or scope["path"] == _SIGN_IN:
+            return ""
+        if _has_key(headers):
+            return headers["authorization"]
+        return "" if scope["path"] in _OPEN else HTTPConnection(scope).cookies.get(COOKIE, "")
 
     def _check(self, scope: Scope, headers: Headers, limit: int) -> None:
         if self._hosts and (name := _host_name(headers.get("host", ""))) not in self._hosts:
@@ -175,15 +227,11 @@ class Gatekeeper:
             raise HttpError(413, _too_large(limit))
         client = scope.get("client")
         _check_wait(self._rates.wait(client[0] if client else ""), "too many requests; send fewer a second")
-        if scope["path"] in _EDITING:  # before its body is read: refusing has to be cheap
-            _check_wait(self._seconds_until_free(), TOO_BUSY)
 
     def _body_limit(self, scope: Scope, headers: Headers) -> int:
-        is_form = headers.get("content-type", "").startswith("multipart/")
-        is_upload = is_form and scope["method"] == "POST" and _UPLOADS.fullmatch(scope["path"])
         if self._auth_required and scope["path"] in _OPEN and (scope["path"] == _SIGN_IN or _is_nobody(scope, headers)):
             return min(self._limits.body_bytes, BYTES_BEFORE_SIGN_IN)
-        return self._limits.file_bytes if is_upload else self._limits.body_bytes
+        return self._limits.file_bytes if _is_upload(scope, headers) else self._limits.body_bytes
 
 
 class _Rates:
@@ -248,6 +296,11 @@ def _needs_sign_in(scope: Scope) -> bool:
     """Return whether a request would change something, and has no cookie of somebody who has signed in."""
     is_open = scope["method"] in _SAFE or scope["path"] in _OPEN
     return not is_open and COOKIE not in HTTPConnection(scope).cookies
+
+
+def _is_upload(scope: Scope, headers: Headers) -> bool:
+    is_form = headers.get("content-type", "").startswith("multipart/")
+    return is_form and scope["method"] == "POST" and _UPLOADS.fullmatch(scope["path"]) is not None
 
 
 def _has_key(headers: Headers) -> bool:

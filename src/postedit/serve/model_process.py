@@ -130,7 +130,9 @@ class ProcessSpec:
     def editor_spec(self, kind: EditKind | None = None) -> EditorSpec:
         """Return what loads and wraps an editor, for work of a kind."""
         settings = kind.settings if kind else ProjectSettings()
-        gate = self.config.gate if kind and kind.project is None else None
+        # A gate is made for one protection, and without a glossary.
+        fits = kind is not None and settings.protect == self.config.protect and settings.glossary is None
+        gate = self.config.gate if fits else None
         return EditorSpec(
             [self.path],
             dtype=self.config.dtype,
@@ -279,7 +281,10 @@ class _ProjectEditor:
     def around(self, spec: ProcessSpec, kind: EditKind) -> Editor:
         """Return the editor for work of a kind."""
         if kind not in self.wrapped:
-            self.wrapped[kind] = spec.editor_spec(kind).around(self.model)
+            wrapping = spec.editor_spec(kind)
+            if isinstance(self.model, Remembering):  # a gate is made for the model as it was trained
+                wrapping = replace(wrapping, gate=None)
+            self.wrapped[kind] = wrapping.around(self.model)
         self.wrapped.move_to_end(kind)
         if len(self.wrapped) > _WRAPPED:
             self.wrapped.popitem(last=False)
@@ -304,7 +309,8 @@ class _Editors:
         Phrases are learnt, too, and forgotten: on a new machine this compiles what that needs, for up to a minute.
         Other models have nothing to compile, and would be loaded once more.
         """
-        self._plain.around(self._spec, EditKind("")).edit_segments([_WARM_UP])
+        settings = ProjectSettings(self._spec.config.protect)
+        self._plain.around(self._spec, EditKind("", None, settings)).edit_segments([_WARM_UP])
         try:
             project = self._project(DEFAULT_PROJECT)
             if self._learns:
@@ -325,11 +331,23 @@ class _Editors:
         """Return the outcome of some work; if one segment is at fault, the others are edited all the same."""
         try:
             project = self._project(work.kind.project)
-            editor = project.around(self._spec, work.kind)
+            untaught = self._untaught(project)
+            editor = (self._plain if untaught else project).around(self._spec, work.kind)
             search = _search(editor, work.kind)
         except Exception as error:
             return Done([Refusal.of(error)] * len(work.segments), None)
-        return Done(_edited(editor, work.segments, search, work.kind), project.position)
+        results = _edited(editor, work.segments, search, work.kind)
+        return Done(results, untaught or project.position)
+
+    def _untaught(self, project: _ProjectEditor) -> MemoryPosition | None:
+        """Return the position of the memory of a project that has taught nothing, if there is a gate; else None.
+
+        Its segments are edited by the model as it was trained, for which the gate was made.
+        """
+        if self._spec.config.gate is None or not isinstance(project.model, Remembering):
+            return None
+        found = project.model.position
+        return None if found.last else found
 
     def forget_deleted(self) -> None:
         """Let go of projects whose corrections have been deleted, or of all if nobody can say, and of all glossaries.

@@ -6,13 +6,15 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Request, Response
 from pydantic import Field
 
+from postedit.serve import api_answers as api
 from postedit.serve.accounts import COOKIE, THROTTLE, AccessDep, CallerDep
+from postedit.serve.api_answers import answering
 from postedit.serve.api_models import ERRORS
 from postedit.serve.api_types import Body, Id, Name, PlainText
 from postedit.serve.http_errors import HttpError
 from postedit.serve.service import Service, ServiceDep
 from postedit.serve.store_base import Row
-from postedit.serve.store_people import LEAST_PASSWORD, Scope, user_json
+from postedit.serve.store_people import LEAST_PASSWORD, Scope
 
 router = APIRouter(prefix="/v1", tags=["people"], responses=ERRORS)
 _log = logging.getLogger(__name__)
@@ -54,7 +56,7 @@ class NewKey(Body):
     rate: float = Field(0.0, ge=0, le=1_000_000, description="requests a second; 0: any number")
 
 
-@router.post("/session")
+@router.post("/session", **answering(api.SessionOut))
 def sign_in(asked: SignIn, request: Request, response: Response, service: ServiceDep) -> dict[str, Any]:
     """Sign in: the response sets a cookie, and `csrf` is the header X-CSRF-Token of requests that change something."""
     if not service.config.auth_required:
@@ -69,7 +71,12 @@ def sign_in(asked: SignIn, request: Request, response: Response, service: Servic
         httponly=True,
         samesite="strict",
     )
-    return {"user": user_json(user, service.store.people.roles(user["id"])), "csrf": csrf, "auth": "password"}
+    roles = service.store.people.roles(user["id"])
+    return _session({"id": user["id"], "name": user["name"], "admin": bool(user["admin"]), "roles": roles}, csrf)
+
+
+def _session(user: dict[str, Any], csrf: str) -> dict[str, Any]:
+    return {"user": user, "csrf": csrf, "auth": "password"}
 
 
 def _checked_user(service: Service, asked: SignIn, address: str) -> Row:
@@ -77,18 +84,20 @@ def _checked_user(service: Service, asked: SignIn, address: str) -> Row:
         user = service.store.people.user_with(asked.name, asked.password)
         this.has_failed = user is None
     if user is None:
+        _log.warning("a wrong password for user %s from %s", asked.name, address)
         raise HttpError(401, "no active user has this name and password")
+    _log.info("user %s signed in from %s", asked.name, address)
     return user
 
 
-@router.get("/session")
+@router.get("/session", **answering(api.SessionOut))
 def who_am_i(access: AccessDep) -> dict[str, Any]:
     """Return who is signed in."""
     caller = access.caller
     if caller.user is None:
         return _nobody()
     user = {"id": caller.user, "name": caller.name, "admin": caller.admin, "roles": dict(caller.roles)}
-    return {"user": user, "csrf": caller.csrf, "auth": "password"}
+    return _session(user, caller.csrf)
 
 
 @router.delete("/session", status_code=204)
@@ -97,6 +106,7 @@ def sign_out(request: Request, response: Response, access: AccessDep) -> None:
     cookie = request.cookies.get(COOKIE)
     if cookie and access.caller.csrf:
         access.store.people.end_session(cookie)
+        _log.info("user %s signed out", access.caller.name)
     response.delete_cookie(COOKIE, secure=access.service.config.secure_cookies, httponly=True, samesite="strict")
 
 
@@ -104,7 +114,7 @@ def _nobody() -> dict[str, Any]:
     return {"user": {"id": None, "name": "local", "admin": True, "roles": {}}, "csrf": "", "auth": "none"}
 
 
-@router.get("/users")
+@router.get("/users", **answering(api.UserList))
 def list_users(access: AccessDep) -> dict[str, Any]:
     """Return all users; managers of projects get the names of those who are active, with roles in these projects."""
     caller = access.caller
@@ -115,7 +125,7 @@ def list_users(access: AccessDep) -> dict[str, Any]:
     return {"users": access.store.people.users()}
 
 
-@router.post("/users", status_code=201)
+@router.post("/users", status_code=201, **answering(api.UserOut, 201))
 def create_user(asked: NewUser, access: AccessDep) -> dict[str, Any]:
     """Add a user."""
     access.caller.require("admin")
@@ -127,9 +137,9 @@ def create_user(asked: NewUser, access: AccessDep) -> dict[str, Any]:
     return found
 
 
-@router.patch("/users/{user}")
+@router.patch("/users/{user}", **answering(api.UserOut))
 def change_user(user: Id, asked: UserChange, access: AccessDep) -> dict[str, Any]:
-    """ProjectChange a user; people may change their own password."""
+    """Change a user; people may change their own password."""
     given = asked.model_dump(exclude_unset=True)
     if user != access.caller.user or set(given) - {"password"} or access.caller.scopes is not None:
         access.caller.require("admin")
@@ -141,17 +151,20 @@ def change_user(user: Id, asked: UserChange, access: AccessDep) -> dict[str, Any
     return found
 
 
-@router.get("/keys")
+@router.get("/keys", **answering(api.KeyList))
 def list_keys(access: AccessDep) -> dict[str, Any]:
     """Return the caller's keys; those of all users to an administrator."""
     return {"keys": access.store.people.keys(None if access.caller.may("admin") else _own(access.caller))}
 
 
-@router.post("/keys", status_code=201)
+@router.post("/keys", status_code=201, **answering(api.NewKeyOut, 201))
 def create_key(asked: NewKey, access: AccessDep) -> dict[str, Any]:
     """Make a key; the response alone has the key itself."""
     user = _own(access.caller)
+    for project in asked.projects or ():
+        access.caller.require("read", project)  # what there is besides is not told
     key, secret = access.store.people.create_key(user, asked.name, asked.scopes, asked.projects, asked.rate)
+    _log.info("key %s added by %s: %s", key, access.caller.name, ", ".join(asked.scopes))
     found = next(one for one in access.store.people.keys(user) if one["id"] == key)
     return {**found, "key": secret}
 
@@ -160,6 +173,7 @@ def create_key(asked: NewKey, access: AccessDep) -> dict[str, Any]:
 def delete_key(key: Id, access: AccessDep) -> None:
     """Delete a key of the caller's; any one if that is an administrator."""
     access.store.people.delete_key(key, None if access.caller.may("admin") else _own(access.caller))
+    _log.info("key %s deleted by %s", key, access.caller.name)
 
 
 def _own(caller: CallerDep) -> str:

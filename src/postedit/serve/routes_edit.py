@@ -8,7 +8,7 @@ from typing import Any, Final, TypeVar
 from anyio import to_thread
 from fastapi import APIRouter, Request
 
-from postedit.adapt.correction import Correction, Decision
+from postedit.adapt.correction import Correction, Decision, check_decisions
 from postedit.core.editor import Constraints, PostEdit, Segment
 from postedit.core.errors import DataError
 from postedit.serve import api_models as api
@@ -78,6 +78,7 @@ async def learn(asked: api.LearnRequest, service: ServiceDep, who: CallerDep) ->
     who.require("learn", asked.project)
     check_texts(service.config.limits, [asked.src, asked.mt, asked.pe])
     decisions = tuple(Decision(one.start, one.end, one.text, one.accepted) for one in asked.decisions)
+    check_decisions(asked.mt, decisions)
     correction = Correction(
         asked.src,
         asked.mt,
@@ -114,13 +115,15 @@ def check_texts(limits: LimitsConfig, texts: Sequence[str | None]) -> None:
     """Check the length of texts, and that they are text.
 
     Raises:
-        DataError: naming the first that is too long, or has lone surrogates.
+        DataError: naming the first that is too long, or has lone surrogates or a NUL character.
     """
     for text in texts:
         if text is None:
             continue
         if len(text) > limits.characters:
             raise DataError(f"a text has {len(text):,} characters, and {limits.characters:,} are the limit; divide it")
+        if "\0" in text:
+            raise DataError("a text has a NUL character; remove it")
         if not text.isascii():
             try:
                 text.encode()

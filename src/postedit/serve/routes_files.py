@@ -8,7 +8,9 @@ from fastapi.responses import JSONResponse, StreamingResponse
 from pydantic import Field
 
 from postedit.core.errors import DataError
+from postedit.serve import api_answers as api
 from postedit.serve.accounts import Access, AccessDep
+from postedit.serve.api_answers import answering
 from postedit.serve.api_models import ERRORS
 from postedit.serve.api_types import Body, Id, PlainText, Search, SegmentNumber, Small, download
 from postedit.serve.http_errors import HttpError, request_id_of
@@ -72,7 +74,7 @@ class Presence(Body):
     number: Small = Field(description="0: on none any more")
 
 
-@router.post("/projects/{project}/files", status_code=202)
+@router.post("/projects/{project}/files", status_code=202, **answering(api.Uploaded, 202))
 async def upload(project: Id, file: UploadFile, access: AccessDep) -> dict[str, Any]:
     """Add a translation file (XLIFF, TMX or PO); a job reads its segments and makes proposals."""
 
@@ -101,13 +103,13 @@ def receive(access: Access, project: str, file: UploadFile, kind: Any) -> dict[s
     return access.store.jobs.get(job)
 
 
-@router.get("/projects/{project}/files")
+@router.get("/projects/{project}/files", **answering(api.FileList))
 def list_files(project: Id, access: AccessDep) -> dict[str, Any]:
     """Return the files of a project, the latest first."""
     return {"files": access.store.files.of_project(access.project(project, "read"))}
 
 
-@router.get("/files/{file}")
+@router.get("/files/{file}", **answering(api.FileOut))
 def get_file(file: Id, access: AccessDep) -> dict[str, Any]:
     """Return a file, with how far the work in it has come."""
     access.file(file, "read")
@@ -138,7 +140,7 @@ async def download_file(
     return download(*await at_length(access.service, write), "application/octet-stream")
 
 
-@router.get("/files/{file}/segments")
+@router.get("/files/{file}/segments", **answering(api.SegmentPage))
 def list_segments(
     file: Id,
     access: AccessDep,
@@ -153,7 +155,7 @@ def list_segments(
     return access.store.segments.page(file, after=after, limit=limit, only=only, text=q, field=field)
 
 
-@router.get("/files/{file}/segments/index")
+@router.get("/files/{file}/segments/index", **answering(api.SegmentNumbers))
 def list_numbers(
     file: Id, access: AccessDep, only: FilterQuery = None, q: Search = "", field: FieldQuery = ""
 ) -> dict[str, Any]:
@@ -162,21 +164,21 @@ def list_numbers(
     return {"numbers": access.store.segments.numbers(file, only=only, text=q, field=field)}
 
 
-@router.get("/files/{file}/segments/{number}")
+@router.get("/files/{file}/segments/{number}", **answering(api.SegmentOut))
 def get_segment(file: Id, number: SegmentNumber, access: AccessDep) -> dict[str, Any]:
     """Return a segment."""
     access.file(file, "read")
     return access.store.segments.get(file, number)
 
 
-@router.get("/files/{file}/segments/{number}/history")
+@router.get("/files/{file}/segments/{number}/history", **answering(api.History))
 def get_history(file: Id, number: SegmentNumber, access: AccessDep) -> dict[str, Any]:
     """Return what was decided on a segment, in order."""
     access.file(file, "read")
     return {"history": access.store.segments.history(file, number)}
 
 
-@router.get("/files/{file}/segments/{number}/matches")
+@router.get("/files/{file}/segments/{number}/matches", **answering(api.MatchList))
 def get_matches(file: Id, number: SegmentNumber, access: AccessDep) -> dict[str, Any]:
     """Return corrections of the project that are like a segment, the nearest first; `score` is from 0 to 1."""
     row = access.file(file, "read")
@@ -185,7 +187,14 @@ def get_matches(file: Id, number: SegmentNumber, access: AccessDep) -> dict[str,
     return {"matches": found}
 
 
-@router.put("/files/{file}/segments/{number}", responses={409: {"description": "The segment has changed since."}})
+@router.put(
+    "/files/{file}/segments/{number}",
+    response_model=None,
+    responses={
+        200: {"model": api.Saved},
+        409: {"model": api.Conflict, "description": "The segment has changed since."},
+    },
+)
 def save_segment(file: Id, number: SegmentNumber, asked: SavedSegment, access: AccessDep, request: Request) -> Any:
     """Save a decision; a confirmed target is learnt from, and the same decision sent again counts once."""
     row = access.file(file, "files")
@@ -210,7 +219,7 @@ def save_segment(file: Id, number: SegmentNumber, asked: SavedSegment, access: A
     return {"segment": found.segment, "filled": found.filled, "correction": found.correction}
 
 
-@router.post("/files/{file}/proposals")
+@router.post("/files/{file}/proposals", **answering(api.ProposalsOut))
 async def propose(file: Id, asked: Numbers, request: Request, access: AccessDep) -> dict[str, Any]:
     """Return proposals for segments, with what has been learnt by now; given up when the client goes away."""
     row = await asyncio.to_thread(_ready, access, file)

@@ -10,7 +10,9 @@ from fastapi import APIRouter, Form, Request, UploadFile
 from fastapi.responses import StreamingResponse
 from pydantic import Field
 
+from postedit.serve import api_answers as api
 from postedit.serve.accounts import Access, AccessDep, may_still_read
+from postedit.serve.api_answers import answering
 from postedit.serve.api_models import ERRORS
 from postedit.serve.api_types import Id, download, event_response
 from postedit.serve.event_hub import CHECK_SECONDS, server_sent
@@ -27,19 +29,19 @@ _POLL_SECONDS: Final = 0.5
 ProjectForm = Annotated[str, Form(pattern="^[A-Za-z0-9_-]{1,32}$"), Field(description="its settings and corrections")]
 
 
-@router.post("/jobs", status_code=202)
+@router.post("/jobs", status_code=202, **answering(api.JobOut, 202))
 async def post_edit_file(file: UploadFile, access: AccessDep, project: ProjectForm = DEFAULT_PROJECT) -> dict[str, Any]:
     """Post-edit a translation file; GET /v1/jobs/{id}/result returns it when the job is done."""
     return await at_length(access.service, lambda: receive(access, project, file, "edit"))
 
 
-@router.get("/projects/{project}/jobs")
+@router.get("/projects/{project}/jobs", **answering(api.JobList))
 def list_jobs(project: Id, access: AccessDep) -> dict[str, Any]:
     """Return the last jobs of a project, the latest first."""
     return {"jobs": access.store.jobs.of_project(access.project(project, "read"))}
 
 
-@router.get("/jobs/{job}")
+@router.get("/jobs/{job}", **answering(api.JobOut))
 def get_job(job: Id, access: AccessDep) -> dict[str, Any]:
     """Return a job, with how far it has come."""
     return access.job(job, "read")

@@ -8,9 +8,11 @@ from fastapi import APIRouter, Header, Query, Request
 from fastapi.responses import Response, StreamingResponse
 from pydantic import AwareDatetime, BaseModel, Field
 
-from postedit.adapt.correction import Correction, Decision
+from postedit.adapt.correction import Correction, Decision, check_decisions
 from postedit.core.errors import DataError
+from postedit.serve import api_answers as api
 from postedit.serve.accounts import Access, AccessDep, may_still_read
+from postedit.serve.api_answers import answering
 from postedit.serve.api_models import ERRORS
 from postedit.serve.api_types import (
     Body,
@@ -87,13 +89,13 @@ class _Line(BaseModel):
     decisions: list[_LineDecision] = []
 
 
-@router.get("")
+@router.get("", **answering(api.ProjectList))
 def list_projects(access: AccessDep) -> dict[str, Any]:
     """Return the projects that the caller may see."""
     return {"projects": access.store.projects.all(access.caller.visible)}
 
 
-@router.post("", status_code=201)
+@router.post("", status_code=201, **answering(api.OwnProject, 201))
 def create_project(asked: NewProject, access: AccessDep) -> dict[str, Any]:
     """Make a project."""
     access.caller.require("manage")
@@ -101,13 +103,13 @@ def create_project(asked: NewProject, access: AccessDep) -> dict[str, Any]:
     return _shown(access.store.projects.create(asked.model_dump(), access.caller.name, access.caller.user), access)
 
 
-@router.get("/{project}")
+@router.get("/{project}", **answering(api.OwnProject))
 def get_project(project: Id, access: AccessDep) -> dict[str, Any]:
     """Return a project, with the role of the caller in it."""
     return _shown(access.project(project, "read"), access)
 
 
-@router.patch("/{project}")
+@router.patch("/{project}", **answering(api.OwnProject))
 def change_project(project: Id, asked: NewSettings, access: AccessDep) -> dict[str, Any]:
     """Change settings of a project."""
     access.project(project, "manage")
@@ -124,7 +126,11 @@ def _shown(project: str, access: Access) -> dict[str, Any]:
 @router.delete("/{project}", status_code=204)
 async def delete_project(project: Id, access: AccessDep) -> None:
     """Delete a project with its files, decisions and corrections, for good."""
-    await at_length(access.service, lambda: access.store.projects.delete(access.project(project, "manage")))
+
+    def delete() -> None:
+        access.store.projects.delete(access.project(project, "manage"), access.caller.name)
+
+    await at_length(access.service, delete)
 
 
 @router.get("/{project}/export", response_class=StreamingResponse)
@@ -149,7 +155,7 @@ def get_glossary(project: Id, access: AccessDep) -> Response:
 _TABLE: Final = {"requestBody": {"content": {"text/tab-separated-values": {"schema": {"type": "string"}}}}}
 
 
-@router.put("/{project}/glossary", openapi_extra=_TABLE)
+@router.put("/{project}/glossary", openapi_extra=_TABLE, **answering(api.GlossarySaved))
 async def set_glossary(project: Id, request: Request, access: AccessDep) -> dict[str, Any]:
     """Replace the glossary of a project: lines of source and target with a tab between, or a table with a header."""
     text = await _text_of(request)
@@ -160,7 +166,7 @@ async def set_glossary(project: Id, request: Request, access: AccessDep) -> dict
     return {"entries": await at_length(access.service, save)}
 
 
-@router.get("/{project}/corrections")
+@router.get("/{project}/corrections", **answering(api.CorrectionPage))
 def list_corrections(
     project: Id,
     access: AccessDep,
@@ -182,7 +188,7 @@ def export_corrections(project: Id, access: AccessDep) -> StreamingResponse:
     return StreamingResponse(lines, media_type="application/jsonl")
 
 
-@router.post("/{project}/corrections/import", openapi_extra=_TABLE)
+@router.post("/{project}/corrections/import", openapi_extra=_TABLE, **answering(api.Imported))
 async def import_corrections(project: Id, request: Request, access: AccessDep) -> dict[str, Any]:
     """Add corrections, all or none: lines of src, mt and pe with tabs between, or lines of JSON as exported."""
     text = await _text_of(request)
@@ -195,7 +201,7 @@ async def import_corrections(project: Id, request: Request, access: AccessDep) -
     return {"added": len(numbers), "first": numbers[0], "last": numbers[-1]}
 
 
-@router.delete("/{project}/corrections")
+@router.delete("/{project}/corrections", **answering(api.Deleted))
 async def delete_corrections(project: Id, access: AccessDep) -> dict[str, Any]:
     """Delete all that a project has learnt, for good; files and decisions stay."""
 
@@ -205,20 +211,20 @@ async def delete_corrections(project: Id, access: AccessDep) -> dict[str, Any]:
     return {"deleted": await at_length(access.service, delete)}
 
 
-@router.post("/{project}/corrections/{number}/undo")
+@router.post("/{project}/corrections/{number}/undo", **answering(api.Undone))
 def undo_correction(project: Id, number: EntryNumber, access: AccessDep) -> dict[str, Any]:
     """Take a correction back: models are as if they had never learnt it."""
     access.project(project, "learn")
     return {"number": access.store.projects.undo_correction(project, number, access.caller.name)}
 
 
-@router.get("/{project}/progress")
+@router.get("/{project}/progress", **answering(api.ProgressOut))
 def progress(project: Id, access: AccessDep) -> dict[str, Any]:
     """Return figures of the work: by day, by kind of edit, and by person."""
     return access.store.progress.of(access.project(project, "read"))
 
 
-@router.get("/{project}/audit")
+@router.get("/{project}/audit", **answering(api.AuditPage))
 def audit(
     project: Id,
     access: AccessDep,
@@ -230,7 +236,7 @@ def audit(
     return {"entries": found, "next": found[-1]["id"] if len(found) == limit else None}
 
 
-@router.get("/{project}/members")
+@router.get("/{project}/members", **answering(api.MemberList))
 def list_members(project: Id, access: AccessDep) -> dict[str, Any]:
     """Return the members of a project."""
     return {"members": access.store.people.members(access.project(project, "manage"))}
@@ -261,7 +267,7 @@ def events(
     return event_response(access.service.events.stream(project, known, is_allowed))
 
 
-@router.get("/{project}/events.json")
+@router.get("/{project}/events.json", **answering(api.EventList))
 def poll_events(
     project: Id,
     access: AccessDep,
@@ -312,6 +318,7 @@ def _correction(line: str, where: str, author: str) -> Correction:
     decisions = tuple(Decision(one.start, one.end, one.text, one.accepted) for one in given.decisions)
     texts = given.model_dump(include={"author", "file", "unit", "made"})
     try:
+        check_decisions(given.mt, decisions)
         return Correction(given.src, given.mt, given.pe, decisions=decisions, **texts)
     except DataError as error:
         raise DataError(f"{where}: {error}") from None

@@ -6,8 +6,10 @@ from typing import Any, Final
 from fastapi import APIRouter, Response
 from prometheus_client import CONTENT_TYPE_LATEST
 
+from postedit.serve import api_answers as answers
 from postedit.serve import api_models as api
 from postedit.serve.accounts import CallerDep
+from postedit.serve.api_answers import answering
 from postedit.serve.service import Service, ServiceDep, unless_stopping
 
 router = APIRouter(tags=["status"], responses=api.ERRORS)
@@ -24,13 +26,20 @@ _REASONS: Final = {
 }
 
 
-@router.get("/healthz")
+@router.get("/healthz", **answering(answers.Health))
 async def healthz() -> dict[str, str]:
     """Say that the process lives."""
     return {"status": "ok"}
 
 
-@router.get("/readyz", responses={503: {"description": "Not ready; `message` says why."}})
+@router.get(
+    "/readyz",
+    response_model=None,
+    responses={
+        200: {"model": answers.Readiness},
+        503: {"model": answers.Readiness, "description": "Not ready; `message` says why."},
+    },
+)
 async def readyz(service: ServiceDep, response: Response) -> dict[str, Any]:
     """Say whether requests are welcome.
 

@@ -50,7 +50,11 @@ class ServedModel(Config):
     llm: LlmConfig = Field(
         LlmConfig(), description="options of openai:MODEL, as `llm.endpoint`; retries are 1 and timeout 25 if not given"
     )
-    gate: str | None = Field(None, description="gate, see `postedit gate`; for requests without a project")
+    gate: str | None = Field(
+        None,
+        description="gate, see `postedit gate`; for requests and projects with this `protect` and no glossary, until a "
+        "project has taught the model something",
+    )
     protect: tuple[Kind, ...] = Field(
         KINDS, strict=False, description="spans that stay as in mt and src; for requests without a project"
     )
@@ -103,7 +107,7 @@ class AuthConfig(Config):
         description="a key or a sign-in is needed; if not given: unless host and all hosts are names of this "
         "machine, and there are no proxies",
     )
-    session_hours: int = Field(12, ge=1, description="hours after which people sign in again")
+    session_hours: int = Field(12, ge=1, description="hours after which people sign in again, however much they work")
     secure_cookies: bool | None = Field(
         None, description="send cookies over HTTPS alone; if not given: where required is true if not given"
     )
@@ -128,6 +132,7 @@ class LimitsConfig(Config):
     )
     body_bytes: int = Field(4 * 1024**2, ge=1024, description="largest body of a request, apart from uploads of files")
     file_bytes: int = Field(64 * 1024**2, ge=1024, description="largest file")
+    uploads: int = Field(16, ge=1, description="files that are received at a time; more get 429")
     segments: int = Field(256, ge=1, description="segments of a request")
     characters: int = Field(5000, ge=1, description="characters of a text of a segment")
     requests_per_second: float = Field(0.0, ge=0, description="requests of one client; 0: any number")

@@ -168,6 +168,8 @@ class Decisions:
         proposal = json.loads(row["proposal"] or "null")
         if given.proposal is not None and (proposal is None or proposal["text"] != given.proposal):
             proposal = None  # it has been renewed: nothing is known of the edits of this one
+        else:
+            _check_edits(given.decisions, 0 if proposal is None else len(proposal["edits"]))
         values = {"state": given.state, "target": given.target, "decisions": as_json(list(given.decisions))}
         if given.state == "seen" and not given.target and not given.codes:
             return _Prepared({**values, "target_codes": ""}, "", False, None)
@@ -205,6 +207,13 @@ def _segment(file: str, number: int) -> sql.Select[Any]:
 
 def _same_decision(row: Row, prepared: _Prepared) -> bool:
     return all(row[name] == prepared.values[name] for name in ("state", "target", "decisions"))
+
+
+def _check_edits(decided: Sequence[dict[str, Any]], count: int) -> None:
+    """Check that decisions are on edits that a proposal has."""
+    for one in decided:
+        if one["edit"] >= count:
+            raise DataError(f"decisions: the proposal has {count} edits, counted from 0, and none is {one['edit']}")
 
 
 def _stripped(proposal: dict[str, Any] | None) -> dict[str, Any] | None:

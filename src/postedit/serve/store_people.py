@@ -5,7 +5,7 @@ import json
 import secrets
 import threading
 import time
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any, Final, Literal, NamedTuple
 
 import sqlalchemy as sql
@@ -32,6 +32,10 @@ _NO_HASH: Final = _HASHER.hash("")
 """Compared with where there is no such user, so that this takes as long."""
 
 
+_CLOCKS_DIFFER: Final = 300
+"""Seconds, at most, between the clocks of machines that share a database."""
+
+
 class KeyOwner(NamedTuple):
     """A key of a program, and the user whose rights bound its own."""
 
@@ -50,10 +54,16 @@ class People:
     """The users, keys and sessions of a database."""
 
     session_seconds: int = 12 * 3600
-    """After which an unused session ends."""
+    """After which a session ends."""
 
-    def __init__(self, database: Database) -> None:
-        self._db = database
+    def __init__(self, database: Database, clock: Callable[[], float] = time.time) -> None:
+        """Keep people in a database.
+
+        Args:
+            database: has its tables.
+            clock: gives the seconds since 1970, for the ends of sessions.
+        """
+        self._db, self.clock = database, clock
 
     def create_user(self, name: str, password: str, *, admin: bool = False) -> str:
         """Add a user, and return the id.
@@ -81,7 +91,7 @@ class People:
     def change_user(
         self, user: str, *, password: str | None = None, admin: bool | None = None, active: bool | None = None
     ) -> None:
-        """ProjectChange a user; a new password, or the end of being active, ends all sessions.
+        """Change a user; a new password, or the end of being active, ends all sessions.
 
         Raises:
             NotFoundError: if there is no such user.
@@ -215,26 +225,24 @@ class People:
     def begin_session(self, user: str) -> tuple[str, str]:
         """Begin a session, and return what its cookie has, and the token against forged requests."""
         secret, csrf = secrets.token_urlsafe(32), secrets.token_urlsafe(24)
-        moment = int(time.time())
+        moment = int(self.clock())
         with self._db.write() as connection:
-            connection.execute(sql.delete(sessions).where(sessions.c.expires < moment))
+            connection.execute(sql.delete(sessions).where(sql.not_(self._lasts(moment))))
             values = {"hash": _sha(secret), "user": user, "csrf": csrf, "expires": moment + self.session_seconds}
             connection.execute(sql.insert(sessions).values(values))
         return secret, csrf
 
     def session(self, secret: str) -> Session | None:
-        """Return a session that has not ended, and let it go on; None if there is none."""
-        moment = int(time.time())
-        mine = sessions.c.hash == _sha(secret)
-        query = sql.select(users, sessions.c.csrf, sessions.c.expires).join(sessions, sessions.c.user == users.c.id)
+        """Return a session that has not ended; None if there is none."""
+        mine = (sessions.c.hash == _sha(secret)) & self._lasts(int(self.clock()))
+        query = sql.select(users, sessions.c.csrf).join(sessions, sessions.c.user == users.c.id)
         with self._db.read() as connection:
-            found = rows_of(connection, query.where(mine, sessions.c.expires > moment, users.c.active.is_(True)))
-        if not found:
-            return None
-        if found[0]["expires"] < moment + self.session_seconds // 2:
-            with self._db.write() as connection:
-                connection.execute(sql.update(sessions).where(mine).values(expires=moment + self.session_seconds))
-        return Session(found[0]["csrf"], found[0])
+            found = rows_of(connection, query.where(mine, users.c.active.is_(True)))
+        return Session(found[0]["csrf"], found[0]) if found else None
+
+    def _lasts(self, moment: int) -> sql.ColumnElement[bool]:
+        """Return whether a session has not ended; one that has begun in the future ends, as the clock was set back."""
+        return sessions.c.expires.between(moment + 1, moment + self.session_seconds + _CLOCKS_DIFFER)
 
     def end_session(self, secret: str) -> None:
         """End a session, if there is one."""

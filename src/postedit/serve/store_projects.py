@@ -1,6 +1,7 @@
 """Projects: their settings, glossaries, corrections and events, and their deletion."""
 
 import json
+import logging
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
@@ -29,6 +30,8 @@ from postedit.serve.store_jobs import Jobs
 from postedit.serve.store_segments import decision_json, glossary_of
 from postedit.text.glossary_files import table_entries
 from postedit.text.span_patterns import KINDS
+
+_log = logging.getLogger(__name__)
 
 OF_PROPOSALS: Final = ("model", "protect", "min_confidence", "glossary")
 """Columns on which proposals depend."""
@@ -112,8 +115,8 @@ class Projects:
         with self._db.read() as connection:
             return one_row(connection, sql.select(projects).where(projects.c.id == project), f"project {project!r}")
 
-    def delete(self, project: str) -> None:
-        """Delete a project with all that belongs to it, for good.
+    def delete(self, project: str, who: str) -> None:
+        """Delete a project with all that belongs to it, for good; only the log of the service says who did.
 
         Raises:
             DataError: if it is the default project.
@@ -124,9 +127,10 @@ class Projects:
                 "the project 'default' always exists; delete its files one by one, and its corrections by "
                 "DELETE /v1/projects/default/corrections"
             )
-        with self._db.change(project, "") as change:
+        with self._db.change(project, who) as change:
             self._db.memory.delete(project, connection=change.connection)
             change.execute(sql.delete(projects).where(projects.c.id == project))
+        _log.info("project %s deleted by %s", project, who)
         self._db.clean()
 
     def edit_settings(self, project: str) -> ProjectSettings | None:

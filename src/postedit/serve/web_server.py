@@ -31,6 +31,12 @@ _WAITING: Final = 2048
 _HEAD_BYTES: Final = 2**16
 """Of the line and the headers of a request, and between two parts of a body, about."""
 
+_REQUEST_SECONDS: Final = 30.0
+"""For the head of a request, and between two parts of a body."""
+
+_STOP_SECONDS: Final = 2.0
+"""For the rest of a request that is being received when the service stops."""
+
 _GRACE: Final = 5.0
 """Seconds beyond the longest request until open connections are closed."""
 
@@ -90,13 +96,25 @@ async def _serve(app: FastAPI, listening: socket.socket, announce: Callable[[str
 
 
 class _Connection(HttpToolsProtocol):
-    """A connection that is closed when the head of a request has no end.
+    """A connection that is closed when the head of a request has no end, or the rest of a request does not come.
 
     httptools takes half the time of h11, which counts where many requests are refused, and keeps whatever is sent until
     a header ends. What middle layers receive of a body, they count themselves.
     """
 
     _unread = 0  # bytes since the last head, or part of a body, was complete
+    _end: asyncio.TimerHandle | None = None  # while a request is being received
+    _stops = False
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Wait for the first request."""
+        super().connection_made(transport)
+        self._await(_REQUEST_SECONDS)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Wait for nothing more."""
+        self._await(None)
+        super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
         """Parse some bytes."""
@@ -105,15 +123,49 @@ class _Connection(HttpToolsProtocol):
         if self._unread > _HEAD_BYTES and not self.transport.is_closing():
             self.send_400_response("The head of the request is too large.")
 
+    def on_message_begin(self) -> None:
+        """Wait for the head of a request."""
+        self._await(_REQUEST_SECONDS)
+        super().on_message_begin()
+
     def on_headers_complete(self) -> None:
         """Begin to answer a request."""
         self._unread = 0
+        self._await(_REQUEST_SECONDS)
         super().on_headers_complete()
 
     def on_body(self, body: bytes) -> None:
         """Take a part of a body."""
         self._unread = 0
+        self._await(_REQUEST_SECONDS)
         super().on_body(body)
+
+    def on_message_complete(self) -> None:
+        """Wait for nothing more of a request."""
+        self._await(None)
+        super().on_message_complete()
+
+    def shutdown(self) -> None:
+        """Close the connection once the request that it has sent, or is about to have sent, is answered."""
+        super().shutdown()
+        if self._end is not None:
+            self._await(_STOP_SECONDS)
+            self._stops = True
+
+    def _await(self, seconds: float | None) -> None:
+        """Give the client time for the next part of a request; none: it need not send anything."""
+        if seconds is not None and self._stops:
+            return
+        if self._end is not None:
+            self._end.cancel()
+        self._end = None if seconds is None else self.loop.call_later(seconds, self._give_up)
+
+    def _give_up(self) -> None:
+        self._end = None
+        if self.flow.read_paused and not self._stops:  # what the client has sent has not been read
+            self._await(_REQUEST_SECONDS)
+        else:
+            self.transport.close()
 
 
 class _Server(uvicorn.Server):

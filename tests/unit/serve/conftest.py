@@ -9,7 +9,7 @@ from argon2 import PasswordHasher
 from fastapi.testclient import TestClient
 from postgresql_server import own_server, place, server  # noqa: F401 (fixtures)
 from scripted import RunningService, serving, settings
-from serve_tools import WordEngine, config_of
+from serve_tools import WordEngine, answer_check, config_of
 
 from postedit.serve import store_people
 from postedit.serve.app import create_app
@@ -44,6 +44,7 @@ def serve(place: str, tmp_path: Path) -> Iterator[Callable[..., TestClient]]:
         app = create_app(config, engine)
         engine.store = app.state.service.store
         client = TestClient(app, base_url="http://127.0.0.1", raise_server_exceptions=True)
+        client.event_hooks = {"response": [answer_check(app)]}
         started.append(client)
         return client.__enter__()
 

@@ -57,7 +57,9 @@ def _capitals(mt: str, together: int) -> PostEdit:
     if text == mt:
         return PostEdit(mt, False)
     edit = Edit("replace", (0, len(mt)), (0, len(text)))
-    return PostEdit(text, True, -float(together), edits=(edit,), token_spans=((0, 1),), confidences=(0.9,))
+    return PostEdit(
+        text, True, -float(together), edits=(edit,), token_scores=(-1.0,), token_spans=((0, 1),), confidences=(0.9,)
+    )
 
 
 class _EditorSpec(EditorSpec):

@@ -2,6 +2,7 @@
 
 import io
 import itertools
+import logging
 import re
 import threading
 import time
@@ -19,6 +20,7 @@ from postedit.core.errors import DataError, OutputError
 from postedit.serve import event_hub, routes_jobs, routes_workbench
 from postedit.serve.accounts import COOKIE, CSRF_HEADER, Throttle
 from postedit.serve.http_errors import HttpError
+from postedit.serve.service_logs import FIELDS
 from postedit.serve.store_jobs import Jobs
 from postedit.serve.store_people import People
 
@@ -136,6 +138,20 @@ def test_every_route_of_openapi_is_tried(team: Team) -> None:
     assert described - PUBLIC <= set(routes(team.client))
 
 
+def test_every_answer_and_who_may_ask_is_described(team: Team) -> None:
+    """Answers of JSON have a schema by name; those of the doors are in the form of other services."""
+    doors = {"/v1/chat/completions", "/translate", "/detect", "/languages"}
+    described = team.client.app.openapi()  # type: ignore[attr-defined]
+    for path, methods in described["paths"].items():
+        for method, one in methods.items():
+            for status, answer in one["responses"].items():
+                schema = answer.get("content", {}).get("application/json", {}).get("schema")
+                assert path in doors or schema is None or "$ref" in schema, (method, path, status)
+            is_open = (method.upper(), path) in PUBLIC or path in {"/translate", "/detect"}  # which have keys in bodies
+            assert one.get("security") == (None if is_open else [{"key": []}, {"session": []}]), (method, path)
+    assert {"key", "session"} == set(described["components"]["securitySchemes"])
+
+
 def test_no_route_answers_without_a_key_or_a_session(team: Team) -> None:
     ids = ids_of(team)
     for method, path in routes(team.client):
@@ -211,16 +227,28 @@ def test_cookies_are_secure_unless_only_this_machine_serves(serve: Callable[...,
     assert "Secure" in team.sign_in("anna").headers["set-cookie"]
 
 
-def test_sessions_last_as_long_as_the_settings_say(
-    serve: Callable[..., TestClient], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_sessions_last_as_long_as_the_settings_say(serve: Callable[..., TestClient]) -> None:
     team = Team(serve(auth={"required": True, "session_hours": 2}))
     assert "Max-Age=7200" in team.sign_in("anna").headers["set-cookie"]
     people, start = team.store.people, time.time()
+    people.clock = lambda: start
     secret, _ = people.begin_session(team.ids["anna"])
-    for hours, lasts in ((1.5, True), (3.4, True), (5.5, False)):  # each use lets it go on
-        monkeypatch.setattr("postedit.serve.store_people.time.time", lambda hours=hours: start + hours * 3600)
+    for hours, lasts in ((1.5, True), (1.9, True), (2.1, False)):  # as the cookie, however often it is used
+        people.clock = lambda hours=hours: start + hours * 3600
         assert (people.session(secret) is not None) == lasts
+
+
+@pytest.mark.parametrize("years", [-10, 10])
+def test_a_clock_that_is_set_ends_sessions_and_nothing_else(team: Team, years: int) -> None:
+    people, key = team.store.people, team.key("anna", "learn")
+    learn = {"src": "a", "mt": "b", "pe": "c", "project": team.projects["anna"]}
+    team.sign_in("anna")
+    for clock in (lambda: time.time() + years * 365 * 24 * 3600, time.time):
+        people.clock = clock
+        assert team.client.get("/v1/session").status_code == 401, "also if it would have lasted for years now"
+        assert team.client.post("/v1/learn", json=learn, headers=key).status_code == 200
+        assert team.sign_in("anna").status_code == 200
+        assert team.client.get("/v1/session").json()["user"]["name"] == "anna"
 
 
 def test_a_new_password_and_the_end_of_an_account_end_sessions_and_keys(team: Team) -> None:
@@ -389,6 +417,40 @@ def test_a_key_is_shown_once_and_kept_as_a_hash(team: Team) -> None:
     assert statuses[:4] == [200] * 4
     assert 429 in statuses
     assert team.client.delete(f"/v1/keys/{made['id']}", headers=headers).status_code in (403, 429)
+
+
+def test_the_log_says_who_changed_accounts_keys_and_projects(team: Team, caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.INFO, "postedit"):
+        team.sign_in("root", "wrong password")
+        headers = {CSRF_HEADER: team.sign_in("root").json()["csrf"]}
+        key = team.client.post("/v1/keys", json={"name": "x", "scopes": ["edit"]}, headers=headers).json()["id"]
+        team.client.delete(f"/v1/keys/{key}", headers=headers)
+        team.client.delete(f"/v1/projects/{team.projects['ben']}", headers=headers)
+        team.client.delete("/v1/session", headers=headers)
+        by_key = team.key("anna", "edit")
+        team.client.post("/v1/edit", json={"segments": [{"src": "a", "mt": "b"}]}, headers=by_key)
+    assert [record.getMessage() for record in caplog.records if record.message != "request"] == [
+        "a wrong password for user root from testclient",
+        "user root signed in from testclient",
+        f"key {key} added by root: edit",
+        f"key {key} deleted by root",
+        f"project {team.projects['ben']} deleted by root",
+        "user root signed out",
+    ]
+    requests = [getattr(record, FIELDS) for record in caplog.records if record.message == "request"]
+    assert [one.get("user") for one in requests] == [None, None, "root", "root", "root", "root", "anna"]
+    ids = [one["id"] for one in team.store.people.keys(team.ids["anna"])]
+    assert (requests[2]["by"], requests[-1]["by"]) == (f"user {team.ids['root']}", f"key {ids[0]}")
+
+
+def test_the_projects_of_keys_do_not_tell_which_there_are(team: Team) -> None:
+    headers = {CSRF_HEADER: team.sign_in("ben").json()["csrf"]}
+    for project, status in ((team.projects["anna"], 404), ("0" * 16, 404), (team.projects["ben"], 201)):
+        asked = {"name": "x", "scopes": ["edit"], "projects": [project]}
+        made = team.client.post("/v1/keys", json=asked, headers=headers)
+        assert made.status_code == status
+        if status == 404:
+            assert made.json()["error"]["message"] == f"there is no project {project!r}"
 
 
 def test_people_may_change_their_own_password_alone(team: Team) -> None:

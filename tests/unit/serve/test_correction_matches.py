@@ -54,14 +54,14 @@ def indexed_project(store: Store, word: str) -> str:
 
 
 def test_project_deleted_here_is_in_no_index(store: Store) -> None:
-    store.projects.delete(indexed_project(store, "zanzibar"))
+    store.projects.delete(indexed_project(store, "zanzibar"), "anna")
     assert not is_held("zanzibar")
 
 
 def test_project_deleted_by_another_process_is_in_no_index(store: Store, place: str) -> None:
     project = indexed_project(store, "timbuktu")
     other = Store(place)
-    other.projects.delete(project)
+    other.projects.delete(project, "anna")
     other.close()
     assert store.forget_deleted()
     assert not is_held("timbuktu")
@@ -70,7 +70,7 @@ def test_project_deleted_by_another_process_is_in_no_index(store: Store, place: 
 
 def test_index_stays_when_another_project_is_deleted(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     kept, added = indexed_project(store, "kept"), []
-    store.projects.delete(indexed_project(store, "gone"))
+    store.projects.delete(indexed_project(store, "gone"), "anna")
     monkeypatch.setattr(NearestTriplets, "add", lambda *_: added.append(1))
     assert store.matches.find(kept, "a kept", "c d")
     assert not added

@@ -93,7 +93,7 @@ def test_what_another_process_deletes_is_forgotten_here(
         hub.start()
         await asyncio.sleep(0.3)
         assert not forgotten.is_set()
-        await asyncio.to_thread(other.projects.delete, project)
+        await asyncio.to_thread(other.projects.delete, project, "anna")
         async with asyncio.timeout(30):
             await forgotten.wait()
         await hub.stop()

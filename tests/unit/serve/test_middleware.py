@@ -1,8 +1,11 @@
 """Ids, headers, and requests that are refused before they reach a route."""
 
+import asyncio
 import json
 import logging
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -16,19 +19,31 @@ from starlette.responses import PlainTextResponse
 from starlette.routing import Route
 
 from postedit.core.errors import OutputError
+from postedit.serve.accounts import LOCAL, Caller
+from postedit.serve.http_errors import HttpError
 from postedit.serve.middleware import Gatekeeper, RequestLog
 from postedit.serve.service_logs import JsonFormatter
 from postedit.serve.service_metrics import Metrics
 
 
-def behind_checks(data: Path, metrics: Metrics | None = None, **given: Any) -> TestClient:
-    """Return what asks, through the checks of the service, routes that read their body and answer with its length."""
+def behind_checks(
+    data: Path, metrics: Metrics | None = None, wait: Callable[[], float] = float, **given: Any
+) -> TestClient:
+    """Return what asks, through the checks of the service, routes that read their body and answer with its length.
+
+    Keys and cookies are good if "good" is in them; `wait` returns the seconds until a model is free.
+    """
+
+    async def identify(request: Request) -> Caller:
+        if "good" not in str(request.headers):
+            raise HttpError(401, "nobody knows you")
+        return LOCAL
 
     async def read(request: Request) -> PlainTextResponse:
         return PlainTextResponse(str(len(await request.body())))
 
     app = Starlette(routes=[Route("/{path:path}", read, methods=["GET", "POST", "BREW"])])
-    app.add_middleware(Gatekeeper, config=settings(data, **given), seconds_until_free=lambda: 0.0)
+    app.add_middleware(Gatekeeper, config=settings(data, **given), seconds_until_free=wait, identify=identify)
     app.add_middleware(RequestLog, metrics=metrics or Metrics(), log_requests=False)
     return TestClient(app, base_url="http://127.0.0.1")
 
@@ -40,6 +55,13 @@ def test_answers_have_ids_and_safe_headers(service: RunningService) -> None:
     assert headers["Content-Security-Policy"] == "default-src 'none'; frame-ancestors 'none'"
     assert headers["Cache-Control"] == "no-store"
     assert "server" not in headers
+
+
+@pytest.mark.parametrize("path", ["/", "/healthz", "/readyz", "/v1/models"])
+def test_whatever_is_read_may_be_asked_for_its_head_alone(service: RunningService, path: str) -> None:
+    head, whole = service.client.head(path), service.client.get(path)
+    assert (head.status_code, head.content) == (200, b"")
+    assert head.headers["Content-Length"] == whole.headers["Content-Length"]
 
 
 @pytest.mark.parametrize("given", ["", "a b", "x" * 65, "a\tb", "<script>"])
@@ -86,7 +108,7 @@ def test_requests_through_a_proxy_are_refused_where_nobody_signs_in(tmp_path: Pa
 
 def test_only_a_key_that_counts_is_not_of_a_page(tmp_path: Path) -> None:
     client = behind_checks(tmp_path, auth={"required": True})
-    for key, status in (("Bearer x", 200), ("Basic x", 403)):
+    for key, status in (("Bearer good", 200), ("Basic good", 403)):
         headers = {"Origin": "http://evil.example", "Authorization": key}
         assert client.post("/v1/edit", headers=headers).status_code == status
 
@@ -108,10 +130,57 @@ def test_bodies_of_those_who_send_neither_key_nor_cookie_are_not_read(tmp_path: 
     refused = client.post("/v1/edit", content=b"x" * 2000)
     assert refused.status_code == 401
     assert refused.headers["WWW-Authenticate"] == "Bearer"
-    assert client.post("/v1/edit", headers={"Authorization": "Bearer x"}).status_code == 200, "a route checks it"
-    assert client.post("/v1/edit", headers={"Cookie": "postedit_session=x"}).status_code == 200
+    for name, start in (("Authorization", "Bearer "), ("Cookie", "postedit_session=")):
+        for value, status in (("good", 200), ("junk", 401)):
+            assert client.post("/v1/edit", headers={name: start + value}).status_code == status, (name, value)
     assert client.post("/v1/session").status_code == 200
     assert client.get("/healthz").status_code == 200
+
+
+def test_nothing_is_read_of_uploads_of_those_whom_nobody_knows(tmp_path: Path) -> None:
+    client = behind_checks(tmp_path, auth={"required": True})
+    for name, start in (("Authorization", "Bearer "), ("Cookie", "postedit_session=")):
+        for value, status in (("junk", 401), ("good", 200)):
+            headers = {name: start + value, "Content-Type": "multipart/form-data; boundary=x"}
+            answer = client.post("/v1/projects/default/files", headers=headers, content=b"x" * 1000)
+            assert answer.status_code == status, (name, value)
+
+
+def test_few_uploads_are_received_at_a_time(tmp_path: Path) -> None:
+    async def ask() -> list[int]:
+        release, begun = asyncio.Event(), asyncio.Event()
+
+        async def slowly(scope: Any, receive: Any, send: Any) -> None:
+            begun.set()
+            await release.wait()
+            await PlainTextResponse("done")(scope, receive, send)
+
+        app = Gatekeeper(slowly, settings(tmp_path, limits={"uploads": 1}), lambda: 0.0, nobody)
+        async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://127.0.0.1") as client:
+            upload = partial(client.post, "/v1/jobs", files={"file": b"x"})
+            first = asyncio.create_task(upload())
+            await begun.wait()
+            refused = await upload()
+            assert int(refused.headers["Retry-After"]) >= 1
+            release.set()
+            return [refused.status_code, (await first).status_code, (await upload()).status_code]
+
+    async def nobody(request: Request) -> Caller:
+        return LOCAL
+
+    assert asyncio.run(ask()) == [429, 200, 200]
+
+
+def test_only_those_who_are_known_count_as_demand(tmp_path: Path) -> None:
+    asked = count()
+    client = behind_checks(tmp_path, wait=lambda: next(asked) + 1.0, auth={"required": True})
+    for headers in ({}, {"Authorization": "Bearer junk"}, {"Cookie": "postedit_session=junk"}):
+        assert client.post("/v1/edit", headers=headers).status_code == 401
+    assert client.post("/translate", headers={}).status_code == 200, "its route finds out who asks"
+    assert next(asked) == 0
+    for _ in range(3):
+        assert client.post("/v1/edit", headers={"Authorization": "Bearer good"}).status_code == 429
+    assert next(asked) == 4
 
 
 def test_methods_that_clients_invent_are_one_in_metrics(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """What a model process does before it is ready, and what it forgets."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,11 @@ from postedit.adapt.correction import Correction
 from postedit.adapt.correction_memory import CorrectionMemory
 from postedit.adapt.remembering import Remembering
 from postedit.core.editor import PostEdit, Segment
-from postedit.serve.model_process import EditKind, ProcessSpec, Work, _Editors
+from postedit.gate import Gate
+from postedit.gate.edit_features import Features
+from postedit.gate.gate import Calibrator, Rule
+from postedit.jobs.editing import EditorSpec
+from postedit.serve.model_process import EditKind, ProcessSpec, ProjectSettings, Work, _Editors
 from postedit.serve.settings import ServedModel
 
 
@@ -58,4 +63,30 @@ def test_corrections_deleted_elsewhere_leave_the_process_and_others_stay(tmp_pat
     editors.forget_deleted()
     assert "garden" not in editors._projects
     assert "kitchen" in editors._projects
+    memory.close()
+
+
+def test_a_gate_holds_for_projects_until_they_teach_the_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Process(ScriptedProcess):
+        def editor_spec(self, kind: EditKind | None = None) -> EditorSpec:
+            return replace(super().editor_spec(kind), gate=ProcessSpec.editor_spec(self, kind).gate)
+
+    zeros = (0.0,) * len(Features.names())
+    rule = Rule("sentence", Calibrator(zeros, (1.0,) * len(zeros), zeros, 0.0), None, 100)
+    Gate(rule, ScriptedEditor().identity()).save(tmp_path / "gate.json")
+    place = str(tmp_path / "postedit.db")
+    memory = CorrectionMemory(place)
+    monkeypatch.setattr(_Editors, "_load_from", lambda _, memory: Remembering(ScriptedEditor(), _Nothing(), memory))
+    model = ServedModel(path="none", gate=str(tmp_path / "gate.json"), protect=())
+    editors = _Editors(Process(model, 1, place))
+
+    def edited(project: str | None, *protect: Any) -> tuple[str, int | None]:
+        work = Work(EditKind("m", project, ProjectSettings(protect)), [Segment("a", "b")])
+        done = editors.done(work)
+        return done.outcomes[0].text, done.position and done.position.last
+
+    assert [edited(None), edited("garden")] == [("b", None), ("b", 0)]
+    assert edited("garden", "number") == ("B", 0), "the gate was made for another protection"
+    memory.add([Correction("a", "b", "c", project="garden")])
+    assert [edited("garden"), edited("kitchen")] == [("B", 1), ("b", 0)]
     memory.close()

@@ -82,11 +82,17 @@ def test_bodies_that_are_no_request_are_refused(service: RunningService, body: b
     assert answer.json()["error"]["message"]
 
 
+def test_a_body_that_is_no_json_is_a_sentence(service: RunningService) -> None:
+    answer = service.client.post("/v1/edit", content=b"[1", headers={"Content-Type": "application/json"})
+    assert answer.json()["error"]["message"] == "the body is no JSON: Expecting ',' delimiter at character 2"
+
+
 def test_lone_surrogates_are_refused_and_odd_texts_survive(service: RunningService) -> None:
     body = b'{"segments": [{"src": "\\ud800", "mt": "a"}]}'
     answer = service.client.post("/v1/edit", content=body, headers={"Content-Type": "application/json"})
     assert answer.status_code == 422
-    odd = ["", " ", "\u0000", "👩‍👩‍👧 A\u0301", "\u202e.", "A\r\nB"]
+    assert "NUL" in service.edit("a\0b").json()["error"]["message"]
+    odd = ["", " ", "👩‍👩‍👧 A\u0301", "\u202e.", "A\r\nB"]
     results = service.edit(*odd).json()["results"]
     assert [one["text"] for one in results] == [one.upper() for one in odd]
 

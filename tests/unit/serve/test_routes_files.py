@@ -1,6 +1,7 @@
 """Files and segments over HTTP, on SQLite and PostgreSQL."""
 
 import asyncio
+import json
 from collections.abc import Callable
 from typing import Any
 
@@ -131,3 +132,20 @@ def test_files_over_the_limit_are_refused(serve: Callable[..., TestClient]) -> N
     response = client.post("/v1/projects/default/files", files={"file": ("a.xlf", xliff(*PAIRS * 20))})
     assert response.status_code == 413
     assert "bytes" in response.json()["error"]["message"]
+
+
+def test_decisions_on_edits_that_there_are_not_are_refused(client: TestClient) -> None:
+    file = upload(client, xliff(*PAIRS))
+    text = client.get(f"/v1/files/{file}/segments/1").json()["proposal"]["text"]
+    for proposal in ({}, {"proposal": text}):
+        refused = decide(client, file, 1, "x", decisions=[{"edit": 999, "accepted": True}], **proposal)
+        assert refused.status_code == 422
+        assert "has 1 edits, counted from 0, and none is 999" in refused.json()["error"]["message"]
+    assert client.get(f"/v1/files/{file}/segments/1/history").json()["history"] == []
+    for start, end in ((5, 2), (0, 99)):
+        wrong = [{"start": start, "end": end, "text": "x", "accepted": True}]
+        learnt = client.post("/v1/learn", json={"src": "a", "mt": "die Haus", "pe": "c", "decisions": wrong})
+        assert "are no span of mt, which has 8" in learnt.json()["error"]["message"]
+        line = json.dumps({"src": "a", "mt": "die Haus", "pe": "c", "decisions": wrong})
+        assert client.post("/v1/projects/default/corrections/import", content=line).status_code == 422
+    assert client.get("/v1/projects/default/corrections").json()["corrections"] == []

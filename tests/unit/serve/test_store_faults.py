@@ -3,19 +3,39 @@
 import multiprocessing
 import os
 import random
+import shutil
+import signal
 import sqlite3
+import subprocess
+import tempfile
 import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 import sqlalchemy as sql
+from fastapi.testclient import TestClient
 from postgresql_server import PostgresqlServer
-from serve_tools import Saved, check_saved, decision, imported, save_for_ever, xliff
+from serve_tools import (
+    Saved,
+    WordEngine,
+    check_saved,
+    config_of,
+    decide,
+    decision,
+    imported,
+    save_for_ever,
+    upload,
+    xliff,
+)
 
 from postedit.adapt.correction import Correction
+from postedit.adapt.correction_memory import open_memory
 from postedit.core.errors import OutputError
 from postedit.serve import store_base
+from postedit.serve.app import create_app
 from postedit.serve.store import Store
 from postedit.serve.store_decisions import StaleVersionError
 
@@ -111,6 +131,35 @@ def test_a_database_that_was_away_is_used_again(own_server: PostgresqlServer) ->
     check_saved(store, file, [(1, one.edit_id, 1, "target")])
 
 
+def test_nobody_waits_for_a_database_that_hangs(own_server: PostgresqlServer, tmp_path: Path) -> None:
+    config = config_of(own_server.url, tmp_path, auth={"required": True}, limits={"timeout_seconds": 1.0})
+    app = create_app(config, engine := WordEngine(config))
+    engine.store = store = app.state.service.store
+    _, secret = store.people.create_key(store.people.create_user("anna", "a password"), "test", ["edit"], None, 0)
+    headers, body = {"Authorization": f"Bearer {secret}"}, {"segments": [{"src": "a", "mt": "die"}]}
+    with TestClient(app, base_url="http://127.0.0.1") as client:
+        assert client.post("/v1/edit", json=body, headers=headers).status_code == 200
+        paused = own_server.pause()
+        try:
+            for answer in (client.get("/v1/projects", headers=headers), client.post("/v1/edit", headers=headers)):
+                assert answer.status_code == 504
+                assert "has not answered in 1 s" in answer.json()["error"]["message"]
+        finally:
+            for one in paused:
+                os.kill(one, signal.SIGCONT)
+        assert client.post("/v1/edit", json=body, headers=headers).status_code == 200
+
+
+def test_no_statement_waits_without_end_for_the_server(server: str) -> None:
+    engine = open_memory(f"{server}&connect_timeout=3")
+    with engine.connect() as connection:
+        options = connection.connection.dbapi_connection.info.get_parameters()
+        assert (options["connect_timeout"], options["tcp_user_timeout"]) == ("3", "30000"), "those of the URL count"
+        for name, value in (("lock_timeout", "30s"), ("statement_timeout", "10min")):
+            assert connection.exec_driver_sql(f"SHOW {name}").scalar_one() == value
+    engine.dispose()
+
+
 @pytest.mark.skipif(os.name != "posix", reason="modes of files")
 def test_a_new_database_is_for_its_user_alone(tmp_path: Path) -> None:
     place = tmp_path / "new" / "postedit.db"
@@ -134,6 +183,72 @@ def test_a_full_disk_loses_nothing_and_is_a_sentence(tmp_path: Path) -> None:
     one = decision(store, file, 1, "there is room again")
     assert store.decisions.save(file, 1, one, "anna").segment["target"] == "there is room again"
     check_saved(store, file, known)
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Callable[[int], Path]]:
+    """Return what mounts, or makes larger, a disk of some MiB."""
+    folder = tmp_path / "small"
+    folder.mkdir()
+
+    def mount(size: int) -> Path:
+        again = "remount," if folder.is_mount() else ""
+        command = ["mount", "-o", f"{again}size={size}m", "-t", "tmpfs", "tmpfs", str(folder)]
+        if shutil.which("mount") is None or subprocess.run(command, capture_output=True).returncode:
+            pytest.skip("file systems cannot be mounted here")
+        return folder
+
+    yield mount
+    if folder.is_mount():
+        subprocess.run(["umount", "-l", str(folder)], check=True)
+
+
+def has_no_room(answer: httpx.Response) -> bool:
+    """Return whether a request was refused because the disk is full; what is refused is a sentence."""
+    if answer.is_success:
+        return False
+    assert answer.status_code == 507, answer.text
+    assert "the disk of the service is full" in answer.json()["error"]["message"]
+    return True
+
+
+def test_a_disk_that_is_full_refuses_over_http_and_loses_nothing(
+    serve: Callable[..., TestClient], small_disk: Callable[[int], Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Decisions and uploads are refused while the disk of the database is full, and done when there is room again."""
+    client = serve(database=str(small_disk(2) / "postedit.db"))
+    file = upload(client, xliff(*PAIRS))
+    known: list[str] = []
+    while not has_no_room(saved := decide(client, file, 1, f"target {len(known)} {'long ' * 2000}")):
+        known.append(saved.json()["segment"]["target"])
+        assert len(known) < 500
+    large = ("large.xlf", xliff(*[(f"source {number}", "mt " * 500) for number in range(2000)]))
+    assert has_no_room(client.post("/v1/projects/default/files", files={"file": large}))
+    history = client.get(f"/v1/files/{file}/segments/1/history").json()["history"]
+    assert [one["target"] for one in history] == known
+    assert [one["id"] for one in client.get("/v1/projects/default/files").json()["files"]] == [file]
+    assert client.get("/v1/projects").status_code == 200, "what needs no room is answered"
+    small_disk(64)
+    assert decide(client, file, 1, "there is room again").status_code == 200
+    assert len(client.get(f"/v1/files/{file}/segments/1/history").json()["history"]) == len(known) + 1
+    upload(client, large[1], "large.xlf")
+
+
+def test_uploads_and_downloads_need_room_for_temporary_files(
+    client: TestClient, small_disk: Callable[[int], Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(small_disk(1)))
+    content = xliff(*[(f"source {number}", "mt " * 500) for number in range(2000)])
+    sent = {"file": ("a.xlf", content)}
+    assert has_no_room(client.post("/v1/projects/default/files", files=sent))
+    assert has_no_room(client.post("/v1/jobs", files=sent))
+    assert client.get("/v1/projects/default/files").json() == {"files": []}
+    small_disk(64)
+    file = upload(client, content)
+    small_disk(1)
+    assert has_no_room(client.get(f"/v1/files/{file}/download"))
+    small_disk(64)
+    assert client.get(f"/v1/files/{file}/download").content == content
 
 
 def fill(store: Store, file: str, known: list[Saved]) -> None:
@@ -173,7 +288,7 @@ def test_what_was_deleted_is_overwritten_when_nobody_reads_it_any_more(
     reader.execute("BEGIN")
     reader.execute("SELECT * FROM postedit_entries").fetchall()
     sql.event.listen(store.database.engine, "checkout", lambda connection, *_: _hurry(connection))
-    store.projects.delete(project)
+    store.projects.delete(project, "anna")
     time.sleep(0.5)
     assert any(b"a secret" in path.read_bytes() for path in tmp_path.glob("postedit.db*"))
     reader.close()

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 import uvicorn
 
+from postedit.serve import web_server
 from postedit.serve.web_server import _GRACE, _HEAD_BYTES, _Connection, _Server
 
 
@@ -36,8 +37,8 @@ async def _app(scope: Any, receive: Any, send: Any) -> None:
     await send({"type": "http.response.body", "body": body})
 
 
-async def _answers(*parts: bytes) -> bytes:
-    """Return all that is answered to some bytes."""
+async def _answers(*parts: bytes, pause: float = 0.0, stops_after: int | None = None) -> bytes:
+    """Return all that is answered to some bytes, sent with pauses; the service stops after some parts, if asked to."""
     config = uvicorn.Config(_app, http=_Connection, log_config=None, lifespan="off")
     config.load()
     loop, state = asyncio.get_running_loop(), uvicorn.server.ServerState()
@@ -45,9 +46,15 @@ async def _answers(*parts: bytes) -> bytes:
     async with server, asyncio.timeout(30):
         reader, writer = await asyncio.open_connection(*server.sockets[0].getsockname())
         try:
-            for part in parts:
+            for number, part in enumerate(parts, 1):
                 writer.write(part)
                 await writer.drain()
+                await asyncio.sleep(pause)
+                if number == stops_after:
+                    while not all(one.cycle for one in state.connections) or not state.connections:
+                        await asyncio.sleep(0.01)
+                    for one in state.connections:
+                        one.shutdown()
             return await reader.read()
         except ConnectionError:  # it was closed while there was more to send
             return b""
@@ -80,3 +87,30 @@ def test_bodies_and_requests_in_turn_may_be_longer_than_a_head() -> None:
     answers = asyncio.run(_answers(*[whole] * 3, last))
     assert answers.count(b"200 OK") == 4
     assert answers.count(str(len(body)).encode()) == 3
+
+
+_HALF_BODY = _POST + b"Content-Length: 10\r\n\r\n12345"
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [[], [_POST], [_HALF_BODY], [_POST + b"Content-Length: 0\r\n\r\n", b"GET / HT"]],
+    ids=["nothing", "head", "body", "second head"],
+)
+def test_a_request_that_is_never_finished_is_given_up(parts: list[bytes], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(web_server, "_REQUEST_SECONDS", 0.3)
+    assert asyncio.run(_answers(*parts)).count(b"200 OK") == max(0, len(parts) - 1)
+
+
+@pytest.mark.slow
+def test_a_body_may_come_slowly(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(web_server, "_REQUEST_SECONDS", 3.0)
+    head = _POST + b"Connection: close\r\nContent-Length: 4\r\n\r\n"
+    assert b"200 OK" in asyncio.run(_answers(head, *[b"x"] * 4, pause=1.0))
+
+
+def test_the_rest_of_a_request_is_not_awaited_for_long_when_the_service_stops(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(web_server, "_STOP_SECONDS", 0.3)
+    assert asyncio.run(_answers(_HALF_BODY, b"6", b"7", stops_after=2)) == b""
+    monkeypatch.setattr(web_server, "_STOP_SECONDS", 20.0)
+    assert b"200 OK" in asyncio.run(_answers(_HALF_BODY, b"67890", stops_after=1)), "what comes at once is answered"

@@ -49,6 +49,18 @@ def test_requests_that_wait_are_edited_together(tmp_path) -> None:
         assert together == [10] * 10, "score is the size of the batch"
 
 
+def test_reading_the_settings_of_a_project_counts_for_the_time_of_a_request(
+    service: RunningService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine, gate = service.app.state.service.engine, threading.Event()
+    monkeypatch.setattr(engine, "project_settings", lambda _: gate.wait(30) and ProjectSettings())
+    late = service.edit("late", project="default", timeout_ms=300)
+    assert late.status_code == 504
+    assert engine._backlog.empty, "its place is free"
+    gate.set()
+    assert texts(service.edit("in time", project="default")) == ["IN TIME"]
+
+
 def test_a_batch_whose_process_dies_is_edited_all_the_same(service: RunningService, tmp_path) -> None:
     assert texts(service.edit("a", f"die once {tmp_path}/died", "b")) == ["A", f"DIE ONCE {tmp_path}/DIED".upper(), "B"]
 
