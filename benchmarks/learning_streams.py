@@ -6,8 +6,8 @@
 
 `run` simulates post-editing on each stream of DATA, the folder of data sets: each segment is edited with what the
 corrections before it taught, and then learnt. It prints TER of unedited MT, of the editor without learning and with it;
-how many errors that had been corrected before were left; the time to learn; and what a further data set, of another
-domain, loses after the whole stream. The model is `none`, which knows nothing, or MODEL; or RECIPE trains one for each
+how many errors that had been corrected before were left; the time to learn; and what further data sets, of other
+domains, lose after the whole stream. The model is `none`, which knows nothing, or MODEL; or RECIPE trains one for each
 stream, on the first 10,000 lines of its data set (the last 1,000 of them are the dev set), and the stream begins after
 them. `tune` finds the weights by which corrections propose edits, on other lines than
 those of `run`: the logistic regression of the edits being right that corrections propose.
@@ -60,7 +60,7 @@ class Stream:
     path: str
     splitter: SplitterName = "none"
     language: str = "de"
-    other: str = ""  # a data set of another domain
+    others: tuple[str, ...] = ()  # data sets of other domains
 
     @property
     def name(self) -> str:
@@ -83,18 +83,18 @@ class Stream:
 
 OTHER = "wmt18-nmt.en-de/train"  # text of another domain, to find weights
 STREAMS = [
-    Stream("adobe-pe.en-de/train", "moses", "de", "wmt18-nmt.en-de/dev"),
+    Stream("adobe-pe.en-de/train", "moses", "de", ("wmt18-nmt.en-de/dev", "mlqe-pe/en-de/dev")),
     Stream("adobe-pe.en-fr/train", "moses", "fr"),
     Stream("adobe-pe.en-es/train", "moses", "es"),
     Stream("adobe-pe.en-ja/train", "characters", "ja"),
-    Stream("wmt18-smt.en-de/train", other="wmt18-nmt.en-de/dev"),
+    Stream("wmt18-smt.en-de/train", others=("wmt18-nmt.en-de/dev",)),
     Stream("wmt19-nmt.en-ru/train", language="ru"),
     Stream("wmt18-nmt.en-lv/train", language="lv"),
 ]
 TUNED_ON = [  # with the first line of each part, and its lines
-    *((replace(stream, other=OTHER), 30_000, 3000) for stream in STREAMS[:3]),
+    *((replace(stream, others=(OTHER,)), 30_000, 3000) for stream in STREAMS[:3]),
     *((stream, 45_000, 2500) for stream in STREAMS[:3]),
-    (replace(STREAMS[4], other=OTHER), 20_500, 2000),
+    (replace(STREAMS[4], others=(OTHER,)), 20_500, 2000),
     (Stream("wmt19-nmt.en-ru/dev", language="ru"), 0, 1000),
     (Stream("wmt18-nmt.en-lv/dev", language="lv"), 0, 1000),
 ]
@@ -137,7 +137,7 @@ def run(stream: Stream, arguments: argparse.Namespace) -> str:
     rates = [f"{found.cumulative(one, until):.2f}" for until in (early, found.segments) for one in found.systems]
     _, frozen, learnt = (one.repeated for one in found.systems)
     times = found.to_dict(arguments.window)["seconds of learning"]
-    other = "-" if before is None or after is None else f"{before:.2f} to {after:.2f}"
+    others = [f"{name.removesuffix('/dev')}: {before[name]:.2f} to {after[name]:.2f}" for name in stream.others]
     cells = [
         stream.name,
         f"{found.segments:,}",
@@ -148,7 +148,7 @@ def run(stream: Stream, arguments: argparse.Namespace) -> str:
         *(f"{one.met:,}: {left(one)}" for one in learnt.by_history),
         f"{1000 * times['median']:.1f}",
         f"{1000 * times['99 %']:.1f}",
-        other,
+        ", ".join(others) or "-",
     ]
     return f"| {' | '.join(cells)} |"
 
@@ -173,14 +173,15 @@ def train(stream: Stream, arguments: argparse.Namespace, folder: Path) -> Path:
     return folder / "run/model"
 
 
-def edited(editor: Editor, stream: Stream, data: Path) -> float | None:
-    """Return the TER of an editor on the data set of another domain, if there is one."""
-    if not stream.other:
-        return None
-    triplets = Stream(stream.other).read(data, 0, 1000)
-    texts = [one.text for one in editor.edit([one.src for one in triplets], [one.mt for one in triplets])]
-    rows = score_systems({"edited": texts}, [one.pe for one in triplets], [one.mt for one in triplets], "none")
-    return float(rows[-1].ter)
+def edited(editor: Editor, stream: Stream, data: Path) -> dict[str, float]:
+    """Return the TER of an editor on each data set of another domain."""
+    found = {}
+    for name in stream.others:
+        triplets = Stream(name).read(data, 0, 1000)
+        texts = [one.text for one in editor.edit([one.src for one in triplets], [one.mt for one in triplets])]
+        rows = score_systems({"edited": texts}, [one.pe for one in triplets], [one.mt for one in triplets], "none")
+        found[name] = float(rows[-1].ter)
+    return found
 
 
 def tune(data: Path) -> None:
@@ -203,11 +204,11 @@ def tune(data: Path) -> None:
 def judged(stream: Stream, segments: Sequence[StreamSegment], data: Path) -> tuple[np.ndarray, np.ndarray]:
     """Return the edits that the corrections before each segment propose, Float64[N,F+E], and which are right, Bool[N].
 
-    After the stream, its corrections propose edits for segments of another domain, if there is one.
+    After the stream, its corrections propose edits for segments of other domains, if there are any.
     """
     editor, scratch = PhraseEditor.empty(stream.text), new_scratch()
     learner, places = PhraseLearner(editor), np.empty(editor.config.sample, np.int64)
-    others = Stream(stream.other).read(data, *OTHERS) if stream.other else []
+    others = [one for name in stream.others for one in Stream(name).read(data, *OTHERS)]
     rows, right = [], []
     for number, one in enumerate([*segments, *others], start=1):
         correction = Correction(*one)
@@ -251,7 +252,7 @@ if __name__ == "__main__":
         systems = "unedited MT | not learning | learning"
         print(
             f"| stream | segments | first 1,000: {systems} | all: {systems} | repeated errors | left % | learning | "
-            f"{' | '.join(f'{name}: left %' for name in HISTORIES)} | ms to learn | 99 % | TER on another domain |"
+            f"{' | '.join(f'{name}: left %' for name in HISTORIES)} | ms to learn | 99 % | TER on other domains |"
         )
         print(f"|---|{'---:|' * 17}")
         for one in STREAMS:

@@ -2,7 +2,7 @@
 
 import math
 from bisect import bisect_left
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Final, NamedTuple
 
@@ -32,12 +32,17 @@ from postedit.phrase.word_ids import BEGIN, END_OF_TEXT, WordIds
 
 Ids = NDArray[np.int32]
 
-_WATCHED: Final = 32
-"""Latest corrections by which it is judged how far the memory can be trusted; to undo one may cost their judgement."""
+_WATCHED: Final = 200
+"""Latest corrections among which are the edits below; to undo one costs the judgement of those after it."""
+
+_MOST_JUDGED: Final = 64
+"""Latest edits by which it is judged how far the memory can be trusted."""
 
 _NEARLY: Final = 1.0  # edits whose score misses that of none by this much are judged, too
-_CAUTION, _SPREAD = -1.0, 1.0  # mean and standard deviation of the prior of doubt
-_NEWTON_STEPS: Final = 12
+_TRUST: Final = np.array([1.0, -1.0])  # mean of the prior of slope and constant
+_SPREAD: Final = np.array([0.5, 1.0])  # its standard deviations
+_LEAST_SLOPE: Final = 0.05
+_NEWTON_STEPS: Final = 15
 _SIDES: Final[tuple[Side, ...]] = ("src", "mt", "pe")
 
 
@@ -64,8 +69,8 @@ class PhraseLearner:
     they contradict each other.
 
     How far corrections are trusted is measured: before a correction is learnt, the edits that those before it propose
-    are compared with it. The logistic regression of their being right on their gains has one parameter, which is
-    added to the weight of "doubt".
+    are compared with it. By the logistic regression of their being right on their gains, a constant is added to the
+    weight of "doubt" so that edits are proposed that are more probably right than wrong.
 
     Args:
         editor: its model changes.
@@ -129,8 +134,8 @@ class PhraseLearner:
         self._change_model()
 
     def _change_model(self) -> None:
-        watched = (self._judged[one.number] for one in self._known[-_WATCHED:])
-        doubt = _doubt([edit for edits in watched for edit in edits])
+        watched = [self._judged[one.number] for one in self._known[-_WATCHED:]]
+        doubt = _doubt([edit for edits in _latest(watched) for edit in edits])
         self._editor.model = replace(
             self._trained, words=self._words, knowledge=self._knowledge(doubt), joined=self._joined.words
         )
@@ -179,17 +184,34 @@ class PhraseLearner:
         return judged
 
 
+def _latest(judged: Sequence[list[_Judged]]) -> Iterator[list[_Judged]]:
+    """Yield the edits of the last corrections, until there are enough of them."""
+    count = 0
+    for edits in reversed(judged):
+        if count >= _MOST_JUDGED:
+            return
+        yield edits
+        count += len(edits)
+
+
 def _doubt(judged: Sequence[_Judged]) -> float:
-    """Return the constant that makes gains the log-odds of being right, with a normal prior."""
+    """Return the constant to be added to gains so that those above 0 are right more probably than not.
+
+    Their log-odds of being right are a linear function of the gain. Where gains tell nothing, as in text whose errors
+    do not come back, its slope is small, and one constant alone would take edits with a large gain for right. Edits are
+    never trusted more than by the weights: what is right in this document need not be in the next.
+    """
     ordered = sorted(judged)  # sums do not depend on the order of corrections
-    gains = np.array([edit.gain for edit in ordered])
+    inputs = np.array([(edit.gain, 1.0) for edit in ordered]).reshape(-1, 2)
     right = np.array([edit.right for edit in ordered], float)
-    found = _CAUTION
+    found = _TRUST.copy()
     for _ in range(_NEWTON_STEPS):
-        likely = 1.0 / (1.0 + np.exp(-(gains + found)))
-        slope = (right - likely).sum() - (found - _CAUTION) / _SPREAD**2
-        found += np.clip(slope / ((likely * (1.0 - likely)).sum() + _SPREAD**-2), -1.0, 1.0)
-    return float(found)
+        likely = 1.0 / (1.0 + np.exp(-(inputs @ found)))
+        ascent = inputs.T @ (right - likely) - (found - _TRUST) / _SPREAD**2
+        curvature = (inputs.T * (likely * (1.0 - likely))) @ inputs + np.diag(_SPREAD**-2)
+        found += np.clip(np.linalg.solve(curvature, ascent), -1.0, 1.0)
+    slope, constant = found
+    return min(0.0, float(constant / max(slope, _LEAST_SLOPE)))
 
 
 class _JoinedIds:

@@ -199,6 +199,43 @@ def test_it_is_proposed_though_corrections_are_rarely_right() -> None:
     assert editor.model.knowledge.correction_weights[DOUBT] < before - 0.5
 
 
+def judged(gains: Sequence[float], right: int) -> list[phrase_learner._Judged]:
+    """Return edits of which the first ones are right."""
+    return [phrase_learner._Judged(gain, number < right) for number, gain in enumerate(gains)]
+
+
+def test_gains_that_tell_nothing_are_not_trusted_however_large() -> None:
+    told = [*judged([2.0] * 20, 18), *judged([-0.5] * 20, 2)]
+    assert 2.0 + phrase_learner._doubt(told) > 0.5
+    assert phrase_learner._doubt(judged([-0.5] * 40, 40)) == 0.0, "beyond the weights nothing is trusted"
+    untold = [*judged([3.0] * 20, 3), *judged([0.5] * 20, 3)]
+    assert 3.0 + phrase_learner._doubt(untold) < 0.0, "15 % of the edits with any gain are right"
+
+
+def test_doubt_is_the_mode_of_its_posterior() -> None:
+    gains, right = np.array([0.3, 1.2, -0.4, 2.2, 0.9]), np.array([1.0, 0.0, 0.0, 1.0, 1.0])
+
+    def loss(slope: float, constant: float) -> float:
+        scores = slope * gains + constant
+        fit = np.logaddexp(0.0, scores).sum() - (right * scores).sum()
+        return float(fit + (slope - 1.0) ** 2 / (2 * 0.5**2) + (constant + 1.0) ** 2 / 2)
+
+    grid = [(slope, constant) for slope in np.arange(0.0, 2.5, 0.01) for constant in np.arange(-3.0, 1.0, 0.01)]
+    slope, constant = min(grid, key=lambda pair: loss(*pair))
+    edits = [phrase_learner._Judged(float(gain), bool(one)) for gain, one in zip(gains, right, strict=True)]
+    assert phrase_learner._doubt(edits) == pytest.approx(constant / slope, abs=0.02)
+    assert phrase_learner._doubt(edits[::-1]) == phrase_learner._doubt(edits)
+    assert phrase_learner._doubt([]) == -1.0
+
+
+def test_the_latest_edits_count_from_however_many_corrections(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(phrase_learner, "_MOST_JUDGED", 3)
+    one, two, three = judged([0.1], 1), judged([0.2, 0.3], 1), judged([0.4, 0.5], 1)
+    assert list(phrase_learner._latest([one, two, three])) == [three, two]
+    assert list(phrase_learner._latest([one, two, [], [], three[:1], []])) == [[], three[:1], [], [], two]
+    assert list(phrase_learner._latest([one, []])) == [[], one]
+
+
 def test_what_was_rejected_is_not_proposed_again_in_the_same_context() -> None:
     src, mt = "the house is green .", "der Haus ist grün ,"
     editor = editor_of(*MODELS["trained"])
