@@ -1,11 +1,13 @@
 """Requests and answers of the routes that edit, learn and score, as OpenAPI describes them."""
 
+from collections.abc import Sequence
 from typing import Annotated, Any, Final, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
 from postedit.core.edit_reasons import reasons_as_json
 from postedit.core.editor import PostEdit
+from postedit.core.errors import DataError
 from postedit.serve.api_types import PlainText
 
 Span = Annotated[
@@ -150,6 +152,19 @@ class DecisionOnEdit(ApiModel):
     end: int = Field(ge=0, description="the one after the last")
     text: Text = Field(description="what the edit writes there")
     accepted: bool
+
+
+def check_spans(mt: str, decisions: Sequence[Any]) -> None:
+    """Check that decisions on edits lie within mt.
+
+    Raises:
+        DataError: if not.
+    """
+    for one in decisions:
+        if not one.start <= one.end <= len(mt):
+            raise DataError(
+                f"decisions: from {one.start} to {one.end} is no part of mt, which has {len(mt)} code points"
+            )
 
 
 class LearnRequest(ApiModel):

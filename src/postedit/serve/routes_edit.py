@@ -77,6 +77,7 @@ async def learn(asked: api.LearnRequest, service: ServiceDep, who: CallerDep) ->
     """
     who.require("learn", asked.project)
     check_texts(service.config.limits, [asked.src, asked.mt, asked.pe])
+    api.check_spans(asked.mt, asked.decisions)
     decisions = tuple(Decision(one.start, one.end, one.text, one.accepted) for one in asked.decisions)
     correction = Correction(
         asked.src,

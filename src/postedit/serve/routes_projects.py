@@ -11,7 +11,7 @@ from pydantic import AwareDatetime, BaseModel, Field
 from postedit.adapt.correction import Correction, Decision
 from postedit.core.errors import DataError
 from postedit.serve.accounts import Access, AccessDep, may_still_read
-from postedit.serve.api_models import ERRORS
+from postedit.serve.api_models import ERRORS, check_spans
 from postedit.serve.api_types import (
     Body,
     EntryNumber,
@@ -312,6 +312,7 @@ def _correction(line: str, where: str, author: str) -> Correction:
     decisions = tuple(Decision(one.start, one.end, one.text, one.accepted) for one in given.decisions)
     texts = given.model_dump(include={"author", "file", "unit", "made"})
     try:
+        check_spans(given.mt, given.decisions)
         return Correction(given.src, given.mt, given.pe, decisions=decisions, **texts)
     except DataError as error:
         raise DataError(f"{where}: {error}") from None
