@@ -260,6 +260,7 @@ class JobOut(BaseModel):
     done: int
     total: int
     error: str
+    note: str = Field(description="what there is to say about how it ended")
     created: str
 
 

@@ -3,7 +3,8 @@
 1. A JSON object: {"source": ..., "translation": ..., "glossary": {term: translation}}; the answer is the corrected
    translation alone.
 2. A JSON object with several strings, as Weblate sends: {"strings": [{"source": ..., "translation": ...}, ...],
-   "glossary": [{"source": ..., "target": ...}]}; the answer is a JSON list of the corrected translations.
+   "glossary": [{"source": ..., "target": ...}]}; the answer is a JSON list of the corrected translations. Strings may
+   lack a translation, as those have that Weblate tries a service with: a model that needs one leaves them as they are.
 3. Labelled lines: "Source: ...", "Translation: ...", "Glossary:" and a term a line, "term = translation"; the answer is
    the corrected translation alone.
 """
@@ -49,9 +50,18 @@ class ChatTask:
     glossary: Glossary | None
     as_list: bool = False
 
-    def answer(self, texts: Sequence[str]) -> str:
-        """Return the answer for the corrected translations."""
-        return json.dumps(texts, ensure_ascii=False) if self.as_list else texts[0]
+    def to_edit(self, *, needs_mt: bool) -> list[Segment]:
+        """Return the segments to edit: of a list not those without a translation, if the model needs one."""
+        return [one for one in self.segments if not self._stays(one, needs_mt)]
+
+    def answer(self, texts: Sequence[str], *, needs_mt: bool) -> str:
+        """Return the answer for the corrections of the segments to edit; the others have their source."""
+        corrected = iter(texts)
+        answers = [one.src if self._stays(one, needs_mt) else next(corrected) for one in self.segments]
+        return json.dumps(answers, ensure_ascii=False) if self.as_list else answers[0]
+
+    def _stays(self, segment: Segment, needs_mt: bool) -> bool:
+        return self.as_list and needs_mt and segment.mt is None
 
 
 def read_task(message: str) -> ChatTask:

@@ -21,7 +21,7 @@ from postedit.serve.backlog import OverloadedError, Priority, TooLargeError
 from postedit.serve.engine import Engine, ExpiredError
 from postedit.serve.schema import files
 from postedit.serve.store import Store
-from postedit.serve.store_base import NotFoundError, ProjectChange, Row
+from postedit.serve.store_base import NotFoundError, ProjectChange, Row, as_json
 from postedit.serve.store_files import numbered_units
 from postedit.serve.store_jobs import JOB_KINDS, SILENT, ClaimedJob, JobKind, LostJobError
 from postedit.serve.store_projects import OF_PROPOSALS
@@ -36,7 +36,7 @@ _TIMEOUT: Final = 600.0  # seconds, for such a request
 _POLL_SECONDS: Final = 1.0  # between looks for jobs that other processes added
 _BEAT_SECONDS: Final = 2.0
 _DEAD_SECONDS: Final = 15.0  # without a sign of life after which a job is taken over
-_MOST_CLAIMS: Final = 5  # of a job, after which it is not taken over again, as it may be what kills processes
+_MOST_INTERRUPTIONS: Final = 5  # of a job, after which it is given up, as it may be what kills processes
 _QUIET_SECONDS: Final = 2.0  # without a correction before proposals are renewed
 _QUIET_TRIES: Final = 10  # to wait for that; people who never pause are not to keep proposals old
 _LEAST_CHUNKS: Final = 8  # that are renewed before other files have their turn, if there is a newer correction
@@ -48,6 +48,14 @@ class _Made(NamedTuple):
     project: Row  # its settings, before they were made
     position: MemoryPosition  # of its memory, of which they know at least as much
     proposals: list[Proposal]
+
+
+class _Asking(NamedTuple):
+    """How the model is asked for proposals; see `Engine.edit`."""
+
+    priority: Priority
+    client: str
+    evidence: bool = False  # reasons for edits, which take longer
 
 
 class FileJobs:
@@ -85,20 +93,24 @@ class FileJobs:
         if self._loop is not None:
             self._loop.call_soon_threadsafe(self._wake.set)
 
-    async def renewed(self, file: Row, numbers: Sequence[int], client: str) -> list[dict[str, Any]]:
+    async def renewed(
+        self, file: Row, numbers: Sequence[int], client: str, *, evidence: bool = True
+    ) -> list[dict[str, Any]]:
         """Return segments of a file as the API gives them, with proposals that know what has been learnt by now.
 
         Args:
             file: the file.
             numbers: of the segments.
             client: see `Engine.edit`.
+            evidence: with reasons for their edits, which takes longer.
         """
         rows = await asyncio.to_thread(self._store.segments.some, file["id"], numbers)
         project = await asyncio.to_thread(self._store.projects.row, file["project"])
         position = await self._position(file["project"]) if self._learns(project) else 0
-        old = [row for row in rows if row["state"] in OPEN_STATES and _is_old(row, position)]
+        old = [row for row in rows if row["state"] in OPEN_STATES and _is_old(row, position, evidence)]
         if old:
-            await self._propose(file, old, "interactive", client, lambda made: self._save(file, made))
+            asking = _Asking("interactive", client, evidence)
+            await self._propose(file, old, asking, lambda made: self._save(file, made))
             rows = await asyncio.to_thread(self._store.segments.some, file["id"], numbers)
         return [segment_json(row) for row in rows]
 
@@ -162,10 +174,10 @@ class FileJobs:
     def _taken_over(self, job: str, beats: int, kinds: Sequence[JobKind] = JOB_KINDS) -> ClaimedJob | None:
         """Take over a job, unless that was done so often that it seems to be what its processes died of."""
         taken = self._store.jobs.take_over(job, beats, kinds)
-        if taken is None or taken.claim <= _MOST_CLAIMS:
+        if taken is None or taken.interruptions < _MOST_INTERRUPTIONS:
             return taken
-        _log.error("job %s is given up: it was interrupted %d times", taken.id, taken.claim - 1)
-        self._fail(taken, f"the service was interrupted {taken.claim - 1} times at this; its log says why")
+        _log.error("job %s is given up: it was interrupted %d times", taken.id, taken.interruptions)
+        self._fail(taken, f"the service was interrupted {taken.interruptions} times at this; its log says why")
         return None
 
     async def _run(self, job: ClaimedJob) -> None:
@@ -254,12 +266,22 @@ class FileJobs:
         """Make proposals for the segments that have none."""
         total = await asyncio.to_thread(self._store.proposals.count_waiting, file["id"], position)
         await asyncio.to_thread(self._advance, job, done=0, total=total)
+        if not total:
+            await asyncio.to_thread(self._note_why_nothing, job)
         after = done = 0
         while rows := await asyncio.to_thread(
             self._store.proposals.waiting, file["id"], position, _SEGMENTS_AT_ONCE, after
         ):
             await self._propose_some(job, file, rows, done=done + len(rows), total=total)
             after, done = rows[-1]["number"], done + len(rows)
+
+    def _note_why_nothing(self, job: ClaimedJob) -> None:
+        """Say why a file gets no proposals, if it has none."""
+        found = self._store.files.get(job.file)
+        if found["estimate"] is None:
+            confirmed, locked = found["confirmed"], found["segments"] - found["confirmed"]
+            sentence = f"no segment is open: the file has {confirmed:,} confirmed ones and {locked:,} locked ones"
+            self._advance(job, options=as_json({**job.options, "note": sentence}))
 
     async def _propose_some(self, job: ClaimedJob, file: Row, rows: Sequence[Row], **progress: int) -> None:
         def save(made: _Made) -> bool:
@@ -268,13 +290,11 @@ class FileJobs:
                 self._store.jobs.advance(change, job, **progress if saved else {})
             return saved
 
-        await self._propose(file, rows, "job", job.id, save)
+        await self._propose(file, rows, _Asking("job", job.id), save)
 
-    async def _propose(
-        self, file: Row, rows: Sequence[Row], priority: Priority, client: str, save: Callable[[_Made], bool]
-    ) -> None:
+    async def _propose(self, file: Row, rows: Sequence[Row], asking: _Asking, save: Callable[[_Made], bool]) -> None:
         """Make proposals and save them; make them anew as long as what they come from has changed meanwhile."""
-        while not await asyncio.to_thread(save, await self._made(file, rows, priority, client)):
+        while not await asyncio.to_thread(save, await self._made(file, rows, asking)):
             continue
 
     async def _renew(self, job: ClaimedJob, file: Row) -> bool:
@@ -318,15 +338,15 @@ class FileJobs:
     async def _position(self, project: str) -> int:
         return await asyncio.to_thread(lambda: self._store.memory.of(project).position.last)
 
-    async def _made(self, file: Row, rows: Sequence[Row], priority: Priority, client: str) -> _Made:
+    async def _made(self, file: Row, rows: Sequence[Row], asking: _Asking) -> _Made:
         """Return proposals of the model; those without a translation are asked for apart, as many models need one."""
         project = await asyncio.to_thread(self._store.projects.row, file["project"])
         before = await asyncio.to_thread(self._store.memory.of(file["project"]).read_position)
         with_mt = [row for row in rows if row["mt"].strip()]
         without = [row for row in rows if not row["mt"].strip()]
-        results, position = await self._edited(project, with_mt, priority, client)
+        results, position = await self._edited(project, with_mt, asking)
         try:
-            others, other_position = await self._edited(project, without, priority, client)
+            others, other_position = await self._edited(project, without, asking)
         except DataError:
             others, other_position = [None] * len(without), None
         position = _lowest(position, other_position) or before
@@ -336,27 +356,27 @@ class FileJobs:
             [*with_mt, *without],
             [*results, *others],
             position.last,
-            explained=priority == "interactive",
+            explained=asking.evidence,
         )
         return _Made(project, position, proposals)
 
     async def _edited(
-        self, project: Row, rows: Sequence[Row], priority: Priority, client: str
+        self, project: Row, rows: Sequence[Row], asking: _Asking
     ) -> tuple[Sequence[PostEdit | None], MemoryPosition | None]:
         if not rows:
             return [], None
         try:
-            return await self._edited_at_once(project, rows, priority, client)
+            return await self._edited_at_once(project, rows, asking)
         except TooLargeError:
             if len(rows) == 1:
                 return [None], None
         half = len(rows) // 2
-        first, position = await self._edited(project, rows[:half], priority, client)
-        rest, other_position = await self._edited(project, rows[half:], priority, client)
+        first, position = await self._edited(project, rows[:half], asking)
+        rest, other_position = await self._edited(project, rows[half:], asking)
         return [*first, *rest], _lowest(position, other_position)
 
     async def _edited_at_once(
-        self, project: Row, rows: Sequence[Row], priority: Priority, client: str
+        self, project: Row, rows: Sequence[Row], asking: _Asking
     ) -> tuple[Sequence[PostEdit | None], MemoryPosition | None]:
         segments = [Segment(row["src"].strip(), row["mt"].strip() or None) for row in rows]
         while True:
@@ -365,18 +385,18 @@ class FileJobs:
                     segments,
                     model=project["model"] or None,
                     project=project["id"],
-                    priority=priority,
-                    evidence=priority == "interactive",  # which takes longer
+                    priority=asking.priority,
+                    evidence=asking.evidence,
                     min_confidence=project["min_confidence"],
-                    timeout=_TIMEOUT if priority == "job" else None,
-                    client=client,
+                    timeout=_TIMEOUT if asking.priority == "job" else None,
+                    client=asking.client,
                 )
             except OverloadedError as error:
-                if priority != "job":
+                if asking.priority != "job":
                     raise
                 await asyncio.sleep(error.retry_after)
             except ExpiredError:
-                if priority != "job":
+                if asking.priority != "job":
                     raise
             else:
                 return found.results, found.position
@@ -397,9 +417,7 @@ class FileJobs:
             self._store.jobs.advance(change, job, state="failed", error=sentence)
             if job.kind in SILENT:  # nothing else tells of it
                 _log.warning("job %s (%s) of file %s failed: %s", job.id, job.kind, job.file, sentence)
-            importing = sql.update(files).where(files.c.id == job.file, files.c.state == "importing")
-            if change.execute(importing.values(state="failed", error=sentence)).rowcount:
-                change.event("file", file=job.file, action="failed", error=sentence)
+            self._store.jobs.fail_file(change, job.file, sentence)
 
 
 def _lowest(*positions: MemoryPosition | None) -> MemoryPosition | None:
@@ -413,9 +431,9 @@ def _may_pass(error: OutputError) -> bool:
     return not isinstance(cause, DBAPIError) or isinstance(cause, (OperationalError, InterfaceError))
 
 
-def _is_old(row: Row, position: int) -> bool:
-    """Return whether the proposal for a segment lacks reasons for its edits, or what has been learnt since."""
-    return row["proposed_at"] < position or (row["changed"] and not row["explained"])
+def _is_old(row: Row, position: int, evidence: bool) -> bool:
+    """Return whether the proposal for a segment lacks what has been learnt since, or reasons that are asked for."""
+    return row["proposed_at"] < position or (evidence and row["changed"] and not row["explained"])
 
 
 def _set(change: ProjectChange, file: str, **values: Any) -> None:

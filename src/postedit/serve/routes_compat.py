@@ -3,7 +3,7 @@
 import json
 import time
 import uuid
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from functools import cache
 from typing import Any, Final, Literal
 
@@ -18,8 +18,7 @@ from postedit.files.tmx import same_language
 from postedit.serve import api_models as api
 from postedit.serve.accounts import Caller, CallerDep, caller_with
 from postedit.serve.backlog import token_count
-from postedit.serve.chat_messages import ChatTask, read_task
-from postedit.serve.engine import EditedSegments
+from postedit.serve.chat_messages import read_task
 from postedit.serve.http_errors import HttpError
 from postedit.serve.inline_markup import MarkedSegment
 from postedit.serve.middleware import BYTES_BEFORE_SIGN_IN, limited
@@ -124,22 +123,25 @@ async def chat(asked: ChatRequest, request: Request, service: ServiceDep, who: C
     task = read_task(message)
     check_texts(service.config.limits, [text for one in task.segments for text in (one.src, one.mt)])
     check_count(service.config.limits, len(task.segments))
+    needs_mt = service.engine.facts(model).abilities.needs_mt
+    segments = task.to_edit(needs_mt=needs_mt)
     work = service.engine.edit(
-        task.segments, model=model, project=project or None, glossary=task.glossary, client=who.client
+        segments, model=model, project=project or None, glossary=task.glossary, client=who.client
     )
     found = await unless_gone(request, work)
-    answer = _ChatAnswer(asked, task, found)
+    text = task.answer([one.text for one in found.results], needs_mt=needs_mt)
+    answer = _ChatAnswer(asked, segments, text)
     return StreamingResponse(answer.chunks(), media_type="text/event-stream") if asked.stream else answer.whole()
 
 
 class _ChatAnswer:
     """An answer in the form of OpenAI's API."""
 
-    def __init__(self, asked: ChatRequest, task: ChatTask, found: EditedSegments) -> None:
-        self._text = task.answer([one.text for one in found.results])
+    def __init__(self, asked: ChatRequest, segments: Sequence[Segment], text: str) -> None:
+        self._text = text
         self._head = {"id": f"chatcmpl-{uuid.uuid4().hex}", "created": int(time.time()), "model": asked.model}
         self._with_usage = asked.stream_options is not None and asked.stream_options.include_usage
-        read, written = sum(map(token_count, task.segments)), token_count(Segment(self._text))
+        read, written = sum(map(token_count, segments)), token_count(Segment(self._text))
         self._usage = {"prompt_tokens": read, "completion_tokens": written, "total_tokens": read + written}
 
     def whole(self) -> dict[str, Any]:
@@ -210,9 +212,11 @@ async def translate(request: Request, service: ServiceDep) -> dict[str, Any]:
 
 
 @router.get("/languages")
-async def languages(service: ServiceDep, who: CallerDep) -> list[dict[str, Any]]:
-    """List the languages of the models, in the form of LibreTranslate; all that are known if a model does not say."""
-    who.require("edit")
+async def languages(service: ServiceDep) -> list[dict[str, Any]]:
+    """List the languages of the models, in the form of LibreTranslate; all that are known if a model does not say.
+
+    As with LibreTranslate, this needs no key: its clients ask before they have one, or send it in a body.
+    """
     pairs = {service.engine.facts(name).abilities.languages for name in service.config.models}
     if any(not all(pair) for pair in pairs):
         known = await to_thread.run_sync(_known_languages)

@@ -50,7 +50,9 @@ class SavedSegment(Body):
 
     target: PlainText = Field(max_length=_LONGEST)
     codes: list[CodeIn] = Field([], max_length=10_000, description="inline codes of the target, in order")
-    state: DecidedState
+    state: DecidedState = Field(
+        description="seen: looked at; open: what was written is taken back, so that the proposal stands"
+    )
     version: Small = Field(description="of the segment that the decision was made on")
     edit_id: PlainText = Field(
         min_length=1,
@@ -66,6 +68,7 @@ class Numbers(Body):
     """Numbers of segments."""
 
     numbers: list[Small] = Field(min_length=1, max_length=_MOST_PROPOSALS)
+    evidence: bool = Field(True, description="with reasons for the edits, which takes longer")
 
 
 class Presence(Body):
@@ -224,7 +227,8 @@ async def propose(file: Id, asked: Numbers, request: Request, access: AccessDep)
     """Return proposals for segments, with what has been learnt by now; given up when the client goes away."""
     row = await asyncio.to_thread(_ready, access, file)
     access.caller.require("edit", row["project"])
-    found = await unless_gone(request, access.service.jobs.renewed(row, asked.numbers, access.caller.client))
+    work = access.service.jobs.renewed(row, asked.numbers, access.caller.client, evidence=asked.evidence)
+    found = await unless_gone(request, work)
     proposals = {
         str(one["number"]): {"proposal": one["proposal"], "codes": one["proposal_codes"], "learnt": one["learnt"]}
         for one in found

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any, Final, Literal
 
 import sqlalchemy as sql
@@ -19,7 +19,11 @@ from postedit.serve.store_files import Files
 from postedit.serve.store_jobs import ClaimedJob, Jobs
 from postedit.serve.store_segments import segment_json
 
-DecidedState = Literal["seen", "draft", "confirmed"]
+DecidedState = Literal["seen", "open", "draft", "confirmed"]
+"""`seen`: a person has looked at the segment; `open`: what was written is taken back, so that the proposal stands."""
+
+_TOGETHER: Final = timedelta(seconds=2)
+"""Between drafts of one person in one go, of which the last alone is kept: they are saved as they are typed."""
 
 _FILLED = ("new", "seen")
 """States of the repetitions that take over what was confirmed."""
@@ -41,7 +45,7 @@ class DecisionIn:
     """What a person decided on a segment.
 
     Args:
-        target: the text; empty only if nothing is confirmed.
+        target: the text; empty only if nothing is confirmed; `seen` and `open` have none.
         codes: of the target.
         state: the new one.
         version: of the segment that the decision was made on.
@@ -114,7 +118,7 @@ class Decisions:
             filled = _repetitions(change, row, 0) if given.state == "confirmed" else []
             _record(change, row, given, prepared, correction)
             _update(change, file, [number], {**values, "filled_from": None, "correction": correction})
-            if correction != row["correction"]:
+            if correction != row["correction"] or given.state == "open":  # its proposal may lack what was learnt since
                 self._jobs.add_once(change, "propose", file)
             if filled:
                 _fill(change, file, filled, values, number, given.edit_id)
@@ -123,7 +127,7 @@ class Decisions:
                 self._jobs.add(change, "fill", file, **options, after=filled[-1])
             change.event(
                 "segment",
-                **{"file": file, "numbers": [number, *filled], "version": row["version"] + 1, "state": given.state},
+                **{"file": file, "numbers": [number, *filled], "version": row["version"] + 1, "state": values["state"]},
                 correction=correction,
             )
             segment = segment_json(one_row(change.connection, _segment(file, number), f"segment {number}"))
@@ -167,12 +171,14 @@ class Decisions:
             raise DataError(f"segment {row['number']} is locked in the file, so that its target stays as it is")
         proposal = json.loads(row["proposal"] or "null")
         if given.proposal is not None and (proposal is None or proposal["text"] != given.proposal):
-            proposal = None  # it has been renewed: nothing is known of the edits of this one
+            proposal, on_edits = None, []  # it has been renewed: nothing is known of the edits of this one
         else:
-            _check_edits(given.decisions, 0 if proposal is None else len(proposal["edits"]))
-        values = {"state": given.state, "target": given.target, "decisions": as_json(list(given.decisions))}
-        if given.state == "seen" and not given.target and not given.codes:
-            return _Prepared({**values, "target_codes": ""}, "", False, None)
+            on_edits = list(given.decisions)
+            _check_numbers(on_edits, 0 if proposal is None else len(proposal["edits"]))
+        if given.state in ("seen", "open"):
+            too_long = row["max_length"] is not None and len(row["mt"]) > row["max_length"]
+            return _Prepared({"state": "seen", "target": "", "decisions": "", "target_codes": ""}, "", too_long, None)
+        values = {"state": given.state, "target": given.target, "decisions": as_json(on_edits)}
         source, target = (marked_text_of(row[side], row[f"{side}_marks"]) for side in ("src", "mt"))
         has_mt = bool(row["mt"].strip())
         base = target if has_mt else source
@@ -184,7 +190,7 @@ class Decisions:
         too_long = row["max_length"] is not None and len(given.target) > row["max_length"]
         if given.state != "confirmed":
             return _Prepared(values, content, too_long, None)
-        figures = figures_of(row["mt"].strip(), given.target.strip(), _stripped(proposal), given.decisions)
+        figures = figures_of(row["mt"].strip(), given.target.strip(), _stripped(proposal), on_edits)
         correction = _correction(place, row, given, proposal, who) if has_mt else None
         return _Prepared(values, content, too_long, correction, figures)
 
@@ -201,19 +207,26 @@ class Decisions:
         return memory.add([prepared.correction], connection=change.connection)[0]
 
 
+def _check_numbers(on_edits: Sequence[dict[str, Any]], count: int) -> None:
+    """Check that decisions are on edits that a proposal has, one on each at most.
+
+    Raises:
+        DataError: if not.
+    """
+    numbers = [one["edit"] for one in on_edits]
+    wrong = next((one for one in numbers if one >= count), None)
+    if wrong is not None:
+        raise DataError(f"decisions: there is no edit {wrong}, as the proposal has {count} (they count from 0)")
+    if len({*numbers}) < len(numbers):
+        raise DataError("decisions: an edit is decided on twice; give one decision for each")
+
+
 def _segment(file: str, number: int) -> sql.Select[Any]:
     return sql.select(segments).where(segments.c.file == file, segments.c.number == number)
 
 
 def _same_decision(row: Row, prepared: _Prepared) -> bool:
     return all(row[name] == prepared.values[name] for name in ("state", "target", "decisions"))
-
-
-def _check_edits(decided: Sequence[dict[str, Any]], count: int) -> None:
-    """Check that decisions are on edits that a proposal has."""
-    for one in decided:
-        if one["edit"] >= count:
-            raise DataError(f"decisions: the proposal has {count} edits, counted from 0, and none is {one['edit']}")
 
 
 def _stripped(proposal: dict[str, Any] | None) -> dict[str, Any] | None:
@@ -286,7 +299,14 @@ def _update(change: ProjectChange, file: str, numbers: Sequence[int], values: di
 
 
 def _record(change: ProjectChange, row: Row, given: DecisionIn, prepared: _Prepared, correction: int | None) -> None:
+    """Record a decision; what the same person has just written, and goes on to write, is not kept beside it."""
     figures = asdict(prepared.figures)
+    seconds = given.seconds
+    former = _draft_of_now(change, row) if given.state in ("open", "draft") else None
+    if former is not None:
+        change.execute(sql.delete(decisions).where(_is_decision(row), decisions.c.number == former["number"]))
+        times = [one for one in (former["seconds"], seconds) if one is not None]
+        seconds = sum(times) if times else None
     change.execute(
         sql.insert(decisions).values(
             **prepared.values,
@@ -294,9 +314,24 @@ def _record(change: ProjectChange, row: Row, given: DecisionIn, prepared: _Prepa
             **_place(change, row["file"], row["number"], row["version"] + 1),
             edit_id=given.edit_id,
             correction=correction,
-            seconds=given.seconds,
+            seconds=seconds,
         )
     )
+
+
+def _draft_of_now(change: ProjectChange, row: Row) -> Row | None:
+    """Return the last decision on a segment if it is a draft that the same person saved a moment ago."""
+    is_last = _is_decision(row) & (decisions.c.version == row["version"])
+    is_own = (decisions.c.state == "draft") & (decisions.c.who == change.who)
+    found = change.execute(sql.select(decisions).where(is_last, is_own)).mappings().one_or_none()
+    if found is None or abs(datetime.now(UTC) - datetime.fromisoformat(found["made"])) > _TOGETHER:
+        return None
+    return dict(found)
+
+
+def _is_decision(row: Row) -> sql.ColumnElement[bool]:
+    """Return whether a decision is one on a segment."""
+    return sql.and_(decisions.c.file == row["file"], decisions.c.segment == row["number"])
 
 
 def _fill(change: ProjectChange, file: str, numbers: Sequence[int], values: Row, origin: int, edit_id: str) -> None:

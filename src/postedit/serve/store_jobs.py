@@ -54,6 +54,11 @@ class ClaimedJob(NamedTuple):
     who: str
     claim: int
 
+    @property
+    def interruptions(self) -> int:
+        """How many of its processes died, or lost the job: those that released it do not count."""
+        return self.claim - 1 - int(self.options.get("releases", 0))
+
 
 class Jobs:
     """The jobs of a database."""
@@ -110,16 +115,24 @@ class Jobs:
             return [job_json(row) for row in rows_of(connection, query)]
 
     def cancel(self, job: str, who: str) -> None:
-        """End a job before it is done.
+        """End a job before it is done; a file that it has not read to the end is of no use then.
 
         Raises:
             NotFoundError: if there is no such job, or it is over.
         """
-        with self._db.change(self.get(job)["project"], who) as change:
+        row = self.get(job)
+        with self._db.change(row["project"], who) as change:
             ended = sql.update(jobs).where(jobs.c.id == job, jobs.c.state.in_(OPEN)).values(state="cancelled")
             if not change.execute(ended).rowcount:
                 raise NotFoundError(f"job {job!r} is over")
             change.event("job", job=job, state="cancelled")
+            self.fail_file(change, row["file"], "reading the file was cancelled; add it again")
+
+    def fail_file(self, change: ProjectChange, file: str, sentence: str) -> None:
+        """Record why a file was not read to the end; one that was stays as it is."""
+        importing = sql.update(files).where(files.c.id == file, files.c.state == "importing")
+        if change.execute(importing.values(state="failed", error=sentence)).rowcount:
+            change.event("file", file=file, action="failed", error=sentence)
 
     def claim(self, kinds: Sequence[JobKind] = JOB_KINDS) -> ClaimedJob | None:
         """Claim a job of some kinds that waits, of a file without a running one; None if none does.
@@ -178,6 +191,9 @@ class Jobs:
         """
         with self._db.write() as connection:
             _keep(connection, job, {"state": "waiting"})
+            options = json.loads(one_row(connection, sql.select(jobs).where(jobs.c.id == job.id), "job")["options"])
+            options["releases"] = options.get("releases", 0) + 1
+            connection.execute(sql.update(jobs).where(jobs.c.id == job.id).values(options=as_json(options)))
 
     def _claim(self, condition: sql.ColumnElement[bool]) -> ClaimedJob | None:
         claim = {"state": "running", "claims": jobs.c.claims + 1, "beats": jobs.c.beats + 1}
@@ -200,4 +216,4 @@ def _keep(connection: sql.Connection, job: ClaimedJob, values: Mapping[str, Any]
 def job_json(row: Row) -> dict[str, Any]:
     """Return a job as the API gives it."""
     names = ("id", "project", "file", "kind", "state", "done", "total", "error", "created")
-    return {name: row[name] for name in names}
+    return {**{name: row[name] for name in names}, "note": json.loads(row["options"] or "{}").get("note", "")}

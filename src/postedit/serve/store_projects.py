@@ -203,6 +203,8 @@ class Projects:
     def audit(self, project: str, count: int, before: int | None = None) -> list[dict[str, Any]]:
         """Return what was done in a project, the latest first: decisions on segments, and all else but presence.
 
+        Of what was written and not confirmed, there is only what took a confirmation back.
+
         Args:
             project: its id.
             count: how many, at most.
@@ -212,7 +214,7 @@ class Projects:
             found = [
                 rows_of(connection, _latest(table, project, count, before).where(wanted))
                 for table, wanted in (
-                    (decisions, sql.true()),
+                    (decisions, _is_settled()),
                     (events, events.c.kind.not_in(("presence", "segment", "job"))),
                 )
             ]
@@ -243,6 +245,15 @@ class Projects:
 def _is_of(project: str) -> sql.ColumnElement[bool]:
     """Return whether a segment is in a file of a project."""
     return segments.c.file.in_(sql.select(files.c.id).where(files.c.project == project))
+
+
+def _is_settled() -> sql.ColumnElement[bool]:
+    """Return whether a decision confirms a segment, or takes that back."""
+    former = decisions.alias()
+    is_before = (former.c.file == decisions.c.file) & (former.c.segment == decisions.c.segment)
+    states = sql.select(former.c.state).where(is_before, former.c.version < decisions.c.version)
+    last = states.order_by(former.c.version.desc()).limit(1).scalar_subquery()
+    return (decisions.c.state == "confirmed") | (last == "confirmed")
 
 
 def _delete_reasons(change: ProjectChange) -> None:

@@ -39,6 +39,10 @@ NO_PROPOSAL: Final[dict[str, Any]] = {
 """For a segment without a translation, which the model cannot give, or whose codes have no place in it."""
 
 
+_OF_BEFORE: Final = ("proposal", "first_proposal", "proposed_at", "explained")
+"""Columns of a segment that a new proposal is compared with."""
+
+
 class Proposal(NamedTuple):
     """A proposal for a segment, as the database has it."""
 
@@ -138,11 +142,10 @@ class Proposals:
         changed = []
         for number, values in proposals:
             this = (segments.c.file == file) & (segments.c.number == number)
-            before = change.execute(
-                sql.select(segments.c.proposal, segments.c.first_proposal, segments.c.proposed_at).where(this)
-            ).one_or_none()
-            if before is None or before.proposed_at > values["proposed_at"]:
-                continue  # a later one is there
+            before = change.execute(sql.select(*(segments.c[name] for name in _OF_BEFORE)).where(this)).one_or_none()
+            knows = (values["proposed_at"], values.get("explained", False))
+            if before is None or (before.proposed_at, before.explained) > knows:
+                continue  # a later one is there, or the same with reasons
             first = values["text"] if before.proposed_at < 0 else before.first_proposal
             kept = {name: value for name, value in values.items() if name != "text"}
             learnt = before.proposed_at >= 0 and values["text"] != first

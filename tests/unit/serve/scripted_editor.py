@@ -17,10 +17,11 @@ from postedit.serve.model_process import EditKind, ProcessSpec
 class ScriptedEditor(Editor):
     """Writes mt in capitals, after it has done what mt asks for.
 
-    That is `sleep 0.1`, `until FILE` (is there), `die`, `die once FILE`, `fail`, ...
+    That is `sleep 0.1`, `until FILE` (is there), `die`, `die once FILE`, `fail`, ... If the variable
+    SCRIPTED_TRANSLATES is set, it takes the source for mt where there is none.
     """
 
-    abilities = Abilities(languages=("en", "de"))
+    abilities = Abilities(needs_mt="SCRIPTED_TRANSLATES" not in os.environ, languages=("en", "de"))
 
     def identity(self, search: SearchConfig | None = None) -> Identity:
         """Return a name."""
@@ -30,7 +31,7 @@ class ScriptedEditor(Editor):
         self, segments: Sequence[Segment], search: SearchConfig | None = None, *, evidence: Detail | None = None
     ) -> list[PostEdit]:
         """Return the corrections; all segments of a batch are slept for together, as a model would work."""
-        mts = [segment.mt or "" for segment in segments]
+        mts = [segment.mt if segment.mt is not None else segment.src for segment in segments]
         time.sleep(max((float(mt.split()[1]) for mt in mts if mt.startswith("sleep")), default=0.0))
         for mt in mts:
             self._obey(mt)

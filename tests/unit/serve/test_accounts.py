@@ -30,6 +30,7 @@ PUBLIC = {
     ("GET", "/healthz"),
     ("GET", "/readyz"),
     ("POST", "/v1/session"),
+    ("GET", "/languages"),
 }
 """Routes for everybody; the pages of the workbench, which hold no data, are, too."""
 
@@ -38,7 +39,6 @@ WITHOUT_PROJECT = {
     ("GET", "/v1/session"),
     ("DELETE", "/v1/session"),
     ("GET", "/v1/models"),
-    ("GET", "/languages"),
     ("POST", "/detect"),
     ("POST", "/translate"),
     ("GET", "/metrics"),

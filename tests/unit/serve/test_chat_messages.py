@@ -44,7 +44,10 @@ def test_glossaries_are_read_and_what_is_no_term_is_left_out(message: str) -> No
 def test_several_strings_are_answered_as_a_list() -> None:
     task = read_task('{"strings": [{"source": "a", "translation": "b"}, {"source": "c"}]}')
     assert task.segments == [Segment("a", "b"), Segment("c")]
-    assert task.answer(["ä", "d"]) == '["ä", "d"]'
+    assert task.to_edit(needs_mt=False) == task.segments
+    assert task.answer(["ä", "d"], needs_mt=False) == '["ä", "d"]'
+    assert task.to_edit(needs_mt=True) == [Segment("a", "b")]
+    assert task.answer(["ä"], needs_mt=True) == '["ä", "c"]'
 
 
 @pytest.mark.parametrize(

@@ -1,11 +1,15 @@
-"""The doors in the shape of other services, tried with the client of OpenAI, and with documented messages."""
+"""The doors in the shape of other services, tried with their clients, and with documented messages."""
 
 import json
+import urllib.error
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 import httpx
 import openai
 import pytest
-from scripted import RunningService
+from libretranslatepy import LibreTranslateAPI
+from scripted import RunningService, serving, settings
 
 
 @pytest.fixture
@@ -40,10 +44,54 @@ def test_labelled_lines_are_corrected(ai: openai.OpenAI) -> None:
     assert ask(ai, message) == "DAS HAUS"
 
 
-def test_strings_as_weblate_sends_them_are_corrected(ai: openai.OpenAI) -> None:
-    strings = [{"source": "a", "translation": "das"}, {"source": "b @@PH1@@", "translation": "haus @@PH1@@"}]
-    body = {"source_language": "en", "target_language": "de", "glossary": [], "strings": strings}
-    assert json.loads(ask(ai, json.dumps(body)) or "") == ["DAS", "HAUS @@PH1@@"]
+def of_weblate(strings: list[dict[str, Any]], glossary: Sequence[dict[str, Any]] = ()) -> str:
+    """Return a message with strings, in the form of the code of Weblate of 2026."""
+    return json.dumps({"source_language": "en", "target_language": "de", "glossary": [*glossary], "strings": strings})
+
+
+def ask_as_weblate(ai: openai.OpenAI, message: str) -> list[Any]:
+    """Send a message as Weblate does: behind examples, with an answer to them."""
+    example = {"source": "@@PH1@@", "parts": [PLACEHOLDER]}
+    chat = ai.chat.completions.create(
+        model="scripted",
+        messages=[
+            {"role": "system", "content": "You are a translation engine. Input is JSON. Answer with a JSON array."},
+            {"role": "user", "content": of_weblate([example])},
+            {"role": "assistant", "content": '["@@PH1@@"]'},
+            {"role": "user", "content": message},
+        ],
+    )
+    found: list[Any] = json.loads(chat.choices[0].message.content or "")
+    return found
+
+
+PLACEHOLDER = {"type": "placeholder", "id": "@@PH1@@", "kind": "syntax", "text": "", "translatable": False}
+STRINGS: list[dict[str, Any]] = [
+    {
+        "source": "a house",
+        "parts": [{"type": "text", "text": "a house"}],
+        "translation": "ein haus",
+        "key": "app.house",
+    },
+    {
+        "source": "not @@PH1@@",
+        "parts": [{"type": "text", "text": "not "}, PLACEHOLDER],
+        "placeholders": {"@@PH1@@": "%s"},
+    },
+    {"source": "b @@PH1@@", "parts": [{"type": "text", "text": "b "}, PLACEHOLDER], "translation": "das @@PH1@@"},
+]
+"""A string with a translation, one without, and one with a placeholder."""
+
+
+def test_strings_as_weblate_sends_them_are_corrected_and_those_without_translation_stay(ai: openai.OpenAI) -> None:
+    terms = [{"source": "house", "target": "Haus", "source_explanation": "a home", "flags": ["terminology"]}]
+    assert ask_as_weblate(ai, of_weblate(STRINGS, terms)) == ["EIN HAUS", "not @@PH1@@", "DAS @@PH1@@"]
+
+
+def test_the_string_with_which_weblate_tries_a_service_is_answered(ai: openai.OpenAI) -> None:
+    """Weblate saves no service that refuses it."""
+    assert [model.id for model in ai.models.list()] == ["scripted"]
+    assert ask_as_weblate(ai, of_weblate([{"source": "test", "parts": [{"type": "text", "text": "test"}]}])) == ["test"]
 
 
 def test_answers_are_streamed(ai: openai.OpenAI) -> None:
@@ -116,3 +164,38 @@ def test_bodies_that_are_nothing_are_refused(service: RunningService) -> None:
     for path in ("/translate", "/detect"):
         answer: httpx.Response = service.client.post(path, content=b"{")
         assert answer.status_code == 422
+
+
+@pytest.fixture(scope="module")
+def translating(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService]:
+    """Yield a service that asks for keys, whose model needs no translation."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SCRIPTED_TRANSLATES", "1")
+        with serving(settings(tmp_path_factory.mktemp("translating"), auth={"required": True})) as running:
+            yield running
+
+
+def test_the_client_of_libretranslate_is_answered(translating: RunningService) -> None:
+    people = translating.app.state.service.store.people
+    _, key = people.create_key(people.create_user("anna", "correct horse", admin=False), "test", ["edit"], None, 0.0)
+    client = LibreTranslateAPI(translating.address, key)
+    assert client.languages() == [{"code": "en", "name": "en", "targets": ["de"]}]
+    assert client.detect("Drücken Sie bitte den roten Knopf.")[0]["language"] == "de"
+    assert client.translate("a house", "en", "de") == "A HOUSE"
+    without = LibreTranslateAPI(translating.address)
+    assert without.languages() == client.languages()
+    with pytest.raises(urllib.error.HTTPError, match="401"):
+        without.translate("a house", "en", "de")
+
+
+def test_the_client_of_libretranslate_learns_that_a_model_only_corrects(service: RunningService) -> None:
+    with pytest.raises(urllib.error.HTTPError, match="422") as caught:
+        LibreTranslateAPI(service.address).translate("a house", "en", "de")
+    assert "segment 1 needs mt" in json.load(caught.value)["error"]["message"]
+
+
+def test_strings_of_weblate_without_translation_are_translated_by_a_model_that_can(translating: RunningService) -> None:
+    people = translating.app.state.service.store.people
+    _, key = people.create_key(people.create_user("ben", "correct horse", admin=False), "test", ["edit"], None, 0.0)
+    ai = openai.OpenAI(base_url=f"{translating.address}/v1", api_key=key, max_retries=0)
+    assert ask_as_weblate(ai, of_weblate(STRINGS)) == ["EIN HAUS", "NOT @@PH1@@", "DAS @@PH1@@"]

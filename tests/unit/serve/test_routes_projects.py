@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from fastapi.testclient import TestClient
-from serve_tools import PAIRS, decide, upload, xliff
+from serve_tools import PAIRS, XLIFF, decide, unit, upload, wait_for, xliff
 
 from postedit.serve import store_base
 from postedit.serve.store_exports import Exports
@@ -212,6 +212,17 @@ def test_a_whole_file_is_post_edited_without_the_workbench(client: TestClient) -
     assert (lines[-1]["state"], lines[-1]["done"], lines[-1]["total"]) == ("done", 5, 5)
     assert client.get(f"/v1/jobs/{job}/result").content.count(b"das") == 3
     assert client.delete(f"/v1/jobs/{job}").status_code == 404
+
+
+def test_a_file_without_open_segments_says_why_it_gets_no_proposals(client: TestClient) -> None:
+    units = (unit(1, "a", "b", ' translate="no"'), unit(2, "c", "d"))
+    content = XLIFF.format(units="\n".join(units)).replace("<target>d", '<target state="final">d').encode()
+    job = client.post("/v1/jobs", files={"file": ("a.xlf", content)}).json()
+    found = wait_for(client, job["id"])
+    assert (found["state"], found["total"]) == ("done", 0)
+    assert found["note"] == "no segment is open: the file has 1 confirmed ones and 1 locked ones"
+    upload(client, xliff(*PAIRS))
+    assert client.get("/v1/projects/default/jobs").json()["jobs"][0]["note"] == ""
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 import asyncio
 import io
 import json
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -139,6 +140,80 @@ def test_a_confirmed_target_needs_text(store: Store, file: str) -> None:
 
 
 OPEN, CLOSE = ApiCode(4, "1", "open"), ApiCode(8, "1", "close")
+
+
+def drafts(store: Store, file: str) -> list[tuple[str, str]]:
+    return [(one["state"], one["target"]) for one in store.segments.history(file, 4)]
+
+
+def test_what_is_written_in_one_go_is_one_decision(store: Store, file: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    texts = ("d", "de", "der", "der B", "der Baum")
+    for text in texts:
+        last = decision(store, file, 4, text, state="draft", seconds=0.5)
+        store.decisions.save(file, 4, last, "anna")
+    assert drafts(store, file) == [("draft", "der Baum")]
+    assert store.segments.get(file, 4)["version"] == len(texts)
+    again = store.decisions.save(file, 4, last, "anna")
+    assert again.segment["version"] == len(texts), "the last one counts once, however often it is sent"
+    store.decisions.save(file, 4, decision(store, file, 4, "dieser Baum", state="draft"), "ben")
+    monkeypatch.setattr(store_decisions, "_TOGETHER", timedelta())
+    save(store, file, 4, "der Baum!", state="draft")
+    save(store, file, 4, "der Baum!!", state="draft")
+    assert drafts(store, file)[1:] == [("draft", "dieser Baum"), ("draft", "der Baum!"), ("draft", "der Baum!!")]
+    save(store, file, 4, "der Baum", seconds=1.0)
+    (day,) = store.progress.of("default")["days"]
+    assert day["seconds"] == len(texts) * 0.5 + 1
+
+
+def test_the_audit_has_what_was_confirmed_and_what_took_that_back(store: Store, file: str) -> None:
+    def audit() -> list[tuple[int, str, str]]:
+        found = store.projects.audit("default", 99)
+        return [(one["segment"], one["state"], one["target"]) for one in found if one["kind"] == "decision"]
+
+    save(store, file, 1, "das", state="draft")
+    save(store, file, 4, "der", state="draft")
+    assert audit() == []
+    save(store, file, 4, "der Baum")
+    save(store, file, 4, "der Baum", state="draft")
+    save(store, file, 4, "der Baum!", state="draft")
+    assert audit() == [(4, "draft", "der Baum!"), (4, "confirmed", "der Baum")]
+    assert [one["kind"] for one in store.projects.whole_audit("default")].count("decision") == 2
+
+
+def test_what_is_the_proposal_again_is_open(store: Store, file: str) -> None:
+    save(store, file, 4, "der Baum", state="draft")
+    back = save(store, file, 4, "", state="open", codes=[]).segment
+    assert (back["state"], back["target"], back["decisions"], back["version"]) == ("seen", "", [], 2)
+    assert store.jobs.claim(["propose"]) is not None, "it may lack what was learnt since"
+    late = decision(store, file, 4, "", state="open", codes=[], version=1)
+    with pytest.raises(StaleVersionError):
+        store.decisions.save(file, 4, late, "ben")
+    save(store, file, 1, "die", state="draft")
+    save(store, file, 1, "", state="open", codes=[])
+    assert save(store, file, 3, "das Haus").filled == [1]
+    assert save(store, file, 3, "", state="open", codes=[]).correction is None
+    assert learnt(store) == []
+
+
+@pytest.mark.parametrize(
+    ("numbers", "message"),
+    [([999], "there is no edit 999, as the proposal has 1"), ([0, 0], "an edit is decided on twice")],
+)
+def test_decisions_on_edits_that_do_not_exist_are_refused(
+    store: Store, file: str, numbers: list[int], message: str
+) -> None:
+    edit = {"op": "replace", "mt_span": [0, 3], "pe_span": [0, 3], "before": "die", "after": "das"}
+    values = {"proposal": json.dumps({"text": "das Haus", "edits": [edit]}), "text": "das Haus", "proposed_at": 0}
+    with store.database.change("default", "") as change:
+        store.proposals.save(change, file, [Proposal(1, values)])
+    given = [{"edit": number, "accepted": True} for number in numbers]
+    for state in ("draft", "confirmed"):
+        with pytest.raises(DataError, match=message):
+            save(store, file, 1, "das Haus", state=state, decisions=given)
+    with pytest.raises(DataError, match="as the proposal has 0"):
+        save(store, file, 4, "der Baum", decisions=[{"edit": 0, "accepted": True}])
+    save(store, file, 1, "die Haus", decisions=given, proposal="another text")
+    assert store.segments.get(file, 1)["decisions"] == [], "nothing is known of the edits of another proposal"
 
 
 @pytest.mark.parametrize(

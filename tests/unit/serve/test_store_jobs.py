@@ -7,7 +7,7 @@ import json
 import multiprocessing
 import random
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -21,10 +21,11 @@ from postedit.adapt.database import explained
 from postedit.core.errors import OutputError
 from postedit.serve import file_jobs, store_projects
 from postedit.serve.engine import EditedSegments
-from postedit.serve.file_jobs import FileJobs
+from postedit.serve.file_jobs import FileJobs, _Asking
 from postedit.serve.schema import jobs, projects, segments
 from postedit.serve.store import Store
 from postedit.serve.store_base import NotFoundError, as_json, rows_of
+from postedit.serve.store_files import numbered_units
 from postedit.serve.store_jobs import JOB_KINDS, ClaimedJob, JobKind, LostJobError
 
 
@@ -140,13 +141,62 @@ def test_an_import_goes_on_where_a_dead_process_left_it(
 
 def test_a_job_that_kills_its_processes_is_given_up(store: Store, jobs_of: FileJobs, waiting: str) -> None:
     assert store.jobs.claim() is not None
-    for claim in range(2, file_jobs._MOST_CLAIMS + 1):
+    for claim in range(2, file_jobs._MOST_INTERRUPTIONS + 1):
         taken = jobs_of._taken_over(waiting, store.jobs.running()[waiting])
         assert taken is not None
         assert taken.claim == claim
     assert jobs_of._taken_over(waiting, store.jobs.running()[waiting]) is None
     found = store.jobs.get(waiting)
     assert (found["state"], found["error"][:36]) == ("failed", "the service was interrupted 5 times ")
+
+
+def test_planned_restarts_give_no_job_up(store: Store, jobs_of: FileJobs, waiting: str) -> None:
+    for _ in range(2 * file_jobs._MOST_INTERRUPTIONS):
+        job = store.jobs.claim()
+        assert job is not None
+        store.jobs.release(job)
+    assert store.jobs.claim() is not None
+    for _ in range(file_jobs._MOST_INTERRUPTIONS - 1):
+        taken = jobs_of._taken_over(waiting, store.jobs.running()[waiting])
+        assert taken is not None
+    assert jobs_of._taken_over(waiting, store.jobs.running()[waiting]) is None
+    assert store.jobs.get(waiting)["state"] == "failed"
+
+
+@pytest.mark.parametrize("begun", [False, True])
+def test_a_file_whose_import_is_cancelled_says_so(
+    store: Store, jobs_of: FileJobs, begun: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(file_jobs, "_UNITS_AT_ONCE", 2)
+    with store.database.change("default", "anna") as change:
+        file = store.files.create(change, "a.xlf", io.BytesIO(xliff(*PAIRS)))
+        job = store.jobs.add(change, "import", file)
+    if begun:
+
+        def cancelling(*given: Any) -> Iterator[Any]:
+            units = numbered_units(*given)
+            yield from itertools.islice(units, 2)
+            store.jobs.cancel(job, "ben")
+            yield from units
+
+        monkeypatch.setattr(file_jobs, "numbered_units", cancelling)
+        claimed = store.jobs.claim()
+        assert claimed is not None
+        asyncio.run(jobs_of._run(claimed))
+    else:
+        store.jobs.cancel(job, "ben")
+    found = store.files.get(file)
+    assert (found["state"], found["error"]) == ("failed", "reading the file was cancelled; add it again")
+    told = [one for one in store.projects.events("default", 0, 99) if one.get("action") == "failed"]
+    assert [one["file"] for one in told] == [file]
+    assert found["segments"] == (2 if begun else 0)
+    assert store.jobs.get(job)["state"] == "cancelled"
+    assert store.jobs.claim() is None
+
+
+def test_a_file_that_is_ready_stays_so_when_a_job_on_it_is_cancelled(store: Store, waiting: str) -> None:
+    store.jobs.cancel(waiting, "anna")
+    assert store.files.get(store.jobs.get(waiting)["file"])["state"] == "ready"
 
 
 def test_repetitions_are_filled_in_beside_other_work_on_the_file(store: Store) -> None:
@@ -352,7 +402,7 @@ def renew(store: Store, jobs_of: FileJobs) -> set[str]:
 
 def propose(store: Store, jobs_of: FileJobs, file: str) -> None:
     row, numbers = store.files.row(file), range(1, 1 + store.files.get(file)["segments"])
-    jobs_of._save(row, asyncio.run(jobs_of._made(row, store.segments.some(file, numbers), "job", "")))
+    jobs_of._save(row, asyncio.run(jobs_of._made(row, store.segments.some(file, numbers), _Asking("job", ""))))
 
 
 def test_a_model_that_does_not_learn_is_asked_again_for_settings(
@@ -415,11 +465,11 @@ def test_proposals_made_with_former_settings_are_not_saved(store: Store, jobs_of
     file = imported(store, xliff(("a", "die")))
     row, segments = store.files.row(file), store.segments.some(file, [1])
     store.projects.add_corrections("default", [Correction("x", "y", "z", project="default")], "anna")
-    made = asyncio.run(jobs_of._made(row, segments, "job", ""))
+    made = asyncio.run(jobs_of._made(row, segments, _Asking("job", "")))
     store.projects.change("default", {"min_confidence": 0.5}, "anna")
     assert not jobs_of._save(row, made)
     assert store.segments.get(file, 1)["proposal"] is None
-    made = asyncio.run(jobs_of._made(row, segments, "job", ""))
+    made = asyncio.run(jobs_of._made(row, segments, _Asking("job", "")))
     store.projects.delete_corrections("default", "anna")
     store.projects.add_corrections("default", [Correction("x", "y", "other", project="default")], "anna")
     assert not jobs_of._save(row, made), "numbers have gone on, but in another edition"
@@ -453,7 +503,7 @@ def test_proposals_are_made_anew_when_settings_change_meanwhile(
 def test_proposals_are_saved_by_the_connection_that_locks_the_project(store: Store, jobs_of: FileJobs) -> None:
     file = imported(store, xliff(("a", "die")))
     row, opened = store.files.row(file), []
-    made = asyncio.run(jobs_of._made(row, store.segments.some(file, [1]), "job", ""))
+    made = asyncio.run(jobs_of._made(row, store.segments.some(file, [1]), _Asking("job", "")))
     with store.database.change("default", "") as change:
         sql.event.listen(store.database.engine, "checkout", lambda *_: opened.append(1))
         jobs_of._save_part(change, row, made)

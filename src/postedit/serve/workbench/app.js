@@ -72,7 +72,7 @@ function Head({ project, queue, onHelp }) {
     <nav class="tools" aria-label=${t.nav.help}>
       ${user.value?.admin && hasAccounts.value && html`<a href=${address("people")}>${t.nav.people}</a>`}
       ${hasAccounts.value && html`<span class="soft"><bdi>${user.value?.name}</bdi></span><button type="button" class="quiet" onClick=${signOut}>${t.nav.signOut}</button>`}
-      <button type="button" class="quiet" aria-label=${t.nav.help} title="?" onClick=${onHelp}>?</button></nav></header>`;
+      <button type="button" class="quiet" title=${t.nav.helpKeys} onClick=${onHelp}>${t.nav.help} <kbd>F1</kbd></button></nav></header>`;
 }
 
 /** Whether all is saved. */

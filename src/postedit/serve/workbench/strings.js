@@ -34,7 +34,7 @@ export const t = {
   nav: {
     main: "Main", projects: "Projects", project: "Views of the project", files: "Files", progress: "Progress",
     learnt: "What it learnt", glossary: "Glossary", audit: "Audit", settings: "Settings", people: "People and keys",
-    signOut: "Sign out", help: "Help",
+    signOut: "Sign out", help: "Help", helpKeys: "All keys: F1, Ctrl+/, or ? outside of texts",
   },
 
   save: {
@@ -90,6 +90,7 @@ export const t = {
       one.confidence !== undefined && one.confidence !== null && `mean confidence ${percent.format(one.confidence)}`,
       one.expected_ter !== undefined && one.expected_ter !== null && `expected effort ${decimal.format(one.expected_ter)} TER`,
     ].filter(Boolean).join(" · "),
+    noProposals: (why) => `No proposals: ${why}.`,
     progress: (one) => `${number.format(one.confirmed)} of ${number.format(one.segments)} confirmed`,
     export: "Download the project",
   },
@@ -142,6 +143,7 @@ export const t = {
     occurs: (count) => `${number.format(count)} times in this file`,
     filled: (count) => `${counted(count, "repetition")} filled in.`,
     learnt: (count) => `${counted(count, "proposal")} changed by what was learnt.`,
+    late: "The service is busy: proposals follow what was learnt a little later.",
     editIs: (value, status) => `Edit ${value} ${status}.`,
     editState: (status, confidence) => `, ${status}${confidence === null ? "" : `, ${t.confidenceOf(confidence)}`}`,
     statuses: { accepted: "accepted", rejected: "rejected", rewritten: "rewritten" },
@@ -252,7 +254,7 @@ export const t = {
   },
 
   audit: { title: "Audit", time: "Time", who: "Who", what: "What", detail: "Details", empty: "Nothing has happened yet.",
-    decision: (row) => `segment ${number.format(row.segment)} ${t.editor.states[row.state] ?? row.state}${row.filled_from ? `, filled in from ${number.format(row.filled_from)}` : ""}` },
+    decision: (row) => `segment ${number.format(row.segment)} ${row.state === "confirmed" ? t.editor.states.confirmed : "confirmation taken back"}${row.filled_from ? `, filled in from ${number.format(row.filled_from)}` : ""}` },
 
   people: {
     title: "People and keys",
@@ -278,7 +280,7 @@ export const t = {
       undo: "Undo, without limit", redo: "Redo",
       moveTag: "Move the tag beside the caret", newLine: "New line",
       takeSource: "Source into target", useMatch: "Best match into target", past: "Former states of the segment", reopen: "Take back confirmation",
-      search: "Search", goTo: "Go to a segment by its number", field: "Back to the target", filter: "Choose a filter", help: "This help",
+      search: "Search", goTo: "Go to a segment by its number", field: "Back to the target", filter: "Choose a filter", help: "This help; outside of texts ? too",
     },
   },
 

@@ -120,6 +120,12 @@ export class Draft {
   undo() { return this.history.undo(); }
   redo() { return this.history.redo(); }
 
+  /** Whether this is the proposal as it was made. */
+  get isProposal() {
+    const { text, codes } = this.proposal;
+    return this.holds({ target: text, target_codes: codes });
+  }
+
   /** Whether nothing was done yet. */
   get isUntouched() { return !this.history.canUndo && !this.history.canRedo; }
 

@@ -88,7 +88,8 @@ export function writeMarked({ text, codes }) {
 
 /** Return a segment as it will be when something that waits is saved. @param {Segment} segment @param {any} body */
 export function withBody(segment, { target, codes, state, decisions }) {
-  return { ...segment, ...readMarked({ target, target_codes: codes }), state, decisions, filled_from: null };
+  const isOpen = state === "open"; // nothing is written any more
+  return { ...segment, ...readMarked({ target, target_codes: codes }), state: isOpen ? "seen" : state, decisions, filled_from: null };
 }
 
 /** Return a target of the server. @param {{target: string, target_codes: any[]}} json */

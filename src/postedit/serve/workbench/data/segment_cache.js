@@ -142,13 +142,14 @@ export class SegmentCache {
 
   /**
    * Fetch proposals again, with what has been learnt by now, for segments that nobody has worked on.
-   * @param {number[]} numbers @returns {Promise<number[]>} those with another proposal
+   * @param {number[]} numbers @param {boolean} evidence  with reasons for the edits, which takes longer
+   * @returns {Promise<number[]>} those with another proposal
    */
-  async refreshProposals(numbers) {
+  async refreshProposals(numbers, evidence) {
     const open = numbers.filter((number) => ["new", "seen"].includes(this.known.get(number)?.state));
     if (!open.length) return [];
     const turn = ++this.turn;
-    const { proposals } = await post(`/v1/files/${this.file}/proposals`, { numbers: open });
+    const { proposals } = await post(`/v1/files/${this.file}/proposals`, { numbers: open, evidence });
     const changed = [];
     for (const [key, newer] of Object.entries(proposals)) {
       const segment = this.known.get(Number(key));

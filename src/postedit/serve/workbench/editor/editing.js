@@ -93,10 +93,12 @@ export class Editing {
     this.autosave ??= setTimeout(() => this.flush(), AUTOSAVE);
   }
 
-  /** Save now what is not saved. */
+  /** Save now what is not saved; what is the proposal again is none of ours, so that the segment is open as before. */
   flush() {
     this.#stopAutosave();
-    if (this.isDirty) this.#save("draft");
+    if (!this.isDirty) return;
+    const isOpen = this.segment.value.state !== "confirmed" && this.draft.isProposal;
+    this.#save(isOpen ? "open" : "draft");
   }
 
   /** Forget that there is something to save: it was settled another way. */
@@ -164,10 +166,10 @@ export class Editing {
     this.#stopAutosave();
     const written = draft.marked;
     const { decisions, proposal } = draft;
-    const seen = { target: "", codes: [], decisions: [] }; // nothing was decided
+    const nothing = { target: "", codes: [], decisions: [] };
     const made = { ...writeMarked(written), decisions, proposal: proposal.isProposed ? proposal.text : undefined };
     const seconds = state === "seen" ? undefined : this.timer.take(segment.number); // what is only seen has no record for them
-    const body = { ...(state === "seen" ? seen : made), state, seconds };
+    const body = { ...(state === "seen" || state === "open" ? nothing : made), state, seconds };
     const local = withBody(segment, body);
     this.segment.value = local;
     this.cache.set(local);

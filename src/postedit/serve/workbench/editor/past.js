@@ -5,8 +5,6 @@ import { readMarked } from "../data/segment.js";
 import { announce } from "../ui/messages.js";
 import { t } from "../strings.js";
 
-const TOGETHER = 2000; // milliseconds between drafts of one person in one go, of which the last is shown
-
 /** @typedef {{version: number, state: string, who: string, made: string, target: string, target_codes: any[], filled_from: number | null}} Former */
 
 export class Past {
@@ -72,9 +70,8 @@ function line(contents) {
   return [...found.values()];
 }
 
-/** Return states to choose from, the latest first; of drafts in one go the last. @param {Former[]} rows */
+/** Return states to choose from, the latest first; of those with the same text the last. @param {Former[]} rows */
 export function choices(rows) {
-  const isReplaced = (row, next) => next && (sameTarget(row, next) && row.state === next.state
-    || row.state === "draft" && next.state === "draft" && row.who === next.who && Date.parse(next.made) - Date.parse(row.made) < TOGETHER);
+  const isReplaced = (row, next) => next && sameTarget(row, next) && row.state === next.state;
   return rows.filter((row, index) => !isReplaced(row, rows[index + 1])).reverse();
 }

@@ -1,10 +1,11 @@
 /** Proposals that follow what is learnt, and the reasons of edits, which the model is asked for when a person looks. */
 import { signal } from "../lib.js";
 import { rowOf } from "../data/segment_cache.js";
-import { announce } from "../ui/messages.js";
+import { announce, toast } from "../ui/messages.js";
 import { t } from "../strings.js";
 
 const AHEAD = 20; // segments after the present one whose proposals follow what is learnt
+const AT_ONCE = 5; // of them a request
 const EXPLAINED = 3; // segments whose reasons are fetched: the one in hand and those after it
 
 export class Renewal {
@@ -12,14 +13,28 @@ export class Renewal {
   constructor(editing) {
     this.editing = editing;
     this.isExplaining = signal(false);
+    this.isLate = false; // the service had no time for the last ones
     this.asked = new Set(); // proposals whose reasons were asked for
   }
 
-  /** Fetch proposals again for what is on screen and what comes next, and mark those that are others now. */
+  /**
+   * Fetch proposals again for what is on screen and what comes next, and mark those that are others now: the segment in
+   * hand and the next ones first, with reasons, and then the others, some at a time, so that each shows as soon as it can.
+   */
   async learn() {
-    const numbers = [...this.editing.visible, ...this.#ahead(AHEAD)];
-    const proposed = new Set(numbers.filter((number) => this.editing.cache.peek(number)?.proposal.isProposed));
-    const changed = (await this.#renew(numbers)).filter((number) => proposed.has(number)); // a first one is not learnt
+    const turn = (this.learning = {});
+    const first = this.#ahead(EXPLAINED);
+    const rest = [...new Set([...this.#ahead(AHEAD), ...this.editing.visible])].filter((number) => !first.includes(number));
+    for (let at = -1; at < rest.length; at += at < 0 ? 1 : AT_ONCE) {
+      const numbers = at < 0 ? first : rest.slice(at, at + AT_ONCE);
+      const proposed = new Set(numbers.filter((number) => this.editing.cache.peek(number)?.proposal.isProposed)); // a first one is not learnt
+      const changed = await this.#renew(numbers, at < 0);
+      this.#mark((changed ?? []).filter((number) => proposed.has(number)));
+      if (!changed || turn !== this.learning) return; // more has been learnt meanwhile: that renews all
+    }
+  }
+
+  #mark(changed) {
     if (!changed.length) return;
     this.editing.learnt.value = new Set([...this.editing.learnt.value, ...changed]);
     announce(t.editor.learnt(changed.length));
@@ -32,7 +47,7 @@ export class Renewal {
     numbers.forEach((number) => this.asked.add(this.#nameOf(number)));
     this.isExplaining.value = numbers.includes(this.editing.number);
     const turn = (this.turn = {});
-    await this.#renew(numbers);
+    await this.#renew(numbers, true);
     if (turn === this.turn) this.isExplaining.value = false;
   }
 
@@ -52,16 +67,23 @@ export class Renewal {
     return [...new Set([number, ...numbers.slice(row, row + count)])];
   }
 
-  /** Fetch proposals again, and show the one of the segment in hand. @returns {Promise<number[]>} those with another text */
-  async #renew(numbers) {
+  /**
+   * Fetch proposals again, and show the one of the segment in hand.
+   * @returns {Promise<number[] | null>} those with another text; null if the service has no time for that
+   */
+  async #renew(numbers, evidence) {
     const { editing } = this;
     let changed;
     try {
-      changed = await editing.cache.refreshProposals([...new Set(numbers)]);
+      changed = await editing.cache.refreshProposals(numbers, evidence);
+      this.isLate = false;
     } catch (error) {
-      if (!error.isPassing) throw error; // they are fetched again after the next confirmation
-      return [];
+      if (!error.isPassing) throw error;
+      if (!this.isLate) toast(t.editor.late); // a job of the service renews them all, and tells when they are new
+      this.isLate = true;
+      return null;
     }
+    if (!evidence) numbers.filter((number) => editing.cache.peek(number)).forEach((number) => this.asked.delete(this.#nameOf(number)));
     const known = editing.cache.peek(editing.number);
     if (known && numbers.includes(editing.number)) this.#showNewer(known, changed.includes(editing.number));
     return changed;

@@ -27,7 +27,7 @@ export const SHORTCUTS = [
   { id: "filter", group: "find", keys: ["Shift+F3"] },
   { id: "goTo", group: "find", keys: ["Alt+KeyG"], shown: "Alt+G" },
   { id: "field", group: "find", keys: ["F2"] },
-  { id: "help", group: "find", keys: ["Ctrl+Slash", "?"], shown: "? or Ctrl+/" },
+  { id: "help", group: "find", keys: ["F1", "Ctrl+Slash", "?"], shown: "F1 or Ctrl+/" },
 ];
 
 const byKeys = new Map(SHORTCUTS.flatMap(({ id, keys }) => keys.map((one) => [one, id])));

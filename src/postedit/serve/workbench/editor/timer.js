@@ -58,8 +58,8 @@ export class Timer {
   }
 
   #work() {
-    const now = performance.now();
-    if (this.last && now - this.last < IDLE && this.number !== null) {
+    const now = consent.value === "yes" ? performance.now() : 0; // what was before consent does not count
+    if (this.last && now && now - this.last < IDLE && this.number !== null) {
       this.worked.set(this.number, (this.worked.get(this.number) ?? 0) + now - this.last);
     }
     this.last = now;

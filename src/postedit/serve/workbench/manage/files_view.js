@@ -18,6 +18,7 @@ export function FilesView({ project, onChange }) {
   const [doomed, setDoomed] = useState(null);
   const imports = (loaded.value?.jobs ?? []).filter((job) => OPEN.includes(job.state) && job.kind === "import");
   const open = imports.map((job) => job.id).join();
+  const notes = Object.fromEntries((loaded.value?.jobs ?? []).filter((job) => job.note).map((job) => [job.file, job.note]));
   const shares = Object.fromEntries(imports.map((job) => [job.file, shareOf(job)]));
   const role = project.role;
   const renew = async () => { await loaded.reload(); onChange(); };
@@ -38,7 +39,7 @@ export function FilesView({ project, onChange }) {
     ${!loaded.value ? html`<${Waiting} loaded=${loaded} />`
       : loaded.value.files.length === 0 ? html`<p class="hint">${t.files.empty}</p>`
       : html`<ul class="files">${loaded.value.files.map((file) => html`<${FileCard} key=${file.id} project=${project} file=${file}
-          share=${shares[file.id]} onDelete=${role === "manager" ? () => setDoomed(file) : undefined} />`)}</ul>`}
+          share=${shares[file.id]} note=${notes[file.id]} onDelete=${role === "manager" ? () => setDoomed(file) : undefined} />`)}</ul>`}
     ${doomed && html`<${ConfirmByName} title=${t.files.removeQuestion(doomed.name)} text=${t.files.removeText} label=${t.files.removeConfirm}
       name=${doomed.name} action=${t.files.remove} onConfirm=${destroy} onClose=${() => setDoomed(null)} />`}`;
 }
@@ -74,7 +75,7 @@ function Upload({ upload: { name, share, problem } }) {
   return html`<div class="upload" role="status"><span><bdi>${name}</bdi> · ${text}</span><${Bar} value=${share} label=${text} /></div>`;
 }
 
-function FileCard({ project, file, share, onDelete }) {
+function FileCard({ project, file, share, note, onDelete }) {
   const isReady = file.state === "ready";
   const name = isReady ? html`<a href=${address("project", project.id, "file", file.id)}><bdi>${file.name}</bdi></a>` : html`<bdi>${file.name}</bdi>`;
   const link = (query, label) => html`<a class="button" href=${`/v1/files/${encodeURIComponent(file.id)}/download${query}`} download aria-label=${`${label}: ${file.name}`}>${label}</a>`;
@@ -86,6 +87,7 @@ function FileCard({ project, file, share, onDelete }) {
     ${(file.state === "importing" || share !== undefined) && html`<p role="status">${share ? t.files.importingShare(share) : t.files.importing}</p><${Bar} value=${share ?? 0} label=${t.files.importing} />`}
     ${isReady && html`<${Bar} value=${file.segments ? file.confirmed / file.segments : 0} label=${t.files.progress(file)} /><p class="soft small">${t.files.progress(file)}</p>`}
     ${isReady && file.estimate && html`<p class="estimate"><span class="strong">${t.files.estimate}</span> ${t.files.estimateText(file.estimate)}</p>`}
+    ${isReady && note && html`<p class="soft">${t.files.noProposals(note)}</p>`}
     <div class="actions">
       ${isReady && html`<a class="button primary" href=${address("project", project.id, "file", file.id)} aria-label=${`${t.files.open}: ${file.name}`}>${t.files.open}</a>${link("", t.files.download)}${link("?all=true", t.files.downloadAll)}`}
       ${onDelete && html`<button type="button" class="quiet" aria-label=${`${t.files.remove}: ${file.name}`} onClick=${onDelete}>${t.files.remove}</button>`}</div>
