@@ -110,7 +110,7 @@ def test_the_same_request_after_a_lost_answer_is_harmless(client: TestClient) ->
 def test_proposals_are_given_up_when_the_client_goes_away(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
     file, service, given_up = upload(client, xliff(*PAIRS)), client.app.state.service, []  # type: ignore[attr-defined]
 
-    async def slow(*_: Any) -> None:
+    async def slow(*_: Any, **__: Any) -> None:
         try:
             await asyncio.sleep(60)
         except asyncio.CancelledError:
@@ -140,7 +140,7 @@ def test_decisions_on_edits_that_there_are_not_are_refused(client: TestClient) -
     for proposal in ({}, {"proposal": text}):
         refused = decide(client, file, 1, "x", decisions=[{"edit": 999, "accepted": True}], **proposal)
         assert refused.status_code == 422
-        assert "has 1 edits, counted from 0, and none is 999" in refused.json()["error"]["message"]
+        assert "there is no edit 999, as the proposal has 1" in refused.json()["error"]["message"]
     assert client.get(f"/v1/files/{file}/segments/1/history").json()["history"] == []
     for start, end in ((5, 2), (0, 99)):
         wrong = [{"start": start, "end": end, "text": "x", "accepted": True}]
