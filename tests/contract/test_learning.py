@@ -51,6 +51,7 @@ LEARNERS: dict[str, dict[str, object]] = {
     "character-level": {**RECURRENT, "filters": [16, 16, 16], "segment": 2, "highway": 1, "dropout_rnn": 0.0},
     "copy-transformer": {"layers_mt": 1, **TRANSFORMER},
     "edit-operations": {"embedding": 32, "hidden": 32},
+    "edit-operations-src": {"embedding": 32, "hidden": 32},
     "pretrained": {
         "checkpoint": "a Marian model",
         "dropout": 0.0,

@@ -5,12 +5,22 @@ import random
 import pytest
 import torch
 import torch.nn.functional as F
-from tiny import ARCHITECTURE_NAMES, assert_close, batch_of, build, decoding_parameters, random_sentences, random_text
+from tiny import (
+    ARCHITECTURE_NAMES,
+    TINY,
+    assert_close,
+    batch_of,
+    build,
+    decoding_parameters,
+    random_sentences,
+    random_text,
+)
 
 from postedit.core.errors import RecipeError
 from postedit.core.model import Seq2Seq
 from postedit.core.special_tokens import BOS, EOS
 from postedit.core.types import Batch
+from postedit.models import ARCHITECTURES
 from postedit.train import losses
 from postedit.train.losses import (
     Candidate,
@@ -134,3 +144,33 @@ def test_two_passes_without_dropout_do_not_diverge(name: str) -> None:
     model, batch, _ = sides(name)
     for one, other in zip(RDropLoss(model, 3.0)(batch, 0.1), model(batch, 0.1)):
         torch.testing.assert_close(one, other, rtol=1e-9, atol=1e-12)
+
+
+JOINT = [name for name in TINY if ARCHITECTURES[name.partition("/")[0]].model.joint_loss is not Seq2Seq.joint_loss]
+
+
+@pytest.mark.parametrize("name", JOINT)
+def test_every_loss_trains_what_is_trained_together_with_the_model(name: str) -> None:
+    """In training, each loss is that of before and the joint loss; without dropout, nothing else changes."""
+    model, batch, rng = sides(name)
+    assert batch.target is not None
+    for option in ("dropout", "dropout_rnn", "dropout_word"):
+        for part in model.modules():
+            if isinstance(getattr(part, option, None), float):
+                setattr(part, option, 0.0)
+    lists = [[Candidate(tuple(random_text(rng, 11, 6)[:-1]), cost) for cost in (0.0, 0.5)] for _ in range(batch.rows)]
+    joint = float((model.train()(batch, 0.1).loss - model.eval()(batch, 0.1).loss).detach())
+    assert abs(joint) > 1.0
+    kinds = [RDropLoss(model, 3.0), RiskLoss(model, lambda *_: lists, 0.3, 0.7)]
+    kinds += [CoverageLoss(model, 2.0)] if model.spec.coverage_key else []
+    for loss in kinds:
+        judged, trained = (loss.train(mode)(batch, 0.1) for mode in (False, True))
+        assert float((trained.loss - judged.loss).detach()) == pytest.approx(joint, rel=1e-9)
+        assert float(trained.nll) == pytest.approx(float(judged.nll), rel=1e-12)
+        trained.loss.backward()
+        assert all(weight.grad is not None for weight in model.parameters())
+        model.zero_grad()
+
+
+def test_models_are_trained_together() -> None:
+    assert JOINT == ["symmetric-attention", "edit-operations-src"]

@@ -129,6 +129,7 @@ TINY: dict[str, dict[str, object]] = {
     },
     "symmetric-attention": {"embedding": 6, "hidden": 5, "attention": 7, "agreement": 0.7},
     "edit-operations": {"embedding": 6, "hidden": 5},
+    "edit-operations-src": {"embedding": 6, "hidden": 5, "translation": 0.7},
     "transference": {"layers_src": 1, "layers_mt": 2, "layers_pe": 2, "dim": 8, "heads": 2, "feed_forward": 12},
     "transference/post-norm": {
         "layers_src": 2, "layers_mt": 1, "layers_pe": 2, "dim": 6, "heads": 3, "feed_forward": 10,
@@ -234,7 +235,7 @@ FAMILIES: dict[str, tuple[str, ...]] = {
         "m-cgru", "cgru", "attention-nmt", "double-attention", "shared-attention", "flat-attention", "merged-attention",
         "character-level", "symmetric-attention",
     ),
-    "recurrent with hard attention": ("m-cgru-hard", "cgru-hard", "gru-hard", "edit-operations"),
+    "recurrent with hard attention": ("m-cgru-hard", "cgru-hard", "gru-hard", "edit-operations", "edit-operations-src"),
     "copying": ("copycat-src", "copycat-trg", "copycat", "pointer-generator", "copy-transformer"),
     "Transformer": (
         "transference", "cross-encoder", "joint-encoder", "concat-encoders", "dual-transformer", "transformer",

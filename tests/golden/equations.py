@@ -1,6 +1,6 @@
 """What the transcriptions of papers into NumPy share."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import torch
@@ -31,6 +31,33 @@ class Parameters(dict[str, Array]):
     def __getitem__(self, name: str) -> Array:
         self.read.add(name)
         return super().__getitem__(name)
+
+
+def linear(p: Parameters, name: str, *x: Array) -> Array:
+    return p[f"{name}.weight"] @ np.concatenate(x) + p[f"{name}.bias"]
+
+
+def lstm(p: Parameters, name: str, suffix: str, x: Array, h: Array, c: Array) -> tuple[Array, Array]:
+    """The next h and c of an LSTM cell (Hochreiter and Schmidhuber 1997, with forget gates)."""
+    gates = p[f"{name}weight_ih{suffix}"] @ x + p[f"{name}bias_ih{suffix}"]
+    gates = gates + p[f"{name}weight_hh{suffix}"] @ h + p[f"{name}bias_hh{suffix}"]
+    i, f, g, o = np.split(gates, 4)
+    c = sigmoid(f) * c + sigmoid(i) * np.tanh(g)
+    return sigmoid(o) * np.tanh(c), c
+
+
+def bi_lstm(p: Parameters, name: str, suffix: str, xs: Sequence[Array]) -> tuple[list[Array], list[Array]]:
+    """The states of both directions at each place, and the last h and the last c of both."""
+    directions, ends = [], []
+    for direction, order in (("", 1), ("_reverse", -1)):
+        width = p[f"{name}weight_hh{suffix}{direction}"].shape[1]
+        h, c, states = np.zeros(width), np.zeros(width), []
+        for x in xs[::order]:
+            h, c = lstm(p, name, suffix + direction, x, h, c)
+            states.append(h)
+        directions.append(states[::order])
+        ends.append((h, c))
+    return [np.concatenate(pair) for pair in zip(*directions)], [np.concatenate(pair) for pair in zip(*ends)]
 
 
 def scattered(model: Seq2Seq) -> Seq2Seq:

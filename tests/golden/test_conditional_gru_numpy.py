@@ -12,6 +12,7 @@ import pytest
 import torch
 from equations import Array, Parameters, scattered, sigmoid, softmax, streams_of
 
+from postedit.core.errors import RecipeError
 from postedit.core.model import Vocabularies, VocabularyInfo
 from postedit.core.special_tokens import BOS, EOS, STEP
 from postedit.core.types import AttentionKey, Batch, Target
@@ -179,26 +180,44 @@ def test_the_character_level_model_attends_to_segments() -> None:
     assert paper.p.read == set(paper.p), "every parameter is in the equations"
 
 
-POST_EDITS = [[6, 9, 10, 7, EOS], [8, EOS], [16, 6, 12, EOS]]
+POST_EDITS = [[6, 10, 7, 8, EOS], [8, EOS], [16, 6, 12, EOS]]
 
 
-def test_two_models_are_trained_to_attend_alike() -> None:
-    """The loss of each direction by the equations of CGRU, and the trace of the product of both attentions."""
+# Places in mt and in pe of tokens that are kept, or replaced as 9 by 10, by the fewest edits.
+ALIGNED = [[(0, 0), (1, 1), (2, 2), (3, 4)], [(0, 1)], [(0, 0), (1, 1), (3, 2), (6, 3)]]
+
+
+@pytest.mark.parametrize("prior", [0.0, 0.3])
+def test_two_models_are_trained_to_attend_alike(prior: float) -> None:
+    """The loss of each direction by the equations of CGRU, and the trace of the product of both attentions.
+
+    An alignment is a matrix of zeros and ones, with which each attention agrees as with the other.
+    """
     sizes = {"embedding": EMBEDDING, "hidden": HIDDEN, "attention": ATTENTION, "dropout_rnn": 0.0, "dropout_word": 0.0}
-    mt, pe = VocabularyInfo(17, "mt"), VocabularyInfo(19, "pe")
-    config = SymmetricAttentionConfig(**sizes, agreement=0.7)  # type: ignore[arg-type]
+    pe = VocabularyInfo(17, "pe")
+    mt = pe if prior else VocabularyInfo(19, "mt")
+    config = SymmetricAttentionConfig(**sizes, agreement=0.7, prior=prior)  # type: ignore[arg-type]
     model = scattered(SymmetricAttention(config, Vocabularies({"mt": mt}, pe)))
     texts = streams_of({"mt": SENTENCES["mt"], "pe": POST_EDITS})
     batch = Batch({"mt": texts["mt"]}, Target(texts["pe"].ids, texts["pe"].mask))
     there, back = Paper(model), Paper(model.reverse)
     key, nll, joint = AttentionKey("mt", "soft"), 0.0, 0.0
-    for mt_ids, pe_ids in zip(SENTENCES["mt"], POST_EDITS):
+    for mt_ids, pe_ids, aligned in zip(SENTENCES["mt"], POST_EDITS, ALIGNED):
         log_probs, attention = there.decode({"mt": mt_ids}, [BOS, *pe_ids[:-1]])
         backwards, reverse = back.decode({"mt": pe_ids}, [BOS, *mt_ids[:-1]])
+        z = np.zeros((len(pe_ids), len(mt_ids)))
+        z[[t for _, t in aligned], [i for i, _ in aligned]] = 1.0
         nll -= sum(log_probs[place, token] for place, token in enumerate(pe_ids))
         joint -= sum(backwards[place, token] for place, token in enumerate(mt_ids))
         joint -= 0.7 * np.trace(attention[key] @ reverse[key])
+        joint -= prior * (np.trace(attention[key] @ z.T) + np.trace(z @ reverse[key]))
     trained, judged = model.train()(batch), model.eval()(batch)
     np.testing.assert_allclose([trained.loss, trained.nll], [nll + joint, nll], rtol=1e-12)
     np.testing.assert_allclose([judged.loss, judged.nll], nll, rtol=1e-12)
     assert there.p.read | {f"reverse.{name}" for name in back.p.read} == set(there.p), "every parameter counts"
+
+
+def test_a_prior_needs_one_vocabulary() -> None:
+    config = SymmetricAttentionConfig(prior=1.0)
+    with torch.device("meta"), pytest.raises(RecipeError, match=r"model\.prior, .*one vocabulary for mt and pe"):
+        SymmetricAttention(config, Vocabularies({"mt": VocabularyInfo(17, "mt")}, VocabularyInfo(19, "pe")))

@@ -1,26 +1,36 @@
 """The predictor of edit operations against a NumPy transcription over the alphabet of operations.
 
-Written sentence by sentence and operation by operation: a KEEP is a KEEP here, not a token. LSTM cells after Hochreiter
-and Schmidhuber.
+Written sentence by sentence and operation by operation: a KEEP is a KEEP here, not a token.
 """
 
 from typing import Final
 
 import numpy as np
+import pytest
 import torch
-from equations import Array, Parameters, scattered, sigmoid, softmax, streams_of
+from equations import Array, Parameters, bi_lstm, linear, lstm, scattered, softmax, streams_of
 
 from postedit.core.model import Vocabularies, VocabularyInfo
 from postedit.core.special_tokens import BOS, EOS, STEP
 from postedit.core.types import AttentionKey, Batch, Target
-from postedit.models.edit_operations import EditOperations, EditOperationsConfig
+from postedit.models.edit_operations import (
+    ChainedEditOperations,
+    ChainedEditOperationsConfig,
+    EditOperations,
+    EditOperationsConfig,
+)
 
-EMBEDDING, HIDDEN, VOCABULARY = 5, 4, 17
+EMBEDDING, HIDDEN, VOCABULARY, TRANSLATION = 5, 4, 17, 0.7
+HARD, SOFT = AttentionKey("mt", "hard"), AttentionKey("src", "soft")
 KEEP: Final = "KEEP"
 DEL: Final = "DEL"
 Operation = str | int  # KEEP, DEL, or the token that is inserted
+Sentence = dict[str, list[int]]
 
-SENTENCES = [[6, 9, 7, 6, EOS], [EOS], [13, 6, 6, 12, EOS]]
+SENTENCES = {
+    "mt": [[6, 9, 7, 6, EOS], [EOS], [13, 6, 6, 12, EOS]],
+    "src": [[8, 11, 10, EOS], [18, 7, EOS], [EOS]],
+}
 # "9 7 8 6", "8", "13 6 12 7": deleted and kept, inserted alone, kept one of two and written beyond the end.
 OPERATIONS: list[list[Operation]] = [
     [DEL, KEEP, KEEP, 8, KEEP, KEEP],
@@ -51,29 +61,14 @@ class Paper:
     def __init__(self, model: EditOperations) -> None:
         self.p = Parameters(model)
 
-    def lstm(self, prefix: str, suffix: str, x: Array, h: Array, c: Array) -> tuple[Array, Array]:
-        p = self.p
-        gates = p[f"{prefix}weight_ih{suffix}"] @ x + p[f"{prefix}bias_ih{suffix}"]
-        gates = gates + p[f"{prefix}weight_hh{suffix}"] @ h + p[f"{prefix}bias_hh{suffix}"]
-        i, f, g, o = np.split(gates, 4)
-        c = sigmoid(f) * c + sigmoid(i) * np.tanh(g)
-        return sigmoid(o) * np.tanh(c), c
-
-    def encode(self, ids: list[int]) -> tuple[Array, Array, Array]:
+    def encode(self, sentence: Sentence) -> tuple[Array, Array, Array]:
         """Return annotations, and the h and c that the decoder starts with."""
-        directions, ends = [], []
-        for suffix, order in (("", 1), ("_reverse", -1)):
-            h, c, states = np.zeros(HIDDEN), np.zeros(HIDDEN), []
-            for token in ids[::order]:
-                h, c = self.lstm("encoder.lstm.", f"_l0{suffix}", self.p["embed_mt.weight"][token], h, c)
-                states.append(h)
-            directions.append(states[::order])
-            ends.append((h, c))
-        starts = []
-        for part in range(2):
-            both = np.concatenate([ends[0][part], ends[1][part]])
-            starts.append(np.tanh(self.p[f"starts.{part}.weight"] @ both + self.p[f"starts.{part}.bias"]))
-        return np.array([np.concatenate(pair) for pair in zip(*directions)]), starts[0], starts[1]
+        annotations, ends = bi_lstm(self.p, "encoder.lstm.", "_l0", list(self.p["embed_mt.weight"][sentence["mt"]]))
+        h, c = self.starts("", ends)
+        return np.array(annotations), h, c
+
+    def starts(self, prefix: str, ends: list[Array]) -> list[Array]:
+        return [np.tanh(linear(self.p, f"{prefix}starts.{part}", end)) for part, end in enumerate(ends)]
 
     def row(self, operation: Operation) -> int:
         """Return the row of an operation: that of the token that is inserted, of STEP for DEL, the last for KEEP."""
@@ -81,48 +76,91 @@ class Paper:
             return VOCABULARY
         return STEP if operation == DEL else int(operation)
 
-    def decode(self, mt: list[int], operations: list[Operation]) -> list[tuple[int, Array]]:
+    def decode(self, sentence: Sentence, operations: list[Operation]) -> list[tuple[int, Array]]:
         """Return the position after BOS and each operation but the last, and the scores of the next ones by row."""
-        annotations, h, c = self.encode(mt)
+        annotations, h, c = self.encode(sentence)
         steps, at = [], 0
         for operation in [BOS, *operations[:-1]]:
             at += operation in (KEEP, DEL)
             e, attended = self.p["embed_operations.weight"][self.row(operation)], annotations[at]
-            h, c = self.lstm("cell.", "", np.concatenate([e, attended]), h, c)
+            h, c = lstm(self.p, "cell.", "", np.concatenate([e, attended]), h, c)
             t = np.tanh(
-                self.p["deep_state.weight"] @ h
-                + self.p["deep_state.bias"]
+                linear(self.p, "deep_state", h)
                 + self.p["deep_operation.weight"] @ e
                 + self.p["deep_context.weight"] @ attended
             )
-            steps.append((at, self.p["head.weight"] @ t + self.p["head.bias"]))
+            steps.append((at, linear(self.p, "head", t)))
         return steps
 
+    def joint(self, sentence: Sentence) -> float:
+        """Return what is added to the loss in training."""
+        return 0.0
 
-def test_probabilities_attention_and_loss_are_those_of_operations() -> None:
-    pe = VocabularyInfo(VOCABULARY, "pe")
-    config = EditOperationsConfig(embedding=EMBEDDING, hidden=HIDDEN)
-    model = scattered(EditOperations(config, Vocabularies({"mt": pe}, pe)))
-    assert isinstance(model, EditOperations)
-    paper = Paper(model)
-    written = [tokens_of(mt, operations) for mt, operations in zip(SENTENCES, OPERATIONS)]
-    texts = streams_of({"mt": SENTENCES, "pe": written})
-    batch = Batch({"mt": texts["mt"]}, Target(texts["pe"].ids, texts["pe"].mask))
+
+class ChainedPaper(Paper):
+    """The model whose annotations have what a translator from src to mt looks at."""
+
+    def translated(self, sentence: Sentence) -> tuple[Array, Array, Array]:
+        """Return states, attention to src and contexts of the translator, each where it writes a token of mt."""
+        p, mt = self.p, sentence["mt"]
+        annotations, ends = bi_lstm(p, "translator.encoder.lstm.", "_l0", list(p["embed_src.weight"][sentence["src"]]))
+        h, c = self.starts("translator.", ends)
+        states, attention = [], []
+        for token in [BOS, *mt[:-1]]:
+            h, c = lstm(p, "translator.lstm.", "_l0", p["embed_mt.weight"][token], h, c)
+            states.append(h)
+            attention.append(softmax(np.array([h @ p["translator.keys.weight"] @ g for g in annotations])))
+        return np.array(states), np.array(attention), np.array(attention) @ np.array(annotations)
+
+    def encode(self, sentence: Sentence) -> tuple[Array, Array, Array]:
+        annotations, h, c = super().encode(sentence)
+        return np.concatenate([annotations, self.translated(sentence)[2]], 1), h, c
+
+    def joint(self, sentence: Sentence) -> float:
+        total = 0.0
+        for state, _, context, token in zip(*self.translated(sentence), sentence["mt"]):
+            t = np.tanh(linear(self.p, "translator.features", state, context))
+            total -= TRANSLATION * np.log(softmax(linear(self.p, "translator.head", t))[token])
+        return total
+
+
+@pytest.mark.parametrize("chained", [False, True])
+def test_probabilities_attention_and_loss_are_those_of_operations(chained: bool) -> None:
+    pe, sizes = VocabularyInfo(VOCABULARY, "pe"), {"embedding": EMBEDDING, "hidden": HIDDEN}
+    vocabularies = Vocabularies({"mt": pe, "src": VocabularyInfo(19, "src")}, pe)
+    if chained:
+        config = ChainedEditOperationsConfig(**sizes, translation=TRANSLATION)
+        model = scattered(ChainedEditOperations(config, vocabularies))
+    else:
+        model = scattered(EditOperations(EditOperationsConfig(**sizes), vocabularies))
+    paper = ChainedPaper(model) if chained else Paper(model)
+    written = [tokens_of(mt, operations) for mt, operations in zip(SENTENCES["mt"], OPERATIONS)]
+    texts = streams_of({**SENTENCES, "pe": written})
+    batch = Batch({name: texts[name] for name in model.inputs}, Target(texts["pe"].ids, texts["pe"].mask))
     assert batch.target is not None
     output, _ = model.decode(batch.target.inputs, model.encode(batch))
-    total = 0.0
-    for row, (mt, operations, tokens) in enumerate(zip(SENTENCES, OPERATIONS, written)):
-        for step, (at, scores) in enumerate(paper.decode(mt, operations)):
+    assert output.attention.keys() == {HARD, SOFT} if chained else {HARD}
+    total = joint = 0.0
+    for row, (operations, tokens) in enumerate(zip(OPERATIONS, written)):
+        sentence = {name: SENTENCES[name][row] for name in SENTENCES}
+        mt, joint = sentence["mt"], joint + paper.joint(sentence)
+        for step, (at, scores) in enumerate(paper.decode(sentence, operations)):
             # All operations but one: to insert the token at the position is to keep it.
             possible = [*(token for token in range(VOCABULARY) if token != mt[at]), VOCABULARY]
             probabilities = dict(zip(possible, softmax(scores[possible])))
             as_tokens = [probabilities[VOCABULARY if token == mt[at] else token] for token in range(VOCABULARY)]
             np.testing.assert_allclose(output.log_probs[row, step].numpy(), np.log(as_tokens), rtol=0, atol=1e-10)
-            weights = output.attention[AttentionKey("mt", "hard")][row, step]
+            weights = output.attention[HARD][row, step]
             assert weights.tolist() == [float(place == at) for place in range(len(weights))]
+            if isinstance(paper, ChainedPaper):
+                attended = paper.translated(sentence)[1][at]
+                found = output.attention[SOFT][row, step, : len(attended)]
+                np.testing.assert_allclose(found.numpy(), attended, rtol=0, atol=1e-10)
             total -= np.log(probabilities[paper.row(operations[step])])
         assert tokens[-1] == EOS
-    loss = model(batch)
-    np.testing.assert_allclose([loss.loss, loss.nll], total, rtol=1e-12)
+    judged, trained = model(batch), model.train()(batch)
+    np.testing.assert_allclose([judged.loss, judged.nll, trained.nll], total, rtol=1e-12)
+    np.testing.assert_allclose(trained.loss, total + joint, rtol=1e-12)
+    assert (joint > 0.0) == chained
     assert paper.p.read == set(paper.p), "every parameter is in the equations"
-    torch.testing.assert_close(loss.tokens, batch.target.mask.sum())
+    torch.testing.assert_close(judged.tokens, batch.target.mask.sum())

@@ -1,13 +1,13 @@
 """The pointer-generator against a NumPy transcription of See et al. 2017, equations 1 to 13.
 
-Written sentence by sentence and step by step from the equations; LSTM cells after Hochreiter and Schmidhuber. What the
+Written sentence by sentence and step by step from the equations. What the
 paper leaves open is as in its release: the input of the decoder, its start, and the parts of the state that are read.
 """
 
 import numpy as np
 import pytest
 import torch
-from equations import Array, Parameters, scattered, sigmoid, softmax, streams_of
+from equations import Array, Parameters, bi_lstm, linear, lstm, scattered, sigmoid, softmax, streams_of
 
 from postedit.core.model import Vocabularies, VocabularyInfo
 from postedit.core.special_tokens import BOS, EOS, PAD, UNK
@@ -35,32 +35,14 @@ class Paper:
         self.p = Parameters(model)
         self.known, self.coverage = VOCABULARY - copied, model.attention.coverage is not None
 
-    def linear(self, name: str, *x: Array) -> Array:
-        return self.p[f"{name}.weight"] @ np.concatenate(x) + self.p[f"{name}.bias"]
-
     def embedded(self, symbol: int) -> Array:
         return self.p["embed_pe.weight"][UNK if symbol >= self.known else symbol]
 
-    def lstm(self, prefix: str, suffix: str, x: Array, h: Array, c: Array) -> tuple[Array, Array]:
-        p = self.p
-        gates = p[f"{prefix}weight_ih{suffix}"] @ x + p[f"{prefix}bias_ih{suffix}"]
-        gates = gates + p[f"{prefix}weight_hh{suffix}"] @ h + p[f"{prefix}bias_hh{suffix}"]
-        i, f, g, o = np.split(gates, 4)
-        c = sigmoid(f) * c + sigmoid(i) * np.tanh(g)
-        return sigmoid(o) * np.tanh(c), c
-
     def encode(self, ids: list[int]) -> tuple[Array, Array, Array]:
         """Return h_i, and the h and c that the decoder starts with."""
-        directions, ends = [], []
-        for suffix, order in (("", 1), ("_reverse", -1)):
-            h, c, states = np.zeros(HIDDEN), np.zeros(HIDDEN), []
-            for symbol in ids[::order]:
-                h, c = self.lstm("encoder.lstm.", f"_l0{suffix}", self.embedded(symbol), h, c)
-                states.append(h)
-            directions.append(states[::order])
-            ends.append((h, c))
-        h, c = (np.maximum(self.linear(f"starts.{i}", ends[0][i], ends[1][i]), 0.0) for i in range(2))
-        return np.array([np.concatenate(pair) for pair in zip(*directions)]), h, c
+        annotations, ends = bi_lstm(self.p, "encoder.lstm.", "_l0", [self.embedded(symbol) for symbol in ids])
+        h, c = (np.maximum(linear(self.p, f"starts.{i}", end), 0.0) for i, end in enumerate(ends))
+        return np.array(annotations), h, c
 
     def attend(self, annotations: Array, s: Array, covered: Array) -> Array:
         """Equations 11 and 2."""
@@ -76,13 +58,13 @@ class Paper:
         context, covered = np.zeros(2 * HIDDEN), np.zeros(len(text))
         steps = []
         for symbol in prefix:
-            x = self.linear("input", self.embedded(symbol), context)
-            h, c = self.lstm("cell.", "", x, h, c)
+            x = linear(self.p, "input", self.embedded(symbol), context)
+            h, c = lstm(self.p, "cell.", "", x, h, c)
             a = self.attend(annotations, np.concatenate([c, h]), covered)
             covered = covered + a  # equation 10
             context = a @ annotations  # 3
-            p_gen = sigmoid(self.linear("gate", context, c, h, x))[0]  # 8
-            scores = self.linear("head", self.linear("features", h, context))
+            p_gen = sigmoid(linear(self.p, "gate", context, c, h, x))[0]  # 8
+            scores = linear(self.p, "head", linear(self.p, "features", h, context))
             p = np.concatenate([p_gen * softmax(scores[: self.known]), np.zeros(VOCABULARY - self.known)])  # 4, 9
             for position, token in enumerate(text):
                 p[token] += (1 - p_gen) * a[position]

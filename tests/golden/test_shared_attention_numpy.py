@@ -1,13 +1,13 @@
 """Shared, flat and merged attention against a NumPy transcription of Jauregi Unanue et al. 2018, sections 2.1 and 3.
 
-Written sentence by sentence and step by step from the equations; LSTM cells after Hochreiter and Schmidhuber,
-attentional state and input feeding after Luong et al. 2015.
+Written sentence by sentence and step by step from the equations; attentional
+state and input feeding after Luong et al. 2015.
 """
 
 import numpy as np
 import pytest
 import torch
-from equations import Array, Parameters, scattered, sigmoid, softmax, streams_of
+from equations import Array, Parameters, bi_lstm, lstm, scattered, softmax, streams_of
 
 from postedit.core.model import Vocabularies, VocabularyInfo
 from postedit.core.special_tokens import BOS, EOS
@@ -29,29 +29,13 @@ class Paper:
         self.p = Parameters(model)
         self.kind, self.feeding = type(model), model.input_feeding
 
-    def cell(self, prefix: str, suffix: str, x: Array, h: Array, c: Array) -> tuple[Array, Array]:
-        p = self.p
-        gates = p[f"{prefix}weight_ih{suffix}"] @ x + p[f"{prefix}bias_ih{suffix}"]
-        gates = gates + p[f"{prefix}weight_hh{suffix}"] @ h + p[f"{prefix}bias_hh{suffix}"]
-        i, f, g, o = np.split(gates, 4)
-        c = sigmoid(f) * c + sigmoid(i) * np.tanh(g)
-        return sigmoid(o) * np.tanh(c), c
-
     def encode(self, name: str, ids: list[int]) -> tuple[Array, list[tuple[Array, Array]]]:
         """Equation 7: annotations, and the last h and c of each layer."""
         x = list(self.p[f"embed_inputs.{name}.weight"][ids])
         last = []
         for layer in range(LAYERS):
-            ends, directions = [], []
-            for suffix, order in (("", 1), ("_reverse", -1)):
-                h, c, states = np.zeros(HIDDEN // 2), np.zeros(HIDDEN // 2), []
-                for step in x[::order]:
-                    h, c = self.cell(f"encoders.{name}.lstm.", f"_l{layer}{suffix}", step, h, c)
-                    states.append(h)
-                ends.append((h, c))
-                directions.append(states[::order])
-            x = [np.concatenate(pair) for pair in zip(*directions)]
-            last.append(tuple(np.concatenate(pair) for pair in zip(*ends)))
+            x, (h, c) = bi_lstm(self.p, f"encoders.{name}.lstm.", f"_l{layer}", x)
+            last.append((h, c))
         return np.array(x), last
 
     def attend(self, texts: dict[str, Array], s: Array) -> tuple[Array, dict[AttentionKey, Array]]:
@@ -84,7 +68,7 @@ class Paper:
             x = self.p["embed_pe.weight"][symbol]
             x = np.concatenate([x, u]) if self.feeding else x
             for layer in range(LAYERS):
-                h, c = self.cell(f"cells.{layer}.", "", x, *states[layer])
+                h, c = lstm(self.p, f"cells.{layer}.", "", x, *states[layer])
                 states[layer], x = (h, c), h
             context, alphas = self.attend(texts, x)
             attention.append(alphas)

@@ -119,7 +119,7 @@ class Seq2Seq(nn.Module, ABC, Generic[StateT]):
     inputs: ClassVar[tuple[str, ...]]
     writes: ClassVar[Writes] = "tokens"
     training_only: ClassVar[tuple[str, ...]] = ()
-    """What the names of parameters begin with that `forward` alone uses, in training mode: `decode` does not."""
+    """What the names of parameters begin with that `joint_loss` alone uses: `decode` does not."""
     spec: ModelSpec
 
     @abstractmethod
@@ -167,12 +167,39 @@ class Seq2Seq(nn.Module, ABC, Generic[StateT]):
         return (self,)
 
     def forward(self, batch: Batch, smoothing: float = 0.0) -> LabelLoss:
-        """Return the loss of the batch's target under teacher forcing.
+        """Return the loss of the batch's target under teacher forcing; its `nll` is without `joint_loss`.
+
+        Raises:
+            ValueError: if the batch has no target.
+        """
+        return self.teacher_forced(batch, smoothing)[0]
+
+    def teacher_forced(self, batch: Batch, smoothing: float = 0.0) -> tuple[LabelLoss, DecoderOutput]:
+        """Return the loss of the batch's target, in training mode with `joint_loss`, and the output that it is of.
 
         Raises:
             ValueError: if the batch has no target.
         """
         if batch.target is None:
             raise ValueError("the loss needs a batch with a target")
-        output, _ = self.decode(batch.target.inputs, self.encode(batch))
-        return output.distribution.label_loss(batch.target.ids, batch.target.mask, smoothing)
+        state = self.encode(batch)
+        output, _ = self.decode(batch.target.inputs, state)
+        found = output.distribution.label_loss(batch.target.ids, batch.target.mask, smoothing)
+        if self.training:
+            found = found._replace(loss=found.loss + self.joint_loss(batch, state, output.attention, smoothing))
+        return found, output
+
+    def joint_loss(
+        self, batch: Batch, state: StateT, attention: Mapping[AttentionKey, Tensor], smoothing: float
+    ) -> Tensor | float:
+        """Return what training adds to every loss of the target, summed over the batch; 0 by default.
+
+        It is for what is trained together with the model, such as another model.
+
+        Args:
+            batch: with a target.
+            state: of the batch, encoded.
+            attention: Float[B,K,S] each, of the model when it has read the target.
+            smoothing: label smoothing.
+        """
+        return 0.0

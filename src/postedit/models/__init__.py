@@ -15,7 +15,7 @@ from postedit.models.conditional_gru import (
 from postedit.models.copycat import Copycat, CopycatSrc, CopycatTrg, CopyTransformer
 from postedit.models.cross_encoder import CrossEncoder
 from postedit.models.draft_and_refine import AttentionNMT, DoubleAttention
-from postedit.models.edit_operations import EditOperations
+from postedit.models.edit_operations import ChainedEditOperations, EditOperations
 from postedit.models.pointer_generator import PointerGenerator
 from postedit.models.pretrained import Pretrained
 from postedit.models.shared_attention import FlatAttention, MergedAttention, SharedAttention
@@ -133,6 +133,12 @@ ARCHITECTURES = Registry(
             EditOperations,
             "Bérard et al. 2017",
             "bi-LSTM encoder of mt, LSTM that keeps, deletes or inserts at one position of mt after the other",
+        ),
+        Architecture(
+            "edit-operations-src",
+            ChainedEditOperations,
+            "Bérard et al. 2017",
+            "edit-operations, chained with a small translator from src to mt, whose contexts it reads",
         ),
         Architecture(
             "pretrained",

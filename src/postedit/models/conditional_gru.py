@@ -5,6 +5,7 @@ model of Varis and Bojar 2017 has the same decoder, and other encoders. Pal et a
 with one from pe to mt.
 """
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Annotated, ClassVar, NamedTuple, cast
 
@@ -14,15 +15,15 @@ from pydantic import Field
 from torch import Tensor, nn
 
 from postedit.core.config import Config
-from postedit.core.errors import RecipeError
 from postedit.core.model import Constraint, ModelSpec, Seq2Seq, Vocabularies
-from postedit.core.types import AttentionKey, Batch, DecoderOutput, LabelLoss, Stream, Target
+from postedit.core.types import AttentionKey, Batch, DecoderOutput, Stream, Target
 from postedit.nn.attention import AdditiveAttention
 from postedit.nn.dropout import keep_mask, variational_dropout, word_dropout
-from postedit.nn.embeddings import Sharing, embedding_tables
+from postedit.nn.embeddings import Sharing, embedding_tables, require_one_vocabulary
 from postedit.nn.hard_attention import StepGrammar, hard_positions
 from postedit.nn.heads import SoftmaxHead
 from postedit.nn.memory import Memory
+from postedit.nn.operations import edit_alignment
 from postedit.nn.pooling import PoolingEncoder
 from postedit.nn.recurrent import BiGRU, GRUCell, RecurrentState
 
@@ -79,12 +80,8 @@ class ConditionalGRUModel(Seq2Seq[RecurrentState]):
         super().__init__()
         keys = {AttentionKey(name, "soft") for name in self.soft} | ({HARD} if self.hard else set())
         self.spec = ModelSpec(self.inputs, vocabularies, frozenset(keys), parallel=False, writes=self.writes)
-        if self.hard and vocabularies.streams["mt"] != vocabularies.target:
-            raise RecipeError(
-                "hard attention finds the tokens of mt in pe and needs one vocabulary for both, but they differ "
-                f"({vocabularies.streams['mt'].size} and {vocabularies.target.size} tokens); "
-                'set text.vocabulary.sharing to "joint" or "mt-pe"'
-            )
+        if self.hard:
+            require_one_vocabulary(vocabularies, "mt", "hard attention, which finds the tokens of mt in pe,")
         self.dropout_rnn, self.dropout_word = config.dropout_rnn, config.dropout_word
         width, hidden = config.embedding, config.hidden
         self.embedding_scale = width**0.5
@@ -223,6 +220,9 @@ class SymmetricAttentionConfig(ConditionalGRUConfig):
     """Sizes of both models, and the weight of their agreement."""
 
     agreement: float = Field(1.0, ge=0, description="nats for each token whose attention agrees in both directions")
+    prior: float = Field(
+        0.0, ge=0, description="nats for each token whose attention, in either direction, agrees with the fewest edits"
+    )
 
 
 class SymmetricAttention(CGRU):
@@ -232,11 +232,16 @@ class SymmetricAttention(CGRU):
     of the first to token i of mt when it writes token t of pe, and b_it that of the second to token t of pe when it
     writes token i of mt, the loss of a sentence is the trace bonus of Cohn et al. 2016, section 4.4:
 
-    L = -log p(pe | mt) - log p(mt | pe) - agreement * sum over t and i of a_ti b_it
+    L = -log p(pe | mt) - log p(mt | pe) - sum over t and i of (agreement * a_ti b_it + prior * z_ti (a_ti + b_it))
 
-    The ends of both texts are tokens of them. The paper's text is not among those that this project was made from:
-    symmetric attention is taken from its description, the equation from the cited work, and the model of each direction
-    is CGRU. Alignments computed beforehand, which the paper adds as features, are left out.
+    where z_ti is 1 if token t of pe is aligned with token i of mt by the fewest edits, else 0. The ends of both texts
+    are tokens of them. The paper's text is not among those that this project was made from: symmetric attention, and
+    that alignments computed beforehand are brought in, are taken from its description, the equation of the agreement
+    from the cited work. That alignments are a third partner of the agreement, and that the model of each direction is
+    CGRU, are choices of ours.
+
+    Raises:
+        RecipeError: if there is a prior, and mt does not have the vocabulary of pe.
     """
 
     config_class: ClassVar = SymmetricAttentionConfig
@@ -245,29 +250,26 @@ class SymmetricAttention(CGRU):
     def __init__(self, config: SymmetricAttentionConfig, vocabularies: Vocabularies) -> None:
         """Create both models with fresh weights."""
         super().__init__(config, vocabularies)
-        self.agreement = config.agreement
+        self.agreement, self.prior = config.agreement, config.prior
+        if self.prior:
+            require_one_vocabulary(vocabularies, "mt", "model.prior, which aligns mt and pe,")
         self.reverse = CGRU(config, Vocabularies({"mt": vocabularies.target}, vocabularies.streams["mt"]))
 
-    def forward(self, batch: Batch, smoothing: float = 0.0) -> LabelLoss:
-        """Return the loss of the batch's target; in training mode, of both directions and their agreement.
-
-        Its `nll` is that of the target alone.
-
-        Raises:
-            ValueError: if the batch has no target.
-        """
-        if not self.training or batch.target is None:
-            return super().forward(batch, smoothing)
+    def joint_loss(
+        self, batch: Batch, state: RecurrentState, attention: Mapping[AttentionKey, Tensor], smoothing: float
+    ) -> Tensor:
+        """Return the loss of mt given pe, less the agreement of both attentions, with each other and the prior."""
+        assert batch.target is not None
         mt, pe = batch.streams["mt"], batch.target
         back = Batch({"mt": Stream(pe.ids, pe.mask)}, Target(mt.ids, mt.mask))
-        output, _ = self.decode(pe.inputs, self.encode(batch))
-        reverse, _ = self.reverse.decode(Target(mt.ids, mt.mask).inputs, self.reverse.encode(back))
-        forth = output.distribution.label_loss(pe.ids, pe.mask, smoothing)
-        loss = forth.loss + reverse.distribution.label_loss(mt.ids, mt.mask, smoothing).loss
+        loss, output = self.reverse.teacher_forced(back, smoothing)
         # No attention is on padding, so a product is 0 where either of its tokens is padding.
         key = AttentionKey("mt", "soft")
-        agreed = (output.attention[key] * reverse.attention[key].transpose(1, 2)).sum()
-        return forth._replace(loss=loss - self.agreement * agreed.to(loss.dtype))
+        there_BTS, back_BTS = attention[key], output.attention[key].transpose(1, 2)
+        agreed = self.agreement * (there_BTS * back_BTS).sum()
+        if self.prior:
+            agreed = agreed + self.prior * (edit_alignment(mt, pe) * (there_BTS + back_BTS)).sum()
+        return loss.loss - agreed.to(loss.loss.dtype)
 
 
 class GRUHard(ConditionalGRUModel):

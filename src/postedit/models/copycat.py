@@ -16,10 +16,10 @@ from postedit.nn.copying import (
     CopyDistribution,
     CopySource,
     pointer_log_weights,
-    require_one_vocabulary,
     sigmoid_gates,
     softmax_gates,
 )
+from postedit.nn.embeddings import require_one_vocabulary
 from postedit.nn.memory import Memory
 from postedit.nn.transformer import LayerOutput, StackConfig, TransformerStack, TransformerState
 
@@ -69,7 +69,7 @@ class Copycat(TransformerModel):
 
     def __init__(self, config: CopycatConfig, vocabularies: Vocabularies) -> None:
         """Create a model with fresh weights."""
-        require_one_vocabulary(vocabularies, "mt", '"joint" or "mt-pe"')
+        require_one_vocabulary(vocabularies, "mt", "copying from mt")
         super().__init__(config, vocabularies, self.inputs, (_MT, _COPY_MT))
         self.encoder = config.stack(config.layers_mt)
         self.decoder = config.stack(config.layers_pe, memories=1, reports=config.copy_query)
@@ -115,7 +115,7 @@ class CopycatTrg(DualSourceModel):
 
     def __init__(self, config: CopycatDualConfig, vocabularies: Vocabularies) -> None:
         """Create a model with fresh weights."""
-        require_one_vocabulary(vocabularies, "mt", '"joint" or "mt-pe"')
+        require_one_vocabulary(vocabularies, "mt", "copying from mt")
         super().__init__(config, vocabularies, (_MT, _SRC, _COPY_MT))
         self.gate = nn.Linear(config.dim, 1, bias=config.gate_bias)
         self.copy_scale = config.dim**-0.5 if config.scale_copy else 1.0
@@ -146,7 +146,7 @@ class CopycatSrc(DualSourceModel):
     def __init__(self, config: CopycatDualConfig, vocabularies: Vocabularies) -> None:
         """Create a model with fresh weights."""
         for name in self.inputs:
-            require_one_vocabulary(vocabularies, name, '"joint"')
+            require_one_vocabulary(vocabularies, name, f"copying from {name}")
         super().__init__(config, vocabularies, (_MT, _COPY_MT, _SRC, _COPY_SRC))
         self.gate = nn.Linear(config.dim, 3, bias=config.gate_bias)
         self.copy_scale = config.dim**-0.5 if config.scale_copy else 1.0
@@ -186,7 +186,7 @@ class CopyTransformer(TransformerModel):
 
     def __init__(self, config: CopyTransformerConfig, vocabularies: Vocabularies) -> None:
         """Create a model with fresh weights."""
-        require_one_vocabulary(vocabularies, "mt", '"joint" or "mt-pe"')
+        require_one_vocabulary(vocabularies, "mt", "copying from mt")
         super().__init__(config, vocabularies, self.inputs, (_MT, _COPY_MT))
         self.encoder = config.stack(config.layers_mt)
         self.decoder = config.stack(config.layers_pe, memories=1, reports="query")

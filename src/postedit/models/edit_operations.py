@@ -1,5 +1,9 @@
-"""The predictor of edit operations of Bérard et al. 2017: an LSTM that keeps, deletes and inserts tokens of mt."""
+"""The predictors of edit operations of Bérard et al. 2017: an LSTM that keeps, deletes and inserts tokens of mt.
 
+One reads mt alone, the other is chained with a translator from src to mt.
+"""
+
+from collections.abc import Mapping
 from typing import ClassVar
 
 import torch
@@ -8,11 +12,12 @@ from pydantic import Field
 from torch import Tensor, nn
 
 from postedit.core.config import Config
-from postedit.core.errors import RecipeError
 from postedit.core.model import Constraint, ModelSpec, Seq2Seq, Vocabularies
-from postedit.core.special_tokens import PAD
+from postedit.core.special_tokens import BOS, PAD
 from postedit.core.types import AttentionKey, Batch, DecoderOutput
+from postedit.nn.attention import general_attention
 from postedit.nn.dropout import dropout
+from postedit.nn.embeddings import require_one_vocabulary
 from postedit.nn.heads import SoftmaxHead
 from postedit.nn.memory import Memory
 from postedit.nn.operations import OperationDistribution, OperationGrammar, operations_of
@@ -47,29 +52,28 @@ class EditOperations(Seq2Seq[RecurrentState]):
 
     config_class: ClassVar = EditOperationsConfig
     inputs: ClassVar[tuple[str, ...]] = ("mt",)
+    soft: ClassVar[tuple[AttentionKey, ...]] = ()
     writes: ClassVar = "operations"
 
     def __init__(self, config: EditOperationsConfig, vocabularies: Vocabularies) -> None:
         """Create a model with fresh weights."""
         super().__init__()
-        mt, pe = vocabularies.streams["mt"], vocabularies.target
-        if mt != pe:
-            raise RecipeError(
-                "edit operations keep the tokens of mt and need one vocabulary for mt and pe, but they differ "
-                f'({mt.size} and {pe.size} tokens); set text.vocabulary.sharing to "joint" or "mt-pe"'
-            )
-        self.spec = ModelSpec(self.inputs, vocabularies, frozenset({_FORCED}), parallel=False, writes="operations")
-        self.dropout, self.keep = config.dropout, pe.size
+        require_one_vocabulary(vocabularies, "mt", "keeping tokens of mt")
+        keys = frozenset({_FORCED, *self.soft})
+        self.spec = ModelSpec(self.inputs, vocabularies, keys, parallel=False, writes="operations")
+        size = vocabularies.target.size
+        self.dropout, self.keep = config.dropout, size
         width, hidden, annotation = config.embedding, config.hidden, 2 * config.hidden
-        self.embed_mt = nn.Embedding(mt.size, width, padding_idx=PAD)
-        self.embed_operations = nn.Embedding(pe.size + 1, width, padding_idx=PAD)  # KEEP comes last
+        context = annotation * (1 + len(self.soft))
+        self.embed_mt = nn.Embedding(size, width, padding_idx=PAD)
+        self.embed_operations = nn.Embedding(size + 1, width, padding_idx=PAD)  # KEEP comes last
         self.encoder = BiLSTM(width, annotation, 1, 0.0)
         self.starts = nn.ModuleList(nn.Linear(annotation, hidden) for _ in ("h", "c"))
-        self.cell = nn.LSTMCell(width + annotation, hidden)
+        self.cell = nn.LSTMCell(width + context, hidden)
         self.deep_state = nn.Linear(hidden, width)
         self.deep_operation = nn.Linear(width, width, bias=False)
-        self.deep_context = nn.Linear(annotation, width, bias=False)
-        self.head = SoftmaxHead(width, pe.size + 1)
+        self.deep_context = nn.Linear(context, width, bias=False)
+        self.head = SoftmaxHead(width, size + 1)
         for layer in (*self.starts, self.deep_state, self.deep_operation, self.deep_context):
             nn.init.xavier_uniform_(layer.weight)
         for layer in (*self.starts, self.deep_state):
@@ -91,11 +95,10 @@ class EditOperations(Seq2Seq[RecurrentState]):
     def decode(self, tokens: Tensor, state: RecurrentState) -> tuple[DecoderOutput, RecurrentState]:
         """Read K more target tokens Long[N,K]; predict the one after each of them."""
         memory, start_N = state.memory, state.current("position")
-        ids_NS, annotations_NSC = memory["ids"], memory["annotations"]
+        ids_NS = memory["ids"]
         kept_NK, positions_NK = operations_of(tokens, ids_NS, start_N, memory["mask"].sum(1) - 1)
         embedded_NKE = self._embed(self.embed_operations, tokens.masked_fill(kept_NK, self.keep))
-        attended = positions_NK.unsqueeze(-1).expand(-1, -1, annotations_NSC.size(-1))
-        contexts_NKC = annotations_NSC.gather(1, attended)
+        contexts_NKC, attention = self.attend(memory, positions_NK)
         states = [state.current("h and c")]
         for x_NX in torch.cat([embedded_NKE, contexts_NKC], -1).unbind(1):
             states.append(torch.stack(self.cell(x_NX, states[-1].unbind(1)), 1))
@@ -103,9 +106,14 @@ class EditOperations(Seq2Seq[RecurrentState]):
         deep_NKE = self.deep_state(states_NK2D[:, 1:, 0]) + self.deep_operation(embedded_NKE)
         deep_NKE = dropout(torch.tanh(deep_NKE + self.deep_context(contexts_NKC)), self.dropout, self.training)
         distribution = OperationDistribution(self.head(deep_NKE), ids_NS.gather(1, positions_NK))
-        attention = F.one_hot(positions_NK, ids_NS.size(1)).to(deep_NKE.dtype)
         history = {"h and c": states_NK2D, "position": torch.cat([start_N.unsqueeze(1), positions_NK], 1)}
-        return DecoderOutput(distribution, {_FORCED: attention}), RecurrentState(memory, history)
+        return DecoderOutput(distribution, attention), RecurrentState(memory, history)
+
+    def attend(self, memory: Memory, positions_NK: Tensor) -> tuple[Tensor, dict[AttentionKey, Tensor]]:
+        """Return contexts Float[N,K,C] and attention at these positions of mt."""
+        annotations_NSC = memory["annotations"]
+        attention = F.one_hot(positions_NK, annotations_NSC.size(1)).to(annotations_NSC.dtype)
+        return _at(positions_NK, annotations_NSC), {_FORCED: attention}
 
     def constraints(self, batch: Batch) -> tuple[Constraint, ...]:
         """Return the grammar of operations."""
@@ -114,3 +122,103 @@ class EditOperations(Seq2Seq[RecurrentState]):
 
     def _embed(self, table: nn.Embedding, ids: Tensor) -> Tensor:
         return dropout(table(ids), self.dropout, self.training)
+
+
+def _at(positions_NK: Tensor, values_NSC: Tensor) -> Tensor:
+    """Return the values Float[N,K,C] at some positions."""
+    return values_NSC.gather(1, positions_NK.unsqueeze(-1).expand(-1, -1, values_NSC.size(-1)))
+
+
+class ChainedEditOperationsConfig(EditOperationsConfig):
+    """Sizes of both models, and the weight of the translator."""
+
+    translation: float = Field(1.0, gt=0, description="weight of the loss of the translator from src to mt in training")
+
+
+class ChainedEditOperations(EditOperations):
+    """p(operations | mt, src): `EditOperations`, chained with a translator from src to mt.
+
+    The translator reads the tokens of mt one after the other, and attends to src to predict the next: z_i = LSTM(E mt
+    before i), r_i = sum over src of softmax(z_i^T W g) g, with g = bi-LSTM(E src), and p(mt_i) = softmax(V tanh(U [z_i;
+    r_i] + b) + b'). Where the model is at token a of mt, it looks at h_a, and at what the translator looks at when it
+    writes that token: its context is [h_a; r_a]. Both are trained together:
+
+    L = -log p(operations | mt, src) - translation * log p(mt | src)
+
+    The chain and the joint training are the paper's, as it is described; that the translator hands on its contexts, and
+    its attention and output layer, are readings of ours. The attention to src that is reported is the translator's.
+    """
+
+    config_class: ClassVar = ChainedEditOperationsConfig
+    inputs: ClassVar = ("mt", "src")
+    soft: ClassVar = (AttentionKey("src", "soft"),)
+    training_only: ClassVar = ("translator.features.", "translator.head.")
+
+    def __init__(self, config: ChainedEditOperationsConfig, vocabularies: Vocabularies) -> None:
+        """Create both models with fresh weights."""
+        super().__init__(config, vocabularies)
+        self.translation = config.translation
+        self.embed_src = nn.Embedding(vocabularies.streams["src"].size, config.embedding, padding_idx=PAD)
+        self.translator = _Translator(config, vocabularies.streams["mt"].size)
+
+    def encode(self, batch: Batch) -> RecurrentState:
+        """Encode mt and src, and read mt with the translator."""
+        state, src, mt = super().encode(batch), batch.streams["src"], batch.streams["mt"]
+        before = F.pad(mt.ids[:, :-1], (1, 0), value=BOS)
+        x_NSE, before_NTE = self._embed(self.embed_src, src.ids), self._embed(self.embed_mt, before)
+        tensors = self.translator(x_NSE, src.mask, before_NTE)
+        return RecurrentState(Memory.of(**state.memory.tensors, **tensors), state.history)
+
+    def attend(self, memory: Memory, positions_NK: Tensor) -> tuple[Tensor, dict[AttentionKey, Tensor]]:
+        """Return contexts Float[N,K,C] and attention at these positions of mt."""
+        at_NKC, attention = super().attend(memory, positions_NK)
+        context_NKC, weights_NKS = self.translator.attend(_at(positions_NK, memory["z"]), memory)
+        return torch.cat([at_NKC, context_NKC.to(at_NKC.dtype)], -1), {**attention, self.soft[0]: weights_NKS}
+
+    def joint_loss(
+        self, batch: Batch, state: RecurrentState, attention: Mapping[AttentionKey, Tensor], smoothing: float
+    ) -> Tensor:
+        """Return the loss of mt given src."""
+        mt, z_NTD = batch.streams["mt"], state.memory["z"]
+        context_NTC, _ = self.translator.attend(z_NTD, state.memory)
+        features_NTE = torch.tanh(self.translator.features(torch.cat([z_NTD, context_NTC.to(z_NTD.dtype)], -1)))
+        predicted = self.translator.head(dropout(features_NTE, self.dropout, self.training))
+        loss: Tensor = predicted.label_loss(mt.ids, mt.mask, smoothing).loss
+        return self.translation * loss
+
+
+class _Translator(nn.Module):
+    """The translator from src to mt: bi-LSTM encoder, LSTM decoder, attention after it."""
+
+    def __init__(self, config: EditOperationsConfig, vocabulary: int) -> None:
+        """Create weights."""
+        super().__init__()
+        width, hidden, annotation = config.embedding, config.hidden, 2 * config.hidden
+        self.encoder = BiLSTM(width, annotation, 1, 0.0)
+        self.starts = nn.ModuleList(nn.Linear(annotation, hidden) for _ in ("h", "c"))
+        self.lstm = nn.LSTM(width, hidden, batch_first=True)
+        self.keys = nn.Linear(annotation, hidden, bias=False)
+        self.features = nn.Linear(hidden + annotation, width)
+        self.head = SoftmaxHead(width, vocabulary)
+        for layer in (*self.starts, self.keys, self.features):
+            nn.init.xavier_uniform_(layer.weight)
+        for layer in (*self.starts, self.features):
+            nn.init.zeros_(layer.bias)
+        for name, weight in (*self.encoder.named_parameters(), *self.lstm.named_parameters()):
+            initialise_lstm(name, weight)
+
+    def forward(self, x_NSE: Tensor, mask_NS: Tensor, before_NTE: Tensor) -> dict[str, Tensor]:
+        """Return what attention needs, by name, given src embedded, and mt, embedded and a position late."""
+        annotations_NSC, last = self.encoder(x_NSE, mask_NS)
+        h, c = (start(part).tanh() for start, part in zip(self.starts, last.unbind(1), strict=True))
+        z_NTD, _ = self.lstm(before_NTE, (h.transpose(0, 1), c.transpose(0, 1)))
+        return {
+            "z": z_NTD,
+            "src.keys": self.keys(annotations_NSC),
+            "src.annotations": annotations_NSC,
+            "src.mask": mask_NS,
+        }
+
+    def attend(self, z_NTD: Tensor, memory: Memory) -> tuple[Tensor, Tensor]:
+        """Return contexts Float[N,T,C] and weights Float[N,T,S] for states of the decoder."""
+        return general_attention(z_NTD, *(memory[f"src.{part}"] for part in ("keys", "annotations", "mask")))

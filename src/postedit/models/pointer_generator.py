@@ -12,8 +12,8 @@ from postedit.core.model import ModelSpec, Seq2Seq, Vocabularies
 from postedit.core.special_tokens import UNK
 from postedit.core.types import AttentionKey, Batch, DecoderOutput
 from postedit.nn.attention import AdditiveAttention, weighted_sum
-from postedit.nn.copying import CopyDistribution, CopySource, require_one_vocabulary, sigmoid_gates
-from postedit.nn.embeddings import Sharing, embedding_tables
+from postedit.nn.copying import CopyDistribution, CopySource, sigmoid_gates
+from postedit.nn.embeddings import Sharing, embedding_tables, require_one_vocabulary
 from postedit.nn.heads import SoftmaxHead
 from postedit.nn.memory import Memory
 from postedit.nn.recurrent import BiLSTM, RecurrentState, initialise_lstm
@@ -61,7 +61,7 @@ class PointerGenerator(Seq2Seq[RecurrentState]):
     def __init__(self, config: PointerGeneratorConfig, vocabularies: Vocabularies) -> None:
         """Create a model with fresh weights."""
         super().__init__()
-        require_one_vocabulary(vocabularies, "mt", '"joint" or "mt-pe"')
+        require_one_vocabulary(vocabularies, "mt", "copying from mt")
         self.spec = ModelSpec(self.inputs, vocabularies, frozenset({_COPY}), parallel=False)
         width, hidden, target = config.embedding, config.hidden, vocabularies.target
         annotation = 2 * hidden

@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from postedit.core.config import Config
 from postedit.core.model import ModelSpec, Seq2Seq, Vocabularies
 from postedit.core.types import AttentionKey, Batch, DecoderOutput
+from postedit.nn.attention import general_attention
 from postedit.nn.dropout import dropout
 from postedit.nn.embeddings import Sharing, embedding_tables
 from postedit.nn.heads import SoftmaxHead
@@ -43,9 +44,8 @@ class LSTMConfig(Config):
 def _general_attention(s_ND: Tensor, memory: Memory, prefix: str = "") -> tuple[Tensor, Tensor]:
     """Return the context Float[N,D] and the weights Float[N,S] of attention with scores s^T k, for keys k = W h."""
     keys_NSD, values_NSD, mask_NS = (memory[f"{prefix}{part}"] for part in ("keys", "values", "mask"))
-    scores_NS = torch.bmm(keys_NSD, s_ND.to(keys_NSD.dtype).unsqueeze(2)).squeeze(2)
-    weights_NS = scores_NS.masked_fill(~mask_NS, -torch.inf).softmax(-1)
-    return torch.bmm(weights_NS.to(values_NSD.dtype).unsqueeze(1), values_NSD).squeeze(1), weights_NS
+    context_NKD, weights_NKS = general_attention(s_ND.unsqueeze(1), keys_NSD, values_NSD, mask_NS)
+    return context_NKD.squeeze(1), weights_NKS.squeeze(1)
 
 
 class LSTMModel(Seq2Seq[RecurrentState]):

@@ -136,6 +136,13 @@ class AdditiveAttention(nn.Module):
         return scores_NS.masked_fill(~mask_NS, -math.inf)
 
 
+def general_attention(s_NKD: Tensor, keys_NSD: Tensor, values_NSC: Tensor, mask_NS: Tensor) -> tuple[Tensor, Tensor]:
+    """Return contexts Float[N,K,C] and weights Float[N,K,S] for scores s^T k, with keys k = W h (Luong et al. 2015)."""
+    scores_NKS = torch.bmm(s_NKD.to(keys_NSD.dtype), keys_NSD.transpose(1, 2))
+    weights_NKS = scores_NKS.masked_fill(~mask_NS.unsqueeze(1), -math.inf).softmax(-1)
+    return torch.bmm(weights_NKS.to(values_NSC.dtype), values_NSC), weights_NKS
+
+
 def weighted_sum(weights_NS: Tensor, annotations_NSC: Tensor) -> Tensor:
     """Return the context Float[N,C]."""
     return torch.bmm(weights_NS.to(annotations_NSC.dtype).unsqueeze(1), annotations_NSC).squeeze(1)

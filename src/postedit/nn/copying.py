@@ -16,8 +16,6 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from postedit.core.errors import RecipeError
-from postedit.core.model import Vocabularies
 from postedit.core.types import LabelLoss, Shortlist
 from postedit.nn.heads import SoftmaxDistribution, label_positions, position_chunks
 from postedit.nn.tensors import at_least_float, compute_dtype
@@ -29,16 +27,6 @@ class CopySource(NamedTuple):
     log_weights: Tensor  # Float[N,K,S], log of a distribution over its positions; -inf at padding
     ids: Tensor  # Long[N,S], its tokens, in the target vocabulary
     mask: Tensor  # Bool[N,S], True at real positions
-
-
-def require_one_vocabulary(vocabularies: Vocabularies, name: str, sharing: str) -> None:
-    """Raise a RecipeError unless the text `name` has the vocabulary of pe; `sharing` names ways to have it."""
-    text, pe = vocabularies.streams[name], vocabularies.target
-    if text != pe:
-        raise RecipeError(
-            f"copying from {name} needs one vocabulary for {name} and pe, but they differ ({text.size} and {pe.size} "
-            f"tokens); set text.vocabulary.sharing to {sharing}"
-        )
 
 
 def pointer_log_weights(queries_NKD: Tensor, memory_NSD: Tensor, mask_NS: Tensor, scale: float = 1.0) -> Tensor:

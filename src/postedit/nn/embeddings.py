@@ -30,14 +30,21 @@ def embedding_tables(
         vocabulary = vocabularies.streams[name]
         if name not in _SHARED_STREAMS[sharing]:
             streams[name] = nn.Embedding(vocabulary.size, dim, padding_idx=PAD)
-        elif vocabulary == vocabularies.target:
-            streams[name] = target
         else:
-            raise RecipeError(
-                f'model.share_embeddings = "{sharing}" needs one vocabulary for {name} and pe, but they differ '
-                f"({vocabulary.size} and {vocabularies.target.size} tokens); set text.vocabulary.sharing to match"
-            )
+            require_one_vocabulary(vocabularies, name, f'model.share_embeddings = "{sharing}"')
+            streams[name] = target
     return streams, target
+
+
+def require_one_vocabulary(vocabularies: Vocabularies, name: str, what: str) -> None:
+    """Raise a RecipeError unless the text `name` has the vocabulary of pe, as `what` needs."""
+    text, pe = vocabularies.streams[name], vocabularies.target
+    if text != pe:
+        sharing = '"joint" or "mt-pe"' if name == "mt" else '"joint"'
+        raise RecipeError(
+            f"{what} needs one vocabulary for {name} and pe, but they differ ({text.size} and {pe.size} tokens); "
+            f"set text.vocabulary.sharing to {sharing}"
+        )
 
 
 def sinusoids(positions: Tensor, dim: int, dtype: torch.dtype) -> Tensor:

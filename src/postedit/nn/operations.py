@@ -11,10 +11,11 @@ from typing import NamedTuple, Self
 
 import torch
 import torch.nn.functional as F
+from rapidfuzz.distance import Levenshtein
 from torch import Tensor
 
 from postedit.core.special_tokens import EOS, STEP
-from postedit.core.types import LabelLoss, Shortlist
+from postedit.core.types import LabelLoss, Shortlist, Stream, Target
 from postedit.nn.hard_attention import StepGrammar
 from postedit.nn.heads import SoftmaxDistribution, recomputed_label_loss
 from postedit.nn.tensors import at_least_float
@@ -40,6 +41,21 @@ def operations_of(tokens_NK: Tensor, ids_NS: Tensor, start_N: Tensor, last_N: Te
 def token_at(ids_NS: Tensor, position_N: Tensor) -> Tensor:
     """Return Long[N]: the token of mt at each position."""
     return ids_NS.gather(1, position_N.unsqueeze(1)).squeeze(1)
+
+
+def edit_alignment(mt: Stream, pe: Target) -> Tensor:
+    """Return Bool[B,T,S]: whether the fewest edits from mt to pe keep or replace token i of mt as token t of pe."""
+    aligned = torch.zeros(*pe.ids.shape, mt.ids.size(1), dtype=torch.bool)
+    for row, (ids, target) in enumerate(zip(_tokens(mt), _tokens(pe), strict=True)):
+        for code in Levenshtein.opcodes(ids, target):
+            if code.tag in ("equal", "replace"):
+                aligned[row, range(code.dest_start, code.dest_end), range(code.src_start, code.src_end)] = True
+    return aligned.to(mt.ids.device)
+
+
+def _tokens(text: Stream | Target) -> list[list[int]]:
+    pairs = zip(text.ids.tolist(), text.mask.sum(1).tolist(), strict=True)
+    return [ids[:length] for ids, length in pairs]
 
 
 @dataclass(frozen=True, eq=False, slots=True)

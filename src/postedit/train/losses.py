@@ -90,10 +90,8 @@ class CoverageLoss(nn.Module):
         Raises:
             ValueError: if the batch has no target.
         """
-        if batch.target is None:
-            raise ValueError("the loss needs a batch with a target")
-        output, _ = self.model.decode(batch.target.inputs, self.model.encode(batch))
-        entropy = output.distribution.label_loss(batch.target.ids, batch.target.mask, smoothing)
+        entropy, output = self.model.teacher_forced(batch, smoothing)
+        assert batch.target is not None
         streams = [batch.streams[name] for name in self.key.streams]
         counted = torch.cat([stream.mask & (stream.ids != EOS) for stream in streams], 1)
         real = batch.target.mask.unsqueeze(2) & counted.unsqueeze(1)
@@ -135,8 +133,7 @@ class RDropLoss(nn.Module):
         twice = torch.arange(batch.rows, device=batch.device).repeat(2)
         target = batch.target.select(twice)
         both = Batch({name: stream.select(twice) for name, stream in batch.streams.items()}, target)
-        output, _ = self.model.decode(target.inputs, self.model.encode(both))
-        entropy = output.distribution.label_loss(target.ids, target.mask, smoothing)
+        entropy, output = self.model.teacher_forced(both, smoothing)
         first = (torch.arange(len(twice), device=batch.device) < batch.rows).unsqueeze(1)
         size = self.model.spec.vocabularies.target.size
         divergence = symmetric_divergence(output.distribution, target.mask & first, target.mask & ~first, size)
@@ -146,6 +143,8 @@ class RDropLoss(nn.Module):
 
 class RiskLoss(nn.Module):
     """(1 - weight) cross-entropy + weight risk: minimum risk training (Shen et al. 2016, section 3).
+
+    What a model adds to its loss in training (`Seq2Seq.joint_loss`) is added here as well, whatever the weight.
 
     R = sum over candidates y of Q(y) cost(y),   Q(y) = p(y)^a / sum over candidates y' of p(y')^a
 
@@ -179,7 +178,8 @@ class RiskLoss(nn.Module):
         candidates = _Candidates.of(lists, batch.device)
         target = _stacked(batch.target, candidates)
         sentences = torch.cat([torch.arange(batch.rows, device=batch.device), candidates.sentences])
-        output, _ = self.model.decode(target.inputs, self.model.encode(batch).select(sentences))
+        state = self.model.encode(batch)
+        output, _ = self.model.decode(target.inputs, state.select(sentences))
         own = (torch.arange(len(sentences), device=batch.device) < batch.rows).unsqueeze(1)
         size = self.model.spec.vocabularies.target.size
         entropy = output.distribution.label_loss(target.ids, target.mask & own, smoothing)
@@ -190,6 +190,10 @@ class RiskLoss(nn.Module):
         )
         risk = (risks * batch.target.lengths).sum()
         loss = (1.0 - self.weight) * entropy.loss + self.weight * risk
+        if self.model.training:
+            rows, width = batch.target.ids.shape
+            attention = {key: weights[:rows, :width] for key, weights in output.attention.items()}
+            loss = loss + self.model.joint_loss(batch, state, attention, smoothing)
         return LabelLoss(loss, entropy.nll, entropy.tokens, risk.detach())
 
 
