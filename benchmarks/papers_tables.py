@@ -31,6 +31,7 @@ from postedit.evaluate.test_set import EvaluatedSystem, TestSet, evaluate_system
 from postedit.explain import focus
 from postedit.folder import content_fingerprint
 from postedit.jobs.explanation import explain
+from postedit.phrase.phrase_options import NAME as PHRASE_BASED
 from postedit.recipe import load_recipe
 
 HERE = Path(__file__).resolve().parent
@@ -57,13 +58,26 @@ class Text:
 
 
 @dataclass(frozen=True)
+class System:
+    """The models of a system, their weights if they are not equal, and the folder that keeps outputs."""
+
+    models: Sequence[Path]
+    weights: Sequence[float] | None
+    folder: Path
+
+    def load(self) -> PostEditor:
+        """Return the editor."""
+        return PostEditor.load(*self.models, weights=self.weights)
+
+
+@dataclass(frozen=True)
 class Subject:
-    """A system on a text: `systems` begins with the unedited MT, if there is mt, and is that alone without `models`."""
+    """A system on a text: `systems` begins with the unedited MT, if there is mt, and is that alone without `system`."""
 
     text: Text
     test: TestSet
     systems: Sequence[EvaluatedSystem]
-    models: Sequence[Path]
+    system: System | None
     beam: int | None
 
 
@@ -148,10 +162,10 @@ def missing_runs(tables: Sequence[dict[str, Any]], texts: dict[str, Text], optio
         for row in (row for row in entry["rows"] if row.get("runs")):
             members = row.get("members", 1)
             for task in tasks:
-                folder = options.runs / task / row["runs"][0]
                 name = f"{task}/{row['runs'][0]}" + (f" x{members}" if members > 1 else "")
-                if name not in rows and not models_of(folder, members):
-                    rows[name] = missing_run(row, name, options.data / task, options.runs / task, members)
+                if name not in rows and system_of(options.runs / task / row["runs"][0], row) is None:
+                    seeds = row.get("seeds", members)
+                    rows[name] = missing_run(row, name, options.data / task, options.runs / task, seeds)
     columns = (Column("parameters"), Column("updates"), Column("hours", 1))
     note = (
         "Updates are the most that the recipe allows; training may stop early. Hours are arithmetic, not measured: "
@@ -161,7 +175,7 @@ def missing_runs(tables: Sequence[dict[str, Any]], texts: dict[str, Text], optio
     return Table("Runs that are missing", ("run", "command"), columns, tuple(rows.values()), note)
 
 
-def missing_run(row: dict[str, Any], name: str, data: Path, runs: Path, members: int) -> TableRow:
+def missing_run(row: dict[str, Any], name: str, data: Path, runs: Path, seeds: int) -> TableRow:
     """Return the row of one run that is missing."""
     if "combines" in row:
         return TableRow((name, tuning_of(row, data, runs)), (None, None, None))
@@ -169,13 +183,15 @@ def missing_run(row: dict[str, Any], name: str, data: Path, runs: Path, members:
     given = [f"data.dir={data}", *row.get("set", ())]
     out = runs / row["runs"][0].split("/")[0]
     command = f"postedit train recipes/{made}.toml --out {out}" + "".join(f" --set '{one}'" for one in given)
-    command += f" --seeds {members}" if members > 1 else ""
+    command += f" --seeds {seeds}" if seeds > 1 else ""
+    if made == PHRASE_BASED:  # minutes on a core
+        return TableRow((name, command), (None, None, None))
     recipe = load_recipe(HERE.parent / f"recipes/{made}.toml", row.get("set", ()), check_data=False)
     first = [] if recipe.draft is None else [recipe.first_stage()]
     parts = [*first, *([stage for _, stage in recipe.stages()] or [recipe])]
     known = [(count_parameters(part), part.train.max_steps, part.train.batch_tokens) for part in parts]
     updates = None if any(steps is None for _, steps, _ in known) else sum(steps for _, steps, _ in known if steps)
-    cost = sum(6.0 * size * (steps or 0) * tokens for size, steps, tokens in known) * members / OPERATIONS / 3600
+    cost = sum(6.0 * size * (steps or 0) * tokens for size, steps, tokens in known) * seeds / OPERATIONS / 3600
     return TableRow((name, command), (known[-1][0], updates, cost if updates else None))
 
 
@@ -185,7 +201,7 @@ def tuning_of(row: dict[str, Any], data: Path, runs: Path) -> str:
     commands = [
         f"postedit train recipes/{folder.name}.toml --out {folder} --set data.dir={data}"
         for folder in folders
-        if not models_of(folder, 1)
+        if system_of(folder, {}) is None
     ]
     out = runs / row["runs"][0] / COMBINATION
     models = " ".join(str(folder / "model") for folder in folders)
@@ -204,25 +220,42 @@ def figures(row: dict[str, Any], text: Text, measure: Measure, options: argparse
         return "", nothing
     test = test_set(text)
     if row.get("nothing"):
-        return "", measure.values(Subject(text, test, evaluate_systems(test, {})[:1], (), options.beam))
+        return "", measure.values(Subject(text, test, evaluate_systems(test, {})[:1], None, options.beam))
     if count := row.get("lead"):
         outputs = [lead(source, count) for source in test.src or ()]
-        return "", measure.values(Subject(text, test, evaluate_systems(test, {"lead": outputs})[-1:], (), options.beam))
+        return "", measure.values(
+            Subject(text, test, evaluate_systems(test, {"lead": outputs})[-1:], None, options.beam)
+        )
     for name in row.get("runs", ()):
-        models = models_of(options.runs / text.task / name, row.get("members", 1))
-        if models:
-            systems = evaluate_systems(test, {name: outputs_of(models, text, options.beam)})
-            return name, measure.values(Subject(text, test, systems, models, options.beam))
+        system = system_of(options.runs / text.task / name, row)
+        if system is not None:
+            systems = evaluate_systems(test, {name: outputs_of(system, text, options.beam)})
+            return name, measure.values(Subject(text, test, systems, system, options.beam))
     return "", nothing
 
 
-def models_of(run: Path, members: int) -> list[Path]:
-    """Return the folders of the models of a system, if all exist, or the file of its combination."""
+def system_of(run: Path, row: dict[str, Any]) -> System | None:
+    """Return the system of a row that a run holds; None if not all of its models exist."""
     if (run / COMBINATION).exists():
-        return [run / COMBINATION]
-    runs = [run] if members == 1 else [run / f"seed-{seed}" for seed in range(1, members + 1)]
-    models = [folder / "model" for folder in runs]
-    return models if all((model / "config.json").exists() for model in models) else []
+        return System([run / COMBINATION], None, run)
+    if "ensemble" in row:
+        parts = [models_in(run / part["path"], part.get("count")) for part in row["ensemble"]]
+        weights = [1.0 / len(part) for part in parts for _ in part]
+        return System([model for part in parts for model in part], weights, run) if all(parts) else None
+    members = row.get("members", 1)
+    folders = [run] if members == 1 else [run / f"seed-{seed}" for seed in range(1, members + 1)]
+    models = [model for folder in folders for model in models_in(folder / "model", None)]
+    return System(models, None, folders[0]) if len(models) == members else None
+
+
+def models_in(path: Path, count: int | None) -> list[Path]:
+    """Return a model, or the `count` best files of weights of a run; nothing if it is not there, or has fewer."""
+    if count is None:
+        return [path] if (path / "config.json").exists() else []
+    if not (path / "best.json").exists():
+        return []
+    best = json.loads((path / "best.json").read_text(encoding="utf-8"))["best"][:count]
+    return [path / entry["file"] for entry in best] if len(best) == count else []
 
 
 @cache
@@ -231,30 +264,31 @@ def test_set(text: Text) -> TestSet:
     return TestSet(list(read_lines(text.pe)), mt, list(read_lines(text.src)), tokenize=text.tokenize)
 
 
-def outputs_of(models: Sequence[Path], text: Text, beam: int | None) -> list[str]:
-    """Return the outputs of the ensemble of models, from the file if it is there."""
-    kept = kept_file(models, text, beam, ".hyp")
+def outputs_of(system: System, text: Text, beam: int | None) -> list[str]:
+    """Return the outputs of a system, from the file if it is there."""
+    kept = kept_file(system, text, beam, ".hyp")
     if not kept.exists():
-        announce(models, "decoding", text)
+        announce(system, "decoding", text)
         test = test_set(text)
-        edited = PostEditor.load(*models).edit(test.src or (), test.mt, beam=beam)
+        edited = system.load().edit(test.src or (), test.mt, beam=beam)
         with atomic_write(kept) as file:
             file.writelines(f"{one.text}\n" for one in edited)
     return list(read_lines(kept))
 
 
-def kept_file(models: Sequence[Path], text: Text, beam: int | None, ending: str) -> Path:
-    """Return the path of a file that keeps a result of the models on a text."""
-    parts = [*(content_fingerprint(model) for model in models), str(beam), text.src.read_text(encoding="utf-8")]
+def kept_file(system: System, text: Text, beam: int | None, ending: str) -> Path:
+    """Return the path of a file that keeps a result of a system on a text."""
+    parts = [*(content_fingerprint(model) for model in system.models), str(beam), text.src.read_text(encoding="utf-8")]
+    parts += [] if system.weights is None else [str(system.weights)]
     if text.mt:
         parts.append(text.mt.read_text(encoding="utf-8"))
-    folder = models[0].parent / "outputs"
+    folder = system.folder / "outputs"
     folder.mkdir(exist_ok=True)
     return folder / f"{text.name}-{sha256(' '.join(parts).encode()).hexdigest()[:12]}{ending}"
 
 
-def announce(models: Sequence[Path], what: str, text: Text) -> None:
-    Console(stderr=True).print(f"{', '.join(map(str, models))}: {what} {text.src}", soft_wrap=True)
+def announce(system: System, what: str, text: Text) -> None:
+    Console(stderr=True).print(f"{', '.join(map(str, system.models))}: {what} {text.src}", soft_wrap=True)
 
 
 def scores(subject: Subject) -> Values:
@@ -292,12 +326,12 @@ def led(subject: Subject) -> Values:
     The paper's threshold, and its steps: those of decoding, each a subword, the end of a sentence among them.
     """
     nothing: Values = (None, None, None)
-    if not subject.models:
+    if subject.system is None:
         return nothing
-    kept = kept_file(subject.models, subject.text, subject.beam, ".decoding-focus.json")
+    kept = kept_file(subject.system, subject.text, subject.beam, ".decoding-focus.json")
     if not kept.exists():
-        announce(subject.models, "explaining", subject.text)
-        editor = PostEditor.load(*subject.models)
+        announce(subject.system, "explaining", subject.text)
+        editor = subject.system.load()
         editor.search = editor.search.model_copy(update={"beam": subject.beam or editor.search.beam})
         found = explain(editor, subject.test.src or (), subject.test.mt, detail="attention")
         leads = focus.decoding_leads([one for one in found if one])

@@ -1,6 +1,8 @@
 """The tables of the papers: the description fits itself, and runs that exist fill their cells."""
 
+import json
 import re
+import shutil
 import sys
 import tomllib
 from pathlib import Path
@@ -80,8 +82,42 @@ def test_a_combination_fills_the_cells_of_its_system(tmp_path: Path, monkeypatch
     papers_tables.main()
     rows = [line.split("|")[2:] for line in out.read_text(encoding="utf-8").splitlines() if "2017, re-ranking" in line]
     assert [cell.strip() for cell in rows[0][:3]] == ["symmetric-attention-reranking", "20.70", "69.90"]
-    assert float(rows[0][5]) >= 0.0  # ours on dev; there is no test text here
+    assert float(rows[0][7]) >= 0.0  # ours on dev; there is no test text here
     assert (reranking / "outputs").is_dir()
+
+
+def test_an_ensemble_has_the_best_weights_of_a_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Pal et al. 2020, experiments 4.1 and 4.2: four checkpoints; two models, and four checkpoints as a third."""
+    text, runs, out = tmp_path / "data/wmt18-smt.en-de", tmp_path / "runs/wmt18-smt.en-de", tmp_path / "tables.md"
+    text.mkdir(parents=True)
+    tiny_models.write_triplets(text, ("dev",))
+    made = tiny_models.folder("transference")
+    three = runs / "transference-fine-tuned-x3"
+    for run in (runs / "transference-fine-tuned", three / "seed-3"):
+        made.save(run / "model")
+        (run / "best").mkdir()
+        files = [f"step-{step}.safetensors" for step in (7, 3, 5, 1, 2)]
+        for file in files:
+            shutil.copy(run / "model/model.safetensors", run / "best" / file)
+        (run / "best/best.json").write_text(json.dumps({"best": [{"file": file} for file in files]}), encoding="utf-8")
+    for seed in (1, 2):
+        made.save(three / f"seed-{seed}/stages/generic/model")
+    monkeypatch.setattr(sys, "argv", ["papers_tables", *map(str, (tmp_path / "runs", tmp_path / "data", "--out", out))])
+    papers_tables.main()
+    lines = [line.split("|") for line in out.read_text(encoding="utf-8").splitlines() if line.startswith("| ")]
+    rows = {line[1].strip(): line[2:] for line in lines}
+    for row in ("4.1 its 4 best checkpoints", "4.2 ensemble x3"):
+        assert float(rows[row][9]) >= 0.0  # ours on dev
+    rows_of = {row["system"]: row for table in TABLES["table"] for row in table["rows"]}
+    best = papers_tables.system_of(runs / "transference-fine-tuned", rows_of["4.1 its 4 best checkpoints"])
+    mixed = papers_tables.system_of(three, rows_of["4.2 ensemble x3"])
+    assert [path.stem for path in best.models] == ["step-7", "step-3", "step-5", "step-1"]
+    assert [path.parent.parent.name for path in mixed.models] == ["stages", "stages", *["seed-3"] * 4]
+    assert mixed.weights == [1.0, 1.0, 0.25, 0.25, 0.25, 0.25]
+    (three / "seed-3/best/best.json").write_text('{"best": [{"file": "step-7.safetensors"}]}', encoding="utf-8")
+    assert papers_tables.system_of(three, rows_of["4.2 ensemble x3"]) is None
 
 
 def test_the_leading_text_is_filled_in_for_models_of_shared_attention(
@@ -130,6 +166,7 @@ def test_missing_runs_say_what_to_run(
     # 6 * 98,065,760 parameters * 25,000 tokens * 330,000 updates / 1e14 / 3600
     assert [cell.strip() for cell in transference[3:6]] == ["98065760", "330000", "13.5"]
     assert "data.train=" in named["wmt18-smt.en-de/shared-attention-11k"][2]
+    assert "--seeds 3" in named["wmt18-smt.en-de/transference-fine-tuned-x3"][2]
     train, _, tune = named["wmt18-smt.en-de/symmetric-attention-reranking"][2].rpartition(" && ")
     assert "recipes/symmetric-attention.toml" in train
     assert "recipes/phrase-based.toml" in train
