@@ -65,7 +65,7 @@ class EditRequest(ApiModel):
         description="plain: src and mt are text; xliff: the content of source and target of XLIFF 1.2, with inline "
         "codes, and so is the corrected text (spans of edits are of the text without codes); xliff2: of XLIFF 2",
     )
-    timeout_ms: int | None = Field(None, ge=1, le=600_000, description="time after which the answer is of no use")
+    timeout_ms: int | None = Field(None, ge=100, le=600_000, description="time after which the answer is of no use")
 
 
 class EditOut(BaseModel):

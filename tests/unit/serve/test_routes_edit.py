@@ -52,7 +52,7 @@ def test_edits_below_min_confidence_are_taken_back(service: RunningService) -> N
         ({"n_best": 2}, 422, "one correction per segment"),
         ({"project": "missing"}, 404, "there is no project 'missing'"),
         ({"markup": "html5"}, 422, "markup"),
-        ({"timeout_ms": 0}, 422, "timeout_ms"),
+        ({"timeout_ms": 99}, 422, "timeout_ms"),
         ({"nbest": 2}, 422, "nbest: Extra inputs are not permitted"),
     ],
 )
