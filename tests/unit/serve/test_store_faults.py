@@ -203,6 +203,10 @@ def small_disk(tmp_path: Path) -> Iterator[Callable[[int], Path]]:
         subprocess.run(["umount", "-l", str(folder)], check=True)
 
 
+LARGE = xliff(*PAIRS[:2]).replace(b"<body>", b"<body><!-- " + b"x" * 3 * 2**20 + b" -->")
+"""A file of three MiB and two segments."""
+
+
 def has_no_room(answer: httpx.Response) -> bool:
     """Return whether a request was refused because the disk is full; what is refused is a sentence."""
     if answer.is_success:
@@ -222,7 +226,7 @@ def test_a_disk_that_is_full_refuses_over_http_and_loses_nothing(
     while not has_no_room(saved := decide(client, file, 1, f"target {len(known)} {'long ' * 2000}")):
         known.append(saved.json()["segment"]["target"])
         assert len(known) < 500
-    large = ("large.xlf", xliff(*[(f"source {number}", "mt " * 500) for number in range(2000)]))
+    large = ("large.xlf", LARGE)
     assert has_no_room(client.post("/v1/projects/default/files", files={"file": large}))
     history = client.get(f"/v1/files/{file}/segments/1/history").json()["history"]
     assert [one["target"] for one in history] == known
@@ -231,24 +235,23 @@ def test_a_disk_that_is_full_refuses_over_http_and_loses_nothing(
     small_disk(64)
     assert decide(client, file, 1, "there is room again").status_code == 200
     assert len(client.get(f"/v1/files/{file}/segments/1/history").json()["history"]) == len(known) + 1
-    upload(client, large[1], "large.xlf")
+    upload(client, *reversed(large))
 
 
 def test_uploads_and_downloads_need_room_for_temporary_files(
     client: TestClient, small_disk: Callable[[int], Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(small_disk(1)))
-    content = xliff(*[(f"source {number}", "mt " * 500) for number in range(2000)])
-    sent = {"file": ("a.xlf", content)}
+    sent = {"file": ("a.xlf", LARGE)}
     assert has_no_room(client.post("/v1/projects/default/files", files=sent))
     assert has_no_room(client.post("/v1/jobs", files=sent))
     assert client.get("/v1/projects/default/files").json() == {"files": []}
     small_disk(64)
-    file = upload(client, content)
+    file = upload(client, LARGE)
     small_disk(1)
     assert has_no_room(client.get(f"/v1/files/{file}/download"))
     small_disk(64)
-    assert client.get(f"/v1/files/{file}/download").content == content
+    assert client.get(f"/v1/files/{file}/download").content == LARGE
 
 
 def fill(store: Store, file: str, known: list[Saved]) -> None:
