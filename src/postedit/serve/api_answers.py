@@ -147,7 +147,7 @@ class ProgressOut(BaseModel):
     kinds: list[KindFigures]
 
 
-class Event(BaseModel):
+class EventOut(BaseModel):
     """Something that happened in a project; further fields depend on its kind."""
 
     model_config = ConfigDict(extra="allow")
@@ -161,18 +161,18 @@ class Event(BaseModel):
 class AuditPage(BaseModel):
     """What was done, the latest first."""
 
-    entries: list[Event]
+    entries: list[EventOut]
     next: int | None = Field(description="`before` of the next page")
 
 
 class EventList(BaseModel):
     """Events in order."""
 
-    events: list[Event]
+    events: list[EventOut]
     last: int = Field(description="number of the last event of the project")
 
 
-class Member(BaseModel):
+class MemberOut(BaseModel):
     """A member of a project."""
 
     id: str
@@ -183,7 +183,7 @@ class Member(BaseModel):
 class MemberList(BaseModel):
     """The members of a project."""
 
-    members: list[Member]
+    members: list[MemberOut]
 
 
 class UserName(BaseModel):
@@ -270,7 +270,7 @@ class JobList(BaseModel):
     jobs: list[JobOut]
 
 
-class Estimate(BaseModel):
+class EstimateOut(BaseModel):
     """What the proposals tell about the machine translation of a file."""
 
     proposals: int
@@ -296,7 +296,7 @@ class FileOut(BaseModel):
     seen: int
     confirmed: int
     created: str
-    estimate: Estimate | None
+    estimate: EstimateOut | None
 
 
 class FileList(BaseModel):
@@ -321,7 +321,7 @@ class CodeOut(BaseModel):
     label: str
 
 
-class Term(BaseModel):
+class TermOut(BaseModel):
     """An entry of the glossary that is in the source."""
 
     source: str
@@ -358,7 +358,7 @@ class SegmentOut(BaseModel):
     max_length: int | None
     notes: list[str]
     matches: list["MatchOut"] = Field(description="those of the file")
-    terms: list[Term]
+    terms: list[TermOut]
     repeats: int | None
     filled_from: int | None = Field(description="number of the segment whose confirmation filled this one in")
     correction: int | None = Field(description="number of the correction that it taught")

@@ -83,7 +83,7 @@ STRINGS: list[dict[str, Any]] = [
 """A string with a translation, one without, and one with a placeholder."""
 
 
-def test_strings_as_weblate_sends_them_are_corrected_and_those_without_translation_stay(ai: openai.OpenAI) -> None:
+def test_strings_of_weblate_are_corrected_and_untranslated_ones_stay(ai: openai.OpenAI) -> None:
     terms = [{"source": "house", "target": "Haus", "source_explanation": "a home", "flags": ["terminology"]}]
     assert ask_as_weblate(ai, of_weblate(STRINGS, terms)) == ["EIN HAUS", "not @@PH1@@", "DAS @@PH1@@"]
 
@@ -194,7 +194,7 @@ def test_the_client_of_libretranslate_learns_that_a_model_only_corrects(service:
     assert "segment 1 needs mt" in json.load(caught.value)["error"]["message"]
 
 
-def test_strings_of_weblate_without_translation_are_translated_by_a_model_that_can(translating: RunningService) -> None:
+def test_a_model_that_can_translates_untranslated_strings_of_weblate(translating: RunningService) -> None:
     people = translating.app.state.service.store.people
     _, key = people.create_key(people.create_user("ben", "correct horse", admin=False), "test", ["edit"], None, 0.0)
     ai = openai.OpenAI(base_url=f"{translating.address}/v1", api_key=key, max_retries=0)

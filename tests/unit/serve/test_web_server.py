@@ -109,7 +109,7 @@ def test_a_body_may_come_slowly(monkeypatch: pytest.MonkeyPatch) -> None:
     assert b"200 OK" in asyncio.run(_answers(head, *[b"x"] * 4, pause=1.0))
 
 
-def test_the_rest_of_a_request_is_not_awaited_for_long_when_the_service_stops(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_service_that_stops_awaits_the_rest_of_a_request_briefly(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(web_server, "_STOP_SECONDS", 0.3)
     assert asyncio.run(_answers(_HALF_BODY, b"6", b"7", stops_after=2)) == b""
     monkeypatch.setattr(web_server, "_STOP_SECONDS", 20.0)

@@ -49,7 +49,7 @@ def test_requests_that_wait_are_edited_together(tmp_path) -> None:
         assert together == [10] * 10, "score is the size of the batch"
 
 
-def test_reading_the_settings_of_a_project_counts_for_the_time_of_a_request(
+def test_reading_settings_counts_for_the_time_of_a_request(
     service: RunningService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     engine, gate = service.app.state.service.engine, threading.Event()
