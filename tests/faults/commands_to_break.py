@@ -67,7 +67,7 @@ COMMANDS = [
     Command(
         "score",
         ["score", "in/dev.mt", "--pe", "in/dev.pe", "--mt", "in/dev.mt", "--src", "in/dev.src", *PAGES],
-        saves=False,
+        ["--resume"],
     ),
     Command("gate", ["gate", "in/phrases/model", *TEXTS, "--pe", "in/dev.pe", "--out", "out/gate.json"], ["--resume"]),
     Command(
