@@ -9,14 +9,15 @@ from typing import Any
 
 def small_steps() -> None:
     """Let commands save their progress as often as if their inputs were large."""
+    from postedit.core.saved_arrays import SavedArrays
     from postedit.data.cleaning import cleaner
-    from postedit.data.saved_arrays import SavedArrays
     from postedit.distributed.resumable_outputs import ResumableOutputs
     from postedit.evaluate import test_set
-    from postedit.jobs import gating
+    from postedit.jobs import extraction, gating
 
     cleaner.BLOCK = 10  # type: ignore[misc]
     gating._CHUNK = 10  # type: ignore[misc]
+    extraction.PIECE = 6  # type: ignore[misc]
     test_set.PART = 10  # type: ignore[misc]
     for kind, interval in ((ResumableOutputs, "save_seconds"), (SavedArrays, "seconds")):
         defaults: dict[str, Any] = kind.__init__.__kwdefaults__  # type: ignore[attr-defined]

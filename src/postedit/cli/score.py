@@ -13,7 +13,7 @@ from postedit.core.errors import DataError
 from postedit.data.text_paths import located
 
 if TYPE_CHECKING:
-    from postedit.data.saved_arrays import SavedArrays
+    from postedit.core.saved_arrays import SavedArrays
     from postedit.data.stored_lines import StoredLines
     from postedit.evaluate.table import Table
     from postedit.evaluate.test_set import EvaluatedSystem, TestSet
@@ -171,8 +171,8 @@ def _saved(
     """Return where counts are saved beside an output, so that the work can be continued; None if there is no place."""
     from postedit import __version__
     from postedit.core.output_paths import is_stream
+    from postedit.core.saved_arrays import SavedArrays
     from postedit.data.far_outputs import unsent
-    from postedit.data.saved_arrays import SavedArrays
     from postedit.data.text_paths import is_far
     from postedit.evaluate.test_set import PART
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from postedit.core.errors import DataError, OutputError
 from postedit.core.processes import IN_THIS_PROCESS, Executor, same_in_all
-from postedit.data.saved_arrays import SavedArrays
+from postedit.core.saved_arrays import SavedArrays
 from postedit.evaluate.counts import KINDS, SCORED, WIDTH, Counts, EditCounts, buckets
 from postedit.evaluate.metrics import Ints, Tokenize
 from postedit.evaluate.scores import (

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from tests.unit.cli.commands import refused
 
-from postedit.data.saved_arrays import SavedArrays
+from postedit.core.saved_arrays import SavedArrays
 from postedit.evaluate.summarisation import ROUGE
 from postedit.evaluate.test_set import _Part
 

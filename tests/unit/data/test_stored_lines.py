@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from postedit.core.errors import DataError, OutputError
+from postedit.core.saved_arrays import SavedArrays
 from postedit.data.lines import read_lines
-from postedit.data.saved_arrays import SavedArrays
 from postedit.data.stored_lines import StoredLines, store_aligned
 
 LINES = st.lists(st.text(st.characters(exclude_characters="\n", codec="utf-8"), max_size=5), min_size=1, max_size=9)

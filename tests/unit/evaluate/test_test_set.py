@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from postedit.data.saved_arrays import SavedArrays
+from postedit.core.saved_arrays import SavedArrays
 from postedit.evaluate import analyses, significance
 from postedit.evaluate.table import to_csv
 from postedit.evaluate.test_set import EvaluatedSystem, TestSet, evaluate_systems
