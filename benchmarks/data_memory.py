@@ -34,9 +34,7 @@ COMMANDS = ("clean", "stats", "edit", "score", "extract")
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--triplets", type=int, nargs="+", default=[10_000, 1_000_000, 10_000_000])
-    parser.add_argument(
-        "--commands", nargs="+", choices=COMMANDS, default=["clean", "stats"]
-    )
+    parser.add_argument("--commands", nargs="+", choices=COMMANDS, default=["clean", "stats"])
     parser.add_argument("--engines", nargs="+", choices=("local", "ray"), default=["local"])
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--folder", type=Path, help="where to write the triplets (deleted at the end)")
