@@ -118,7 +118,8 @@ def run(command: list[str], engine: str, triplets: int) -> None:
     found = peaks[process.pid], max(peaks.values()), sum(peaks.values())
     own, largest, together = (f"{kilobytes / 1024:,.0f}" for kilobytes in found)
     rate = f"{triplets / seconds:,.0f}"
-    row = [f"{triplets:,}", " ".join(command[:2]), engine, f"{seconds:.1f}", rate, own, largest, together]
+    name = " ".join(command[: 1 + (command[0] == "data")])
+    row = [f"{triplets:,}", name, engine, f"{seconds:.1f}", rate, own, largest, together]
     print(f"| {' | '.join(row)} |", flush=True)
 
 
