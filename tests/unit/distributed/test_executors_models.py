@@ -81,7 +81,7 @@ def recipe(folder: Path, kind: str, out: str) -> Path:
     texts = {"src": "in.src", "pe": "in.pe", "translator": translator}
     if kind == "roundtrip":
         texts = {"text": "in.pe", "back": translator, "forward": translator}
-    options = {"kind": kind, **texts, "real": ["in"], "mismatch": 1.0, "out": out, "chunk_lines": 4}
+    options = {"kind": kind, **texts, "real": ["in"], "mismatch": 1.0, "out": str(folder / out), "chunk_lines": 4}
     path = folder / f"{out}.toml"
     path.write_text(tomli_w.dumps({"synth": {**options, "dir": str(folder)}}))
     return path
