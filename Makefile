@@ -60,7 +60,7 @@ test-slow: $(READY) ## Run the tests marked slow
 	$(PYTEST) -m "slow and not faults" $(ARGS)
 
 faults: $(READY) ## Kill and starve commands at many moments, and feed them what does harm (hours)
-	$(PYTEST) -m "faults or slow" tests/faults tests/hostile tests/unit/serve tests/unit/llm $(ARGS)
+	$(PYTEST) -m "faults or slow" tests/faults tests/hostile tests/unit/distributed tests/unit/serve tests/unit/llm $(ARGS)
 
 test-all: test test-slow ## Run all tests
 

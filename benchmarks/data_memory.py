@@ -1,13 +1,14 @@
-"""Measure memory and speed of cleaning, statistics and editing, for very different corpus sizes (Linux only).
+"""Measure memory and speed of commands for corpora, for very different corpus sizes (Linux only).
 
-    python benchmarks/data_memory.py [--triplets 10000 1000000 10000000] [--commands clean stats edit] [--workers N]
-        [--engines local ray] [--folder FOLDER]
+    python benchmarks/data_memory.py [--triplets 10000 1000000 10000000] [--workers N]
+        [--commands clean stats edit score extract] [--engines local ray] [--folder FOLDER]
 
 The triplets are generated: words of a vocabulary of 50,000 by Zipf's law, 5 to 30 per line, mt with one word in ten
 replaced. For each size, `postedit data clean` (all filters except the language filter, which runs a model on every
-line), `postedit data stats` and `postedit edit none`, which changes nothing, run as commands of their own. Memory is
-the peak of resident memory that the system reports (VmHWM): of the process of the command, of the largest process, and
-of all processes together, which counts shared memory more than once.
+line), `postedit data stats`, `postedit edit none`, which changes nothing, `postedit score` of mt (100 resamples), and
+`postedit data extract` from one TMX file run as commands of their own. Memory is the peak of resident memory that the
+system reports (VmHWM): of the process of the command, of the largest process, and of all processes together, which
+counts shared memory more than once.
 """
 
 import argparse
@@ -27,12 +28,13 @@ import psutil
 BLOCK = 100_000
 VOCABULARY = 50_000
 LOOK_SECONDS = 0.2
+COMMANDS = ("clean", "stats", "edit", "score", "extract")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--triplets", type=int, nargs="+", default=[10_000, 1_000_000, 10_000_000])
-    parser.add_argument("--commands", nargs="+", choices=("clean", "stats", "edit"), default=["clean", "stats"])
+    parser.add_argument("--commands", nargs="+", choices=COMMANDS, default=["clean", "stats"])
     parser.add_argument("--engines", nargs="+", choices=("local", "ray"), default=["local"])
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--folder", type=Path, help="where to write the triplets (deleted at the end)")
@@ -47,11 +49,15 @@ def main() -> None:
         for triplets in options.triplets:
             corpus = folder / "corpus"
             write(corpus, triplets)
+            if "extract" in options.commands:
+                write_tmx(corpus)
             out = ["--out", str(folder / "made")]
             arguments = {
                 "clean": ["data", "clean", str(corpus), *out, "--recipe", str(folder / "clean.toml")],
                 "stats": ["data", "stats", str(corpus)],
                 "edit": ["edit", "none", "--src", f"{corpus}.src", "--mt", f"{corpus}.mt", *out],
+                "score": ["score", f"{corpus}.mt", "--pe", f"{corpus}.pe", "--resamples", "100"],
+                "extract": ["data", "extract", f"{corpus}.tmx", "--parallel", *out, "--languages", "en:de"],
             }
             for command, engine in product(options.commands, options.engines):
                 run([*arguments[command], *workers, "--engine", engine], engine, triplets)
@@ -81,6 +87,21 @@ def write(corpus: Path, triplets: int) -> None:
                 file.writelines(" ".join(line) + "\n" for line in np.split(words[ids], ends))
 
 
+def write_tmx(corpus: Path) -> None:
+    """Write src and pe as a TMX file; the words need no escapes."""
+    with (
+        corpus.with_suffix(".src").open(encoding="utf-8") as src,
+        corpus.with_suffix(".pe").open(encoding="utf-8") as pe,
+        corpus.with_suffix(".tmx").open("w", encoding="utf-8") as tmx,
+    ):
+        tmx.write('<?xml version="1.0"?>\n<tmx version="1.4"><header srclang="en"/><body>\n')
+        for pair in zip(src, pe, strict=True):
+            sides = zip(("en", "de"), pair, strict=True)
+            segments = "".join(f'<tuv xml:lang="{code}"><seg>{text.strip()}</seg></tuv>' for code, text in sides)
+            tmx.write(f"<tu>{segments}</tu>\n")
+        tmx.write("</body></tmx>\n")
+
+
 def run(command: list[str], engine: str, triplets: int) -> None:
     """Run a command of postedit, and print a row of the table."""
     started, peaks = time.perf_counter(), dict[int, int]()
@@ -97,7 +118,8 @@ def run(command: list[str], engine: str, triplets: int) -> None:
     found = peaks[process.pid], max(peaks.values()), sum(peaks.values())
     own, largest, together = (f"{kilobytes / 1024:,.0f}" for kilobytes in found)
     rate = f"{triplets / seconds:,.0f}"
-    row = [f"{triplets:,}", " ".join(command[:2]), engine, f"{seconds:.1f}", rate, own, largest, together]
+    name = " ".join(command[: 1 + (command[0] == "data")])
+    row = [f"{triplets:,}", name, engine, f"{seconds:.1f}", rate, own, largest, together]
     print(f"| {' | '.join(row)} |", flush=True)
 
 

@@ -68,6 +68,7 @@ def test_runs_fill_their_cells_and_are_decoded_once(
     assert "| CGRU |  | 22.01 | 68.11 | – | – | 22.27 | 66.90 | – | – |" in out.read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
 def test_a_combination_fills_the_cells_of_its_system(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     text, runs, out = tmp_path / "data/wmt18-smt.en-de", tmp_path / "runs/wmt18-smt.en-de", tmp_path / "tables.md"
     text.mkdir(parents=True)

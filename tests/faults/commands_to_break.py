@@ -37,13 +37,11 @@ class Command:
         name: of the test.
         arguments: with paths relative to a folder with both.
         resume: options that continue its unfinished work; without any, it is repeated.
-        saves: whether Ctrl-C leaves progress that is worth a word.
     """
 
     name: str
     arguments: Sequence[str]
     resume: Sequence[str] = ()
-    saves: bool = True
 
 
 TEXTS = ("--src", "in/dev.src", "--mt", "in/dev.mt")
@@ -63,11 +61,11 @@ COMMANDS = [
         ["data", "clean", "in/dev", "--out", "out/clean", "--set", "language.on=false", "--workers", "1"],
         ["--resume"],
     ),
-    Command("extract", ["data", "extract", "in/files", "--parallel", "--out", "out/made"], saves=False),
+    Command("extract", ["data", "extract", "in/files", "--parallel", "--out", "out/made"], ["--resume"]),
     Command(
         "score",
         ["score", "in/dev.mt", "--pe", "in/dev.pe", "--mt", "in/dev.mt", "--src", "in/dev.src", *PAGES],
-        saves=False,
+        ["--resume"],
     ),
     Command("gate", ["gate", "in/phrases/model", *TEXTS, "--pe", "in/dev.pe", "--out", "out/gate.json"], ["--resume"]),
     Command(

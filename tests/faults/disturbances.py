@@ -9,14 +9,19 @@ from typing import Any
 
 def small_steps() -> None:
     """Let commands save their progress as often as if their inputs were large."""
+    from postedit.core.saved_arrays import SavedArrays
     from postedit.data.cleaning import cleaner
     from postedit.distributed.resumable_outputs import ResumableOutputs
-    from postedit.jobs import gating
+    from postedit.evaluate import test_set
+    from postedit.jobs import extraction, gating
 
     cleaner.BLOCK = 10  # type: ignore[misc]
     gating._CHUNK = 10  # type: ignore[misc]
-    defaults: dict[str, Any] = ResumableOutputs.__init__.__kwdefaults__
-    defaults["save_seconds"] = 0.0
+    extraction.PIECE = 6  # type: ignore[misc]
+    test_set.PART = 10  # type: ignore[misc]
+    for kind, interval in ((ResumableOutputs, "save_seconds"), (SavedArrays, "seconds")):
+        defaults: dict[str, Any] = kind.__init__.__kwdefaults__  # type: ignore[attr-defined]
+        defaults[interval] = 0.0
 
 
 def disturbed_disk(folder: str, at: int, error: int, signal: int, jump: int, seen: str) -> None:

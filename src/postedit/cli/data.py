@@ -131,6 +131,7 @@ def extract(
         bool, typer.Option("--parallel", help="Extract source and target alone, without mt, as parallel text.")
     ] = False,
     languages: shared.LanguagesOption = "",
+    resume: shared.ResumeOption = False,
     workers: Annotated[
         int | None,
         typer.Option(min=1, help="Number of processes, which read a file at a time; one if not given."),
@@ -147,15 +148,20 @@ def extract(
     if before is not None and len(paths) > 1:
         raise DataError("--before is for one file or folder; give the others in runs of their own")
     files = extraction.files_among(paths)
-    endings = (".src", ".pe", ".ids") if parallel else (".src", ".mt", ".pe", ".ids")
-    outputs = {f"--out {out}{ending}": out.with_name(out.name + ending) for ending in endings}
-    shared.check_outputs(outputs, [*files, before])
-    take = extraction.finished_pair if parallel else extraction.with_candidate
+    sides = extraction.output_sides(with_mt=not parallel)
+    outputs = {f"--out {out}.{side}": out.with_name(f"{out.name}.{side}") for side in sides}
+    shared.check_outputs(outputs | {f"--out {out}.json": out.with_name(f"{out.name}.json")}, [*files, before])
+    take: extraction.Take = extraction.finished_pair if parallel else extraction.with_candidate
+    settings: dict[str, str] = {"take": "finished" if parallel else "candidates"}
     if before is not None:
-        take = extraction.BeforeAndAfter(before, paths[0])
+        take = pairs = extraction.BeforeAndAfter(before, paths[0])
+        settings = {"take": "before", "before": extraction.fingerprint(pairs.files_of(files))}
     executor, err = shared.executor_of(engine, address, workers, workers or 1), console(stderr=True)
     with shared.written_to(out) as here:
-        found = extraction.extract(files, take, here, err, with_mt=not parallel, languages=languages, executor=executor)
+        found = extraction.extract(
+            files, take, here, err, with_mt=not parallel, settings=settings, languages=languages, resume=resume,
+            executor=executor,
+        )  # fmt: skip
     kind = "pairs" if parallel else "triplets"
     typer.echo(f"{found.lines:,} {kind} from {len(files):,} files: {', '.join(str(path) for path in outputs.values())}")
     for reason, count in found.left_out.most_common():

@@ -1,10 +1,10 @@
 """`postedit score`."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
@@ -13,6 +13,8 @@ from postedit.core.errors import DataError
 from postedit.data.text_paths import located
 
 if TYPE_CHECKING:
+    from postedit.core.saved_arrays import SavedArrays
+    from postedit.data.stored_lines import StoredLines
     from postedit.evaluate.table import Table
     from postedit.evaluate.test_set import EvaluatedSystem, TestSet
 
@@ -55,6 +57,12 @@ def score(
     ] = None,
     markdown: shared.MarkdownOption = None,
     html: shared.HtmlOption = None,
+    resume: Annotated[
+        bool,
+        typer.Option(
+            "--resume", help="Continue after what an interrupted command has counted; it is kept beside its output."
+        ),
+    ] = False,
     workers: shared.ProcessesOption = None,
     engine: shared.EngineOption = "local",
     address: shared.AddressOption = None,
@@ -71,9 +79,12 @@ def score(
         raise DataError("--stem is for ROUGE: give --summaries too")
     if comet and src is None:
         raise DataError("--comet needs the sources: give --src")
+    first_out = next(filter(None, outs.values()), None)
+    if resume and first_out is None:
+        raise DataError("--resume continues after counts kept beside an output: name one, such as --json FILE")
     from postedit.cli.tables import console, print_scores, print_table
     from postedit.data.blocks import workers_for
-    from postedit.data.lines import read_aligned
+    from postedit.data.stored_lines import store_aligned
     from postedit.evaluate import analyses
     from postedit.evaluate.significance import MIN_SENTENCES, too_few
     from postedit.evaluate.table import to_csv, to_latex, to_markdown
@@ -81,7 +92,7 @@ def score(
     from postedit.llm.usage_report import read_report, report_beside, usage_tables
     from postedit.progress import LineProgress
 
-    texts = read_aligned(pe, *filter(None, (mt, src, groups)), *hypotheses)
+    texts = store_aligned(pe, *filter(None, (mt, src, groups)), *hypotheses)
     lines = {name: texts[path] if path else None for name, path in (("mt", mt), ("src", src), ("groups", groups))}
     test = TestSet(texts[pe], lines["mt"], lines["src"], lines["groups"], tokenize)
     warnings = _warnings(texts, [*([mt] if mt else []), *hypotheses], pe, raw=tokenize == "13a")
@@ -93,7 +104,14 @@ def score(
     total = len(test.pe) * (len(outputs) + (mt is not None))
     executor = shared.executor_of(engine, address, workers, workers_for(total, workers))
     with LineProgress(console(stderr=True), total) as progress:
-        systems = evaluate_systems(test, outputs, progress.update, executor)
+        saved = _saved(first_out, texts, tokenize, (pe, mt, groups, *hypotheses), resume=resume)
+        try:
+            systems = evaluate_systems(test, outputs, progress.update, executor, saved)
+        except KeyboardInterrupt:
+            if saved is None or not saved.is_saved:
+                raise
+            how = f"counts are kept in {saved.path}; continue with the same command and --resume"
+            raise KeyboardInterrupt(f"stopped; {how}") from None
     scores = [system.scores for system in systems]
     tables = [analyses.edits_left(systems)]
     if mt is not None:
@@ -106,7 +124,7 @@ def score(
         tables.append(analyses.lowercase_bleu(systems, test))
     tables += _neural(systems, test, comet or ())
     tables += usage_tables({str(path): found for path in hypotheses if (found := read_report(report_beside(path)))})
-    buckets = analyses.by_bucket(systems, test)
+    buckets = analyses.by_bucket(systems)
     shown = [*tables, *(buckets if everything else ())]
     tables = [analyses.overview(scores), *tables, *buckets, analyses.signatures(scores)]
     if json_out is not None:
@@ -126,18 +144,44 @@ def score(
         verdicts = analyses.verdicts(systems, pairs) if pairs else []
         shared.write_text(html, score_page(f"Scores against {pe.name}", test, systems, tables, warnings, verdicts))
 
+    if saved is not None:
+        saved.discard()
     print_scores(scores, console())  # last: the reader of a pipe may close it
     for table in shown:
         print_table(table, console())
 
 
-def _warnings(texts: dict[Path, list[str]], paths: Sequence[Path], pe: Path, *, raw: bool) -> list[str]:
+_LOOKED_AT: Final = 100_000
+"""Lines at the beginning of texts in which signs of their tokenisation are sought; more of them say nothing new."""
+
+
+def _warnings(texts: Mapping[Path, Sequence[str]], paths: Sequence[Path], pe: Path, *, raw: bool) -> list[str]:
     from postedit.evaluate.tokenisation_check import tokenisation_differences, unexpected_tokenisation
 
-    warnings = unexpected_tokenisation(str(pe), texts[pe], raw=raw)
+    reference = texts[pe][:_LOOKED_AT]
+    warnings = unexpected_tokenisation(str(pe), reference, raw=raw)
     for path in dict.fromkeys(paths):
-        warnings += tokenisation_differences(str(path), texts[path], str(pe), texts[pe])
+        warnings += tokenisation_differences(str(path), texts[path][:_LOOKED_AT], str(pe), reference)
     return warnings
+
+
+def _saved(
+    out: Path | None, texts: "Mapping[Path, StoredLines]", tokenize: str, inputs: Sequence[Path | None], *, resume: bool
+) -> "SavedArrays | None":
+    """Return where counts are saved beside an output, so that the work can be continued; None if there is no place."""
+    from postedit import __version__
+    from postedit.core.output_paths import is_stream
+    from postedit.core.saved_arrays import SavedArrays
+    from postedit.data.far_outputs import unsent
+    from postedit.data.text_paths import is_far
+    from postedit.evaluate.test_set import PART
+
+    if out is None or (not is_far(out) and is_stream(out)):
+        return None
+    here = unsent(out).parent if is_far(out) else out
+    digests = [None if path is None else texts[path].sha256 for path in inputs]
+    job = {"postedit": __version__, "--tokenize": tokenize, "part": PART, "texts": digests}
+    return SavedArrays(here.with_name(f"{here.name}.partial"), job, resume=resume)
 
 
 def _neural(systems: "Sequence[EvaluatedSystem]", test: "TestSet", models: Sequence[str]) -> "list[Table]":

@@ -51,6 +51,13 @@ def plain_name(name: str) -> str:
     return next((name.removesuffix(suffix) for suffix in COMPRESSED_SUFFIXES if name.endswith(suffix)), name)
 
 
+def is_plain(path: Path) -> bool:
+    """Return whether a local file is not compressed."""
+    with path.open("rb") as file:
+        head = file.read(max(map(len, _FORMATS)))
+    return not any(head.startswith(magic) for magic in _FORMATS)
+
+
 def raw_lines(path: Path) -> Generator[bytes, None, None]:
     """Yield the lines of a file, a compressed file or a Parquet column, with their line feeds.
 

@@ -4,13 +4,14 @@ import json
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from postedit.core.errors import DataError, OutputError, PosteditError
 from postedit.core.files import load_json, reason_of
 from postedit.core.processes import Executor, same_in_all
 from postedit.distributed.chunks import ChunkSource, Stage
-from postedit.distributed.resumable_outputs import SAVE_SECONDS, OutputFiles, ResumableOutputs
+from postedit.distributed.resumable_outputs import SAVE_SECONDS, OutputFiles, OutputState, ResumableOutputs
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,8 +79,9 @@ def run_job(
     """
     outputs = ResumableOutputs(files, job.provenance, resume=resume, save_seconds=save_seconds)
     total, before = job.source.total, outputs.done.lines
+    done = partial(_lines_of, total)
     try:
-        with _resumable(outputs, files, total):
+        with resumable(outputs, files, done):
             report(before, before)
             if outputs.done.lines < total:
                 with closing(executor.map(same_in_all(job.stage), job.source.chunks(outputs.done.chunks))) as made:
@@ -92,22 +94,26 @@ def run_job(
             reasons = [f"{count:,} {reason}" for reason, count in manifest.get("left_out", {}).items() if count]
             why = f" ({', '.join(reasons)})" if reasons else ""
             raise DataError(f"{files.prefix}: would be empty: none of {total:,} lines can be used{why}")
-        with _resumable(outputs, files, total):
+        with resumable(outputs, files, done):
             outputs.finish(manifest)
     finally:
         outputs.close()
     return manifest
 
 
+def _lines_of(total: int, state: OutputState) -> str:
+    return f"{state.lines:,} of {total:,} lines"
+
+
 @contextmanager
-def _resumable(outputs: ResumableOutputs, files: OutputFiles, total: int) -> Iterator[None]:
-    """Save the progress after an error, and add to its message how to resume."""
+def resumable(outputs: ResumableOutputs, files: OutputFiles, describe: Callable[[OutputState], str]) -> Iterator[None]:
+    """Save the progress after an error, and add to its message how much is done, and how to resume."""
     try:
         yield
     except (KeyboardInterrupt, PosteditError, OSError) as error:
         with suppress(OutputError):  # then the journal still describes the last saved state
             outputs.save()
-        done = f"{outputs.saved.lines:,} of {total:,} lines"
+        done = describe(outputs.saved)
         how = f"kept in {files.prefix}.*.partial; run the same command with --resume to continue"
         if isinstance(error, KeyboardInterrupt):
             raise KeyboardInterrupt(f"stopped after {done}, {how}") from None

@@ -1,33 +1,47 @@
 """Analyses of systems on a test set; each function returns one or several tables."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
-from sacrebleu.metrics.bleu import BLEU
 
 from postedit.core.errors import DataError
 from postedit.evaluate.chrf import AdditiveCHRF
+from postedit.evaluate.counts import KINDS, Counts
 from postedit.evaluate.metrics import (
     AdditiveBLEU,
     AdditiveMetric,
     AdditiveTER,
     Floats,
     Tokenize,
-    metric_signature,
 )
 from postedit.evaluate.scores import UNEDITED_MT, SystemScores
-from postedit.evaluate.significance import CONFIDENCE, MIN_SENTENCES, RESAMPLES, Significance, compare, too_few
+from postedit.evaluate.significance import (
+    CONFIDENCE,
+    MIN_SENTENCES,
+    RESAMPLED,
+    RESAMPLES,
+    Significance,
+    compare,
+    grouped,
+    too_few,
+    what_is_drawn,
+)
 from postedit.evaluate.summarisation import ORDERS, ROUGE, lead, rouge_signature, sentences, summary_scores
 from postedit.evaluate.table import Column, Table, TableRow, columns, percentage
-from postedit.evaluate.test_set import KINDS, EvaluatedSystem, TestSet
+from postedit.evaluate.test_set import EvaluatedSystem, TestSet
 from postedit.evaluate.word_edits import OPERATIONS, WordEdits
 
-_LENGTHS: Final = (0, 10, 20, 30, 40, 60)
-_RATES: Final = (0, 10, 20, 30, 50, 75)
-"""Upper limits of buckets, inclusive; the last bucket has none."""
+_BLOCK: Final = 2000  # sentences counted at a time
+
+_KEYS: Final = {
+    "by length": "words of pe",
+    "by TER of mt": "TER of mt",
+    "by kind of edit": "mt",
+    "by group": "group",
+}
+"""What the buckets of each division are."""
 
 
 def overview(scores: Sequence[SystemScores]) -> Table:
@@ -52,9 +66,15 @@ def signatures(scores: Sequence[SystemScores]) -> Table:
 
 def lowercase_bleu(systems: Sequence[EvaluatedSystem], test: TestSet) -> Table:
     """Return case-insensitive BLEU, which older papers of translation give (such as Li et al. 2017)."""
-    metric = BLEU(tokenize=test.tokenize, force=True, lowercase=True)
-    rows = [TableRow((one.name,), (metric.corpus_score(list(one.outputs), [list(test.pe)]).score,)) for one in systems]
-    return Table("case-insensitive BLEU", ("system",), columns(["BLEU"], 2), tuple(rows), metric_signature(metric))
+    counted = AdditiveBLEU(test.tokenize, lowercase=True)
+    rows = []
+    for one in systems:
+        sums = np.zeros(counted.width)
+        for first in range(0, len(test.pe), _BLOCK):
+            rows_of = slice(first, first + _BLOCK)
+            sums += counted.statistics(one.outputs[rows_of], test.pe[rows_of]).sum(0)
+        rows.append(TableRow((one.name,), (counted.score(float(counted.loss(sums))),)))
+    return Table("case-insensitive BLEU", ("system",), columns(["BLEU"], 2), tuple(rows), counted.signature)
 
 
 def faithfulness(systems: Sequence[EvaluatedSystem]) -> Table:
@@ -62,10 +82,10 @@ def faithfulness(systems: Sequence[EvaluatedSystem]) -> Table:
     rows = []
     ter = AdditiveTER()
     for system in systems:
-        changes, made = system.scores.changes, system.made
-        if changes is None or made is None:
+        changes = system.scores.changes
+        if changes is None:
             raise ValueError("faithfulness needs the machine translations")
-        to_mt = float(ter.loss(made.sums.sum(0)))
+        to_mt = float(ter.loss(system.total.made.sums))
         rows.append(
             TableRow((system.name,), (system.scores.ter, to_mt, changes.changed, changes.better, changes.worse))
         )
@@ -99,11 +119,8 @@ _EDITS_MADE: Final = (*columns(["made", "needed", "right"]), *columns(["precisio
 
 def edits_made(systems: Sequence[EvaluatedSystem]) -> Table:
     """Return precision and recall of the edits made, and the gain per edit."""
-    everything = np.ones(len(systems[0].outputs), np.bool_)
-    rows = [
-        TableRow((system.name,), (*_words(system).quality().values, _gain_per_edit(systems[0], system, everything)))
-        for system in systems
-    ]
+    first = systems[0].total
+    rows = [TableRow((one.name,), (*_words(one).quality().values, _gain_per_edit(first, one.total))) for one in systems]
     note = (
         "Word edits of shortest edit scripts from mt to the output (made) and to pe (needed); right: in both, at the "
         "same word, with the same new word. Of the scripts to the output, one that has most in common with that to pe "
@@ -117,23 +134,23 @@ def significance(systems: Sequence[EvaluatedSystem], tokenize: Tokenize, resampl
 
     There are no tables for fewer than `MIN_SENTENCES` sentences.
     """
-    if len(systems[0].outputs) < MIN_SENTENCES:
+    if systems[0].scores.lines < MIN_SENTENCES:
         return []
     ter, bleu = AdditiveTER(tokenize), AdditiveBLEU(tokenize)
     found = {
-        "TER": compare([system.left.sums for system in systems], _score(ter), resamples),
-        "BLEU": compare([system.bleu for system in systems], _score(bleu), resamples),
-        "chrF": compare([system.chrf for system in systems], _score(AdditiveCHRF()), resamples),
+        "TER": compare([system.resampled.left.sums for system in systems], _score(ter), resamples),
+        "BLEU": compare([system.resampled.bleu for system in systems], _score(bleu), resamples),
+        "chrF": compare([system.resampled.chrf for system in systems], _score(AdditiveCHRF()), resamples),
     }
-    names = [system.name for system in systems]
-    pairs = [_pairs(metric, result, names, resamples) for metric, result in found.items()]
-    return [_intervals(found, names, resamples), *(table for table in pairs if table.rows)]
+    names, sentences = [system.name for system in systems], systems[0].scores.lines
+    pairs = [_pairs(metric, result, names, resamples, sentences) for metric, result in found.items()]
+    return [_intervals(found, names, resamples, sentences), *(table for table in pairs if table.rows)]
 
 
 def ter_differences(systems: Sequence[EvaluatedSystem], resamples: int = RESAMPLES) -> Table:
     """Return the difference of TER of all pairs of systems with its interval and p-values."""
-    found = compare([system.left.sums for system in systems], _score(AdditiveTER()), resamples)
-    return _pairs("TER", found, [system.name for system in systems], resamples)
+    found = compare([system.resampled.left.sums for system in systems], _score(AdditiveTER()), resamples)
+    return _pairs("TER", found, [system.name for system in systems], resamples, systems[0].scores.lines)
 
 
 def verdicts(systems: Sequence[EvaluatedSystem], differences: Table) -> list[str]:
@@ -148,9 +165,8 @@ def verdicts(systems: Sequence[EvaluatedSystem], differences: Table) -> list[str
     result = []
     for system in others:
         found = values[system.name, first.name]
-        gains = first.left.total - system.left.total
-        better, worse = int((gains > 0).sum()), int((gains < 0).sum())
-        result.append(verdict(system.name, first.name, found, len(gains), better, worse))
+        _, better, worse = map(int, system.total.changes)
+        result.append(verdict(system.name, first.name, found, system.scores.lines, better, worse))
     return result
 
 
@@ -176,21 +192,12 @@ def verdict(name: str, other: str, difference: Sequence[float | None], sentences
     )
 
 
-def by_bucket(systems: Sequence[EvaluatedSystem], test: TestSet) -> list[Table]:
+def by_bucket(systems: Sequence[EvaluatedSystem]) -> list[Table]:
     """Return scores and edit quality by length, by TER of mt, by kind of edit needed, and by group."""
-    tables = [_buckets("by length", "words of pe", _ranges(systems[0].left.length, _LENGTHS), systems)]
-    if test.mt is not None:
-        left = systems[0].left
-        kinds = [(f"needs {name}", left.kinds[:, index] > 0) for index, name in enumerate(KINDS)]
-        tables += [
-            _buckets("by TER of mt", "TER of mt", _ranges(np.ceil(left.rates), _RATES), systems),
-            _buckets("by kind of edit", "mt", [("needs none", left.total == 0), *kinds], systems),
-            _by_operation(systems),
-        ]
-    if test.groups is not None:
-        labels = np.array(test.groups, dtype=object)
-        groups = [(label or "(none)", labels == label) for label in dict.fromkeys(test.groups)]
-        tables.append(_buckets("by group", "group", groups, systems))
+    divisions = dict.fromkeys(division for division, _ in systems[0].buckets)
+    tables = [_buckets(division, systems) for division in divisions]
+    if systems[0].scores.changes is not None:
+        tables.insert([*divisions].index("by kind of edit") + 1, _by_operation(systems))
     return tables
 
 
@@ -209,14 +216,14 @@ def summaries(
     Raises:
         DataError: if a system has the name of that one.
     """
-    named: dict[str, Sequence[str]] = {system.name: system.outputs for system in systems}
+    named: dict[str, Iterable[str]] = {system.name: system.outputs for system in systems}
     if any(len(sentences(text)) > _LEAD for text in source):
         if (name := f"LEAD-{_LEAD}") in named:
             raise DataError(
                 f'a system is called "{name}", the name of the baseline of the first {_LEAD} sentences of the source: '
                 "give it another name"
             )
-        named[name] = [lead(text, _LEAD) for text in source]
+        named[name] = (lead(text, _LEAD) for text in source)
     options = {"normalise": test.tokenize == "13a", "stem": stem}
     found = {name: summary_scores(outputs, source, test.pe, **options) for name, outputs in named.items()}
     rows = [
@@ -233,11 +240,11 @@ def summaries(
     if len(test.pe) < MIN_SENTENCES:
         return [table]
     significances = {
-        kind: compare([_with_count(one.rouge_by_text[:, index]) for one in found.values()], _mean, resamples)
+        kind: compare([grouped(_with_count(one.rouge_by_text[:, index])) for one in found.values()], _mean, resamples)
         for index, kind in enumerate(ROUGE)
     }
-    pairs = [_pairs(kind, result, list(found), resamples) for kind, result in significances.items()]
-    intervals = _intervals(significances, list(found), resamples)
+    pairs = [_pairs(kind, result, list(found), resamples, len(test.pe)) for kind, result in significances.items()]
+    intervals = _intervals(significances, list(found), resamples, len(test.pe))
     intervals = replace(intervals, name="confidence intervals of ROUGE")
     return [table, intervals, *(pair for pair in pairs if pair.rows)]
 
@@ -255,20 +262,19 @@ def _mean(sums: Floats) -> Floats:
 
 
 def _words(system: EvaluatedSystem) -> WordEdits:
-    if system.words is None:
+    if system.scores.changes is None:
         raise ValueError("word edits need the machine translations")
-    return system.words
+    return system.total.words
 
 
-def _gain_per_edit(first: EvaluatedSystem, system: EvaluatedSystem, members: NDArray[np.bool_]) -> float | None:
+def _gain_per_edit(first: Counts, system: Counts) -> float | None:
     """Return the TER edits spared, compared with the unedited MT, per TER edit made; None if none are made."""
-    made = 0 if system.made is None else int(system.made.total[members].sum())
-    gain = int((first.left.total - system.left.total)[members].sum())
+    made, gain = int(system.made.total), int(first.left.total - system.left.total)
     return gain / made if made else None
 
 
 def _left(system: EvaluatedSystem) -> list[int]:
-    counts = system.left.kinds.sum(0)
+    counts = system.total.left.kinds
     return [*map(int, counts), int(counts.sum())]
 
 
@@ -278,17 +284,17 @@ def _score(metric: AdditiveMetric) -> Callable[[Floats], Floats]:
     return lambda sums: best + (worst - best) / 100.0 * metric.loss(sums)
 
 
-def _intervals(found: dict[str, Significance], names: Sequence[str], resamples: int) -> Table:
+def _intervals(found: dict[str, Significance], names: Sequence[str], resamples: int, drawn: int) -> Table:
     rows = []
     for index, name in enumerate(names):
         intervals = [result.intervals[index] for result in found.values()]
         rows.append(TableRow((name,), tuple(end for one in intervals for end in (one.low, one.high))))
     measures = [f"{metric} {end}" for metric in found for end in ("from", "to")]
-    note = f"The middle {CONFIDENCE:.0%} of {resamples:,} bootstrap resamples of the sentences."
+    note = f"The middle {CONFIDENCE:.0%} of {resamples:,} bootstrap resamples of {what_is_drawn(drawn)}."
     return Table("confidence intervals", ("system",), columns(measures, 2), tuple(rows), note)
 
 
-def _pairs(metric: str, found: Significance, names: Sequence[str], resamples: int) -> Table:
+def _pairs(metric: str, found: Significance, names: Sequence[str], resamples: int, drawn: int) -> Table:
     rows = [
         TableRow(
             (names[one.second], names[one.first]),
@@ -297,9 +303,10 @@ def _pairs(metric: str, found: Significance, names: Sequence[str], resamples: in
         for one in found.comparisons
     ]
     measures = columns(["difference", "from", "to"], 2) + columns(["p, bootstrap", "p, randomisation"], 4)
+    of = f" of {what_is_drawn(drawn)}" if drawn > RESAMPLED else ""
     note = (
         f"{metric} of system less {metric} of other, with its {CONFIDENCE:.0%} interval; p-values are two-sided, of "
-        f"{resamples:,} resamples, and not corrected for the number of comparisons."
+        f"{resamples:,} resamples{of}, and not corrected for the number of comparisons."
     )
     return Table(f"significance of {metric}", ("system", "other"), measures, tuple(rows), note)
 
@@ -316,33 +323,21 @@ def _by_operation(systems: Sequence[EvaluatedSystem]) -> Table:
     return Table("edits made by kind", ("system", "edits"), _EDITS_MADE, tuple(rows), note)
 
 
-_Buckets = Sequence[tuple[str, NDArray[np.bool_]]]
-"""Labels, and the members of each bucket, Bool[sentences]; a sentence may be in several."""
-
-
-def _ranges(values: NDArray[np.int64] | Floats, ends: Sequence[int]) -> _Buckets:
-    """Return a bucket for each range of whole numbers up to each of `ends`, inclusive, and one beyond the last."""
-    indices = np.searchsorted(ends, values, side="left")
-    starts = [ends[0], *(end + 1 for end in ends)]
-    labels = [str(end) if start == end else f"{start}–{end}" for start, end in zip(starts, ends)]
-    return [(label, indices == index) for index, label in enumerate([*labels, f"over {ends[-1]}"])]
-
-
-def _buckets(name: str, key: str, buckets: _Buckets, systems: Sequence[EvaluatedSystem]) -> Table:
-    """Return the scores in each non-empty bucket."""
+def _buckets(division: str, systems: Sequence[EvaluatedSystem]) -> Table:
+    """Return the scores in each non-empty bucket of a division."""
     ter, bleu = _score(AdditiveTER()), _score(AdditiveBLEU())
+    has_mt = systems[0].scores.changes is not None
     rows = []
-    for label, members in buckets:
-        count = int(members.sum())
-        for system in systems if count else ():
-            first = float(ter(systems[0].left.sums[members].sum(0)))
-            here = float(ter(system.left.sums[members].sum(0)))
-            values: list[float | None] = [count, here, here - first, float(bleu(system.bleu[members].sum(0)))]
-            if system.words is not None:
-                quality = system.words.quality(members)
-                values += [quality.precision, quality.recall, _gain_per_edit(systems[0], system, members)]
-            rows.append(TableRow((system.name, label), tuple(values)))
+    for bucket, first in systems[0].buckets.items():
+        for system in systems if bucket[0] == division and first.sentences else ():
+            counts = system.buckets[bucket]
+            base, here = float(ter(first.left.sums)), float(ter(counts.left.sums))
+            values: list[float | None] = [int(counts.sentences), here, here - base, float(bleu(counts.bleu))]
+            if has_mt:
+                quality = counts.words.quality()
+                values += [quality.precision, quality.recall, _gain_per_edit(first, counts)]
+            rows.append(TableRow((system.name, bucket[1]), tuple(values)))
     measures = (Column("sentences"), *columns(["TER", "TER less the first's", "BLEU"], 2))
-    if systems[0].words is not None:
+    if has_mt:
         measures += (*columns(["precision", "recall"], 1), Column("gain per edit", 2))
-    return Table(name, ("system", key), measures, tuple(rows))
+    return Table(division, ("system", _KEYS[division]), measures, tuple(rows))

@@ -56,5 +56,6 @@ class Comet:
 
 
 def _write(path: Path, lines: Sequence[str]) -> str:
-    path.write_text("".join(line.replace("\r", " ") + "\n" for line in lines), encoding="utf-8")
+    with path.open("w", encoding="utf-8", newline="\n") as file:
+        file.writelines(line.replace("\r", " ") + "\n" for line in lines)
     return str(path)

@@ -86,11 +86,17 @@ class AdditiveBLEU:
     """
 
     tokenize: Tokenize = "none"
+    lowercase: bool = False
 
     @property
     def signature(self) -> str:
         """The signature in the form of sacrebleu."""
         return metric_signature(self._metric(effective_order=False))
+
+    @property
+    def width(self) -> int:
+        """Number of statistics."""
+        return 2 * _MAX_ORDER + 2
 
     def statistics(self, hypotheses: Sequence[str], references: Sequence[str]) -> Floats:
         """Return the statistics of each sentence, Float[sentences,10]."""
@@ -99,7 +105,7 @@ class AdditiveBLEU:
         for hypothesis, reference in zip(hypotheses, references, strict=True):
             found = metric.sentence_score(hypothesis, [reference])
             rows.append([*found.counts, *found.totals, found.sys_len, found.ref_len])
-        return np.array(rows, np.float64).reshape(-1, 2 * _MAX_ORDER + 2)
+        return np.array(rows, np.float64).reshape(-1, self.width)
 
     def loss(self, sums: Floats) -> Floats:
         """Return 100 - BLEU, Float[...], of sums Float[...,10]."""
@@ -118,7 +124,8 @@ class AdditiveBLEU:
         return 100.0 - loss
 
     def _metric(self, *, effective_order: bool) -> BLEU:
-        return BLEU(tokenize=self.tokenize, force=True, effective_order=effective_order)
+        lowercase = self.lowercase
+        return BLEU(tokenize=self.tokenize, force=True, effective_order=effective_order, lowercase=lowercase)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,8 +8,8 @@ import numpy as np
 
 from postedit.core.errors import DataError
 from postedit.evaluate.chrf import AdditiveCHRF
-from postedit.evaluate.metrics import AdditiveBLEU, Floats, Tokenize
-from postedit.evaluate.ter import EditCount, count_edits, edit_rate, ter_signature
+from postedit.evaluate.metrics import AdditiveBLEU, AdditiveTER, Floats, Tokenize
+from postedit.evaluate.ter import EditCount, count_edits
 
 UNEDITED_MT: Final = "unedited MT"
 """The name of the baseline, which returns the machine translation unchanged."""
@@ -26,10 +26,6 @@ class ChangedSentences:
     changed: int
     better: int
     worse: int
-
-    def __add__(self, other: "ChangedSentences") -> "ChangedSentences":
-        """Return the numbers of both together."""
-        return ChangedSentences(self.changed + other.changed, self.better + other.better, self.worse + other.worse)
 
     @property
     def same(self) -> int:
@@ -81,13 +77,6 @@ class SentenceStatistics:
         edits = count_edits(hyp, pe, normalise=tokenize == "13a")
         return cls(edits, AdditiveBLEU(tokenize).statistics(hyp, pe), AdditiveCHRF().statistics(hyp, pe), tokenize)
 
-    @classmethod
-    def joined(cls, parts: "Sequence[SentenceStatistics]") -> Self:
-        """Return the statistics of successive parts of a text, at least one."""
-        edits = [edit for part in parts for edit in part.edits]
-        bleu, chrf = np.concatenate([part.bleu for part in parts]), np.concatenate([part.chrf for part in parts])
-        return cls(edits, bleu, chrf, parts[0].tokenize)
-
 
 def score_systems(
     systems: Mapping[str, Sequence[str]], pe: Sequence[str], mt: Sequence[str] | None, tokenize: Tokenize = "none"
@@ -118,16 +107,30 @@ def score_system(
 
 def score_statistics(name: str, statistics: SentenceStatistics, changes: ChangedSentences | None) -> SystemScores:
     """Return the scores of one system from its sentence statistics and its changes; see `score_system`."""
-    normalise = statistics.tokenize == "13a"
-    bleu, chrf = AdditiveBLEU(statistics.tokenize), AdditiveCHRF()
+    edits = [(count.edits, count.length) for count in statistics.edits]
+    sums = np.array(edits, np.float64).reshape(-1, 2).sum(0), statistics.bleu.sum(0), statistics.chrf.sum(0)
+    return scores_of_sums(name, len(edits), *sums, statistics.tokenize, changes)
+
+
+def scores_of_sums(
+    name: str,
+    lines: int,
+    ter_sums: Floats,
+    bleu_sums: Floats,
+    chrf_sums: Floats,
+    tokenize: Tokenize,
+    changes: ChangedSentences | None,
+) -> SystemScores:
+    """Return the scores of one system from the sums, over all its lines, of the statistics of additive metrics."""
+    ter, bleu, chrf = AdditiveTER(tokenize), AdditiveBLEU(tokenize), AdditiveCHRF()
     return SystemScores(
         name=name,
-        lines=len(statistics.edits),
-        ter=edit_rate(statistics.edits),
-        bleu=bleu.score(float(bleu.loss(statistics.bleu.sum(0)))),
-        chrf=chrf.score(float(chrf.loss(statistics.chrf.sum(0)))),
+        lines=lines,
+        ter=float(ter.loss(ter_sums)),
+        bleu=bleu.score(float(bleu.loss(bleu_sums))),
+        chrf=chrf.score(float(chrf.loss(chrf_sums))),
         changes=changes,
-        signatures={"TER": ter_signature(normalise=normalise), "BLEU": bleu.signature, "chrF": chrf.signature},
+        signatures={"TER": ter.signature, "BLEU": bleu.signature, "chrF": chrf.signature},
     )
 
 
@@ -150,12 +153,17 @@ def check_lines(pe: Sequence[str], texts: Mapping[str, Sequence[str]]) -> None:
     """
     if not pe:
         raise DataError("nothing to score: the post-edits have no lines")
+    check_lengths(len(pe), {"the post-edits": pe, **texts})
+
+
+def check_lengths(lines: int, texts: Mapping[str, Sequence[str]]) -> None:
+    """Check that each text, by name, has so many lines, none of them too long to compare; see `check_lines`."""
     for name, text in texts.items():
-        if len(text) != len(pe):
+        if len(text) != lines:
             raise DataError(
-                f"{name} has {len(text):,} lines, the post-edits have {len(pe):,}; they must match one to one"
+                f"{name} has {len(text):,} lines, the post-edits have {lines:,}; they must match one to one"
             )
-    for name, text in {"the post-edits": pe, **texts}.items():
+    for name, text in texts.items():
         for number, line in enumerate(text, start=1):
             if len(line) >= MAX_WORDS and (len(line) > MAX_CHARACTERS or len(line.split()) > MAX_WORDS):
                 raise DataError(

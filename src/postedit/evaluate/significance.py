@@ -10,13 +10,17 @@ from typing import Final
 
 import numpy as np
 
-from postedit.evaluate.metrics import Floats
+from postedit.evaluate.metrics import Floats, Ints
 
 RESAMPLES: Final = 10_000
 CONFIDENCE: Final = 0.95
 MIN_SENTENCES: Final = 10
 """Sentences below which nothing is compared: resamples of a few are so alike that the bootstrap finds any difference
 certain (p = 0.0001 for four sentences that all differ by the same, where 2 of 16 exchanges are as extreme)."""
+
+RESAMPLED: Final = 100_000
+"""Most sentences that are drawn one by one. Of more, groups of consecutive ones are drawn, so many of them: memory and
+time are bounded, and intervals hardly differ, as 100,000 sums of a few sentences each have the same variance."""
 
 _BLOCK: Final = 2**20  # weights held in memory at a time
 _TIE: Final = 1e-9  # score differences closer than this are equal: sums in another order differ by rounding
@@ -25,6 +29,26 @@ _TIE: Final = 1e-9  # score differences closer than this are equal: sums in anot
 def too_few(sentences: int) -> str:
     """Return a clause that says so of fewer than `MIN_SENTENCES` sentences."""
     return f"{sentences} {'sentence is' if sentences == 1 else 'sentences are'} too few to compare"
+
+
+def group_of(places: Ints, sentences: int) -> Ints:
+    """Return the number of the group in which a sentence is drawn, for sentences at `places` of so many."""
+    return places if sentences <= RESAMPLED else places * RESAMPLED // sentences
+
+
+def grouped(statistics: Floats) -> Floats:
+    """Return the sums of statistics Float[sentences,...] over each group, Float[groups,...]."""
+    if len(statistics) <= RESAMPLED:
+        return statistics
+    groups = group_of(np.arange(len(statistics)), len(statistics))
+    return np.add.reduceat(statistics, np.flatnonzero(np.diff(groups, prepend=-1)))
+
+
+def what_is_drawn(sentences: int) -> str:
+    """Return what resamples consist of: "the sentences", or "groups of N consecutive sentences"."""
+    if sentences <= RESAMPLED:
+        return "the sentences"
+    return f"{RESAMPLED:,} groups of {sentences / RESAMPLED:,.1f} consecutive sentences on average"
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +85,7 @@ def compare(
     """Return intervals and p-values for all pairs of systems.
 
     Args:
-        statistics: Float[sentences,statistics] for each system; whole numbers.
+        statistics: Float[sentences,statistics] for each system, or the sums over groups; whole numbers.
         score: maps sums Float[...,statistics] to scores Float[...].
         resamples: the number of resamples.
         seed: of the random numbers.

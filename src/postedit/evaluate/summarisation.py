@@ -1,16 +1,21 @@
 """Measures for single-source tasks such as summarisation: ROUGE, novel and repeated n-grams (Ive et al. 2019, 5.1)."""
 
 import re
+from array import array
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from importlib.metadata import version
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from postedit.evaluate.metrics import Floats
 from postedit.evaluate.table import percentage
 from postedit.evaluate.ter import split_words
+
+if TYPE_CHECKING:
+    from rouge_score.rouge_scorer import RougeScorer
 
 ORDERS: Final = (1, 2, 3, 4)
 """Orders of the novel and repeated n-grams."""
@@ -76,9 +81,7 @@ def lead(text: str, count: int = 3) -> str:
 
 def rouge_by_text(outputs: Sequence[str], references: Sequence[str], *, stem: bool = False) -> Floats:
     """Return F1 of each text, Float[texts,4], 0 to 100, in the order of `ROUGE`."""
-    from rouge_score.rouge_scorer import RougeScorer
-
-    scorer = RougeScorer(list(_KINDS), tokenizer=_Tokenizer(stem=stem))
+    scorer = _scorer(stem=stem)
     rows = []
     for output, reference in zip(outputs, references, strict=True):
         found = scorer.score(*("\n".join(sentences(text)) for text in (reference, output)))
@@ -86,15 +89,22 @@ def rouge_by_text(outputs: Sequence[str], references: Sequence[str], *, stem: bo
     return np.array(rows, np.float64).reshape(-1, len(_KINDS))
 
 
+@lru_cache
+def _scorer(*, stem: bool) -> "RougeScorer":
+    from rouge_score.rouge_scorer import RougeScorer
+
+    return RougeScorer(list(_KINDS), tokenizer=_Tokenizer(stem=stem))
+
+
 def summary_scores(
-    outputs: Sequence[str],
-    sources: Sequence[str],
-    references: Sequence[str],
+    outputs: Iterable[str],
+    sources: Iterable[str],
+    references: Iterable[str],
     *,
     normalise: bool = False,
     stem: bool = False,
 ) -> SummaryScores:
-    """Return the measures of one system.
+    """Return the measures of one system; texts are read one by one.
 
     Args:
         outputs: of the system.
@@ -103,43 +113,49 @@ def summary_scores(
         normalise: separate words by the rules of Tercom, for raw text.
         stem: reduce English words to stems before ROUGE compares them, as the official script does for the papers.
     """
-    found = rouge_by_text(outputs, references, stem=stem)
-    words, originals = (split_words(texts, normalise=normalise) for texts in (outputs, sources))
-    ngrams = {
-        order: ([list(_ngrams(text, order)) for text in words], [list(_ngrams(text, order)) for text in originals])
-        for order in ORDERS
-    }
-    whole = [sentences(text) for text in outputs], [sentences(text) for text in sources]
+    rouge, counted = array("d"), {order: _Shares() for order in (*ORDERS, 0)}  # 0: sentences
+    for output, source, reference in zip(outputs, sources, references, strict=True):
+        rouge.extend(rouge_by_text([output], [reference], stem=stem)[0])
+        words, originals = split_words([output, source], normalise=normalise)
+        for order in ORDERS:
+            counted[order].add(list(_ngrams(words, order)), _ngrams(originals, order))
+        counted[0].add(sentences(output), sentences(source))
+    found = np.array(rouge).reshape(-1, len(ROUGE))
     return SummaryScores(
         rouge=tuple(map(float, found.mean(0))),
         rouge_by_text=found,
-        novel=tuple(_share(_novel(*ngrams[order])) for order in ORDERS),
-        novel_sentences=_share(_novel(*whole)),
-        repeated=tuple(_share(_repeated(ngrams[order][0])) for order in ORDERS),
-        repeated_sentences=_share(_repeated(whole[0])),
+        novel=tuple(counted[order].novel for order in ORDERS),
+        novel_sentences=counted[0].novel,
+        repeated=tuple(counted[order].repeated for order in ORDERS),
+        repeated_sentences=counted[0].repeated,
     )
 
 
-def _novel(outputs: Iterable[Sequence[Hashable]], sources: Iterable[Sequence[Hashable]]) -> Iterable[bool]:
-    """Yield for each item of each output whether its source lacks it."""
-    for output, source in zip(outputs, sources, strict=True):
-        known = set(source)
-        yield from (item not in known for item in output)
+class _Shares:
+    """Which of the items of outputs, in per cent, their source lacks, and which occurred before in the same output."""
 
+    def __init__(self) -> None:
+        self._items = self._novel = self._repeated = 0
 
-def _repeated(outputs: Iterable[Sequence[Hashable]]) -> Iterable[bool]:
-    """Yield for each item of each output whether it occurred before."""
-    for output in outputs:
-        seen = set()
+    def add(self, output: Sequence[Hashable], source: Iterable[Hashable]) -> None:
+        """Count the items of an output."""
+        known, seen = set(source), set[Hashable]()
+        self._items += len(output)
+        self._novel += sum(item not in known for item in output)
         for item in output:
-            yield item in seen
+            self._repeated += item in seen
             seen.add(item)
+
+    @property
+    def novel(self) -> float | None:
+        """Items that the source lacks."""
+        return percentage(self._novel, self._items)
+
+    @property
+    def repeated(self) -> float | None:
+        """Items that occurred before."""
+        return percentage(self._repeated, self._items)
 
 
 def _ngrams(words: Sequence[str], order: int) -> Iterable[tuple[str, ...]]:
     return zip(*(words[start:] for start in range(order)))
-
-
-def _share(flags: Iterable[bool]) -> float | None:
-    found = list(flags)
-    return percentage(sum(found), len(found))

@@ -1,32 +1,30 @@
-"""A test set, and the counts of each system on it, sentence by sentence, from which all analyses are computed."""
+"""A test set, and the counts of each system on it, from which all analyses are computed."""
 
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass
-from functools import reduce
-from itertools import islice
-from operator import add
-from typing import Final, Self
+from typing import Any, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
-from postedit.core.errors import DataError
+from postedit.core.errors import DataError, OutputError
 from postedit.core.processes import IN_THIS_PROCESS, Executor, same_in_all
-from postedit.evaluate.metrics import Floats, Ints, Tokenize
+from postedit.core.saved_arrays import SavedArrays
+from postedit.evaluate.counts import KINDS, SCORED, WIDTH, Counts, EditCounts, buckets
+from postedit.evaluate.metrics import Ints, Tokenize
 from postedit.evaluate.scores import (
     UNEDITED_MT,
     ChangedSentences,
     SentenceStatistics,
     SystemScores,
-    changed_sentences,
+    check_lengths,
     check_lines,
-    score_statistics,
+    scores_of_sums,
 )
-from postedit.evaluate.ter import EditCount, count_edits, split_words
-from postedit.evaluate.word_edits import WordEdits, word_edits
-
-KINDS: Final = ("shifts", "substitutions", "insertions", "deletions")
-"""The edits of TER, in the order of the columns of `EditCounts.kinds`."""
+from postedit.evaluate.significance import RESAMPLED, group_of
+from postedit.evaluate.ter import count_edits, split_words
+from postedit.evaluate.word_edits import word_edits
 
 PART: Final = 2000
 """Lines counted together: some seconds of work, and many times what it costs to begin."""
@@ -34,39 +32,20 @@ PART: Final = 2000
 MAX_GROUPS: Final = 100
 """Most labels of a table by group: a file with more labels probably holds sentences or line numbers by mistake."""
 
+LISTED: Final = 100_000
+"""Most sentences whose counts are kept one by one, for a page that lists them: a browser can open it."""
 
-@dataclass(frozen=True, eq=False, slots=True)
-class EditCounts:
-    """TER's edits from one text to another, sentence by sentence."""
+RATE_BIN: Final = 10
+RATE_BINS: Final = 11
+"""Bins of the histogram of TER: none, ten of ten per cent each; another has what is above."""
 
-    kinds: Ints  # Int[sentences,4], in the order of `KINDS`
-    length: Ints  # Int[sentences], words of the other text
-
-    @classmethod
-    def joined(cls, parts: "Sequence[EditCounts]") -> Self:
-        """Return the edits of successive parts of a text, at least one."""
-        kinds, lengths = [part.kinds for part in parts], [part.length for part in parts]
-        return cls(np.concatenate(kinds), np.concatenate(lengths))
-
-    @property
-    def total(self) -> Ints:
-        """Edits of all kinds, Int[sentences]."""
-        return np.asarray(self.kinds.sum(1), np.int64)
-
-    @property
-    def sums(self) -> Floats:
-        """Edits and words, Float[sentences,2]: the statistics of `AdditiveTER`."""
-        return np.stack([self.total, self.length], 1).astype(np.float64)
-
-    @property
-    def rates(self) -> Floats:
-        """TER of each sentence in per cent, Float[sentences]."""
-        return np.asarray(100.0 * self.total / np.maximum(self.length, 1))
+MOST_GAIN: Final = 6
+"""Edits more or fewer than those of the first system, beyond which the histogram of gains puts all together."""
 
 
 @dataclass(frozen=True, slots=True)
 class TestSet:
-    """The texts that systems are compared on, line by line.
+    """The texts that systems are compared on, line by line; they may be `StoredLines`.
 
     Raises:
         DataError: if there are no lines, if the texts have not as many lines, or if there are more than `MAX_GROUPS`
@@ -84,26 +63,31 @@ class TestSet:
     def __post_init__(self) -> None:
         given = {"mt": self.mt, "src": self.src, "groups": self.groups}
         check_lines(self.pe, {name: lines for name, lines in given.items() if lines is not None})
-        labels = set(self.groups or ())
-        if len(labels) > MAX_GROUPS:
+        if len(self.labels) > MAX_GROUPS:
             raise DataError(
-                f"groups has {len(labels):,} different labels, and at most {MAX_GROUPS} are possible; give a file "
+                f"groups has {len(self.labels):,} different labels, and at most {MAX_GROUPS} are possible; give a file "
                 "with a short label for each line, such as the name of the MT system"
             )
+
+    @property
+    def labels(self) -> list[str]:
+        """The different labels in `groups`, in the order of their first lines."""
+        return list(dict.fromkeys(self.groups or ()))
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class EvaluatedSystem:
-    """The outputs of one system on a test set, with their scores and counts."""
+    """A system on a test set, with its scores and counts."""
 
     name: str
     outputs: Sequence[str]
     scores: SystemScores
-    left: EditCounts  # TER's edits from the outputs to the post-edits
-    made: EditCounts | None  # TER's edits from mt to the outputs, if mt is known
-    words: WordEdits | None  # word edits made and needed, if mt is known
-    bleu: Floats  # Float[sentences,10], statistics of `AdditiveBLEU`
-    chrf: Floats  # Float[sentences,19], statistics of `AdditiveCHRF`
+    total: Counts  # over all sentences
+    buckets: Mapping[tuple[str, str], Counts]  # by division and label; see `postedit.evaluate.counts.buckets`
+    resampled: Counts  # by group of `group_of`, the first `SCORED` of them
+    rates: Ints  # Int[RATE_BINS+1], sentences by TER
+    gains: Ints  # Int[2*MOST_GAIN+1], sentences that differ from mt, by edits fewer than those of the first system
+    listed: Ints  # Int[sentences,3] of the first `LISTED`: edits left, their kinds as bits, words of the post-edit
 
 
 def evaluate_systems(
@@ -111,95 +95,192 @@ def evaluate_systems(
     systems: Mapping[str, Sequence[str]],
     progress: Callable[[int], None] = lambda _: None,
     executor: Executor = IN_THIS_PROCESS,
+    saved: SavedArrays | None = None,
 ) -> list[EvaluatedSystem]:
     """Return all systems with their scores, after the unedited MT if mt is known.
 
-    `executor` counts the statistics of `PART` lines at a time; here they are put together, and summed. `progress` is
-    called after each part with the number of lines scored so far.
+    `executor` counts `PART` lines of all systems at a time; here the counts are added up. `progress` is called after
+    each part with the number of lines scored so far, those of all systems. What is counted is `saved` now and then,
+    and after an error.
 
     Raises:
         DataError: if a system has not as many lines as the test set.
+        OutputError: if what is saved cannot be used.
     """
-    baseline = {} if test.mt is None else {UNEDITED_MT: test.mt}
-    named = [*baseline.items(), *systems.items()]
-    for name, outputs in named:
-        check_lines(test.pe, {name: outputs})
-    parts = (_Part.of(name, outputs, first, test) for name, outputs in named for first in range(0, len(outputs), PART))
-    found, done = [], 0
-    with closing(executor.map(same_in_all(_Part.count), parts)) as counted:
-        for name, outputs in named:
-            counts = []
-            for one in islice(counted, -(-len(outputs) // PART)):
-                counts.append(one)
-                done += len(one.statistics.edits)
-                progress(done)
-            found.append(_evaluated(name, outputs, counts))
-    return found
+    named = {**({} if test.mt is None else {UNEDITED_MT: test.mt}), **systems}
+    check_lengths(len(test.pe), systems)
+    tallies = [_Tally.empty(test) for _ in named]
+    done = 0 if saved is None else _load(saved, tallies)
+    labels = test.labels
+    parts = (_Part.of(named, first, test, labels) for first in range(done, len(test.pe), PART))
+    progress(done * len(named))
+    try:
+        with closing(executor.map(same_in_all(_Part.count), parts)) as counted:
+            for found in counted:
+                first, done = done, min(done + PART, len(test.pe))
+                for tally, one in zip(tallies, found, strict=True):
+                    tally.add(one, first, len(test.pe))
+                progress(done * len(named))
+                if saved is not None and saved.is_due():
+                    _save(saved, tallies, done)
+    except BaseException:
+        if saved is not None and saved.is_saved:
+            with suppress(OutputError):  # then what was saved last stays
+                _save(saved, tallies, done)
+        raise
+    return [tally.system(*one, test) for tally, one in zip(tallies, named.items())]
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class _Counts:
-    """What is counted on some lines of a system; `changes`, `made` and `words` if mt is known."""
+class _Counted:
+    """What is counted on some lines of a system."""
 
-    statistics: SentenceStatistics
-    changes: ChangedSentences | None = None
-    made: EditCounts | None = None
-    words: WordEdits | None = None
+    buckets: Ints  # Int[buckets,WIDTH], with one for all lines at the end
+    resampled: Ints  # Int[groups,SCORED], from the group of the first line on
+    rates: Ints
+    gains: Ints
+    listed: Ints | None
 
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """Some lines of a system, the first of which has the index `first`."""
+    """Some lines of all systems, the first of which has the index `first`."""
 
-    name: str
     first: int
-    outputs: Sequence[str]
+    lines: int  # of the test set
+    outputs: Sequence[Sequence[str]]  # of each system
     pe: Sequence[str]
-    mt: Sequence[str] | None
+    has_mt: bool  # whether the first system is the unedited MT
+    groups: Sequence[str] | None
+    labels: Sequence[str]
     tokenize: Tokenize
 
     @classmethod
-    def of(cls, name: str, outputs: Sequence[str], first: int, test: TestSet) -> "_Part":
-        """Return up to `PART` lines of a system."""
+    def of(cls, named: Mapping[str, Sequence[str]], first: int, test: TestSet, labels: Sequence[str]) -> "_Part":
+        """Return up to `PART` lines of all systems."""
         taken = slice(first, first + PART)
-        mt = None if test.mt is None else test.mt[taken]
-        return cls(name, first, outputs[taken], test.pe[taken], mt, test.tokenize)
+        outputs = [lines[taken] for lines in named.values()]
+        groups = None if test.groups is None else test.groups[taken]
+        has_mt = test.mt is not None
+        return cls(first, len(test.pe), outputs, test.pe[taken], has_mt, groups, labels, test.tokenize)
 
     def __str__(self) -> str:
         """Return where it is in the input."""
-        return f"{self.name}, lines {self.first + 1:,} to {self.first + len(self.outputs):,}"
+        return f"lines {self.first + 1:,} to {self.first + len(self.pe):,}"
 
-    def count(self) -> _Counts:
-        """Count everything on these lines."""
-        statistics = SentenceStatistics.of(self.outputs, self.pe, self.tokenize)
-        if self.mt is None:
-            return _Counts(statistics)
+    def count(self) -> list[_Counted]:
+        """Count everything on these lines, for each system."""
+        every = self._counts()
+        base = Counts(every[0]).left
+        members = [*buckets(base, self.labels, self.groups, has_mt=self.has_mt).values(), np.ones(len(self.pe), bool)]
+        within = np.stack(members).astype(np.float64)  # sums of whole numbers are exact, and products fast
+        group = group_of(np.arange(self.first, self.first + len(self.pe)), self.lines)
+        starts = np.flatnonzero(np.diff(group, prepend=-1))
+        result = []
+        for counts in every:
+            left = Counts(counts).left
+            gains = np.clip(base.total - left.total, -MOST_GAIN, MOST_GAIN)[Counts(counts).changes[:, 0] > 0]
+            bins = np.minimum(np.ceil(left.rates / RATE_BIN), RATE_BINS).astype(np.int64)
+            bits = (left.kinds > 0) @ (1 << np.arange(len(KINDS)))
+            result.append(
+                _Counted(
+                    (within @ counts).astype(np.int64),
+                    np.add.reduceat(counts[:, :SCORED], starts),
+                    np.bincount(bins, minlength=RATE_BINS + 1),
+                    np.bincount(gains + MOST_GAIN, minlength=2 * MOST_GAIN + 1),
+                    np.stack([left.total, bits, left.length], 1) if self.first < LISTED else None,
+                )
+            )
+        return result
+
+    def _counts(self) -> list[Ints]:
+        """Return the counts of each sentence, Int[sentences,WIDTH], for each system."""
         normalise = self.tokenize == "13a"
-        changes = changed_sentences(self.outputs, statistics, self.pe, self.mt)
-        made = _edit_counts(count_edits(self.outputs, self.mt, normalise=normalise))
-        texts = (self.mt, self.outputs, self.pe)
-        words = word_edits(*(split_words(text, normalise=normalise) for text in texts))
-        return _Counts(statistics, changes, made, words)
+        edited = split_words(self.pe, normalise=normalise) if self.has_mt else []
+        result: list[Ints] = []
+        for outputs in self.outputs:
+            found = SentenceStatistics.of(outputs, self.pe, self.tokenize)
+            left = EditCounts.of(found.edits)
+            counts = np.zeros((len(self.pe), WIDTH), np.int64)
+            fewer = (Counts(result[0]).left.total if result else left.total) - left.total
+            changed = np.zeros(len(self.pe), bool)
+            parts = [left.columns, found.bleu, found.chrf]
+            if self.has_mt:
+                mt = self.outputs[0]
+                changed = np.array([one != other for one, other in zip(outputs, mt)])
+                parts.append(EditCounts.of(count_edits(outputs, mt, normalise=normalise)).columns)
+                unedited, written = (split_words(text, normalise=normalise) for text in (mt, outputs))
+                words = word_edits(unedited, written, edited)
+                parts += [words.made, words.needed, words.right]
+            else:
+                parts.append(np.zeros((len(self.pe), WIDTH - SCORED - 4)))
+            parts.append(np.stack([changed, fewer > 0, fewer < 0, np.ones(len(self.pe))], 1))
+            np.concatenate(parts, 1, out=counts, casting="unsafe")
+            result.append(counts)
+        return result
 
 
-def _evaluated(name: str, outputs: Sequence[str], parts: Sequence[_Counts]) -> EvaluatedSystem:
-    """Return a system from the counts on its parts."""
-    statistics = SentenceStatistics.joined([part.statistics for part in parts])
-    changes = [part.changes for part in parts if part.changes is not None]
-    made = [part.made for part in parts if part.made is not None]
-    words = [part.words for part in parts if part.words is not None]
-    return EvaluatedSystem(
-        name,
-        outputs,
-        score_statistics(name, statistics, reduce(add, changes) if changes else None),
-        _edit_counts(statistics.edits),
-        EditCounts.joined(made) if made else None,
-        WordEdits.joined(words) if words else None,
-        statistics.bleu,
-        statistics.chrf,
-    )
+@dataclass(frozen=True, eq=False, slots=True)
+class _Tally:
+    """The counts of a system on all lines so far; see `_Counted` and `EvaluatedSystem`."""
+
+    buckets: Ints
+    resampled: Ints
+    rates: Ints
+    gains: Ints
+    listed: Ints
+
+    @classmethod
+    def empty(cls, test: TestSet) -> "_Tally":
+        lines = len(test.pe)
+        sizes = [
+            (len(_bucket_names(test)) + 1, WIDTH),
+            (min(lines, RESAMPLED), SCORED),
+            (RATE_BINS + 1,),
+            (2 * MOST_GAIN + 1,),
+            (min(lines, LISTED), 3),
+        ]
+        return cls(*(np.zeros(size, np.int64) for size in sizes))
+
+    def add(self, found: _Counted, first: int, lines: int) -> None:
+        """Add what was counted on lines from `first` on, of so many."""
+        for name in ("buckets", "rates", "gains"):
+            np.add(getattr(self, name), getattr(found, name), out=getattr(self, name))
+        start = int(group_of(np.array(first), lines))
+        self.resampled[start : start + len(found.resampled)] += found.resampled
+        if found.listed is not None:
+            rest = self.listed[first : first + len(found.listed)]
+            rest[:] = found.listed[: len(rest)]
+
+    def system(self, name: str, outputs: Sequence[str], test: TestSet) -> EvaluatedSystem:
+        """Return the system with its scores."""
+        *divided, total = map(Counts, self.buckets)
+        changes = None if test.mt is None else ChangedSentences(*map(int, total.changes))
+        scores = scores_of_sums(name, len(test.pe), total.left.sums, total.bleu, total.chrf, test.tokenize, changes)
+        by_name = dict(zip(_bucket_names(test), divided, strict=True))
+        rest = self.rates, self.gains, self.listed
+        return EvaluatedSystem(name, outputs, scores, total, by_name, Counts(self.resampled), *rest)
 
 
-def _edit_counts(counts: Sequence[EditCount]) -> EditCounts:
-    kinds = [(count.shifts, count.substitutions, count.insertions, count.deletions) for count in counts]
-    return EditCounts(np.array(kinds, np.int64), np.array([count.length for count in counts], np.int64))
+def _bucket_names(test: TestSet) -> list[tuple[str, str]]:
+    groups = None if test.groups is None else ()
+    return list(buckets(EditCounts.of([]), test.labels, groups, has_mt=test.mt is not None))
+
+
+_FIELDS: Final = ("buckets", "resampled", "rates", "gains", "listed")
+
+
+def _save(saved: SavedArrays, tallies: Sequence[_Tally], done: int) -> None:
+    arrays = {f"{number} {name}": getattr(one, name) for number, one in enumerate(tallies) for name in _FIELDS}
+    saved.save({**arrays, "done": np.array(done)})
+
+
+def _load(saved: SavedArrays, tallies: Sequence[_Tally]) -> int:
+    """Fill the tallies with what is saved, if anything is; return the number of lines that were counted."""
+    arrays: dict[str, NDArray[Any]] | None = saved.load()
+    if arrays is None:
+        return 0
+    for number, one in enumerate(tallies):
+        for name in _FIELDS:
+            getattr(one, name)[...] = arrays[f"{number} {name}"]
+    return int(arrays["done"])

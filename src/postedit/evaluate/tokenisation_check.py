@@ -68,12 +68,11 @@ class TokenisationSigns:
 
 def tokenisation_signs(lines: Sequence[str]) -> TokenisationSigns:
     """Return the counts of the signs in a text."""
-    words = [word for line in lines for word in line.split()]
     return TokenisationSigns(
         **{name: sum(len(pattern.findall(line)) for line in lines) for name, pattern in _PATTERNS.items()},
-        words=len(words),
-        characters=sum(map(len, words)),
-        capitals=sum(map(str.isupper, "".join(words))),
+        words=sum(len(line.split()) for line in lines),
+        characters=sum(len("".join(line.split())) for line in lines),
+        capitals=sum(sum(map(str.isupper, line)) for line in lines),
         returns=sum(line.endswith("\r") for line in lines),
     )
 

@@ -7,10 +7,9 @@ edits in common with it, so that no edit is wrong only because of where a script
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final, Self
+from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from postedit.evaluate.edit_script import DELETE, INSERT, REPLACE, shortest_edits
 from postedit.evaluate.metrics import Ints
@@ -53,26 +52,23 @@ class EditQuality:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class WordEdits:
-    """The counts of `EditQuality` by sentence and operation, Int[sentences,3], in the order of `OPERATIONS`."""
+    """The counts of `EditQuality` by sentence and operation, in the order of `OPERATIONS`; or summed, Int[3].
+
+    Shapes: Int[sentences,3].
+    """
 
     made: Ints
     needed: Ints
     right: Ints
 
-    @classmethod
-    def joined(cls, parts: "Sequence[WordEdits]") -> Self:
-        """Return the counts of successive parts of a text, at least one."""
-        counts = ([getattr(part, name) for part in parts] for name in ("made", "needed", "right"))
-        return cls(*map(np.concatenate, counts))
-
-    def quality(self, sentences: NDArray[np.bool_] | None = None) -> EditQuality:
-        """Return the counts of all operations over the sentences Bool[sentences]; over all if not given."""
-        chosen = slice(None) if sentences is None else sentences
-        return EditQuality(*(int(counts[chosen].sum()) for counts in (self.made, self.needed, self.right)))
+    def quality(self) -> EditQuality:
+        """Return the counts of all operations over all sentences."""
+        return EditQuality(*(int(counts.sum()) for counts in (self.made, self.needed, self.right)))
 
     def by_operation(self) -> list[EditQuality]:
         """Return the counts over all sentences for each of `OPERATIONS`."""
-        return [EditQuality(*map(int, sums)) for sums in zip(*(c.sum(0) for c in (self.made, self.needed, self.right)))]
+        sums = (counts.reshape(-1, len(OPERATIONS)).sum(0) for counts in (self.made, self.needed, self.right))
+        return [EditQuality(*map(int, counts)) for counts in zip(*sums)]
 
 
 def word_edits(mt: Sequence[Sequence[str]], hyp: Sequence[Sequence[str]], pe: Sequence[Sequence[str]]) -> WordEdits:

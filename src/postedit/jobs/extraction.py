@@ -1,19 +1,26 @@
 """Triplets and parallel text from translation files."""
 
+import hashlib
 import re
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import ExitStack, closing
+import sqlite3
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
+from functools import partial
+from itertools import islice
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple, cast
 
 from rich.console import Console
 
-from postedit.core.checksums import record_checksums
-from postedit.core.errors import DataError
-from postedit.core.files import atomic_write
+from postedit import __version__
+from postedit.core.errors import DataError, OutputError
 from postedit.core.processes import IN_THIS_PROCESS, Executor, same_in_all
+from postedit.data.lines import encode_lines
+from postedit.distributed.chunks import Chunk
+from postedit.distributed.pipeline import resumable
+from postedit.distributed.resumable_outputs import OutputFiles, OutputState, ResumableOutputs
 from postedit.files.formats import format_of, translation_files
 from postedit.files.marked_text import MarkedText
 from postedit.files.options import UnitState
@@ -56,6 +63,13 @@ def _on_one_line(text: str) -> str:
     return _BREAKS.sub(" ", text).strip()
 
 
+PIECE: Final = 4096
+"""Units whose lines are written together."""
+
+LARGE: Final = 1 << 23
+"""Bytes of a file beyond which its lines are too many to be sent by a worker at once: tens of megabytes."""
+
+
 class LeftOut(Exception):  # noqa: N818 (no error: a unit is left out)
     """Raised for a unit that gives no line, with the reason."""
 
@@ -64,12 +78,26 @@ Take = Callable[[Path, Unit], Line]
 """Returns the line of a unit, or raises `LeftOut`."""
 
 
-class _Result(NamedTuple):
-    """The columns of the output that a unit gives; or why some units are left out."""
+@dataclass(frozen=True, slots=True)
+class _Piece:
+    """What some successive units of a file give."""
 
-    columns: tuple[str, ...] = ()
-    left_out: str = ""
-    units: int = 1
+    columns: Sequence[Sequence[str]]  # lines of each column of the output
+    left_out: Counter[str]
+    ends_file: bool
+
+    def chunk(self, number: int, sides: Sequence[str], pieces: int) -> Chunk:
+        """Return it as a chunk of the output; `pieces` is the number of those of its file up to this one."""
+        text = {side: encode_lines(lines) for side, lines in zip(sides, self.columns, strict=True)}
+        ended = {_FILES: 1, _PIECES: pieces} if self.ends_file else {}
+        counts = {f"{_LEFT_OUT}{reason}": count for reason, count in self.left_out.items()}
+        return Chunk(number, 0, len(self.columns[0]), text, counts | ended)
+
+
+_FILES: Final = "files"
+_PIECES: Final = "pieces"
+_LEFT_OUT: Final = "left out: "
+"""Names of counts: files that are finished, the pieces of these, and (with the reason) units that are left out."""
 
 
 @dataclass(slots=True)
@@ -80,32 +108,52 @@ class _FileReader:
     with_mt: bool
     languages: str
 
-    def results(self, path: Path, read_units: Callable[[Path, Format], Iterator[Unit]]) -> Iterator[_Result]:
-        """Yield the results of a file; units of a TMX without these languages are left out."""
+    def pieces(self, path: Path, read_units: Callable[[Path, Format], Iterator[Unit]]) -> Iterator[_Piece]:
+        """Yield what a file gives, `PIECE` units at a time; units of a TMX without these languages are left out."""
         form = format_of(path)
         source, _, target = self.languages.partition(":")
         if form.name == Tmx.name and self.languages:
             form = Tmx((source, target))
+        lines: list[Sequence[str]] = []
+        left_out: Counter[str] = Counter()
         try:
             for unit in read_units(path, form):
+                if len(lines) + left_out.total() >= PIECE:
+                    yield self._piece(lines, left_out)
+                    lines, left_out = [], Counter()
                 if not self.languages and all(unit.languages):
                     self.languages = ":".join(unit.languages)
-                yield self._result(path, unit)
+                try:
+                    lines.append(self._line(path, unit))
+                except LeftOut as reason:
+                    left_out[str(reason)] += 1
         except OtherLanguagesError as error:
-            yield _Result(left_out=_other(self.languages), units=error.units)
+            left_out[_other(self.languages)] += error.units
+        yield self._piece(lines, left_out, ends_file=True)
 
-    def __call__(self, path: Path) -> list[_Result]:
-        """Return the results of a file that a worker reads; its languages must be known."""
-        return list(self.results(path, units_of))
+    def __call__(self, path: Path | None) -> list[_Piece]:
+        """Return what a file gives that a worker reads, nothing for None; the languages must be known."""
+        return [] if path is None else list(self.pieces(path, units_of))
 
-    def _result(self, path: Path, unit: Unit) -> _Result:
-        try:
-            _check_languages(unit, self.languages)
-            line = self.take(path, unit)
-        except LeftOut as reason:
-            return _Result(left_out=str(reason))
+    def find_languages(self, files: Iterable[Path]) -> None:
+        """Read files that are finished up to the first unit that says its languages."""
+        for path in files:
+            if self.languages:
+                return
+            for unit in units_of(path, format_of(path)):
+                if all(unit.languages):
+                    self.languages = ":".join(unit.languages)
+                    break
+
+    def _line(self, path: Path, unit: Unit) -> Sequence[str]:
+        _check_languages(unit, self.languages)
+        line = self.take(path, unit)
         sides = (line.src, line.mt or "", line.pe) if self.with_mt else (line.src, line.pe)
-        return _Result((*map(_on_one_line, sides), f"{_on_one_line(str(path))}\t{_on_one_line(unit.id)}"))
+        return (*map(_on_one_line, sides), f"{_on_one_line(str(path))}\t{_on_one_line(unit.id)}")
+
+    def _piece(self, lines: Sequence[Sequence[str]], left_out: Counter[str], *, ends_file: bool = False) -> _Piece:
+        empty: list[tuple[str, ...]] = [()] * (4 if self.with_mt else 3)
+        return _Piece(list(zip(*lines, strict=True)) or empty, left_out, ends_file)
 
 
 def extract(
@@ -115,52 +163,114 @@ def extract(
     console: Console,
     *,
     with_mt: bool,
+    settings: Mapping[str, Any] | None = None,
     languages: str = "",
+    resume: bool = False,
     executor: Executor = IN_THIS_PROCESS,
 ) -> Extracted:
     """Write the lines of translation files to OUT.src, OUT.mt (of triplets) and OUT.pe, and their origins to OUT.ids.
 
-    OUT.sha256 has the digests of these files. Progress is shown on `console`. Only units in `languages`, such as
-    "en:de", are extracted; if empty, those in the languages of the first unit that says which it has; up to this one,
-    files are read in this process. Workers of `executor` read a file at a time, under the same path, and return its
-    lines at once.
+    OUT.json has the settings and numbers, OUT.sha256 the digests of these files. Progress is shown on `console`. Only
+    units in `languages`, such as "en:de", are extracted; if empty, those in the languages of the first unit that says
+    which it has; up to this one, files are read in this process. Workers of `executor` read a file at a time, under the
+    same path, and return its lines at once; files of more than `LARGE` bytes are read here, `PIECE` units at a time.
+
+    Args:
+        files: to read.
+        take: says which line a unit gives.
+        out: OUT.
+        console: for the progress.
+        with_mt: whether there are triplets, or pairs.
+        settings: what determines the lines besides the files and `languages`, by name; values for JSON.
+        languages: see above.
+        resume: continue an unfinished run, if there is one.
+        executor: runs the workers.
 
     Raises:
         DataError: if a file is broken, or there is no line.
         OutputError: if they cannot be written.
     """
-    found, checksums = Extracted(), out.with_name(f"{out.name}.sha256")
-    endings = [".src", *([".mt"] if with_mt else []), ".pe", ".ids"]
-    with ExitStack() as stack, UnitReader(files, console) as reader:
-        paths = [out.with_name(out.name + ending) for ending in endings]
-        outputs = [stack.enter_context(atomic_write(path)) for path in paths]
-        for result in _results(files, _FileReader(take, with_mt, languages), reader, executor):
-            if result.left_out:
-                found.left_out[result.left_out] += result.units
-                continue
-            found.lines += 1
-            for file, text in zip(outputs, result.columns, strict=True):
-                file.write(f"{text}\n")
-        if not found.lines:
+    outputs_of = OutputFiles(out, output_sides(with_mt=with_mt))
+    job = {"postedit": __version__, **(settings or {}), "languages": languages, "files": fingerprint(files)}
+    outputs = ResumableOutputs(outputs_of, job, resume=resume)
+    one = _FileReader(take, with_mt, languages)
+    try:
+        with UnitReader(files, console) as reader, resumable(outputs, outputs_of, partial(_done, len(files))):
+            problem = _write(outputs, outputs_of.sides, _pieces(files, one, reader, executor, outputs.done))
+        found = _extracted(outputs.done)
+        if problem is None and not found.lines:
             reasons = "; ".join(f"{count:,} {reason}" for reason, count in found.left_out.most_common())
-            raise DataError(f"{files[0]}: there is nothing to extract ({reasons or 'no units'})")
-    record_checksums(checksums, paths)
+            problem = DataError(f"{files[0]}: there is nothing to extract ({reasons or 'no units'})")
+        if problem is not None:  # the same files will never give anything else
+            outputs.discard()
+            raise problem
+        with resumable(outputs, outputs_of, partial(_done, len(files))):
+            outputs.finish({**job, "lines": found.lines, "left_out": dict(found.left_out)})
+    finally:
+        outputs.close()
     return found
 
 
-def _results(files: Sequence[Path], one: _FileReader, reader: UnitReader, executor: Executor) -> Iterator[_Result]:
-    """Yield the results of all files, in order."""
-    rest = iter(files)
-    while executor == IN_THIS_PROCESS or not one.languages:
-        path = next(rest, None)
-        if path is None:
-            return
-        yield from one.results(path, reader.units)
-    left = list(rest)
-    with closing(executor.map(same_in_all(one), left)) as made:
-        for path, results in zip(left, made):
-            yield from results
-            reader.skip(path)
+def _write(outputs: ResumableOutputs, sides: Sequence[str], pieces: Iterator[_Piece]) -> DataError | None:
+    """Write what files give; return what is wrong with the first one that cannot be read to its end."""
+    if outputs.done.whole:
+        return None
+    try:
+        for piece in pieces:
+            number = outputs.done.chunks
+            outputs.write(piece.chunk(number, sides, number + 1 - outputs.done.counts.get(_PIECES, 0)))
+    except DataError as error:
+        return error
+    return None
+
+
+def _done(files: int, state: OutputState) -> str:
+    return f"{state.lines:,} lines, from {state.counts.get(_FILES, 0):,} of {files:,} files"
+
+
+def _extracted(state: OutputState) -> Extracted:
+    left_out = {name.removeprefix(_LEFT_OUT): n for name, n in state.counts.items() if name.startswith(_LEFT_OUT)}
+    return Extracted(state.lines, Counter(left_out))
+
+
+def output_sides(*, with_mt: bool) -> tuple[str, ...]:
+    """Return the endings of the files with lines."""
+    return ("src", "mt", "pe", "ids") if with_mt else ("src", "pe", "ids")
+
+
+def fingerprint(files: Iterable[Path]) -> str:
+    """Return a digest of the names and contents of files, in hexadecimal."""
+    digest = hashlib.sha256()
+    for path in files:
+        with open_file(path) as stream:
+            digest.update(
+                f"{path}\0{hashlib.file_digest(cast(Any, stream), 'sha256').hexdigest()}\n".encode(errors="replace")
+            )
+    return digest.hexdigest()
+
+
+def _pieces(
+    files: Sequence[Path], one: _FileReader, reader: UnitReader, executor: Executor, done: OutputState
+) -> Iterator[_Piece]:
+    """Yield what all files give, in order, after what is done."""
+    finished = done.counts.get(_FILES, 0)
+    skipped = done.chunks - done.counts.get(_PIECES, 0)  # of the first file that is not finished
+    for path in files[:finished]:
+        reader.skip(path)
+    one.find_languages(files[:finished])
+    left = deque(files[finished:])
+    while left and (executor == IN_THIS_PROCESS or not one.languages):
+        yield from islice(one.pieces(left.popleft(), reader.units), skipped, None)
+        skipped = 0
+    small = [None if path.stat().st_size > LARGE else path for path in left]
+    with closing(executor.map(same_in_all(one), small)) as made:
+        for path, known, pieces in zip(left, small, made):
+            if known is None:
+                yield from islice(one.pieces(path, reader.units), skipped, None)
+            else:
+                yield from pieces[skipped:]
+                reader.skip(path)
+            skipped = 0
 
 
 def finished_pair(path: Path, unit: Unit) -> Line:
@@ -199,16 +309,17 @@ class BeforeAndAfter:
             raise DataError(f"{before}: there is no such file or folder")
         self._before, self._after = before, after
         self._current: Path | None = None
-        self._texts: dict[tuple[str, int], tuple[str, str]] = {}
+        self._texts = _TextsBefore()
         self._seen: Counter[str] = Counter()
 
     def __call__(self, path: Path, unit: Unit) -> Line:
         """Return the triplet of a unit after post-editing; see `Take`."""
         if path != self._current:
-            self._current, self._texts, self._seen = path, self._read(path), Counter()
+            self._current, self._seen = path, Counter()
+            self._texts.read(self._file_of(path))
         number = self._seen[unit.id]
         self._seen[unit.id] += 1
-        before = self._texts.get((unit.id, number))
+        before = self._texts.find(unit.id, number)
         target = _finished(unit)
         if before is None:
             raise LeftOut("not in the file before")
@@ -222,18 +333,65 @@ class BeforeAndAfter:
             target = _confirmed(unit)
         return Line(unit.source.text, mt, target.text)
 
-    def _read(self, path: Path) -> dict[tuple[str, int], tuple[str, str]]:
-        """Return source and target before, by the id of the unit and its number among those of the same id."""
-        before = self._before / path.relative_to(self._after) if self._before.is_dir() else self._before
-        if not before.exists():
-            return {}
+    def files_of(self, paths: Iterable[Path]) -> list[Path]:
+        """Return those files before post-editing that exist."""
+        return [path for path in map(self._file_of, paths) if path.exists()]
+
+    def _file_of(self, path: Path) -> Path:
+        return self._before / path.relative_to(self._after) if self._before.is_dir() else self._before
+
+
+class _TextsBefore:
+    """Source and target of the units of a file, in a temporary database that goes to the disk if it is large."""
+
+    def __init__(self) -> None:
+        self._texts: sqlite3.Connection | None = None
+
+    def read(self, path: Path) -> None:
+        """Take the units of a file, if it exists, in place of those of another one."""
+        if self._texts is not None:
+            self._texts.close()
+        self._texts = sqlite3.connect("", isolation_level=None, check_same_thread=False)
+        with _explained(path):
+            self._texts.execute("create table texts (id, number, src, mt, primary key (id, number)) without rowid")
+            self._texts.executemany("insert or replace into texts values (?, ?, ?, ?)", self._rows(path))
+
+    def find(self, identifier: str, number: int) -> tuple[str, str] | None:
+        """Return source and target of a unit, by its id and its number among those of the same id."""
+        assert self._texts is not None, "a file is read first"
+        wanted = (_key(identifier), number)
+        row = self._texts.execute("select src, mt from texts where id = ? and number = ?", wanted).fetchone()
+        return row and (row[0].decode(*_ANY_TEXT), row[1].decode(*_ANY_TEXT))
+
+    @staticmethod
+    def _rows(path: Path) -> Iterator[tuple[bytes, int, bytes, bytes]]:
+        if not path.exists():
+            return
         seen: Counter[str] = Counter()
-        found = {}
-        with open_file(before) as stream:
-            for unit in format_of(before).units(stream, before):
-                found[unit.id, seen[unit.id]] = unit.source.text, "" if unit.target is None else unit.target.text
+        with open_file(path) as stream:
+            for unit in format_of(path).units(stream, path):
+                mt = "" if unit.target is None else unit.target.text
+                yield _key(unit.id), seen[unit.id], _key(unit.source.text), _key(mt)
                 seen[unit.id] += 1
-        return found
+
+
+_ANY_TEXT: Final = ("utf-8", "surrogatepass")
+
+
+def _key(text: str) -> bytes:
+    """Return a text as bytes: SQLite compares texts of its own only up to a null character."""
+    return text.encode(*_ANY_TEXT)
+
+
+@contextmanager
+def _explained(path: Path) -> Iterator[None]:
+    """Turn an error of the temporary database, such as a full disk, into a sentence."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        raise OutputError(
+            f"{path}: there is no room for its texts in the folder of temporary files: {error}"
+        ) from error
 
 
 def files_among(paths: Iterable[Path]) -> list[Path]:

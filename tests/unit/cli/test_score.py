@@ -8,7 +8,9 @@ from typing import Any
 import pytest
 from tests.unit.cli.commands import refused
 
+from postedit.core.saved_arrays import SavedArrays
 from postedit.evaluate.summarisation import ROUGE
+from postedit.evaluate.test_set import _Part
 
 
 @pytest.fixture
@@ -178,3 +180,31 @@ def test_files_are_written_though_the_reader_of_the_tables_leaves(tmp_path: Path
     assert done.returncode == 1
     assert b"Traceback" not in done.stderr
     assert json.loads((tmp_path / "out.json").read_text())["systems"]
+
+
+def test_an_interrupted_command_is_continued(run: Any, files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("postedit.evaluate.test_set.PART", 1)
+    monkeypatch.setitem(SavedArrays.__init__.__kwdefaults__, "seconds", 0.0)
+    out, count = files / "out.json", _Part.count
+    command = ("score", files / "good", "--pe", files / "pe", "--mt", files / "mt", "--json", out)
+    first = run(*command)
+    expected = out.read_bytes()
+
+    def interrupted(part: _Part) -> Any:
+        if part.first == 1:
+            raise KeyboardInterrupt
+        return count(part)
+
+    monkeypatch.setattr(_Part, "count", interrupted)
+    stopped = run(*command)
+    assert stopped.exit_code == 130
+    assert "out.json.partial; continue with the same command and --resume" in stopped.stderr
+    monkeypatch.setattr(_Part, "count", lambda part: count(part) if part.first == 1 else pytest.fail("counted again"))
+    out.unlink()
+    assert run(*command, "--resume").stdout == first.stdout
+    assert out.read_bytes() == expected
+    assert not (files / "out.json.partial").exists()
+
+
+def test_resuming_needs_a_place(run: Any, files: Path) -> None:
+    assert "name one, such as --json FILE" in refused(run("score", files / "good", "--pe", files / "pe", "--resume"))

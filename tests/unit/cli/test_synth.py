@@ -179,6 +179,7 @@ def test_stopped_in_the_middle_it_ends_as_if_unbroken(run: Any, recipe: Path, tm
         assert (tmp_path / f"out.{side}").read_bytes() == (tmp_path / f"whole.{side}").read_bytes()
 
 
+@pytest.mark.slow
 def test_text_elsewhere_and_in_parquet_gives_the_same_triplets(run: Any, recipe: Path, tmp_path: Path) -> None:
     pytest.importorskip("upath", reason="universal-pathlib is not installed: pip install 'postedit[remote]'")
     assert run("synth", recipe, "--workers", 1, "--set", f"synth.out={tmp_path}/near").exit_code == 0

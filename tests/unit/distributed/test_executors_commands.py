@@ -55,6 +55,7 @@ def edit_options(model: Path, triplets: Path | str) -> list[object]:
     return ["edit", model, *files, "--format", "jsonl", "--set", "chunk_lines=7", "--set", "search.max_extra=2"]
 
 
+@pytest.mark.slow
 def test_edit(ray: Any, tmp_path: Path, triplets: Path, tiny_folders: Path) -> None:
     command = edit_options(tiny_folders / "transference", triplets)
     made = assert_same_from_all_engines(tmp_path, *command, "--out", "OUT")
@@ -84,6 +85,7 @@ def test_devices_of_a_cluster_cannot_be_named(tmp_path: Path, triplets: Path, ti
     assert "--devices names devices of this machine, and Ray gives GPUs to its workers: leave it out" in result.stderr
 
 
+@pytest.mark.slow
 def test_data_clean(ray: Any, tmp_path: Path, triplets: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("postedit.data.cleaning.cleaner.BLOCK", 20)
     options = [word for value in ("truecase=true", "language.on=false") for word in ("--set", value)]

@@ -58,7 +58,7 @@ def test_edits_made(test_set: TestSet) -> None:
 
 
 def test_buckets(test_set: TestSet) -> None:
-    tables = {table.name: table for table in analyses.by_bucket(evaluate_systems(test_set, {"good": GOOD}), test_set)}
+    tables = {table.name: table for table in analyses.by_bucket(evaluate_systems(test_set, {"good": GOOD}))}
     assert list(tables) == ["by length", "by TER of mt", "by kind of edit", "edits made by kind", "by group"]
     assert of(tables["by length"], "good", "1–10")["sentences"] == 3
     assert of(tables["by length"], "good", "0")["sentences"] == 1
@@ -70,7 +70,7 @@ def test_buckets(test_set: TestSet) -> None:
 
 def test_buckets_are_the_whole(test_set: TestSet) -> None:
     systems = evaluate_systems(test_set, {})
-    for table in analyses.by_bucket(systems, test_set):
+    for table in analyses.by_bucket(systems):
         if table.keys[1] not in ("mt", "edits"):  # a sentence may need several kinds
             assert sum(row.values[0] or 0 for row in table.rows) == len(PE)
 
@@ -79,7 +79,7 @@ def test_edits_are_judged_in_each_bucket() -> None:
     mt, pe = ["a b", "a b c d", "x y"], ["a c", "a b c", "x y"]
     test = TestSet(pe, mt, groups=["short", "long", "short"])
     systems = evaluate_systems(test, {"model": ["a c", "a b c e", "x z"]})
-    tables = {table.name: table for table in analyses.by_bucket(systems, test)}
+    tables = {table.name: table for table in analyses.by_bucket(systems)}
     short, long = (of(tables["by group"], "model", name) for name in ("short", "long"))
     assert (short["precision"], short["recall"], short["gain per edit"]) == (50.0, 100.0, 0.0)  # one right, one wrong
     assert (long["precision"], long["recall"], long["gain per edit"]) == (0.0, 0.0, 0.0)
@@ -95,7 +95,7 @@ def test_edits_are_judged_in_each_bucket() -> None:
 def test_edits_are_not_reported_without_mt() -> None:
     test = TestSet(PE, groups=["x"] * 4)
     systems = evaluate_systems(test, {"good": GOOD})
-    (by_length, by_group) = analyses.by_bucket(systems, test)
+    (by_length, by_group) = analyses.by_bucket(systems)
     assert "precision" not in by_length.header()
     assert by_group.header()[-1] == "BLEU"
 
@@ -134,7 +134,7 @@ def test_one_system_alone_is_compared_with_nothing() -> None:
     test = TestSet(PE * 3)
     systems = evaluate_systems(test, {"good": GOOD * 3})
     assert [table.name for table in analyses.significance(systems, "none", 200)] == ["confidence intervals"]
-    assert [table.name for table in analyses.by_bucket(systems, test)] == ["by length"]
+    assert [table.name for table in analyses.by_bucket(systems)] == ["by length"]
 
 
 @pytest.mark.parametrize("count", [1, 4, 9])

@@ -28,7 +28,7 @@ def page(lines: int = 1) -> str:
     pe = [NASTY, ARABIC, JAPANESE] * lines
     test = TestSet(pe, [f"{line} x" for line in pe], [NASTY] * len(pe), [NASTY, "b", "b"] * lines)
     systems = evaluate_systems(test, {NASTY: [f"y {line}" for line in pe]})
-    tables = [analyses.overview([system.scores for system in systems]), *analyses.by_bucket(systems, test)]
+    tables = [analyses.overview([system.scores for system in systems]), *analyses.by_bucket(systems)]
     return score_page(NASTY, test, systems, tables, [NASTY])
 
 

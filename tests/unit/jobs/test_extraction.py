@@ -1,11 +1,16 @@
 """Triplets made into a pair of files, before and after post-editing, come back out of them."""
 
+from collections.abc import Callable, Generator, Iterable
 from html import escape
 from pathlib import Path
+from typing import Any
 
 import pytest
 from rich.console import Console
 
+from postedit.core.errors import DataError, OutputError
+from postedit.distributed.chunks import Chunk
+from postedit.distributed.resumable_outputs import ResumableOutputs
 from postedit.jobs.extraction import BeforeAndAfter, extract, files_among
 
 DATA = Path(__file__).resolve().parents[4] / "shared/data/wmt18-nmt.en-de"
@@ -48,3 +53,96 @@ def test_lines_come_back_from_files_before_and_after(tmp_path: Path, suffix: str
     for side, lines in zip(SIDES, (src, mt, pe), strict=True):
         back = (tmp_path / f"out.{side}").read_text(encoding="utf-8").split("\n")[:-1]
         assert back == [" ".join(line.split()) for line in lines]
+
+
+def units(folder: Path, files: int, lines: int) -> list[Path]:
+    src = [f"word {number}" for number in range(files * lines)]
+    for number in range(files):
+        rows = src[number * lines : (number + 1) * lines]
+        for name, ending in (("before", ""), ("after", " corrected")):
+            write(folder / name / f"{number}.tmx", rows, [f"{row}{ending}" for row in rows])
+    return files_among([folder / "after"])
+
+
+def pairs_of(folder: Path, files: list[Path], out: str, **options: Any) -> dict[str, bytes]:
+    take = BeforeAndAfter(folder / "before", folder / "after")
+    extract(files, take, folder / out, Console(quiet=True), with_mt=True, **options)
+    return {path.suffix: path.read_bytes() for path in folder.glob(f"{out}.*") if path.suffix != ".sha256"}
+
+
+class Counting:
+    """Works in this process, ends at one of the items, and keeps them."""
+
+    def __init__(self, at: int = -1) -> None:
+        self.at, self.items = at, list[Path | None]()
+
+    def map(self, build: Callable[[int], Callable[[Any], Any]], items: Iterable[Any]) -> Generator[Any, None, None]:
+        work = build(0)
+        for item in items:
+            if len(self.items) == self.at:
+                raise KeyboardInterrupt
+            self.items.append(item)
+            yield work(item)
+
+
+def test_finished_files_are_not_read_again(tmp_path: Path) -> None:
+    files = units(tmp_path, 5, 3)
+    expected = pairs_of(tmp_path, files, "whole", executor=Counting())
+    assert expected[".ids"].count(b"\n") == 15
+    assert set(expected) == {".src", ".mt", ".pe", ".ids", ".json"}
+    with pytest.raises(KeyboardInterrupt, match=r"9 lines, from 3 of 5 files, kept in .*--resume"):
+        pairs_of(tmp_path, files, "out", executor=Counting(2))
+    with pytest.raises(OutputError, match="belongs to an unfinished run; add --resume"):
+        pairs_of(tmp_path, files, "out")
+    rest = Counting()
+    assert pairs_of(tmp_path, files, "out", resume=True, executor=rest) == expected
+    assert rest.items == files[3:]
+
+
+@pytest.mark.parametrize("at", range(1, 9))
+def test_a_large_file_is_read_here_and_continued_in_its_middle(
+    tmp_path: Path, at: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files = units(tmp_path, 2, 9)
+    expected = pairs_of(tmp_path, files, "whole")
+    monkeypatch.setattr("postedit.jobs.extraction.PIECE", 2)
+    monkeypatch.setattr("postedit.jobs.extraction.LARGE", 0)
+    monkeypatch.setitem(ResumableOutputs.__init__.__kwdefaults__, "save_seconds", 0.0)
+    write_chunk, written = ResumableOutputs.write, []
+
+    def write_some(self: ResumableOutputs, chunk: Chunk) -> None:
+        written.append(chunk)
+        if len(written) == at:
+            raise KeyboardInterrupt
+        write_chunk(self, chunk)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(ResumableOutputs, "write", write_some)
+        with pytest.raises(KeyboardInterrupt):
+            pairs_of(tmp_path, files, "out", languages="en:de", executor=Counting())
+    rest = Counting()
+    found = pairs_of(tmp_path, files, "out", languages="en:de", executor=rest, resume=True)
+    assert {name: text for name, text in found.items() if name != ".json"} == {
+        name: text for name, text in expected.items() if name != ".json"
+    }
+    assert set(rest.items) == {None}, "workers read no large file"
+    assert [chunk.size for chunk in written][: at - 1] == [2, 2, 2, 2, 1, 2, 2, 2, 2][: at - 1]
+
+
+def test_a_broken_file_leaves_nothing(tmp_path: Path) -> None:
+    files = units(tmp_path, 2, 3)
+    files[1].write_text(files[1].read_text()[:-20])
+    with pytest.raises(DataError, match=r"1\.tmx") as error:
+        pairs_of(tmp_path, files, "out")
+    assert "--resume" not in str(error.value)
+    assert [path.name for path in tmp_path.iterdir() if path.is_file()] == []
+
+
+def test_texts_before_may_be_any_and_repeated(tmp_path: Path) -> None:
+    texts = ["a\U0001f600", "Ünï", "a", "a"]
+    for name, ending in (("before", "x"), ("after", "y")):
+        units_of = "".join(UNITS[".po"].format("one", text, text + ending) for text in texts)
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "a.po").write_text(HEADS[".po"][0] + units_of, encoding="utf-8")
+    found = pairs_of(tmp_path, files_among([tmp_path / "after"]), "out")
+    assert found[".mt"].decode() == "".join(f"{text}x\n" for text in texts)

@@ -1,0 +1,171 @@
+"""Models in a Ray cluster: loaded once a worker; made triplets survive the end of workers and of the command."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+import tomli_w
+import torch
+from typer.testing import CliRunner
+
+from postedit.cli.main import app
+from postedit.core.files import load_json
+from postedit.core.search_config import SearchConfig
+from postedit.distributed.executors import RayExecutor
+from postedit.folder import ModelFolder
+
+SAMPLE = Path(__file__).parents[3] / "examples" / "mlqe-pe.en-de" / "train"
+SIDES = ("src", "mt", "pe")
+LINES = 160
+
+
+def counting(build: Callable[[int], Any], folder: Path, number: int) -> Any:
+    """Build a worker that writes a letter into a file of its process for each model that it loads."""
+    load = ModelFolder.load
+
+    def counted(path: Path, device: Any = "cpu") -> ModelFolder:
+        with (folder / str(os.getpid())).open("a") as file:
+            file.write("x")
+        return load(path, device)
+
+    ModelFolder.load = counted  # type: ignore[method-assign]
+    return build(number)
+
+
+@pytest.fixture
+def loads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], list[str]]:
+    """Return what lists, for each worker process of the cluster that loads models, how many."""
+    (tmp_path / "loads").mkdir()
+    inner = RayExecutor.map
+
+    def counted(self: RayExecutor, build: Callable[[int], Any], items: Any) -> Any:
+        return inner(self, partial(counting, build, tmp_path / "loads"), items)
+
+    monkeypatch.setattr(RayExecutor, "map", counted)
+    return lambda: [path.read_text() for path in (tmp_path / "loads").iterdir()]
+
+
+@pytest.fixture
+def texts(tmp_path: Path) -> Path:
+    """Return the prefix of some real triplets."""
+    for side in SIDES:
+        lines = Path(f"{SAMPLE}.{side}").read_text("utf-8").splitlines()[:LINES]
+        Path(f"{tmp_path}/in.{side}").write_text("".join(f"{line}\n" for line in lines), "utf-8")
+    return tmp_path / "in"
+
+
+def translating_model() -> ModelFolder:
+    """Return a small model that reads src alone, and writes some words: its other tokens have no probability."""
+    import tiny_models  # here, as workers, which import this module, cannot find it
+
+    made = tiny_models.folder("transformer", input="src")
+    (known,) = made.processor.encode_batch("pe", ["the house goes it das Haus geht"])
+    bias = torch.full((made.model.spec.vocabularies.target.size,), -1e4)
+    bias[known] = torch.linspace(0, 1, len(known))
+    made.model.get_parameter("head.bias").data.copy_(bias)
+    return replace(made, search=SearchConfig(max_ratio=0.2, max_extra=4, max_input=200))
+
+
+def recipe(folder: Path, kind: str, out: str) -> Path:
+    """Write a recipe that translates with small models, many chunks of few lines."""
+    translating_model().save(folder / "model")
+    translator = {"kind": "postedit", "model": str(folder / "model"), "beam": 2}
+    texts = {"src": "in.src", "pe": "in.pe", "translator": translator}
+    if kind == "roundtrip":
+        texts = {"text": "in.pe", "back": translator, "forward": translator}
+    options = {"kind": kind, **texts, "real": ["in"], "mismatch": 1.0, "out": str(folder / out), "chunk_lines": 4}
+    path = folder / f"{out}.toml"
+    path.write_text(tomli_w.dumps({"synth": {**options, "dir": str(folder)}}))
+    return path
+
+
+def run(*arguments: object) -> None:
+    result = CliRunner().invoke(app, [*map(str, arguments)])
+    assert result.exit_code == 0, result.output
+
+
+def made(folder: Path, out: str) -> dict[str, bytes]:
+    """Return the content of all files of triplets, by their endings."""
+    found = [path for path in folder.glob(f"{out}.*") if path.suffix[1:] in SIDES]
+    return {path.name.removeprefix(out): path.read_bytes() for path in found}
+
+
+@pytest.fixture(autouse=True)
+def nonsense_is_text() -> None:
+    """Leave the check for sound text as it is, in all processes alike."""
+
+
+@pytest.mark.slow
+def test_a_model_is_loaded_once_a_worker(
+    ray: Any, tmp_path: Path, texts: Path, tiny_folders: Path, loads: Callable[[], list[str]]
+) -> None:
+    files = ["--src", f"{texts}.src", "--mt", f"{texts}.mt", "--out", tmp_path / "out"]
+    small = ["--set", "chunk_lines=4", "--set", "search.max_extra=2"]
+    run("edit", tiny_folders / "transference", *files, *small, "--engine", "ray", "--workers", 2)
+    assert loads() == ["x", "x"], "of two workers with forty windows"
+
+
+@pytest.mark.slow
+def test_a_translator_is_loaded_once_a_worker(
+    ray: Any, tmp_path: Path, texts: Path, loads: Callable[[], list[str]]
+) -> None:
+    run("synth", recipe(tmp_path, "forward", "out"), "--engine", "ray", "--workers", 2)
+    assert loads() == ["x", "x"], "of two workers with forty chunks; selection needs no model"
+
+
+def wait_for(folder: Path, chunks: int, process: "subprocess.Popen[bytes]") -> None:
+    """Wait until so many chunks are translated."""
+    journal, end = folder / "out.translated.partial.json", time.monotonic() + 300
+    while not journal.exists() or load_json(journal)["chunks"] < chunks:
+        assert process.poll() is None, (folder / "log").read_text()
+        assert time.monotonic() < end, "it is too slow"
+        time.sleep(0.02)
+
+
+def workers() -> list[int]:
+    """Return the numbers of the processes of actors that work."""
+    found = []
+    for place in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            name = place.read_bytes()
+        except OSError:  # it has ended
+            continue
+        if name.startswith(b"ray::_Actor.run"):
+            found.append(int(place.parent.name))
+    return found
+
+
+@pytest.mark.faults
+@pytest.mark.parametrize("kind", ["forward", "roundtrip"])
+def test_translations_survive_the_end_of_a_worker_and_of_the_command(
+    ray: Any, tmp_path: Path, texts: Path, kind: str
+) -> None:
+    run("synth", recipe(tmp_path, kind, "whole"), "--workers", 1)
+    command = ["synth", recipe(tmp_path, kind, "out"), "--workers", 2, "--engine", "ray"]
+    address = ["--address", ray.get_runtime_context().gcs_address]
+    program = (
+        "from postedit.distributed.resumable_outputs import ResumableOutputs as outputs\n"
+        "outputs.__init__.__kwdefaults__['save_seconds'] = 0.0\n"
+        "from postedit.cli.main import main\nmain()"
+    )
+    with (tmp_path / "log").open("wb") as log:
+        words = [sys.executable, "-c", program, *map(str, [*command, *address])]
+        process = subprocess.Popen(words, stdout=log, stderr=log)
+        wait_for(tmp_path, 3, process)
+        os.kill(workers()[0], signal.SIGKILL)
+        wait_for(tmp_path, 9, process)
+        process.kill()
+        process.wait()
+    done = load_json(tmp_path / "out.translated.partial.json")["chunks"]
+    assert 9 <= done < LINES // 4
+    run(*command, "--resume")
+    assert made(tmp_path, "out") == made(tmp_path, "whole")
+    assert len(made(tmp_path, "out")) == (7 if kind == "roundtrip" else 6)

@@ -1,0 +1,91 @@
+"""Counts of many lines are added up part by part; they can be continued, and drawn in groups."""
+
+from collections.abc import Callable, Generator, Iterable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from postedit.core.saved_arrays import SavedArrays
+from postedit.evaluate import analyses, significance
+from postedit.evaluate.table import to_csv
+from postedit.evaluate.test_set import EvaluatedSystem, TestSet, evaluate_systems
+
+PE = [f"the {word} house number {row} is {word}" for row, word in enumerate(["old", "new", "red", "big"] * 6)]
+MT = [line.replace("old", "new") for line in PE]
+SYSTEMS = {"model": [line.replace("red", "old") for line in MT], "other": PE}
+
+
+class Interrupted:
+    """Works in this process, and counts the parts; an interruption comes before one of them."""
+
+    def __init__(self, at: int = -1) -> None:
+        self.at, self.parts = at, 0
+
+    def map(self, build: Callable[[int], Callable[[Any], Any]], items: Iterable[Any]) -> Generator[Any, None, None]:
+        work = build(0)
+        for item in items:
+            if self.parts == self.at:
+                raise KeyboardInterrupt
+            self.parts += 1
+            yield work(item)
+
+
+def evaluated(executor: Interrupted, saved: SavedArrays | None = None) -> list[EvaluatedSystem]:
+    return evaluate_systems(TestSet(PE, MT, groups=["a", "b"] * 12), SYSTEMS, executor=executor, saved=saved)
+
+
+def tables(systems: list[EvaluatedSystem]) -> str:
+    found = [*analyses.significance(systems, "none", 50), *analyses.by_bucket(systems), analyses.edits_made(systems)]
+    return to_csv([*found, analyses.overview([system.scores for system in systems])])
+
+
+@pytest.fixture(autouse=True)
+def small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("postedit.evaluate.test_set.PART", 5)
+
+
+def test_counted_parts_are_not_counted_again(tmp_path: Path) -> None:
+    whole, path = Interrupted(), tmp_path / "out.partial"
+    expected = tables(evaluated(whole))
+    assert whole.parts == 5
+    with pytest.raises(KeyboardInterrupt):
+        evaluated(Interrupted(3), SavedArrays(path, {}, seconds=0))
+    rest = Interrupted()
+    assert tables(evaluated(rest, SavedArrays(path, {}, resume=True))) == expected
+    assert rest.parts == 2
+    anew = Interrupted()
+    assert tables(evaluated(anew, SavedArrays(path, {}))) == expected
+    assert anew.parts == 5
+
+
+def test_work_of_a_moment_is_not_saved(tmp_path: Path) -> None:
+    with pytest.raises(KeyboardInterrupt):
+        evaluated(Interrupted(3), SavedArrays(tmp_path / "out.partial", {}))
+    assert not (tmp_path / "out.partial").exists()
+
+
+@pytest.mark.parametrize("drawn", [1, 7, 10, 23])
+def test_of_many_sentences_groups_are_drawn(drawn: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    one_by_one = evaluated(Interrupted())[1].resampled
+    for module in ("significance", "test_set", "analyses"):
+        monkeypatch.setattr(f"postedit.evaluate.{module}.RESAMPLED", drawn)
+    grouped = evaluated(Interrupted())
+    expected = significance.grouped(one_by_one.chrf)
+    assert len(expected) == drawn
+    np.testing.assert_array_equal(grouped[1].resampled.chrf, expected)
+    np.testing.assert_array_equal(grouped[1].resampled.left.sums, significance.grouped(one_by_one.left.sums))
+    _, ter, *_ = analyses.significance(grouped, "none", 50)
+    assert f"of {drawn} groups of {24 / drawn:.1f} consecutive sentences" in ter.note
+
+
+def test_groups_of_sentences_are_as_uncertain_as_sentences(monkeypatch: pytest.MonkeyPatch) -> None:
+    generator = np.random.default_rng(3)
+    edits = generator.poisson(2.0, (4000, 1)).astype(np.float64)
+    counts = np.concatenate([edits, np.full((4000, 1), 10.0)], 1)
+    rate = lambda sums: sums[..., 0] / sums[..., 1]  # noqa: E731
+    (alone,) = significance.compare([counts], rate, 2000).intervals
+    monkeypatch.setattr(significance, "RESAMPLED", 400)
+    (together,) = significance.compare([significance.grouped(counts)], rate, 2000).intervals
+    assert together.high - together.low == pytest.approx(alone.high - alone.low, rel=0.15)
