@@ -596,3 +596,32 @@ def test_jump_in_a_long_list_makes_few_rows(service: Service, page: Any) -> None
         page.get_by_role("heading", name=f"Segment {number:,}").wait_for()
         page.locator(".row[aria-selected=true]", has_text=f"Row {number - 1}").wait_for()
         assert page.locator(".row").count() < 60
+
+
+@pytest.mark.slow
+def test_the_model_that_comes_with_postedit_proposes_and_is_corrected(chromium: Any, tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "postedit", "demo", "--serve", "--port", "0", "--out", str(tmp_path)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout is not None
+            address = next(line for line in process.stdout if "The example is at " in line).split()[4]
+            page = chromium.new_context(viewport=WIDE).new_page()
+            page.set_default_timeout(60_000)
+            watch = Watch(page, address.partition("#")[0])
+            page.goto(address)
+            page.locator('a[href*="/file/"]').first.click()
+            confirmed = []
+            while len(confirmed) < 3:
+                number = present(page)
+                page.locator(".field:focus").wait_for()
+                confirmed.append(field_text(page))
+                assert confirmed[-1], "the proposal is in the field"
+                page.keyboard.press("Control+Enter")
+                page.locator(".segment-head h2", has_text=f"Segment {number + 1}").wait_for()
+            page.goto(f"{address}/learnt")
+            page.get_by_role("button", name="Undo").nth(2).wait_for()
+            assert page.get_by_role("button", name="Undo").count() == len(confirmed)
+            assert page.get_by_text("Rowboats").count() == 1, "the source of the first segment"
+            assert not watch.wrong, "\n".join(watch.wrong)
+        finally:
+            process.send_signal(signal.SIGTERM)
