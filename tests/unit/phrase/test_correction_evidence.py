@@ -48,12 +48,23 @@ def evidence(
     return changes
 
 
+def same(texts: Sequence[str], mt: str) -> float:
+    """Return how likely a text is of the same text as the last of others, slowly; see `likely_same`."""
+    known = [word for text in texts for word in text.split()]
+    recent = {word for text in texts[-RECENT:] for word in text.split()}
+    rarity = [(word, math.log((len(texts) + 1) / (min(len(texts), known.count(word)) + 0.5))) for word in mt.split()]
+    share = sum(rare for word, rare in rarity if word in recent) / sum(rare for _, rare in rarity)
+    return float(min(1, share / 0.5) ** 3)
+
+
 def test_evidence_by_hand() -> None:
     corrections = [("ein Haus dort", "das Haus dort"), ("ein Baum", "ein Baum"), ("zwei Wege", "zwei Wege")]
     found = evidence(corrections, "ein Haus hier")[(0, 1), ("das",)]
+    ein, haus, hier = math.log(4 / 2.5), math.log(4 / 1.5), math.log(4 / 0.5)  # in two of three, in one, in none
     assert found == pytest.approx(
         {
-            "lately made": math.log(1 + RECENT / 3),  # it is the last but two
+            "lately made": math.log(1 + RECENT / 3)
+            * ((ein + haus) / (ein + haus + hier) / 0.5) ** 3,  # the last but two
             "like made": 4 / 6,  # "ein", "Haus", beginning and end, of those and "hier" and "dort"
         }
     )
@@ -61,7 +72,17 @@ def test_evidence_by_hand() -> None:
 
 def test_an_insertion_is_found_between_the_words_beside_it() -> None:
     found = evidence([("rot Haus", "rot es Haus"), ("ein Haus", "ein Haus")], "rot Haus hier")[(1, 1), ("es",)]
-    assert found == pytest.approx({"lately made": math.log(1 + RECENT / 2), "like made": 4 / 5})
+    lately = math.log(1 + RECENT / 2) * same(["rot Haus", "ein Haus"], "rot Haus hier")
+    assert found == pytest.approx({"lately made": lately, "like made": 4 / 5})
+
+
+def test_what_was_made_lately_counts_less_in_text_without_the_rarer_words_of_the_last_corrections() -> None:
+    pairs = [(f"w{number} ist", f"w{number} ist") for number in range(RECENT)]
+    pairs += [(f"{word} steht : da", f"{word} steht ; da") for word in ("Haus", "Baum", "Weg")]
+    change = (2, 3), (";",)
+    lately = {word: (evidence(pairs, f"der {word} : so")[change] or {})["lately made"] for word in ("Haus", "w0", "x")}
+    assert lately["Haus"] > 2 * lately["w0"] > 2 * lately["x"]  # w0 is known, but not from the last corrections
+    assert lately["x"] == pytest.approx(math.log(1 + RECENT) * same([mt for mt, _ in pairs], "der x : so"))
 
 
 def test_edits_beyond_doubt_need_no_evidence() -> None:
@@ -95,4 +116,5 @@ def test_evidence_is_that_of_a_slow_implementation(
                 own, other = ({*words.split(), "<", ">"} for words in (apart(mt), apart([old for old, _ in text])))
                 lately = max(lately, math.log(1 + RECENT / age))
                 like = max(like, len(own & other) / len(own | other))
+        lately *= same([apart([old for old, _ in text]) for text in left], apart(mt))
         assert found == pytest.approx({"lately made": lately, "like made": like})
