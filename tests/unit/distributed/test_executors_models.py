@@ -164,7 +164,7 @@ def test_translations_survive_the_end_of_a_worker_and_of_the_command(
     run("synth", recipe(tmp_path, kind, "whole"), "--workers", 1)
     command = ["synth", recipe(tmp_path, kind, "out"), "--workers", 2, "--engine", "ray"]
     address = ["--address", ray.get_runtime_context().gcs_address]
-    process = get_context("spawn").Process(target=run_slowly, args=(*command, *address))
+    process = get_context("spawn").Process(target=run_slowly, args=(*command, *address), daemon=True)
     process.start()
     wait_for(tmp_path, 3, process)
     a_worker().kill()
