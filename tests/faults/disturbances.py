@@ -11,6 +11,7 @@ def small_steps() -> None:
     """Let commands save their progress as often as if their inputs were large."""
     from postedit.core.saved_arrays import SavedArrays
     from postedit.data.cleaning import cleaner
+    from postedit.distributed.pipeline import run_job
     from postedit.distributed.resumable_outputs import ResumableOutputs
     from postedit.evaluate import test_set
     from postedit.jobs import extraction, gating
@@ -19,9 +20,11 @@ def small_steps() -> None:
     gating._CHUNK = 10  # type: ignore[misc]
     extraction.PIECE = 6  # type: ignore[misc]
     test_set.PART = 10  # type: ignore[misc]
-    for kind, interval in ((ResumableOutputs, "save_seconds"), (SavedArrays, "seconds")):
-        defaults: dict[str, Any] = kind.__init__.__kwdefaults__  # type: ignore[attr-defined]
-        defaults[interval] = 0.0
+    functions: list[tuple[Any, str]] = [
+        (ResumableOutputs.__init__, "save_seconds"), (run_job, "save_seconds"), (SavedArrays.__init__, "seconds")
+    ]  # fmt: skip
+    for function, interval in functions:
+        function.__kwdefaults__[interval] = 0.0
 
 
 def disturbed_disk(folder: str, at: int, error: int, signal: int, jump: int, seen: str) -> None:

@@ -333,6 +333,10 @@ class BeforeAndAfter:
             target = _confirmed(unit)
         return Line(unit.source.text, mt, target.text)
 
+    def __reduce__(self) -> "tuple[type[BeforeAndAfter], tuple[Path, Path]]":
+        """Begin anew in a worker, without the file that is open here."""
+        return BeforeAndAfter, (self._before, self._after)
+
     def files_of(self, paths: Iterable[Path]) -> list[Path]:
         """Return those files before post-editing that exist."""
         return [path for path in map(self._file_of, paths) if path.exists()]

@@ -1,16 +1,16 @@
 """Models in a Ray cluster: loaded once a worker; made triplets survive the end of workers and of the command."""
 
 import os
-import signal
-import subprocess
-import sys
 import time
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
+from multiprocessing import get_context
+from multiprocessing.context import SpawnProcess
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 import tomli_w
 import torch
@@ -20,6 +20,7 @@ from postedit.cli.main import app
 from postedit.core.files import load_json
 from postedit.core.search_config import SearchConfig
 from postedit.distributed.executors import RayExecutor
+from postedit.distributed.pipeline import run_job
 from postedit.folder import ModelFolder
 
 SAMPLE = Path(__file__).parents[3] / "examples" / "mlqe-pe.en-de" / "train"
@@ -121,26 +122,38 @@ def test_a_translator_is_loaded_once_a_worker(
     assert loads() == ["x", "x"], "of two workers with forty chunks; selection needs no model"
 
 
-def wait_for(folder: Path, chunks: int, process: "subprocess.Popen[bytes]") -> None:
+def slow(build: Callable[[int], Any], number: int) -> Callable[[Any], Any]:
+    """Build a worker that takes its time, so that a test can end it in the middle of its work."""
+    work = build(number)
+
+    def after_a_pause(item: Any) -> Any:
+        time.sleep(0.2)
+        return work(item)
+
+    return after_a_pause
+
+
+def run_slowly(*arguments: object) -> None:
+    """Run a command, in a process of its own, whose workers are slow and which saves its progress at every chunk."""
+    run_job.__kwdefaults__["save_seconds"] = 0.0  # type: ignore[index]
+    inner = RayExecutor.map
+    RayExecutor.map = lambda self, build, items: inner(self, partial(slow, build), items)  # type: ignore[method-assign]
+    run(*arguments)
+
+
+def wait_for(folder: Path, chunks: int, process: SpawnProcess) -> None:
     """Wait until so many chunks are translated."""
     journal, end = folder / "out.translated.partial.json", time.monotonic() + 300
     while not journal.exists() or load_json(journal)["chunks"] < chunks:
-        assert process.poll() is None, (folder / "log").read_text()
+        assert process.is_alive()
         assert time.monotonic() < end, "it is too slow"
         time.sleep(0.02)
 
 
-def workers() -> list[int]:
-    """Return the numbers of the processes of actors that work."""
-    found = []
-    for place in Path("/proc").glob("[0-9]*/cmdline"):
-        try:
-            name = place.read_bytes()
-        except OSError:  # it has ended
-            continue
-        if name.startswith(b"ray::_Actor.run"):
-            found.append(int(place.parent.name))
-    return found
+def a_worker() -> psutil.Process:
+    """Return the process of an actor of the cluster, whose processes this one has started."""
+    found = psutil.Process().children(recursive=True)
+    return next(child for child in found if "ray::_Actor" in " ".join(child.cmdline()))
 
 
 @pytest.mark.faults
@@ -151,21 +164,15 @@ def test_translations_survive_the_end_of_a_worker_and_of_the_command(
     run("synth", recipe(tmp_path, kind, "whole"), "--workers", 1)
     command = ["synth", recipe(tmp_path, kind, "out"), "--workers", 2, "--engine", "ray"]
     address = ["--address", ray.get_runtime_context().gcs_address]
-    program = (
-        "from postedit.distributed.resumable_outputs import ResumableOutputs as outputs\n"
-        "outputs.__init__.__kwdefaults__['save_seconds'] = 0.0\n"
-        "from postedit.cli.main import main\nmain()"
-    )
-    with (tmp_path / "log").open("wb") as log:
-        words = [sys.executable, "-c", program, *map(str, [*command, *address])]
-        process = subprocess.Popen(words, stdout=log, stderr=log)
-        wait_for(tmp_path, 3, process)
-        os.kill(workers()[0], signal.SIGKILL)
-        wait_for(tmp_path, 9, process)
-        process.kill()
-        process.wait()
+    process = get_context("spawn").Process(target=run_slowly, args=(*command, *address), daemon=True)
+    process.start()
+    wait_for(tmp_path, 3, process)
+    a_worker().kill()
+    wait_for(tmp_path, 20, process)  # what the worker had, too
+    process.kill()
+    process.join()
     done = load_json(tmp_path / "out.translated.partial.json")["chunks"]
-    assert 9 <= done < LINES // 4
+    assert 20 <= done < LINES // 4
     run(*command, "--resume")
     assert made(tmp_path, "out") == made(tmp_path, "whole")
     assert len(made(tmp_path, "out")) == (7 if kind == "roundtrip" else 6)

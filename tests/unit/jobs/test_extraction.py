@@ -1,5 +1,6 @@
 """Triplets made into a pair of files, before and after post-editing, come back out of them."""
 
+import pickle
 from collections.abc import Callable, Generator, Iterable
 from html import escape
 from pathlib import Path
@@ -71,13 +72,13 @@ def pairs_of(folder: Path, files: list[Path], out: str, **options: Any) -> dict[
 
 
 class Counting:
-    """Works in this process, ends at one of the items, and keeps them."""
+    """Works in this process with what a worker would be sent, ends at one of the items, and keeps them."""
 
     def __init__(self, at: int = -1) -> None:
         self.at, self.items = at, list[Path | None]()
 
     def map(self, build: Callable[[int], Callable[[Any], Any]], items: Iterable[Any]) -> Generator[Any, None, None]:
-        work = build(0)
+        work = pickle.loads(pickle.dumps(build))(0)
         for item in items:
             if len(self.items) == self.at:
                 raise KeyboardInterrupt
