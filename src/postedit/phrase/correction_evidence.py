@@ -28,7 +28,7 @@ _FAMILIAR: Final = 0.5
 """Share of the words of a segment, weighted by rarity, from which on it is taken to be of the same text as the last
 corrections, which have them, too. In help pages the median is 0.4, in software manuals after help pages 0.2."""
 
-_STEEPNESS: Final = 3
+_STEEPNESS: Final = 4
 """Power of that share below."""
 
 

@@ -61,14 +61,14 @@ CORRECTION_WEIGHTS: Final[Mapping[str, float]] = {
     "best phrase": 0.14,
     "seen changed anywhere": 0.33,
     "phrases": 0.38,
-    "corrected": 0.34,
-    "corrected in context": 0.54,
+    "corrected": 0.33,
+    "corrected in context": 0.55,
     "not corrected": -0.54,
-    "not corrected in context": -0.55,
-    "doubt": -0.17,
-    "beyond doubt": 1.74,
+    "not corrected in context": -0.56,
+    "doubt": -0.15,
+    "beyond doubt": 1.73,
     "lately made": 0.55,
-    "like made": 2.46,
+    "like made": 2.44,
 }
 """Weights by which corrections propose edits: scores are log-odds of being right. Those of other features are 0.
 

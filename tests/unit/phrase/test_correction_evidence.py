@@ -54,7 +54,7 @@ def same(texts: Sequence[str], mt: str) -> float:
     recent = {word for text in texts[-RECENT:] for word in text.split()}
     rarity = [(word, math.log((len(texts) + 1) / (min(len(texts), known.count(word)) + 0.5))) for word in mt.split()]
     share = sum(rare for word, rare in rarity if word in recent) / sum(rare for _, rare in rarity)
-    return float(min(1, share / 0.5) ** 3)
+    return float(min(1, share / 0.5) ** 4)
 
 
 def test_evidence_by_hand() -> None:
@@ -64,7 +64,7 @@ def test_evidence_by_hand() -> None:
     assert found == pytest.approx(
         {
             "lately made": math.log(1 + RECENT / 3)
-            * ((ein + haus) / (ein + haus + hier) / 0.5) ** 3,  # the last but two
+            * ((ein + haus) / (ein + haus + hier) / 0.5) ** 4,  # the last but two
             "like made": 4 / 6,  # "ein", "Haus", beginning and end, of those and "hier" and "dort"
         }
     )
