@@ -106,6 +106,8 @@ class Nursery:
         """
         self._number += 1
         outputs = self._folder / f"{self._number}.out"
+        for end in (".out", ".err"):  # as it may be killed before it opens them
+            outputs.with_suffix(end).touch()
         job = {"arguments": [*map(str, arguments)], "where": str(where), "prepare": [*prepare]}
         return Running(self, self.answer(job | {"outputs": str(outputs)})["pid"], outputs)
 
