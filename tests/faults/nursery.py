@@ -1,9 +1,11 @@
-"""Processes of the command line that start in milliseconds: forks of one that has imported everything.
+"""Processes of the command line that start in milliseconds: forks of one that has imported what earlier ones did.
 
 Run as a program, this file is the process that forks. It reads a job a line from standard input, and answers with the
 number of the process and, when that has ended, its exit status.
 """
 
+import atexit
+import gc
 import importlib
 import json
 import os
@@ -14,16 +16,11 @@ import sys
 import threading
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-_IMPORTED = [
-    "cli.main", "cli.train", "cli.edit", "cli.edit_files", "cli.edit_lines", "cli.gate", "cli.tune", "cli.synth",
-    "cli.score", "cli.data", "cli.check", "cli.tables", "jobs.training", "jobs.phrase_training", "jobs.gating",
-    "jobs.editing", "jobs.extraction", "jobs.corrected_files", "jobs.integrity", "gate.calibrate", "tuning.rounds",
-    "data.cleaning.cleaner", "distributed.executors", "evaluate.analyses", "explain.score_page", "synthesis.kinds",
-]  # fmt: skip
 _LIMIT = 300.0  # seconds that a command may take, on a machine with much else to do
 
 
@@ -45,7 +42,7 @@ class Ended:
 class Running:
     """A command that has been started."""
 
-    def __init__(self, nursery: "Nursery", pid: int, outputs: tuple[Path, Path]) -> None:
+    def __init__(self, nursery: "Nursery", pid: int, outputs: Path) -> None:
         self.pid, self._nursery, self._outputs = pid, nursery, outputs
         self._started = time.monotonic()
 
@@ -57,10 +54,12 @@ class Running:
         """Wait until it has ended; it is killed if it does not end in time."""
         limit = threading.Timer(_LIMIT, self.send, [signal.SIGKILL])
         limit.start()
-        status = self._nursery.answer({"wait": self.pid})["status"]
+        status = self._nursery.answer({"wait": self.pid, "outputs": str(self._outputs)})["status"]
         limit.cancel()
         seconds = time.monotonic() - self._started
-        stdout, stderr = (path.read_text(encoding="utf-8", errors="replace") for path in self._outputs)
+        stdout, stderr = (
+            self._outputs.with_suffix(end).read_text(encoding="utf-8", errors="replace") for end in (".out", ".err")
+        )
         return Ended(os.waitstatus_to_exitcode(status), stdout, stderr, seconds)
 
 
@@ -106,9 +105,11 @@ class Nursery:
         `prepare` names a function, as "module:function", that is called first, and its arguments.
         """
         self._number += 1
-        outputs = (self._folder / f"{self._number}.out", self._folder / f"{self._number}.err")
+        outputs = self._folder / f"{self._number}.out"
+        for end in (".out", ".err"):  # as it may be killed before it opens them
+            outputs.with_suffix(end).touch()
         job = {"arguments": [*map(str, arguments)], "where": str(where), "prepare": [*prepare]}
-        return Running(self, self.answer(job | {"outputs": [*map(str, outputs)]})["pid"], outputs)
+        return Running(self, self.answer(job | {"outputs": str(outputs)})["pid"], outputs)
 
     def run(self, arguments: Sequence[object], where: Path, prepare: Sequence[object] = ()) -> Ended:
         """Run `postedit` to its end."""
@@ -116,12 +117,13 @@ class Nursery:
 
 
 def _serve() -> None:
-    for name in _IMPORTED:
-        importlib.import_module(f"postedit.{name}")
+    importlib.import_module("postedit.cli.main")
     for line in sys.stdin:
+        gc.freeze()  # no fork looks at what it shares with this process, not even at its end
         job = json.loads(line)
         if "wait" in job:
             print(json.dumps({"status": os.waitpid(job["wait"], 0)[1]}), flush=True)
+            _import_as(Path(job["outputs"]).with_suffix(".modules"))
         elif pid := os.fork():
             print(json.dumps({"pid": pid}), flush=True)
         else:
@@ -129,12 +131,23 @@ def _serve() -> None:
             return
 
 
+def _import_as(names: Path) -> None:
+    """Import what an ended process had, so that the next ones need not; one that was killed does not say."""
+    if names.exists():
+        for name in names.read_text().split("\n"):
+            if name not in sys.modules:
+                with suppress(ImportError):  # some libraries make modules up
+                    importlib.import_module(name)
+
+
 def _become(job: dict[str, Any]) -> None:
     """Be the command from now on."""
-    for descriptor, path in enumerate([os.devnull, *job["outputs"]]):
+    outputs = Path(job["outputs"])
+    for descriptor, path in enumerate([os.devnull, outputs, outputs.with_suffix(".err")]):
         opened = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
         os.dup2(opened, descriptor)
         os.close(opened)
+    atexit.register(lambda: outputs.with_suffix(".modules").write_text("\n".join(sys.modules)))
     os.chdir(job["where"])
     sys.argv = ["postedit", *job["arguments"]]
     if job["prepare"]:
