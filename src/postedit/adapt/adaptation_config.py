@@ -17,7 +17,8 @@ weight matrix (LoRA, Hu et al. 2021); or all weights."""
 
 Learning = Literal["auto", "online", "nearest"]
 """How a model learns: steps of a neural model on each correction (online); steps on the nearest corrections for each
-segment (nearest); or auto: a neural model online, a phrase-based one, or none, by phrases, which is its only way."""
+segment (nearest); or auto: a neural model online, with phrases after it, and a phrase-based one, or none, by its
+phrases, which is its only way."""
 
 
 class OnlineConfig(Config):
@@ -50,6 +51,9 @@ class NearestConfig(Config):
 class LearningConfig(Config):
     """How editors learn from corrections."""
 
-    phrases: PhraseTextConfig = Field(PhraseTextConfig(), description="how an editor without a model divides texts")
+    phrases: PhraseTextConfig = Field(
+        PhraseTextConfig(),
+        description="how phrases divide texts, without a model or after a neural one, which else says how",
+    )
     online: OnlineConfig = Field(OnlineConfig(), description="how the model learns from each correction")
     nearest: NearestConfig = Field(NearestConfig(), description="how the model adapts to each segment")

@@ -85,6 +85,16 @@ class Adapters:
             self._used = used
             self._merge()
 
+    @contextmanager
+    def left_out(self) -> Iterator[None]:
+        """Let the model have its weights as they were trained within the block."""
+        used = self._used
+        self.use(False)
+        try:
+            yield
+        finally:
+            self.use(used)
+
     @one_thread()
     def step(self, batch: Batch, rate: float) -> float:
         """Take one step on a batch with targets, and return its loss per token before the step, in nats.

@@ -9,9 +9,11 @@ import torch
 
 from postedit.adapt.adaptation_config import NO_MODEL, Learning, LearningConfig
 from postedit.adapt.correction_memory import CorrectionMemory, MemoryPosition
+from postedit.adapt.followed_by_phrases import FollowedByPhrases, text_of
 from postedit.adapt.neural_learner import NearestAdaptation, NeuralLearner, load_to_adapt
 from postedit.adapt.phrase_learner import PhraseLearner
 from postedit.adapt.remembering import Learner, Remembering
+from postedit.core.config import Config
 from postedit.core.editor import Editor
 from postedit.core.errors import DataError
 from postedit.folder import architecture_of
@@ -57,28 +59,35 @@ def _learner(
     model: str, learn: Learning, config: LearningConfig, device: torch.device | str
 ) -> tuple[Editor, Learner, dict[str, Any]]:
     """Return an editor, its part that learns, and the options of that by name."""
-    alone = model == NO_MODEL
-    if not alone and "phrases" in config.model_fields_set:
-        raise DataError(f"{model}: divides texts as it was trained to; phrases.* are for {NO_MODEL}, so leave them out")
+    alone, divided = model == NO_MODEL, "phrases" in config.model_fields_set
     phrases = PhraseEditor.empty(config.phrases) if alone else _phrase_based(Path(model))
     if phrases is not None:
         if learn != "auto":
             raise DataError(f"{model}: learns by phrases, not {learn}; give auto")
-        return phrases, PhraseLearner(phrases), {"learn": "phrases", **(_named("phrases", config) if alone else {})}
+        if divided and not alone:
+            raise DataError(f"{model}: divides texts as it was trained to; leave phrases.* out")
+        own = _named("phrases", config.phrases) if alone else {}
+        return phrases, PhraseLearner(phrases), {"learn": "phrases", **own}
+    if divided and learn != "auto":
+        raise DataError(f"{model}: learns no phrases with {learn}; leave phrases.* out, or give auto")
     editor = load_to_adapt(model, device)
     if learn == "nearest":
         nearest = NearestAdaptation(editor, config.nearest)
-        return nearest, nearest, {"learn": learn, **_named("nearest", config)}
-    return editor, NeuralLearner(editor, config.online), {"learn": "online", **_named("online", config)}
+        return nearest, nearest, {"learn": learn, **_named("nearest", config.nearest)}
+    online = _named("online", config.online)
+    if learn == "online":
+        return editor, NeuralLearner(editor, config.online), {"learn": learn, **online}
+    text = config.phrases if divided else text_of(editor.abilities)
+    followed = FollowedByPhrases(editor, config.online, text)
+    return followed, followed, {"learn": "online and phrases", **online, **_named("phrases", text)}
 
 
 def _phrase_based(model: Path) -> PhraseEditor | None:
     return PhraseFolder.load(model).editor(model) if architecture_of(model) == PHRASE_BASED else None
 
 
-def _named(section: str, config: LearningConfig) -> dict[str, Any]:
-    values = getattr(config, section).model_dump(mode="json")
-    return {f"{section}.{name}": value for name, value in values.items()}
+def _named(section: str, config: Config) -> dict[str, Any]:
+    return {f"{section}.{name}": value for name, value in config.model_dump(mode="json").items()}
 
 
 @dataclass(frozen=True, slots=True)

@@ -83,18 +83,22 @@ class EditsLeft:
     """Counts what a post-editor would have to change in the outputs of an editor, in tokens of its vocabulary.
 
     Args:
-        editor: it decodes greedily here, with one thread, so that the counts are the same everywhere.
+        editor: it decodes greedily here, one segment at a time, with one thread: then outputs are the same everywhere,
+            and those of a correction do not depend on others.
     """
 
     def __init__(self, editor: PostEditor) -> None:
         self._editor, self._search = editor, editor.search.model_copy(update={"beam": 1, "n_best": 1})
 
     @one_thread()
-    def count(self, correction: Correction) -> int:
-        """Return the edit distance between the output for the segment of a correction and its post-edit."""
+    def output(self, correction: Correction) -> str:
+        """Return the output for the segment of a correction; mt itself if it cannot be edited."""
         (found,) = self._editor.edit_segments([Segment(correction.src, correction.mt)], self._search)
-        output, pe = self._editor.processor.encode_batch("pe", [found.text, correction.pe])
-        return Levenshtein.distance(output, pe)
+        return found.text
+
+    def count(self, correction: Correction, output: str) -> int:
+        """Return the edit distance between an output for the segment of a correction and its post-edit."""
+        return Levenshtein.distance(*self._editor.processor.encode_batch("pe", [output, correction.pe]))
 
 
 class NeuralLearner(JudgedLearner):
@@ -112,12 +116,26 @@ class NeuralLearner(JudgedLearner):
         self._config, self._batches, self._edits = config, TripletBatches(editor), EditsLeft(editor)
         self._adapters = Adapters(editor.model, config.adapters, config.rank, config.seed)
         self._versions: list[dict[str, Tensor]] = []  # the state before each `version_every`-th correction
+        self._outputs: dict[int, str] = {}  # of the model as it was trained, by number of a correction
 
     def learn_entries(self, entries: Iterable[Entry]) -> None:
         """Take over further entries; see `JudgedLearner.learn_entries`."""
         self._adapters.use(True)
         super().learn_entries(entries)
         self._adapters.use(self.helps)
+        self._outputs = {number: text for number, text in self._outputs.items() if number in self._corrections}
+
+    def forget_all(self) -> None:
+        """Return to the model as it was trained."""
+        super().forget_all()
+        self._outputs = {}
+
+    def trained_output(self, number: int) -> str:
+        """Return the output of the model as it was trained for the segment of a correction that has been learnt."""
+        if number not in self._outputs:
+            with self._adapters.left_out():
+                self._outputs[number] = self._edits.output(self._corrections[number])
+        return self._outputs[number]
 
     def _return_to(self, place: int) -> int:
         version = place // self._config.version_every
@@ -129,11 +147,8 @@ class NeuralLearner(JudgedLearner):
         correction = self._at(place)
         if self._batches.batch([correction]) is None:
             return 0
-        learnt = self._edits.count(correction)
-        self._adapters.use(False)
-        trained = self._edits.count(correction)
-        self._adapters.use(True)
-        return trained - learnt
+        trained, learnt = self.trained_output(self._numbers[place]), self._edits.output(correction)
+        return self._edits.count(correction, trained) - self._edits.count(correction, learnt)
 
     def _learn(self, place: int) -> None:
         """Take the steps for the correction at a place, with others from before it."""
@@ -210,9 +225,10 @@ class NearestAdaptation(EditorWrapper[PostEditor], JudgedLearner):
         near = self._near(correction.src, correction.mt)
         if not near or self._batches.batch([correction]) is None:
             return 0
-        trained = self._edits.count(correction)
+        trained = self._edits.output(correction)
         with self._adapted_to(near):
-            return trained - self._edits.count(correction)
+            adapted = self._edits.output(correction)
+        return self._edits.count(correction, trained) - self._edits.count(correction, adapted)
 
     def _learn(self, place: int) -> None:
         correction = self._at(place)

@@ -1,13 +1,12 @@
 """Correction in several passes: an editor corrects its own corrections (Novak et al. 2016)."""
 
-import re
 from collections.abc import Sequence
 from dataclasses import replace
 
-from postedit.core.editor import Detail, Edit, Editor, EditorWrapper, Identity, PostEdit, Segment
+from postedit.core.editor import Detail, Editor, EditorWrapper, Identity, PostEdit, Segment
 from postedit.core.errors import DataError
 from postedit.core.search_config import SearchConfig
-from postedit.text.edits import apply_edits, changes
+from postedit.text.edits import apply_edits, edits_between
 
 
 class Iterated(EditorWrapper[Editor]):
@@ -112,20 +111,3 @@ def _of_mt(mt: str, last: PostEdit, scored: PostEdit | None) -> PostEdit:
     edits = edits_between(mt, last.text)
     surest = (min(last.confidences, default=1.0),) * len(edits)
     return replace(last, changed=mt != last.text, edits=edits, confidences=surest, token_spans=())
-
-
-def edits_between(mt: str, text: str) -> tuple[Edit, ...]:
-    """Return the edits from one text to another, by words and by the spacing between them."""
-    old, new = (re.findall(r"\s+|\S+", one) for one in (mt, text))
-    starts = [[0], [0]]
-    for places, items in zip(starts, (old, new), strict=True):
-        for item in items:
-            places.append(places[-1] + len(item))
-    return tuple(
-        Edit(
-            change.op,
-            (starts[0][change.mt[0]], starts[0][change.mt[1]]),
-            (starts[1][change.pe[0]], starts[1][change.pe[1]]),
-        )
-        for change in changes(old, new)
-    )

@@ -14,6 +14,7 @@ from tempfile import TemporaryDirectory
 from typing import Final, Literal, NamedTuple, Self
 
 from postedit import shipped
+from postedit.adapt.adaptation_config import NO_MODEL
 from postedit.adapt.correction_memory import CorrectionMemory, MemoryPosition
 from postedit.adapt.remembering import Remembering
 from postedit.core.editor import Abilities, Editor, PostEdit, Segment
@@ -307,23 +308,29 @@ class _Editors:
         """Edit something, so that the first request is not slow; return whether projects can teach the model.
 
         Phrases are learnt, too, and forgotten: on a new machine this compiles what that needs, for up to a minute.
-        Other models have nothing to compile, and would be loaded once more.
+        Those after a neural model need what phrases without a model need, so that it is not loaded once more.
         """
         settings = ProjectSettings(self._spec.config.protect)
         self._plain.around(self._spec, EditKind("", None, settings)).edit_segments([_WARM_UP])
         try:
             project = self._project(DEFAULT_PROJECT)
             if self._learns:
-                if _has_phrases(project.model):
-                    self._learn_in_vain()
+                self._learn_in_vain(project.model)
                 project.around(self._spec, EditKind("", DEFAULT_PROJECT)).edit_segments([_WARM_UP])
         except (DataError, ModelFolderError):  # such as a combination of models
             self._learns = False
         return self._learns
 
-    def _learn_in_vain(self) -> None:
+    def _learn_in_vain(self, model: Editor) -> None:
+        from postedit.adapt.followed_by_phrases import FollowedByPhrases
+        from postedit.adapt.learning_editor import load_learning
+        from postedit.phrase.phrase_editor import PhraseEditor
+
+        inner = model.inner if isinstance(model, Remembering) else None
+        if not isinstance(inner, PhraseEditor | FollowedByPhrases):
+            return
         with TemporaryDirectory() as folder, CorrectionMemory(Path(folder) / "memory.db") as memory:
-            editor = self._load_from(memory)
+            editor = self._load_from(memory) if isinstance(inner, PhraseEditor) else load_learning(NO_MODEL, memory)
             editor.learn(_WARM_UP.src, _WARM_UP.mt or "", "Warmed up.")
             editor.edit_segments([_WARM_UP])
 
@@ -390,12 +397,6 @@ class _Editors:
 
         config = self._spec.config
         return load_learning(self._spec.path, memory, config.learn, config.learning, device=config.device)
-
-
-def _has_phrases(model: Editor) -> bool:
-    from postedit.phrase.phrase_editor import PhraseEditor
-
-    return isinstance(model, Remembering) and isinstance(model.inner, PhraseEditor)
 
 
 def _search(editor: Editor, kind: EditKind) -> SearchConfig:

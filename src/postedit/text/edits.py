@@ -1,5 +1,6 @@
 """Edit scripts between two word sequences, texts built from them, and the targets of models that move along mt."""
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -87,6 +88,23 @@ def apply_edits(mt: str, text: str, edits: Sequence[Edit]) -> str:
         parts += [mt[done : edit.mt_span[0]], text[slice(*edit.pe_span)]]
         done = edit.mt_span[1]
     return "".join([*parts, mt[done:]])
+
+
+def edits_between(mt: str, text: str) -> tuple[Edit, ...]:
+    """Return the edits from one text to another, by words and by the spacing between them."""
+    old, new = (re.findall(r"\s+|\S+", one) for one in (mt, text))
+    starts = [[0], [0]]
+    for places, items in zip(starts, (old, new), strict=True):
+        for item in items:
+            places.append(places[-1] + len(item))
+    return tuple(
+        Edit(
+            change.op,
+            (starts[0][change.mt[0]], starts[0][change.mt[1]]),
+            (starts[1][change.pe[0]], starts[1][change.pe[1]]),
+        )
+        for change in changes(old, new)
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 import pickle
 from pathlib import Path
+from typing import get_args
 
 import pytest
 import tiny_models
@@ -20,6 +21,8 @@ from postedit.phrase.phrase_model import learn as learn_phrases
 from postedit.phrase.phrase_options import PhraseConfig, PhraseTextConfig
 
 CONFIG = LearningConfig(online=OnlineConfig(rate=0.05, watched=0), nearest=NearestConfig(watched=0))
+
+CHARACTERS = LearningConfig(phrases=PhraseTextConfig(tokenizer="characters"))
 
 
 @pytest.fixture(scope="module")
@@ -57,11 +60,15 @@ def test_corrections_change_scores_until_they_are_undone(model: Path, where: str
 
 def test_the_identity_has_the_options_of_learning(model: Path, where: str) -> None:
     with CorrectionMemory(where) as memory:
-        online, nearest = (load_learning(model, memory, learn, CONFIG).identity() for learn in ("auto", "nearest"))
-        assert online.models == PostEditor.load(model, device="cpu").identity().models
+        ways: tuple[Learning, ...] = ("auto", "online", "nearest")
+        auto, online, nearest = (load_learning(model, memory, learn, CONFIG).identity() for learn in ways)
+        assert auto.models == PostEditor.load(model, device="cpu").identity().models
+        assert (auto.settings["learn"], auto.settings["online.rate"]) == ("online and phrases", 0.05)
+        assert auto.settings["phrases.tokenizer"] == "none"
         assert (online.settings["learn"], online.settings["online.rate"]) == ("online", 0.05)
         assert (nearest.settings["learn"], nearest.settings["nearest.most"]) == ("nearest", 2)
-        assert "online.rate" not in nearest.settings
+        assert not [name for name in online.settings if name.startswith("phrases")]
+        assert not [name for name in nearest.settings if name.startswith(("phrases", "online"))]
 
 
 def test_a_process_loads_the_editor_at_the_position_when_work_began(model: Path, where: str) -> None:
@@ -94,8 +101,18 @@ def test_a_phrase_based_model_learns_by_its_phrases(tmp_path: Path) -> None:
         assert editor.edit(*texts) == before
         with pytest.raises(DataError, match="learns by phrases, not online"):
             load_learning(model, memory, "online")
-        with pytest.raises(DataError, match=r"phrases\.\* are for none"):
-            load_learning(model, memory, config=LearningConfig(phrases=PhraseTextConfig(tokenizer="characters")))
+        with pytest.raises(DataError, match=r"leave phrases\.\* out"):
+            load_learning(model, memory, config=CHARACTERS)
+
+
+def test_phrases_after_a_neural_model_divide_texts_as_they_are_told(model: Path, where: str) -> None:
+    with CorrectionMemory(where) as memory:
+        editor = load_learning(model, memory, config=CHARACTERS)
+        assert editor.identity().settings["phrases.tokenizer"] == "characters"
+        for learn in get_args(Learning):
+            if learn != "auto":
+                with pytest.raises(DataError, match=f"learns no phrases with {learn}"):
+                    load_learning(model, memory, learn, CHARACTERS)
 
 
 def test_without_a_model_phrases_are_learnt_from_corrections_alone(tmp_path: Path) -> None:

@@ -4,15 +4,13 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from postedit import PostEditor
 from postedit.core.editor import Abilities, Detail, Editor, Identity, PostEdit, Segment
 from postedit.core.errors import DataError
 from postedit.core.search_config import SearchConfig
-from postedit.editing.iterated import Iterated, edits_between
-from postedit.text.edits import apply_edits
+from postedit.editing.iterated import Iterated
+from postedit.text.edits import apply_edits, edits_between
 
 STEPS = {"a x": "a b", "a b": "a b c", "a b c": "a b c d", "loop": "pool", "pool": "loop", "z": "y"}
 
@@ -99,10 +97,3 @@ def test_scores_are_those_of_the_last_text_as_a_correction_of_mt(tiny_folders: P
     assert [one.text for one in found] == ["es ging" if text == "das Haus geht es" else "ging" for text in mt]
     for one, expected in zip(found, editor.score(src, mt, [one.text for one in found]), strict=True):
         assert (one.score, one.edits, one.confidences) == (expected.score, expected.edits, expected.confidences)
-
-
-@given(st.text("ab \t", max_size=12), st.text("ab \t", max_size=12))
-def test_edits_between_two_texts(mt: str, text: str) -> None:
-    edits = edits_between(mt, text)
-    assert apply_edits(mt, text, edits) == text
-    assert (mt == text) == (not edits)

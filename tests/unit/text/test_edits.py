@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from postedit.core.editor import Edit
-from postedit.text.edits import Change, apply_edits, changes, splice
+from postedit.text.edits import Change, apply_edits, changes, edits_between, splice
 from postedit.text.words import PlainSplitter, splitter
 
 WORDS = st.lists(st.sampled_from(["a", "b", "c", "dd"]), max_size=7)
@@ -119,3 +119,10 @@ def test_moses_spacing_changes_only_where_punctuation_does(mt: str, pe: str, tex
     assert mt_gaps is not None
     assert pe_gaps is not None
     assert splice(mt, words, mt_gaps, new, pe_gaps)[0] == text
+
+
+@given(st.text("ab \t", max_size=12), st.text("ab \t", max_size=12))
+def test_edits_between_two_texts(mt: str, text: str) -> None:
+    edits = edits_between(mt, text)
+    assert apply_edits(mt, text, edits) == text
+    assert (mt == text) == (not edits)

@@ -1,0 +1,136 @@
+"""A neural model that phrases of the corrections follow, so that each correction counts at the next segment.
+
+The phrases know nothing at first. They learn what post-editors made of the outputs of the model as it was trained, so
+they correct what it leaves, and take back those of its edits that were rejected. Meanwhile the model learns online,
+and edits with that once it helps (`NeuralLearner`).
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from typing import Final
+
+from postedit.adapt.adaptation_config import OnlineConfig
+from postedit.adapt.correction_memory import Entry
+from postedit.adapt.neural_learner import NeuralLearner
+from postedit.adapt.phrase_learner import PhraseLearner
+from postedit.core.editor import Abilities, Detail, EditorWrapper, PostEdit, Segment
+from postedit.core.errors import DataError
+from postedit.core.search_config import SearchConfig
+from postedit.editing.post_editor import PostEditor
+from postedit.phrase.phrase_editor import PhraseEditor
+from postedit.phrase.phrase_options import PhraseTextConfig
+from postedit.text.composed_edits import SureEdit, composed_edits
+
+_LIMITS: Final = ("max_edits", "no_repeat", "cut_input", "banned", "required")
+"""Search options that limit outputs, which phrases cannot follow: with them, the output of the model stays."""
+
+_UNSPACED: Final = frozenset({"zh", "ja", "th", "lo", "my", "km"})
+"""Languages written without spaces between words, in scripts of `text.words.UNSPACED`."""
+
+
+def text_of(able: Abilities) -> PhraseTextConfig:
+    """Return how phrases divide the texts of a model into words, by what is known of the model."""
+    src, tgt = (language.lower().replace("_", "-").split("-")[0] for language in able.languages)
+    if not able.tokenises:
+        return PhraseTextConfig()
+    if tgt in _UNSPACED:
+        return PhraseTextConfig(tokenizer="characters")
+    return PhraseTextConfig(tokenizer="moses", src_lang=src, tgt_lang=tgt) if src and tgt else PhraseTextConfig()
+
+
+class FollowedByPhrases(EditorWrapper[PostEditor]):
+    """Lets phrases edit what a model writes; it is an editor and a learner (`remembering.Learner`).
+
+    The result says what changed from mt to the last text. Its scores are those of the model's output, as is all else
+    but the text, edits and evidence. Segments without mt or with constraints, and those that the model did not edit,
+    are not edited by phrases.
+
+    Args:
+        inner: of one model, whose weights are as they were trained (`load_to_adapt`).
+        config: how the model learns.
+        text: how phrases divide texts into words.
+    """
+
+    def __init__(self, inner: PostEditor, config: OnlineConfig, text: PhraseTextConfig) -> None:
+        super().__init__(inner)
+        self._phrases = PhraseEditor.empty(text)
+        self._model_learner, self._phrase_learner = NeuralLearner(inner, config), PhraseLearner(self._phrases)
+
+    def learn_entries(self, entries: Iterable[Entry]) -> None:
+        """Take over further entries: the model learns the corrections, and phrases those of what it wrote."""
+        given = list(entries)
+        self._model_learner.learn_entries(given)
+        undone = {entry.undoes for entry in given}
+        self._phrase_learner.learn_entries(self._of_outputs(entry for entry in given if entry.number not in undone))
+
+    def forget_all(self) -> None:
+        """Return to the model as it was trained, without phrases."""
+        self._model_learner.forget_all()
+        self._phrase_learner.forget_all()
+
+    def _of_outputs(self, entries: Iterable[Entry]) -> Iterator[Entry]:
+        """Yield entries whose corrections are of the model's outputs."""
+        for entry in entries:
+            if entry.undoes is not None:
+                yield entry
+                continue
+            try:
+                correction = replace(entry.correction, mt=self._model_learner.trained_output(entry.number))
+            except DataError:  # the output is blank, or has characters that are no text
+                continue
+            yield entry._replace(correction=correction)
+
+    def edit_segments(
+        self, segments: Sequence[Segment], search: SearchConfig | None = None, *, evidence: Detail | None = None
+    ) -> list[PostEdit]:
+        """Return one correction per segment; see `Editor.edit_segments`."""
+        config = search or self.search
+        results = self.inner.edit_segments(segments, config, evidence=evidence)
+        if any(getattr(config, name) for name in _LIMITS):
+            return results
+        rows = [row for row, one in enumerate(segments) if _can_follow(one, results[row])]
+        outputs = [Segment(segments[row].src, results[row].text) for row in rows]
+        # A cost of edits that the model always has was found for its tokens.
+        cost = max(0.0, config.edit_cost - self.search.edit_cost)
+        own = SearchConfig(max_input=config.max_input, edit_cost=cost)
+        found = self._phrases.edit_segments(outputs, own, evidence=evidence)
+        changed = [(row, after) for row, after in zip(rows, found, strict=True) if after.changed]
+        for row, after in changed:
+            results[row] = _composed(segments[row].mt or "", results[row], after, config.n_best)
+        return self._with_evidence(segments, results, [row for row, _ in changed], evidence)
+
+    def _with_evidence(
+        self, segments: Sequence[Segment], results: list[PostEdit], rows: Sequence[int], detail: Detail | None
+    ) -> list[PostEdit]:
+        """Return corrections with the evidence of the last text, in the rows where phrases changed it."""
+        if detail is None or not rows:
+            return results
+        texts = [results[row].text for row in rows]
+        scored = self.inner.score_segments([segments[row] for row in rows], texts, evidence=detail)
+        for row, one in zip(rows, scored, strict=True):
+            results[row] = replace(results[row], evidence=one.evidence)
+        return results
+
+
+def _can_follow(segment: Segment, result: PostEdit) -> bool:
+    return segment.mt is not None and not segment.constraints and result.skipped is None
+
+
+def _composed(mt: str, result: PostEdit, after: PostEdit, count: int) -> PostEdit:
+    """Return the correction of mt by a model and then by phrases, with the `count` best outputs, and mt among them."""
+    steps = ([SureEdit(*one) for one in zip(by.edits, by.confidences, strict=True)] for by in (result, after))
+    edits = composed_edits(mt, after.text, *steps)
+    own = (replace(result, alternatives=(), evidence=None), *result.alternatives)
+    known = next((one for one in own if one.text == after.text), result)
+    others = [one for one in own if one is not known and one.text != after.text] if count > 1 else []
+    return replace(
+        result,
+        text=after.text,
+        changed=after.text != mt,
+        score=known.score,
+        token_scores=known.token_scores,
+        edits=tuple(one.edit for one in edits),
+        confidences=tuple(one.confidence for one in edits),
+        token_spans=(),
+        alternatives=tuple(one for place, one in enumerate(others, start=1) if place < count or one.text == mt),
+    )
