@@ -1,7 +1,7 @@
 """Load an editor that learns: a model of any kind, with a memory of corrections that it follows."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Self
 
@@ -12,6 +12,7 @@ from postedit.adapt.correction_memory import CorrectionMemory, MemoryPosition
 from postedit.adapt.neural_learner import NearestAdaptation, NeuralLearner, load_to_adapt
 from postedit.adapt.phrase_learner import PhraseLearner
 from postedit.adapt.remembering import Learner, Remembering
+from postedit.adapt.similar_corrections import SimilarCorrections
 from postedit.core.editor import Editor
 from postedit.core.errors import DataError
 from postedit.folder import architecture_of
@@ -66,6 +67,13 @@ def _learner(
             raise DataError(f"{model}: learns by phrases, not {learn}; give auto")
         return phrases, PhraseLearner(phrases), {"learn": "phrases", **(_named("phrases", config) if alone else {})}
     editor = load_to_adapt(model, device)
+    shows_examples = "examples" in editor.model.spec.hints.names
+    if learn == "examples" and not shows_examples:
+        raise DataError(f"{model}: has no prompt that shows corrections ({{examples}}); give auto, online or nearest")
+    if learn == "examples" or (learn == "auto" and shows_examples):
+        known = SimilarCorrections()
+        editor.hints = replace(editor.hints, corrections=known)
+        return editor, known, {"learn": "examples"}
     if learn == "nearest":
         nearest = NearestAdaptation(editor, config.nearest)
         return nearest, nearest, {"learn": learn, **_named("nearest", config)}
