@@ -8,6 +8,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from postedit.core.durations import duration
+from postedit.core.errors import StoppedError
 from postedit.data.line_sinks import LineSink
 
 Item = TypeVar("Item")
@@ -75,6 +76,7 @@ def fill(file: LineSink, chunks: Iterable[Sequence[str]], total: int, console: C
 
     Raises:
         OutputError: if they cannot be written.
+        StoppedError: if the work cannot go on now, with a message as for Ctrl-C.
         KeyboardInterrupt: after Ctrl-C, with a message; finished chunks are kept.
     """
     before = file.done
@@ -85,6 +87,8 @@ def fill(file: LineSink, chunks: Iterable[Sequence[str]], total: int, console: C
                 progress.update(file.done, before)
     except KeyboardInterrupt:
         raise stopped(file, total, what) from None
+    except StoppedError as error:
+        raise type(error)(f"{error}; {stopped(file, total, what)}") from None
 
 
 def stopped(file: LineSink, total: int, what: str = "lines") -> KeyboardInterrupt:

@@ -149,12 +149,23 @@ def data_problems(
     return problems
 
 
+def _hint_problems(model: Seq2Seq, data: DataConfig) -> list[str]:
+    """Check that there is a glossary where the prompt of a model shows one, and only there."""
+    shown = "glossary" in model.spec.hints.names
+    if shown and data.glossary is None:
+        return ["data.glossary: the prompt shows terms ({glossary}); name the file that training shows them from"]
+    if data.glossary is not None and not shown:
+        return ["data.glossary: no prompt of this model shows terms; leave it out, or add {glossary} to model.prompt"]
+    return []
+
+
 def model_problems(
     model: Seq2Seq | None, data: DataConfig | None, train: TrainConfig | None, prefix: str = "train."
 ) -> list[str]:
     """Check the length of training texts, and whether the model can be compiled and frozen as `train` says."""
     problems = []
     if model is not None and data is not None:
+        problems += _hint_problems(model, data)
         longest, texts = model.spec.longest, len(model.spec.inputs)
         if longest is not None and texts * data.max_length > longest:
             problems.append(

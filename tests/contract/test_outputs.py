@@ -1,6 +1,7 @@
 """Laws 1, 2, 6 and 7: what a model says, what it may depend on, and what it learns from."""
 
 import random
+from dataclasses import replace
 
 import pytest
 import torch
@@ -20,6 +21,7 @@ from tiny import (
 from torch import Tensor
 
 from postedit.core.model import Seq2Seq
+from postedit.core.special_tokens import BOS, EOS
 from postedit.core.types import Batch, DecoderOutput, LabelLoss, Shortlist
 from postedit.nn.heads import SoftmaxDistribution
 
@@ -135,7 +137,7 @@ def test_law_6_the_loss_of_a_batch_is_the_sum_of_its_segments(model: Seq2Seq) ->
 def test_the_output_depends_on_every_input(model: Seq2Seq) -> None:
     first, second = random_sentences(random.Random(4), model, count=2)
     prefix = random_prefix(random.Random(4), model, length=3)
-    for name in model.spec.inputs:
+    for name in model.spec.streams:
         changed = type(first)({**first.inputs, name: second.inputs[name]}, first.pe)
         difference = alone(model, first, prefix) - alone(model, changed, prefix)
         assert (difference.abs().amax(-1) > 1e-4).all(), f"{name} has no influence"
@@ -143,12 +145,20 @@ def test_the_output_depends_on_every_input(model: Seq2Seq) -> None:
 
 def test_the_error_for_a_missing_stream_names_it_and_the_others(model: Seq2Seq) -> None:
     (sentence,) = random_sentences(random.Random(10), model, count=1)
-    streams = batch_of([sentence]).streams
+    streams = {name: stream for name, stream in batch_of([sentence]).streams.items() if name in model.spec.inputs}
     for name in model.spec.inputs:
         other = "src" if name == "mt" else "mt"
         given = {key: stream for key, stream in streams.items() if key != name} or {other: streams[name]}
         with pytest.raises(ValueError, match=f'reads "{name}", but the batch has {other} alone'):
             model.encode(Batch(given))
+
+
+def test_hints_that_a_batch_lacks_are_as_empty_ones(model: Seq2Seq) -> None:
+    (sentence,) = random_sentences(random.Random(10), model, count=1)
+    without = {name: sentence.inputs[name] for name in model.spec.inputs}
+    empty = {**without, **{name: [EOS] for name in model.spec.hints.names}}
+    one, other = (alone(model, replace(sentence, inputs=inputs), [BOS]) for inputs in (without, empty))
+    assert_close(one, other)
 
 
 @pytest.mark.parametrize("dtype", DTYPES.values(), ids=DTYPES)

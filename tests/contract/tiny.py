@@ -50,6 +50,11 @@ CAUSAL_PROMPT: dict[str, object] = {
     "pad": 0, "eos": 2, "prompt": [[1, 4], [5], [6, 4]], "texts": ["src", "mt"], "controls": [1],
 }  # fmt: skip
 
+CAUSAL_HINTS: dict[str, object] = {
+    **CAUSAL_PROMPT, "prompt": [[1, 4], [], [5], [6], [], [6, 4]],
+    "texts": ["examples", "src", "glossary", "mt", "errors"],
+}  # fmt: skip
+
 # Configurations by architecture; what stands behind a "/" names a variant of it. Sizes are mutually different where
 # an architecture lets them be, so that a swapped dimension shows.
 TINY: dict[str, dict[str, object]] = {
@@ -183,7 +188,11 @@ TINY: dict[str, dict[str, object]] = {
             "pad": 0, "eos": 1, "before_pe": [0],
         },
     },
-    "causal": {"checkpoint": "a Gemma 2 model", "network": {"settings": CAUSAL["gemma2"], **CAUSAL_PROMPT}},
+    "causal": {
+        "checkpoint": "a Gemma 2 model", "network": {"settings": CAUSAL["gemma2"], **CAUSAL_HINTS},
+        "hints": {"examples_tokens": 6, "glossary_tokens": 5, "errors_tokens": 4},
+    },
+    "causal/gemma2": {"checkpoint": "a Gemma 2 model", "network": {"settings": CAUSAL["gemma2"], **CAUSAL_PROMPT}},
     **{
         f"causal/{kind}": {
             "checkpoint": f"a {kind} model", "network": {"settings": CAUSAL[kind], **CAUSAL_PROMPT}, **options
@@ -346,7 +355,7 @@ def assert_close(actual: Tensor, expected: Tensor) -> None:
 
 @dataclass(frozen=True)
 class Sentence:
-    """One triplet: the symbols of each input, and of the post-edit, all with EOS."""
+    """One triplet: the symbols of each input and hint, and of the post-edit, all with EOS."""
 
     inputs: Mapping[str, list[int]]
     pe: list[int]
@@ -355,9 +364,10 @@ class Sentence:
 def random_sentences(rng: random.Random, model: Seq2Seq, count: int, longest: int = 6) -> list[Sentence]:
     """Return `count` sentences of random symbols and random lengths (1 to `longest`, the EOS included)."""
     sizes = model.spec.vocabularies
+    sizes_of = {name: sizes.streams.get(name, sizes.target).size for name in model.spec.streams}
     return [
         Sentence(
-            {name: random_text(rng, sizes.streams[name].size, longest) for name in model.spec.inputs},
+            {name: random_text(rng, sizes_of[name], longest) for name in model.spec.streams},
             random_text(rng, sizes.target.size, longest, steps=model.spec.writes != "tokens"),
         )
         for _ in range(count)

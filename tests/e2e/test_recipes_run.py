@@ -77,7 +77,7 @@ def test_a_recipe_runs_through_all_its_stages(path: Path, tmp_path: Path) -> Non
     values = read_toml(path)
     if "checkpoint" in values["model"]:
         if values["model"]["name"] == "causal":
-            checkpoint = causal(tmp_path / "causal", chat=CHAT)
+            checkpoint = causal(tmp_path / "causal", chat=CHAT, max_position_embeddings=2000)
         else:
             checkpoint = nllb(tmp_path / "nllb") if path.stem.endswith("lora") else bart(tmp_path / "bart")
         values["model"]["checkpoint"] = values["text"]["vocabulary"]["checkpoint"] = str(checkpoint)

@@ -114,7 +114,7 @@ def test_recipes_of_the_repository_are_sound(path: Path, tmp_path: Path) -> None
         overrides += [f"model.checkpoint={checkpoint}", f"text.vocabulary.checkpoint={checkpoint}"]
         overrides.append("data.max_length=50")
     if path.stem.startswith("causal"):
-        checkpoint = causal(tmp_path / "causal", chat=CHAT)
+        checkpoint = causal(tmp_path / "causal", chat=CHAT, max_position_embeddings=2000)
         overrides += [f"model.checkpoint={checkpoint}", f"text.vocabulary.checkpoint={checkpoint}"]
         overrides.append("data.max_length=20")
     recipe = load_recipe(path, overrides, check_data=False)

@@ -15,10 +15,11 @@ AdapterKind = Literal["vectors", "low-rank", "all"]
 weight matrix (LoRA, Hu et al. 2021); or all weights."""
 
 
-Learning = Literal["auto", "online", "nearest"]
+Learning = Literal["auto", "online", "nearest", "examples"]
 """How a model learns: steps of a neural model on each correction (online); steps on the nearest corrections for each
-segment (nearest); or auto: a neural model online, with phrases after it, and a phrase-based one, or none, by its
-phrases, which is its only way."""
+segment (nearest); a language model by being shown similar corrections in its prompt (examples); or auto: a model whose
+prompt shows corrections by examples, another neural model online, with phrases after it, and a phrase-based one, or
+none, by its phrases, which is its only way."""
 
 
 class OnlineConfig(Config):

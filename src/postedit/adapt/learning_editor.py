@@ -1,7 +1,7 @@
 """Load an editor that learns: a model of any kind, with a memory of corrections that it follows."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Self
 
@@ -13,6 +13,7 @@ from postedit.adapt.followed_by_phrases import FollowedByPhrases, text_of
 from postedit.adapt.neural_learner import NearestAdaptation, NeuralLearner, load_to_adapt
 from postedit.adapt.phrase_learner import PhraseLearner
 from postedit.adapt.remembering import Learner, Remembering
+from postedit.adapt.similar_corrections import SimilarCorrections
 from postedit.core.config import Config
 from postedit.core.editor import Editor
 from postedit.core.errors import DataError
@@ -68,18 +69,26 @@ def _learner(
             raise DataError(f"{model}: divides texts as it was trained to; leave phrases.* out")
         own = _named("phrases", config.phrases) if alone else {}
         return phrases, PhraseLearner(phrases), {"learn": "phrases", **own}
-    if divided and learn != "auto":
-        raise DataError(f"{model}: learns no phrases with {learn}; leave phrases.* out, or give auto")
     editor = load_to_adapt(model, device)
-    if learn == "nearest":
+    shows_examples = "examples" in editor.model.spec.hints.names
+    if learn == "examples" and not shows_examples:
+        raise DataError(f"{model}: has no prompt that shows corrections ({{examples}}); give auto, online or nearest")
+    way = ("examples" if shows_examples else "online and phrases") if learn == "auto" else learn
+    if divided and way != "online and phrases":
+        raise DataError(f"{model}: learns no phrases with {learn}; leave phrases.* out")
+    if way == "examples":
+        known = SimilarCorrections()
+        editor.hints = replace(editor.hints, corrections=known)
+        return editor, known, {"learn": way}
+    if way == "nearest":
         nearest = NearestAdaptation(editor, config.nearest)
-        return nearest, nearest, {"learn": learn, **_named("nearest", config.nearest)}
+        return nearest, nearest, {"learn": way, **_named("nearest", config.nearest)}
     online = _named("online", config.online)
-    if learn == "online":
-        return editor, NeuralLearner(editor, config.online), {"learn": learn, **online}
+    if way == "online":
+        return editor, NeuralLearner(editor, config.online), {"learn": way, **online}
     text = config.phrases if divided else text_of(editor.abilities)
     followed = FollowedByPhrases(editor, config.online, text)
-    return followed, followed, {"learn": "online and phrases", **online, **_named("phrases", text)}
+    return followed, followed, {"learn": way, **online, **_named("phrases", text)}
 
 
 def _phrase_based(model: Path) -> PhraseEditor | None:

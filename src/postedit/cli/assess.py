@@ -116,6 +116,8 @@ def assess(
     typer.echo(f"{ANSWERS[answer]}: {reason}.")
     for table in assessment_tables(found):
         print_table(table, console())
+    for name, why in found.not_tried.items():
+        typer.echo(f"Not tried: {name}: {why}.")
 
 
 def _loaded(model: str, chosen: options.CommandOptions, protect: str, stack: ExitStack) -> "Editor":

@@ -1,5 +1,6 @@
 """`postedit gate`."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -56,7 +57,7 @@ def gate(
     from postedit.editing.combination import is_combination
     from postedit.gate.calibrate import ENOUGH_LINES, GateOptions, draw_reliability
     from postedit.jobs.dev_overlap import uses_of
-    from postedit.jobs.gating import judge_lines, make_gate, note_of
+    from postedit.jobs.gating import job_before, judge_lines, make_gate, note_of
 
     library("sklearn.linear_model", "making a gate", "gate")
     dev = DevTexts.read(src, mt, pe)
@@ -70,6 +71,9 @@ def gate(
     silence_library()
     kinds, terms = shared.kinds_to_protect(protect), shared.read_glossary(glossary)
     spec = options.editor_spec(models, dtype=dtype, protect=kinds, glossary=terms)
+    kept = out.with_name(f"{out.name}.judged")
+    if spec.endpoint is not None:  # what the work has cost so far counts for the budget
+        spec = replace(spec, endpoint=spec.endpoint.continued(job_before(kept, resume=resume)))
     editor = spec.load(None)
     known = {model: uses_of(dev, Path(model)) for model in models if Path(model).exists() and not is_combination(model)}
     for model, uses in known.items():
@@ -82,7 +86,8 @@ def gate(
     search = search_config(editor, {"n_best": 1, **options.search}, with_mt=True)
     identity = editor.identity(search)
     job = {"model": list(identity.models), "search settings": repr(identity.settings), "texts": texts}
-    kept = out.with_name(f"{out.name}.judged")
+    if spec.endpoint is not None:
+        job |= spec.endpoint.job
     with shared.usage_printed(spec.endpoint, editor):
         judged = judge_lines(editor, search, dev, kept, job, console(stderr=True), resume=resume)
     about = {"texts": texts, "models had the lines for": sorted(set().union(*known.values()))}

@@ -15,6 +15,7 @@ from postedit.core.config import Config, check_config, load_config, override, pr
 from postedit.core.editor import ENDPOINT
 from postedit.core.errors import DataError, RecipeError, nearest
 from postedit.core.search_config import FORMER_NAMES, SearchConfig
+from postedit.editing.quality_tags import TagFiles
 from postedit.files.options import FilesConfig
 from postedit.jobs.editing import EditorSpec
 from postedit.llm.endpoint_options import EndpointMember, EndpointSpec, LlmConfig, endpoint_member, endpoint_model
@@ -99,6 +100,7 @@ class CommandOptions(Config):
     search: dict[str, Any] = Field({}, description="search options")
     ensemble: EnsembleOptions = Field(EnsembleOptions(), description="how models are combined")
     files: FilesConfig = Field(FilesConfig(), description="how translation files are edited")
+    hints: TagFiles = Field(TagFiles(), description="what a language model trained here is shown of errors")
     llm: LlmConfig = Field(LlmConfig(), description="how a language model behind an endpoint is asked")
     chunk_lines: int | None = Field(None, ge=1, description="lines read, edited and written together")
 
@@ -115,7 +117,7 @@ class CommandOptions(Config):
                 f"ensemble.weights has {len(weights)} numbers for {len(models)} models; give one for each, in their "
                 "order"
             )
-        return EditorSpec(models, weights=weights, space=space, endpoint=endpoint, **given)
+        return EditorSpec(models, weights=weights, space=space, endpoint=endpoint, tags=self.hints, **given)
 
     def space_of(self, models: Sequence[str]) -> Literal["log", "probability"]:
         """Return what an ensemble of models averages.

@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from typing_extensions import TypeVar
 
 from postedit.core.config import Config
+from postedit.core.hints import NO_HINTS, Hints
 from postedit.core.types import AttentionKey, Batch, DecoderOutput, LabelLoss
 
 Writes = Literal["tokens", "steps", "operations"]
@@ -47,6 +48,12 @@ class ModelSpec:
     parallel: bool  # decoding K tokens in one call costs about as much as decoding one
     writes: Writes = "tokens"
     longest: int | None = None  # maximum number of tokens of all inputs together, and of the output; None: no limit
+    hints: Hints = NO_HINTS  # further streams that it reads where a batch has them, in the vocabulary of src
+
+    @property
+    def streams(self) -> tuple[str, ...]:
+        """The streams of a training batch: the inputs and the hints."""
+        return (*self.inputs, *self.hints.names)
 
     @property
     def coverage_key(self) -> AttentionKey | None:
@@ -121,6 +128,11 @@ class Seq2Seq(nn.Module, ABC, Generic[StateT]):
     training_only: ClassVar[tuple[str, ...]] = ()
     """What the names of parameters begin with that `joint_loss` alone uses: `decode` does not."""
     spec: ModelSpec
+
+    @classmethod
+    def hints_of(cls, config: Config) -> Hints:
+        """Return the hints that a model with a configuration reads; none by default."""
+        return NO_HINTS
 
     @abstractmethod
     def encode(self, batch: Batch) -> StateT:

@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Final, TypeVar, cast
+from typing import Final, TypeVar
 
 import numpy as np
 
@@ -17,7 +17,6 @@ from postedit.data.collate import Ints, Ragged, collate, divide, length_batches
 from postedit.data.corpus import Corpus
 from postedit.data.triplets import SamplingWeight
 from postedit.data.weighted_sampler import BlockSlice, WeightedSampler
-from postedit.text.config import Side
 
 _T = TypeVar("_T")
 
@@ -118,7 +117,7 @@ class BatchStream:
         """Yield the batches of this process for each update."""
         sequence = self._sequence()
         while True:
-            update: list[tuple[dict[Side, Ragged], Ints]] = []
+            update: list[tuple[dict[str, Ragged], Ints]] = []
             labels = 0
             while not update or not size.is_reached(len(update), labels):
                 window, rows, position = next(sequence)
@@ -128,7 +127,7 @@ class BatchStream:
             batches = [_take(window, rows, self._inputs) for window, rows in own or update[:1]]
             yield UpdateBatches(batches, bool(own), position)
 
-    def _sequence(self) -> Iterator[tuple[dict[Side, Ragged], Ints, Position]]:
+    def _sequence(self) -> Iterator[tuple[dict[str, Ragged], Ints, Position]]:
         """Yield for each batch its window, its rows in the window, and the position after it."""
         place = self._position
         while True:
@@ -151,9 +150,9 @@ class BatchStream:
                     place = Position(place.epoch + 1)
                 yield rows, batch, place
 
-    def _read(self, slices: Sequence[BlockSlice]) -> dict[Side, Ragged]:
+    def _read(self, slices: Sequence[BlockSlice]) -> dict[str, Ragged]:
         """Return the triplets of `slices`, in order."""
-        rows = self._corpus.read([part.block for part in slices], _sides(self._inputs))
+        rows = self._corpus.read([part.block for part in slices], [*self._inputs, "pe"])
         sizes = [self._corpus.block_size(part.block) for part in slices]
         if all((part.start, part.stop) == (0, size) for part, size in zip(slices, sizes)):
             return rows
@@ -161,7 +160,7 @@ class BatchStream:
         chosen = np.concatenate([np.arange(part.start, part.stop) + start for part, start in zip(slices, starts)])
         return {side: texts.take(chosen) for side, texts in rows.items()}
 
-    def _batches(self, rows: Mapping[Side, Ragged], place: Position) -> list[Ints]:
+    def _batches(self, rows: Mapping[str, Ragged], place: Position) -> list[Ints]:
         """Return the row numbers of each batch of the window at `place`."""
         # Windows count from 1, because numpy takes [seed, epoch] and [seed, epoch, 0] for the same seed.
         random = np.random.default_rng([self._seed, place.epoch, place.window + 1])
@@ -183,19 +182,15 @@ def prefetch(items: Iterator[_T], count: int = 2) -> Generator[_T, None, None]:
 def ordered_batches(corpus: Corpus, inputs: Sequence[str], batch_tokens: int) -> Iterator[Batch]:
     """Yield all triplets once, unshuffled: window by window, the longest first in each."""
     for start in range(0, corpus.blocks, WINDOW_BLOCKS):
-        rows = corpus.read(range(start, min(start + WINDOW_BLOCKS, corpus.blocks)), _sides(inputs))
+        rows = corpus.read(range(start, min(start + WINDOW_BLOCKS, corpus.blocks)), [*inputs, "pe"])
         for chosen in length_batches(_longest(rows), batch_tokens):
             yield _take(rows, chosen, inputs)
 
 
-def _take(window: Mapping[Side, Ragged], rows: Ints, inputs: Sequence[str]) -> Batch:
+def _take(window: Mapping[str, Ragged], rows: Ints, inputs: Sequence[str]) -> Batch:
     return collate({side: texts.take(rows) for side, texts in window.items()}, inputs)
 
 
-def _sides(inputs: Sequence[str]) -> list[Side]:
-    return cast("list[Side]", [*inputs, "pe"])
-
-
-def _longest(rows: Mapping[Side, Ragged]) -> Ints:
+def _longest(rows: Mapping[str, Ragged]) -> Ints:
     longest: Ints = np.maximum.reduce([texts.lengths for texts in rows.values()])
     return longest

@@ -1,7 +1,8 @@
 """Corpora: triplets as token ids in a memory-mapped Arrow file, so that memory does not grow with their number.
 
 The file consists of record batches of `BLOCK_ROWS` triplets (the last may have fewer) with a list<int32> column for
-each side. An empty record batch ends it; its metadata holds the totals and a hash of the content.
+each side, and for each hint that the model reads. An empty record batch ends it; its metadata holds the totals and a
+hash of the content.
 """
 
 import hashlib
@@ -10,7 +11,7 @@ import mmap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Final, NamedTuple, get_args
+from typing import Any, Final, NamedTuple, Protocol, get_args
 
 import numpy as np
 import pyarrow as pa
@@ -41,12 +42,23 @@ class CorpusPart(NamedTuple):
     rows: int
 
 
+class HintsOf(Protocol):
+    """Makes the hints of training triplets."""
+
+    @property
+    def names(self) -> Sequence[str]:
+        """The hints, in order."""
+
+    def __call__(self, triplet: Triplet) -> Mapping[str, Sequence[int]]:
+        """Return the ids of each hint of a triplet, EOS included."""
+
+
 class Corpus:
     """Triplets as token ids on disk; opened by `open`, read block by block.
 
     Attributes:
         path: of the file.
-        tokens: number of tokens on each side, EOS included.
+        tokens: number of tokens in each column, EOS included.
         vocabularies: fingerprint of the vocabulary of each side.
         fingerprint: SHA-256, in hexadecimal, of the ids in order and the vocabularies.
         parts: the blocks of each source.
@@ -60,7 +72,7 @@ class Corpus:
         metadata = reader.get_batch_with_custom_metadata(self.blocks).custom_metadata
         summary = json.loads(metadata[b"summary"])
         self._rows: int = summary["rows"]
-        self.tokens: Mapping[Side, int] = summary["tokens"]
+        self.tokens: Mapping[str, int] = summary["tokens"]
         self.vocabularies: Mapping[Side, str] = summary["vocabularies"]
         self.fingerprint: str = summary["fingerprint"]
         # Corpora of earlier versions have a single part and do not name it.
@@ -101,10 +113,13 @@ class Corpus:
         self._release_pages()
         return sizes
 
-    def read(self, blocks: Iterable[int], sides: Sequence[Side] = SIDES) -> dict[Side, Ragged]:
-        """Return copies of the triplets of `blocks`, in order; a process holds no more of a corpus than one result."""
+    def read(self, blocks: Iterable[int], columns: Sequence[str] = SIDES) -> dict[str, Ragged]:
+        """Return copies of the triplets of `blocks`, in order; a process holds no more of a corpus than one result.
+
+        Columns are sides and hints.
+        """
         batches = [self._reader.get_batch(block) for block in blocks]
-        rows = {side: Ragged.concatenate([_ragged(batch.column(side)) for batch in batches]) for side in sides}
+        rows = {name: Ragged.concatenate([_ragged(batch.column(name)) for batch in batches]) for name in columns}
         del batches
         self._release_pages()
         return rows
@@ -120,8 +135,8 @@ class Corpus:
             for block in range(self.blocks):
                 batch = self._reader.get_batch(block)
                 batch.validate(full=True)  # numbers beyond the mapped file would be read otherwise
-                for side in SIDES:
-                    ragged = _ragged(batch.column(side))
+                for name in batch.schema.names:
+                    ragged = _ragged(batch.column(name))
                     for digest in digests:
                         digest.update(ragged.offsets.data)
                         digest.update(ragged.values.data)
@@ -145,6 +160,7 @@ def write_corpus(
     writes: Writes = "tokens",
     *,
     cut: bool = False,
+    hints_of: HintsOf | None = None,
 ) -> Corpus:
     """Encode triplets and write them as a corpus with a part for each source, block by block.
 
@@ -156,6 +172,7 @@ def write_corpus(
         report: counts skipped triplets.
         writes: the target of the model: pe, or pe with STEPs, which count as tokens.
         cut: read the first `max_length` tokens of src and mt; then only a pe that is too long makes a triplet skipped.
+        hints_of: makes the hints of each triplet; their length has limits of its own.
 
     Raises:
         DataError: if no triplet is left, or a text is not valid Unicode.
@@ -164,20 +181,22 @@ def write_corpus(
     report = report or DataReport()
     vocabularies = {side: processor.vocabulary(side).fingerprint for side in SIDES}
     digest = _new_digest(vocabularies, writes)
-    schema = pa.schema([(side, pa.list_(pa.int32())) for side in SIDES])
-    tokens = dict.fromkeys(SIDES, 0)
+    schema = pa.schema([(name, pa.list_(pa.int32())) for name in (*SIDES, *(hints_of.names if hints_of else ()))])
+    tokens = dict.fromkeys(schema.names, 0)
     parts: list[CorpusPart] = []
     with atomic_write(path, "wb") as file, pa.ipc.new_file(file, schema) as writer:
         for triplets in sources:
             part = CorpusPart(sum(before.blocks for before in parts), 0, 0)
-            for block in blocks_of(_encoded(triplets, processor, max_length, report, writes, cut), BLOCK_ROWS):
+            for block in blocks_of(
+                _encoded(triplets, processor, max_length, report, writes, cut, hints_of), BLOCK_ROWS
+            ):
                 columns = [pa.array(list(column), pa.list_(pa.int32())) for column in zip(*block)]
                 batch = pa.record_batch(columns, schema=schema)
                 writer.write_batch(batch)
                 part = CorpusPart(part.first, part.blocks + 1, part.rows + batch.num_rows)
-                for side in SIDES:
-                    ragged = _ragged(batch.column(side))
-                    tokens[side] += len(ragged.values)
+                for name in schema.names:
+                    ragged = _ragged(batch.column(name))
+                    tokens[name] += len(ragged.values)
                     digest.update(ragged.offsets.data)
                     digest.update(ragged.values.data)
             parts.append(part)
@@ -203,7 +222,8 @@ def _encoded(
     report: DataReport,
     writes: Writes,
     cut: bool,
-) -> Iterator[tuple[list[int], ...]]:
+    hints_of: HintsOf | None,
+) -> Iterator[tuple[Sequence[int], ...]]:
     for chunk in blocks_of(triplets, BLOCK_ROWS):
         mt = [triplet.mt for triplet in chunk]
         ids = [processor.encode_batch(side, [getattr(triplet, side) for triplet in chunk], mt) for side in SIDES]
@@ -214,8 +234,11 @@ def _encoded(
         for triplet, *texts in zip(chunk, *ids):
             if max(map(len, texts)) > max_length:
                 report.skip(triplet.source, triplet.line, f"a side has more than {max_length} tokens")
-            else:
+            elif hints_of is None:
                 yield tuple(texts)
+            else:
+                hints = hints_of(triplet)
+                yield *texts, *(hints[name] for name in hints_of.names)
 
 
 def _ragged(column: Any) -> Ragged:

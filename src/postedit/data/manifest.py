@@ -9,23 +9,27 @@ from postedit.core.files import sha256_of
 from postedit.data.compression import find_file
 from postedit.data.corpus import Corpus
 from postedit.data.text_paths import is_far
-from postedit.data.triplets import DataConfig, TripletFiles
+from postedit.data.triplets import DataConfig
 
 MANIFEST: Final = "manifest.json"
 
 
 def manifest(data: DataConfig, corpus: Corpus) -> dict[str, Any]:
-    """Return the manifest of the training corpus made from `data`, and of the files of the dev set."""
+    """Return the manifest of the training corpus made from `data`, of the files of the dev set and of a glossary."""
     sources = [
-        {"name": files.name, "triplets": part.rows, **asdict(files.sampling), "files": _files(files)}
+        {"name": files.name, "triplets": part.rows, **asdict(files.sampling), "files": _files(files.paths)}
         for files, part in zip(data.train, corpus.parts)
     ]
-    return {"corpus": corpus.fingerprint, "train": sources, "dev": {"name": data.dev.name, "files": _files(data.dev)}}
+    found: dict[str, Any] = {"corpus": corpus.fingerprint, "train": sources}
+    found["dev"] = {"name": data.dev.name, "files": _files(data.dev.paths)}
+    if data.glossary is not None:
+        found["glossary"] = {"files": _files([Path(data.glossary)])}
+    return found
 
 
-def _files(files: TripletFiles) -> dict[str, dict[str, Any]]:
+def _files(files: Sequence[Path]) -> dict[str, dict[str, Any]]:
     """Return size, modification time and SHA-256 digest of each local file, by its path."""
-    paths = [path for path in map(find_file, files.paths) if not is_far(path)]
+    paths = [path for path in map(find_file, files) if not is_far(path)]
     states = {path: path.stat() for path in paths}
     return {
         str(path): {"bytes": found.st_size, "modified": found.st_mtime, "sha256": sha256_of(path)}
@@ -38,7 +42,8 @@ def changed_files(manifest: dict[str, Any]) -> list[str]:
 
     A file of the same size and modification time is not read.
     """
-    sources: Sequence[dict[str, Any]] = [*manifest["train"], manifest["dev"]]
+    others = [manifest[name] for name in ("dev", "glossary") if name in manifest]
+    sources: Sequence[dict[str, Any]] = [*manifest["train"], *others]
     recorded = {name: state for source in sources for name, state in source["files"].items()}
     return [name for name, state in recorded.items() if _is_changed(Path(name), state)]
 

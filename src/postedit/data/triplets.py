@@ -222,6 +222,16 @@ class DataConfig(Config):
         description="cut: the first max_length tokens of src and mt are read, as of articles to summarise; a longer pe "
         "is skipped, STEPs included.",
     )
+    glossary: str | None = Field(
+        None, description="terms (.csv, .tsv, .tbx) shown in training by a model whose prompt has {glossary}."
+    )
+    tagged: float = Field(
+        0.5,
+        ge=0.0,
+        le=1.0,
+        description="share of the training triplets of which a model whose prompt has {errors} is shown what in mt is "
+        "not in pe.",
+    )
 
     @model_validator(mode="after")
     def _check_text(self) -> Self:
@@ -250,8 +260,19 @@ class DataConfig(Config):
         folder = (base / Path(self.dir).expanduser()).resolve()
         train, dev = [files.under(folder) for files in self.train], self.dev.under(folder)
         length, too_long = self.max_length, self.too_long
-        resolved = DataConfig(dir=str(folder), train=train, dev=dev, max_length=length, too_long=too_long)
+        glossary = None if self.glossary is None else str(folder / Path(self.glossary).expanduser())
+        resolved = DataConfig(
+            dir=str(folder),
+            train=train,
+            dev=dev,
+            max_length=length,
+            too_long=too_long,
+            glossary=glossary,
+            tagged=self.tagged,
+        )
         found = [(option, path_problem(path)) for option, files in resolved.sources for path in files.paths]
+        if glossary is not None:
+            found.append(("data.glossary", path_problem(Path(glossary))))
         return resolved, [f"{option}: {problem}" for option, problem in found if problem]
 
 

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from postedit.core.errors import DataError, ModelFolderError, nearest_path
+from postedit.core.hints import NO_HINTS
 from postedit.core.model import Constraint, Seq2Seq, Vocabularies
 from postedit.core.search_config import SearchConfig
 from postedit.core.special_tokens import EOS
@@ -46,7 +47,7 @@ class Respelling(Seq2Seq[Any]):
     """A model that is given tokens of another model's vocabularies, and reads its own.
 
     Texts are decoded, which vocabularies over bytes do exactly, and encoded again. Attention to these texts is left
-    out: its positions would not be those of the batch.
+    out: its positions would not be those of the batch. So are hints.
     """
 
     def __init__(self, model: Seq2Seq, own: TextProcessor, given: TextProcessor) -> None:
@@ -67,6 +68,7 @@ class Respelling(Seq2Seq[Any]):
             model.spec,
             vocabularies=Vocabularies({name: theirs[name] for name in streams}, model.spec.vocabularies.target),
             attention=frozenset(key for key in model.spec.attention if not {*key.streams} & {*self._others}),
+            hints=NO_HINTS,
         )
 
     def encode(self, batch: Batch) -> Any:
@@ -84,7 +86,7 @@ class Respelling(Seq2Seq[Any]):
         return self.model.constraints(batch)
 
     def _respelt(self, batch: Batch) -> Batch:
-        streams: dict[str, Stream] = dict(batch.streams)
+        streams: dict[str, Stream] = {name: batch.streams[name] for name in self.spec.inputs}
         for side in self._others:
             given, own = self._given.vocabulary(side), self._own.vocabulary(side)
             texts = [given.decode(ids) for ids in streams[side].ids.tolist()]  # padding has no text

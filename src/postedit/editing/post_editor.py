@@ -27,6 +27,7 @@ from postedit.core.model import Seq2Seq
 from postedit.core.search_config import SearchConfig
 from postedit.editing.constraints import GuidanceBuilder, required_of
 from postedit.editing.loading import Loaded, choose, load_choice
+from postedit.editing.quality_tags import QualityTags
 from postedit.editing.results import checked, to_post_edit, unchanged, warn, with_text, without_damaged
 from postedit.editing.search import SegmentSearch
 from postedit.editing.segments import EncodedSegment, encode_segments
@@ -35,6 +36,8 @@ from postedit.nn.inference import Precision, check_precision, prepare_for_infere
 from postedit.search import Hypothesis, Sampling
 from postedit.search.ensemble import Space
 from postedit.search.rescoring import LogLinear
+from postedit.text.glossary import Glossary
+from postedit.text.hint_writer import NO_SOURCES
 from postedit.text.processor import TextProcessor
 from postedit.text.swapped_sides import seem_swapped
 from postedit.text.words import Splitter, splitter
@@ -66,6 +69,7 @@ class PostEditor(Editor):
         self.model, self.processor, self.search = model, processor, search
         self.log_linear, self.sources = log_linear, sources
         self.precision: Precision = "float32"
+        self.hints = NO_SOURCES  # what a model whose prompt has room for it is shown beside src and mt
 
     @classmethod
     def load(
@@ -129,6 +133,17 @@ class PostEditor(Editor):
             prepare_for_inference(part, precision)
         return editor if loaded.first_stage is None else TwoStage(cls.of(loaded.first_stage, precision), editor)
 
+    def show(self, *, glossary: Glossary | None, tags: QualityTags | None) -> None:
+        """Have the prompt of the model show terms and tagged errors, as far as it has room for them.
+
+        Raises:
+            DataError: if there are tags, which nothing else uses, and it has none for them.
+        """
+        names = self.model.spec.hints.names
+        if tags is not None and "errors" not in names:
+            raise DataError("hints.tags is for models whose prompt shows errors ({errors}): leave it out")
+        self.hints = replace(self.hints, glossary=glossary if "glossary" in names else None, tags=tags)
+
     @property
     def abilities(self) -> Abilities:
         """Abilities of the model."""
@@ -147,7 +162,7 @@ class PostEditor(Editor):
 
     def identity(self, search: SearchConfig | None = None) -> Identity:
         """Return the fingerprints of the model files, and the options that can change an output."""
-        settings = (search or self.search).outcome()
+        settings = {**(search or self.search).outcome(), **self.hints.settings}
         return Identity(self._fingerprints, {**settings, "dtype": self.precision, "ensemble": self.model.extra_repr()})
 
     @cached_property
@@ -269,7 +284,7 @@ class PostEditor(Editor):
                 f"this model corrects translations and has no first stage to write them: segment {missing} has no mt"
             )
         limit, cut = config.max_input, config.cut_input
-        return encode_segments(self.model, self.processor, segments, limit, outputs, cut=cut)
+        return encode_segments(self.model, self.processor, segments, limit, outputs, cut=cut, hints=self.hints)
 
     def _finder(self, config: SearchConfig) -> SegmentSearch:
         return SegmentSearch(self.model, self.processor, config, self.log_linear)

@@ -2,15 +2,17 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from postedit.core.editor import Segment, Skipped
 from postedit.core.model import Seq2Seq
+from postedit.core.special_tokens import EOS
 from postedit.core.types import Batch
 from postedit.data.collate import collate, first_tokens
 from postedit.text.config import Side
 from postedit.text.edits import target_of, without_steps
+from postedit.text.hint_writer import NO_SOURCES, HintSources, HintWriter
 from postedit.text.processor import TextProcessor
 
 _INPUTS: Final[tuple[Side, ...]] = ("src", "mt")
@@ -24,6 +26,7 @@ class EncodedSegment:
     ids: Mapping[Side, Sequence[int]]  # by side, EOS included; also of sides that the model does not read
     # tokens of a given output, without EOS, with the STEPs of a model that writes them; empty if none is given
     output: Sequence[int] = ()
+    hints: Mapping[str, Sequence[int]] = field(default_factory=dict)  # what is shown beside it, EOS included, by name
     skipped: Skipped | None = None  # why it is not searched; None if it is
     cut: bool = False  # a side that the model reads is not whole
 
@@ -39,8 +42,8 @@ class EncodedSegment:
 
     @property
     def length(self) -> int:
-        """Tokens of the longest side."""
-        return max(map(len, self.ids.values()))
+        """Tokens of the longest side or hint."""
+        return max(map(len, (*self.ids.values(), *self.hints.values())))
 
 
 def inputs_of(model: Seq2Seq) -> list[Side]:
@@ -56,8 +59,9 @@ def encode_segments(
     outputs: Sequence[str] | None = None,
     *,
     cut: bool = False,
+    hints: HintSources = NO_SOURCES,
 ) -> list[EncodedSegment]:
-    """Return the segments in token ids, each with its given output if `outputs` to score are given.
+    """Return the segments in token ids, each with its given output if `outputs` to score are given, and its hints.
 
     A segment with a side of more than `max_input` tokens, EOS included, is skipped, or the side is `cut` to as many.
     """
@@ -66,6 +70,7 @@ def encode_segments(
     mt = dict(zip(with_mt, processor.encode_batch("mt", [segments[row].mt or "" for row in with_mt]), strict=True))
     beside = [segment.mt for segment in segments]
     paths = [[]] * len(segments) if outputs is None else processor.encode_batch("pe", outputs, beside)
+    writer = HintWriter(model.spec.hints, processor, hints)
     encoded = []
     for row, segment in enumerate(segments):
         ids: dict[Side, Sequence[int]] = {"src": src[row], **({"mt": mt[row]} if row in mt else {})}
@@ -77,14 +82,18 @@ def encode_segments(
             path = (path if model.spec.writes == "tokens" else target_of(model.spec.writes, ids["mt"], path))[:-1]
             if len(path) >= (model.spec.longest or math.inf) or len(without_steps(path)) >= max_input:
                 skipped = skipped or "too long"
-        encoded.append(EncodedSegment(segment, ids, path, skipped, is_cut))
+        shown = writer.write(segment.src, segment.mt or "")
+        encoded.append(EncodedSegment(segment, ids, path, shown, skipped, is_cut))
     return encoded
 
 
 def batch_of(model: Seq2Seq, segments: Sequence[EncodedSegment]) -> Batch:
     """Return the inputs of a model from segments, padded, on its device."""
     sides = inputs_of(model)
-    batch = collate({side: [segment.ids[side] for segment in segments] for side in sides}, sides)
+    rows: dict[str, list[Sequence[int]]] = {side: [segment.ids[side] for segment in segments] for side in sides}
+    for name in model.spec.hints.names:
+        rows[name] = [segment.hints.get(name, [EOS]) for segment in segments]
+    batch = collate(rows, list(rows))
     return batch.to(next(model.parameters()).device)
 
 

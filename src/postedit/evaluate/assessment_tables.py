@@ -1,6 +1,7 @@
 """The tables of an assessment, for the command and its page."""
 
 from postedit.evaluate.error_profile import RepeatedChange
+from postedit.evaluate.learning_curve import ROUGH
 from postedit.evaluate.recommendation import Assessment, costs
 from postedit.evaluate.significance import CONFIDENCE
 from postedit.evaluate.table import Column, Table, TableRow, columns, percentage
@@ -73,7 +74,8 @@ def forecasts(found: Assessment) -> Table:
         for expected in one.forecasts(ter):
             shares = (percentage(points, ter) for points in expected.gain)
             hours = found.work.saved(expected.gain, ter).hours
-            rows.append(TableRow((one.name, f"{expected.triplets:,}"), (*expected.gain, *shares, *hours)))
+            size = f"{expected.triplets:,}{' (rough)' * expected.is_rough}"
+            rows.append(TableRow((one.name, size), (*expected.gain, *shares, *hours)))
     names = columns(["gain, TER", "from", "to"], 2)
     names += columns(["edits spared %", "from %", "to %", "hours saved", "from h", "to h"], 1)
     note = (
@@ -81,6 +83,7 @@ def forecasts(found: Assessment) -> Table:
         "A few hundred triplets say little about how fast a gain grows, so that it is taken from public data sets for "
         "the most part, and the intervals are wide."
     )
+    note += f" {ROUGH}" * found.has_rough_forecasts
     return Table("what more triplets would bring", ("editor", "triplets"), names, tuple(rows), note)
 
 

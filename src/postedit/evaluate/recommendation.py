@@ -7,7 +7,7 @@ from typing import Any, Final, Literal, NamedTuple
 from postedit.core.errors import DataError
 from postedit.evaluate.error_profile import ErrorProfile
 from postedit.evaluate.gain import Gain, SentenceGains
-from postedit.evaluate.learning_curve import Forecast, forecast
+from postedit.evaluate.learning_curve import ROUGH, Forecast, forecast
 from postedit.evaluate.significance import CONFIDENCE
 from postedit.evaluate.table import percentage
 
@@ -136,7 +136,9 @@ class EditorGain:
             "cost": self.cost,
             "currency": self.currency,
             "costs of the work": costs(self, work),
-            "expected": [{"triplets": one.triplets, **one.gain._asdict()} for one in self.forecasts(ter)],
+            "expected": [
+                {"triplets": one.triplets, **one.gain._asdict(), "rough": one.is_rough} for one in self.forecasts(ter)
+            ],
         }
 
 
@@ -184,6 +186,7 @@ def recommendation(editors: Sequence[EditorGain], ter: float, work: Workload | N
                 expected = next(same for same in one.forecasts(ter) if same.triplets == expected.triplets)
                 later = (
                     f"with {expected.triplets:,} triplets {one.name} is expected to spare {_told(expected.gain, ter)}"
+                    f"{', which is rough' * expected.is_rough}"
                 )
                 return Recommendation("later", one.name, f"{now}; {later}")
     sure = best.sentences.gain(confidence).low > 0.0
@@ -228,6 +231,11 @@ class Assessment:
         """The answer."""
         return recommendation(self.editors, self.profile.ter, self.work)
 
+    @property
+    def has_rough_forecasts(self) -> bool:
+        """Whether a gain is forecast for many times the triplets at hand."""
+        return any(expected.is_rough for one in self.editors for expected in one.forecasts(self.profile.ter))
+
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON."""
         return {
@@ -241,4 +249,5 @@ class Assessment:
             "work": {**asdict(self.work), "hours": self.work.hours},
             "left out": dict(self.left_out),
             "not tried": dict(self.not_tried),
+            "about what is expected": ROUGH if self.has_rough_forecasts else "",
         }

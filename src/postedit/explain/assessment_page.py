@@ -6,6 +6,7 @@ from typing import Final
 
 from postedit.evaluate.assessment_tables import assessment_tables
 from postedit.evaluate.gain import Gain
+from postedit.evaluate.learning_curve import ROUGH
 from postedit.evaluate.recommendation import ANSWERS, Assessment, EditorGain
 from postedit.evaluate.significance import CONFIDENCE
 from postedit.explain.charts import Series, bar_chart
@@ -57,7 +58,8 @@ def _charts(found: Assessment) -> str:
         bar_chart("Edits of the post-editors, by kind", _SHORT, [edits], "edits"),
     ]
     heading = '<section aria-labelledby="charts"><h2 id="charts">At a glance</h2>'
-    return f'{heading}<div class="charts">{"".join(charts)}</div></section>'
+    warning = f'<p class="note">{escape(ROUGH)}</p>' if found.has_rough_forecasts else ""
+    return f'{heading}<div class="charts">{"".join(charts)}</div>{warning}</section>'
 
 
 def _growth(editors: Sequence[EditorGain], ter: float) -> list[str]:

@@ -34,6 +34,12 @@ MOST: Final = 2_000
 
 SHIPPED: Final = "the model that comes with postedit"
 
+_NEURAL: Final = {
+    "small neural models": "training them ten times takes longer than the five minutes of an assessment; train one on "
+    "other triplets, and name it by --editor"
+}
+"""What is at hand besides, and not tried."""
+
 _IDENTIFIED: Final = 100  # segments by which languages are identified
 _AT_ONCE: Final = 50  # segments edited between two reports of progress
 
@@ -76,7 +82,7 @@ def assess(
     """
     corrections = _corrections(src, mt, pe)
     text = text or text_config(corrections)
-    given, not_tried = dict(editors or {}), dict[str, str]()
+    given, not_tried = dict(editors or {}), dict(_NEURAL)
     if with_shipped:
         found, why_not = _shipped(corrections)
         given |= {} if found is None else {SHIPPED: found}

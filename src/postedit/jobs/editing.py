@@ -16,11 +16,23 @@ from rich.console import Console
 from rich.text import Text
 
 from postedit.adapt.adaptation_config import NO_MODEL
-from postedit.core.editor import ENDPOINT, EVENTS, Abilities, Detail, Editor, Identity, PostEdit, Segment, events_of
+from postedit.core.editor import (
+    ENDPOINT,
+    EVENTS,
+    Abilities,
+    Detail,
+    Editor,
+    EditorWrapper,
+    Identity,
+    PostEdit,
+    Segment,
+    events_of,
+)
 from postedit.core.errors import DataError, StoppedError
 from postedit.core.processes import WorkerError
 from postedit.core.search_config import SearchConfig
 from postedit.data.line_sinks import LineSink
+from postedit.editing.quality_tags import TagFiles
 from postedit.llm.endpoint_options import EndpointSpec
 from postedit.text.glossary import Glossary
 from postedit.text.span_patterns import KINDS, Kind
@@ -140,6 +152,7 @@ class EditorSpec:
     memory: "MemorySpec | None" = None
     endpoint: EndpointSpec | None = None
     passes: int = 1  # how often it corrects its own corrections, at most
+    tags: TagFiles | None = None  # shown by a model whose prompt has room for them
 
     def load(self, device: str | None) -> Editor:
         """Load the editor on a device, the default one if None; see `around`."""
@@ -172,19 +185,37 @@ class EditorSpec:
         return SpanRule(src, mt, frozenset(self.protect), self.glossary).broken(text)
 
     def load_model(self, device: str | None) -> Editor:
-        """Load the model alone, with what the memory has taught it."""
+        """Load the model alone, with what the memory has taught it, and what its prompt shows."""
         if self.endpoint is not None:
             return self._load_endpoint(self.endpoint, device)
         if self.memory is not None:
-            return self.memory.load(self.models, device)
+            return self._with_hints(self.memory.load(self.models, device))
         if list(self.models) == [NO_MODEL]:
-            return Unedited()
+            return self._with_hints(Unedited())
         from postedit.editing.post_editor import PostEditor
 
-        return PostEditor.load(*self.models, device=device, dtype=self.dtype, weights=self.weights, space=self.space)
+        models, dtype = self.models, self.dtype
+        return self._with_hints(
+            PostEditor.load(*models, device=device, dtype=dtype, weights=self.weights, space=self.space)
+        )
+
+    def _with_hints(self, editor: Editor) -> Editor:
+        """Return the editor, whose model is shown terms and tagged errors, if its prompt has room for them."""
+        from postedit.editing.post_editor import PostEditor
+
+        inner = editor
+        while isinstance(inner, EditorWrapper):
+            inner = inner.inner
+        if isinstance(inner, PostEditor):
+            inner.show(glossary=self.glossary, tags=None if self.tags is None else self.tags.read())
+        elif self.tags and self.tags.tags:
+            raise DataError("hints.tags is for language models trained here: leave it out")
+        return editor
 
     def _load_endpoint(self, endpoint: EndpointSpec, device: str | None) -> Editor:
         """Load a model behind an endpoint, or a combination with one among its members."""
+        if self.tags and self.tags.tags:
+            raise DataError("hints.tags is for language models trained here; for others it is llm.tags")
         if self.models[0].startswith(ENDPOINT):
             from postedit.llm.llm_editor import load_llm
 

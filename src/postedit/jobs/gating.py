@@ -1,7 +1,7 @@
 """Make a gate: judge the corrections of a development set, learn a rule from them, and test it."""
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final
@@ -12,7 +12,7 @@ from postedit.core.editor import Detail, Edit, Editor, PostEdit, segments_of
 from postedit.core.search_config import SearchConfig
 from postedit.core.tensor_files import save_json
 from postedit.data.lines import DevTexts
-from postedit.data.resumable_file import PartialFile, check_job
+from postedit.data.resumable_file import PartialFile, check_job, read_note, recorded_job
 from postedit.gate.calibrate import Calibrated, GateOptions, Outcomes, calibrate, expected_calibration_error
 from postedit.gate.edit_features import CorrectionFeatures, Features, judge
 from postedit.gate.gate import Gate
@@ -82,6 +82,13 @@ def judge_lines(
         file.finish()
     with path.open(encoding="utf-8") as lines:
         return [_judged(json.loads(line)) for line in lines]
+
+
+def job_before(path: Path, *, resume: bool) -> Mapping[str, Any]:
+    """Return the job whose corrections are in the file `path`, complete ones or, to resume, some; empty if none are."""
+    if path.exists():
+        return read_note(note_of(path)) or {}
+    return recorded_job(path) if resume else {}
 
 
 def note_of(path: Path) -> Path:

@@ -19,7 +19,7 @@ from postedit.core.tensor_files import save_json
 from postedit.core.weight_transfer import check_sizes
 from postedit.data.blocks import sample_evenly
 from postedit.data.compression import raw_lines
-from postedit.data.corpus import Corpus, write_corpus
+from postedit.data.corpus import Corpus, HintsOf, write_corpus
 from postedit.data.manifest import MANIFEST, changed_files, manifest
 from postedit.data.report import DataReport
 from postedit.data.triplets import DataConfig, SamplingWeight, Triplet, TripletFiles, check_files, read_triplets
@@ -208,8 +208,10 @@ def count_lines(sources: Sequence[TripletFiles]) -> int:
     return sum(1 for source in sources for _ in raw_lines(source.paths[0]))
 
 
-def write_corpora(data: DataConfig, writes: Writes, folder: Path, console: Console) -> None:
-    """Write the corpora for a model that `writes` the post-edit in this form, unless that is done."""
+def write_corpora(
+    data: DataConfig, writes: Writes, folder: Path, console: Console, hints_of: HintsOf | None = None
+) -> None:
+    """Write the corpora for a model that `writes` the post-edit in this form, and reads hints, unless that is done."""
     corpora = folder / "corpus"
     if corpora.exists():
         if damage := recorded_damage(corpora):
@@ -223,8 +225,8 @@ def write_corpora(data: DataConfig, writes: Writes, folder: Path, console: Conso
     with _new_folder(corpora) as temporary, LineProgress(console, total) as progress:
         for name, sources in parts.items():
             triplets = [progress.track(read_triplets(files, report)) for files in sources]
-            cut = data.too_long == "cut"
-            write_corpus(temporary / f"{name}.arrow", triplets, processor, data.max_length, report, writes, cut=cut)
+            path, cut = temporary / f"{name}.arrow", data.too_long == "cut"
+            write_corpus(path, triplets, processor, data.max_length, report, writes, cut=cut, hints_of=hints_of)
         record_folder(temporary)
         # Before the corpora have their name, so that a kill leaves no corpora without these files.
         save_json(folder / "data.json", report.to_dict())

@@ -45,6 +45,7 @@ from postedit.folder import ModelFolder
 from postedit.jobs.drafting import first_stage_folder, is_finished, write_drafts
 from postedit.jobs.provenance import INITIAL, provenance, record_start
 from postedit.jobs.run_preparation import begun, check_shared, check_start, learn_text, share_corpora, write_corpora
+from postedit.jobs.training_hints import TrainingHints
 from postedit.recipe import Recipe
 from postedit.text.processor import TextProcessor
 from postedit.train.loop import Trainer
@@ -130,15 +131,17 @@ def _train_model(
         data = write_drafts(
             recipe, folder, partial(_train_first_stage, folder / "text", console, accept_changed_data), console
         )
+    architecture, processor = recipe.architecture, TextProcessor.load(folder / "text")
+    hints = TrainingHints(architecture.model.hints_of(recipe.model), data, processor)
     if processes.is_main_process:
         if given.corpora is not None and recipe.draft is None:
             share_corpora(given.corpora, folder)
-        write_corpora(data, recipe.architecture.model.writes, folder, console)
+        write_corpora(data, architecture.model.writes, folder, console, hints if hints.names else None)
         record_start(recipe, folder)
     processes.wait_for_everyone()
-    run = _Run(recipe, data, folder, TextProcessor.load(folder / "text"))
+    run = _Run(recipe, data, folder, processor, hints)
     torch.manual_seed(recipe.train.seed)
-    model = recipe.architecture.build(recipe.model, run.processor.vocabularies)
+    model = architecture.build(recipe.model, processor.vocabularies)
     if model.frozen_checkpoint is not None:
         model.load_frozen_weights(model.frozen_checkpoint)
     freeze(model, recipe.train.freeze)
@@ -147,7 +150,7 @@ def _train_model(
     if processes.is_main_process:
         base = run.unedited
         scores = "" if base is None else f"; {base.name}: TER {base.ter:.2f}, BLEU {base.bleu:.2f} on dev"
-        console.print(f"{recipe.architecture.name}: {_size(model)}{scores}", soft_wrap=True)
+        console.print(f"{architecture.name}: {_size(model)}{scores}", soft_wrap=True)
     corpora, risk = folder / "corpus", recipe.train.risk
     trainer = Trainer(
         model,
@@ -286,8 +289,10 @@ def _initialise(
 class _Run:
     """Scores decoded dev texts and exports model folders for the trainer."""
 
-    def __init__(self, recipe: Recipe, data: DataConfig, folder: Path, processor: TextProcessor) -> None:
-        self.recipe, self.folder, self.processor = recipe, folder, processor
+    def __init__(
+        self, recipe: Recipe, data: DataConfig, folder: Path, processor: TextProcessor, hints: TrainingHints
+    ) -> None:
+        self.recipe, self.folder, self.processor, self.hints = recipe, folder, processor, hints
         self.first = None if recipe.draft is None else ModelFolder.load(first_stage_folder(folder))
         self.dev: list[Triplet] = list(read_triplets(data.dev))
         self.mt = None if data.dev.mt is None else [triplet.mt for triplet in self.dev]
@@ -297,6 +302,7 @@ class _Run:
     def score_dev(self, model: Seq2Seq) -> Mapping[str, float]:
         """Decode the dev set greedily and return its scores."""
         editor = PostEditor(model, self.processor, self.recipe.search)
+        editor.hints = self.hints.sources
         edits = editor.edit([triplet.src for triplet in self.dev], self.mt, beam=1)
         scores = self._score(self.recipe.architecture.name, [edit.text for edit in edits])
         found = {"ter": scores.ter, "bleu": scores.bleu, "chrf": scores.chrf}

@@ -1,9 +1,7 @@
 """Choose among the answers of a model for a segment, against over-correction: mt is always among the candidates."""
 
-import hashlib
 from collections import Counter
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Final
 
 import numpy as np
@@ -78,47 +76,6 @@ def shares(edits: Sequence[Edit], text: str, others: Sequence[tuple[str, Sequenc
 
 def _change(text: str, edit: Edit) -> tuple[tuple[int, int], str]:
     return edit.mt_span, text[slice(*edit.pe_span)]
-
-
-class QualityTags:
-    """Tags of the gaps and words of translations, OK or BAD, by the text of the translation.
-
-    Raises:
-        DataError: if a line of the tags does not fit its translation.
-    """
-
-    def __init__(self, tags: Path, tagged: Path) -> None:
-        from postedit.data.lines import read_aligned
-        from postedit.evaluate.tags import parse_tags
-
-        texts = read_aligned(tagged, tags)
-        self._tags: dict[str, list[bool]] = {}
-        for number, (mt, line) in enumerate(zip(texts[tagged], texts[tags], strict=True), start=1):
-            found = parse_tags(line, len(mt.split()), f"{tags}, line {number}")
-            known = self._tags.setdefault(mt, found)
-            # Of the same translation of two sources, what is BAD of one may be.
-            self._tags[mt] = [one or other for one, other in zip(known, found, strict=True)]
-
-    @property
-    def fingerprint(self) -> str:
-        """A digest of all tags."""
-        return hashlib.sha256(repr(sorted(self._tags.items())).encode()).hexdigest()[:16]
-
-    def allow(self, mt: str, spans: Sequence[tuple[int, int]], edits: Sequence[Edit]) -> list[bool]:
-        """Return whether each edit is of a BAD word or gap; `spans` are of the words of mt. Untagged ones may be."""
-        bad = self._tags.get(mt)
-        if bad is None:
-            return [True] * len(edits)
-        return [any(bad[place] for place in _places(edit, spans)) for edit in edits]
-
-
-def _places(edit: Edit, spans: Sequence[tuple[int, int]]) -> list[int]:
-    """Return the places in the tags that an edit concerns: its words and the gaps within, or its gap."""
-    start, end = edit.mt_span
-    words = [number for number, span in enumerate(spans) if span[0] < end and start < span[1]]
-    if words:
-        return list(range(2 * words[0], 2 * words[-1] + 3))
-    return [2 * sum(span[1] <= start for span in spans)]
 
 
 def check_scorer(scorer: Editor, name: str) -> None:

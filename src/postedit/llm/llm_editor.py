@@ -15,6 +15,7 @@ from typing import Any, Final, NamedTuple, TypeVar
 from postedit.adapt.correction_memory import CorrectionMemory
 from postedit.adapt.learning_editor import MemorySpec
 from postedit.adapt.remembering import Remembering
+from postedit.adapt.similar_corrections import SimilarCorrections
 from postedit.core.edit_reasons import ErrorReason
 from postedit.core.editor import (
     ENDPOINT,
@@ -32,8 +33,9 @@ from postedit.core.errors import DataError
 from postedit.core.search_config import SearchConfig
 from postedit.editing.pooled import Pooled
 from postedit.editing.post_editor import PostEditor
+from postedit.editing.quality_tags import QualityTags
 from postedit.editing.results import keep_edits, unchanged, warn
-from postedit.llm.answer_selection import QualityTags, best_by_model, check_scorer, consensus, shares
+from postedit.llm.answer_selection import best_by_model, check_scorer, consensus, shares
 from postedit.llm.answer_store import AnswerStore
 from postedit.llm.answers import ErrorSpan, Item
 from postedit.llm.asking import Asking, Wanted
@@ -41,11 +43,11 @@ from postedit.llm.chat_client import ChatClient, check_client
 from postedit.llm.endpoint_options import EndpointSpec, foreign_key
 from postedit.llm.pacing import RateLimit
 from postedit.llm.prices import Price, PriceTable
-from postedit.llm.prompts import Prompt, Question, TermHint
+from postedit.llm.prompts import Prompt, Question
 from postedit.llm.server_errors import Dialect
-from postedit.llm.similar_corrections import SimilarCorrections
 from postedit.text.edits import splice
 from postedit.text.glossary import Glossary
+from postedit.text.hints import TermHint
 from postedit.text.words import UNSPACED, CharacterSplitter, PlainSplitter, Word
 
 _log = logging.getLogger(__name__)

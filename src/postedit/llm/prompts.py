@@ -2,8 +2,7 @@
 
 A prompt has a name, a version, the form of its answers, and two texts with fields in braces: {direction},
 {target_language}, {terms}, {examples} and {segments}. Fields are filled in one pass, so that braces in what fills them
-mean nothing. Text of a segment stands in JSON strings alone, which it cannot leave: quotes, line ends and the marks by
-which servers divide turns are escaped.
+mean nothing. Text of a segment stands in JSON strings alone, which it cannot leave (see `text.hints`).
 """
 
 import hashlib
@@ -20,6 +19,7 @@ from pydantic import Field, model_validator
 
 from postedit.core.config import Config, load_config, read_toml
 from postedit.core.errors import RecipeError, nearest
+from postedit.text.hints import EXAMPLES_TITLE, TERMS_TITLE, Example, TermHint, json_line, section
 
 AnswerForm = Literal["corrections", "errors"]
 """Each segment of an answer has a correction; or its errors, and then a correction."""
@@ -27,19 +27,6 @@ AnswerForm = Literal["corrections", "errors"]
 _FIELDS: Final = ("direction", "target_language", "terms", "examples", "segments")
 _FIELD: Final = re.compile("{(" + "|".join(_FIELDS) + ")}")
 _UNKNOWN_FIELD: Final = re.compile(r"\{([a-z_]+)\}")
-
-_ESCAPED: Final = re.compile(
-    r"<(?=\S)"  # <|im_end|>, </s>, <<SYS>>, <start_of_turn>, tags of a prompt of the user, and all that looks like one
-    r"|\[(?=[^\W\d]|[/|｜~])"  # [INST], [/INST], [|user|] and others, but not [1]
-    r"|\](?=~)"  # ]~b]
-    r"|`(?=``)"  # fences of code
-    "|[\x7f-\x9f\u2028\u2029\ud800-\udfff]",
-)
-"""What could divide turns for a server, close or imitate a mark of a prompt, divides lines, or is no text.
-
-It is escaped in JSON strings, where it means the same. Models have marks of their own, so no list of them is complete:
-what is escaped is all that begins like one.
-"""
 
 _NAMES: Final = {
     "ar": "Arabic", "bg": "Bulgarian", "cs": "Czech", "da": "Danish", "de": "German", "el": "Greek", "en": "English",
@@ -70,33 +57,6 @@ class PromptConfig(Config):
             name = min(unknown)
             raise ValueError(f"{{{name}}} is no field{nearest(name, _FIELDS)} (known here: {', '.join(_FIELDS)})")
         return self
-
-
-@dataclass(frozen=True)
-class Example:
-    """A correction that is shown to the model."""
-
-    src: str
-    mt: str
-    pe: str
-
-    def line(self) -> str:
-        """Return it as a line of the prompt."""
-        return json_line({"source": self.src, "translation": self.mt, "correction": self.pe})
-
-
-@dataclass(frozen=True)
-class TermHint:
-    """A term of the source with its translations."""
-
-    source: str
-    targets: tuple[str, ...]
-    forbidden: tuple[str, ...] = ()
-
-    def line(self) -> str:
-        """Return it as a line of the prompt."""
-        values: dict[str, Any] = {"source": self.source, "translations": list(self.targets)}
-        return json_line({**values, **({"never": list(self.forbidden)} if self.forbidden else {})})
 
 
 @dataclass(frozen=True)
@@ -168,8 +128,8 @@ class Prompt:
             "direction": f" from {source} to {target}" if source and target else "",
             "target_language": target or "language of the translation",
             "segments": "\n".join(segments),
-            "examples": _section("Corrections that people made of similar segments:", examples),
-            "terms": _section("Terms of the source and their translations:", terms),
+            "examples": section(EXAMPLES_TITLE, examples),
+            "terms": section(TERMS_TITLE, terms),
         }
         texts = {"system": self.config.system, "user": self.config.user}
         return [{"role": role, "content": _filled(text, fields)} for role, text in texts.items() if text.strip()]
@@ -183,12 +143,6 @@ class Prompt:
         return _object({"segments": {"type": "array", "items": item}})
 
 
-def json_line(values: Mapping[str, Any]) -> str:
-    """Return values as one line of JSON that no text can leave, and that divides no turns and lines."""
-    text = json.dumps(values, ensure_ascii=False)
-    return _ESCAPED.sub(lambda found: f"\\u{ord(found.group()):04x}", text)
-
-
 def _object(properties: dict[str, Any]) -> dict[str, Any]:
     return {
         "type": "object",
@@ -196,10 +150,6 @@ def _object(properties: dict[str, Any]) -> dict[str, Any]:
         "required": list(properties),
         "additionalProperties": False,
     }
-
-
-def _section(title: str, lines: Sequence[str]) -> str:
-    return f"{title}\n{chr(10).join(lines)}\n\n" if lines else ""
 
 
 def _filled(text: str, fields: Mapping[str, str]) -> str:

@@ -1,6 +1,7 @@
 """A causal language model of the Transformers library, which continues a prompt with src and mt in it by pe."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from itertools import zip_longest
 from typing import Any, ClassVar, Final, Literal, NamedTuple, Self
 
 import torch
@@ -9,6 +10,7 @@ from torch import Tensor, nn
 
 from postedit.core.config import Config
 from postedit.core.errors import RecipeError, library
+from postedit.core.hints import HINTS, HintConfig, HintName, Hints
 from postedit.core.model import ModelSpec, Seq2Seq, Vocabularies
 from postedit.core.special_tokens import BOS, EOS, PAD
 from postedit.core.tensor_files import tensors_sha256
@@ -44,7 +46,7 @@ class CausalNetworkConfig(Config):
     eos: int | None = Field(None, ge=0, description="the row of its end of a text or of a turn")
     unk: int | None = Field(None, ge=0, description="the row of its unknown token")
     prompt: list[list[int]] = Field(description="rows of the constant parts of the prompt: before, between and after")
-    texts: list[str] = Field(description="the texts between the parts: src and mt, or mt and src")
+    texts: list[str] = Field(description="the texts between the parts: src and mt in any order, and hints")
     controls: list[int] = Field([], description="rows of other tokens that occur in no text")
     fingerprint: str | None = Field(None, description="fingerprint of its vocabulary")
 
@@ -77,18 +79,40 @@ class CausalNetworkConfig(Config):
 
     @model_validator(mode="after")
     def _check_prompt(self) -> Self:
-        if sorted(self.texts) != ["mt", "src"]:
-            raise ValueError(f"a prompt has {{src}} and {{mt}} once each, not {self.texts}")
-        if len(self.prompt) != 3 or not (self.prompt[1] and self.prompt[2]) or sum(map(len, self.prompt)) < 3:
-            raise ValueError("a prompt has text between src and mt, and after both, such as a line feed")
+        known = ("src", "mt", *HINTS)
+        twice = len({*self.texts}) < len(self.texts)
+        if twice or not {"src", "mt"} <= {*self.texts} <= {*known}:
+            raise ValueError(
+                f"a prompt has {{src}} and {{mt}} once each, and at most once each of {_braced(HINTS)}, not "
+                f"{_braced(self.texts)}"
+            )
+        first, second = sorted(map(self.texts.index, ("src", "mt")))
+        between, after = self.prompt[first + 1 : second + 1], self.prompt[-1]
+        fits = len(self.prompt) == len(self.texts) + 1 and any(between) and after
+        if not fits or sum(map(len, self.prompt)) < 3:
+            raise ValueError("a prompt has text between src and mt, and at its end, such as a line feed")
         return self
+
+    @property
+    def hints(self) -> tuple[HintName, ...]:
+        """The hints among the texts, in order."""
+        return tuple(name for name in HINTS if name in self.texts)
+
+
+def _braced(names: Iterable[str]) -> str:
+    return ", ".join(f"{{{name}}}" for name in names)
 
 
 class CausalConfig(Config):
     """The checkpoint, its prompt, and the part of it that is trained; sizes are those of the checkpoint."""
 
     checkpoint: str = Field(description="folder or hub id of a causal language model, read when training begins")
-    prompt: str = Field(_PROMPT, description="what the model reads before pe; {src} and {mt} stand for the texts")
+    prompt: str = Field(
+        _PROMPT,
+        description="what the model reads before pe; {src} and {mt} stand for the texts; {examples}, {glossary} and "
+        "{errors}, which may be left out, for similar corrections, terms of src, and mt with its errors tagged",
+    )
+    hints: HintConfig = Field(HintConfig(), description="how much the prompt shows beside src and mt, if it does")
     chat: bool | None = Field(
         None,
         description="whether the prompt is the message of a user in the chat template of the checkpoint; none: if it "
@@ -136,8 +160,9 @@ class _Prompt(NamedTuple):
 class Causal(Seq2Seq[TransformerState[DecoderCache]]):
     """A causal network of the Transformers library as a `Seq2Seq`.
 
-    It reads `part src part mt part` and writes `pe EOS`. The last token of the prompt is BOS, after which it predicts
-    the first token of pe. The network keeps its own numbering of rows; tokens are translated on input and output.
+    It reads `part src part mt part`, with hints before, between or after src and mt, and writes `pe EOS`. The last
+    token of the prompt is BOS, after which it predicts the first token of pe. Hints that a batch lacks are empty. The
+    network keeps its own numbering of rows; tokens are translated on input and output.
     Attention is that of the last layer without a sliding window, averaged over heads, normalised over src and mt.
 
     Raises:
@@ -158,10 +183,15 @@ class Causal(Seq2Seq[TransformerState[DecoderCache]]):
         found = config.network
         table = found.numbering.table()
         check_vocabularies(vocabularies, len(table), found.fingerprint, config.checkpoint)
-        longest = found.settings.get("max_position_embeddings")
+        hints, longest = self.hints_of(config), found.settings.get("max_position_embeddings")
         if longest is not None:  # inputs and output share the positions
-            longest = (int(longest) - sum(map(len, found.prompt))) // 2
-        self.spec = ModelSpec(self.inputs, vocabularies, frozenset({_KEY}), parallel=True, longest=longest)
+            longest = (int(longest) - sum(map(len, found.prompt)) - hints.tokens) // 2
+            if longest < 2:
+                raise RecipeError(
+                    f"model.hints: {hints.tokens} tokens of hints leave no room for src, mt and pe in the "
+                    f"{found.settings['max_position_embeddings']} positions of {config.checkpoint}; lower the budgets"
+                )
+        self.spec = ModelSpec(self.inputs, vocabularies, frozenset({_KEY}), parallel=True, longest=longest, hints=hints)
         self.network, self.head = _network(config, len(table))
         self._watched = _watched_layer(self.network.config)
         cap = found.settings.get("final_logit_softcapping")
@@ -174,6 +204,12 @@ class Causal(Seq2Seq[TransformerState[DecoderCache]]):
         self.register_buffer("rows", torch.tensor(table), persistent=False)
         inputs = [found.prompt[-1][-1] if token == BOS else row for token, row in enumerate(table)]
         self.register_buffer("input_rows", torch.tensor(inputs), persistent=False)
+
+    @classmethod
+    def hints_of(cls, config: Config) -> Hints:
+        """Return the hints that the prompt has."""
+        assert isinstance(config, CausalConfig)
+        return Hints(config.network.hints, config.hints)
 
     def load_initial_weights(self) -> None:
         """Load the weights of the checkpoint, from safetensors files alone, unless they are frozen; adapters are fresh.
@@ -273,19 +309,21 @@ class Causal(Seq2Seq[TransformerState[DecoderCache]]):
 
     def _prompt(self, batch: Batch) -> _Prompt:
         found, device = self.config.network, batch.device
-        places = {"src": batch.streams["src"], "mt": batch.streams["mt"]}
-        parts = [torch.tensor(part, dtype=torch.long, device=device).expand(batch.rows, -1) for part in found.prompt]
-        parts[-1] = parts[-1][:, :-1]
-        first, second = (places[name] for name in found.texts)
-        rows = [parts[0], self.rows[first.ids], parts[1], self.rows[second.ids], parts[2]]
-        masks = [torch.ones_like(part, dtype=torch.bool) for part in parts]
-        kept = [masks[0], first.mask & (first.ids != EOS), masks[1], second.mask & (second.ids != EOS), masks[2]]
+        rows, kept = [], []
+        before: dict[str, int] = {}  # columns before each text
+        for part, name in zip_longest(found.prompt, found.texts):
+            constant = torch.tensor(part if name else part[:-1], dtype=torch.long, device=device)
+            rows.append(constant.expand(batch.rows, -1))
+            kept.append(torch.ones_like(rows[-1], dtype=torch.bool))
+            if name in batch.streams:
+                before[name] = sum(columns.size(1) for columns in rows)
+                rows.append(self.rows[batch.streams[name].ids])
+                kept.append(batch.streams[name].mask & (batch.streams[name].ids != EOS))
         mask = torch.cat(kept, 1)
-        before = mask.cumsum(1) - mask.long()  # real tokens before each position
-        widths = [part.size(1) for part in rows]
-        starts = dict(zip(found.texts, (widths[0], sum(widths[:3])), strict=True))
-        positions = [before[:, starts[name] : starts[name] + places[name].ids.size(1)] for name in self.inputs]
-        real = torch.cat([places[name].mask for name in self.inputs], 1)
+        places = mask.cumsum(1) - mask.long()  # real tokens before each column
+        read = [batch.streams[name] for name in self.inputs]
+        positions = [places[:, before[name] :][:, : text.ids.size(1)] for name, text in zip(self.inputs, read)]
+        real = torch.cat([text.mask for text in read], 1)
         order = _real_first(mask)
         packed = torch.cat(rows, 1).gather(1, order).masked_fill(~mask.gather(1, order), int(self.rows[PAD]))
         return _Prompt(packed, mask.sum(1), torch.cat(positions, 1).masked_fill(~real, 0), real)

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from postedit.core.errors import DataError, ModelFolderError
+from postedit.core.hints import NO_HINTS, Hints
 from postedit.core.model import Constraint, ModelSpec, Seq2Seq, State, Vocabularies, VocabularyInfo, Writes
 from postedit.core.types import Batch, DecoderOutput, Distribution, LabelLoss, Shortlist
 
@@ -218,4 +219,15 @@ def _joint_spec(specs: Sequence[ModelSpec]) -> ModelSpec:
         all(spec.parallel for spec in specs),
         specs[0].writes,
         min((spec.longest for spec in specs if spec.longest is not None), default=None),
+        _joint_hints([spec.hints for spec in specs if spec.hints.names]),
     )
+
+
+def _joint_hints(members: Sequence[Hints]) -> Hints:
+    """Return the hints of all members that read some; they are written once, so their budgets must be the same."""
+    if any(one.config != members[0].config for one in members):
+        raise ModelFolderError(
+            "members of the ensemble have other budgets and numbers of hints; train them with the same model.hints"
+        )
+    names = dict.fromkeys(name for one in members for name in one.names)
+    return Hints(tuple(names), members[0].config) if members else NO_HINTS

@@ -248,7 +248,8 @@ ERRORS: Final[dict[int | str, dict[str, Any]]] = {
         413: "Too large.",
         422: "The request is not valid; the message says why.",
         429: "Too much in work; Retry-After says when to try again.",
-        503: "The database cannot be reached, or the service stops.",
+        503: "The database, or the server of a language model, cannot be reached, or its budget is used up, which "
+        "Retry-After tells of; or the service stops.",
         504: "The time is over.",
         507: "The disk of the service is full.",
     }.items()

@@ -35,6 +35,18 @@ class OverloadedError(PosteditError):
         self.retry_after = retry_after
 
 
+class EndpointUnavailableError(PosteditError):
+    """A language model that cannot be asked now; `retry_after` says after how many seconds to try again."""
+
+    def __init__(self, message: str, retry_after: float) -> None:
+        super().__init__(message)
+        self.retry_after = retry_after
+
+
+class BudgetSpentError(EndpointUnavailableError):
+    """A language model whose budget is used up, which waiting alone does not change."""
+
+
 class TooLargeError(DataError):
     """A request that could never be accepted."""
 

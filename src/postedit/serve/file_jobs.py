@@ -17,7 +17,7 @@ from postedit.core.editor import PostEdit, Segment
 from postedit.core.errors import DataError, OutputError
 from postedit.files.tmx import same_language
 from postedit.files.units import Unit
-from postedit.serve.backlog import OverloadedError, Priority, TooLargeError
+from postedit.serve.backlog import BudgetSpentError, EndpointUnavailableError, OverloadedError, Priority, TooLargeError
 from postedit.serve.engine import Engine, ExpiredError
 from postedit.serve.schema import files
 from postedit.serve.store import Store
@@ -197,7 +197,7 @@ class FileJobs:
         error = None if work.cancelled() else work.exception()
         if isinstance(error, OutputError) and _may_pass(error):  # the job is taken over when the database is back
             raise error
-        if isinstance(error, DataError):
+        if isinstance(error, (DataError, BudgetSpentError)):
             await asyncio.to_thread(self._fail, job, str(error))
         elif error is not None and not isinstance(error, LostJobError):
             _log.error("job %s failed", job.id, exc_info=error)
@@ -391,8 +391,8 @@ class FileJobs:
                     timeout=_TIMEOUT if asking.priority == "job" else None,
                     client=asking.client,
                 )
-            except OverloadedError as error:
-                if asking.priority != "job":
+            except (OverloadedError, EndpointUnavailableError) as error:
+                if asking.priority != "job" or isinstance(error, BudgetSpentError):
                     raise
                 await asyncio.sleep(error.retry_after)
             except ExpiredError:

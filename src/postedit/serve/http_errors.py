@@ -13,7 +13,7 @@ from starlette.exceptions import HTTPException
 
 from postedit.adapt.database import DiskFullError
 from postedit.core.errors import DataError, OutputError, PosteditError, RecipeError
-from postedit.serve.backlog import OverloadedError, TooLargeError
+from postedit.serve.backlog import EndpointUnavailableError, OverloadedError, TooLargeError
 from postedit.serve.engine import ExpiredError, UnknownNameError
 from postedit.serve.store_base import NotFoundError
 
@@ -101,12 +101,13 @@ async def _http_error(request: Request, error: Exception) -> JSONResponse:
 
 async def _postedit_error(request: Request, error: Exception) -> JSONResponse:
     headers = {}
-    if isinstance(error, OverloadedError):
+    if isinstance(error, (OverloadedError, EndpointUnavailableError)):
         headers["Retry-After"] = str(max(1, math.ceil(error.retry_after)))
     status = _status_of(error)
     if status >= 500 and status != 504:
         _log.error("request failed: %s", error)
-    message = {503: AWAY, 507: FULL}.get(status) or _without_place(str(error), request)
+    hidden = {503: AWAY, 507: FULL} if isinstance(error, OutputError) else {}
+    message = hidden.get(status) or _without_place(str(error), request)
     return error_response(status, message, request_id_of(request), None, headers)
 
 
@@ -127,6 +128,7 @@ def _status_of(error: Exception) -> int:
         (RecipeError, 422),
         (DiskFullError, 507),
         (OutputError, 503),
+        (EndpointUnavailableError, 503),
     )
     return next((status for kind, status in kinds if isinstance(error, kind)), 500)
 

@@ -21,6 +21,7 @@ from postedit.core.editor import Abilities, Editor, PostEdit, Segment
 from postedit.core.errors import DataError, ModelFolderError, OutputError, PosteditError, StoppedError
 from postedit.core.search_config import SearchConfig
 from postedit.jobs.editing import EditorSpec, silence_library
+from postedit.llm.pacing import BudgetError
 from postedit.serve.service_logs import trace_of
 from postedit.serve.settings import SHIPPED, ServedModel
 from postedit.text.glossary import Glossary
@@ -75,8 +76,8 @@ class Work(NamedTuple):
     segments: list[Segment]
 
 
-Fault = Literal["invalid", "broken", "away"]
-"""Of what was asked; of this program; of the database, or of the server of a language model."""
+Fault = Literal["invalid", "broken", "away", "endpoint", "budget"]
+"""Of what was asked; of this program; of the database; of the server of a language model; its budget is used up."""
 
 
 class Refusal(NamedTuple):
@@ -88,9 +89,14 @@ class Refusal(NamedTuple):
     @classmethod
     def of(cls, error: Exception) -> Self:
         """Return what an error says."""
-        if isinstance(error, PosteditError):
-            return cls(str(error), "away" if isinstance(error, (OutputError, StoppedError)) else "invalid")
-        return cls(trace_of(error), "broken")
+        if not isinstance(error, PosteditError):
+            return cls(trace_of(error), "broken")
+        faults: dict[type[PosteditError], Fault] = {
+            BudgetError: "budget",
+            StoppedError: "endpoint",
+            OutputError: "away",
+        }
+        return cls(str(error), next((fault for kind, fault in faults.items() if isinstance(error, kind)), "invalid"))
 
 
 class Done(NamedTuple):

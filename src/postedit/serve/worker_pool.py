@@ -12,7 +12,7 @@ from typing import Any, Final, TypeVar
 from zlib import crc32
 
 from postedit.core.errors import DataError, ModelFolderError, OutputError, PosteditError
-from postedit.serve.backlog import Backlog, EditedSegment, WaitingSegment
+from postedit.serve.backlog import Backlog, BudgetSpentError, EditedSegment, EndpointUnavailableError, WaitingSegment
 from postedit.serve.batch_speeds import BatchSpeeds, Demand
 from postedit.serve.model_process import (
     Done,
@@ -47,6 +47,14 @@ _LEAST_WAIT: Final = 0.01
 
 _BROKEN: Final = "the model failed on a segment; the log of the service says where"
 _DEADLY: Final = f"{_MOST_DEATHS} model processes ended while they edited a segment; it is refused"
+
+_ENDPOINT_AWAY: Final = "the server of the language model cannot be used now; the log of the service says why"
+_ENDPOINT_PAUSE: Final = 30.0
+"""Seconds after which a client is told to come back when that server is away."""
+
+_BUDGET_SPENT: Final = "the budget of the language model is used up until the administrator of the service raises it"
+_BUDGET_PAUSE: Final = 3600.0
+"""Seconds after which a client is told to come back then: people are needed."""
 
 T = TypeVar("T")
 
@@ -349,6 +357,10 @@ class WorkerPool:
 def _error_of(refusal: Refusal) -> PosteditError:
     if refusal.fault == "broken":
         return BrokenSegmentError(_BROKEN)
+    if refusal.fault == "endpoint":
+        return EndpointUnavailableError(_ENDPOINT_AWAY, _ENDPOINT_PAUSE)
+    if refusal.fault == "budget":
+        return BudgetSpentError(_BUDGET_SPENT, _BUDGET_PAUSE)
     return DataError(refusal.message) if refusal.fault == "invalid" else OutputError(refusal.message)
 
 

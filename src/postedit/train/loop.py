@@ -191,7 +191,7 @@ class Trainer:
         self._started_at = self._saved_at - self.state.seconds
         stream = BatchStream(
             self.corpus,
-            self.model.spec.inputs,
+            self.model.spec.streams,
             self.config.batch_tokens,
             self.config.seed,
             rank=self.accelerator.process_index,

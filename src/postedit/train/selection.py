@@ -126,7 +126,7 @@ class ModelSelection:
         device = self._accelerator.device
         # nll and labels; the sum over batches is kept on the device
         sums = torch.zeros(2, dtype=torch.float32 if device.type == "mps" else torch.float64, device=device)
-        batches = ordered_batches(self.dev, model.spec.inputs, self._config.batch_tokens)
+        batches = ordered_batches(self.dev, model.spec.streams, self._config.batch_tokens)
         for batch in islice(batches, self._accelerator.process_index, None, self._accelerator.num_processes):
             with torch.autocast(device.type, torch.bfloat16, enabled=self._config.precision == "bf16"):
                 result: LabelLoss = model(move(batch, device))

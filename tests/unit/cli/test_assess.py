@@ -43,6 +43,13 @@ def test_answer_tables_page_and_json(run: Any, triplets: Path, tmp_path: Path) -
     assert found["recommendation"]["answer"] == "yes"
     assert found["work"]["words"] == 50_000
     assert "phrase-based model" in result.stderr  # progress
+    forecasts = found["editors"][0]["expected"]
+    assert [(one["triplets"], one["rough"]) for one in forecasts] == [(1_000, False), (5_000, True), (25_000, True)]
+    assert "60 % (French) and 75 % (German)" in found["about what is expected"]
+    assert "small neural models" in found["not tried"]
+    assert "Not tried: small neural models: " in result.stdout
+    assert "25,000 (rough)" in result.stdout
+    assert "is rough: on product help" in " ".join(result.stdout.split())
     assert "<h1>Is post-editing by machine worth it? x</h1>" in html.read_text()
 
 

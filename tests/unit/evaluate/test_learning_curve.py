@@ -29,6 +29,17 @@ def test_forecasts_grow_with_every_doubling_and_so_do_their_intervals() -> None:
     assert widths[0] > whole.gain().high - whole.gain().low
 
 
+def test_forecasts_for_many_times_the_triplets_are_rough() -> None:
+    whole = gains([1, 0] * 150)
+    assert [(one.triplets, one.is_rough) for one in forecast(whole, whole, 20.0)] == [
+        (1_000, False),
+        (5_000, False),
+        (25_000, True),
+    ]
+    few = gains([1, 0] * 120)
+    assert [one.is_rough for one in forecast(few, few, 20.0)] == [False, True, True]
+
+
 def test_there_is_no_forecast_for_fewer_triplets_than_there_are() -> None:
     whole = gains([1, 0] * 600)
     assert [one.triplets for one in forecast(whole, whole, 20.0)] == [5_000, 25_000]

@@ -105,7 +105,7 @@ def test_json_has_the_same_keys_as_before() -> None:
     values = json.loads(json.dumps(assessment(editor("one", GOOD, HARMFUL)).to_dict()))
     assert list(values) == [
         "format", "recommendation", "confidence", "signature", "words divided by", "errors", "editors", "work",
-        "left out", "not tried",
+        "left out", "not tried", "about what is expected",
     ]  # fmt: skip
     assert values["format"] == 1
     assert list(values["recommendation"]) == ["answer", "editor", "reason"]
@@ -113,7 +113,7 @@ def test_json_has_the_same_keys_as_before() -> None:
         "name", "how", "gain", "share of edits", "changed", "better", "worse", "saved", "seconds of training",
         "seconds of editing", "cost", "currency", "costs of the work", "expected",
     ]  # fmt: skip
-    assert list(values["editors"][0]["expected"][0]) == ["triplets", "points", "low", "high"]
+    assert list(values["editors"][0]["expected"][0]) == ["triplets", "points", "low", "high", "rough"]
     assert list(values["errors"]) == [
         "segments", "unchanged", "words", "edits", "ter", "kinds", "changes", "repeated", "systematic", "frequent",
         "terms",

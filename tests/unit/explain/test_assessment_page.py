@@ -32,6 +32,15 @@ def test_the_answer_comes_first(spared: list[int], answer: str) -> None:
     assert html.index(answer) < html.index("At a glance") < html.index("What each editor gains")
 
 
+@pytest.mark.parametrize(("count", "is_rough"), [(120, True), (1_300, False)])
+def test_rough_forecasts_say_so_beside_the_chart_and_in_the_table(count: int, is_rough: bool) -> None:
+    html = assessment_page("t", assessment([1, 0] * (count // 2)))
+    assert html.count("is rough: on product help, the intervals for 20,000 triplets") == 2 * is_rough
+    assert ("25,000 (rough)" in html) == is_rough
+    chart, table = html.index("Expected gain with more triplets"), html.index("What each editor gains")
+    assert not is_rough or chart < html.index("is rough: on product help") < table
+
+
 def test_markup_in_text_stays_text() -> None:
     html = assessment_page(NASTY, assessment([1, 0] * 60))
     assert "<img" not in html

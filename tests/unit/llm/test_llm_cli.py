@@ -117,6 +117,31 @@ def test_a_budget_stops_cleanly_and_a_larger_one_continues(run: Run, tmp_path: P
     assert usage["cost"] == pytest.approx((stub.prompt_tokens + 4 * stub.answer_tokens) / 1e6)
 
 
+def test_a_budget_of_a_gate_stops_cleanly_and_holds_over_resumption(run: Run, tmp_path: Path) -> None:
+    files = write_lines(tmp_path, segments(400))
+    out = tmp_path / "gate.json"
+    with Stub() as stub:
+        command = ["gate", *options(tmp_path, stub), *files, "--pe", tmp_path / "pe", "--out", out]
+
+        def cost() -> float:
+            return (stub.prompt_tokens + 4 * stub.answer_tokens) / 1e6
+
+        result = run(*command, "--budget", "0.02")
+        assert result.exit_code == 1
+        assert "budget of 0.02" in result.output
+        assert "the same command with --resume continues" in " ".join(result.output.split())
+        assert "Traceback" not in result.output
+        assert not out.exists()
+        assert 0.01 < cost() <= 0.02
+        again = run(*command, "--budget", "0.02", "--resume")
+        assert (again.exit_code, "budget of 0.02" in again.output) == (1, True)
+        assert cost() <= 0.02, "the cost of the first part is forgotten"
+        result = run(*command, "--budget", "1", "--resume")
+        assert result.exit_code == 0, result.output
+    assert out.exists()
+    assert max(stub.answered.values()) == 1, "asked twice"
+
+
 def wait_for(done: Any) -> None:
     for _ in range(12_000):
         if done():

@@ -12,6 +12,7 @@ from postedit.adapt.adaptation_config import LearningConfig
 from postedit.adapt.correction import Correction
 from postedit.adapt.correction_memory import CorrectionMemory, Entry
 from postedit.adapt.learning_editor import MemorySpec
+from postedit.adapt.similar_corrections import SimilarCorrections
 from postedit.core.config import load_config
 from postedit.core.edit_reasons import ErrorReason, reasons_as_json, reasons_of_json
 from postedit.core.editor import Constraints, Editor, Segment
@@ -19,12 +20,12 @@ from postedit.core.errors import DataError, RecipeError
 from postedit.core.search_config import SearchConfig
 from postedit.editing.iterated import Iterated
 from postedit.editing.protection import Protected
+from postedit.editing.quality_tags import QualityTags
 from postedit.explain.reason_texts import reason_text
-from postedit.llm.answer_selection import QualityTags, best_by_model, consensus
+from postedit.llm.answer_selection import best_by_model, consensus
 from postedit.llm.endpoint_options import EndpointSpec, LlmConfig
 from postedit.llm.llm_editor import load_llm
 from postedit.llm.prompts import Prompt
-from postedit.llm.similar_corrections import SimilarCorrections
 from postedit.llm.usage import estimate
 from postedit.text.glossary import Glossary, GlossaryEntry
 from postedit.text.span_patterns import KINDS

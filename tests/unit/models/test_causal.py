@@ -252,7 +252,7 @@ def test_the_loss_never_computes_all_logits_at_once(monkeypatch: pytest.MonkeyPa
     [
         ({"prompt": "Correct {mt}:\n"}, r"a prompt has \{src\} and \{mt\} once each"),
         ({"prompt": "{src} {mt}\n{mt}\n"}, r"a prompt has \{src\} and \{mt\} once each"),
-        ({"prompt": "Correct\n{src}\n{mt}", "chat": False}, "text between src and mt, and after both"),
+        ({"prompt": "Correct\n{src}\n{mt}", "chat": False}, "text between src and mt, and at its end"),
         ({"prompt": 3}, r"model\.prompt"),
         ({"lora_base": "fp16"}, r"model\.lora_base"),
     ],

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from postedit.core.editor import Abilities, Detail, Edit, Editor, Identity, PostEdit, Segment
-from postedit.core.errors import DataError, OutputError
+from postedit.core.errors import DataError, OutputError, StoppedError
 from postedit.core.search_config import SearchConfig
 from postedit.jobs.editing import EditorSpec
+from postedit.llm.pacing import BudgetError
 from postedit.serve.model_process import EditKind, ProcessSpec
 
 
@@ -49,6 +50,10 @@ class ScriptedEditor(Editor):
             raise RuntimeError("a secret text")
         if mt == "away":
             raise OutputError("/srv/postedit.db: the disk is full")
+        if mt == "no server":
+            raise StoppedError("http://models.internal:8000: cannot be reached")
+        if mt == "no budget":
+            raise BudgetError("the next request could exceed the budget of 5")
         if mt == "refuse":
             raise DataError("this is refused")
 

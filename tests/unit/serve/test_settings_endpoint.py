@@ -44,7 +44,7 @@ def test_a_server_that_is_away_is_no_fault_of_the_request(tmp_path: Path) -> Non
         editors = _Editors(ProcessSpec(config, 1, None))
     asked = [Segment(f"a {number}", f"b {number}") for number in range(40)]
     outcomes = editors.done(Work(EditKind("m"), asked)).outcomes
-    assert all(isinstance(one, Refusal) and one.fault == "away" for one in outcomes)
+    assert all(isinstance(one, Refusal) and one.fault == "endpoint" for one in outcomes)
     with pytest.raises(StoppedError, match="cannot be reached"):
         _Editors(ProcessSpec(model(stub, tmp_path, retries=0, seed=7, segments=1), 1, None))
 
@@ -58,7 +58,9 @@ def test_what_it_costs_is_counted_over_restarts(tmp_path: Path) -> None:
             config = model(stub, tmp_path, prices=str(prices), budget=0.5, segments=1)
             editors = _Editors(ProcessSpec(config, 1, None))
             asked = [Segment(f"a {number}", f"b {number}") for number in range(start, start + 10)]
-            refusals += sum(isinstance(one, Refusal) for one in editors.done(Work(EditKind("m"), asked)).outcomes)
+            found = [one for one in editors.done(Work(EditKind("m"), asked)).outcomes if isinstance(one, Refusal)]
+            assert {one.fault for one in found} <= {"budget"}
+            refusals += len(found)
         assert (stub.prompt_tokens + stub.answer_tokens) * 100 / 1e6 <= 0.5
     assert refusals > 0
 

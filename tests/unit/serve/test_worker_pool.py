@@ -321,6 +321,26 @@ def test_a_database_that_is_away_is_no_fault_of_a_segment(service: RunningServic
     assert "/srv/postedit.db: the disk is full" in caplog.text
 
 
+@pytest.mark.parametrize(
+    ("mt", "seconds", "sentence"),
+    [
+        ("no server", "30", "the server of the language model"),
+        ("no budget", "3600", "the budget of the language model"),
+    ],
+)
+def test_a_language_model_that_cannot_be_asked_says_when_to_come_back(
+    service: RunningService, caplog: Any, mt: str, seconds: str, sentence: str
+) -> None:
+    with caplog.at_level("ERROR", "postedit"):
+        answer = service.edit("b", mt)
+    assert (answer.status_code, answer.headers["Retry-After"]) == (503, seconds)
+    error = answer.json()["error"]
+    assert (error["code"], error["message"].startswith(sentence)) == ("unavailable", True)
+    assert "models.internal" not in answer.text
+    assert ("models.internal" in caplog.text) == (mt == "no server")
+    assert texts(service.edit("b")) == ["B"]
+
+
 def test_a_stop_waits_for_the_longest_request_that_was_accepted(tmp_path: Path) -> None:
     config = settings(tmp_path, limits={"timeout_seconds": 0.2})
     engine = Engine(config, specs=specs(config))

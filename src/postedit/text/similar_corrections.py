@@ -1,14 +1,13 @@
-"""Corrections of a memory that are most similar to a segment: found by BM25, ranked by edit distance."""
+"""Corrections that are most similar to a segment: found by BM25, ranked by edit distance."""
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Final
 
 from rapidfuzz.distance import Levenshtein
 
-from postedit.adapt.correction_memory import Entry
-from postedit.llm.prompts import Example
+from postedit.text.hints import Example
 
 _K1: Final = 1.2  # BM25 (Robertson and Zaragoza 2009): how soon further occurrences of a word count no more
 _B: Final = 0.75  # and how much long texts are held back
@@ -20,8 +19,8 @@ _COMMON: Final = 2000
 """Corrections with a word beyond which the word is not looked up."""
 
 
-class SimilarCorrections:
-    """An index of corrections, which follows a memory (see `adapt.remembering.Learner`)."""
+class CorrectionIndex:
+    """An index of corrections by their words, each with a number; later ones have higher numbers."""
 
     def __init__(self) -> None:
         self._corrections: dict[int, Example] = {}
@@ -32,32 +31,44 @@ class SimilarCorrections:
     def __len__(self) -> int:
         return len(self._corrections)
 
-    def learn_entries(self, entries: Iterable[Entry]) -> None:
-        """Take over further entries of a memory, in order: corrections, and the ends of some."""
-        for entry in entries:
-            if entry.undoes is not None:
-                self._remove(entry.undoes)
-            else:
-                one = entry.correction
-                self._add(entry.number, Example(one.src, one.mt, one.pe))
+    def add(self, number: int, correction: Example) -> None:
+        """Add a correction under a number of its own."""
+        self._corrections[number] = correction
+        counts = Counter(_words(correction.src, correction.mt))
+        for word, times in counts.items():
+            self._postings[word][number] = times
+        self._sizes[number] = counts.total()
+        self._words += counts.total()
 
-    def forget_all(self) -> None:
-        """Return to the state before any correction."""
-        self.__init__()  # type: ignore[misc]
+    def remove(self, number: int) -> None:
+        """Remove the correction with a number."""
+        correction = self._corrections.pop(number)
+        for word in set(_words(correction.src, correction.mt)):
+            del self._postings[word][number]
+            if not self._postings[word]:
+                del self._postings[word]
+        self._words -= self._sizes.pop(number)
 
-    def find(self, src: str, mt: str, most: int, least: float) -> list[Example]:
+    def find(self, src: str, mt: str, most: int, least: float, *, but_itself: bool = False) -> list[Example]:
         """Return at most `most` corrections with a similarity of at least `least`, the most similar first.
 
         Similarity is the mean of those of source and mt: 1 minus the edit distance of words over the words of the
-        longer text. Of equal ones, the latest comes first.
+        longer text. Of equal ones, the latest comes first. With `but_itself`, those of the very same src and mt are
+        left out, whatever their number and pe: they would give the answer away in training.
         """
         if not most or not self._corrections:
             return []
         scores = self._scores(set(_words(src, mt)))
+        if but_itself:
+            scores = {number: score for number, score in scores.items() if not self._is_of(number, src, mt)}
         ranked = sorted(scores, key=lambda number: (-scores[number], -number))[:_COMPARED]
         near = [(self._similarity(src, mt, number), number) for number in ranked]
         near.sort(reverse=True)
         return [self._corrections[number] for similarity, number in near[:most] if similarity >= least]
+
+    def _is_of(self, number: int, src: str, mt: str) -> bool:
+        known = self._corrections[number]
+        return known.src.split() == src.split() and known.mt.split() == mt.split()
 
     def _scores(self, words: set[str]) -> dict[int, float]:
         """Return BM25 of each correction that has one of some words, which is no common one."""
@@ -77,22 +88,6 @@ class SimilarCorrections:
         known = self._corrections[number]
         pairs = ((src, known.src), (mt, known.mt))
         return sum(Levenshtein.normalized_similarity(one.split(), other.split()) for one, other in pairs) / 2
-
-    def _add(self, number: int, correction: Example) -> None:
-        self._corrections[number] = correction
-        counts = Counter(_words(correction.src, correction.mt))
-        for word, times in counts.items():
-            self._postings[word][number] = times
-        self._sizes[number] = counts.total()
-        self._words += counts.total()
-
-    def _remove(self, number: int) -> None:
-        correction = self._corrections.pop(number)
-        for word in set(_words(correction.src, correction.mt)):
-            del self._postings[word][number]
-            if not self._postings[word]:
-                del self._postings[word]
-        self._words -= self._sizes.pop(number)
 
 
 def _words(src: str, mt: str) -> Iterator[str]:

@@ -1,0 +1,48 @@
+"""Hints: what the prompt of a language model may show beside src and mt, each part within a budget of tokens."""
+
+from dataclasses import dataclass, field
+from typing import Final, Literal, get_args
+
+from pydantic import Field
+
+from postedit.core.config import Config
+
+HintName = Literal["examples", "glossary", "errors"]
+"""Similar corrections, terms of the source, the mt with its errors tagged; each is a stream of a batch."""
+
+HINTS: Final[tuple[HintName, ...]] = get_args(HintName)
+
+
+class HintConfig(Config):
+    """How much a prompt shows; a part that finds nothing, or for which the budget is too small, is left out."""
+
+    examples: int = Field(4, ge=1, le=50, description="most similar corrections that are shown")
+    least_similarity: float = Field(0.3, ge=0, le=1, description="lowest similarity of a correction that is shown")
+    examples_tokens: int = Field(300, ge=1, description="largest number of tokens of all corrections, heading included")
+    glossary_tokens: int = Field(100, ge=1, description="largest number of tokens of all terms, heading included")
+    errors_tokens: int = Field(150, ge=1, description="largest number of tokens of the tagged mt, heading included")
+
+    def budget(self, name: HintName) -> int:
+        """Return the largest number of tokens of a part."""
+        return {
+            "examples": self.examples_tokens,
+            "glossary": self.glossary_tokens,
+            "errors": self.errors_tokens,
+        }[name]
+
+
+@dataclass(frozen=True, slots=True)
+class Hints:
+    """The parts that the prompt of a model has, in its order, and their options."""
+
+    names: tuple[HintName, ...] = ()
+    config: HintConfig = field(default_factory=HintConfig)
+
+    @property
+    def tokens(self) -> int:
+        """The largest number of tokens of all parts."""
+        return sum(map(self.config.budget, self.names))
+
+
+NO_HINTS: Final = Hints()
+"""Those of a model that reads src and mt alone."""

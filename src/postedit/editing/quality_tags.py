@@ -1,0 +1,80 @@
+"""Word-level quality tags of translations, from files: which words and gaps of a text may be edited, or are shown."""
+
+import hashlib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Self
+
+from pydantic import Field, model_validator
+
+from postedit.core.config import Config
+from postedit.core.editor import Edit
+
+
+class TagFiles(Config):
+    """Files of quality tags, which a model whose prompt has {errors} is shown."""
+
+    tags: str = Field(
+        "",
+        description="file of OK and BAD for gaps and words of mt, shown by prompts with {errors}; needs hints.tagged",
+    )
+    tagged: str = Field("", description="file of the mt lines that hints.tags is about")
+
+    @model_validator(mode="after")
+    def _check_both(self) -> Self:
+        if bool(self.tags) != bool(self.tagged):
+            raise ValueError("tags and tagged name the two files of quality tags: give both, or neither")
+        return self
+
+    def read(self) -> "QualityTags | None":
+        """Return the tags; None if no files are given.
+
+        Raises:
+            DataError: if they cannot be read, or do not fit together.
+        """
+        return QualityTags(Path(self.tags), Path(self.tagged)) if self.tags else None
+
+
+class QualityTags:
+    """Tags of the gaps and words of translations, OK or BAD, by the text of the translation.
+
+    Raises:
+        DataError: if a line of the tags does not fit its translation.
+    """
+
+    def __init__(self, tags: Path, tagged: Path) -> None:
+        from postedit.data.lines import read_aligned
+        from postedit.evaluate.tags import parse_tags
+
+        texts = read_aligned(tagged, tags)
+        self._tags: dict[str, list[bool]] = {}
+        for number, (mt, line) in enumerate(zip(texts[tagged], texts[tags], strict=True), start=1):
+            found = parse_tags(line, len(mt.split()), f"{tags}, line {number}")
+            known = self._tags.setdefault(mt, found)
+            # Of the same translation of two sources, what is BAD of one may be.
+            self._tags[mt] = [one or other for one, other in zip(known, found, strict=True)]
+
+    @property
+    def fingerprint(self) -> str:
+        """A digest of all tags."""
+        return hashlib.sha256(repr(sorted(self._tags.items())).encode()).hexdigest()[:16]
+
+    def of(self, mt: str) -> list[bool] | None:
+        """Return the 2n + 1 tags of a translation of n words, True for BAD; None if it has none."""
+        return self._tags.get(mt)
+
+    def allow(self, mt: str, spans: Sequence[tuple[int, int]], edits: Sequence[Edit]) -> list[bool]:
+        """Return whether each edit is of a BAD word or gap; `spans` are of the words of mt. Untagged ones may be."""
+        bad = self._tags.get(mt)
+        if bad is None:
+            return [True] * len(edits)
+        return [any(bad[place] for place in _places(edit, spans)) for edit in edits]
+
+
+def _places(edit: Edit, spans: Sequence[tuple[int, int]]) -> list[int]:
+    """Return the places in the tags that an edit concerns: its words and the gaps within, or its gap."""
+    start, end = edit.mt_span
+    words = [number for number, span in enumerate(spans) if span[0] < end and start < span[1]]
+    if words:
+        return list(range(2 * words[0], 2 * words[-1] + 3))
+    return [2 * sum(span[1] <= start for span in spans)]

@@ -1,0 +1,66 @@
+"""The hints that a language model is trained with: those of a memory that holds the other training triplets."""
+
+import zlib
+from collections.abc import Sequence
+from functools import cached_property
+from pathlib import Path
+
+from postedit.core.hints import HintName, Hints
+from postedit.data.triplets import DataConfig, Triplet, read_triplets
+from postedit.evaluate.tags import edit_tags
+from postedit.text.glossary import Glossary
+from postedit.text.hint_writer import HintSources, HintWriter
+from postedit.text.hints import Example
+from postedit.text.processor import TextProcessor
+from postedit.text.similar_corrections import CorrectionIndex
+
+
+class TrainingHints:
+    """Makes the hints of training triplets, and of a dev set.
+
+    Similar corrections are triplets of the training set that are in need of correction, never those of the same src and
+    mt. Errors are where mt and pe differ, for `data.tagged` of the triplets, chosen by their texts.
+
+    Args:
+        hints: the parts that the prompt of the model has.
+        data: the training set, and the glossary.
+        processor: the text processing of the model.
+    """
+
+    def __init__(self, hints: Hints, data: DataConfig, processor: TextProcessor) -> None:
+        self._hints, self._data, self._processor = hints, data, processor
+
+    @property
+    def names(self) -> Sequence[HintName]:
+        """The parts."""
+        return self._hints.names
+
+    @cached_property
+    def sources(self) -> HintSources:
+        """The corrections of the training set, which are held in memory, and the glossary.
+
+        Raises:
+            DataError: if the files cannot be read.
+        """
+        index = CorrectionIndex() if "examples" in self.names else None
+        if index is not None:
+            for number, one in enumerate(read_triplets(self._data.train)):
+                if one.mt != one.pe:
+                    index.add(number, Example(one.src, one.mt, one.pe))
+        path = self._data.glossary
+        return HintSources(index, None if path is None else Glossary.read(Path(path)))
+
+    def __call__(self, triplet: Triplet) -> dict[str, list[int]]:
+        """Return the ids of each part for a triplet."""
+        src, mt, pe = triplet.src, triplet.mt, triplet.pe
+        bad = edit_tags(mt.split(), pe.split()) if _share(triplet) < self._data.tagged else None
+        return self._writer.write(src, mt, bad=bad, but_itself=True)
+
+    @cached_property
+    def _writer(self) -> HintWriter:
+        return HintWriter(self._hints, self._processor, self.sources)
+
+
+def _share(triplet: Triplet) -> float:
+    """Return a number from 0 to 1 that only the texts of a triplet determine."""
+    return zlib.crc32(f"{triplet.src}\t{triplet.mt}\t{triplet.pe}".encode()) / 2**32

@@ -1,0 +1,120 @@
+"""Write the hints of a segment as token ids, each part within its budget."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Final, Protocol
+
+from postedit.core.hints import HintName, Hints
+from postedit.core.special_tokens import EOS
+from postedit.text.glossary import Glossary
+from postedit.text.hints import ERRORS_TITLE, EXAMPLES_TITLE, TERMS_TITLE, TermHint, tagged
+from postedit.text.processor import TextProcessor
+from postedit.text.similar_corrections import CorrectionIndex
+
+_TITLES: Final[Mapping[HintName, str]] = {
+    "examples": EXAMPLES_TITLE,
+    "glossary": TERMS_TITLE,
+    "errors": ERRORS_TITLE,
+}
+
+
+class WordTags(Protocol):
+    """Knows which words and gaps of translations are wrong."""
+
+    @property
+    def fingerprint(self) -> str:
+        """A digest of all that it knows."""
+
+    def of(self, mt: str) -> Sequence[bool] | None:
+        """Return the 2n + 1 tags of a translation of n words, True for wrong ones; None if they are not known."""
+
+
+@dataclass(frozen=True, slots=True)
+class HintSources:
+    """Where hints come from; None: there is nothing of the kind."""
+
+    corrections: CorrectionIndex | None = None
+    glossary: Glossary | None = None
+    tags: WordTags | None = None
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """What determines the hints, but for corrections, which their memory identifies; values for JSON, by name."""
+        named = {"glossary": self.glossary, "tags": self.tags}
+        return {f"hints.{name}": one.fingerprint for name, one in named.items() if one is not None}
+
+
+NO_SOURCES: Final = HintSources()
+"""Nothing is shown beside a segment."""
+
+
+class HintWriter:
+    """Writes the hints of segments for one model.
+
+    Args:
+        hints: the parts that its prompt has.
+        processor: its text processing.
+        sources: of the hints.
+    """
+
+    def __init__(self, hints: Hints, processor: TextProcessor, sources: HintSources) -> None:
+        self._hints, self._sources = hints, sources
+        self._vocabulary = processor.vocabulary("src")
+
+    @property
+    def names(self) -> tuple[HintName, ...]:
+        """The parts."""
+        return self._hints.names
+
+    def write(
+        self, src: str, mt: str, *, bad: Sequence[bool] | None = None, but_itself: bool = False
+    ) -> dict[str, list[int]]:
+        """Return the ids of each part, ending in EOS: EOS alone for a part that is left out.
+
+        Args:
+            src: source.
+            mt: its translation.
+            bad: the tags of mt, in place of those of the source of tags.
+            but_itself: leave out corrections of this very src and mt, as training must.
+
+        Raises:
+            DataError: if a text is not valid Unicode.
+        """
+        lines = {"examples": self._examples, "glossary": self._terms, "errors": self._errors}
+        return {name: self._part(name, lines[name](src, mt, bad, but_itself)) for name in self.names}
+
+    def _examples(self, src: str, mt: str, bad: Sequence[bool] | None, but_itself: bool) -> list[str]:
+        if self._sources.corrections is None:
+            return []
+        config = self._hints.config
+        found = self._sources.corrections.find(src, mt, config.examples, config.least_similarity, but_itself=but_itself)
+        return [one.line() for one in found]
+
+    def _terms(self, src: str, mt: str, bad: Sequence[bool] | None, but_itself: bool) -> list[str]:
+        found = [] if self._sources.glossary is None else self._sources.glossary.find(src)
+        return [TermHint(one.entry.source, one.entry.targets, one.entry.forbidden).line() for one in found]
+
+    def _errors(self, src: str, mt: str, bad: Sequence[bool] | None, but_itself: bool) -> list[str]:
+        if bad is None and self._sources.tags is not None:
+            bad = self._sources.tags.of(mt)
+        text = tagged(mt, bad or ())
+        return [text] if text else []
+
+    def _part(self, name: HintName, lines: Sequence[str]) -> list[int]:
+        """Return the title and the lines that fit into the budget, in order."""
+        title, end = self._frames[name]
+        left = self._hints.config.budget(name) - len(title) - len(end)
+        kept: list[int] = []
+        # Line by line, so that the number of tokens is the sum of theirs.
+        for ids in self._vocabulary.encode_batch([f"{line}\n" for line in lines]):
+            if len(ids) <= left:
+                kept += ids
+                left -= len(ids)
+        return [*title, *kept, *end, EOS] if kept else [EOS]
+
+    @cached_property
+    def _frames(self) -> dict[HintName, tuple[list[int], list[int]]]:
+        """The ids of the title of each part, and of the empty line after it."""
+        end = self._vocabulary.encode("\n")
+        return {name: (self._vocabulary.encode(f"{_TITLES[name]}\n"), end) for name in self.names}

@@ -1,0 +1,87 @@
+"""What is shown to a language model beside a segment, as text: similar corrections, terms, tagged errors.
+
+Texts of others stand in JSON strings, which they cannot leave: quotes, line ends and the marks by which servers divide
+turns are escaped.
+"""
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Any, Final
+
+EXAMPLES_TITLE: Final = "Corrections that people made of similar segments:"
+TERMS_TITLE: Final = "Terms of the source and their translations:"
+ERRORS_TITLE: Final = "The translation, with what may be wrong in double brackets:"
+
+_ESCAPED: Final = re.compile(
+    r"<(?=\S)"  # <|im_end|>, </s>, <<SYS>>, <start_of_turn>, tags of a prompt of the user, and all that looks like one
+    r"|\[(?=[^\W\d]|[/|｜~])"  # [INST], [/INST], [|user|] and others, but not [1]
+    r"|\](?=~)"  # ]~b]
+    r"|`(?=``)"  # fences of code
+    "|[\x7f-\x9f\u2028\u2029\ud800-\udfff]",
+)
+"""What could divide turns for a server, close or imitate a mark of a prompt, divides lines, or is no text.
+
+It is escaped in JSON strings, where it means the same. Models have marks of their own, so no list of them is complete:
+what is escaped is all that begins like one.
+"""
+
+
+@dataclass(frozen=True)
+class Example:
+    """A correction that is shown to the model."""
+
+    src: str
+    mt: str
+    pe: str
+
+    def line(self) -> str:
+        """Return it as a line of the prompt."""
+        return json_line({"source": self.src, "translation": self.mt, "correction": self.pe})
+
+
+@dataclass(frozen=True)
+class TermHint:
+    """A term of the source with its translations."""
+
+    source: str
+    targets: tuple[str, ...]
+    forbidden: tuple[str, ...] = ()
+
+    def line(self) -> str:
+        """Return it as a line of the prompt."""
+        values: dict[str, Any] = {"source": self.source, "translations": list(self.targets)}
+        return json_line({**values, **({"never": list(self.forbidden)} if self.forbidden else {})})
+
+
+def json_line(values: Mapping[str, Any]) -> str:
+    """Return values as one line of JSON that no text can leave, and that divides no turns and lines."""
+    text = json.dumps(values, ensure_ascii=False)
+    return _ESCAPED.sub(lambda found: f"\\u{ord(found.group()):04x}", text)
+
+
+def section(title: str, lines: Sequence[str]) -> str:
+    """Return lines under a title, with an empty line after them; nothing at all without lines."""
+    return f"{title}\n{chr(10).join(lines)}\n\n" if lines else ""
+
+
+def tagged(mt: str, bad: Sequence[bool]) -> str:
+    """Return mt with each stretch of wrong words in double brackets, and empty ones where words are missing.
+
+    Args:
+        mt: of n words.
+        bad: 2n + 1 tags, of the gap before the first word, the first word, the gap after it, and so on.
+
+    Returns:
+        An empty text if nothing is wrong.
+    """
+    if not any(bad):
+        return ""
+    words = mt.split()
+    pieces = [(False, "[[]]")] if bad[0] else []
+    for word, is_bad, gap in zip(words, bad[1::2], bad[2::2], strict=True):
+        pieces += [(is_bad, word)] + [(False, "[[]]")] * gap
+    stretches = ((is_bad, " ".join(text for _, text in group)) for is_bad, group in groupby(pieces, lambda one: one[0]))
+    return " ".join(f"[[{text}]]" if is_bad else text for is_bad, text in stretches)
