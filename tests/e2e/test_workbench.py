@@ -1,164 +1,33 @@
 """The workbench in a real browser, with a real service; only the editor is a simple one."""
 
-import os
 import signal
-import socket
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import browser
 import pytest
-import word_server
-
-pytest.importorskip("fastapi")
-import httpx
+from workbench_service import (
+    HERE,
+    WIDE,
+    Service,
+    Watch,
+    field_text,
+    present,
+    project_of,
+    shoot,
+    teach,
+    wait_for_proposals,
+)
 
 from postedit.files.formats import format_of_head
 from postedit.serve.example_project import example_xliff
 
 pytestmark = browser.needs_browser()
 
-HERE = Path(__file__).resolve().parent
 REAL = HERE.parents[2] / "shared/files/matecat/inglese-con-newlines-e-doctype.po.sdlxliff"
-TAUGHT = {"para": "por", "archivo": "fichero", "el": "este", "your": "the", "for": "because", "rojo": "azul"}
-"""Words that corrections teach the editor to replace."""
-
-WIDE, SMALL = {"width": 1440, "height": 900}, {"width": 390, "height": 844}
-
-
-class Service:
-    """A service in a process of its own, which can be killed and started again."""
-
-    def __init__(self, data: Path, *people: str) -> None:
-        self.people = people
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            self.port = free.getsockname()[1]
-        self.data, self.address = data, f"http://127.0.0.1:{self.port}"
-        self.start()
-
-    def start(self) -> None:
-        command = [sys.executable, str(HERE / "word_server.py"), str(self.data), str(self.port), *self.people]
-        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=os.environ)
-        assert self.process.stdout is not None
-        assert self.process.stdout.readline().startswith("http")
-
-    def kill(self) -> None:
-        self.process.send_signal(signal.SIGKILL)
-        self.process.wait()
-
-    def get(self, path: str) -> Any:
-        return httpx.get(f"{self.address}{path}", timeout=60).json()
-
-    def post(self, path: str, **options: Any) -> Any:
-        return httpx.post(f"{self.address}{path}", timeout=60, **options).json()
-
-
-@pytest.fixture(scope="module")
-def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
-    started = Service(tmp_path_factory.mktemp("service"))
-    yield started
-    started.kill()
-
-
-@pytest.fixture(scope="module")
-def chromium() -> Iterator[Any]:
-    with browser.launched() as launched:
-        yield launched
-
-
-class Watch:
-    """What a page must never do: break, ask another host, break its own policy."""
-
-    def __init__(self, page: Any, address: str) -> None:
-        self.wrong: list[str] = []
-        page.on("pageerror", lambda error: self.wrong.append(f"{error}\n{error.stack}"))
-        page.on("console", self._said)
-        page.on("request", lambda one: one.url.startswith(address) or self.wrong.append(f"asked {one.url}"))
-
-    def _said(self, message: Any) -> None:
-        if "Content Security Policy" in message.text or "TrustedHTML" in message.text:
-            self.wrong.append(message.text)
-
-
-@pytest.fixture
-def page(chromium: Any, service: Service) -> Iterator[Any]:
-    context = chromium.new_context(viewport=WIDE, accept_downloads=True)
-    page = context.new_page()
-    page.set_default_timeout(60_000)
-    watch = Watch(page, service.address)
-    yield page
-    context.close()
-    assert not watch.wrong, "\n".join(watch.wrong)
-
-
-@pytest.fixture(scope="module")
-def project(service: Service) -> dict[str, Any]:
-    """Return a project with a file, a glossary and some corrections."""
-    made = service.post("/v1/projects", json={"name": "Views", "source_language": "en", "target_language": "de"})
-    teach(service, made["id"])
-    pairs = [(f"Line {number}: the door is red .", f"Zeile {number} : die Tür ist rojo .") for number in range(1, 61)]
-    content = tagged(example_xliff(pairs, ("en", "de")))
-    job = service.post(f"/v1/projects/{made['id']}/files", files={"file": ("views.xlf", content.encode())})
-    file = job["file"]["id"]
-    wait_for_proposals(service, file)
-    path = f"/v1/files/{file}/segments/1"
-    segment = service.get(path)
-    body = {
-        "target": segment["proposal"]["text"],
-        "codes": segment["proposal_codes"],
-        "state": "confirmed",
-        "version": 0,
-        "edit_id": "1",
-        "decisions": [{"edit": 0, "accepted": True}],
-        "seconds": 4,
-    }
-    assert httpx.put(f"{service.address}{path}", json=body).status_code == 200
-    return {**made, "file": file}
-
-
-def tagged(xliff: str) -> str:
-    """Return a file with codes: a pair around the word "door" and its translation, and one alone at the end."""
-    for word in ("door", "Tür"):
-        xliff = xliff.replace(f"{word} ", f'<g id="1">{word}</g> ')
-    return xliff.replace(" .</", ' .<x id="2"/></')
-
-
-def teach(service: Service, project: str) -> None:
-    lines = "".join(f"a\t{word}\t{other}\n" for word, other in TAUGHT.items())
-    headers = {"Content-Type": "text/tab-separated-values"}
-    answer = service.post(f"/v1/projects/{project}/corrections/import", content=lines.encode(), headers=headers)
-    assert answer["added"] == len(TAUGHT)
-
-
-def wait_for_proposals(service: Service, file: str) -> None:
-    for _ in range(2400):
-        project = service.get(f"/v1/files/{file}")["project"]
-        jobs = service.get(f"/v1/projects/{project}/jobs")["jobs"]
-        if all(job["state"] == "done" for job in jobs if job["file"] == file):
-            return
-        browser.time.sleep(0.05)
-    raise AssertionError(jobs)
-
-
-def shoot(page: Any, name: str) -> None:
-    """Take a picture, to be looked at, where the variable SCREENSHOTS names a folder."""
-    if os.environ.get("SCREENSHOTS"):
-        page.screenshot(path=str(Path(os.environ["SCREENSHOTS"]) / f"{name}.png"))
-
-
-def field_text(page: Any) -> str:
-    """Return the text in the field, without its codes."""
-    nodes = "[...document.querySelector('.field').childNodes].filter((one) => one.nodeType === 3)"
-    return str(page.evaluate(f"{nodes}.map((one) => one.data).join('')"))
-
-
-def present(page: Any) -> int:
-    return int(page.locator(".segment-head h2").inner_text().removeprefix("Segment ").replace(",", ""))
 
 
 def correct_by_keyboard(page: Any, way: int) -> tuple[int, str]:
@@ -274,152 +143,6 @@ def check_export(original: bytes, exported: bytes, done: dict[int, str]) -> None
         assert Counter(code.key for _, code in new.target.codes) == Counter(code.key for _, code in base.codes)
 
 
-VIEWS = ["", "project/P", "project/P/progress", "project/P/learnt", "project/P/glossary", "project/P/audit"]
-VIEWS += ["project/P/settings", "project/P/file/F/2", "nothing"]
-
-
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.slow
-def test_axe_finds_nothing_serious_in_any_view(scheme: str, chromium: Any, service: Service, project: Any) -> None:
-    source = browser.axe_source()
-    context = chromium.new_context(color_scheme=scheme, viewport=WIDE)
-    page = context.new_page()
-    found = []
-    for view in VIEWS:
-        page.goto(f"{service.address}/#/{view.replace('P', project['id']).replace('F', project['file'])}")
-        page.wait_for_load_state("networkidle") if "file" not in view else page.locator(".field").wait_for()
-        for size in (WIDE, SMALL):
-            page.set_viewport_size(size)
-            page.wait_for_timeout(100)
-            found += [f"{view} {scheme} {size['width']}: {one}" for one in browser.serious_violations(page, source)]
-    context.close()
-    assert not found, "\n".join(found)
-
-
-def sign_in(page: Any, address: str, name: str) -> None:
-    page.goto(address)
-    page.get_by_label("Name").fill(name)
-    page.get_by_label("Password").fill(word_server.PASSWORD)
-    page.get_by_role("button", name="Sign in").click()
-    page.get_by_role("heading", name="Projects").wait_for()
-
-
-@pytest.fixture(scope="module")
-def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
-    """Yield a service that people sign in to."""
-    started = Service(tmp_path_factory.mktemp("shared"), "anna", "ben")
-    yield started
-    started.kill()
-
-
-@pytest.mark.slow
-def test_two_people_see_each_other_and_settle_a_conflict(shared: Service, chromium: Any) -> None:
-    pages = []
-    for name in ("anna", "ben"):
-        page = chromium.new_context(viewport=WIDE).new_page()
-        page.set_default_timeout(60_000)
-        if name == "anna":
-            page.goto(shared.address)
-            page.get_by_role("button", name="Sign in").wait_for()
-            assert not browser.serious_violations(page, browser.axe_source())
-        sign_in(page, shared.address, name)
-        pages.append(page)
-    anna, ben = pages
-    file = as_anna(anna)
-    assert not browser.serious_violations(anna, browser.axe_source())
-    for page in pages:
-        page.goto(f"{shared.address}/#/{file}/2")
-        page.locator(".field").wait_for()
-        page.keyboard.press("F2")
-    anna.locator(".badge.person", has_text="ben").wait_for()
-
-    ben.keyboard.press("Alt+ArrowDown")
-    ben.get_by_role("heading", name="Segment 3").wait_for()
-    anna.keyboard.press("Control+End")
-    anna.keyboard.type(" of anna")
-    ben.locator(".row", has_text="of anna").wait_for()
-
-    ben.context.set_offline(True)
-    ben.keyboard.type("ben ")
-    ben.locator(".save-state", has_text="Offline: 1 change").wait_for()
-    anna.keyboard.press("Alt+ArrowDown")
-    anna.get_by_role("heading", name="Segment 3").wait_for()
-    anna.keyboard.press("F2")
-    anna.keyboard.type("anna ")
-    anna.locator(".save-state", has_text="Saved").wait_for()
-    anna.wait_for_timeout(1200)
-    ben.context.set_offline(False)
-    conflict = ben.get_by_role("alert", name="Another person saved")
-    conflict.wait_for()
-    assert "anna" in conflict.inner_text()
-    assert "ben" in conflict.inner_text()
-    assert not browser.serious_violations(ben, browser.axe_source())
-    shoot(ben, "conflict")
-    ben.get_by_role("button", name="Take theirs").click()
-    assert "anna" in field_text(ben)
-    ben.keyboard.press("F2")
-    ben.keyboard.press("Control+z")
-    assert "ben" in field_text(ben), "the text that was given up is a step back"
-    ben.locator(".save-state", has_text="Saved").wait_for()
-    anna.locator(".row[aria-selected=true]", has_text="ben").wait_for()
-    ben.close()
-    anna.locator(".badge.person").wait_for(state="detached")
-    for page in pages:
-        page.context.close()
-
-
-@pytest.mark.slow
-def test_reader_sees_a_file_and_sends_nothing(shared: Service, chromium: Any) -> None:
-    anna, ben = (chromium.new_context(viewport=WIDE).new_page() for _ in range(2))
-    sign_in(anna, shared.address, "anna")
-    file = as_anna(anna, "reader")
-    sign_in(ben, shared.address, "ben")
-    sent: list[str] = []
-    ben.on("request", lambda one: sent.append(one.url) if one.method != "GET" else None)
-    ben.on("pageerror", lambda error: sent.append(str(error)))
-    ben.goto(f"{shared.address}/#/{file}/2")
-    ben.get_by_text("You may read this project").wait_for()
-    shoot(ben, "reader")
-    ben.keyboard.press("Alt+ArrowDown")
-    ben.get_by_role("heading", name="Segment 3").wait_for()
-    ben.keyboard.press("F2")
-    ben.keyboard.type("x")
-    ben.keyboard.press("Control+Enter")
-    ben.get_by_role("heading", name="Segment 4").wait_for()
-    ben.goto(f"{shared.address}/#/{file.split('/file/')[0]}")
-    ben.get_by_role("link", name="Open").wait_for()
-    assert ben.locator(".drop").count() == 0
-    assert not sent
-    for page in (anna, ben):
-        page.context.close()
-
-
-def as_anna(page: Any, role: str = "translator") -> str:
-    """Make a project with a file and ben as its translator or reader; return the address of the file."""
-    pairs = [[f"Line {row} .", f"Zeile {row} ."] for row in range(20)]
-    content = example_xliff(((src, mt) for src, mt in pairs), ("en", "de"))
-    script = """async ([content, role]) => {
-      const { csrf } = await (await fetch("/v1/session")).json();
-      const ask = async (method, path, body) => (await fetch(path, { method, headers: { "X-CSRF-Token": csrf,
-        ...(body instanceof FormData ? {} : { "Content-Type": "application/json" }) },
-        body: body instanceof FormData ? body : JSON.stringify(body) }));
-      const project = await (await ask("POST", "/v1/projects",
-        { name: "Shared", source_language: "en", target_language: "de" })).json();
-      const form = new FormData();
-      form.append("file", new Blob([content]), "shared.xlf");
-      const { file } = await (await ask("POST", `/v1/projects/${project.id}/files`, form)).json();
-      const { users } = await (await fetch("/v1/users")).json();
-      const ben = users.find((one) => one.name === "ben");
-      await ask("PUT", `/v1/projects/${project.id}/members/${ben.id}`, { role });
-      const state = async () => (await (await fetch(`/v1/files/${file.id}`)).json()).state;
-      while (await state() !== "ready") await new Promise((done) => setTimeout(done, 50));
-      return `project/${project.id}/file/${file.id}`; }"""
-    made = str(page.evaluate(script, [content, role]))
-    page.goto(page.url.split("#")[0] + "#/people")
-    page.get_by_role("heading", name="Keys for programs").wait_for()
-    return made
-
-
 @pytest.mark.slow
 def test_what_is_learnt_shows_in_segments_not_yet_seen(service: Service, project: dict[str, Any], page: Any) -> None:
     page.goto(f"{service.address}/#/project/{project['id']}/file/{project['file']}/5")
@@ -436,16 +159,6 @@ def test_what_is_learnt_shows_in_segments_not_yet_seen(service: Service, project
     assert "grün" not in before
     page.get_by_role("heading", name="Segment 6").wait_for()
     assert "grün" in field_text(page)
-
-
-def project_of(service: Service, name: str, pairs: list[tuple[str, str]], languages: tuple[str, str]) -> str:
-    """Make a project with a file that has codes; return the address of the file."""
-    source, target = languages
-    made = service.post("/v1/projects", json={"name": name, "source_language": source, "target_language": target})
-    content = tagged(example_xliff(iter(pairs), languages)).encode()
-    job = service.post(f"/v1/projects/{made['id']}/files", files={"file": (f"{name}.xlf", content)})
-    wait_for_proposals(service, job["file"]["id"])
-    return f"project/{made['id']}/file/{job['file']['id']}"
 
 
 ARABIC = [("The door is red .", "الباب أحمر para ."), ("The file is new .", "الملف جديد هنا .")]
@@ -483,35 +196,6 @@ def test_directions_and_languages_of_texts(
     target = service.get(f"/v1/files/{job['file']['id']}/segments/1")
     assert target["target"].endswith("!")
     assert [code["kind"] for code in target["target_codes"]] == ["open", "close"]
-
-
-@pytest.mark.slow
-def test_dialogs_and_help_are_accessible_and_give_the_focus_back(service: Service, project: Any, page: Any) -> None:
-    source = browser.axe_source()
-    address = f"{service.address}/#/project/{project['id']}"
-    page.goto(address)
-    opener = page.get_by_role("button", name="Delete: views.xlf")
-    opener.click()
-    assert not browser.serious_violations(page, source)
-    page.get_by_role("button", name="Close").click()
-    assert opener.evaluate("el => el === document.activeElement")
-    page.goto(f"{service.address}/#/")
-    page.get_by_role("button", name="New project").click()
-    page.get_by_label("Name").wait_for()
-    assert not browser.serious_violations(page, source)
-    page.keyboard.press("Escape")
-    assert page.evaluate("document.activeElement.textContent") == "New project"
-    page.goto(f"{address}/file/{project['file']}/1")
-    page.locator(".field").wait_for()
-    page.keyboard.press("F2")
-    for keys, heading in (("Control+/", "Keys"), ("Alt+h", "History of segment 1"), ("Alt+g", "Go to segment")):
-        page.keyboard.press(keys)
-        page.get_by_role("heading", name=heading).wait_for()
-        page.wait_for_timeout(150)
-        assert not browser.serious_violations(page, source), heading
-        page.get_by_role("button", name="Close").click()
-        page.locator("dialog").wait_for(state="detached")
-        page.locator(".field:focus").wait_for()
 
 
 @pytest.mark.slow

@@ -186,25 +186,46 @@ def test_a_full_disk_loses_nothing_and_is_a_sentence(tmp_path: Path) -> None:
 
 
 @pytest.fixture
-def small_disk(tmp_path: Path) -> Iterator[Callable[[int], Path]]:
-    """Return what mounts, or makes larger, a disk of some MiB."""
-    folder = tmp_path / "small"
-    folder.mkdir()
+def small_disk() -> Iterator[Callable[[Path, int], Path]]:
+    """Return what mounts a disk of some MiB at a folder, or changes its size."""
+    mounted: set[Path] = set()
 
-    def mount(size: int) -> Path:
-        again = "remount," if folder.is_mount() else ""
+    def mount(folder: Path, size: int) -> Path:
+        folder.mkdir(exist_ok=True)
+        again = "remount," if folder in mounted else ""
         command = ["mount", "-o", f"{again}size={size}m", "-t", "tmpfs", "tmpfs", str(folder)]
         if shutil.which("mount") is None or subprocess.run(command, capture_output=True).returncode:
             pytest.skip("file systems cannot be mounted here")
+        mounted.add(folder)
         return folder
 
     yield mount
-    if folder.is_mount():
+    for folder in mounted:
         subprocess.run(["umount", "-l", str(folder)], check=True)
 
 
-LARGE = xliff(*PAIRS[:2]).replace(b"<body>", b"<body><!-- " + b"x" * 3 * 2**20 + b" -->")
-"""A file of three MiB and two segments."""
+@pytest.fixture
+def small_place(
+    place: str, small_disk: Callable[[Path, int], Path], tmp_path: Path, request: pytest.FixtureRequest
+) -> tuple[str, Path]:
+    """Return where a database can be whose tables lie on a small disk, and the folder of that disk."""
+    if "://" not in place:
+        disk = small_disk(tmp_path / "small", 2)
+        return str(disk / "postedit.db"), disk
+    import psycopg
+
+    server = request.getfixturevalue("own_server")
+    disk = small_disk(server.folder / "small", 4)
+    shutil.chown(disk, "postgres")
+    with psycopg.connect(server.url, autocommit=True) as connection:
+        connection.execute(f"CREATE TABLESPACE small LOCATION '{disk}'")
+        connection.execute("ALTER DATABASE postgres SET default_tablespace = small")
+    return server.url, disk
+
+
+NOISE = random.Random(5).randbytes(3 * 2**19).hex()
+LARGE = xliff(*PAIRS[:2]).replace(b"<body>", f"<body><!-- {NOISE} -->".encode())
+"""A file of three MiB and two segments, which a database cannot make much smaller."""
 
 
 def has_no_room(answer: httpx.Response) -> bool:
@@ -217,40 +238,42 @@ def has_no_room(answer: httpx.Response) -> bool:
 
 
 def test_a_disk_that_is_full_refuses_over_http_and_loses_nothing(
-    serve: Callable[..., TestClient], small_disk: Callable[[int], Path], monkeypatch: pytest.MonkeyPatch
+    small_place: tuple[str, Path], serve: Callable[..., TestClient], small_disk: Callable[[Path, int], Path]
 ) -> None:
     """Decisions and uploads are refused while the disk of the database is full, and done when there is room again."""
-    client = serve(database=str(small_disk(2) / "postedit.db"))
+    database, disk = small_place
+    client = serve(database=database)
     file = upload(client, xliff(*PAIRS))
     known: list[str] = []
-    while not has_no_room(saved := decide(client, file, 1, f"target {len(known)} {'long ' * 2000}")):
+    while not has_no_room(saved := decide(client, file, 1, f"target {len(known)} {NOISE[len(known) :][:10_000]}")):
         known.append(saved.json()["segment"]["target"])
-        assert len(known) < 500
+        assert len(known) < 1000
+    assert len(known) > 10
     large = ("large.xlf", LARGE)
     assert has_no_room(client.post("/v1/projects/default/files", files={"file": large}))
     history = client.get(f"/v1/files/{file}/segments/1/history").json()["history"]
     assert [one["target"] for one in history] == known
     assert [one["id"] for one in client.get("/v1/projects/default/files").json()["files"]] == [file]
     assert client.get("/v1/projects").status_code == 200, "what needs no room is answered"
-    small_disk(64)
+    small_disk(disk, 64)
     assert decide(client, file, 1, "there is room again").status_code == 200
     assert len(client.get(f"/v1/files/{file}/segments/1/history").json()["history"]) == len(known) + 1
     upload(client, *reversed(large))
 
 
 def test_uploads_and_downloads_need_room_for_temporary_files(
-    client: TestClient, small_disk: Callable[[int], Path], monkeypatch: pytest.MonkeyPatch
+    client: TestClient, small_disk: Callable[[Path, int], Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(tempfile, "tempdir", str(small_disk(1)))
+    monkeypatch.setattr(tempfile, "tempdir", str(small_disk(tmp_path / "small", 1)))
     sent = {"file": ("a.xlf", LARGE)}
     assert has_no_room(client.post("/v1/projects/default/files", files=sent))
     assert has_no_room(client.post("/v1/jobs", files=sent))
     assert client.get("/v1/projects/default/files").json() == {"files": []}
-    small_disk(64)
+    small_disk(tmp_path / "small", 64)
     file = upload(client, LARGE)
-    small_disk(1)
+    small_disk(tmp_path / "small", 1)
     assert has_no_room(client.get(f"/v1/files/{file}/download"))
-    small_disk(64)
+    small_disk(tmp_path / "small", 64)
     assert client.get(f"/v1/files/{file}/download").content == LARGE
 
 

@@ -469,6 +469,20 @@ def test_events_are_polled_where_no_stream_opens_but_not_by_hidden_tabs(page: An
     assert page.evaluate(body) == [[5, 6], 0, [5, 6, 7, 8], "after=8", True]
 
 
+def test_each_tab_is_told_once_that_it_misses_nothing_from_now_on(page: Any) -> None:
+    body = """async () => { const { listen } = await import(`${base}/data/live_events.js`);
+      const own = { fetch: globalThis.fetch, EventSource: globalThis.EventSource }; const told = [];
+      globalThis.EventSource = class extends EventTarget { constructor() { super();
+          setTimeout(() => this.dispatchEvent(new Event("open"))); } close() {} };
+      globalThis.fetch = async () => new Response(JSON.stringify({ events: [], last: 4 }),
+        { headers: { "Content-Type": "application/json" } });
+      const wait = () => new Promise((resolve) => setTimeout(resolve, 200)); const stop = [];
+      for (const name of ["first", "second"]) { stop.push(listen("p", () => {}, () => told.push(name)));
+        while (!told.includes(name)) await wait(); }
+      await wait(); try { return told; } finally { stop.forEach((one) => one()); Object.assign(globalThis, own); } }"""
+    assert page.evaluate(body) == ["first", "second"]
+
+
 def test_listening_for_long_leaves_nothing_behind(page: Any) -> None:
     body = """async () => { const { listen } = await import(`${base}/data/live_events.js`);
       const own = { fetch: globalThis.fetch, EventSource: globalThis.EventSource, setTimeout: globalThis.setTimeout };

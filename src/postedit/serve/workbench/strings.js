@@ -213,6 +213,7 @@ export const t = {
   progress: {
     title: "Progress",
     done: "confirmed", segments: "segments", words: "words",
+    confirmed: (count) => (count === 1 ? "confirmed segment" : "confirmed segments"),
     perDay: "Confirmed segments a day",
     ter: "Effort: TER against the confirmed target",
     terHint: "Edits a hundred words. Lower is less work. “Doing nothing” is the machine translation as it was.",
@@ -253,8 +254,20 @@ export const t = {
     term: "Term", translation: "Translation", add: "Add a term", remove: (term) => `Remove ${term}`, asText: "Edit as text", asTable: "Edit as table",
   },
 
-  audit: { title: "Audit", time: "Time", who: "Who", what: "What", detail: "Details", empty: "Nothing has happened yet.",
-    decision: (row) => `segment ${number.format(row.segment)} ${row.state === "confirmed" ? t.editor.states.confirmed : "confirmation taken back"}${row.filled_from ? `, filled in from ${number.format(row.filled_from)}` : ""}` },
+  audit: {
+    title: "Audit", time: "Time", who: "Who", what: "What", detail: "Details", empty: "Nothing has happened yet.",
+    decision: (row) => `segment ${number.format(row.segment)} ${row.state === "confirmed" ? t.editor.states.confirmed : "confirmation taken back"}${row.filled_from ? `, filled in from ${number.format(row.filled_from)}` : ""}`,
+    correction: ({ added, undone, deleted }) => {
+      if (added) return `${counted(added, "correction")} added`;
+      return undone ? `correction ${number.format(undone)} undone` : `all corrections deleted (${number.format(deleted)})`;
+    },
+    file: { added: "file added", ready: "file read", failed: "file could not be read", deleted: "file deleted" },
+    project: { created: "project created", changed: "settings changed", glossary: "glossary saved" },
+    entries: (count) => counted(count, "term"),
+    member: ({ user, role }) => (role ? `${user} is ${t.people.roles[role]}` : `${user} removed from the project`),
+    settings: { name: "name", source_language: "source language", target_language: "target language", model: "model", protect: "kept as they are", min_confidence: "least confidence" },
+    setting: (name, value) => `${t.audit.settings[name] ?? name}: ${Array.isArray(value) ? value.join(", ") || "nothing" : value ?? "default"}`,
+  },
 
   people: {
     title: "People and keys",

@@ -6,7 +6,7 @@
 import { ApiError, get, withQuery } from "./api.js";
 
 const FUTURE = 10 ** 12; // the number of an event that has not happened: to be told the number of the last one
-const KINDS = ["segment", "file", "job", "correction", "presence"];
+const KINDS = ["segment", "file", "job", "correction", "project", "member", "presence"];
 const PAUSE = 3000; // milliseconds between questions, where there is no stream
 const REST = 20; // questions after a stream that did not open
 const PATIENCE = 10_000; // milliseconds for a stream to open; some proxies never let it
@@ -14,7 +14,8 @@ const canShare = () => Boolean(globalThis.BroadcastChannel && globalThis.navigat
 
 /**
  * Listen to a project until the returned function is called.
- * @param {string} project @param {(kind: string, data: any) => void} onEvent @param {() => void} onOpen also after a break
+ * @param {string} project @param {(kind: string, data: any) => void} onEvent
+ * @param {() => void} onOpen  from now on all events come: what was read before may be old; also after a break
  */
 export function listen(project, onEvent, onOpen = () => {}) {
   const listener = new Listener(project, onEvent, onOpen);
@@ -57,6 +58,7 @@ class Listener {
     if (signal.aborted) return;
     this.early.forEach((event) => this.#take(event));
     this.early = undefined;
+    this.onOpen();
   }
 
   #stop() {
@@ -81,7 +83,7 @@ class Listener {
 
   /** Read events until this tab is hidden or closed: by a stream, or by questions while there is none. */
   async #read(signal) {
-    let isUp = false, hadStream = false, rest = 0; // questions before a stream is tried again
+    let isUp = Boolean(this.channel), hadStream = false, rest = 0; // with a channel it has joined; questions before a stream is tried again
     while (!signal.aborted) {
       const wasUp = isUp;
       isUp = await this.#catchUp(signal, (event) => this.#pass(event));

@@ -1,44 +1,57 @@
 /** Charts as SVG: lines over days, bars. Their looks are in the style sheet; a table beside them says the same. */
-import { html } from "../lib.js";
+import { html, useEffect, useRef, useState } from "../lib.js";
 import { format, t } from "../strings.js";
 
-const WIDTH = 640, HEIGHT = 200, LEFT = 44, RIGHT = 12, TOP = 12, BOTTOM = 28;
+const HEIGHT = 200, LEFT = 44, RIGHT = 24, TOP = 12, BOTTOM = 28; // pixels
+const DAY = 64; // pixels that the name of a day takes
 
-/** Return a round number at or above the greatest value. @param {number} most */
+/** Return a round number at or above the greatest value, whose half is round, too. @param {number} most */
 function ceiling(most) {
   const unit = 10 ** Math.floor(Math.log10(most || 1));
-  return [1, 2, 2.5, 5, 10].map((step) => step * unit).find((value) => value >= most) ?? 1;
+  return [1, 2, 4, 6, 10].map((step) => step * unit).find((value) => value >= most) ?? 1;
 }
 
-function frame(top, days, children, label) {
+/**
+ * A chart as wide as its place, so that its letters are as large as others on every screen.
+ * @param {{top: number, days: string[], label: string, children: (scale: {x: (row: number) => number, y: (value: number) => number, step: number}) => any}} props
+ */
+function Chart({ top, days, label, children: draw }) {
+  const place = useRef(null);
+  const [width, setWidth] = useState(0);
+  useEffect(() => {
+    const observer = new ResizeObserver(([entry]) => setWidth(entry.contentRect.width));
+    observer.observe(place.current);
+    return () => observer.disconnect();
+  }, []);
+  const step = (width - LEFT - RIGHT) / days.length;
+  const x = (row) => LEFT + step * (row + 0.5);
   const y = (value) => HEIGHT - BOTTOM - ((HEIGHT - BOTTOM - TOP) * value) / top;
-  const every = Math.ceil(days.length / 8);
-  return html`<svg class="chart" viewBox=${`0 0 ${WIDTH} ${HEIGHT}`} role="img" aria-label=${label}>
-    ${[0, 0.5, 1].map((share) => html`<line class="grid" x1=${LEFT} x2=${WIDTH - RIGHT} y1=${y(share * top)} y2=${y(share * top)} />
+  const every = Math.ceil(DAY / Math.max(step, 1));
+  return html`<div class="chart" ref=${place}>${width > 0 && html`<svg viewBox=${`0 0 ${width} ${HEIGHT}`} role="img" aria-label=${label}>
+    ${[0, 0.5, 1].map((share) => html`<line class="grid" x1=${LEFT} x2=${width - RIGHT} y1=${y(share * top)} y2=${y(share * top)} />
       <text class="tick" x=${LEFT - 6} y=${y(share * top) + 4} text-anchor="end">${format.number(share * top)}</text>`)}
-    ${days.map((day, index) => index % every === 0 && html`<text class="tick" x=${xOf(index, days.length)} y=${HEIGHT - 8} text-anchor="middle">${format.day(day)}</text>`)}
-    ${children(y)}</svg>`;
+    ${days.map((day, row) => row % every === 0 && html`<text class="tick" x=${x(row)} y=${HEIGHT - 8} text-anchor="middle">${format.day(day)}</text>`)}
+    ${draw({ x, y, step })}</svg>`}</div>`;
 }
-
-const xOf = (index, count) => LEFT + ((WIDTH - LEFT - RIGHT) * (index + 0.5)) / count;
 
 /** @param {{days: string[], values: number[], label: string}} props */
 export function Columns({ days, values, label }) {
-  const top = ceiling(Math.max(...values, 1));
-  const width = Math.min(48, (0.7 * (WIDTH - LEFT - RIGHT)) / days.length);
-  return frame(top, days, (y) => values.map((value, index) => html`
-    <rect class="column" x=${xOf(index, days.length) - width / 2} y=${y(value)} width=${width} height=${y(0) - y(value)} rx="2"><title>${format.day(days[index])}: ${format.number(value)}</title></rect>`), label);
+  return html`<${Chart} top=${ceiling(Math.max(...values, 2))} days=${days} label=${label}>${({ x, y, step }) => {
+    const width = Math.min(48, 0.7 * step);
+    return values.map((value, row) => html`
+      <rect class="column" x=${x(row) - width / 2} y=${y(value)} width=${width} height=${y(0) - y(value)} rx=${Math.min(2, width / 4)}><title>${format.day(days[row])}: ${format.number(value)}</title></rect>`);
+  }}</${Chart}>`;
 }
 
 /** @param {{days: string[], lines: {name: string, tone: string, values: (number|null)[]}[], label: string}} props */
 export function Lines({ days, lines, label }) {
   const top = ceiling(Math.max(...lines.flatMap((line) => line.values.map((value) => value ?? 0)), 1));
   return html`<ul class="legend">${lines.map((line) => html`<li class=${line.tone}>${line.name}</li>`)}</ul>
-    ${frame(top, days, (y) => lines.map((line) => {
-    const points = line.values.map((value, index) => (value === null || value === undefined ? null : [xOf(index, days.length), y(value), value])).filter(Boolean);
-    return html`<g class=${`line ${line.tone}`}><polyline points=${points.map(([x, height]) => `${x},${height}`).join(" ")} />
-      ${points.map(([x, height, value]) => html`<circle cx=${x} cy=${height} r="3.5"><title>${line.name}: ${format.decimal(value)}</title></circle>`)}</g>`;
-  }), label)}`;
+    <${Chart} top=${top} days=${days} label=${label}>${({ x, y, step }) => lines.map((line) => {
+    const points = line.values.map((value, row) => (value === null || value === undefined ? null : [x(row), y(value), value])).filter(Boolean);
+    return html`<g class=${`line ${line.tone}`}><polyline points=${points.map(([across, down]) => `${across},${down}`).join(" ")} />
+      ${points.map(([across, down, value]) => html`<circle cx=${across} cy=${down} r=${Math.min(3.5, step / 4)}><title>${line.name}: ${format.decimal(value)}</title></circle>`)}</g>`;
+  })}</${Chart}>`;
 }
 
 /** What a chart shows, as a table to unfold. @param {{caption: string, head: string[], rows: any[][]}} props */

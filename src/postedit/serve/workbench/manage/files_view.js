@@ -7,6 +7,7 @@ import { Bar, useLoaded, Waiting } from "../ui/controls.js";
 import { ConfirmByName } from "../ui/dialog.js";
 import { attempt } from "../ui/messages.js";
 import { format, t } from "../strings.js";
+import { useNews } from "./live_pages.js";
 import { listOf } from "./projects_view.js";
 
 const OPEN = ["waiting", "running"]; // states of jobs that are not over
@@ -22,6 +23,7 @@ export function FilesView({ project, onChange }) {
   const shares = Object.fromEntries(imports.map((job) => [job.file, shareOf(job)]));
   const role = project.role;
   const renew = async () => { await loaded.reload(); onChange(); };
+  useNews(project.id, () => loaded.reload());
 
   useEffect(() => {
     if (!open) return undefined;

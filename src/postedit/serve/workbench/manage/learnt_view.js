@@ -1,52 +1,47 @@
 /** What a project learnt, from whom, and the way to undo it. */
-import { html, useEffect, useRef, useState } from "../lib.js";
+import { html, useEffect, useState } from "../lib.js";
 import { get, post, request, withQuery } from "../data/api.js";
 import { Time } from "../ui/controls.js";
 import { difference } from "../ui/difference.js";
 import { attempt, toast } from "../ui/messages.js";
 import { t } from "../strings.js";
+import { useNews, usePages } from "./live_pages.js";
 
-const PAGE = 50;
+const PAUSE = 300; // milliseconds without a key, after which what is written is searched for
 
 /** @param {{project: any}} props */
 export function LearntView({ project }) {
   const path = `/v1/projects/${project.id}/corrections`;
   const role = project.role;
   const [q, setQ] = useState("");
-  const [state, setState] = useState({ rows: null, next: null });
-  const timer = useRef(null);
-  const latest = useRef(0);
-  const load = (text, before) => attempt(async () => {
-    const turn = ++latest.current;
-    const page = await get(withQuery(path, { limit: PAGE, q: text, before }));
-    if (turn === latest.current) setState((old) => ({ rows: before ? [...old.rows, ...page.corrections] : page.corrections, next: page.next ?? null }));
+  const pages = usePages(async (page) => {
+    const { corrections, next } = await get(withQuery(path, { ...page, q }));
+    return { rows: corrections, next };
   });
-  useEffect(() => { load("", undefined); }, [project.id]);
-  const search = (event) => {
-    const text = event.target.value;
-    setQ(text);
-    clearTimeout(timer.current);
-    timer.current = setTimeout(() => load(text), 300);
-  };
+  useEffect(() => {
+    const timer = setTimeout(pages.renew, q ? PAUSE : 0);
+    return () => clearTimeout(timer);
+  }, [q]);
+  useNews(project.id, pages.renew);
   const undo = (number) => attempt(async () => {
     await post(`${path}/${number}/undo`);
-    setState((old) => ({ ...old, rows: old.rows.map((row) => (row.number === number ? { ...row, undone: true } : row)) }));
+    await pages.renew();
   });
   const add = (event) => attempt(async () => {
     const [file] = event.target.files;
     const type = file.name.endsWith(".tsv") ? "text/tab-separated-values; charset=utf-8" : "application/jsonl; charset=utf-8";
     await request("POST", `${path}/import`, { text: await file.text(), type });
     toast(t.learnt.imported);
-    await load(q);
+    await pages.renew();
   });
   return html`
     <p class="hint">${t.learnt.hint}</p>
-    <div class="toolbar"><label class="grow"><span class="unseen">${t.learnt.search}</span><input type="search" placeholder=${t.learnt.search} value=${q} onInput=${search} /></label>
+    <div class="toolbar"><label class="grow"><span class="unseen">${t.learnt.search}</span><input type="search" placeholder=${t.learnt.search} value=${q} onInput=${(event) => setQ(event.target.value)} /></label>
       ${role === "manager" && html`<input id="import" class="unseen" type="file" accept=".tsv,.jsonl" onChange=${add} /><label class="button" for="import">${t.learnt.import}</label>`}
       <a class="button" href=${`${path}/export`} download>${t.learnt.export}</a></div>
-    ${state.rows && (state.rows.length === 0 ? html`<p class="hint">${t.learnt.empty}</p>`
-      : html`<ol class="corrections">${state.rows.map((row) => html`<${Correction} key=${row.number} row=${row} project=${project} onUndo=${role === "reader" ? undefined : () => undo(row.number)} />`)}</ol>`)}
-    ${state.next !== null && html`<button type="button" onClick=${() => load(q, state.next)}>${t.more}</button>`}`;
+    ${pages.rows && (pages.rows.length === 0 ? html`<p class="hint">${t.learnt.empty}</p>`
+      : html`<ol class="corrections">${pages.rows.map((row) => html`<${Correction} key=${row.number} row=${row} project=${project} onUndo=${role === "reader" ? undefined : () => undo(row.number)} />`)}</ol>`)}
+    ${pages.next !== null && html`<button type="button" onClick=${pages.more}>${t.more}</button>`}`;
 }
 
 function Correction({ row, project, onUndo }) {

@@ -4,17 +4,19 @@ import { get } from "../data/api.js";
 import { Bar, useLoaded, Waiting } from "../ui/controls.js";
 import { format, t } from "../strings.js";
 import { Columns, Lines, Table } from "./charts.js";
+import { useNews } from "./live_pages.js";
 
-/** @param {{project: any}} props */
-export function ProgressView({ project }) {
+/** @param {{project: any, onChange: () => void}} props */
+export function ProgressView({ project, onChange }) {
   const loaded = useLoaded(() => get(`/v1/projects/${project.id}/progress`), [project.id]);
+  useNews(project.id, () => { loaded.reload(); onChange(); });
   if (!loaded.value) return html`<${Waiting} loaded=${loaded} />`;
   const { days = [], kinds = [], people = [] } = loaded.value;
   const share = project.segments ? project.confirmed / project.segments : 0;
   return html`
     <section class="card"><div class="figures">
       <${Figure} value=${format.percent(share)} name=${t.progress.done} />
-      <${Figure} value=${format.number(project.confirmed ?? 0)} name=${`${t.progress.done} ${t.progress.segments}`} />
+      <${Figure} value=${format.number(project.confirmed ?? 0)} name=${t.progress.confirmed(project.confirmed ?? 0)} />
       <${Figure} value=${format.number(sum(days, "words"))} name=${t.progress.words} /></div>
       <${Bar} value=${share} label=${t.projects.progress(project)} /></section>
     ${days.length === 0 ? html`<p class="hint">${t.progress.empty}</p>` : html`<div class="charts">

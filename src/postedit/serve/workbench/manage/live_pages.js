@@ -1,0 +1,46 @@
+/** Views of a project that follow what happens in it, and lists that are fetched by the page. */
+import { useEffect, useRef, useSignal } from "../lib.js";
+import { listen } from "../data/live_events.js";
+import { attempt } from "../ui/messages.js";
+
+const GATHERED = 500; // milliseconds in which events are taken together
+const PAGE = 100; // rows a request
+const MOST = 1000; // rows that the service gives at a time
+
+/**
+ * Call a function soon after something has happened in a project, here or elsewhere, and when something may have been
+ * missed. Where people are, and new proposals, are no news.
+ * @param {string} project @param {() => void} onNews
+ */
+export function useNews(project, onNews) {
+  const latest = useRef(onNews);
+  latest.current = onNews;
+  useEffect(() => {
+    let timer;
+    const gather = () => { timer ??= setTimeout(() => { timer = undefined; latest.current(); }, GATHERED); };
+    const stop = listen(project, (kind, data) => { if (kind !== "presence" && !data.proposal) gather(); }, gather);
+    return () => { stop(); clearTimeout(timer); };
+  }, [project]);
+}
+
+/**
+ * Return the rows of a list, the latest first; null before they are known. Requests follow one another, so that each
+ * goes on from what the last one brought.
+ * @param {(page: {limit: number, before?: number}) => Promise<{rows: any[], next: number | null}>} load
+ * @returns {{rows: any[] | null, next: number | null, renew: () => Promise<void>, more: () => Promise<void>}}
+ */
+export function usePages(load) {
+  const shown = useSignal({ rows: null, next: null });
+  const last = useRef(Promise.resolve());
+  const inTurn = (work) => {
+    const run = () => attempt(async () => { shown.value = await work(shown.peek()); });
+    return (last.current = last.current.then(run, run));
+  };
+  const renew = () => inTurn(({ rows }) => load({ limit: Math.min(Math.max(rows?.length ?? 0, PAGE), MOST) }));
+  const more = () => inTurn(async ({ rows, next }) => {
+    if (next === null) return { rows, next };
+    const page = await load({ limit: PAGE, before: next });
+    return { rows: [...rows, ...page.rows], next: page.next };
+  });
+  return { ...shown.value, renew, more };
+}

@@ -1,0 +1,193 @@
+"""The views of a project: accessible, with figures that follow what happens."""
+
+import time
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import browser
+import pytest
+import sqlalchemy as sql
+from workbench_service import SMALL, WIDE, Service, project_of, shoot
+
+from postedit.serve.schema import decisions
+
+pytestmark = browser.needs_browser()
+
+
+VIEWS = ["", "project/P", "project/P/progress", "project/P/learnt", "project/P/glossary", "project/P/audit"]
+VIEWS += ["project/P/settings", "project/P/file/F/2", "nothing"]
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.slow
+def test_axe_finds_nothing_serious_in_any_view(scheme: str, chromium: Any, service: Service, project: Any) -> None:
+    source = browser.axe_source()
+    context = chromium.new_context(color_scheme=scheme, viewport=WIDE)
+    page = context.new_page()
+    found = []
+    for view in VIEWS:
+        page.goto(f"{service.address}/#/{view.replace('P', project['id']).replace('F', project['file'])}")
+        page.wait_for_load_state("networkidle") if "file" not in view else page.locator(".field").wait_for()
+        for size in (WIDE, SMALL):
+            page.set_viewport_size(size)
+            page.wait_for_timeout(100)
+            found += [f"{view} {scheme} {size['width']}: {one}" for one in browser.serious_violations(page, source)]
+    context.close()
+    assert not found, "\n".join(found)
+
+
+@pytest.mark.slow
+def test_dialogs_and_help_are_accessible_and_give_the_focus_back(service: Service, project: Any, page: Any) -> None:
+    source = browser.axe_source()
+    address = f"{service.address}/#/project/{project['id']}"
+    page.goto(address)
+    opener = page.get_by_role("button", name="Delete: views.xlf")
+    opener.click()
+    assert not browser.serious_violations(page, source)
+    page.get_by_role("button", name="Close").click()
+    assert opener.evaluate("el => el === document.activeElement")
+    page.goto(f"{service.address}/#/")
+    page.get_by_role("button", name="New project").click()
+    page.get_by_label("Name").wait_for()
+    assert not browser.serious_violations(page, source)
+    page.keyboard.press("Escape")
+    assert page.evaluate("document.activeElement.textContent") == "New project"
+    page.goto(f"{address}/file/{project['file']}/1")
+    page.locator(".field").wait_for()
+    page.keyboard.press("F2")
+    for keys, heading in (("Control+/", "Keys"), ("Alt+h", "History of segment 1"), ("Alt+g", "Go to segment")):
+        page.keyboard.press(keys)
+        page.get_by_role("heading", name=heading).wait_for()
+        page.wait_for_timeout(150)
+        assert not browser.serious_violations(page, source), heading
+        page.get_by_role("button", name="Close").click()
+        page.locator("dialog").wait_for(state="detached")
+        page.locator(".field:focus").wait_for()
+
+
+DAYS = 45
+SIZES = {"phone": {"width": 360, "height": 740}, "laptop": {"width": 1280, "height": 800}}
+TOO_WIDE = """() => [...document.querySelectorAll("body *")].filter((one) => !one.closest(".unseen, .scroll, dialog")
+  && one.getBoundingClientRect().right > innerWidth + 1).map((one) => one.outerHTML.slice(0, 120))"""
+LETTERS = """() => [...document.querySelectorAll(".chart text")].map((one) => one.getBoundingClientRect().height)"""
+
+
+def spread_over_days(service: Service, project: str) -> None:
+    """Let the segments of a project have been confirmed on many days, some with seconds."""
+    engine = sql.create_engine(f"sqlite:///{service.data / 'postedit.db'}", connect_args={"timeout": 60})
+    of_project = sql.select(decisions.c.segment).where(decisions.c.project == project)
+    with engine.begin() as connection:
+        numbers = list(connection.execute(of_project).scalars())
+        for place, number in enumerate(numbers):
+            made = datetime.now(UTC) - timedelta(days=(DAYS * place) // len(numbers))
+            values = {"seconds": 4 + place % 7, "edits_of_mt": place % 5, "edits_of_proposal": place % 3}
+            values |= {"made": made.isoformat(), "kinds": '{"replace": [4, 1], "insert": [2, 2]}'}
+            one = (decisions.c.project == project) & (decisions.c.segment == number)
+            connection.execute(sql.update(decisions).where(one).values(**values))
+    engine.dispose()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.slow
+def test_views_with_data_fit_their_screens(scheme: str, chromium: Any, service: Service, project: Any) -> None:
+    pairs = [(f"Row {row} of a table .", f"Zeile {row} der Tabelle .") for row in range(120)]
+    file = project_of(service, f"Data {scheme}", pairs, ("en", "de"))
+    name = file.split("/")[1]
+    for number in range(1, 101):
+        path = f"/v1/files/{file.split('/')[3]}/segments/{number}"
+        shown = service.get(path)
+        target = {"target": shown["proposal"]["text"], "codes": shown["proposal_codes"], "state": "confirmed"}
+        service.put(path, json={**target, "version": 0, "edit_id": str(number)})
+    spread_over_days(service, name)
+    views = [view.replace("project/P/file/F", file).replace("P", name) for view in VIEWS]
+    for size, viewport in SIZES.items():
+        page = chromium.new_context(color_scheme=scheme, viewport=viewport).new_page()
+        page.set_default_timeout(60_000)
+        for view, address in zip(VIEWS, views, strict=True):
+            page.goto(f"{service.address}/#/{address}")
+            page.reload()
+            page.locator(".field" if "file" in view else "h1, h2").first.wait_for()
+            page.wait_for_timeout(400)
+            title = view.replace("project/P", "project").replace("/", "-") or "projects"
+            shoot(page, f"{title}-{size}-{scheme}")
+            assert page.evaluate(TOO_WIDE) == [], f"{view} on a {size}"
+            if view.endswith("progress"):
+                heights = page.evaluate(LETTERS)
+                assert len(heights) > 10
+                assert min(heights) >= 10
+        page.context.close()
+
+
+def confirm_slowly(page: Any, address: str, file: str) -> None:
+    """Confirm the first segment of a file, and leave it for what was learnt before the service has the decision."""
+    page.goto(f"{address}/#/{file}/1")
+    page.locator(".field").wait_for()
+    page.keyboard.press("F2")
+    page.keyboard.press("Control+Enter")
+    page.get_by_role("heading", name="Segment 2").wait_for()
+    page.goto(f"{address}/#/{file.split('/file/')[0]}/learnt")
+    page.get_by_text("Nothing has been learnt yet").wait_for()
+    assert "Saved" not in page.locator(".save-state").inner_text()
+
+
+def test_decision_that_arrives_later_shows_in_all_views(service: Service, page: Any, chromium: Any) -> None:
+    file = project_of(service, "Late", [(f"Row {row} .", f"Zeile {row} .") for row in range(4)], ("en", "de"))
+    project = file.split("/file/")[0]
+    others = {"": "0 of 4 confirmed", "progress": "Nothing is confirmed yet", "audit": "file read"}
+    watching = {view: chromium.new_context(viewport=WIDE).new_page() for view in others}
+    for view, text in others.items():
+        watching[view].goto(f"{service.address}/#/{project}/{view}")
+        watching[view].get_by_text(text).wait_for()
+    held: list[Any] = []
+    page.route("**/segments/1", lambda route: held.append(route) if route.request.method == "PUT" else route.fallback())
+    confirm_slowly(page, service.address, file)
+    [decision] = held
+    page.wait_for_timeout(1000)  # the view has been told all that had happened by then
+    decision.continue_()
+    page.get_by_role("button", name="Undo").wait_for()
+    watching[""].get_by_text("1 of 4 confirmed").wait_for()
+    watching["progress"].get_by_text("confirmed segment", exact=True).wait_for()
+    watching["audit"].get_by_text("segment 1 confirmed").wait_for()
+    for one in watching.values():
+        one.context.close()
+
+
+def test_decision_that_was_kept_is_sent_from_any_view(service: Service, page: Any) -> None:
+    file = project_of(service, "Kept", [(f"Row {row} .", f"Zeile {row} .") for row in range(4)], ("en", "de"))
+    page.route("**/segments/1", lambda route: route.abort() if route.request.method == "PUT" else route.fallback())
+    confirm_slowly(page, service.address, file)
+    page.unroute("**/segments/1")
+    page.reload()
+    page.get_by_role("button", name="Undo").wait_for()
+    assert page.locator(".save-state").inner_text() == "Saved"
+
+
+def test_seconds_count_from_consent_alone(service: Service, page: Any) -> None:
+    file = project_of(service, "Timer", [(f"Row {row} .", f"Zeile {row} .") for row in range(4)], ("en", "de"))
+    sent: list[Any] = []
+    page.on("request", lambda one: sent.append(one.post_data_json) if one.method == "PUT" else None)
+
+    def work(times: int) -> None:
+        for row in range(times):
+            page.mouse.move(300 + row, 300)
+            page.wait_for_timeout(100)
+
+    def confirm(number: int) -> Any:
+        with page.expect_response(f"**/segments/{number}"):
+            page.keyboard.press("Control+Enter")
+        page.get_by_role("heading", name=f"Segment {number + 1}").wait_for()
+        return sent[-1]
+
+    page.goto(f"{service.address}/#/{file}/1")
+    page.locator(".field").wait_for()
+    work(10)
+    assert "seconds" not in confirm(1)
+    work(30)
+    page.get_by_role("button", name="Count", exact=True).click()
+    agreed = time.monotonic()
+    work(3)
+    seconds = confirm(2)["seconds"]
+    assert 0.2 <= seconds <= time.monotonic() - agreed + 0.1
+    progress = service.get(f"/v1/projects/{file.split('/')[1]}/progress")
+    assert [(day["timed"], day["seconds"]) for day in progress["days"]] == [(1, seconds)]
+    assert "seconds" in confirm(3)
