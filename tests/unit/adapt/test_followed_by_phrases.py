@@ -237,7 +237,7 @@ def test_the_output_of_the_model_joins_the_alternatives(
     knowing: FollowedByPhrases, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     others = [written("ein Bau brennt .", -4.0), written("ein Haus brennt .", -5.0), written(MT, -6.0)]
-    model = Scripted(knowing, written(OWN, -3.0, alternatives=tuple(others)), monkeypatch)
+    model = Scripted(knowing, written(OWN, -3.0, alternatives=tuple(others), evidence="of it"), monkeypatch)
     for count, expected in (
         (5, [LAST, OWN, "ein Bau brennt .", "ein Haus brennt .", MT]),
         (4, [LAST, OWN, "ein Bau brennt .", "ein Haus brennt .", MT]),
@@ -246,7 +246,7 @@ def test_the_output_of_the_model_joins_the_alternatives(
     ):
         (found,) = knowing.edit(["a house"], [MT], beam=5, n_best=count)
         assert [found.text, *(one.text for one in found.alternatives)] == expected
-        assert not any(one.alternatives for one in found.alternatives)
+        assert not any(one.alternatives or one.evidence for one in found.alternatives)
     model.result = replace(model.result, alternatives=(written(LAST, -3.5), written(MT, -6.0)))
     (found,) = knowing.edit(["a house"], [MT], beam=5, n_best=3)
     assert [found.text, *(one.text for one in found.alternatives)] == [LAST, OWN, MT]

@@ -225,3 +225,33 @@ def test_edits_of_a_neural_model_have_words_of_the_source_as_reasons(tmp_path) -
     reasons = [reason for one in changed for edit in one["edits"] for reason in edit["reasons"]]
     assert {reason["kind"] for reason in reasons} == {"source"}
     assert any(reason["words"] for reason in reasons)  # not all edits rest on words of the source
+
+
+@pytest.mark.slow
+def test_a_neural_model_follows_the_corrections_of_a_project_at_once(tmp_path) -> None:
+    limits = {"batch_timeout_seconds": 600.0, "timeout_seconds": 600.0}
+    models = {"m": {"path": "shipped", "processes": 1}}
+    config = parse_settings({"models": models, "data": str(tmp_path), "limits": limits}, "test")
+    before = ("他 在 2011 年 赢得 了 锦标赛 .", "他们 准备 参加 锦标赛 .", "他们 输掉 了 每次 锦标赛 .")
+    segment = {"src": "She organized a championship for children .", "mt": "她 为 孩子 组织 了 一次 锦标赛 ."}
+    asked = {"segments": [segment], "project": "default", "evidence": True, "timeout_ms": 600_000}
+    with serving(config, scripted=False) as service:
+
+        def edited() -> dict[str, Any]:
+            (result,) = service.client.post("/v1/edit", json=asked, timeout=600).json()["results"]
+            return result
+
+        plain = edited()
+        assert plain["text"] == "她 为 孩子 组织 了 一次 锦标赛 。"
+        numbers = []
+        for mt in before:
+            learnt = {"src": "a championship", "mt": mt, "pe": mt.replace("锦标赛 .", "冠军赛 。")}
+            numbers.append(service.client.post("/v1/learn", json=learnt).json()["number"])
+        taught = edited()
+        assert taught["text"] == "她 为 孩子 组织 了 一次 冠军赛 。"
+        by_phrases, by_model = (edit["reasons"] for edit in taught["edits"])
+        assert [one["number"] for one in by_phrases[0]["corrections"]] == numbers[::-1]
+        assert by_model[0]["kind"] == "source"
+        for number in numbers:
+            assert service.client.post("/v1/undo", json={"number": number}).status_code == 200
+        assert edited() == plain
