@@ -5,34 +5,29 @@ import itertools
 import logging
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import sqlalchemy as sql
 from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
 
-from postedit.adapt.correction_memory import MemoryPosition
-from postedit.core.editor import PostEdit, Segment
 from postedit.core.errors import DataError, OutputError
 from postedit.files.tmx import same_language
 from postedit.files.units import Unit
-from postedit.serve.backlog import BudgetSpentError, EndpointUnavailableError, OverloadedError, Priority, TooLargeError
-from postedit.serve.engine import Engine, ExpiredError
+from postedit.serve.backlog import BudgetSpentError
+from postedit.serve.engine import Engine
+from postedit.serve.proposer import Asking, Made, Proposer
 from postedit.serve.schema import files
 from postedit.serve.store import Store
 from postedit.serve.store_base import NotFoundError, ProjectChange, Row, as_json
 from postedit.serve.store_files import numbered_units
 from postedit.serve.store_jobs import JOB_KINDS, SILENT, ClaimedJob, JobKind, LostJobError
-from postedit.serve.store_projects import OF_PROPOSALS
-from postedit.serve.store_proposals import OPEN_STATES, Proposal
-from postedit.serve.store_segments import segment_json
 
 _log = logging.getLogger(__name__)
 
 _UNITS_AT_ONCE: Final = 1000  # in a transaction
 _SEGMENTS_AT_ONCE: Final = 16  # of a request to the model, between which those of people have their turn
-_TIMEOUT: Final = 600.0  # seconds, for such a request
 _POLL_SECONDS: Final = 1.0  # between looks for jobs that other processes added
 _BEAT_SECONDS: Final = 2.0
 _DEAD_SECONDS: Final = 15.0  # without a sign of life after which a job is taken over
@@ -40,22 +35,6 @@ _MOST_INTERRUPTIONS: Final = 5  # of a job, after which it is given up, as it ma
 _QUIET_SECONDS: Final = 2.0  # without a correction before proposals are renewed
 _QUIET_TRIES: Final = 10  # to wait for that; people who never pause are not to keep proposals old
 _LEAST_CHUNKS: Final = 8  # that are renewed before other files have their turn, if there is a newer correction
-
-
-class _Made(NamedTuple):
-    """Proposals, and what they come from."""
-
-    project: Row  # its settings, before they were made
-    position: MemoryPosition  # of its memory, of which they know at least as much
-    proposals: list[Proposal]
-
-
-class _Asking(NamedTuple):
-    """How the model is asked for proposals; see `Engine.edit`."""
-
-    priority: Priority
-    client: str
-    evidence: bool = False  # reasons for edits, which take longer
 
 
 class FileJobs:
@@ -69,7 +48,8 @@ class FileJobs:
     """
 
     def __init__(self, store: Store, engine: Engine, at_once: int = 2) -> None:
-        self._store, self._engine, self._at_once = store, engine, at_once
+        self._store, self._at_once = store, at_once
+        self.proposer = Proposer(store, engine)
         self._tasks: list[asyncio.Task[None]] = []
         self._seen: dict[str, tuple[int, float]] = {}  # beats of running jobs, and when they were first seen
         self._waited: dict[str, float] = {}  # by project, when jobs last waited until corrections paused
@@ -92,47 +72,6 @@ class FileJobs:
         """Look for jobs now; may be called in any thread."""
         if self._loop is not None:
             self._loop.call_soon_threadsafe(self._wake.set)
-
-    async def renewed(
-        self, file: Row, numbers: Sequence[int], client: str, *, evidence: bool = True
-    ) -> list[dict[str, Any]]:
-        """Return segments of a file as the API gives them, with proposals that know what has been learnt by now.
-
-        Args:
-            file: the file.
-            numbers: of the segments.
-            client: see `Engine.edit`.
-            evidence: with reasons for their edits, which takes longer.
-        """
-        rows = await asyncio.to_thread(self._store.segments.some, file["id"], numbers)
-        project = await asyncio.to_thread(self._store.projects.row, file["project"])
-        position = await self._position(file["project"]) if self._learns(project) else 0
-        old = [row for row in rows if row["state"] in OPEN_STATES and _is_old(row, position, evidence)]
-        if old:
-            asking = _Asking("interactive", client, evidence)
-            await self._propose(file, old, asking, lambda made: self._save(file, made))
-            rows = await asyncio.to_thread(self._store.segments.some, file["id"], numbers)
-        return [segment_json(row) for row in rows]
-
-    def _save(self, file: Row, made: _Made) -> bool:
-        with self._store.database.change(file["project"], "") as change:
-            return self._save_part(change, file, made)
-
-    def _save_part(self, change: ProjectChange, file: Row, made: _Made) -> bool:
-        """Save proposals as part of a change, unless what they come from has changed; return whether that was done."""
-        project = change.settings()
-        if any(project[name] != made.project[name] for name in OF_PROPOSALS):
-            return False
-        now = self._store.memory.of(change.project).read_position(connection=change.connection)
-        if made.position.edition != now.edition or made.position.last > now.last:
-            return False  # corrections that they come from may have been deleted
-        numbers = self._store.proposals.save(change, file["id"], made.proposals)
-        if numbers:
-            change.event("segment", file=file["id"], numbers=numbers, proposal=True)
-        return True
-
-    def _learns(self, project: Row) -> bool:
-        return self._engine.learns(project["model"] or None)
 
     async def _work(self, kinds: Sequence[JobKind]) -> None:
         while True:
@@ -189,7 +128,7 @@ class FileJobs:
         except asyncio.CancelledError:
             work.cancel()
             await asyncio.gather(work, return_exceptions=True)
-            with suppress(LostJobError):
+            with suppress(LostJobError, OutputError):  # without a database, it is taken over as one of a dead process
                 await asyncio.to_thread(self._store.jobs.release, job)
             raise
         finally:
@@ -284,18 +223,13 @@ class FileJobs:
             self._advance(job, options=as_json({**job.options, "note": sentence}))
 
     async def _propose_some(self, job: ClaimedJob, file: Row, rows: Sequence[Row], **progress: int) -> None:
-        def save(made: _Made) -> bool:
+        def save(made: Made) -> bool:
             with self._store.database.change(job.project, job.who) as change:
-                saved = self._save_part(change, file, made)
+                saved = self.proposer.save_part(change, file, made)
                 self._store.jobs.advance(change, job, **progress if saved else {})
             return saved
 
-        await self._propose(file, rows, _Asking("job", job.id), save)
-
-    async def _propose(self, file: Row, rows: Sequence[Row], asking: _Asking, save: Callable[[_Made], bool]) -> None:
-        """Make proposals and save them; make them anew as long as what they come from has changed meanwhile."""
-        while not await asyncio.to_thread(save, await self._made(file, rows, asking)):
-            continue
+        await self.proposer.propose(file, rows, Asking("job", job.id), save)
 
     async def _renew(self, job: ClaimedJob, file: Row) -> bool:
         """Renew the proposals for open segments, the oldest first, when corrections pause; return whether all are new.
@@ -303,7 +237,7 @@ class FileJobs:
         Of those that are equally old, the ones after the last decision come first. Proposals of a model that does not
         learn are renewed if other settings than it had ask for that.
         """
-        learns = self._learns(await asyncio.to_thread(self._store.projects.row, job.project))
+        learns = self.proposer.learns(await asyncio.to_thread(self._store.projects.row, job.project))
         wanted = position = await self._quiet_position(job.project) if learns else 0
         last = await asyncio.to_thread(self._store.decisions.last_decided, file["id"])
         for chunks in itertools.count(1):
@@ -317,89 +251,23 @@ class FileJobs:
             if not rows:
                 break
             await self._propose_some(job, file, rows)
-            position = await self._position(job.project) if learns else 0
+            position = await self.proposer.position(job.project) if learns else 0
             if chunks >= _LEAST_CHUNKS and position != wanted:
                 return False
         return True
 
     async def _quiet_position(self, project: str) -> int:
         """Return the position of a project when its corrections pause; jobs that follow soon do not wait once more."""
-        position = await self._position(project)
+        position = await self.proposer.position(project)
         if time.monotonic() - self._waited.get(project, -math.inf) < _QUIET_SECONDS * _QUIET_TRIES:
             return position
         for _ in range(_QUIET_TRIES):
             await asyncio.sleep(_QUIET_SECONDS)
-            before, position = position, await self._position(project)
+            before, position = position, await self.proposer.position(project)
             if before == position:
                 break
         self._waited[project] = time.monotonic()
         return position
-
-    async def _position(self, project: str) -> int:
-        return await asyncio.to_thread(lambda: self._store.memory.of(project).position.last)
-
-    async def _made(self, file: Row, rows: Sequence[Row], asking: _Asking) -> _Made:
-        """Return proposals of the model; those without a translation are asked for apart, as many models need one."""
-        project = await asyncio.to_thread(self._store.projects.row, file["project"])
-        before = await asyncio.to_thread(self._store.memory.of(file["project"]).read_position)
-        with_mt = [row for row in rows if row["mt"].strip()]
-        without = [row for row in rows if not row["mt"].strip()]
-        results, position = await self._edited(project, with_mt, asking)
-        try:
-            others, other_position = await self._edited(project, without, asking)
-        except DataError:
-            others, other_position = [None] * len(without), None
-        position = _lowest(position, other_position) or before
-        proposals = await asyncio.to_thread(
-            self._store.proposals.made_of,
-            file["id"],
-            [*with_mt, *without],
-            [*results, *others],
-            position.last,
-            explained=asking.evidence,
-        )
-        return _Made(project, position, proposals)
-
-    async def _edited(
-        self, project: Row, rows: Sequence[Row], asking: _Asking
-    ) -> tuple[Sequence[PostEdit | None], MemoryPosition | None]:
-        if not rows:
-            return [], None
-        try:
-            return await self._edited_at_once(project, rows, asking)
-        except TooLargeError:
-            if len(rows) == 1:
-                return [None], None
-        half = len(rows) // 2
-        first, position = await self._edited(project, rows[:half], asking)
-        rest, other_position = await self._edited(project, rows[half:], asking)
-        return [*first, *rest], _lowest(position, other_position)
-
-    async def _edited_at_once(
-        self, project: Row, rows: Sequence[Row], asking: _Asking
-    ) -> tuple[Sequence[PostEdit | None], MemoryPosition | None]:
-        segments = [Segment(row["src"].strip(), row["mt"].strip() or None) for row in rows]
-        while True:
-            try:
-                found = await self._engine.edit(
-                    segments,
-                    model=project["model"] or None,
-                    project=project["id"],
-                    priority=asking.priority,
-                    evidence=asking.evidence,
-                    min_confidence=project["min_confidence"],
-                    timeout=_TIMEOUT if asking.priority == "job" else None,
-                    client=asking.client,
-                )
-            except (OverloadedError, EndpointUnavailableError) as error:
-                if asking.priority != "job" or isinstance(error, BudgetSpentError):
-                    raise
-                await asyncio.sleep(error.retry_after)
-            except ExpiredError:
-                if asking.priority != "job":
-                    raise
-            else:
-                return found.results, found.position
 
     def _end(self, job: ClaimedJob, *, again: bool = False) -> None:
         """End a job; if it is to be done again, that is after others that wait."""
@@ -420,20 +288,10 @@ class FileJobs:
             self._store.jobs.fail_file(change, job.file, sentence)
 
 
-def _lowest(*positions: MemoryPosition | None) -> MemoryPosition | None:
-    """Return the position of which all that are given know at least as much; None if there are none."""
-    return min((one for one in positions if one is not None), default=None)
-
-
 def _may_pass(error: OutputError) -> bool:
     """Return whether the database may take later what it does not take now."""
     cause = error.__cause__
     return not isinstance(cause, DBAPIError) or isinstance(cause, (OperationalError, InterfaceError))
-
-
-def _is_old(row: Row, position: int, evidence: bool) -> bool:
-    """Return whether the proposal for a segment lacks what has been learnt since, or reasons that are asked for."""
-    return row["proposed_at"] < position or (evidence and row["changed"] and not row["explained"])
 
 
 def _set(change: ProjectChange, file: str, **values: Any) -> None:

@@ -227,7 +227,7 @@ async def propose(file: Id, asked: Numbers, request: Request, access: AccessDep)
     """Return proposals for segments, with what has been learnt by now; given up when the client goes away."""
     row = await asyncio.to_thread(_ready, access, file)
     access.caller.require("edit", row["project"])
-    work = access.service.jobs.renewed(row, asked.numbers, access.caller.client, evidence=asked.evidence)
+    work = access.service.jobs.proposer.renewed(row, asked.numbers, access.caller.client, evidence=asked.evidence)
     found = await unless_gone(request, work)
     proposals = {
         str(one["number"]): {"proposal": one["proposal"], "codes": one["proposal_codes"], "learnt": one["learnt"]}

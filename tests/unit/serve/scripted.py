@@ -47,9 +47,11 @@ def serving(config: ServeConfig, *, scripted: bool = True) -> Iterator["RunningS
     while not server.started and thread.is_alive():
         time.sleep(0.02)
     with httpx.Client(base_url=address, timeout=300) as client, listening:
-        yield RunningService(app, client, address)
-        server.should_exit = True
-        thread.join(30)
+        try:
+            yield RunningService(app, client, address)
+        finally:
+            server.should_exit = True
+            thread.join(30)
         if thread.is_alive():
             tasks = asyncio.all_tasks(app.state.service.jobs._loop)
             pytest.fail(f"the service does not stop: {[(task, task.get_stack()) for task in tasks]}")

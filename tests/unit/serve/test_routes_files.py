@@ -120,7 +120,7 @@ def test_proposals_are_given_up_when_the_client_goes_away(client: TestClient, mo
     async def gone() -> dict[str, str]:
         return {"type": "http.disconnect"}
 
-    monkeypatch.setattr(service.jobs, "renewed", slow)
+    monkeypatch.setattr(service.jobs.proposer, "renewed", slow)
     request = Request({"type": "http", "app": client.app}, gone)
     with pytest.raises(HttpError, match="the client has gone"):
         asyncio.run(propose(file, Numbers(numbers=[1]), request, Access(service, LOCAL)))

@@ -22,7 +22,8 @@ from postedit.core.errors import OutputError
 from postedit.serve import file_jobs, store_projects
 from postedit.serve.backlog import BudgetSpentError, EndpointUnavailableError
 from postedit.serve.engine import EditedSegments
-from postedit.serve.file_jobs import FileJobs, _Asking
+from postedit.serve.file_jobs import FileJobs
+from postedit.serve.proposer import Asking
 from postedit.serve.schema import jobs, projects, segments
 from postedit.serve.store import Store
 from postedit.serve.store_base import NotFoundError, as_json, rows_of
@@ -57,6 +58,32 @@ def test_a_job_is_claimed_once(store: Store, place: str, waiting: str) -> None:
     assert again is not None
     assert (again.id, again.claim) == (waiting, 2)
     other.close()
+
+
+def test_work_ends_although_the_database_does_not_take_a_job_back(
+    store: Store, jobs_of: FileJobs, waiting: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """That a running job cannot be given to others is no reason to go on."""
+    asked = asyncio.Event()
+
+    async def forever(*_: object, **__: object) -> None:
+        asked.set()
+        await asyncio.Event().wait()
+
+    def away(_: object) -> None:
+        raise OutputError("the database is away")
+
+    monkeypatch.setattr(jobs_of.proposer._engine, "edit", forever)
+    monkeypatch.setattr(store.jobs, "release", away)
+
+    async def ends() -> bool:
+        jobs_of.start()
+        await asyncio.wait_for(asked.wait(), 20)
+        ended, _ = await asyncio.wait({asyncio.create_task(jobs_of.stop())}, timeout=10)
+        monkeypatch.undo()  # so that what goes on can be ended
+        return bool(ended)
+
+    assert asyncio.run(ends())
 
 
 @pytest.mark.parametrize("turns", range(5))
@@ -291,7 +318,7 @@ def test_files_are_read_and_proposals_renewed_while_people_never_pause(
     async def position(_: str) -> int:
         return next(numbers)
 
-    monkeypatch.setattr(jobs_of, "_position", position)
+    monkeypatch.setattr(jobs_of.proposer, "position", position)
     renewed = [imported(store, xliff(("a", "die")), f"{number}.xlf") for number in range(3)]
     with store.database.change("default", "anna") as change:
         for file in renewed:
@@ -331,14 +358,14 @@ def test_a_steady_teacher_keeps_no_segment_of_any_file_old(
     some = [imported(store, content, f"{number}.xlf") for number in range(2)]
     for file in some:
         propose(store, jobs_of, file)
-    edit = jobs_of._engine.edit
+    edit = jobs_of.proposer._engine.edit
 
     async def teaching(segments: Any, **options: Any) -> EditedSegments:
         await asyncio.to_thread(store.decisions.save, some[0], 1, decision(store, some[0], 1, next(texts)), "anna")
         return await edit(segments, **options)
 
     texts = map(str, itertools.count())
-    monkeypatch.setattr(jobs_of._engine, "edit", teaching)
+    monkeypatch.setattr(jobs_of.proposer._engine, "edit", teaching)
     _teach(store)
     before = store.memory.of("default").position.last
     for _ in range(6):
@@ -346,7 +373,7 @@ def test_a_steady_teacher_keeps_no_segment_of_any_file_old(
         assert job is not None
         asyncio.run(jobs_of._run(job))
     assert all(min(_proposed_at(store, file)[1:]) >= before for file in some)
-    monkeypatch.setattr(jobs_of._engine, "edit", edit)
+    monkeypatch.setattr(jobs_of.proposer._engine, "edit", edit)
     assert renew(store, jobs_of) == set(some), "what was learnt meanwhile is not lost for either"
     last = store.memory.of("default").position.last
     assert {number for file in some for number in _proposed_at(store, file)[1:]} == {last}
@@ -363,7 +390,7 @@ def test_jobs_of_a_project_wait_once_until_corrections_pause(
     async def sleep(seconds: float) -> None:
         waits.append(seconds)
 
-    monkeypatch.setattr(jobs_of, "_position", position)
+    monkeypatch.setattr(jobs_of.proposer, "position", position)
     monkeypatch.setattr(asyncio, "sleep", sleep)
     first = asyncio.run(jobs_of._quiet_position("default"))
     assert asyncio.run(jobs_of._quiet_position("default")) == first + 1
@@ -374,7 +401,7 @@ def test_renewing_ends_when_corrections_are_deleted_meanwhile(
     store: Store, jobs_of: FileJobs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(file_jobs, "_QUIET_SECONDS", 0.0)
-    file, edit = imported(store, xliff(*PAIRS)), jobs_of._engine.edit
+    file, edit = imported(store, xliff(*PAIRS)), jobs_of.proposer._engine.edit
     _teach(store)
     deletions = iter((store.projects.delete_corrections,))
 
@@ -383,7 +410,7 @@ def test_renewing_ends_when_corrections_are_deleted_meanwhile(
             await asyncio.to_thread(delete, "default", "anna")
         return await edit(segments, **options)
 
-    monkeypatch.setattr(jobs_of._engine, "edit", deleting)
+    monkeypatch.setattr(jobs_of.proposer._engine, "edit", deleting)
     assert renew(store, jobs_of) == {file}
     assert _proposed_at(store, file) == [0] * 5
 
@@ -424,7 +451,9 @@ def renew(store: Store, jobs_of: FileJobs) -> set[str]:
 
 def propose(store: Store, jobs_of: FileJobs, file: str) -> None:
     row, numbers = store.files.row(file), range(1, 1 + store.files.get(file)["segments"])
-    jobs_of._save(row, asyncio.run(jobs_of._made(row, store.segments.some(file, numbers), _Asking("job", ""))))
+    jobs_of.proposer.save(
+        row, asyncio.run(jobs_of.proposer.made(row, store.segments.some(file, numbers), Asking("job", "")))
+    )
 
 
 def test_a_model_that_does_not_learn_is_asked_again_for_settings(
@@ -433,15 +462,15 @@ def test_a_model_that_does_not_learn_is_asked_again_for_settings(
     async def edit(segments: Any, **_: Any) -> EditedSegments:
         return EditedSegments([replaced(one.mt or "", {}) for one in segments], "words", "0", None)
 
-    monkeypatch.setattr(jobs_of._engine, "edit", edit)
-    monkeypatch.setattr(jobs_of._engine, "learns", lambda _: False)
-    asked = _Counter(jobs_of._engine, monkeypatch)
+    monkeypatch.setattr(jobs_of.proposer._engine, "edit", edit)
+    monkeypatch.setattr(jobs_of.proposer._engine, "learns", lambda _: False)
+    asked = _Counter(jobs_of.proposer._engine, monkeypatch)
     file = imported(store, xliff(*PAIRS))
     propose(store, jobs_of, file)
     assert asked.count == 5
     store.decisions.save(file, 4, decision(store, file, 4, "der Baum"), "anna")
     assert renew(store, jobs_of) == {file}
-    asyncio.run(jobs_of.renewed(store.files.row(file), [1, 2, 3], ""))
+    asyncio.run(jobs_of.proposer.renewed(store.files.row(file), [1, 2, 3], ""))
     assert asked.count == 5
     store.projects.change("default", {"min_confidence": 0.5}, "anna")
     assert store.files.get(file)["estimate"]["proposals"] == 5, "the old ones count until there are new ones"
@@ -460,7 +489,7 @@ def test_whatever_proposals_come_from_renews_those_of_all_files(
         propose(store, jobs_of, file)
     store.decisions.save(done, 1, decision(store, done, 1, "gut"), "anna")
     renew(store, jobs_of)
-    asked = _Counter(jobs_of._engine, monkeypatch)
+    asked = _Counter(jobs_of.proposer._engine, monkeypatch)
     teach = [Correction("x", "Katz", "Katze", project="default")]
     projects_of = store.projects
     for count, (change, text) in enumerate(
@@ -487,14 +516,14 @@ def test_proposals_made_with_former_settings_are_not_saved(store: Store, jobs_of
     file = imported(store, xliff(("a", "die")))
     row, segments = store.files.row(file), store.segments.some(file, [1])
     store.projects.add_corrections("default", [Correction("x", "y", "z", project="default")], "anna")
-    made = asyncio.run(jobs_of._made(row, segments, _Asking("job", "")))
+    made = asyncio.run(jobs_of.proposer.made(row, segments, Asking("job", "")))
     store.projects.change("default", {"min_confidence": 0.5}, "anna")
-    assert not jobs_of._save(row, made)
+    assert not jobs_of.proposer.save(row, made)
     assert store.segments.get(file, 1)["proposal"] is None
-    made = asyncio.run(jobs_of._made(row, segments, _Asking("job", "")))
+    made = asyncio.run(jobs_of.proposer.made(row, segments, Asking("job", "")))
     store.projects.delete_corrections("default", "anna")
     store.projects.add_corrections("default", [Correction("x", "y", "other", project="default")], "anna")
-    assert not jobs_of._save(row, made), "numbers have gone on, but in another edition"
+    assert not jobs_of.proposer.save(row, made), "numbers have gone on, but in another edition"
     assert store.segments.get(file, 1)["proposal"] is None
     propose(store, jobs_of, file)
     assert store.segments.get(file, 1)["proposal"]["text"] == "das"
@@ -503,7 +532,7 @@ def test_proposals_made_with_former_settings_are_not_saved(store: Store, jobs_of
 def test_proposals_are_made_anew_when_settings_change_meanwhile(
     store: Store, jobs_of: FileJobs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    file, edit = imported(store, xliff(*PAIRS)), jobs_of._engine.edit
+    file, edit = imported(store, xliff(*PAIRS)), jobs_of.proposer._engine.edit
     with store.database.change("default", "anna") as change:
         job = store.jobs.add(change, "edit", file)
     changes = iter((0.25, 0.5))
@@ -513,7 +542,7 @@ def test_proposals_are_made_anew_when_settings_change_meanwhile(
             await asyncio.to_thread(store.projects.change, "default", {"min_confidence": value}, "anna")
         return await edit(segments, **options)
 
-    monkeypatch.setattr(jobs_of._engine, "edit", changing)
+    monkeypatch.setattr(jobs_of.proposer._engine, "edit", changing)
     claimed = store.jobs.claim(["edit"])
     assert claimed is not None
     asyncio.run(jobs_of._run(claimed))
@@ -525,10 +554,10 @@ def test_proposals_are_made_anew_when_settings_change_meanwhile(
 def test_proposals_are_saved_by_the_connection_that_locks_the_project(store: Store, jobs_of: FileJobs) -> None:
     file = imported(store, xliff(("a", "die")))
     row, opened = store.files.row(file), []
-    made = asyncio.run(jobs_of._made(row, store.segments.some(file, [1]), _Asking("job", "")))
+    made = asyncio.run(jobs_of.proposer.made(row, store.segments.some(file, [1]), Asking("job", "")))
     with store.database.change("default", "") as change:
         sql.event.listen(store.database.engine, "checkout", lambda *_: opened.append(1))
-        jobs_of._save_part(change, row, made)
+        jobs_of.proposer.save_part(change, row, made)
     assert opened == [], "many that wait for the lock would leave no connection to the one that has it"
     assert store.segments.get(file, 1)["proposal"]["text"] == "das"
 

@@ -1,0 +1,171 @@
+"""Proposals of the model for segments of a file: asked for, and saved if what they come from has not changed."""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from typing import Any, Final, NamedTuple
+
+from postedit.adapt.correction_memory import MemoryPosition
+from postedit.core.editor import PostEdit, Segment
+from postedit.core.errors import DataError
+from postedit.serve.backlog import BudgetSpentError, EndpointUnavailableError, OverloadedError, Priority, TooLargeError
+from postedit.serve.engine import Engine, ExpiredError
+from postedit.serve.store import Store
+from postedit.serve.store_base import ProjectChange, Row
+from postedit.serve.store_projects import OF_PROPOSALS
+from postedit.serve.store_proposals import OPEN_STATES, Proposal
+from postedit.serve.store_segments import segment_json
+
+_TIMEOUT: Final = 600.0  # seconds, for a request of a job
+
+
+class Made(NamedTuple):
+    """Proposals, and what they come from."""
+
+    project: Row  # its settings, before they were made
+    position: MemoryPosition  # of its memory, of which they know at least as much
+    proposals: list[Proposal]
+
+
+class Asking(NamedTuple):
+    """How the model is asked for proposals; see `Engine.edit`."""
+
+    priority: Priority
+    client: str
+    evidence: bool = False  # reasons for edits, which take longer
+
+
+class Proposer:
+    """Asks a model for proposals, and saves them.
+
+    Args:
+        store: with the segments.
+        engine: with the models.
+    """
+
+    def __init__(self, store: Store, engine: Engine) -> None:
+        self._store, self._engine = store, engine
+
+    async def renewed(
+        self, file: Row, numbers: Sequence[int], client: str, *, evidence: bool = True
+    ) -> list[dict[str, Any]]:
+        """Return segments of a file as the API gives them, with proposals that know what has been learnt by now.
+
+        Args:
+            file: the file.
+            numbers: of the segments.
+            client: see `Engine.edit`.
+            evidence: with reasons for their edits, which takes longer.
+        """
+        rows = await asyncio.to_thread(self._store.segments.some, file["id"], numbers)
+        project = await asyncio.to_thread(self._store.projects.row, file["project"])
+        position = await self.position(file["project"]) if self.learns(project) else 0
+        old = [row for row in rows if row["state"] in OPEN_STATES and _is_old(row, position, evidence)]
+        if old:
+            asking = Asking("interactive", client, evidence)
+            await self.propose(file, old, asking, lambda made: self.save(file, made))
+            rows = await asyncio.to_thread(self._store.segments.some, file["id"], numbers)
+        return [segment_json(row) for row in rows]
+
+    def save(self, file: Row, made: Made) -> bool:
+        """Save proposals, unless what they come from has changed; return whether that was done."""
+        with self._store.database.change(file["project"], "") as change:
+            return self.save_part(change, file, made)
+
+    def save_part(self, change: ProjectChange, file: Row, made: Made) -> bool:
+        """Save proposals as part of a change, unless what they come from has changed; return whether that was done."""
+        project = change.settings()
+        if any(project[name] != made.project[name] for name in OF_PROPOSALS):
+            return False
+        now = self._store.memory.of(change.project).read_position(connection=change.connection)
+        if made.position.edition != now.edition or made.position.last > now.last:
+            return False  # corrections that they come from may have been deleted
+        numbers = self._store.proposals.save(change, file["id"], made.proposals)
+        if numbers:
+            change.event("segment", file=file["id"], numbers=numbers, proposal=True)
+        return True
+
+    def learns(self, project: Row) -> bool:
+        """Return whether the model of a project learns from its corrections."""
+        return self._engine.learns(project["model"] or None)
+
+    async def propose(self, file: Row, rows: Sequence[Row], asking: Asking, save: Callable[[Made], bool]) -> None:
+        """Make proposals and save them; make them anew as long as what they come from has changed meanwhile."""
+        while not await asyncio.to_thread(save, await self.made(file, rows, asking)):
+            continue
+
+    async def position(self, project: str) -> int:
+        """Return the number of the last entry in the memory of a project."""
+        return await asyncio.to_thread(lambda: self._store.memory.of(project).position.last)
+
+    async def made(self, file: Row, rows: Sequence[Row], asking: Asking) -> Made:
+        """Return proposals of the model; those without a translation are asked for apart, as many models need one."""
+        project = await asyncio.to_thread(self._store.projects.row, file["project"])
+        before = await asyncio.to_thread(self._store.memory.of(file["project"]).read_position)
+        with_mt = [row for row in rows if row["mt"].strip()]
+        without = [row for row in rows if not row["mt"].strip()]
+        results, position = await self._edited(project, with_mt, asking)
+        try:
+            others, other_position = await self._edited(project, without, asking)
+        except DataError:
+            others, other_position = [None] * len(without), None
+        position = _lowest(position, other_position) or before
+        proposals = await asyncio.to_thread(
+            self._store.proposals.made_of,
+            file["id"],
+            [*with_mt, *without],
+            [*results, *others],
+            position.last,
+            explained=asking.evidence,
+        )
+        return Made(project, position, proposals)
+
+    async def _edited(
+        self, project: Row, rows: Sequence[Row], asking: Asking
+    ) -> tuple[Sequence[PostEdit | None], MemoryPosition | None]:
+        if not rows:
+            return [], None
+        try:
+            return await self._edited_at_once(project, rows, asking)
+        except TooLargeError:
+            if len(rows) == 1:
+                return [None], None
+        half = len(rows) // 2
+        first, position = await self._edited(project, rows[:half], asking)
+        rest, other_position = await self._edited(project, rows[half:], asking)
+        return [*first, *rest], _lowest(position, other_position)
+
+    async def _edited_at_once(
+        self, project: Row, rows: Sequence[Row], asking: Asking
+    ) -> tuple[Sequence[PostEdit | None], MemoryPosition | None]:
+        segments = [Segment(row["src"].strip(), row["mt"].strip() or None) for row in rows]
+        while True:
+            try:
+                found = await self._engine.edit(
+                    segments,
+                    model=project["model"] or None,
+                    project=project["id"],
+                    priority=asking.priority,
+                    evidence=asking.evidence,
+                    min_confidence=project["min_confidence"],
+                    timeout=_TIMEOUT if asking.priority == "job" else None,
+                    client=asking.client,
+                )
+            except (OverloadedError, EndpointUnavailableError) as error:
+                if asking.priority != "job" or isinstance(error, BudgetSpentError):
+                    raise
+                await asyncio.sleep(error.retry_after)
+            except ExpiredError:
+                if asking.priority != "job":
+                    raise
+            else:
+                return found.results, found.position
+
+
+def _lowest(*positions: MemoryPosition | None) -> MemoryPosition | None:
+    """Return the position of which all that are given know at least as much; None if there are none."""
+    return min((one for one in positions if one is not None), default=None)
+
+
+def _is_old(row: Row, position: int, evidence: bool) -> bool:
+    """Return whether the proposal for a segment lacks what has been learnt since, or reasons that are asked for."""
+    return row["proposed_at"] < position or (evidence and row["changed"] and not row["explained"])
