@@ -199,7 +199,7 @@ TINY: dict[str, dict[str, object]] = {
         }
         for kind, options in (
             ("llama", {"lora_rank": 2, "lora_alpha": 1.0, "save_base": True}), ("qwen2", {}), ("qwen3", {}),
-            ("gemma3_text", {}), ("mistral", {"recompute": True}),
+            ("gemma3_text", {}), ("mistral", {"recompute": True, "pack": 24}),
         )
     },
 }  # fmt: skip

@@ -1,6 +1,6 @@
 """Load an editor that learns: a model of any kind, with a memory of corrections that it follows."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Self
@@ -8,12 +8,11 @@ from typing import Any, Self
 import torch
 
 from postedit.adapt.adaptation_config import NO_MODEL, Learning, LearningConfig
-from postedit.adapt.correction_memory import CorrectionMemory, MemoryPosition
+from postedit.adapt.correction_memory import CorrectionMemory, Entry, MemoryPosition
 from postedit.adapt.followed_by_phrases import FollowedByPhrases, text_of
 from postedit.adapt.neural_learner import NearestAdaptation, NeuralLearner, load_to_adapt
 from postedit.adapt.phrase_learner import PhraseLearner
 from postedit.adapt.remembering import Learner, Remembering
-from postedit.adapt.similar_corrections import SimilarCorrections
 from postedit.core.config import Config
 from postedit.core.editor import Editor
 from postedit.core.errors import DataError
@@ -21,6 +20,25 @@ from postedit.folder import architecture_of
 from postedit.phrase.phrase_editor import PhraseEditor
 from postedit.phrase.phrase_folder import PhraseFolder
 from postedit.phrase.phrase_options import NAME as PHRASE_BASED
+from postedit.text.hint_texts import Example
+from postedit.text.similarity_index import SimilarityIndex
+
+
+class SimilarCorrections(SimilarityIndex):
+    """Corrections that are shown to a language model where they are similar to a segment; it follows a memory."""
+
+    def learn_entries(self, entries: Iterable[Entry]) -> None:
+        """Take over further entries of a memory, in order: corrections, and the ends of some."""
+        for entry in entries:
+            if entry.undoes is not None:
+                self.remove(entry.undoes)
+            else:
+                one = entry.correction
+                self.add(entry.number, Example(one.src, one.mt, one.pe))
+
+    def forget_all(self) -> None:
+        """Return to the state before any correction."""
+        self.__init__()  # type: ignore[misc]
 
 
 def load_learning(

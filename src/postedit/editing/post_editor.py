@@ -27,7 +27,6 @@ from postedit.core.model import Seq2Seq
 from postedit.core.search_config import SearchConfig
 from postedit.editing.constraints import GuidanceBuilder, required_of
 from postedit.editing.loading import Loaded, choose, load_choice
-from postedit.editing.quality_tags import QualityTags
 from postedit.editing.results import checked, to_post_edit, unchanged, warn, with_text, without_damaged
 from postedit.editing.search import SegmentSearch
 from postedit.editing.segments import EncodedSegment, encode_segments
@@ -36,7 +35,6 @@ from postedit.nn.inference import Precision, check_precision, prepare_for_infere
 from postedit.search import Hypothesis, Sampling
 from postedit.search.ensemble import Space
 from postedit.search.rescoring import LogLinear
-from postedit.text.glossary import Glossary
 from postedit.text.hint_writer import NO_SOURCES
 from postedit.text.processor import TextProcessor
 from postedit.text.swapped_sides import seem_swapped
@@ -132,17 +130,6 @@ class PostEditor(Editor):
         for part in loaded.model.parts():
             prepare_for_inference(part, precision)
         return editor if loaded.first_stage is None else TwoStage(cls.of(loaded.first_stage, precision), editor)
-
-    def show(self, *, glossary: Glossary | None, tags: QualityTags | None) -> None:
-        """Have the prompt of the model show terms and tagged errors, as far as it has room for them.
-
-        Raises:
-            DataError: if there are tags, which nothing else uses, and it has none for them.
-        """
-        names = self.model.spec.hints.names
-        if tags is not None and "errors" not in names:
-            raise DataError("hints.tags is for models whose prompt shows errors ({errors}): leave it out")
-        self.hints = replace(self.hints, glossary=glossary if "glossary" in names else None, tags=tags)
 
     @property
     def abilities(self) -> Abilities:

@@ -1,14 +1,17 @@
-"""Word-level quality tags of translations, from files: which words and gaps of a text may be edited, or are shown."""
+"""Word-level quality tags of translations, from files: which words and gaps may be edited, or are shown as wrong."""
 
 import hashlib
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Self
 
 from pydantic import Field, model_validator
 
 from postedit.core.config import Config
-from postedit.core.editor import Edit
+from postedit.core.editor import Edit, Editor, EditorWrapper
+from postedit.core.errors import DataError
+from postedit.text.glossary import Glossary
 
 
 class TagFiles(Config):
@@ -78,3 +81,20 @@ def _places(edit: Edit, spans: Sequence[tuple[int, int]]) -> list[int]:
     if words:
         return list(range(2 * words[0], 2 * words[-1] + 3))
     return [2 * sum(span[1] <= start for span in spans)]
+
+
+def show_hints(editor: Editor, glossary: Glossary | None, tags: QualityTags | None) -> None:
+    """Have the prompt of the model that an editor is, or wraps, show terms and tagged errors, if it has room for them.
+
+    Raises:
+        DataError: if there are tags, which nothing else uses, and the model has no prompt that shows them.
+    """
+    from postedit.editing.post_editor import PostEditor
+
+    while isinstance(editor, EditorWrapper):
+        editor = editor.inner
+    names = editor.model.spec.hints.names if isinstance(editor, PostEditor) else ()
+    if tags is not None and "errors" not in names:
+        raise DataError("hints.tags is for models whose prompt shows errors ({errors}): leave it out")
+    if isinstance(editor, PostEditor):
+        editor.hints = replace(editor.hints, glossary=glossary if "glossary" in names else None, tags=tags)

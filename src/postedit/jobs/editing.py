@@ -22,7 +22,6 @@ from postedit.core.editor import (
     Abilities,
     Detail,
     Editor,
-    EditorWrapper,
     Identity,
     PostEdit,
     Segment,
@@ -32,7 +31,7 @@ from postedit.core.errors import DataError, StoppedError
 from postedit.core.processes import WorkerError
 from postedit.core.search_config import SearchConfig
 from postedit.data.line_sinks import LineSink
-from postedit.editing.quality_tags import TagFiles
+from postedit.editing.quality_tags import TagFiles, show_hints
 from postedit.llm.endpoint_options import EndpointSpec
 from postedit.text.glossary import Glossary
 from postedit.text.span_patterns import KINDS, Kind
@@ -188,28 +187,15 @@ class EditorSpec:
         """Load the model alone, with what the memory has taught it, and what its prompt shows."""
         if self.endpoint is not None:
             return self._load_endpoint(self.endpoint, device)
-        if self.memory is not None:
-            return self._with_hints(self.memory.load(self.models, device))
-        if list(self.models) == [NO_MODEL]:
-            return self._with_hints(Unedited())
         from postedit.editing.post_editor import PostEditor
 
         models, dtype = self.models, self.dtype
-        return self._with_hints(
-            PostEditor.load(*models, device=device, dtype=dtype, weights=self.weights, space=self.space)
-        )
-
-    def _with_hints(self, editor: Editor) -> Editor:
-        """Return the editor, whose model is shown terms and tagged errors, if its prompt has room for them."""
-        from postedit.editing.post_editor import PostEditor
-
-        inner = editor
-        while isinstance(inner, EditorWrapper):
-            inner = inner.inner
-        if isinstance(inner, PostEditor):
-            inner.show(glossary=self.glossary, tags=None if self.tags is None else self.tags.read())
-        elif self.tags and self.tags.tags:
-            raise DataError("hints.tags is for language models trained here: leave it out")
+        editor: Editor = Unedited()
+        if self.memory is not None:
+            editor = self.memory.load(models, device)
+        elif list(models) != [NO_MODEL]:
+            editor = PostEditor.load(*models, device=device, dtype=dtype, weights=self.weights, space=self.space)
+        show_hints(editor, self.glossary, None if self.tags is None else self.tags.read())
         return editor
 
     def _load_endpoint(self, endpoint: EndpointSpec, device: str | None) -> Editor:

@@ -9,10 +9,10 @@ from postedit.core.hints import HintName, Hints
 from postedit.data.triplets import DataConfig, Triplet, read_triplets
 from postedit.evaluate.tags import edit_tags
 from postedit.text.glossary import Glossary
+from postedit.text.hint_texts import Example
 from postedit.text.hint_writer import HintSources, HintWriter
-from postedit.text.hints import Example
 from postedit.text.processor import TextProcessor
-from postedit.text.similar_corrections import CorrectionIndex
+from postedit.text.similarity_index import SimilarityIndex
 
 
 class TrainingHints:
@@ -42,7 +42,7 @@ class TrainingHints:
         Raises:
             DataError: if the files cannot be read.
         """
-        index = CorrectionIndex() if "examples" in self.names else None
+        index = SimilarityIndex() if "examples" in self.names else None
         if index is not None:
             for number, one in enumerate(read_triplets(self._data.train)):
                 if one.mt != one.pe:

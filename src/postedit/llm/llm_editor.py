@@ -13,9 +13,8 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple, TypeVar
 
 from postedit.adapt.correction_memory import CorrectionMemory
-from postedit.adapt.learning_editor import MemorySpec
+from postedit.adapt.learning_editor import MemorySpec, SimilarCorrections
 from postedit.adapt.remembering import Remembering
-from postedit.adapt.similar_corrections import SimilarCorrections
 from postedit.core.edit_reasons import ErrorReason
 from postedit.core.editor import (
     ENDPOINT,
@@ -47,7 +46,7 @@ from postedit.llm.prompts import Prompt, Question
 from postedit.llm.server_errors import Dialect
 from postedit.text.edits import splice
 from postedit.text.glossary import Glossary
-from postedit.text.hints import TermHint
+from postedit.text.hint_texts import TermHint
 from postedit.text.words import UNSPACED, CharacterSplitter, PlainSplitter, Word
 
 _log = logging.getLogger(__name__)

@@ -2,7 +2,7 @@
 
 A prompt has a name, a version, the form of its answers, and two texts with fields in braces: {direction},
 {target_language}, {terms}, {examples} and {segments}. Fields are filled in one pass, so that braces in what fills them
-mean nothing. Text of a segment stands in JSON strings alone, which it cannot leave (see `text.hints`).
+mean nothing. Text of a segment stands in JSON strings alone, which it cannot leave (see `text.hint_texts`).
 """
 
 import hashlib
@@ -19,7 +19,7 @@ from pydantic import Field, model_validator
 
 from postedit.core.config import Config, load_config, read_toml
 from postedit.core.errors import RecipeError, nearest
-from postedit.text.hints import EXAMPLES_TITLE, TERMS_TITLE, Example, TermHint, json_line, section
+from postedit.text.hint_texts import EXAMPLES_TITLE, TERMS_TITLE, Example, TermHint, json_line, section
 
 AnswerForm = Literal["corrections", "errors"]
 """Each segment of an answer has a correction; or its errors, and then a correction."""

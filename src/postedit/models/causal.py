@@ -27,6 +27,7 @@ from postedit.nn.cache import DecoderCache
 from postedit.nn.heads import CappedDistribution, SoftmaxDistribution
 from postedit.nn.memory import Memory
 from postedit.nn.renumbering import RenumberedDistribution, exclusion_bias, text_attention
+from postedit.nn.shared_rows import SharedRows
 from postedit.nn.slot_attention import NAME, SlotCall, TextAttention, register
 from postedit.nn.transformer import TransformerState
 
@@ -121,6 +122,12 @@ class CausalConfig(Config):
     dropout: float | None = Field(None, ge=0, lt=1, description="on attention weights, instead of the checkpoint's own")
     recompute: bool = Field(
         False, description="compute layers again in the backward pass: less memory, about a third slower"
+    )
+    pack: int = Field(
+        0,
+        ge=0,
+        description="tokens of a row in training, which holds several segments that do not see each other; a longer "
+        "one has a row of its own. 0: each has",
     )
     lora_rank: int = Field(0, ge=0, description="0: all weights are trained; r: those of adapters of rank r alone")
     lora_alpha: float = Field(32.0, gt=0, description="adapters are scaled by lora_alpha / lora_rank")
@@ -301,11 +308,19 @@ class Causal(Seq2Seq[TransformerState[DecoderCache]]):
         real = torch.cat([width < prompt.lengths.unsqueeze(1), target.mask], 1)
         rows = torch.cat([prompt.rows, self.input_rows[target.inputs]], 1)
         rows = rows.gather(1, _real_first(real))
-        h_NKD = SlotCall.of(rows, DecoderCache(), self._watched, kept=False).run(self.network, rows)
-        columns = prompt.lengths.unsqueeze(1) + torch.arange(target.ids.size(1), device=batch.device)
+        row, start = torch.arange(batch.rows, device=batch.device), torch.zeros_like(prompt.lengths)
+        if self.config.pack:
+            shared = SharedRows.of(real.sum(1).tolist(), self.config.pack, batch.device)
+            row, start, rows = shared.row_B, shared.start_B, shared.take(rows, int(self.rows[PAD]))
+            call = SlotCall.of_shared(shared, self._watched)
+        else:
+            call = SlotCall.of(rows, DecoderCache(), self._watched, kept=False)
+        h_NKD = call.run(self.network, rows)
+        first = (start + prompt.lengths).unsqueeze(1)
+        columns = first + torch.arange(target.ids.size(1), device=batch.device)
         columns = columns.clamp(max=rows.size(1) - 1)  # of padding, whose loss does not count
-        h_NTD = h_NKD.gather(1, columns.unsqueeze(-1).expand(-1, -1, h_NKD.size(-1)))
-        return self._distribution(h_NTD).label_loss(target.ids, target.mask, smoothing)
+        h_BTD = h_NKD[row.unsqueeze(1), columns]
+        return self._distribution(h_BTD).label_loss(target.ids, target.mask, smoothing)
 
     def _prompt(self, batch: Batch) -> _Prompt:
         found, device = self.config.network, batch.device

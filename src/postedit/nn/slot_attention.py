@@ -15,6 +15,7 @@ from torch import Tensor, nn
 from postedit.core.errors import library
 from postedit.core.types import AttentionKey
 from postedit.nn.cache import CacheSlots, DecoderCache, DenseKeyValueCache, KeyValue
+from postedit.nn.shared_rows import SharedRows
 from postedit.nn.tensors import at_least_float
 
 NAME: Final = "postedit-slots"
@@ -39,6 +40,7 @@ class SlotCall:
     old: DenseKeyValueCache | None  # keys and values of earlier calls; None: there are none
     watched: int  # the layer whose attention weights can be had
     kept: bool = True  # whether keys and values are kept for later calls
+    shared: bool = False  # whether a row holds several sequences, whose positions are not their slots
     new: dict[int, KeyValue] = field(default_factory=dict)  # keys and values of each layer after the call, if kept
     weights: Callable[[], Tensor] | None = None  # computes the attention weights Float[N,heads,K,L] of that layer
     _masks: dict[int | None, Tensor | None] = field(default_factory=dict)
@@ -49,6 +51,11 @@ class SlotCall:
         old = cache.key_values
         assert old is None or isinstance(old, DenseKeyValueCache)
         return cls(cache.next_slots(rows), old, watched, kept)
+
+    @classmethod
+    def of_shared(cls, rows: SharedRows, watched: int) -> "SlotCall":
+        """Return a call that reads rows of several sequences, and keeps nothing."""
+        return cls(CacheSlots(rows.position_RL, rows.mask, ragged=False), None, watched, kept=False, shared=True)
 
     def run(self, network: Any, rows: Tensor) -> Tensor:
         """Return the features Float[N,K,D] that a causal network computes of `rows` Long[N,K]."""
@@ -85,11 +92,14 @@ class SlotCall:
         return self._masks[window]
 
     def _mask(self, window: int | None, length: int) -> Tensor | None:
+        positions, earlier = self.slots.positions, self.slots.mask
         if window is None:
-            return None if self.old is None or self.slots.mask is None else self.slots.mask.unsqueeze(1)
-        positions = self.slots.positions
+            is_needed = self.shared or self.old is not None
+            return earlier.unsqueeze(1) if is_needed and earlier is not None else None
+        if self.shared:  # sequences are in one piece, so that slots are as far apart as positions
+            positions = torch.arange(length, device=positions.device).unsqueeze(0)
         near = positions.unsqueeze(-1) - torch.arange(length, device=positions.device) < window
-        return (near if self.slots.mask is None else near & self.slots.mask).unsqueeze(1)
+        return (near if earlier is None else near & earlier).unsqueeze(1)
 
 
 class TextAttention(Mapping[AttentionKey, Tensor]):

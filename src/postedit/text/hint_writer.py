@@ -8,9 +8,9 @@ from typing import Any, Final, Protocol
 from postedit.core.hints import HintName, Hints
 from postedit.core.special_tokens import EOS
 from postedit.text.glossary import Glossary
-from postedit.text.hints import ERRORS_TITLE, EXAMPLES_TITLE, TERMS_TITLE, TermHint, tagged
+from postedit.text.hint_texts import ERRORS_TITLE, EXAMPLES_TITLE, TERMS_TITLE, TermHint, tagged
 from postedit.text.processor import TextProcessor
-from postedit.text.similar_corrections import CorrectionIndex
+from postedit.text.similarity_index import SimilarityIndex
 
 _TITLES: Final[Mapping[HintName, str]] = {
     "examples": EXAMPLES_TITLE,
@@ -34,7 +34,7 @@ class WordTags(Protocol):
 class HintSources:
     """Where hints come from; None: there is nothing of the kind."""
 
-    corrections: CorrectionIndex | None = None
+    corrections: SimilarityIndex | None = None
     glossary: Glossary | None = None
     tags: WordTags | None = None
 

@@ -11,8 +11,7 @@ from tests.unit.llm.conftest import MakeEditor, segments
 from postedit.adapt.adaptation_config import LearningConfig
 from postedit.adapt.correction import Correction
 from postedit.adapt.correction_memory import CorrectionMemory, Entry
-from postedit.adapt.learning_editor import MemorySpec
-from postedit.adapt.similar_corrections import SimilarCorrections
+from postedit.adapt.learning_editor import MemorySpec, SimilarCorrections
 from postedit.core.config import load_config
 from postedit.core.edit_reasons import ErrorReason, reasons_as_json, reasons_of_json
 from postedit.core.editor import Constraints, Editor, Segment

@@ -13,22 +13,25 @@ import torch
 import transformers
 from checkpoints import CHAT, causal, marian
 from rich.console import Console
-from tiny import CAUSAL, CAUSAL_PROMPT, batch_of, build, joint, options_of, random_sentences, vocabularies
+from tiny import CAUSAL, CAUSAL_HINTS, CAUSAL_PROMPT, batch_of, build, joint, options_of, random_sentences, vocabularies
 
 from postedit.core.config import load_config
 from postedit.core.errors import ModelFolderError, RecipeError
 from postedit.core.model import Seq2Seq, Vocabularies
 from postedit.core.special_tokens import BOS
-from postedit.core.types import AttentionKey
+from postedit.core.types import AttentionKey, LabelLoss
 from postedit.editing.post_editor import PostEditor
 from postedit.folder import ModelFolder
 from postedit.jobs.training import train
 from postedit.models.causal import Causal, CausalConfig
 from postedit.nn.heads import SoftmaxDistribution
+from postedit.nn.slot_attention import SlotCall
 from postedit.recipe import load_recipe
 from postedit.text.config import GROUPS
 from postedit.text.pretrained_vocabulary import checkpoint_vocabularies
 from postedit.train.losses import RDropLoss
+
+SMALL_HINTS = {"examples_tokens": 6, "glossary_tokens": 5, "errors_tokens": 4}
 
 
 @pytest.fixture(scope="module")
@@ -183,6 +186,44 @@ def test_layers_that_are_computed_again_can_read_in_two_calls(kind: str, monkeyp
         found.append([loss, *(one.grad for one in model.parameters() if one.grad is not None)])
     for first, second in zip(*found, strict=True):
         torch.testing.assert_close(first, second, rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize("pack", [1, 30, 200])
+@pytest.mark.parametrize("hints", [False, True])
+@pytest.mark.parametrize("kind", sorted(CAUSAL))
+def test_rows_of_several_segments_have_the_same_loss_and_gradients(kind: str, hints: bool, pack: int) -> None:
+    prompt = {"network": {"settings": CAUSAL[kind], **CAUSAL_HINTS}, "hints": SMALL_HINTS} if hints else {}
+    alone, packed = (_with_options(kind, pack=one, **prompt) for one in (0, pack))
+    batch = batch_of(random_sentences(random.Random(1), alone, 9), junk=random.Random(2))
+    losses: list[LabelLoss] = [model.train()(batch, smoothing=0.1) for model in (alone, packed)]
+    for name in ("loss", "nll"):
+        torch.testing.assert_close(*(getattr(one, name) for one in losses), rtol=0, atol=1e-10)
+    assert losses[0].tokens == losses[1].tokens
+    for one in losses:
+        one.loss.backward()
+    pairs = list(zip(alone.named_parameters(), packed.named_parameters(), strict=True))
+    assert any(parameter.grad is not None for (_, parameter), _ in pairs)
+    for (name, first), (_, second) in pairs:
+        assert first.grad is not None
+        assert second.grad is not None
+        # Weights are in double precision, but norms of the library compute in single precision whatever they are.
+        rounding = 1e-6 * max(1.0, float(first.grad.abs().max()))
+        torch.testing.assert_close(first.grad, second.grad, rtol=0, atol=rounding, msg=name)
+
+
+def test_rows_of_several_segments_are_fewer(monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[torch.Size] = []
+    run = SlotCall.run
+    monkeypatch.setattr(
+        SlotCall, "run", lambda call, network, rows: (read.append(rows.shape), run(call, network, rows))[1]
+    )
+    for pack in (0, 60):
+        model = _with_options("llama", pack=pack)
+        model.train()(batch_of(random_sentences(random.Random(1), model, 12)))
+    assert read[0][0] == 12
+    assert read[1][0] < 6
+    assert read[0][1] < read[1][1] <= 60
+    assert read[1].numel() < read[0].numel()
 
 
 def _with_options(kind: str, **options: Any) -> Causal:

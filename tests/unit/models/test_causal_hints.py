@@ -22,7 +22,7 @@ from postedit.core.hints import HINTS
 from postedit.data.corpus import Corpus
 from postedit.data.triplets import Triplet
 from postedit.editing.post_editor import PostEditor
-from postedit.editing.quality_tags import TagFiles
+from postedit.editing.quality_tags import TagFiles, show_hints
 from postedit.editing.segments import batch_of, encode_segments
 from postedit.folder import ModelFolder
 from postedit.jobs.editing import EditorSpec
@@ -120,7 +120,7 @@ def test_a_model_folder_keeps_its_prompt_and_budgets(run: Path, tmp_path: Path) 
     for editor in (first, second):
         assert editor.model.spec.hints.names == HINTS
         assert editor.model.spec.hints.config.examples_tokens == 400
-        editor.show(glossary=GLOSSARY, tags=None)
+        show_hints(editor, GLOSSARY, None)
     segments = [Segment("a roof", "ein Dach"), Segment("the house", "das Haus")]
     assert second.edit_segments(segments) == first.edit_segments(segments)
 
@@ -128,7 +128,7 @@ def test_a_model_folder_keeps_its_prompt_and_budgets(run: Path, tmp_path: Path) 
 def test_what_is_not_there_leaves_no_heading(run: Path) -> None:
     editor = PostEditor.load(run / "model", device="cpu")
     assert set(shown(editor, "a roof", "ein Dach").values()) == {""}
-    editor.show(glossary=GLOSSARY, tags=None)
+    show_hints(editor, GLOSSARY, None)
     found = shown(editor, "a roof", "ein Dach")
     assert (found["examples"], found["errors"]) == ("", "")
     assert '"Dach"' in found["glossary"]
@@ -203,9 +203,9 @@ def test_tags_that_no_prompt_shows_are_refused(tmp_path: Path) -> None:
 
 def test_members_of_an_ensemble_are_shown_the_same(run: Path, tmp_path: Path, checkpoint: Path) -> None:
     editor = PostEditor.load(run / "model", run / "model", device="cpu")
-    editor.show(glossary=GLOSSARY, tags=None)
+    show_hints(editor, GLOSSARY, None)
     single = PostEditor.load(run / "model", device="cpu")
-    single.show(glossary=GLOSSARY, tags=None)
+    show_hints(single, GLOSSARY, None)
     (one,), (both,) = (each.edit(["a roof"], ["ein Dach"]) for each in (single, editor))
     assert (both.text, both.score) == (one.text, pytest.approx(one.score, abs=1e-4))
     other = load_recipe(write_recipe(tmp_path, checkpoint, model={"hints": {**BUDGETS, "examples": 2}}))

@@ -7,7 +7,7 @@ from typing import Final
 
 from rapidfuzz.distance import Levenshtein
 
-from postedit.text.hints import Example
+from postedit.text.hint_texts import Example
 
 _K1: Final = 1.2  # BM25 (Robertson and Zaragoza 2009): how soon further occurrences of a word count no more
 _B: Final = 0.75  # and how much long texts are held back
@@ -19,7 +19,7 @@ _COMMON: Final = 2000
 """Corrections with a word beyond which the word is not looked up."""
 
 
-class CorrectionIndex:
+class SimilarityIndex:
     """An index of corrections by their words, each with a number; later ones have higher numbers."""
 
     def __init__(self) -> None:

@@ -11,10 +11,10 @@ from postedit.core.hints import HINTS, HintConfig, HintName, Hints
 from postedit.core.special_tokens import EOS
 from postedit.text.config import TextConfig, VocabularyConfig
 from postedit.text.glossary import Glossary, GlossaryEntry
+from postedit.text.hint_texts import Example, tagged
 from postedit.text.hint_writer import HintSources, HintWriter
-from postedit.text.hints import Example, tagged
 from postedit.text.processor import TextProcessor
-from postedit.text.similar_corrections import CorrectionIndex
+from postedit.text.similarity_index import SimilarityIndex
 
 CORRECTIONS = [
     Example("the house goes", "das Haus gehen", "das Haus geht"),
@@ -38,8 +38,8 @@ def processor(tmp_path_factory: pytest.TempPathFactory) -> TextProcessor:
     return TextProcessor.fit(TextConfig(vocabulary=VocabularyConfig(checkpoint=str(checkpoint))), list)
 
 
-def index_of(corrections: Sequence[Example]) -> CorrectionIndex:
-    index = CorrectionIndex()
+def index_of(corrections: Sequence[Example]) -> SimilarityIndex:
+    index = SimilarityIndex()
     for number, one in enumerate(corrections):
         index.add(number, one)
     return index
