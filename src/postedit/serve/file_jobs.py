@@ -17,7 +17,7 @@ from postedit.files.tmx import same_language
 from postedit.files.units import Unit
 from postedit.serve.backlog import BudgetSpentError
 from postedit.serve.engine import Engine
-from postedit.serve.proposer import Asking, Made, Proposer
+from postedit.serve.proposer import Made, ProposalRequest, Proposer
 from postedit.serve.schema import files
 from postedit.serve.store import Store
 from postedit.serve.store_base import NotFoundError, ProjectChange, Row, as_json
@@ -229,7 +229,7 @@ class FileJobs:
                 self._store.jobs.advance(change, job, **progress if saved else {})
             return saved
 
-        await self.proposer.propose(file, rows, Asking("job", job.id), save)
+        await self.proposer.propose(file, rows, ProposalRequest("job", job.id), save)
 
     async def _renew(self, job: ClaimedJob, file: Row) -> bool:
         """Renew the proposals for open segments, the oldest first, when corrections pause; return whether all are new.

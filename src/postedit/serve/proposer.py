@@ -26,7 +26,7 @@ class Made(NamedTuple):
     proposals: list[Proposal]
 
 
-class Asking(NamedTuple):
+class ProposalRequest(NamedTuple):
     """How the model is asked for proposals; see `Engine.edit`."""
 
     priority: Priority
@@ -61,7 +61,7 @@ class Proposer:
         position = await self.position(file["project"]) if self.learns(project) else 0
         old = [row for row in rows if row["state"] in OPEN_STATES and _is_old(row, position, evidence)]
         if old:
-            asking = Asking("interactive", client, evidence)
+            asking = ProposalRequest("interactive", client, evidence)
             await self.propose(file, old, asking, lambda made: self.save(file, made))
             rows = await asyncio.to_thread(self._store.segments.some, file["id"], numbers)
         return [segment_json(row) for row in rows]
@@ -88,7 +88,9 @@ class Proposer:
         """Return whether the model of a project learns from its corrections."""
         return self._engine.learns(project["model"] or None)
 
-    async def propose(self, file: Row, rows: Sequence[Row], asking: Asking, save: Callable[[Made], bool]) -> None:
+    async def propose(
+        self, file: Row, rows: Sequence[Row], asking: ProposalRequest, save: Callable[[Made], bool]
+    ) -> None:
         """Make proposals and save them; make them anew as long as what they come from has changed meanwhile."""
         while not await asyncio.to_thread(save, await self.made(file, rows, asking)):
             continue
@@ -97,7 +99,7 @@ class Proposer:
         """Return the number of the last entry in the memory of a project."""
         return await asyncio.to_thread(lambda: self._store.memory.of(project).position.last)
 
-    async def made(self, file: Row, rows: Sequence[Row], asking: Asking) -> Made:
+    async def made(self, file: Row, rows: Sequence[Row], asking: ProposalRequest) -> Made:
         """Return proposals of the model; those without a translation are asked for apart, as many models need one."""
         project = await asyncio.to_thread(self._store.projects.row, file["project"])
         before = await asyncio.to_thread(self._store.memory.of(file["project"]).read_position)
@@ -120,7 +122,7 @@ class Proposer:
         return Made(project, position, proposals)
 
     async def _edited(
-        self, project: Row, rows: Sequence[Row], asking: Asking
+        self, project: Row, rows: Sequence[Row], asking: ProposalRequest
     ) -> tuple[Sequence[PostEdit | None], MemoryPosition | None]:
         if not rows:
             return [], None
@@ -135,7 +137,7 @@ class Proposer:
         return [*first, *rest], _lowest(position, other_position)
 
     async def _edited_at_once(
-        self, project: Row, rows: Sequence[Row], asking: Asking
+        self, project: Row, rows: Sequence[Row], asking: ProposalRequest
     ) -> tuple[Sequence[PostEdit | None], MemoryPosition | None]:
         segments = [Segment(row["src"].strip(), row["mt"].strip() or None) for row in rows]
         while True:

@@ -68,7 +68,7 @@ def test_a_word_is_proposed_corrected_after_three_like_corrections(taught: Remem
     assert replace(after, evidence=None) == replace(before, evidence=None)
 
 
-def test_a_rejected_edit_of_the_model_is_not_proposed_again_in_the_same_context(taught: Remembering) -> None:
+def test_a_rejected_edit_of_the_model_is_not_proposed_again(taught: Remembering) -> None:
     before, elsewhere = edited(taught, NEXT), edited(taught, WON[0][:2])
     assert (before.text[-1], elsewhere.text[-1]) == ("。", "。")
     number = taught.learn(*NEXT, NEXT[1])

@@ -76,7 +76,7 @@ def test_an_insertion_is_found_between_the_words_beside_it() -> None:
     assert found == pytest.approx({"lately made": lately, "like made": 4 / 5})
 
 
-def test_what_was_made_lately_counts_less_in_text_without_the_rarer_words_of_the_last_corrections() -> None:
+def test_what_was_made_lately_counts_less_in_text_of_other_words() -> None:
     pairs = [(f"w{number} ist", f"w{number} ist") for number in range(RECENT)]
     pairs += [(f"{word} steht : da", f"{word} steht ; da") for word in ("Haus", "Baum", "Weg")]
     change = (2, 3), (";",)

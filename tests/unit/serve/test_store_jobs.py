@@ -23,7 +23,7 @@ from postedit.serve import file_jobs, store_projects
 from postedit.serve.backlog import BudgetSpentError, EndpointUnavailableError
 from postedit.serve.engine import EditedSegments
 from postedit.serve.file_jobs import FileJobs
-from postedit.serve.proposer import Asking
+from postedit.serve.proposer import ProposalRequest
 from postedit.serve.schema import jobs, projects, segments
 from postedit.serve.store import Store
 from postedit.serve.store_base import NotFoundError, as_json, rows_of
@@ -452,7 +452,7 @@ def renew(store: Store, jobs_of: FileJobs) -> set[str]:
 def propose(store: Store, jobs_of: FileJobs, file: str) -> None:
     row, numbers = store.files.row(file), range(1, 1 + store.files.get(file)["segments"])
     jobs_of.proposer.save(
-        row, asyncio.run(jobs_of.proposer.made(row, store.segments.some(file, numbers), Asking("job", "")))
+        row, asyncio.run(jobs_of.proposer.made(row, store.segments.some(file, numbers), ProposalRequest("job", "")))
     )
 
 
@@ -516,11 +516,11 @@ def test_proposals_made_with_former_settings_are_not_saved(store: Store, jobs_of
     file = imported(store, xliff(("a", "die")))
     row, segments = store.files.row(file), store.segments.some(file, [1])
     store.projects.add_corrections("default", [Correction("x", "y", "z", project="default")], "anna")
-    made = asyncio.run(jobs_of.proposer.made(row, segments, Asking("job", "")))
+    made = asyncio.run(jobs_of.proposer.made(row, segments, ProposalRequest("job", "")))
     store.projects.change("default", {"min_confidence": 0.5}, "anna")
     assert not jobs_of.proposer.save(row, made)
     assert store.segments.get(file, 1)["proposal"] is None
-    made = asyncio.run(jobs_of.proposer.made(row, segments, Asking("job", "")))
+    made = asyncio.run(jobs_of.proposer.made(row, segments, ProposalRequest("job", "")))
     store.projects.delete_corrections("default", "anna")
     store.projects.add_corrections("default", [Correction("x", "y", "other", project="default")], "anna")
     assert not jobs_of.proposer.save(row, made), "numbers have gone on, but in another edition"
@@ -554,7 +554,7 @@ def test_proposals_are_made_anew_when_settings_change_meanwhile(
 def test_proposals_are_saved_by_the_connection_that_locks_the_project(store: Store, jobs_of: FileJobs) -> None:
     file = imported(store, xliff(("a", "die")))
     row, opened = store.files.row(file), []
-    made = asyncio.run(jobs_of.proposer.made(row, store.segments.some(file, [1]), Asking("job", "")))
+    made = asyncio.run(jobs_of.proposer.made(row, store.segments.some(file, [1]), ProposalRequest("job", "")))
     with store.database.change("default", "") as change:
         sql.event.listen(store.database.engine, "checkout", lambda *_: opened.append(1))
         jobs_of.proposer.save_part(change, row, made)
