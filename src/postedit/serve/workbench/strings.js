@@ -180,7 +180,7 @@ export const t = {
   reasons: {
     title: "Why",
     none: "The model gives no reason for this edit.",
-    waiting: "ProposalRequest the model for the reason …",
+    waiting: "Asking the model for the reason …",
     corrections: (count) => (count === 1 ? "Changed once" : count === 2 ? "Changed twice" : `Changed ${number.format(count)} times`),
     last: (author, when) => `last by ${author || "someone"}${when ? `, ${when}` : ""}`,
     example: "Example",
