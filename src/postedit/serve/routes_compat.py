@@ -16,7 +16,9 @@ from postedit.core.editor import Segment
 from postedit.core.errors import DataError
 from postedit.files.tmx import same_language
 from postedit.serve import api_models as api
+from postedit.serve import compat_answers as answers
 from postedit.serve.accounts import Caller, CallerDep, caller_with
+from postedit.serve.api_answers import answering
 from postedit.serve.backlog import token_count
 from postedit.serve.chat_messages import read_task
 from postedit.serve.http_errors import HttpError
@@ -110,7 +112,7 @@ class DetectRequest(_Lenient):
     api_key: str | None = _API_KEY
 
 
-@router.post("/v1/chat/completions", response_model=None)
+@router.post("/v1/chat/completions", **answering(answers.ChatAnswer))
 async def chat(asked: ChatRequest, request: Request, service: ServiceDep, who: CallerDep) -> Any:
     """Correct a translation, as an answer in a chat of OpenAI's API.
 
@@ -179,7 +181,7 @@ _FORM: Final = {
 }
 
 
-@router.post("/translate", openapi_extra=_FORM)
+@router.post("/translate", openapi_extra=_FORM, **answering(answers.Translated))
 async def translate(request: Request, service: ServiceDep) -> dict[str, Any]:
     """Correct translations, in the form of LibreTranslate, as JSON or as a form.
 
@@ -211,7 +213,7 @@ async def translate(request: Request, service: ServiceDep) -> dict[str, Any]:
     return answer
 
 
-@router.get("/languages")
+@router.get("/languages", **answering(answers.Languages))
 async def languages(service: ServiceDep) -> list[dict[str, Any]]:
     """List the languages of the models, in the form of LibreTranslate; all that are known if a model does not say.
 
@@ -228,7 +230,7 @@ async def languages(service: ServiceDep) -> list[dict[str, Any]]:
     ]
 
 
-@router.post("/detect", openapi_extra=_FORM)
+@router.post("/detect", openapi_extra=_FORM, **answering(answers.DetectedLanguages))
 async def detect(request: Request, service: ServiceDep) -> list[dict[str, Any]]:
     """Detect the language of a text, in the form of LibreTranslate: codes with a confidence in per cent."""
     asked, who = await _of_body(DetectRequest, request, service)

@@ -15,6 +15,7 @@ import pytest
 import uvicorn
 from fastapi import FastAPI
 from scripted_editor import ScriptedProcess
+from serve_tools import answer_check
 
 from postedit.serve.app import create_app
 from postedit.serve.engine import Engine
@@ -47,6 +48,7 @@ def serving(config: ServeConfig, *, scripted: bool = True) -> Iterator["RunningS
     while not server.started and thread.is_alive():
         time.sleep(0.02)
     with httpx.Client(base_url=address, timeout=300) as client, listening:
+        client.event_hooks = {"response": [answer_check(app)]}
         try:
             yield RunningService(app, client, address)
         finally:

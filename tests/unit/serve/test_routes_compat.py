@@ -10,11 +10,13 @@ import openai
 import pytest
 from libretranslatepy import LibreTranslateAPI
 from scripted import RunningService, serving, settings
+from serve_tools import answer_check
 
 
 @pytest.fixture
 def ai(service: RunningService) -> openai.OpenAI:
-    return openai.OpenAI(base_url=f"{service.address}/v1", api_key="none", max_retries=0)
+    checked = httpx.Client(event_hooks={"response": [answer_check(service.app)]})
+    return openai.OpenAI(base_url=f"{service.address}/v1", api_key="none", max_retries=0, http_client=checked)
 
 
 def ask(ai: openai.OpenAI, message: str, **given) -> str | None:
@@ -199,3 +201,14 @@ def test_a_model_that_can_translates_untranslated_strings_of_weblate(translating
     _, key = people.create_key(people.create_user("ben", "correct horse", admin=False), "test", ["edit"], None, 0.0)
     ai = openai.OpenAI(base_url=f"{translating.address}/v1", api_key=key, max_retries=0)
     assert ask_as_weblate(ai, of_weblate(STRINGS)) == ["EIN HAUS", "NOT @@PH1@@", "DAS @@PH1@@"]
+
+
+def test_the_answers_of_all_doors_are_described(service: RunningService) -> None:
+    paths = service.client.get("/openapi.json").json()["paths"]
+    doors = {"/v1/chat/completions": "post", "/translate": "post", "/languages": "get", "/detect": "post"}
+    described = {
+        path: paths[path][method]["responses"]["200"]["content"]["application/json"]["schema"].get("$ref", "")
+        for path, method in doors.items()
+    }
+    names = ["ChatAnswer", "Translated", "Languages", "DetectedLanguages"]
+    assert list(described.values()) == [f"#/components/schemas/{name}" for name in names]
