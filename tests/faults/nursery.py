@@ -148,6 +148,7 @@ def _become(job: dict[str, Any]) -> None:
         os.dup2(opened, descriptor)
         os.close(opened)
     atexit.register(lambda: outputs.with_suffix(".modules").write_text("\n".join(sys.modules)))
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)  # under `nohup`, it would be ignored
     os.chdir(job["where"])
     sys.argv = ["postedit", *job["arguments"]]
     if job["prepare"]:
