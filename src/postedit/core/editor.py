@@ -161,6 +161,7 @@ class Abilities:
     learns: bool = False  # it learns from corrections
     constraints: bool = False  # it honours the constraints of segments
     tokenises: bool = False  # it reads running text, and divides it into words itself
+    hints: tuple[str, ...] = ()  # what its prompt shows beside src and mt; see `core.hints`
 
 
 @dataclass(frozen=True, slots=True)

@@ -145,6 +145,7 @@ class PostEditor(Editor):
             drafts=self.model.spec.parallel and self.log_linear is None,
             constraints=True,
             tokenises=self.processor.config.tokenizer != "none",
+            hints=self.model.spec.hints.names,
         )
 
     def identity(self, search: SearchConfig | None = None) -> Identity:

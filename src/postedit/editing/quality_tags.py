@@ -89,12 +89,14 @@ def show_hints(editor: Editor, glossary: Glossary | None, tags: QualityTags | No
     Raises:
         DataError: if there are tags, which nothing else uses, and the model has no prompt that shows them.
     """
+    names = editor.abilities.hints
+    if tags is not None and "errors" not in names:
+        raise DataError("hints.tags is for models whose prompt shows errors ({errors}): leave it out")
+    if not names:
+        return
     from postedit.editing.post_editor import PostEditor
 
     while isinstance(editor, EditorWrapper):
         editor = editor.inner
-    names = editor.model.spec.hints.names if isinstance(editor, PostEditor) else ()
-    if tags is not None and "errors" not in names:
-        raise DataError("hints.tags is for models whose prompt shows errors ({errors}): leave it out")
-    if isinstance(editor, PostEditor):
-        editor.hints = replace(editor.hints, glossary=glossary if "glossary" in names else None, tags=tags)
+    assert isinstance(editor, PostEditor)
+    editor.hints = replace(editor.hints, glossary=glossary if "glossary" in names else None, tags=tags)

@@ -187,13 +187,13 @@ class EditorSpec:
         """Load the model alone, with what the memory has taught it, and what its prompt shows."""
         if self.endpoint is not None:
             return self._load_endpoint(self.endpoint, device)
-        from postedit.editing.post_editor import PostEditor
-
         models, dtype = self.models, self.dtype
         editor: Editor = Unedited()
         if self.memory is not None:
             editor = self.memory.load(models, device)
         elif list(models) != [NO_MODEL]:
+            from postedit.editing.post_editor import PostEditor
+
             editor = PostEditor.load(*models, device=device, dtype=dtype, weights=self.weights, space=self.space)
         show_hints(editor, self.glossary, None if self.tags is None else self.tags.read())
         return editor
