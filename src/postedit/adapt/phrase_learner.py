@@ -152,6 +152,7 @@ class PhraseLearner:
             numbers=self._index.numbers,
             bags=self._index.bags,
             bag_starts=self._index.bag_starts,
+            counts=self._index.counts,
             correction_weights=weights,
         )
 

@@ -61,7 +61,7 @@ def evidence_of(sentence: Any, knowledge: Any, known: Any, candidates: Any, plac
     found = np.zeros((candidates.spans.shape[0], len(EVIDENCE)), np.float64)
     # The words themselves: of those joined with source words, all that are not in the index have one id.
     own, likeness = np.unique(sentence.mt), np.full(knowledge.bag_starts.size - 1, -1.0)
-    same = likely_same(sentence, knowledge, known)
+    same = likely_same(sentence, knowledge)
     for one in range(found.shape[0]):
         if candidates.features[one, DOUBT] == 0.0:
             continue
@@ -84,7 +84,7 @@ def evidence_of(sentence: Any, knowledge: Any, known: Any, candidates: Any, plac
 
 
 @compiled
-def likely_same(sentence: Any, knowledge: Any, known: Any) -> Any:
+def likely_same(sentence: Any, knowledge: Any) -> Any:
     """Return how likely a segment is of the same text as the last RECENT corrections, from 0 to 1.
 
     What was corrected lately is evidence in the same document or product. In text of another domain it would be as
@@ -93,15 +93,17 @@ def likely_same(sentence: Any, knowledge: Any, known: Any) -> Any:
     ranks, total, shared = knowledge.ranks, 0.0, 0.0
     first = np.searchsorted(ranks, ranks[-1] - RECENT + 1)
     for at in range(1, sentence.mt.size - 1):
-        low, high = known[at, 1]
-        rarity = np.log((ranks[-1] + 1.0) / (min(ranks[-1], high - low) + 0.5))
+        word = sentence.mt[at]
+        count = knowledge.counts[word] if word < knowledge.counts.size else 0
+        # As if RECENT others had none of them: of few corrections, words that all have are not frequent words.
+        rarity = np.log((ranks[-1] + RECENT) / (count + 0.5))
         total += rarity
         for other in range(ranks.size - 1, first - 1, -1):
             if ranks[other] == (ranks[other - 1] if other else 0):  # it was removed
                 continue
             bag = knowledge.bags[knowledge.bag_starts[other] : knowledge.bag_starts[other + 1]]
-            place = np.searchsorted(bag, sentence.mt[at])
-            if place < bag.size and bag[place] == sentence.mt[at]:
+            place = np.searchsorted(bag, word)
+            if place < bag.size and bag[place] == word:
                 shared += rarity
                 break
     return min(1.0, shared / (_FAMILIAR * total)) ** _STEEPNESS if total > 0.0 else 0.0

@@ -159,6 +159,7 @@ class CorrectionIndex:
         self._links = GrowingArray(np.empty(0, np.int32))
         self._sources = GrowingArray(np.empty(0, np.int64))
         self._bags, self._bag_starts = GrowingArray(np.empty(0, np.int32)), GrowingArray(np.zeros(1, np.int64))
+        self._counts = GrowingArray(np.empty(0, np.int32))
 
     def add(self, triplets: Sequence[tuple[int, AlignedTriplet]]) -> None:
         """Add triplets with their numbers, which are above all numbers before."""
@@ -167,8 +168,10 @@ class CorrectionIndex:
             cells[:, ROW] = len(self._numbers)
             self._numbers.extend([number])
             self._sources.extend([one.source])
-            self._bags.extend(np.unique(one.mt))
+            self._bags.extend(bag := np.unique(one.mt))
             self._bag_starts.extend([len(self._bags)])
+            self._counts.extend(np.zeros(max(0, int(bag[-1]) + 1 - len(self._counts)), np.int32))
+            self._counts.values[bag] += 1
             self._cells.extend(cells)
             self._cells.extend(np.full((1, 5), UNLINKED, np.int32))  # of the separator
             self._links.extend(np.append(one.links, np.int32(UNLINKED)))
@@ -182,11 +185,15 @@ class CorrectionIndex:
         row = self._row(number)
         if row < len(self._numbers) and self._numbers.values[row] == number:
             self._removed.add(row)
+            self._counts.values[self._bag(row)] -= 1
             self._mt.remove(*(int(start) for start in self._mt_starts.values[row : row + 2]))
 
     def truncate(self, number: int) -> None:
         """Take out the triplets from this number on."""
         row = self._row(number)
+        for other in range(row, len(self._numbers)):
+            if other not in self._removed:
+                self._counts.values[self._bag(other)] -= 1
         self._numbers.truncate(row)
         self._sources.truncate(row)
         self._bags.truncate(int(self._bag_starts.values[row]))
@@ -204,6 +211,10 @@ class CorrectionIndex:
     def _row(self, number: int) -> int:
         """Return the first row whose number is not below this one."""
         return int(np.searchsorted(self._numbers.values, number))
+
+    def _bag(self, row: int) -> NDArray[np.int32]:
+        """Return the distinct words of the mt of a row."""
+        return self._bags.values[slice(*self._bag_starts.values[row : row + 2])]
 
     @property
     def numbers(self) -> NDArray[np.int64]:
@@ -224,6 +235,11 @@ class CorrectionIndex:
     def bag_starts(self) -> NDArray[np.int64]:
         """Where the distinct words of each mt begin, Int64[S+1]."""
         return self._bag_starts.values
+
+    @property
+    def counts(self) -> NDArray[np.int32]:
+        """The number of triplets in the index whose mt has a word, by word; words beyond are in none."""
+        return self._counts.values
 
     @property
     def ranks(self) -> NDArray[np.int64]:

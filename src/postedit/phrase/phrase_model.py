@@ -175,6 +175,7 @@ def _without_corrections(index: Any, lexicon: Any, translations: Any, language: 
         NO_CORRECTIONS.numbers,
         NO_CORRECTIONS.bags,
         NO_CORRECTIONS.bag_starts,
+        NO_CORRECTIONS.counts,
         weights_by_corrections(),
         lexicon,
         translations,

@@ -50,6 +50,7 @@ class Knowledge(NamedTuple):
     numbers: Any  # Int64[S], their numbers in the memory
     bags: Any  # Int32[B], the distinct words of each mt, sorted
     bag_starts: Any  # Int64[S+1]
+    counts: Any  # Int32[W], the corrections whose mt has a word, of those that were not removed
     correction_weights: Any  # Float64[F+E], of the features of edits that corrections propose, and of their evidence
     lexicon: Any
     translations: Any

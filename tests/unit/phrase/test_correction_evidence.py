@@ -50,9 +50,9 @@ def evidence(
 
 def same(texts: Sequence[str], mt: str) -> float:
     """Return how likely a text is of the same text as the last of others, slowly; see `likely_same`."""
-    known = [word for text in texts for word in text.split()]
     recent = {word for text in texts[-RECENT:] for word in text.split()}
-    rarity = [(word, math.log((len(texts) + 1) / (min(len(texts), known.count(word)) + 0.5))) for word in mt.split()]
+    counts = [(word, sum(word in text.split() for text in texts)) for word in mt.split()]
+    rarity = [(word, math.log((len(texts) + RECENT) / (count + 0.5))) for word, count in counts]
     share = sum(rare for word, rare in rarity if word in recent) / sum(rare for _, rare in rarity)
     return float(min(1, share / 0.5) ** 4)
 
@@ -60,11 +60,11 @@ def same(texts: Sequence[str], mt: str) -> float:
 def test_evidence_by_hand() -> None:
     corrections = [("ein Haus dort", "das Haus dort"), ("ein Baum", "ein Baum"), ("zwei Wege", "zwei Wege")]
     found = evidence(corrections, "ein Haus hier")[(0, 1), ("das",)]
-    ein, haus, hier = math.log(4 / 2.5), math.log(4 / 1.5), math.log(4 / 0.5)  # in two of three, in one, in none
+    ein, haus, hier = math.log(35 / 2.5), math.log(35 / 1.5), math.log(35 / 0.5)  # in two of three, in one, in none
+    assert (ein + haus) / (ein + haus + hier) > 0.5  # so it is taken to be the same text
     assert found == pytest.approx(
         {
-            "lately made": math.log(1 + RECENT / 3)
-            * ((ein + haus) / (ein + haus + hier) / 0.5) ** 4,  # the last but two
+            "lately made": math.log(1 + RECENT / 3),  # it is the last but two
             "like made": 4 / 6,  # "ein", "Haus", beginning and end, of those and "hier" and "dort"
         }
     )
@@ -79,10 +79,18 @@ def test_an_insertion_is_found_between_the_words_beside_it() -> None:
 def test_what_was_made_lately_counts_less_in_text_of_other_words() -> None:
     pairs = [(f"w{number} ist", f"w{number} ist") for number in range(RECENT)]
     pairs += [(f"{word} steht : da", f"{word} steht ; da") for word in ("Haus", "Baum", "Weg")]
-    change = (2, 3), (";",)
-    lately = {word: (evidence(pairs, f"der {word} : so")[change] or {})["lately made"] for word in ("Haus", "w0", "x")}
-    assert lately["Haus"] > 2 * lately["w0"] > 2 * lately["x"]  # w0 is known, but not from the last corrections
-    assert lately["x"] == pytest.approx(math.log(1 + RECENT) * same([mt for mt, _ in pairs], "der x : so"))
+    change = (3, 4), (";",)
+    texts = {word: f"der {word} x : so" for word in ("Haus", "w0", "y")}
+    lately = {word: (evidence(pairs, text)[change] or {})["lately made"] for word, text in texts.items()}
+    assert lately["Haus"] > 2 * lately["w0"] > 2 * lately["y"]  # w0 is known, but not from the last corrections
+    known = [mt for mt, _ in pairs]
+    assert lately == pytest.approx({word: math.log(1 + RECENT) * same(known, text) for word, text in texts.items()})
+
+
+def test_repetition_is_no_sign_of_another_text() -> None:
+    pairs = [(f"die Taste {word} .", f"die Schaltfläche {word} .") for word in ("a", "b", "c")]
+    found = evidence(pairs, "die Taste neu .")[(1, 2), ("Schaltfläche",)]
+    assert found is None or found["lately made"] == pytest.approx(math.log(1 + RECENT))
 
 
 def test_edits_beyond_doubt_need_no_evidence() -> None:
