@@ -24,7 +24,14 @@ from postedit.text.composed_edits import SureEdit, composed_edits
 _LIMITS: Final = ("max_edits", "no_repeat", "cut_input", "banned", "required")
 """Search options that limit outputs, which phrases cannot follow: with them, the output of the model stays."""
 
-_UNSPACED: Final = frozenset({"zh", "ja", "th", "lo", "my", "km"})
+_UNLIMITED: Final = SearchConfig()
+
+_PRICES: Final = ("edit_cost", "post_edit_penalty")
+"""Search options that make words dear which mt does not have; each word that phrases change costs as much."""
+
+_UNSPACED: Final = frozenset(
+    {"zh", "zho", "cmn", "yue", "ja", "jpn", "th", "tha", "lo", "lao", "my", "mya", "km", "khm"}
+)
 """Languages written without spaces between words, in scripts of `text.words.UNSPACED`."""
 
 
@@ -86,12 +93,12 @@ class FollowedByPhrases(EditorWrapper[PostEditor]):
         """Return one correction per segment; see `Editor.edit_segments`."""
         config = search or self.search
         results = self.inner.edit_segments(segments, config, evidence=evidence)
-        if any(getattr(config, name) for name in _LIMITS):
+        if any(getattr(config, name) != getattr(_UNLIMITED, name) for name in _LIMITS):
             return results
         rows = [row for row, one in enumerate(segments) if _can_follow(one, results[row])]
         outputs = [Segment(segments[row].src, results[row].text) for row in rows]
-        # A cost of edits that the model always has was found for its tokens.
-        cost = max(0.0, config.edit_cost - self.search.edit_cost)
+        # Prices of edits that the model always has were found for its tokens.
+        cost = sum(max(0.0, getattr(config, price) - getattr(self.search, price)) for price in _PRICES)
         own = SearchConfig(max_input=config.max_input, edit_cost=cost)
         found = self._phrases.edit_segments(outputs, own, evidence=evidence)
         changed = [(row, after) for row, after in zip(rows, found, strict=True) if after.changed]

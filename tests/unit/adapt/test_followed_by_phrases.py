@@ -264,7 +264,15 @@ def test_mt_is_the_output_where_phrases_take_all_edits_back(
     assert [one.text for one in found.alternatives] == [OWN]
 
 
-LIMITS = [{"max_edits": 9}, {"no_repeat": 3}, {"banned": ("x",)}, {"required": ("x",)}, {"edit_cost": 50.0}]
+LIMITS = [
+    {"max_edits": 9},
+    {"max_edits": 0},
+    {"no_repeat": 3},
+    {"banned": ("x",)},
+    {"required": ("x",)},
+    {"edit_cost": 50.0},
+    {"post_edit_penalty": 50.0},
+]
 
 
 @pytest.mark.parametrize(
@@ -283,7 +291,7 @@ def test_a_price_that_the_model_always_has_is_not_one_of_phrases(
     Scripted(knowing, written(OWN, -3.0), monkeypatch)
     knowing.search = SearchConfig(edit_cost=50.0)
     assert knowing.edit(["a house"], [MT])[0].text == LAST
-    assert knowing.edit(["a house"], [MT], search=SearchConfig(edit_cost=50.0, post_edit_penalty=9.0))[0].text == LAST
+    assert knowing.edit(["a house"], [MT], search=SearchConfig(edit_cost=9.0))[0].text == LAST
     assert knowing.edit(["a house"], [MT], search=SearchConfig(edit_cost=100.0))[0].text == OWN
 
 

@@ -277,7 +277,7 @@ def test_only_an_absent_database_lets_a_job_wait(
 def test_a_job_waits_for_a_language_model_and_not_for_a_budget(
     store: Store, jobs_of: FileJobs, waiting: str, monkeypatch: pytest.MonkeyPatch, error: Exception, state: str
 ) -> None:
-    job, edit, errors = store.jobs.claim(), jobs_of._engine.edit, [error, error]
+    job, edit, errors = store.jobs.claim(), jobs_of.proposer._engine.edit, [error, error]
     assert job is not None
 
     async def failing(segments: Any, **options: Any) -> EditedSegments:
@@ -285,7 +285,7 @@ def test_a_job_waits_for_a_language_model_and_not_for_a_budget(
             raise errors.pop()
         return await edit(segments, **options)
 
-    monkeypatch.setattr(jobs_of._engine, "edit", failing)
+    monkeypatch.setattr(jobs_of.proposer._engine, "edit", failing)
     asyncio.run(jobs_of._run(job))
     found = store.jobs.get(waiting)
     assert (found["state"], found["error"]) == (state, "no budget" if state == "failed" else "")

@@ -1,5 +1,4 @@
 /** All texts of the pages, in plain English. Another language is another file like this one. */
-
 const number = new Intl.NumberFormat("en");
 const percent = new Intl.NumberFormat("en", { style: "percent", maximumFractionDigits: 0 });
 const decimal = new Intl.NumberFormat("en", { maximumFractionDigits: 1, minimumFractionDigits: 1 });
@@ -8,7 +7,6 @@ const day = new Intl.DateTimeFormat("en", { day: "numeric", month: "short", time
 
 /** @param {number} count @param {string} one @param {string} many */
 const counted = (count, one, many = `${one}s`) => `${number.format(count)} ${count === 1 ? one : many}`;
-
 export const format = {
   number: (value) => number.format(value),
   percent: (value) => percent.format(value),
