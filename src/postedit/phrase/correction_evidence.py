@@ -24,7 +24,7 @@ _LATELY, _LIKE = range(len(EVIDENCE))
 RECENT: Final = 32
 """Corrections within which it matters much how long ago one was."""
 
-_FAMILIAR: Final = 0.5
+_FAMILIAR: Final = 0.6
 """Share of the words of a segment, weighted by rarity, from which on it is taken to be of the same text as the last
 corrections, which have them, too. In help pages the median is 0.4, in software manuals after help pages 0.2."""
 

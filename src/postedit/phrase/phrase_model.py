@@ -60,15 +60,15 @@ CORRECTION_WEIGHTS: Final[Mapping[str, float]] = {
     "phrase": 0.23,
     "best phrase": 0.14,
     "seen changed anywhere": 0.33,
-    "phrases": 0.38,
-    "corrected": 0.33,
+    "phrases": 0.37,
+    "corrected": 0.34,
     "corrected in context": 0.55,
     "not corrected": -0.54,
     "not corrected in context": -0.56,
-    "doubt": -0.15,
-    "beyond doubt": 1.73,
-    "lately made": 0.55,
-    "like made": 2.44,
+    "doubt": -0.1,
+    "beyond doubt": 1.72,
+    "lately made": 0.54,
+    "like made": 2.4,
 }
 """Weights by which corrections propose edits: scores are log-odds of being right. Those of other features are 0.
 

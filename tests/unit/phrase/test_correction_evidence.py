@@ -54,17 +54,17 @@ def same(texts: Sequence[str], mt: str) -> float:
     counts = [(word, sum(word in text.split() for text in texts)) for word in mt.split()]
     rarity = [(word, math.log((len(texts) + RECENT) / (count + 0.5))) for word, count in counts]
     share = sum(rare for word, rare in rarity if word in recent) / sum(rare for _, rare in rarity)
-    return float(min(1, share / 0.5) ** 4)
+    return float(min(1, share / 0.6) ** 4)
 
 
 def test_evidence_by_hand() -> None:
     corrections = [("ein Haus dort", "das Haus dort"), ("ein Baum", "ein Baum"), ("zwei Wege", "zwei Wege")]
     found = evidence(corrections, "ein Haus hier")[(0, 1), ("das",)]
     ein, haus, hier = math.log(35 / 2.5), math.log(35 / 1.5), math.log(35 / 0.5)  # in two of three, in one, in none
-    assert (ein + haus) / (ein + haus + hier) > 0.5  # so it is taken to be the same text
+    likely = ((ein + haus) / (ein + haus + hier) / 0.6) ** 4
     assert found == pytest.approx(
         {
-            "lately made": math.log(1 + RECENT / 3),  # it is the last but two
+            "lately made": math.log(1 + RECENT / 3) * likely,  # it is the last but two
             "like made": 4 / 6,  # "ein", "Haus", beginning and end, of those and "hier" and "dort"
         }
     )
