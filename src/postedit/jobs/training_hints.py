@@ -18,8 +18,9 @@ from postedit.text.similarity_index import SimilarityIndex
 class TrainingHints:
     """Makes the hints of training triplets, and of a dev set.
 
-    Similar corrections are triplets of the training set that are in need of correction, never those of the same src and
-    mt. Errors are where mt and pe differ, for `data.tagged` of the triplets, chosen by their texts.
+    Similar corrections are triplets of the training set that are in need of correction, never those of the same src:
+    those of other systems, or with errors that were drawn, often have the same pe. Errors are where mt and pe differ, for
+    `data.tagged` of the triplets, chosen by their texts.
 
     Args:
         hints: the parts that the prompt of the model has.
@@ -54,7 +55,7 @@ class TrainingHints:
         """Return the ids of each part for a triplet."""
         src, mt, pe = triplet.src, triplet.mt, triplet.pe
         bad = edit_tags(mt.split(), pe.split()) if _share(triplet) < self._data.tagged else None
-        return self._writer.write(src, mt, bad=bad, but_itself=True)
+        return self._writer.write(src, mt, bad=bad, other_src=True)
 
     @cached_property
     def _writer(self) -> HintWriter:
