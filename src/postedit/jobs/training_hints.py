@@ -47,8 +47,7 @@ class TrainingHints:
         index = SimilarityIndex() if "examples" in self.names else None
         if index is not None:
             for number, one in enumerate(read_triplets(self._data.train)):
-                if one.mt != one.pe:
-                    index.add(number, Example(one.src, one.mt, one.pe))
+                index.add(number, Example(one.src, one.mt, one.pe))
         path = self._data.glossary
         return HintSources(index, None if path is None else Glossary.read(Path(path)))
 

@@ -21,7 +21,10 @@ _COMMON: Final = 2000
 
 
 class SimilarityIndex:
-    """An index of corrections by their words, each with a number; later ones have higher numbers."""
+    """An index of corrections by their words, each with a number; later ones have higher numbers.
+
+    Translations that were left as they are are not in it: in training as in use, examples show what is changed.
+    """
 
     def __init__(self) -> None:
         self._corrections: dict[int, Example] = {}
@@ -33,7 +36,9 @@ class SimilarityIndex:
         return len(self._corrections)
 
     def add(self, number: int, correction: Example) -> None:
-        """Add a correction under a number of its own."""
+        """Add a correction under a number of its own, if it changes mt."""
+        if correction.mt == correction.pe:
+            return
         self._corrections[number] = correction
         counts = Counter(_words(correction.src, correction.mt))
         for word, times in counts.items():
@@ -42,8 +47,10 @@ class SimilarityIndex:
         self._words += counts.total()
 
     def remove(self, number: int) -> None:
-        """Remove the correction with a number."""
-        correction = self._corrections.pop(number)
+        """Remove the correction with a number, if it changed mt."""
+        correction = self._corrections.pop(number, None)
+        if correction is None:
+            return
         for word in set(_words(correction.src, correction.mt)):
             del self._postings[word][number]
             if not self._postings[word]:

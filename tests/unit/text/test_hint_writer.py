@@ -107,6 +107,15 @@ def test_a_triplet_is_never_among_its_own_examples(processor: TextProcessor) -> 
     assert one.pe not in text_of(processor, shown["examples"])
 
 
+def test_what_was_left_as_it_is_is_no_example() -> None:
+    index = index_of([*CORRECTIONS, Example("the house goes", "das Haus geht", "das Haus geht")])
+    assert len(index) == 3
+    assert index.find("the house goes", "das Haus geht", 1, 0.0) == CORRECTIONS[:1]
+    index.remove(3)
+    index.remove(0)
+    assert index.find("the house goes", "das Haus geht", 9, 0.0) == CORRECTIONS[1:2]
+
+
 def test_tags_of_a_call_replace_those_of_files(processor: TextProcessor) -> None:
     found = writer(processor).write("a house", "ein Haus", bad=[True, False, False, True, True])
     assert "\n[[]] ein [[Haus]] [[]]\n" in text_of(processor, found["errors"])
