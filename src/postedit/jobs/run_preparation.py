@@ -26,6 +26,7 @@ from postedit.data.triplets import DataConfig, SamplingWeight, Triplet, TripletF
 from postedit.data.weighted_sampler import WeightedSampler
 from postedit.folder import ModelFolder
 from postedit.jobs.drafting import are_drafted, renew_drafting
+from postedit.jobs.training_hints import TrainingHints
 from postedit.progress import LineProgress
 from postedit.recipe import Recipe, parse_recipe
 from postedit.recipe_checks import build_on_meta, flat_options
@@ -209,7 +210,7 @@ def count_lines(sources: Sequence[TripletFiles]) -> int:
 
 
 def write_corpora(
-    data: DataConfig, writes: Writes, folder: Path, console: Console, hints_of: HintsOf | None = None
+    data: DataConfig, writes: Writes, folder: Path, console: Console, hints: TrainingHints | None = None
 ) -> None:
     """Write the corpora for a model that `writes` the post-edit in this form, and reads hints, unless that is done."""
     corpora = folder / "corpus"
@@ -220,13 +221,14 @@ def write_corpora(
     processor = TextProcessor.load(folder / "text")
     report = DataReport()
     parts: dict[str, Sequence[TripletFiles]] = {"train": data.train, "dev": [data.dev]}
+    hints_of: dict[str, HintsOf | None] = {"train": hints, "dev": None if hints is None else hints.of_dev}
     total = sum(map(count_lines, parts.values()))
     console.print(f"Turning {total:,} triplets into ids", highlight=False)
     with _new_folder(corpora) as temporary, LineProgress(console, total) as progress:
         for name, sources in parts.items():
             triplets = [progress.track(read_triplets(files, report)) for files in sources]
             path, cut = temporary / f"{name}.arrow", data.too_long == "cut"
-            write_corpus(path, triplets, processor, data.max_length, report, writes, cut=cut, hints_of=hints_of)
+            write_corpus(path, triplets, processor, data.max_length, report, writes, cut=cut, hints_of=hints_of[name])
         record_folder(temporary)
         # Before the corpora have their name, so that a kill leaves no corpora without these files.
         save_json(folder / "data.json", report.to_dict())

@@ -2,6 +2,7 @@
 
 import zlib
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
@@ -18,8 +19,9 @@ from postedit.text.similarity_index import SimilarityIndex
 class TrainingHints:
     """Makes the hints of training triplets, and of a dev set.
 
-    Similar corrections are triplets of the training set that are in need of correction, never those of the same src and
-    mt. Errors are where mt and pe differ, for `data.tagged` of the triplets, chosen by their texts.
+    Similar corrections are triplets of the training set that are in need of correction, never those of the same src:
+    those of other systems, or with errors that were drawn, often have the same pe. Errors are where mt and pe differ,
+    for `data.tagged` of the triplets, chosen by their texts; a dev set has none, as when it is decoded.
 
     Args:
         hints: the parts that the prompt of the model has.
@@ -45,20 +47,45 @@ class TrainingHints:
         index = SimilarityIndex() if "examples" in self.names else None
         if index is not None:
             for number, one in enumerate(read_triplets(self._data.train)):
-                if one.mt != one.pe:
-                    index.add(number, Example(one.src, one.mt, one.pe))
+                index.add(number, Example(one.src, one.mt, one.pe))
         path = self._data.glossary
         return HintSources(index, None if path is None else Glossary.read(Path(path)))
 
     def __call__(self, triplet: Triplet) -> dict[str, list[int]]:
         """Return the ids of each part for a triplet."""
-        src, mt, pe = triplet.src, triplet.mt, triplet.pe
+        mt, pe = triplet.mt, triplet.pe
         bad = edit_tags(mt.split(), pe.split()) if _share(triplet) < self._data.tagged else None
-        return self._writer.write(src, mt, bad=bad, but_itself=True)
+        return self.writer.write(triplet.src, mt, bad=bad, other_src=True)
+
+    @property
+    def of_dev(self) -> "DevHints":
+        """What makes the hints of a dev set, from the same sources."""
+        return DevHints(self)
 
     @cached_property
-    def _writer(self) -> HintWriter:
+    def writer(self) -> HintWriter:
+        """What writes them."""
         return HintWriter(self._hints, self._processor, self.sources)
+
+
+@dataclass(frozen=True, slots=True)
+class DevHints:
+    """Makes the hints of a dev set: without errors, which only its pe could tell.
+
+    Args:
+        training: those of the training set.
+    """
+
+    training: TrainingHints
+
+    @property
+    def names(self) -> Sequence[HintName]:
+        """The parts."""
+        return self.training.names
+
+    def __call__(self, triplet: Triplet) -> dict[str, list[int]]:
+        """Return the ids of each part for a triplet."""
+        return self.training.writer.write(triplet.src, triplet.mt, other_src=True)
 
 
 def _share(triplet: Triplet) -> float:

@@ -53,7 +53,11 @@ _PROBE_TOKENS: Final = 16
 
 
 class EndpointError(StoppedError):
-    """The endpoint cannot be used: it is away, or refuses the key or the model."""
+    """The endpoint cannot be used: it is away, which may pass, or refuses."""
+
+
+class EndpointRefusedError(EndpointError):
+    """The endpoint refuses the key, the model, or all requests as they are set up, until somebody changes that."""
 
 
 class RejectedError(Exception):
@@ -148,7 +152,8 @@ class ChatClient:
             FilteredError: if a filter of the server does not let its texts pass.
             NoReplyError: if it fails, after all retries.
             BudgetError: if the request could exceed the budget; it is not sent.
-            EndpointError: if the endpoint cannot be used.
+            EndpointRefusedError: if the endpoint refuses requests as they are set up.
+            EndpointError: if it is away.
         """
         self._check_structure("")
         attempt, fault, is_away = 0, "", False
@@ -174,7 +179,7 @@ class ChatClient:
 
     def _check_structure(self, reason: str) -> None:
         if self._spec.config.structure == "json-schema" and "response_format" in self._dialect.left_out:
-            raise EndpointError(
+            raise EndpointRefusedError(
                 f"{self._spec.config.address} ({self._spec.model}): does not hold answers to a JSON schema, which "
                 f'llm.structure = "json-schema" insists on: set it to auto, or ask another server{reason}'
             )
@@ -267,12 +272,12 @@ class ChatClient:
         hint = _FATAL.get(fault.status)
         where = f"{self._spec.config.address} ({self._spec.model})"
         if hint is not None and not (fault.status == 403 and await self._may_ask()):
-            raise EndpointError(f"{where}: {hint.format(key=self._spec.config.key_variable)} ({fault.text})")
+            raise EndpointRefusedError(f"{where}: {hint.format(key=self._spec.config.key_variable)} ({fault.text})")
         if 300 <= fault.status < 400 or fault.status in (402, 405, 429):
-            raise EndpointError(f"{where}: refuses all requests: {fault.text}")
+            raise EndpointRefusedError(f"{where}: refuses all requests: {fault.text}")
         self._rejected_in_a_row += 1
         if self._rejected_in_a_row >= _REJECTED_IN_A_ROW:
-            raise EndpointError(f"{where}: has refused {_REJECTED_IN_A_ROW} requests in a row: {fault.text}")
+            raise EndpointRefusedError(f"{where}: has refused {_REJECTED_IN_A_ROW} requests in a row: {fault.text}")
         raise RejectedError
 
     async def _may_ask(self) -> bool:

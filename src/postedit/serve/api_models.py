@@ -248,6 +248,7 @@ ERRORS: Final[dict[int | str, dict[str, Any]]] = {
         413: "Too large.",
         422: "The request is not valid; the message says why.",
         429: "Too much in work; Retry-After says when to try again.",
+        502: "The server of a language model refuses what the service asks, until the administrator changes that.",
         503: "The database, or the server of a language model, cannot be reached, or its budget is used up, which "
         "Retry-After tells of; or the service stops.",
         504: "The time is over.",

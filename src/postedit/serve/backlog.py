@@ -47,6 +47,10 @@ class BudgetSpentError(EndpointUnavailableError):
     """A language model whose budget is used up, which waiting alone does not change."""
 
 
+class EndpointRefusesError(PosteditError):
+    """A language model whose server refuses what this service asks, until the administrator changes how it asks."""
+
+
 class TooLargeError(DataError):
     """A request that could never be accepted."""
 

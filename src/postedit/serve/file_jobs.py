@@ -15,7 +15,7 @@ from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
 from postedit.core.errors import DataError, OutputError
 from postedit.files.tmx import same_language
 from postedit.files.units import Unit
-from postedit.serve.backlog import BudgetSpentError
+from postedit.serve.backlog import BudgetSpentError, EndpointRefusesError
 from postedit.serve.engine import Engine
 from postedit.serve.proposer import Made, ProposalRequest, Proposer
 from postedit.serve.schema import files
@@ -136,7 +136,7 @@ class FileJobs:
         error = None if work.cancelled() else work.exception()
         if isinstance(error, OutputError) and _may_pass(error):  # the job is taken over when the database is back
             raise error
-        if isinstance(error, (DataError, BudgetSpentError)):
+        if isinstance(error, (DataError, BudgetSpentError, EndpointRefusesError)):
             await asyncio.to_thread(self._fail, job, str(error))
         elif error is not None and not isinstance(error, LostJobError):
             _log.error("job %s failed", job.id, exc_info=error)

@@ -13,7 +13,7 @@ from starlette.exceptions import HTTPException
 
 from postedit.adapt.database import DiskFullError
 from postedit.core.errors import DataError, OutputError, PosteditError, RecipeError
-from postedit.serve.backlog import EndpointUnavailableError, OverloadedError, TooLargeError
+from postedit.serve.backlog import EndpointRefusesError, EndpointUnavailableError, OverloadedError, TooLargeError
 from postedit.serve.engine import ExpiredError, UnknownNameError
 from postedit.serve.store_base import NotFoundError
 
@@ -33,6 +33,7 @@ _CODES: Final = {
     422: "invalid",
     429: "too_many_requests",
     500: "internal",
+    502: "refused_by_endpoint",
     503: "unavailable",
     504: "timeout",
     507: "disk_full",
@@ -129,6 +130,7 @@ def _status_of(error: Exception) -> int:
         (DiskFullError, 507),
         (OutputError, 503),
         (EndpointUnavailableError, 503),
+        (EndpointRefusesError, 502),
     )
     return next((status for kind, status in kinds if isinstance(error, kind)), 500)
 

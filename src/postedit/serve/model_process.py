@@ -21,6 +21,7 @@ from postedit.core.editor import Abilities, Editor, PostEdit, Segment
 from postedit.core.errors import DataError, ModelFolderError, OutputError, PosteditError, StoppedError
 from postedit.core.search_config import SearchConfig
 from postedit.jobs.editing import EditorSpec, silence_library
+from postedit.llm.chat_client import EndpointRefusedError
 from postedit.llm.pacing import BudgetError
 from postedit.serve.service_logs import trace_of
 from postedit.serve.settings import SHIPPED, ServedModel
@@ -76,8 +77,9 @@ class Work(NamedTuple):
     segments: list[Segment]
 
 
-Fault = Literal["invalid", "broken", "away", "endpoint", "budget"]
-"""Of what was asked; of this program; of the database; of the server of a language model; its budget is used up."""
+Fault = Literal["invalid", "broken", "away", "endpoint", "refused", "budget"]
+"""Of what was asked; of this program; of the database; the server of a language model is away, or refuses what this
+service asks; its budget is used up."""
 
 
 class Refusal(NamedTuple):
@@ -93,6 +95,7 @@ class Refusal(NamedTuple):
             return cls(trace_of(error), "broken")
         faults: dict[type[PosteditError], Fault] = {
             BudgetError: "budget",
+            EndpointRefusedError: "refused",
             StoppedError: "endpoint",
             OutputError: "away",
         }

@@ -12,7 +12,14 @@ from typing import Any, Final, TypeVar
 from zlib import crc32
 
 from postedit.core.errors import DataError, ModelFolderError, OutputError, PosteditError
-from postedit.serve.backlog import Backlog, BudgetSpentError, EditedSegment, EndpointUnavailableError, WaitingSegment
+from postedit.serve.backlog import (
+    Backlog,
+    BudgetSpentError,
+    EditedSegment,
+    EndpointRefusesError,
+    EndpointUnavailableError,
+    WaitingSegment,
+)
 from postedit.serve.batch_speeds import BatchSpeeds, Demand
 from postedit.serve.model_process import (
     Done,
@@ -51,6 +58,11 @@ _DEADLY: Final = f"{_MOST_DEATHS} model processes ended while they edited a segm
 _ENDPOINT_AWAY: Final = "the server of the language model cannot be used now; the log of the service says why"
 _ENDPOINT_PAUSE: Final = 30.0
 """Seconds after which a client is told to come back when that server is away."""
+
+_ENDPOINT_REFUSES: Final = (
+    "the server of the language model refuses what this service asks, until the administrator changes the key, the "
+    "model or llm.*; the log of the service says why"
+)
 
 _BUDGET_SPENT: Final = "the budget of the language model is used up until the administrator of the service raises it"
 _BUDGET_PAUSE: Final = 3600.0
@@ -359,6 +371,8 @@ def _error_of(refusal: Refusal) -> PosteditError:
         return BrokenSegmentError(_BROKEN)
     if refusal.fault == "endpoint":
         return EndpointUnavailableError(_ENDPOINT_AWAY, _ENDPOINT_PAUSE)
+    if refusal.fault == "refused":
+        return EndpointRefusesError(_ENDPOINT_REFUSES)
     if refusal.fault == "budget":
         return BudgetSpentError(_BUDGET_SPENT, _BUDGET_PAUSE)
     return DataError(refusal.message) if refusal.fault == "invalid" else OutputError(refusal.message)

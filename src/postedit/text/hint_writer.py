@@ -68,7 +68,7 @@ class HintWriter:
         return self._hints.names
 
     def write(
-        self, src: str, mt: str, *, bad: Sequence[bool] | None = None, but_itself: bool = False
+        self, src: str, mt: str, *, bad: Sequence[bool] | None = None, other_src: bool = False
     ) -> dict[str, list[int]]:
         """Return the ids of each part, ending in EOS: EOS alone for a part that is left out.
 
@@ -76,26 +76,26 @@ class HintWriter:
             src: source.
             mt: its translation.
             bad: the tags of mt, in place of those of the source of tags.
-            but_itself: leave out corrections of this very src and mt, as training must.
+            other_src: leave out corrections of this very src, as training must.
 
         Raises:
             DataError: if a text is not valid Unicode.
         """
         lines = {"examples": self._examples, "glossary": self._terms, "errors": self._errors}
-        return {name: self._part(name, lines[name](src, mt, bad, but_itself)) for name in self.names}
+        return {name: self._part(name, lines[name](src, mt, bad, other_src)) for name in self.names}
 
-    def _examples(self, src: str, mt: str, bad: Sequence[bool] | None, but_itself: bool) -> list[str]:
+    def _examples(self, src: str, mt: str, bad: Sequence[bool] | None, other_src: bool) -> list[str]:
         if self._sources.corrections is None:
             return []
         config = self._hints.config
-        found = self._sources.corrections.find(src, mt, config.examples, config.least_similarity, but_itself=but_itself)
+        found = self._sources.corrections.find(src, mt, config.examples, config.least_similarity, other_src=other_src)
         return [one.line() for one in found]
 
-    def _terms(self, src: str, mt: str, bad: Sequence[bool] | None, but_itself: bool) -> list[str]:
+    def _terms(self, src: str, mt: str, bad: Sequence[bool] | None, other_src: bool) -> list[str]:
         found = [] if self._sources.glossary is None else self._sources.glossary.find(src)
         return [TermHint(one.entry.source, one.entry.targets, one.entry.forbidden).line() for one in found]
 
-    def _errors(self, src: str, mt: str, bad: Sequence[bool] | None, but_itself: bool) -> list[str]:
+    def _errors(self, src: str, mt: str, bad: Sequence[bool] | None, other_src: bool) -> list[str]:
         if bad is None and self._sources.tags is not None:
             bad = self._sources.tags.of(mt)
         text = tagged(mt, bad or ())

@@ -3,6 +3,7 @@
 import math
 from collections import Counter, defaultdict
 from collections.abc import Iterator
+from itertools import islice
 from typing import Final
 
 from rapidfuzz.distance import Levenshtein
@@ -20,7 +21,10 @@ _COMMON: Final = 2000
 
 
 class SimilarityIndex:
-    """An index of corrections by their words, each with a number; later ones have higher numbers."""
+    """An index of corrections by their words, each with a number; later ones have higher numbers.
+
+    Translations that were left as they are are not in it: in training as in use, examples show what is changed.
+    """
 
     def __init__(self) -> None:
         self._corrections: dict[int, Example] = {}
@@ -32,7 +36,9 @@ class SimilarityIndex:
         return len(self._corrections)
 
     def add(self, number: int, correction: Example) -> None:
-        """Add a correction under a number of its own."""
+        """Add a correction under a number of its own, if it changes mt."""
+        if correction.mt == correction.pe:
+            return
         self._corrections[number] = correction
         counts = Counter(_words(correction.src, correction.mt))
         for word, times in counts.items():
@@ -41,34 +47,32 @@ class SimilarityIndex:
         self._words += counts.total()
 
     def remove(self, number: int) -> None:
-        """Remove the correction with a number."""
-        correction = self._corrections.pop(number)
+        """Remove the correction with a number, if it changed mt."""
+        correction = self._corrections.pop(number, None)
+        if correction is None:
+            return
         for word in set(_words(correction.src, correction.mt)):
             del self._postings[word][number]
             if not self._postings[word]:
                 del self._postings[word]
         self._words -= self._sizes.pop(number)
 
-    def find(self, src: str, mt: str, most: int, least: float, *, but_itself: bool = False) -> list[Example]:
+    def find(self, src: str, mt: str, most: int, least: float, *, other_src: bool = False) -> list[Example]:
         """Return at most `most` corrections with a similarity of at least `least`, the most similar first.
 
         Similarity is the mean of those of source and mt: 1 minus the edit distance of words over the words of the
-        longer text. Of equal ones, the latest comes first. With `but_itself`, those of the very same src and mt are
-        left out, whatever their number and pe: they would give the answer away in training.
+        longer text. Of equal ones, the latest comes first. With `other_src`, those of the very same src are left out,
+        whatever their mt and pe: they would give the answer away in training.
         """
         if not most or not self._corrections:
             return []
         scores = self._scores(set(_words(src, mt)))
-        if but_itself:
-            scores = {number: score for number, score in scores.items() if not self._is_of(number, src, mt)}
-        ranked = sorted(scores, key=lambda number: (-scores[number], -number))[:_COMPARED]
-        near = [(self._similarity(src, mt, number), number) for number in ranked]
+        ranked = sorted(scores, key=lambda number: (-scores[number], -number))
+        own = src.split() if other_src else None
+        allowed = (number for number in ranked if own is None or self._corrections[number].src.split() != own)
+        near = [(self._similarity(src, mt, number), number) for number in islice(allowed, _COMPARED)]
         near.sort(reverse=True)
         return [self._corrections[number] for similarity, number in near[:most] if similarity >= least]
-
-    def _is_of(self, number: int, src: str, mt: str) -> bool:
-        known = self._corrections[number]
-        return known.src.split() == src.split() and known.mt.split() == mt.split()
 
     def _scores(self, words: set[str]) -> dict[int, float]:
         """Return BM25 of each correction that has one of some words, which is no common one."""

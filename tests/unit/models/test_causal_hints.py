@@ -113,6 +113,12 @@ def test_a_share_of_the_triplets_is_shown_without_errors(tmp_path: Path, checkpo
     assert errors.lengths.tolist() == [1] * 5
 
 
+def test_the_dev_set_is_shown_no_errors_that_only_its_post_edits_tell(run: Path) -> None:
+    columns = Corpus.open(run / "corpus" / "dev.arrow").read([0], HINTS)
+    assert columns["errors"].lengths.tolist() == [1] * 5
+    assert min(columns["examples"].lengths.tolist()[:3]) > 1
+
+
 def test_a_model_folder_keeps_its_prompt_and_budgets(run: Path, tmp_path: Path) -> None:
     first = PostEditor.load(run / "model", device="cpu")
     first.save_pretrained(tmp_path / "copy")

@@ -11,6 +11,7 @@ from postedit.core.editor import Abilities, Detail, Edit, Editor, Identity, Post
 from postedit.core.errors import DataError, OutputError, StoppedError
 from postedit.core.search_config import SearchConfig
 from postedit.jobs.editing import EditorSpec
+from postedit.llm.chat_client import EndpointRefusedError
 from postedit.llm.pacing import BudgetError
 from postedit.serve.model_process import EditKind, ProcessSpec
 
@@ -52,6 +53,8 @@ class ScriptedEditor(Editor):
             raise OutputError("/srv/postedit.db: the disk is full")
         if mt == "no server":
             raise StoppedError("http://models.internal:8000: cannot be reached")
+        if mt == "no key":
+            raise EndpointRefusedError("http://models.internal:8000: does not accept the key")
         if mt == "no budget":
             raise BudgetError("the next request could exceed the budget of 5")
         if mt == "refuse":

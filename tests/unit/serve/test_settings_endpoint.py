@@ -49,6 +49,33 @@ def test_a_server_that_is_away_is_no_fault_of_the_request(tmp_path: Path) -> Non
         _Editors(ProcessSpec(model(stub, tmp_path, retries=0, seed=7, segments=1), 1, None))
 
 
+@pytest.mark.parametrize(
+    ("status", "fault"),
+    [
+        *((status, "refused") for status in (307, 401, 402, 403, 404, 405)),
+        *((status, "endpoint") for status in (429, 500, 503)),
+    ],
+)
+def test_a_server_that_refuses_is_told_from_one_that_is_away(tmp_path: Path, status: int, fault: str) -> None:
+    with Stub() as stub:
+        editors = _Editors(ProcessSpec(model(stub, tmp_path, retries=0, segments=1), 1, None))
+        address = stub.url
+        stub.refusal = lambda body: (status, address if status == 307 else {"error": {"message": "no"}})
+        asked = [Segment(f"a {number}", f"b {number}") for number in range(40)]
+        outcomes = editors.done(Work(EditKind("m"), asked)).outcomes
+    assert {one.fault for one in outcomes if isinstance(one, Refusal)} == {fault}
+    assert all(isinstance(one, Refusal) for one in outcomes)
+
+
+def test_answers_that_are_held_to_no_schema_are_refused_where_one_is_insisted_on(tmp_path: Path) -> None:
+    with Stub() as stub:
+        editors = _Editors(ProcessSpec(model(stub, tmp_path, structure="json-schema"), 1, None))
+        stub.refuses = ("response_format",)
+        (outcome,) = editors.done(Work(EditKind("m"), [Segment("a new one", "b c")])).outcomes
+    assert isinstance(outcome, Refusal)
+    assert outcome.fault == "refused"
+
+
 def test_what_it_costs_is_counted_over_restarts(tmp_path: Path) -> None:
     prices = tmp_path / "prices.toml"
     prices.write_text("[models.tiny]\ninput = 100.0\noutput = 100.0\n", encoding="utf-8")

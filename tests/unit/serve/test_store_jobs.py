@@ -20,7 +20,7 @@ from postedit.adapt.correction import Correction
 from postedit.adapt.database import explained
 from postedit.core.errors import OutputError
 from postedit.serve import file_jobs, store_projects
-from postedit.serve.backlog import BudgetSpentError, EndpointUnavailableError
+from postedit.serve.backlog import BudgetSpentError, EndpointRefusesError, EndpointUnavailableError
 from postedit.serve.engine import EditedSegments
 from postedit.serve.file_jobs import FileJobs
 from postedit.serve.proposer import ProposalRequest
@@ -272,9 +272,13 @@ def test_only_an_absent_database_lets_a_job_wait(
 
 @pytest.mark.parametrize(
     ("error", "state"),
-    [(EndpointUnavailableError("its server is away", 0.01), "done"), (BudgetSpentError("no budget", 0.01), "failed")],
+    [
+        (EndpointUnavailableError("its server is away", 0.01), "done"),
+        (EndpointRefusesError("not in this way"), "failed"),
+        (BudgetSpentError("not in this way", 0.01), "failed"),
+    ],
 )
-def test_a_job_waits_for_a_language_model_and_not_for_a_budget(
+def test_a_job_waits_for_a_language_model_and_not_for_people(
     store: Store, jobs_of: FileJobs, waiting: str, monkeypatch: pytest.MonkeyPatch, error: Exception, state: str
 ) -> None:
     job, edit, errors = store.jobs.claim(), jobs_of.proposer._engine.edit, [error, error]
@@ -288,7 +292,7 @@ def test_a_job_waits_for_a_language_model_and_not_for_a_budget(
     monkeypatch.setattr(jobs_of.proposer._engine, "edit", failing)
     asyncio.run(jobs_of._run(job))
     found = store.jobs.get(waiting)
-    assert (found["state"], found["error"]) == (state, "no budget" if state == "failed" else "")
+    assert (found["state"], found["error"]) == (state, "not in this way" if state == "failed" else "")
 
 
 def test_work_goes_on_after_any_exception(

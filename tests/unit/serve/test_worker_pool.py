@@ -341,6 +341,20 @@ def test_a_language_model_that_cannot_be_asked_says_when_to_come_back(
     assert texts(service.edit("b")) == ["B"]
 
 
+def test_a_language_model_that_refuses_this_service_is_no_reason_to_come_back(
+    service: RunningService, caplog: Any
+) -> None:
+    with caplog.at_level("ERROR", "postedit"):
+        answer = service.edit("b", "no key")
+    assert answer.status_code == 502
+    assert "Retry-After" not in answer.headers
+    error = answer.json()["error"]
+    assert error["code"] == "refused_by_endpoint"
+    assert "until the administrator changes the key" in error["message"]
+    assert "models.internal" not in answer.text
+    assert "http://models.internal:8000: does not accept the key" in caplog.text
+
+
 def test_a_stop_waits_for_the_longest_request_that_was_accepted(tmp_path: Path) -> None:
     config = settings(tmp_path, limits={"timeout_seconds": 0.2})
     engine = Engine(config, specs=specs(config))

@@ -95,14 +95,25 @@ def test_a_model_is_shown_what_its_prompt_has_alone(processor: TextProcessor) ->
 
 
 def test_a_triplet_is_never_among_its_own_examples(processor: TextProcessor) -> None:
-    """Nor is another one of the same texts, which would give the answer away."""
+    """Nor is another one of the same source, which would give the answer away, however many there are."""
     one = CORRECTIONS[0]
-    twice = index_of([*CORRECTIONS, one, Example(one.src, one.mt, "das Haus ging"), Example("x", "y", "z")])
-    assert [found.pe for found in twice.find(one.src, one.mt, 9, 0.0)][:3] == ["das Haus ging", one.pe, one.pe]
-    found = twice.find(one.src, one.mt, 9, 0.0, but_itself=True)
-    assert found == [CORRECTIONS[1]]
-    shown = writer(processor).write(one.src, one.mt, but_itself=True)
+    same_src = [
+        Example(one.src, f"das  Haus {word}", one.pe) for word in ("gehen", "gehn", *"abcdefghijklmnopqrstuvwxyz")
+    ]
+    index = index_of([*CORRECTIONS, *same_src])
+    assert index.find(one.src, one.mt, 9, 0.0)[:2] == [same_src[0], one]
+    assert index.find(one.src, one.mt, 9, 0.0, other_src=True) == [CORRECTIONS[1]]
+    shown = writer(processor).write(one.src, one.mt, other_src=True)
     assert one.pe not in text_of(processor, shown["examples"])
+
+
+def test_what_was_left_as_it_is_is_no_example() -> None:
+    index = index_of([*CORRECTIONS, Example("the house goes", "das Haus geht", "das Haus geht")])
+    assert len(index) == 3
+    assert index.find("the house goes", "das Haus geht", 1, 0.0) == CORRECTIONS[:1]
+    index.remove(3)
+    index.remove(0)
+    assert index.find("the house goes", "das Haus geht", 9, 0.0) == CORRECTIONS[1:2]
 
 
 def test_tags_of_a_call_replace_those_of_files(processor: TextProcessor) -> None:
