@@ -1,15 +1,13 @@
 """`postedit edit --memory`: all segments and processes see the corrections that there were when the work began."""
 
 import json
-import re
 import shutil
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import pytest
 from tests.unit.cli.commands import refused
 
-from postedit.adapt.adaptation_config import Learning
 from postedit.adapt.correction import Correction
 from postedit.adapt.correction_memory import CorrectionMemory
 from postedit.jobs import editing
@@ -52,12 +50,6 @@ def edit(run: Any, model: Path, tmp_path: Path) -> Any:
 
 def scores(records: str) -> list[float]:
     return [json.loads(line)["score"] for line in records.splitlines()]
-
-
-def test_the_help_explains_every_way_to_learn(run: Any) -> None:
-    result = run("edit", "--help")
-    for way in get_args(Learning):
-        assert re.search(rf"\b{way}:", result.output), way
 
 
 @pytest.mark.slow
