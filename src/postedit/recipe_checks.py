@@ -150,13 +150,23 @@ def data_problems(
 
 
 def _hint_problems(model: Seq2Seq, data: DataConfig) -> list[str]:
-    """Check that there is a glossary where the prompt of a model shows one, and only there."""
-    shown = "glossary" in model.spec.hints.names
+    """Check that there is a glossary where the prompt of a model shows one, and only there; likewise tags."""
+    names, problems = model.spec.hints.names, []
+    shown = "glossary" in names
     if shown and data.glossary is None:
-        return ["data.glossary: the prompt shows terms ({glossary}); name the file that training shows them from"]
+        problems.append(
+            "data.glossary: the prompt shows terms ({glossary}); name the file that training shows them from"
+        )
     if data.glossary is not None and not shown:
-        return ["data.glossary: no prompt of this model shows terms; leave it out, or add {glossary} to model.prompt"]
-    return []
+        problems.append(
+            "data.glossary: no prompt of this model shows terms; leave it out, or add {glossary} to model.prompt"
+        )
+    # The default is in the resolved recipe of every run.
+    if data.tagged != DataConfig.model_fields["tagged"].default and "errors" not in names:
+        problems.append(
+            "data.tagged: no prompt of this model shows errors; leave it out, or add {errors} to model.prompt"
+        )
+    return problems
 
 
 def model_problems(

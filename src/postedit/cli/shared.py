@@ -150,7 +150,8 @@ LearnOption = Annotated[
         "--learn",
         rich_help_panel=LEARNING,
         help="How a neural model learns. online: steps on each correction; nearest: steps on the nearest ones, for "
-        "each segment; auto: online, and phrases after it. A phrase-based model learns by its phrases.",
+        "each segment; examples: a language model is shown similar ones; auto: examples if its prompt shows them, else "
+        "online, and phrases after it. A phrase-based model learns by its phrases.",
     ),
 ]
 MemoryOption = Annotated[

@@ -1,6 +1,6 @@
 """Extract evidence after search: attention, runners-up, and scores with parts of the input left out."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -20,6 +20,9 @@ from postedit.search import Hypothesis, force
 from postedit.text.processor import TextProcessor
 
 RUNNERS_UP: Final = 5  # other tokens that evidence names for each position
+
+_TELLING: Final[Mapping[str, str]] = {"src": "glossary", "mt": "errors"}
+"""The hint that tells a part of a text, and is empty with it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,16 +103,18 @@ class EvidenceExtraction:
             )
 
     def _without(self, batch: Batch, hypotheses: Sequence[Hypothesis]) -> dict[str, list[tuple[float, ...]]]:
-        """Return by stream the scores of all tokens when that stream is empty."""
-        if len(batch.streams) == 1:
+        """Return by text the scores of all tokens when that text is empty, with the hint that tells of it."""
+        sides = inputs_of(self.model)
+        if len(sides) == 1:
             return {}
         end = torch.full((batch.rows, 1), EOS, device=batch.device)
         empty = Stream(end, torch.ones_like(end, dtype=torch.bool))
         outputs = [hypothesis.tokens for hypothesis in hypotheses]
-        return {
-            side: [one.token_scores for one in force(self.model, Batch({**batch.streams, side: empty}), outputs)]
-            for side in batch.streams
-        }
+        scores: dict[str, list[tuple[float, ...]]] = {}
+        for side in sides:
+            emptied: dict[str, Stream] = {name: empty for name in (side, _TELLING[side]) if name in batch.streams}
+            scores[side] = [one.token_scores for one in force(self.model, Batch({**batch.streams, **emptied}), outputs)]
+        return scores
 
     def _runners_up(
         self, output: DecoderOutput, tokens: Tensor, row: int, written: Sequence[int]

@@ -1,7 +1,8 @@
 """What is shown to a language model beside a segment, as text: similar corrections, terms, tagged errors.
 
-Texts of others stand in JSON strings, which they cannot leave: quotes, line ends and the marks by which servers divide
-turns are escaped.
+Corrections and terms stand in JSON strings, which they cannot leave: quotes, line ends and the marks by which servers
+divide turns are escaped. The words of mt with tagged errors stand as they are, with one space between them; only models
+read them whose texts can contain no token of the prompt.
 """
 
 import json

@@ -1,13 +1,15 @@
 """`postedit simulate` with a tiny model."""
 
 import json
+import re
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 import tiny_models
 from tests.unit.cli.commands import refused
 
+from postedit.adapt.adaptation_config import Learning
 from postedit.jobs.simulation import HISTORIES
 
 
@@ -61,3 +63,9 @@ def test_faults_are_reported_in_a_sentence(
     run: Any, model: Path, stream: Path, arguments: list[str], message: str
 ) -> None:
     assert message in refused(run("simulate", model, *arguments, "--stream", stream))
+
+
+def test_the_help_explains_every_way_to_learn(run: Any) -> None:
+    result = run("simulate", "--help")
+    for way in get_args(Learning):
+        assert re.search(rf"\b{way}:", result.output), way

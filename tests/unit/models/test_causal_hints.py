@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,10 +20,12 @@ from postedit.cli.main import app
 from postedit.core.editor import Segment
 from postedit.core.errors import DataError, ModelFolderError, RecipeError
 from postedit.core.hints import HINTS
+from postedit.core.special_tokens import EOS
 from postedit.data.corpus import Corpus
 from postedit.data.triplets import Triplet
 from postedit.editing.post_editor import PostEditor
 from postedit.editing.quality_tags import TagFiles, show_hints
+from postedit.editing.search import SegmentSearch
 from postedit.editing.segments import batch_of, encode_segments
 from postedit.folder import ModelFolder
 from postedit.jobs.editing import EditorSpec
@@ -171,6 +174,24 @@ def write_tags(folder: Path) -> TagFiles:
     return TagFiles(tags=str(folder / "dev.tags"), tagged=str(folder / "dev.mt"))
 
 
+def test_without_a_text_nothing_tells_of_it(run: Path, tmp_path: Path) -> None:
+    """Evidence has the texts alone, and without mt there are no errors of it, without src no terms."""
+    editor = PostEditor.load(run / "model", device="cpu")
+    show_hints(editor, GLOSSARY, write_tags(tmp_path).read())
+    (edit,) = editor.score(["a roof"], ["ein Dach"], ["das Dach"], evidence=True)
+    assert edit.evidence is not None
+    assert edit.evidence.without.keys() == edit.evidence.streams.keys() == {"src", "mt"}
+    (one,) = encode_segments(
+        editor.model, editor.processor, [Segment("a roof", "ein Dach")], 100, ["das Dach"], hints=editor.hints
+    )
+    assert min(len(one.hints["glossary"]), len(one.hints["errors"])) > 1
+    search = SegmentSearch(editor.model, editor.processor, editor.search)
+    for side, hint in (("src", "glossary"), ("mt", "errors")):
+        emptied = replace(one, ids={**one.ids, side: [EOS]}, hints={**one.hints, hint: [EOS]})
+        ((forced,),) = search.force([emptied])
+        assert edit.evidence.without[side] == pytest.approx(forced.token_scores, abs=1e-5)
+
+
 def test_the_command_shows_terms_tags_and_corrections(run: Path, where: str, tmp_path: Path) -> None:
     files = write_tags(tmp_path)
     (tmp_path / "terms.tsv").write_text("roof\tDach\n", encoding="utf-8")
@@ -231,6 +252,10 @@ def test_members_of_an_ensemble_are_shown_the_same(run: Path, tmp_path: Path, ch
         ({"model": {"prompt": "{src}{errors}{mt}\n", "chat": False}}, "text between src and mt"),
         ({"model": {"hints": {"examples_tokens": 1990}}}, r"model\.hints: .* tokens of hints leave no room"),
         ({"model": {"prompt": "{src}\n{mt}\n"}}, r"data\.glossary: no prompt of this model shows terms"),
+        (
+            {"model": {"prompt": "{glossary}{src}\n{mt}\n"}},
+            r"data\.tagged: no prompt of this model shows errors; leave it out",
+        ),
         ({"data": {"glossary": "nowhere.tsv"}}, r"data\.glossary: .*nowhere\.tsv"),
     ],
 )
