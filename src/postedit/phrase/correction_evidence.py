@@ -13,7 +13,8 @@ from postedit.phrase.edit_candidates import DOUBT
 from postedit.phrase.triplet_index import LONGEST, ROW, gone_on, look, makes_change
 
 EVIDENCE: Final = (
-    # logarithm of 1 + RECENT divided by the corrections since the last one that made the change, times `likely_same`
+    # logarithm of 1 + RECENT divided by the corrections since the last one that made the change; times `likely_same`
+    # unless it was made in all those places
     "lately made",
     "like made",  # share of words in common with the segment most like this one in which it was made
 )
@@ -68,10 +69,11 @@ def evidence_of(sentence: Any, knowledge: Any, known: Any, candidates: Any, plac
         begin, end, place, count = candidates.spans[one]
         new, margin = candidates.words[place : place + count], 1 if begin == end else 0
         low, high = known[begin - margin, end - begin + 2 * margin]
-        row = found[one]
-        for at in places[: look(index.mt.order[low:high], False, places)]:
+        row, made, looked = found[one], 0, look(index.mt.order[low:high], False, places)
+        for at in places[:looked]:
             if not makes_change(index, at + margin, end - begin, new):
                 continue
+            made += 1
             other = index.cells[at, ROW]
             since = knowledge.ranks[-1] - knowledge.ranks[other] + 1
             if likeness[other] < 0.0:
@@ -79,7 +81,8 @@ def evidence_of(sentence: Any, knowledge: Any, known: Any, candidates: Any, plac
                 likeness[other] = _likeness(own, bag)
             row[_LATELY] = max(row[_LATELY], np.log(1.0 + RECENT / since))
             row[_LIKE] = max(row[_LIKE], likeness[other])
-        row[_LATELY] *= same
+        if made < looked:  # it was not made each time, so it need not hold in other text
+            row[_LATELY] *= same
     return found
 
 

@@ -56,19 +56,19 @@ DECISION_WEIGHTS: Final[Mapping[str, float]] = {
 """Weights of the features that corrections add to edits, when scores are log-odds of being right."""
 
 CORRECTION_WEIGHTS: Final[Mapping[str, float]] = {
-    "edits": -2.59,
-    "phrase": 0.23,
+    "edits": -2.63,
+    "phrase": 0.21,
     "best phrase": 0.14,
-    "seen changed anywhere": 0.33,
+    "seen changed anywhere": 0.34,
     "phrases": 0.37,
-    "corrected": 0.34,
-    "corrected in context": 0.55,
-    "not corrected": -0.54,
-    "not corrected in context": -0.56,
-    "doubt": -0.1,
-    "beyond doubt": 1.72,
+    "corrected": 0.31,
+    "corrected in context": 0.56,
+    "not corrected": -0.52,
+    "not corrected in context": -0.55,
+    "doubt": -0.12,
+    "beyond doubt": 1.74,
     "lately made": 0.54,
-    "like made": 2.4,
+    "like made": 2.46,
 }
 """Weights by which corrections propose edits: scores are log-odds of being right. Those of other features are 0.
 

@@ -362,3 +362,13 @@ def test_the_trained_model_stays_as_it_is() -> None:
     arrays = {name: array.copy() for name, array in model.to_arrays().items()}
     learnt_by(editor_of(model, config), *OTHERS)
     assert all((array == arrays[name]).all() for name, array in model.to_arrays().items())
+
+
+def test_a_word_corrected_twice_is_corrected_in_other_text() -> None:
+    texts = [("a b", "rot Taste neben"), ("c d", "links Taste unten drei"), ("e f g", "dann Taste vier fünf sechs .")]
+    editor = empty_editor()
+    learner = PhraseLearner(editor)
+    for number, (src, mt) in enumerate(texts[:2], start=1):
+        assert editor.edit(*zip(texts[2], strict=True))[0].text == texts[2][1]
+        learner.learn_entries([Entry(number, Correction(src, mt, mt.replace("Taste", "Knopf")), None)])
+    assert editor.edit(*zip(texts[2], strict=True))[0].text == "dann Knopf vier fünf sechs ."

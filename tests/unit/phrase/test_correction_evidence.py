@@ -72,12 +72,11 @@ def test_evidence_by_hand() -> None:
 
 def test_an_insertion_is_found_between_the_words_beside_it() -> None:
     found = evidence([("rot Haus", "rot es Haus"), ("ein Haus", "ein Haus")], "rot Haus hier")[(1, 1), ("es",)]
-    lately = math.log(1 + RECENT / 2) * same(["rot Haus", "ein Haus"], "rot Haus hier")
-    assert found == pytest.approx({"lately made": lately, "like made": 4 / 5})
+    assert found == pytest.approx({"lately made": math.log(1 + RECENT / 2), "like made": 4 / 5})
 
 
 def test_what_was_made_lately_counts_less_in_text_of_other_words() -> None:
-    pairs = [(f"w{number} ist", f"w{number} ist") for number in range(RECENT)]
+    pairs = [(mt, mt) for mt in ("einmal : blieb es", *(f"w{number} ist" for number in range(RECENT)))]
     pairs += [(f"{word} steht : da", f"{word} steht ; da") for word in ("Haus", "Baum", "Weg")]
     change = (3, 4), (";",)
     texts = {word: f"der {word} x : so" for word in ("Haus", "w0", "y")}
@@ -89,8 +88,13 @@ def test_what_was_made_lately_counts_less_in_text_of_other_words() -> None:
 
 def test_repetition_is_no_sign_of_another_text() -> None:
     pairs = [(f"die Taste {word} .", f"die Schaltfläche {word} .") for word in ("a", "b", "c")]
-    found = evidence(pairs, "die Taste neu .")[(1, 2), ("Schaltfläche",)]
+    found = evidence([("eine Taste", "eine Taste"), *pairs], "die Taste neu .")[(1, 2), ("Schaltfläche",)]
     assert found is None or found["lately made"] == pytest.approx(math.log(1 + RECENT))
+
+
+def test_what_was_made_each_time_holds_in_any_text() -> None:
+    found = evidence([("a Taste b", "a Knopf b"), ("c Taste d", "c Knopf d")], "v w Taste x y z")[(2, 3), ("Knopf",)]
+    assert found == pytest.approx({"lately made": math.log(1 + RECENT), "like made": 3 / 10})
 
 
 def test_edits_beyond_doubt_need_no_evidence() -> None:
@@ -124,5 +128,6 @@ def test_evidence_is_that_of_a_slow_implementation(
                 own, other = ({*words.split(), "<", ">"} for words in (apart(mt), apart([old for old, _ in text])))
                 lately = max(lately, math.log(1 + RECENT / age))
                 like = max(like, len(own & other) / len(own | other))
-        lately *= same([apart([old for old, _ in text]) for text in left], apart(mt))
+        if any(old == asked[start] and became != new[0] for text in left for old, became in text):
+            lately *= same([apart([old for old, _ in text]) for text in left], apart(mt))
         assert found == pytest.approx({"lately made": lately, "like made": like})
