@@ -67,7 +67,7 @@ def test_a_server_that_refuses_is_told_from_one_that_is_away(tmp_path: Path, sta
     assert all(isinstance(one, Refusal) for one in outcomes)
 
 
-def test_answers_that_are_held_to_no_schema_are_refused_where_one_is_insisted_on(tmp_path: Path) -> None:
+def test_answers_held_to_no_schema_are_refused_if_one_is_required(tmp_path: Path) -> None:
     with Stub() as stub:
         editors = _Editors(ProcessSpec(model(stub, tmp_path, structure="json-schema"), 1, None))
         stub.refuses = ("response_format",)

@@ -341,7 +341,7 @@ def test_a_language_model_that_cannot_be_asked_says_when_to_come_back(
     assert texts(service.edit("b")) == ["B"]
 
 
-def test_a_language_model_that_refuses_this_service_is_no_reason_to_come_back(
+def test_after_a_refusal_of_a_language_model_nobody_is_told_to_come_back(
     service: RunningService, caplog: Any
 ) -> None:
     with caplog.at_level("ERROR", "postedit"):
