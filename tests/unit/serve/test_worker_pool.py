@@ -341,9 +341,7 @@ def test_a_language_model_that_cannot_be_asked_says_when_to_come_back(
     assert texts(service.edit("b")) == ["B"]
 
 
-def test_after_a_refusal_of_a_language_model_nobody_is_told_to_come_back(
-    service: RunningService, caplog: Any
-) -> None:
+def test_after_a_refusal_of_a_language_model_nobody_is_told_to_come_back(service: RunningService, caplog: Any) -> None:
     with caplog.at_level("ERROR", "postedit"):
         answer = service.edit("b", "no key")
     assert answer.status_code == 502
