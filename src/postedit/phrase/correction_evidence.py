@@ -62,7 +62,7 @@ def evidence_of(sentence: Any, knowledge: Any, known: Any, candidates: Any, plac
     found = np.zeros((candidates.spans.shape[0], len(EVIDENCE)), np.float64)
     # The words themselves: of those joined with source words, all that are not in the index have one id.
     own, likeness = np.unique(sentence.mt), np.full(knowledge.bag_starts.size - 1, -1.0)
-    same = likely_same(sentence, knowledge)
+    same = -1.0
     for one in range(found.shape[0]):
         if candidates.features[one, DOUBT] == 0.0:
             continue
@@ -82,6 +82,7 @@ def evidence_of(sentence: Any, knowledge: Any, known: Any, candidates: Any, plac
             row[_LATELY] = max(row[_LATELY], np.log(1.0 + RECENT / since))
             row[_LIKE] = max(row[_LIKE], likeness[other])
         if made < looked:  # it was not made each time, so it need not hold in other text
+            same = likely_same(sentence, knowledge) if same < 0.0 else same
             row[_LATELY] *= same
     return found
 
