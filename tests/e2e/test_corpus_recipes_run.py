@@ -114,13 +114,12 @@ def test_artificial_triplets(path: Path, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_phrases(tmp_path: Path) -> None:
-    write_inputs(tmp_path)
-    for side in SIDES:
-        (tmp_path / f"dev.{side}").write_text("".join(f"{line}\n" for line in lines(side)), "utf-8")
+    sides = {"src": "{0} goes", "mt": "die {0} geht", "pe": "das {0} geht"}
+    for side, text in sides.items():
+        for name, first in (("train", 0), ("dev", LINES), ("test", 2 * LINES)):
+            rows = "".join(f"{text.format(f'w{number}')}\n" for number in range(first, first + LINES))
+            (tmp_path / f"{name}.{side}").write_text(rows, "utf-8")
     run("train", PHRASES, "--out", tmp_path / "run", "--set", f"data.dir={tmp_path}")
-    run(
-        *("edit", tmp_path / "run/model", "--src", tmp_path / "dev.src", "--mt", tmp_path / "dev.mt"),
-        "--out",
-        tmp_path / "o",
-    )
-    assert len((tmp_path / "o").read_text("utf-8").splitlines()) == LINES
+    files = ["--src", tmp_path / "test.src", "--mt", tmp_path / "test.mt", "--out", tmp_path / "out"]
+    run("edit", tmp_path / "run/model", *files)
+    assert (tmp_path / "out").read_bytes() == (tmp_path / "test.pe").read_bytes()
