@@ -38,7 +38,7 @@ class SimilarCorrections(SimilarityIndex):
 
     def forget_all(self) -> None:
         """Return to the state before any correction."""
-        self.__init__()  # type: ignore[misc]
+        self.clear()
 
 
 def load_learning(

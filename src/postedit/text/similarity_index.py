@@ -57,6 +57,11 @@ class SimilarityIndex:
                 del self._postings[word]
         self._words -= self._sizes.pop(number)
 
+    def clear(self) -> None:
+        """Remove all corrections."""
+        for number in list(self._corrections):
+            self.remove(number)
+
     def find(self, src: str, mt: str, most: int, least: float, *, other_src: bool = False) -> list[Example]:
         """Return at most `most` corrections with a similarity of at least `least`, the most similar first.
 

@@ -157,3 +157,13 @@ def test_tagging_keeps_all_words(words: list[tuple[str, bool, bool]], gap: bool)
         return
     assert text.replace("[[]]", "").replace("[[", "").replace("]]", "").split() == mt.split()
     assert text.count("[[]]") == sum(bad[::2])
+
+
+def test_a_cleared_index_is_as_if_nothing_had_been_added() -> None:
+    index = index_of(CORRECTIONS)
+    one = next(each for each in CORRECTIONS if each.mt != each.pe)
+    assert index.find(one.src, one.mt, 9, 0.0)
+    index.clear()
+    assert (len(index), index.find(one.src, one.mt, 9, 0.0)) == (0, [])
+    index.add(1, one)
+    assert index.find(one.src, one.mt, 9, 0.0) == [one]
