@@ -24,7 +24,7 @@ from postedit.adapt.correction_memory import CorrectionMemory, Entry
 from postedit.adapt.phrase_learner import PhraseLearner
 from postedit.adapt.remembering import Remembering
 from postedit.data.triplets import TripletFiles, read_triplets
-from postedit.jobs.editing import Unedited
+from postedit.jobs.editor_spec import Unedited
 from postedit.phrase.phrase_editor import PhraseEditor
 from postedit.phrase.phrase_options import PhraseTextConfig
 

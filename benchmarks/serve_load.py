@@ -39,7 +39,7 @@ import torch
 
 from postedit.core.config import override
 from postedit.core.editor import Editor, Segment
-from postedit.jobs.editing import EditorSpec
+from postedit.jobs.editor_spec import EditorSpec
 from postedit.shipped import EXAMPLES, MODEL
 
 CLIENTS = 64

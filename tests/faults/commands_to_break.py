@@ -90,7 +90,7 @@ def write_inputs(folder: Path) -> None:
     units = "".join(PO_UNIT.format(*pair) for pair in {pair[0]: pair for pair in pairs}.values())
     (inputs / "files/a.po").write_text(f'msgid ""\nmsgstr "Language: de\\n"\n{units}')
     (inputs / "files/b.xlf").write_text(XLIFF.format("\n".join(XLIFF_UNIT.format(*pair) for pair in pairs)))
-    train = {"max_steps": 6, "validate_every": 2, "save_every": 1, "batch_tokens": 200, "metric": "ter"}
+    train = {"max_steps": 4, "validate_every": 2, "save_every": 1, "batch_tokens": 200, "metric": "ter"}
     tiny_models.write_recipe(inputs / "recipe.toml", train=train, search={"max_ratio": 0.5, "max_extra": 1})
     tiny_models.nonsense("transference").save(inputs / "model")
     tiny_models.nonsense("transformer").save(inputs / "second")

@@ -116,7 +116,11 @@ class Nursery:
         return self.start(arguments, where, prepare).wait()
 
 
+_exit_code = 1  # of a traceback; set when a command ends in another way
+
+
 def _serve() -> None:
+    atexit.register(_leave)  # before all others, so that it is called after them
     importlib.import_module("postedit.cli.main")
     for line in sys.stdin:
         gc.freeze()  # no fork looks at what it shares with this process, not even at its end
@@ -156,7 +160,19 @@ def _become(job: dict[str, Any]) -> None:
         getattr(importlib.import_module(module), function)(*job["prepare"][1:])
     from postedit.cli.main import main
 
-    main()
+    try:
+        main()
+    except SystemExit as end:
+        global _exit_code
+        _exit_code = end.code if isinstance(end.code, int) else int(end.code is not None)
+        raise
+
+
+def _leave() -> None:
+    """End at once: an interpreter that tidies up copies all memory that it shares with the process that forks."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(_exit_code)
 
 
 if __name__ == "__main__":

@@ -28,8 +28,8 @@ class Laboratory:
             return ended.problem
         if ended.code and len(ended.stderr.strip()) < 10:
             return f"exit code {ended.code} without a sentence"
-        changed = {path for path, state in self._state().items() if before.get(path) != state} | before.keys()
-        changed -= {path for path, state in before.items() if self._state().get(path) == state}
+        after = self._state()
+        changed = {path for path in before.keys() | after.keys() if before.get(path) != after.get(path)}
         return f"changed: {sorted(map(str, changed))}" if changed else None
 
     def _state(self) -> dict[Path, tuple[int, int]]:

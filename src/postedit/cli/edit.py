@@ -17,6 +17,7 @@ from postedit.core.errors import DataError
 from postedit.core.processes import IN_THIS_PROCESS
 from postedit.data.text_paths import located
 from postedit.jobs import editing as job
+from postedit.jobs.editor_spec import worker_devices
 
 _file = partial(typer.Option, rich_help_panel="Files")
 _text = partial(_file, parser=located, metavar="FILE|URL")
@@ -129,7 +130,7 @@ def edit(
         passes=passes,
     )
     form = "jsonl" if force else form
-    places = job.worker_devices(None if engine == "ray" else workers, devices)
+    places = worker_devices(None if engine == "ray" else workers, devices)
     if engine == "ray" and devices is not None:
         raise DataError("--devices names devices of this machine, and Ray gives GPUs to its workers: leave it out")
     executor = shared.executor_of(engine, address, workers, len(places), multithreaded=True, on_gpus=True)

@@ -16,6 +16,7 @@ from postedit.core.processes import IN_THIS_PROCESS, Executor, same_in_all
 from postedit.core.search_config import SearchConfig
 from postedit.data.resumable_file import recorded_job
 from postedit.jobs import editing as job
+from postedit.jobs.editor_spec import EditorSpec
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -34,11 +35,11 @@ class EditCommand:
         form: of the output.
         resume: continue an interrupted run.
         executor: edits windows of lines.
-        devices: of its workers; see `jobs.editing.EditorSpec.worker`.
+        devices: of its workers; see `jobs.editing.window_worker`.
         only_estimate: say what a model behind an endpoint would cost, and stop.
     """
 
-    spec: job.EditorSpec
+    spec: EditorSpec
     options: options.CommandOptions
     out: Path | None
     form: job.OutputFormat
@@ -139,7 +140,7 @@ class EditCommand:
         if self.executor == IN_THIS_PROCESS:
             build = same_in_all(partial(job.edit_window, editor, search, form))
         else:
-            build = partial(self.spec.worker, self.devices, search, form, _show_compilation)
+            build = partial(job.window_worker, self.spec, self.devices, search, form, _show_compilation)
         return self.executor.map(build, windows)
 
     def announce_cost(self, editor: "Editor", pairs: Iterable[job.Pair], err: "Console") -> None:

@@ -18,7 +18,7 @@ from postedit.cli.search_options import (
 )
 from postedit.core.errors import DataError
 from postedit.data.resumable_file import check_partial
-from postedit.jobs.editing import check_device
+from postedit.jobs.editor_spec import check_device
 
 
 def explain(

@@ -17,7 +17,7 @@ from postedit.core.errors import DataError, RecipeError, nearest
 from postedit.core.search_config import FORMER_NAMES, SearchConfig
 from postedit.editing.quality_tags import TagFiles
 from postedit.files.options import FilesConfig
-from postedit.jobs.editing import EditorSpec
+from postedit.jobs.editor_spec import EditorSpec
 from postedit.llm.endpoint_options import EndpointMember, EndpointSpec, LlmConfig, endpoint_member, endpoint_model
 from postedit.phrase.phrase_options import PhraseTextConfig
 

@@ -98,6 +98,11 @@ def temporary_path(path: Path, kind: str = "tmp") -> Path:
     return path.with_name(f"{begin}{os.getpid()}.{kind}")
 
 
+def is_temporary(path: Path, of: Path) -> bool:
+    """Return whether `path` is what a process writes, or has left, before it takes the name `of`."""
+    return path.name.startswith(f".{of.name}.") and path.suffix == ".tmp"
+
+
 def check_writable(path: Path) -> None:
     """Check before long work that `path` can be written.
 

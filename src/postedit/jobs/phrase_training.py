@@ -20,7 +20,7 @@ from rich.console import Console
 import postedit
 from postedit.core.checksums import record_folder
 from postedit.core.editor import PostEdit
-from postedit.core.errors import OutputError, RecipeError
+from postedit.core.errors import RecipeError
 from postedit.core.files import check_writable, explain_os_errors
 from postedit.core.tensor_files import save_json
 from postedit.data.lines import DevTexts
@@ -29,7 +29,7 @@ from postedit.data.triplets import Triplet, check_files, read_triplets
 from postedit.evaluate.metrics import AdditiveBLEU, AdditiveMean, AdditiveMetric, AdditiveTER, Floats, Tokenize
 from postedit.evaluate.scores import SystemScores, score_systems
 from postedit.evaluate.ter import count_edits
-from postedit.jobs.run_preparation import claimed, count_lines
+from postedit.jobs.run_preparation import claimed, count_lines, holds_run
 from postedit.phrase.decoder import ALL_FEATURES
 from postedit.phrase.phrase_editor import PhraseEditor
 from postedit.phrase.phrase_folder import PhraseFolder, add_texts, texts_digest
@@ -89,17 +89,7 @@ def train_phrases(recipe: PhraseRecipe, folder: Path, resume: bool, console: Con
 
 def _check_folder(recipe: PhraseRecipe, folder: Path, resume: bool) -> None:
     saved = folder / "recipe.toml"
-    if not saved.exists():
-        if folder.is_dir() and any(path.name != "run.lock" for path in folder.iterdir()):
-            raise OutputError(f"{folder}: is not empty and holds no run; choose a new folder by --out")
-        if resume:
-            raise OutputError(
-                f"{folder}: holds no run to resume; check --out, or leave out --resume to start a run there"
-            )
-        return
-    if not resume:
-        raise OutputError(f"{folder}: already holds a run; continue it by --resume, or choose another folder by --out")
-    if load_phrase_recipe(saved, check_data=False) != recipe:
+    if holds_run(folder, resume) and load_phrase_recipe(saved, check_data=False) != recipe:
         raise RecipeError(f"{saved}: is another recipe; start a new run by --out, or resume with the old options")
 
 

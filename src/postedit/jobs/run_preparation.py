@@ -13,7 +13,7 @@ from rich.console import Console
 from postedit.core.checksums import CHECKSUMS, forget_checksums, record_folder, recorded_damage
 from postedit.core.config import problem_report, read_toml
 from postedit.core.errors import DataError, OutputError, RecipeError
-from postedit.core.files import atomic_folder, check_writable, explain_os_errors, load_json
+from postedit.core.files import atomic_folder, check_writable, explain_os_errors, is_temporary, load_json
 from postedit.core.model import Writes
 from postedit.core.tensor_files import save_json
 from postedit.core.weight_transfer import check_sizes
@@ -100,16 +100,8 @@ def _check_own(recipe: Recipe, folder: Path, resume: bool, accept: bool) -> tupl
         The changed files of the corpora, and of the corpora of a first stage whose drafts are not all written.
     """
     saved = folder / "recipe.toml"
-    if not saved.exists():
-        if folder.is_dir() and any(path.name != _LOCK for path in folder.iterdir()):
-            raise OutputError(f"{folder}: is not empty and holds no run; choose a new folder by --out")
-        if resume:
-            raise OutputError(
-                f"{folder}: holds no run to resume; check --out, or leave out --resume to start a run there"
-            )
+    if not holds_run(folder, resume):
         return [], []
-    if not resume:
-        raise OutputError(f"{folder}: already holds a run; continue it by --resume, or choose another folder by --out")
     _check_same(parse_recipe(read_toml(saved), str(saved), None), recipe, saved)
     drafting = recipe.draft is not None and not are_drafted(folder)
     changed, of_first_stage = _changed_files(folder), _changed_files(folder / "draft") if drafting else []
@@ -121,6 +113,26 @@ def _check_own(recipe: Recipe, folder: Path, resume: bool, accept: bool) -> tupl
     if (changed or of_first_stage) and not accept:
         raise DataError(f"{fault}; restore it, accept it by --accept-changed-data, or start in a new folder")
     return changed, of_first_stage
+
+
+def holds_run(folder: Path, resume: bool) -> bool:
+    """Return whether a folder holds a run, which is resumed; else it holds nothing, or what a kill at once has left.
+
+    Raises:
+        OutputError: if it holds something else, no run to resume, or a run that is not to be resumed.
+    """
+    saved = folder / "recipe.toml"
+    if saved.exists():
+        if not resume:
+            raise OutputError(
+                f"{folder}: already holds a run; continue it by --resume, or choose another folder by --out"
+            )
+        return True
+    if folder.is_dir() and any(path.name != _LOCK and not is_temporary(path, saved) for path in folder.iterdir()):
+        raise OutputError(f"{folder}: is not empty and holds no run; choose a new folder by --out")
+    if resume:
+        raise OutputError(f"{folder}: holds no run to resume; check --out, or leave out --resume to start a run there")
+    return False
 
 
 @contextmanager

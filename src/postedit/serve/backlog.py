@@ -13,7 +13,7 @@ from typing import Final, Literal
 from postedit.adapt.correction_memory import MemoryPosition
 from postedit.core.editor import PostEdit, Segment
 from postedit.core.errors import DataError, PosteditError
-from postedit.serve.model_process import EditKind
+from postedit.serve.model_work import EditKind
 
 Priority = Literal["interactive", "job"]
 """Requests of people and programs that wait go before those of jobs."""

@@ -13,7 +13,7 @@ from postedit.adapt.correction_memory import MemoryPosition
 from postedit.core.editor import PostEdit, Segment
 from postedit.core.errors import DataError, PosteditError, nearest
 from postedit.serve.backlog import Backlog, EditedSegment, OverloadedError, Priority, WaitingSegment, token_count
-from postedit.serve.model_process import EditKind, ModelFacts, ProcessSpec, ProjectSettings
+from postedit.serve.model_work import EditKind, ModelFacts, ProcessSpec, ProjectSettings
 from postedit.serve.service_metrics import Metrics
 from postedit.serve.settings import ServeConfig
 from postedit.serve.worker_pool import WorkerPool

@@ -19,7 +19,8 @@ from postedit.serve.event_hub import CHECK_SECONDS, server_sent
 from postedit.serve.http_errors import HttpError
 from postedit.serve.routes_files import receive
 from postedit.serve.service import at_length
-from postedit.serve.store_base import DEFAULT_PROJECT, NotFoundError
+from postedit.serve.settings import DEFAULT_PROJECT
+from postedit.serve.store_base import NotFoundError
 from postedit.serve.store_jobs import OPEN
 
 router = APIRouter(prefix="/v1", tags=["jobs"], responses=ERRORS)

@@ -17,6 +17,9 @@ from postedit.text.span_patterns import KINDS, Kind
 LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "::1"})
 """Names of this machine for itself."""
 
+DEFAULT_PROJECT: Final = "default"
+"""The id of the project that always exists."""
+
 SHIPPED: Final = "shipped"
 """In place of the path of a model: the one that comes with postedit."""
 

@@ -27,9 +27,6 @@ from postedit.core.errors import DataError, OutputError
 from postedit.serve import migrations
 from postedit.serve.schema import events, projects
 
-DEFAULT_PROJECT: Final = "default"
-"""The id of the project that always exists."""
-
 _PAUSES: Final = (1.0, 5.0, 30.0, 60.0)
 """Seconds between attempts to overwrite what was deleted."""
 

@@ -11,10 +11,10 @@ import sqlalchemy as sql
 from postedit.adapt.correction import Correction
 from postedit.adapt.correction_memory import Entry
 from postedit.core.errors import DataError
-from postedit.serve.model_process import ProjectSettings
+from postedit.serve.model_work import ProjectSettings
 from postedit.serve.schema import decisions, events, files, members, projects, segments
+from postedit.serve.settings import DEFAULT_PROJECT
 from postedit.serve.store_base import (
-    DEFAULT_PROJECT,
     Database,
     NotFoundError,
     ProjectChange,

@@ -21,16 +21,8 @@ from postedit.serve.backlog import (
     WaitingSegment,
 )
 from postedit.serve.batch_speeds import BatchSpeeds, Demand
-from postedit.serve.model_process import (
-    Done,
-    EditKind,
-    ModelFacts,
-    ModelProcess,
-    ProcessDiedError,
-    ProcessSpec,
-    Refusal,
-    Work,
-)
+from postedit.serve.model_process import ModelProcess, ProcessDiedError
+from postedit.serve.model_work import Done, EditKind, ModelFacts, ProcessSpec, Refusal, Work
 from postedit.serve.service_logs import FIELDS, trace_of
 from postedit.serve.service_metrics import Metrics
 from postedit.serve.settings import LimitsConfig

@@ -81,6 +81,19 @@ def test_blocks_are_in_another_order_in_each_epoch_and_pass(three: Corpus) -> No
     assert first not in others, "each pass, of two epochs, begins with other blocks"
 
 
+def test_parts_of_the_same_size_have_orders_of_their_own(
+    small_blocks: None, tmp_path: Path, triplets: list[Triplet], processor: TextProcessor
+) -> None:
+    sources = [triplets[first : first + 50] for first in (0, 50)]
+    corpus = write_corpus(tmp_path / "two.arrow", sources, processor, 100)
+    slices = WeightedSampler(corpus, [SamplingWeight(0.5)] * 2, 1).block_slices(0)
+    one, other = (
+        {part.block - of.first for part in slices if of.first <= part.block < of.first + of.blocks}
+        for of in corpus.parts
+    )
+    assert one != other, "half an epoch begins with other blocks of each"
+
+
 def test_a_curriculum_by_epochs(three: Corpus, processor: TextProcessor) -> None:
     weights = [SamplingWeight(until_epoch=2), SamplingWeight(from_epoch=1), SamplingWeight(2.0, 2)]
     found = epochs(three, weights, 4, processor)

@@ -63,11 +63,11 @@ def texts(tmp_path: Path) -> Path:
     return tmp_path / "in"
 
 
-def translating_model() -> ModelFolder:
-    """Return a small model that reads src alone, and writes some words: its other tokens have no probability."""
+def writing_model(reads: str) -> ModelFolder:
+    """Return a small model that reads src or mt alone, and writes some words: its other tokens have no probability."""
     import tiny_models  # here, as workers, which import this module, cannot find it
 
-    made = tiny_models.folder("transformer", input="src")
+    made = tiny_models.folder("transformer", input=reads)
     (known,) = made.processor.encode_batch("pe", ["the house goes it das Haus geht"])
     bias = torch.full((made.model.spec.vocabularies.target.size,), -1e4)
     bias[known] = torch.linspace(0, 1, len(known))
@@ -76,12 +76,14 @@ def translating_model() -> ModelFolder:
 
 
 def recipe(folder: Path, kind: str, out: str) -> Path:
-    """Write a recipe that translates with small models, many chunks of few lines."""
-    translating_model().save(folder / "model")
+    """Write a recipe that makes triplets with small models, many chunks of few lines."""
+    writing_model("mt" if kind == "errors" else "src").save(folder / "model")
     translator = {"kind": "postedit", "model": str(folder / "model"), "beam": 2}
     texts = {"src": "in.src", "pe": "in.pe", "translator": translator}
     if kind == "roundtrip":
         texts = {"text": "in.pe", "back": translator, "forward": translator}
+    if kind == "errors":
+        texts = {"src": "in.src", "pe": "in.pe", "model": translator["model"]}
     options = {"kind": kind, **texts, "real": ["in"], "mismatch": 1.0, "out": str(folder / out), "chunk_lines": 4}
     path = folder / f"{out}.toml"
     path.write_text(tomli_w.dumps({"synth": {**options, "dir": str(folder)}}))
@@ -115,10 +117,11 @@ def test_a_model_is_loaded_once_a_worker(
 
 
 @pytest.mark.slow
-def test_a_translator_is_loaded_once_a_worker(
-    ray: Any, tmp_path: Path, texts: Path, loads: Callable[[], list[str]]
+@pytest.mark.parametrize("kind", ["forward", "errors"])
+def test_a_model_that_makes_triplets_is_loaded_once_a_worker(
+    ray: Any, tmp_path: Path, texts: Path, loads: Callable[[], list[str]], kind: str
 ) -> None:
-    run("synth", recipe(tmp_path, "forward", "out"), "--engine", "ray", "--workers", 2)
+    run("synth", recipe(tmp_path, kind, "out"), "--engine", "ray", "--workers", 2)
     assert loads() == ["x", "x"], "of two workers with forty chunks; selection needs no model"
 
 

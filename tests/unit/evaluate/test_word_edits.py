@@ -38,6 +38,9 @@ def test_scripts_of_the_best_overlap_are_compared() -> None:
     mt, hyp, pe = [["a", "a", "b", "c"]], [["a", "b", "c"]], [["a", "b", "d"]]
     quality = word_edits(mt, hyp, pe).quality()
     assert (quality.made, quality.needed, quality.right) == (1, 2, 1)
+    mt, hyp, pe = [["a", "b"]], [["c"]], [["c", "d"]]
+    quality = word_edits(mt, hyp, pe).quality()
+    assert (quality.made, quality.needed, quality.right) == (2, 2, 1)  # of two scripts, the one that replaces a by c
 
 
 def test_an_edit_is_right_with_the_same_word_at_the_same_place() -> None:

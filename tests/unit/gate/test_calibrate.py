@@ -88,7 +88,7 @@ class Drawn(Outcomes):
 def test_a_gate_that_does_harm_is_opened_no_more_often_than_promised(generator: np.random.Generator) -> None:
     # Each second change saves an edit. The seldom one that costs 90 makes the model harmful, and is easily missed: a
     # required confidence of 50 % opens about 15 % of these gates.
-    worst, lines, draws = 90, 300, 150
+    worst, lines, draws = 90, 300, 75
     rare = 0.5 * 1.05 / worst
     opened = 0
     for seed in range(draws):

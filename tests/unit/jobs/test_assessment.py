@@ -109,6 +109,7 @@ def test_errors_that_come_back_are_worth_learning() -> None:
     assert [one.name for one in found.editors] == ["phrase-based model", "memory of corrections"]
 
 
+@pytest.mark.slow  # that such gains mean no, quick tests of `evaluate.recommendation` show
 def test_errors_without_a_rule_are_not() -> None:
     found = assess(*sides(triplets(120, systematic=False)), with_shipped=False)
     assert found.recommendation.answer == "no"

@@ -16,6 +16,7 @@ from rich.console import Console
 
 from postedit import PostEditor, progress
 from postedit.core.errors import DataError, OutputError, RecipeError
+from postedit.core.files import temporary_path
 from postedit.data.corpus import Corpus
 from postedit.data.triplets import TripletFiles, read_triplets
 from postedit.jobs import run_preparation, training
@@ -105,6 +106,15 @@ def test_resuming_without_a_run_is_refused(recipe: Recipe, tmp_path: Path) -> No
     with pytest.raises(OutputError, match="holds no run to resume"):
         training.train_seeds(recipe, tmp_path / "run", 2, resume=True, console=QUIET)
     assert not (tmp_path / "run").exists()
+
+
+def test_a_run_that_was_killed_while_it_wrote_its_recipe_starts_again(recipe: Recipe, tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    folder.mkdir()
+    for left in ("run.lock", temporary_path(folder / "recipe.toml").name):
+        (folder / left).write_text("")
+    with run_preparation.begun(recipe, folder, resume=False):
+        assert (folder / "recipe.toml").exists()
 
 
 def test_byte_order_mark_and_crlf_are_warned_of_before_training(recipe: Recipe, tmp_path: Path) -> None:

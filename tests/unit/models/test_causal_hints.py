@@ -28,7 +28,7 @@ from postedit.editing.quality_tags import TagFiles, show_hints
 from postedit.editing.search import SegmentSearch
 from postedit.editing.segments import batch_of, encode_segments
 from postedit.folder import ModelFolder
-from postedit.jobs.editing import EditorSpec
+from postedit.jobs.editor_spec import EditorSpec
 from postedit.jobs.training import train
 from postedit.recipe import load_recipe
 from postedit.text.glossary import Glossary, GlossaryEntry

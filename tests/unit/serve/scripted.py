@@ -19,7 +19,7 @@ from serve_tools import answer_check
 
 from postedit.serve.app import create_app
 from postedit.serve.engine import Engine
-from postedit.serve.model_process import ProcessSpec
+from postedit.serve.model_work import ProcessSpec
 from postedit.serve.settings import ServeConfig, parse_settings
 
 

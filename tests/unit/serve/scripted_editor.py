@@ -10,10 +10,10 @@ from pathlib import Path
 from postedit.core.editor import Abilities, Detail, Edit, Editor, Identity, PostEdit, Segment
 from postedit.core.errors import DataError, OutputError, StoppedError
 from postedit.core.search_config import SearchConfig
-from postedit.jobs.editing import EditorSpec
+from postedit.jobs.editor_spec import EditorSpec
 from postedit.llm.chat_client import EndpointRefusedError
 from postedit.llm.pacing import BudgetError
-from postedit.serve.model_process import EditKind, ProcessSpec
+from postedit.serve.model_work import EditKind, ProcessSpec
 
 
 class ScriptedEditor(Editor):

@@ -18,7 +18,7 @@ from postedit.serve.backlog import (
     WaitingSegment,
     token_count,
 )
-from postedit.serve.model_process import EditKind
+from postedit.serve.model_work import EditKind
 
 KIND = EditKind("model")
 DONE = EditedSegment(PostEdit("", False), "", None)

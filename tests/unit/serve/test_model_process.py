@@ -15,8 +15,9 @@ from postedit.core.editor import PostEdit, Segment
 from postedit.gate import Gate
 from postedit.gate.edit_features import Features
 from postedit.gate.gate import Calibrator, Rule
-from postedit.jobs.editing import EditorSpec
-from postedit.serve.model_process import EditKind, ProcessSpec, ProjectSettings, Work, _Editors
+from postedit.jobs.editor_spec import EditorSpec
+from postedit.serve.model_work import EditKind, ProcessSpec, ProjectSettings, Work
+from postedit.serve.project_editors import ProjectEditors
 from postedit.serve.settings import ServedModel
 
 
@@ -34,18 +35,18 @@ def test_only_phrases_are_learnt_in_vain_before_the_start(tmp_path: Path, monkey
     place, loaded = tmp_path / "memory.db", []
     CorrectionMemory(place).close()
     model = settings(tmp_path).models["scripted"]
-    load = _Editors._load_from
+    load = ProjectEditors._load_from
 
-    def counted(editors: _Editors, memory: CorrectionMemory) -> Remembering:
+    def counted(editors: ProjectEditors, memory: CorrectionMemory) -> Remembering:
         loaded.append(True)
         if isinstance(editors._spec, ScriptedProcess):
             return Remembering(ScriptedEditor(), _Nothing(), memory)
         return load(editors, memory)
 
-    monkeypatch.setattr(_Editors, "_load_from", counted)
+    monkeypatch.setattr(ProjectEditors, "_load_from", counted)
     for spec, count in ((ScriptedProcess(model, 1, str(place)), 1), (ProcessSpec(model, 1, str(place)), 2)):
         loaded.clear()
-        assert _Editors(spec).facts.learns
+        assert ProjectEditors(spec).facts.learns
         assert len(loaded) == count
 
 
@@ -54,7 +55,7 @@ def test_corrections_deleted_elsewhere_leave_the_process_and_others_stay(tmp_pat
     memory = CorrectionMemory(place)
     learnt = [Correction("the house", "der die Haus", "der das Haus", project=name) for name in ("garden", "kitchen")]
     memory.add(learnt)
-    editors = _Editors(ProcessSpec(ServedModel(path="none"), 1, place))
+    editors = ProjectEditors(ProcessSpec(ServedModel(path="none"), 1, place))
     for project in ("garden", "kitchen"):
         (found,) = editors.done(Work(EditKind("m", project), [Segment("the house", "der die Haus")])).outcomes
         assert isinstance(found, PostEdit)
@@ -76,9 +77,11 @@ def test_a_gate_holds_for_projects_until_they_teach_the_model(tmp_path: Path, mo
     Gate(rule, ScriptedEditor().identity()).save(tmp_path / "gate.json")
     place = str(tmp_path / "postedit.db")
     memory = CorrectionMemory(place)
-    monkeypatch.setattr(_Editors, "_load_from", lambda _, memory: Remembering(ScriptedEditor(), _Nothing(), memory))
+    monkeypatch.setattr(
+        ProjectEditors, "_load_from", lambda _, memory: Remembering(ScriptedEditor(), _Nothing(), memory)
+    )
     model = ServedModel(path="none", gate=str(tmp_path / "gate.json"), protect=())
-    editors = _Editors(Process(model, 1, place))
+    editors = ProjectEditors(Process(model, 1, place))
 
     def edited(project: str | None, *protect: Any) -> tuple[str, int | None]:
         work = Work(EditKind("m", project, ProjectSettings(protect)), [Segment("a", "b")])

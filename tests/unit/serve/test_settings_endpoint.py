@@ -10,7 +10,8 @@ from postedit.core.config import check_config
 from postedit.core.editor import PostEdit, Segment
 from postedit.core.errors import StoppedError
 from postedit.llm import pacing
-from postedit.serve.model_process import EditKind, ProcessSpec, Refusal, Work, _Editors
+from postedit.serve.model_work import EditKind, ProcessSpec, Refusal, Work
+from postedit.serve.project_editors import ProjectEditors
 from postedit.serve.settings import ServedModel, load_settings
 
 
@@ -26,7 +27,7 @@ def short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_it_edits_and_learns_nothing(tmp_path: Path) -> None:
     with Stub() as stub:
-        editors = _Editors(ProcessSpec(model(stub, tmp_path), 1, None))
+        editors = ProjectEditors(ProcessSpec(model(stub, tmp_path), 1, None))
         assert not editors.facts.learns
         asked = [Segment("a b c", "errA b c"), Segment("x", "X 12")]
         (first, second) = editors.done(Work(EditKind("m"), asked)).outcomes
@@ -34,19 +35,19 @@ def test_it_edits_and_learns_nothing(tmp_path: Path) -> None:
         assert isinstance(second, PostEdit)
         assert (first.text, second.text) == ("A b c", "X 12")
         requests = len(stub.asked)
-        _Editors(ProcessSpec(model(stub, tmp_path), 1, None))  # a process that starts again pays for nothing
+        ProjectEditors(ProcessSpec(model(stub, tmp_path), 1, None))  # a process that starts again pays for nothing
         assert len(stub.asked) == requests
 
 
 def test_a_server_that_is_away_is_no_fault_of_the_request(tmp_path: Path) -> None:
     with Stub() as stub:
         config = model(stub, tmp_path, retries=0)
-        editors = _Editors(ProcessSpec(config, 1, None))
+        editors = ProjectEditors(ProcessSpec(config, 1, None))
     asked = [Segment(f"a {number}", f"b {number}") for number in range(40)]
     outcomes = editors.done(Work(EditKind("m"), asked)).outcomes
     assert all(isinstance(one, Refusal) and one.fault == "endpoint" for one in outcomes)
     with pytest.raises(StoppedError, match="cannot be reached"):
-        _Editors(ProcessSpec(model(stub, tmp_path, retries=0, seed=7, segments=1), 1, None))
+        ProjectEditors(ProcessSpec(model(stub, tmp_path, retries=0, seed=7, segments=1), 1, None))
 
 
 @pytest.mark.parametrize(
@@ -58,7 +59,7 @@ def test_a_server_that_is_away_is_no_fault_of_the_request(tmp_path: Path) -> Non
 )
 def test_a_server_that_refuses_is_told_from_one_that_is_away(tmp_path: Path, status: int, fault: str) -> None:
     with Stub() as stub:
-        editors = _Editors(ProcessSpec(model(stub, tmp_path, retries=0, segments=1), 1, None))
+        editors = ProjectEditors(ProcessSpec(model(stub, tmp_path, retries=0, segments=1), 1, None))
         address = stub.url
         stub.refusal = lambda body: (status, address if status == 307 else {"error": {"message": "no"}})
         asked = [Segment(f"a {number}", f"b {number}") for number in range(40)]
@@ -69,7 +70,7 @@ def test_a_server_that_refuses_is_told_from_one_that_is_away(tmp_path: Path, sta
 
 def test_answers_held_to_no_schema_are_refused_if_one_is_required(tmp_path: Path) -> None:
     with Stub() as stub:
-        editors = _Editors(ProcessSpec(model(stub, tmp_path, structure="json-schema"), 1, None))
+        editors = ProjectEditors(ProcessSpec(model(stub, tmp_path, structure="json-schema"), 1, None))
         stub.refuses = ("response_format",)
         (outcome,) = editors.done(Work(EditKind("m"), [Segment("a new one", "b c")])).outcomes
     assert isinstance(outcome, Refusal)
@@ -83,7 +84,7 @@ def test_what_it_costs_is_counted_over_restarts(tmp_path: Path) -> None:
     with Stub() as stub:
         for start in range(0, 60, 10):
             config = model(stub, tmp_path, prices=str(prices), budget=0.5, segments=1)
-            editors = _Editors(ProcessSpec(config, 1, None))
+            editors = ProjectEditors(ProcessSpec(config, 1, None))
             asked = [Segment(f"a {number}", f"b {number}") for number in range(start, start + 10)]
             found = [one for one in editors.done(Work(EditKind("m"), asked)).outcomes if isinstance(one, Refusal)]
             assert {one.fault for one in found} <= {"budget"}

@@ -24,7 +24,8 @@ from postedit.serve import worker_pool
 from postedit.serve.backlog import Backlog, WaitingSegment
 from postedit.serve.batch_speeds import Demand
 from postedit.serve.engine import Engine
-from postedit.serve.model_process import EditKind, ModelProcess, ProcessDiedError, ProjectSettings
+from postedit.serve.model_process import ModelProcess, ProcessDiedError
+from postedit.serve.model_work import EditKind, ProjectSettings
 from postedit.serve.service_metrics import Metrics
 from postedit.serve.worker_pool import WorkerPool
 

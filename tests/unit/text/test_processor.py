@@ -2,7 +2,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from postedit.core.checksums import CHECKSUMS
@@ -39,7 +39,10 @@ CONFIGS = {
     "separate": PLAIN.model_copy(update={"vocabulary": VocabularyConfig(sharing="separate", size=300)}),
 }
 PROCESSORS = {name: TextProcessor.fit(config, lambda: TRIPLETS) for name, config in CONFIGS.items()}
-ODD = st.text(alphabet="Ddas Hu. ,!\"'\u00a0\u3000\t\r\n👨\u200dह्ש@-&;<>x\x01", max_size=25)
+ODD = st.text(
+    alphabet="Ddas Hu. ,!\"'\u00a0\u3000\t\r\n👨\u200dह्ש@-&;<>x\x01\u0308\u0301\u212b\u1112\u1161", max_size=25
+)
+DECOMPOSED = "\u00a0Das Ha\u0308us\u3000ist \u212b\u1112\u1161\u11ab.\t"
 
 
 @pytest.fixture(params=CONFIGS)
@@ -53,10 +56,21 @@ def written(processor: TextProcessor, text: str) -> list[int]:
 
 
 @given(mt=st.one_of(ODD, st.text(max_size=30)), name=st.sampled_from(sorted(CONFIGS)))
+@example(mt=DECOMPOSED, name="plain")
+@example(mt=DECOMPOSED, name="moses")
 @settings(max_examples=300)
 def test_the_same_words_give_the_very_string(mt: str, name: str) -> None:
     rendering = PROCESSORS[name].render(mt, written(PROCESSORS[name], mt))
     assert rendering.text is mt
+    assert (rendering.changed, rendering.edits) == (False, ())
+
+
+def test_other_words_that_are_written_alike_give_the_very_string() -> None:
+    processor = PROCESSORS["moses"]
+    assert processor.words("mt", DECOMPOSED)[0] == "das"
+    (ids,) = processor.vocabulary("pe").encode_batch([" ".join(["Das", *processor.words("mt", DECOMPOSED)[1:]])])
+    rendering = processor.render(DECOMPOSED, ids)
+    assert rendering.text is DECOMPOSED
     assert (rendering.changed, rendering.edits) == (False, ())
 
 

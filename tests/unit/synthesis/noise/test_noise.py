@@ -124,7 +124,7 @@ def test_words_never_seen_get_other_forms_of_their_own() -> None:
 
 
 @given(st.floats(0.03, 0.4), st.integers(0, 2**63 - 1))
-@settings(max_examples=10)
+@settings(max_examples=5)
 def test_plain_noise_has_the_rate_asked_for_and_all_kinds(rate: float, seed: int) -> None:
     rng = random.Random(seed)
     text = [" ".join(f"w{rng.randrange(5000)}" for _ in range(rng.randint(15, 30))) for _ in range(1500)]

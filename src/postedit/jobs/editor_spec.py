@@ -1,0 +1,170 @@
+"""Describe an editor so that any process can load it: models, and what is wrapped around them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from postedit.adapt.adaptation_config import NO_MODEL
+from postedit.core.editor import ENDPOINT, Abilities, Detail, Editor, Identity, PostEdit, Segment
+from postedit.core.errors import DataError
+from postedit.core.search_config import SearchConfig
+from postedit.editing.quality_tags import TagFiles, show_hints
+from postedit.llm.endpoint_options import EndpointSpec
+from postedit.text.glossary import Glossary
+from postedit.text.span_patterns import KINDS, Kind
+
+if TYPE_CHECKING:
+    from postedit.adapt.learning_editor import MemorySpec
+    from postedit.text.protected_spans import Value
+
+Dtype = Literal["float32", "bf16", "int8"]
+"""Type of the weights of a model."""
+
+
+class Unedited(Editor):
+    """Leaves every mt as it is ("do nothing"): the baseline, and a way to check files."""
+
+    abilities = Abilities(needs_mt=True)
+
+    def identity(self, search: SearchConfig | None = None) -> Identity:
+        """Return its name."""
+        return Identity(("none",), {})
+
+    def edit_segments(
+        self, segments: Sequence[Segment], search: SearchConfig | None = None, *, evidence: Detail | None = None
+    ) -> list[PostEdit]:
+        """Return mt for each segment."""
+        return [PostEdit(segment.mt or "", False) for segment in segments]
+
+
+@dataclass(frozen=True, slots=True)
+class EditorSpec:
+    """Everything that a process needs to load an editor: arguments of `PostEditor.load`, `Protected` and `Gated`.
+
+    With a memory, the editor learns from it as it was at one position. With an endpoint, `models` is a model behind it.
+    """
+
+    models: Sequence[str]
+    dtype: Dtype = "float32"
+    weights: Sequence[float] | None = None
+    space: Literal["log", "probability"] = "log"
+    gate: Path | None = None
+    min_confidence: float = 0.0
+    protect: Sequence[Kind] = KINDS
+    glossary: Glossary | None = None
+    memory: "MemorySpec | None" = None
+    endpoint: EndpointSpec | None = None
+    passes: int = 1  # how often it corrects its own corrections, at most
+    tags: TagFiles | None = None  # shown by a model whose prompt has room for them
+
+    def load(self, device: str | None) -> Editor:
+        """Load the editor on a device, the default one if None; see `around`."""
+        return self.around(self.load_model(device))
+
+    def around(self, model: Editor) -> Editor:
+        """Return a loaded model with its protection and its gate around it.
+
+        Spans and terms are protected in search, inside a gate, which is made for the protected editor; and again behind
+        the gate, as it may take back one half of an edit that moved a span.
+        """
+        editor = model if isinstance(model, Unedited) else self._protected(model)
+        if self.gate is not None or self.min_confidence:
+            from postedit.gate import Gate, Gated
+
+            gate = None if self.gate is None else Gate.load(self.gate)
+            editor = self._protected(Gated(editor, gate, self.min_confidence))
+        if self.passes == 1:
+            return editor
+        from postedit.editing.iterated import Iterated
+
+        return Iterated(editor, self.passes)
+
+    def broken_spans(self, src: str, mt: str, text: str) -> "list[Value]":
+        """Return the protected spans and terms that a text breaks; see `editing.protection.Protected`."""
+        if not self.protect and self.glossary is None:
+            return []
+        from postedit.editing.span_rule import SpanRule
+
+        return SpanRule(src, mt, frozenset(self.protect), self.glossary).broken(text)
+
+    def load_model(self, device: str | None) -> Editor:
+        """Load the model alone, with what the memory has taught it, and what its prompt shows."""
+        if self.endpoint is not None:
+            return self._load_endpoint(self.endpoint, device)
+        models, dtype = self.models, self.dtype
+        editor: Editor = Unedited()
+        if self.memory is not None:
+            editor = self.memory.load(models, device)
+        elif list(models) != [NO_MODEL]:
+            from postedit.editing.post_editor import PostEditor
+
+            editor = PostEditor.load(*models, device=device, dtype=dtype, weights=self.weights, space=self.space)
+        show_hints(editor, self.glossary, None if self.tags is None else self.tags.read())
+        return editor
+
+    def _load_endpoint(self, endpoint: EndpointSpec, device: str | None) -> Editor:
+        """Load a model behind an endpoint, or a combination with one among its members."""
+        if self.tags and self.tags.tags:
+            raise DataError("hints.tags is for language models trained here; for others it is llm.tags")
+        if self.models[0].startswith(ENDPOINT):
+            from postedit.llm.llm_editor import load_llm
+
+            return load_llm(endpoint, self.glossary, self.memory)
+        from postedit.editing.post_editor import devices_of
+        from postedit.llm.candidates import load_combination
+
+        if self.memory is not None:
+            raise DataError(f"{self.models[0]}: a combination does not learn from corrections: leave out --memory")
+        return load_combination(Path(self.models[0]), endpoint, devices_of(device), self.dtype, self.glossary)
+
+    def _protected(self, editor: Editor) -> Editor:
+        if not self.protect and self.glossary is None:
+            return editor
+        from postedit.editing.protection import Protected
+
+        return Protected(editor, self.protect, self.glossary)
+
+    def job(self, editor: Editor, search: SearchConfig, form: str) -> dict[str, Any]:
+        """Return what determines the output besides the input, by the name under which a difference is reported."""
+        identity = editor.identity(search)
+        return {
+            "model": list(identity.models),
+            "weights": self.weights,
+            "space": self.space,
+            "format": form,
+            **({} if self.endpoint is None else self.endpoint.job),
+            **{
+                f"search.{name}" if name in SearchConfig.model_fields else name: repr(value)
+                for name, value in identity.settings.items()
+            },
+        }
+
+
+def worker_devices(workers: int | None, devices: str | None) -> list[str | None]:
+    """Return the existing devices of copies of the model, one per process; None stands for the default device."""
+    if devices is None:
+        return [None] if workers is None else ["cpu"] * workers
+    if workers is not None:
+        raise DataError("give --workers, for processes on the CPU, or --devices, for one process each, but not both")
+    names = [name.strip() for name in devices.split(",")]
+    for name in names:
+        check_device(name, "--devices")
+    return [*names]
+
+
+def check_device(name: str, option: str) -> None:
+    """Raise a DataError if the device that an option names does not exist."""
+    import torch
+
+    try:
+        device = torch.device(name)
+    except RuntimeError:
+        raise DataError(f'{option}: "{name}" is no device; write, for instance, cpu or cuda:0') from None
+    if device.type == "cpu":
+        return
+    if not (torch.accelerator.is_available() and torch.accelerator.current_accelerator() == torch.device(device.type)):
+        raise DataError(f'{option}: there is no "{name}" here that PyTorch can use; cpu there is always')
+    count = torch.accelerator.device_count()
+    if (device.index or 0) >= count:
+        raise DataError(f'{option}: there is no "{name}"; there are {count} of its kind, counted from 0')

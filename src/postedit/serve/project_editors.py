@@ -1,0 +1,201 @@
+"""The editors of a model process, each with the corrections of a project, and what they do with work."""
+
+import hashlib
+import json
+from collections import OrderedDict
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Final
+
+from postedit.adapt.adaptation_config import NO_MODEL
+from postedit.adapt.correction_memory import CorrectionMemory, MemoryPosition
+from postedit.adapt.remembering import Remembering
+from postedit.core.editor import Editor, PostEdit, Segment
+from postedit.core.errors import DataError, ModelFolderError, OutputError, StoppedError
+from postedit.core.search_config import SearchConfig
+from postedit.serve.model_work import (
+    Done,
+    EditKind,
+    ModelFacts,
+    ProcessSpec,
+    ProjectSettings,
+    Refusal,
+    Work,
+)
+from postedit.serve.settings import DEFAULT_PROJECT
+
+_WARM_UP: Final = Segment("Warm up.", "Warm up.")
+
+_WRAPPED: Final = 4
+"""Settings of a project for which an editor is kept: old ones, or those of single requests, go."""
+
+
+@dataclass(slots=True)
+class _ProjectEditor:
+    """A model with the corrections of a project, or without any, and what is wrapped around it for some settings."""
+
+    model: Editor
+    wrapped: OrderedDict[EditKind, Editor] = field(default_factory=OrderedDict)
+
+    @property
+    def position(self) -> MemoryPosition | None:
+        """The position of the memory that has been learnt."""
+        return self.model.learnt if isinstance(self.model, Remembering) else None
+
+    def around(self, spec: ProcessSpec, kind: EditKind) -> Editor:
+        """Return the editor for work of a kind."""
+        if kind not in self.wrapped:
+            wrapping = spec.editor_spec(kind)
+            if isinstance(self.model, Remembering):  # a gate is made for the model as it was trained
+                wrapping = replace(wrapping, gate=None)
+            self.wrapped[kind] = wrapping.around(self.model)
+        self.wrapped.move_to_end(kind)
+        if len(self.wrapped) > _WRAPPED:
+            self.wrapped.popitem(last=False)
+        return self.wrapped[kind]
+
+
+class ProjectEditors:
+    """The editors of a model process: one without corrections, and one for each of the projects that were used last."""
+
+    def __init__(self, spec: ProcessSpec) -> None:
+        self._spec = spec
+        model = spec.editor_spec().load_model(spec.config.device)
+        self._plain = _ProjectEditor(model)
+        self._projects: OrderedDict[str, _ProjectEditor] = OrderedDict()
+        self._memory: CorrectionMemory | None = None
+        self._learns = spec.memory is not None
+        self.facts = ModelFacts(_fingerprint(model), model.abilities, self._warm_up())
+
+    def _warm_up(self) -> bool:
+        """Edit something, so that the first request is not slow; return whether projects can teach the model.
+
+        Phrases are learnt, too, and forgotten: on a new machine this compiles what that needs, for up to a minute.
+        Those after a neural model need what phrases without a model need, so that it is not loaded once more.
+        """
+        settings = ProjectSettings(self._spec.config.protect)
+        self._plain.around(self._spec, EditKind("", None, settings)).edit_segments([_WARM_UP])
+        try:
+            project = self._project(DEFAULT_PROJECT)
+            if self._learns:
+                self._learn_in_vain(project.model)
+                project.around(self._spec, EditKind("", DEFAULT_PROJECT)).edit_segments([_WARM_UP])
+        except (DataError, ModelFolderError):  # such as a combination of models
+            self._learns = False
+        return self._learns
+
+    def _learn_in_vain(self, model: Editor) -> None:
+        from postedit.adapt.followed_by_phrases import FollowedByPhrases
+        from postedit.adapt.learning_editor import load_learning
+        from postedit.phrase.phrase_editor import PhraseEditor
+
+        inner = model.inner if isinstance(model, Remembering) else None
+        if not isinstance(inner, PhraseEditor | FollowedByPhrases):
+            return
+        with TemporaryDirectory() as folder, CorrectionMemory(Path(folder) / "memory.db") as memory:
+            editor = self._load_from(memory) if isinstance(inner, PhraseEditor) else load_learning(NO_MODEL, memory)
+            editor.learn(_WARM_UP.src, _WARM_UP.mt or "", "Warmed up.")
+            editor.edit_segments([_WARM_UP])
+
+    def done(self, work: Work) -> Done:
+        """Return the outcome of some work; if one segment is at fault, the others are edited all the same."""
+        try:
+            project = self._project(work.kind.project)
+            untaught = self._untaught(project)
+            editor = (self._plain if untaught else project).around(self._spec, work.kind)
+            search = _search(editor, work.kind)
+        except Exception as error:
+            return Done([Refusal.of(error)] * len(work.segments), None)
+        results = _edited(editor, work.segments, search, work.kind)
+        return Done(results, untaught or project.position)
+
+    def _untaught(self, project: _ProjectEditor) -> MemoryPosition | None:
+        """Return the position of the memory of a project that has taught nothing, if there is a gate; else None.
+
+        Its segments are edited by the model as it was trained, for which the gate was made.
+        """
+        if self._spec.config.gate is None or not isinstance(project.model, Remembering):
+            return None
+        found = project.model.position
+        return None if found.last else found
+
+    def forget_deleted(self) -> None:
+        """Let go of projects whose corrections have been deleted, or of all if nobody can say, and of all glossaries.
+
+        Glossaries come with the next work for them.
+        """
+        for name, project in [*self._projects.items()]:
+            if self._is_deleted(name, project):
+                del self._projects[name]
+        for project in (self._plain, *self._projects.values()):
+            project.wrapped.clear()
+
+    def _is_deleted(self, name: str, project: _ProjectEditor) -> bool:
+        known = project.position
+        try:
+            return (
+                known is not None and self._memory is not None and self._memory.of(name).mark(known.last) != known.mark
+            )
+        except OutputError:
+            return True
+
+    def _project(self, name: str | None) -> _ProjectEditor:
+        """Return the editor of a project; its corrections are read when it was not used lately."""
+        if name is None or not self._learns or self._spec.memory is None:
+            return self._plain
+        if name not in self._projects:
+            self._projects[name] = self._load(name, self._spec.memory)
+        self._projects.move_to_end(name)
+        if len(self._projects) > self._spec.config.projects:
+            self._projects.popitem(last=False)
+        return self._projects[name]
+
+    def _load(self, name: str, where: str) -> _ProjectEditor:
+        if self._memory is None:
+            self._memory = CorrectionMemory(where, create=False)
+        return _ProjectEditor(self._load_from(self._memory.of(name)))
+
+    def _load_from(self, memory: CorrectionMemory) -> Remembering:
+        from postedit.adapt.learning_editor import load_learning
+
+        config = self._spec.config
+        return load_learning(self._spec.path, memory, config.learn, config.learning, device=config.device)
+
+
+def _search(editor: Editor, kind: EditKind) -> SearchConfig:
+    if kind.n_best == 1:
+        return editor.search
+    beam = max(editor.search.beam, kind.n_best)
+    search = editor.search.with_options(beam=beam, n_best=kind.n_best)
+    editor.check(search, with_mt=True)
+    return search
+
+
+def _edited(editor: Editor, segments: list[Segment], search: SearchConfig, kind: EditKind) -> list[PostEdit | Refusal]:
+    try:
+        if kind.evidence and editor.abilities.evidence:
+            return [*_with_reasons(editor, segments, editor.edit_segments(segments, search, evidence="losses"))]
+        return [*editor.edit_segments(segments, search)]
+    except (OutputError, StoppedError) as error:
+        return [Refusal.of(error)] * len(segments)
+    except Exception as error:
+        if len(segments) > 1:
+            return [found for one in segments for found in _edited(editor, [one], search, kind)]
+        return [Refusal.of(error)]
+
+
+def _with_reasons(editor: Editor, segments: list[Segment], results: list[PostEdit]) -> Iterator[PostEdit]:
+    """Yield corrections with reasons for each edit, in place of the evidence behind them."""
+    from postedit.jobs.explanation import reasons_of_edits
+
+    for result, reasons in zip(results, reasons_of_edits(editor, segments, results), strict=True):
+        edits = tuple(replace(edit, reasons=found) for edit, found in zip(result.edits, reasons, strict=True))
+        yield replace(result, edits=edits, evidence=None)
+
+
+def _fingerprint(model: Editor) -> str:
+    identity = model.identity()
+    values = json.dumps([identity.models, identity.settings], sort_keys=True, default=str)
+    return hashlib.sha256(values.encode()).hexdigest()[:16]
