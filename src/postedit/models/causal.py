@@ -39,17 +39,6 @@ class CausalNetworkConfig(CheckpointNetworkConfig):
     prompt: list[list[int]] = Field(description="rows of the constant parts of the prompt: before, between and after")
     texts: list[str] = Field(description="the texts between the parts: src and mt in any order, and hints")
 
-    @classmethod
-    def of(cls, checkpoint: TransformersCheckpoint, template: str, chat: bool | None) -> Self:
-        """Read a checkpoint.
-
-        Raises:
-            RecipeError: if there is no such checkpoint, or it has no use for the template.
-        """
-        common = cls.common(checkpoint, "causal language")
-        prompt, texts = checkpoint.prompt(template, chat)
-        return cls(**common, prompt=prompt, texts=texts)
-
     @model_validator(mode="after")
     def _check_prompt(self) -> Self:
         known = ("src", "mt", *HINTS)
@@ -113,7 +102,10 @@ class CausalConfig(CheckpointConfig):
         template, chat = values.get("prompt", _PROMPT), values.get("chat")
         if not isinstance(template, str) or not isinstance(chat, bool | None):
             return None
-        return CausalNetworkConfig.of(TransformersCheckpoint(values["checkpoint"]), template, chat)
+        checkpoint = TransformersCheckpoint(values["checkpoint"])
+        common = CausalNetworkConfig.common(checkpoint, "causal language")
+        prompt, texts = checkpoint.prompt(template, chat)
+        return CausalNetworkConfig(**common, prompt=prompt, texts=texts)
 
 
 class _Prompt(NamedTuple):

@@ -42,11 +42,7 @@ class CheckpointNetworkConfig(Config):
 
     @classmethod
     def common(cls, checkpoint: TransformersCheckpoint, kind: Kind) -> dict[str, Any]:
-        """Return the options above, as the checkpoint says.
-
-        Raises:
-            RecipeError: if there is no such checkpoint, or it is of another kind.
-        """
+        """Return the options above, as a checkpoint of this kind says."""
         checkpoint.check_kind(kind)
         check_weights(checkpoint.name)
         numbering, tokens = checkpoint.numbering, checkpoint.tokens
@@ -67,7 +63,11 @@ class CheckpointConfig(Config):
     @classmethod
     @abstractmethod
     def read_network(cls, values: Mapping[str, Any]) -> CheckpointNetworkConfig | None:
-        """Return what the checkpoint of unchecked options says of itself; None if other options have wrong types."""
+        """Return what the checkpoint of unchecked options says of itself; None if other options have wrong types.
+
+        Raises:
+            RecipeError: if there is no such checkpoint, it is of another kind, or it has no use for the options.
+        """
 
     @model_validator(mode="before")
     @classmethod

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, ClassVar, Self, cast
+from typing import Any, ClassVar, cast
 
 import torch
 from pydantic import Field
@@ -32,17 +32,6 @@ class NetworkConfig(CheckpointNetworkConfig):
     after_mt: list[int] = Field([], description="rows that its encoder reads last, after the end of the text")
     before_pe: list[int] = Field(min_length=1, description="rows that its decoder reads before the first token")
 
-    @classmethod
-    def of(cls, checkpoint: TransformersCheckpoint, src_lang: str | None, tgt_lang: str | None) -> Self:
-        """Read a checkpoint.
-
-        Raises:
-            RecipeError: if there is no such checkpoint, or it does not know a language.
-        """
-        common = cls.common(checkpoint, "sequence-to-sequence")
-        before, after = checkpoint.around(src_lang, tgt_lang)
-        return cls(**common, before_src=before, after_mt=after, before_pe=checkpoint.start(tgt_lang))
-
 
 class PretrainedConfig(CheckpointConfig):
     """The checkpoint of a sequence-to-sequence model, and the part of it that is trained."""
@@ -56,9 +45,12 @@ class PretrainedConfig(CheckpointConfig):
 
     @classmethod
     def read_network(cls, values: Mapping[str, Any]) -> NetworkConfig:
-        """Return what the checkpoint says of itself."""
+        """Return what the checkpoint says of itself in these languages."""
         checkpoint = TransformersCheckpoint(values["checkpoint"])
-        return NetworkConfig.of(checkpoint, values.get("src_lang"), values.get("tgt_lang"))
+        common = NetworkConfig.common(checkpoint, "sequence-to-sequence")
+        before, after = checkpoint.around(values.get("src_lang"), values.get("tgt_lang"))
+        start = checkpoint.start(values.get("tgt_lang"))
+        return NetworkConfig(**common, before_src=before, after_mt=after, before_pe=start)
 
 
 class Pretrained(CheckpointModel[_State]):
