@@ -151,6 +151,7 @@ def test_the_small_scale_task_halves_all_sizes() -> None:
     small, large = recipe("draft-and-refine-iwslt"), recipe("draft-and-refine")
     for one, other in ((small.model, large.model), (small.first_stage().model, large.first_stage().model)):
         assert (2 * one.embedding, 2 * one.hidden) == (other.embedding, other.hidden) == (620, 1000)
+        assert (2 * one.attention, 2 * one.maxout) == (other.attention, other.maxout)
     assert 2 * small.text.vocabulary.size == large.text.vocabulary.size == 30_000
     assert [part.train.lr for part in (small, small.first_stage())] == [1e-3, 1e-3]
     assert [part.train.lr for part in (large, large.first_stage())] == [1e-4, 1e-4]
