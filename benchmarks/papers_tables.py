@@ -17,10 +17,9 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+from papers_runs import System, differences, missing_runs, system_of
 from rich.console import Console
 
-from postedit import PostEditor
-from postedit.cli.models import count_parameters
 from postedit.core.files import atomic_write
 from postedit.data.lines import read_lines
 from postedit.evaluate import analyses
@@ -31,13 +30,9 @@ from postedit.evaluate.test_set import EvaluatedSystem, TestSet, evaluate_system
 from postedit.explain import focus
 from postedit.folder import content_fingerprint
 from postedit.jobs.explanation import explain
-from postedit.phrase.phrase_options import NAME as PHRASE_BASED
-from postedit.recipe import load_recipe
 
 HERE = Path(__file__).resolve().parent
 Values = Sequence[float | None]
-COMBINATION = "combination.toml"
-OPERATIONS = 1e14  # floating-point operations a second, as the estimate of hours assumes
 
 
 @dataclass(frozen=True)
@@ -55,19 +50,6 @@ class Text:
     def label(self) -> str:
         """The heading of its columns."""
         return f"{self.task} {self.pe.name.removesuffix(self.pe.suffix) if self.mt else self.pe.name}"
-
-
-@dataclass(frozen=True)
-class System:
-    """The models of a system, their weights if they are not equal, and the folder that keeps outputs."""
-
-    models: Sequence[Path]
-    weights: Sequence[float] | None
-    folder: Path
-
-    def load(self) -> PostEditor:
-        """Return the editor."""
-        return PostEditor.load(*self.models, weights=self.weights)
 
 
 @dataclass(frozen=True)
@@ -94,11 +76,18 @@ def main() -> None:
     described = tomllib.loads((HERE / "papers_tables.toml").read_text(encoding="utf-8"))
     texts = {name: text_of(name, entry, options.data) for name, entry in described["sets"].items()}
     tables = [table_of(entry, texts, options) for entry in described["table"]]
-    tables.append(missing_runs(described["table"], texts, options))
+    tasks = {name: text.task for name, text in texts.items()}
+    differ = differences(described["table"], tasks, options.runs)
+    missing = missing_runs(described["table"], tasks, options.runs, options.data)
     with atomic_write(options.out) as file:
-        file.write(f"{introduction()}\n{to_markdown(tables)}")
-    filled = sum(bool(row.labels[1]) for table in tables[:-1] for row in table.rows)
-    print(f"{options.out}: {len(tables) - 1} tables, {filled} rows with figures of ours")
+        file.write("\n".join([introduction(), to_markdown(tables), differ, missing]))
+    for text in texts.values():
+        if not text.pe.exists():
+            print(f"{text.pe} does not exist: the columns of {text.label} stay empty")
+    filled = sum(bool(row.labels[1]) for table in tables for row in table.rows)
+    print(f"{options.out}: {len(tables)} tables; rows with a run of {options.runs}: {filled}")
+    if missing:
+        print("How to make the runs that are missing stands at its end")
 
 
 def parse() -> argparse.Namespace:
@@ -122,7 +111,8 @@ def text_of(name: str, entry: dict[str, str], data: Path) -> Text:
 def introduction() -> str:
     return (
         "# Tables of the papers\n\nPublished figures, and beside them those of the runs that exist here; a dash stands "
-        f"for what was not run. Ours: TER {ter_signature()}, BLEU on tokens as they stand; texts without mt are raw "
+        "for what was not run. What a run differs in from the recipe of the paper stands behind the tables. "
+        f"Ours: TER {ter_signature()}, BLEU on tokens as they stand; texts without mt are raw "
         f"and scored with norm:yes and tok:13a. ROUGE {rouge_signature(stem=True)}, L of summaries.\n"
     )
 
@@ -149,66 +139,6 @@ def table_of(entry: dict[str, Any], texts: dict[str, Text], options: argparse.Na
     return Table(entry["title"], ("system", "run of ours"), tuple(columns), tuple(rows), entry.get("note", ""))
 
 
-def recipe_of(row: dict[str, Any]) -> str:
-    """Return the name of the recipe that makes the first run of a row."""
-    return str(row.get("recipe", row["runs"][0].split("/")[0]))
-
-
-def missing_runs(tables: Sequence[dict[str, Any]], texts: dict[str, Text], options: argparse.Namespace) -> Table:
-    """Return how to make the first run of each row that has no run of that name yet, and what that costs."""
-    rows: dict[str, TableRow] = {}
-    for entry in tables:
-        tasks = dict.fromkeys(texts[group["set"]].task for group in entry["columns"] if "set" in group)
-        for row in (row for row in entry["rows"] if row.get("runs")):
-            members = row.get("members", 1)
-            for task in tasks:
-                name = f"{task}/{row['runs'][0]}" + (f" x{members}" if members > 1 else "")
-                if name not in rows and system_of(options.runs / task / row["runs"][0], row) is None:
-                    seeds = row.get("seeds", members)
-                    rows[name] = missing_run(row, name, options.data / task, options.runs / task, seeds)
-    columns = (Column("parameters"), Column("updates"), Column("hours", 1))
-    note = (
-        "Updates are the most that the recipe allows; training may stop early. Hours are arithmetic, not measured: "
-        "6 operations a parameter and token, at 10^14 operations a second, which a data-centre GPU reaches with "
-        "Transformers and far from reaches with recurrent models, which take many times as long."
-    )
-    return Table("Runs that are missing", ("run", "command"), columns, tuple(rows.values()), note)
-
-
-def missing_run(row: dict[str, Any], name: str, data: Path, runs: Path, seeds: int) -> TableRow:
-    """Return the row of one run that is missing."""
-    if "combines" in row:
-        return TableRow((name, tuning_of(row, data, runs)), (None, None, None))
-    made = recipe_of(row)
-    given = [f"data.dir={data}", *row.get("set", ())]
-    out = runs / row["runs"][0].split("/")[0]
-    command = f"postedit train recipes/{made}.toml --out {out}" + "".join(f" --set '{one}'" for one in given)
-    command += f" --seeds {seeds}" if seeds > 1 else ""
-    if made == PHRASE_BASED:  # minutes on a core
-        return TableRow((name, command), (None, None, None))
-    recipe = load_recipe(HERE.parent / f"recipes/{made}.toml", row.get("set", ()), check_data=False)
-    first = [] if recipe.draft is None else [recipe.first_stage()]
-    parts = [*first, *([stage for _, stage in recipe.stages()] or [recipe])]
-    known = [(count_parameters(part), part.train.max_steps, part.train.batch_tokens) for part in parts]
-    updates = None if any(steps is None for _, steps, _ in known) else sum(steps for _, steps, _ in known if steps)
-    cost = sum(6.0 * size * (steps or 0) * tokens for size, steps, tokens in known) * seeds / OPERATIONS / 3600
-    return TableRow((name, command), (known[-1][0], updates, cost if updates else None))
-
-
-def tuning_of(row: dict[str, Any], data: Path, runs: Path) -> str:
-    """Return the commands that make a combination, and those of its members that are missing."""
-    folders = [runs / member for member in row["combines"]]
-    commands = [
-        f"postedit train recipes/{folder.name}.toml --out {folder} --set data.dir={data}"
-        for folder in folders
-        if system_of(folder, {}) is None
-    ]
-    out = runs / row["runs"][0] / COMBINATION
-    models = " ".join(str(folder / "model") for folder in folders)
-    texts = " ".join(f"--{side} {data / 'dev'}.{side}" for side in ("src", "mt", "pe"))
-    return " && ".join([*commands, f"mkdir -p {out.parent}", f"postedit tune {models} {texts} --out {out}"])
-
-
 def decimals(measure: str) -> int:
     return {"changes": 0, "spared": 0, "focus": 0}.get(measure, 2)
 
@@ -232,30 +162,6 @@ def figures(row: dict[str, Any], text: Text, measure: Measure, options: argparse
             systems = evaluate_systems(test, {name: outputs_of(system, text, options.beam)})
             return name, measure.values(Subject(text, test, systems, system, options.beam))
     return "", nothing
-
-
-def system_of(run: Path, row: dict[str, Any]) -> System | None:
-    """Return the system of a row that a run holds; None if not all of its models exist."""
-    if (run / COMBINATION).exists():
-        return System([run / COMBINATION], None, run)
-    if "ensemble" in row:
-        parts = [models_in(run / part["path"], part.get("count")) for part in row["ensemble"]]
-        weights = [1.0 / len(part) for part in parts for _ in part]
-        return System([model for part in parts for model in part], weights, run) if all(parts) else None
-    members = row.get("members", 1)
-    folders = [run] if members == 1 else [run / f"seed-{seed}" for seed in range(1, members + 1)]
-    models = [model for folder in folders for model in models_in(folder / "model", None)]
-    return System(models, None, folders[0]) if len(models) == members else None
-
-
-def models_in(path: Path, count: int | None) -> list[Path]:
-    """Return a model, or the `count` best files of weights of a run; nothing if it is not there, or has fewer."""
-    if count is None:
-        return [path] if (path / "config.json").exists() else []
-    if not (path / "best.json").exists():
-        return []
-    best = json.loads((path / "best.json").read_text(encoding="utf-8"))["best"][:count]
-    return [path / entry["file"] for entry in best] if len(best) == count else []
 
 
 @cache

@@ -11,6 +11,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "tests/unit"), str(ROOT / "benchmarks")]
+import papers_runs  # noqa: E402
 import papers_tables  # noqa: E402
 import tiny_models  # noqa: E402
 
@@ -29,7 +30,7 @@ def test_description_fits_itself(table: dict) -> None:
         assert len(row["published"]) <= sum(len(group.get("published", ())) for group in groups)
         for run in row.get("runs", ()):
             small = ROOT / f"recipes/{run.split('/')[0]}.toml"
-            assert (ROOT / f"recipes/{papers_tables.recipe_of(row)}.toml").exists()
+            assert (ROOT / f"recipes/{papers_runs.recipe_of(row)}.toml").exists()
             assert small.exists() or "recipe" in row
 
 
@@ -112,13 +113,13 @@ def test_an_ensemble_has_the_best_weights_of_a_run(
     for row in ("4.1 its 4 best checkpoints", "4.2 ensemble x3"):
         assert float(rows[row][9]) >= 0.0  # ours on dev
     rows_of = {row["system"]: row for table in TABLES["table"] for row in table["rows"]}
-    best = papers_tables.system_of(runs / "transference-fine-tuned", rows_of["4.1 its 4 best checkpoints"])
-    mixed = papers_tables.system_of(three, rows_of["4.2 ensemble x3"])
+    best = papers_runs.system_of(runs / "transference-fine-tuned", rows_of["4.1 its 4 best checkpoints"])
+    mixed = papers_runs.system_of(three, rows_of["4.2 ensemble x3"])
     assert [path.stem for path in best.models] == ["step-7", "step-3", "step-5", "step-1"]
     assert [path.parent.parent.name for path in mixed.models] == ["stages", "stages", *["seed-3"] * 4]
     assert mixed.weights == [1.0, 1.0, 0.25, 0.25, 0.25, 0.25]
     (three / "seed-3/best/best.json").write_text('{"best": [{"file": "step-7.safetensors"}]}', encoding="utf-8")
-    assert papers_tables.system_of(three, rows_of["4.2 ensemble x3"]) is None
+    assert papers_runs.system_of(three, rows_of["4.2 ensemble x3"]) is None
 
 
 def test_the_leading_text_is_filled_in_for_models_of_shared_attention(
@@ -152,23 +153,60 @@ def test_the_leading_text_is_filled_in_for_models_of_shared_attention(
 def test_missing_runs_say_what_to_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    (tmp_path / "data").mkdir()
+    text = tmp_path / "data/wmt18-smt.en-de"
+    text.mkdir(parents=True)
+    tiny_models.write_triplets(text, ("real",))
     tiny_models.folder("m-cgru").save(tmp_path / "runs/wmt18-smt.en-de/m-cgru/model")
     out = tmp_path / "tables.md"
     command = ["papers_tables", tmp_path / "runs", tmp_path / "data", "--out", out]
     monkeypatch.setattr(sys, "argv", [*map(str, command)])
     papers_tables.main()
-    missing = out.read_text(encoding="utf-8").split("Runs that are missing")[1].splitlines()
-    named = {cells[1].strip(): cells for cells in (line.split("|") for line in missing if line.startswith("| "))}
+    _, table, block = re.split(r"## Runs that are missing|```bash", out.read_text(encoding="utf-8"))
+    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in table.splitlines() if line.startswith("| ")]
+    named = {name: cells for name, *cells in rows}
+    commands = dict(re.findall(r"^# (.*)\n(.*)$", block, re.MULTILINE))
+    assert commands.keys() == named.keys() - {"run", "---"}
     assert "wmt18-smt.en-de/m-cgru" not in named
-    assert "--seeds 4" in named["wmt18-smt.en-de/m-cgru x4"][2]
-    transference = named["wmt18-smt.en-de/transference-fine-tuned"]
-    assert "recipes/transference-fine-tuned.toml" in transference[2]
+    assert commands["wmt18-smt.en-de/m-cgru x4"].endswith(" --seeds 4")
+    assert "recipes/transference-fine-tuned.toml" in commands["wmt18-smt.en-de/transference-fine-tuned"]
+    lacks, *cost = named["wmt18-smt.en-de/transference-fine-tuned"]
+    assert lacks == "artificial-4m, artificial-500k", "real is there"
+    first = f"{tmp_path}/runs/wmt18-smt.en-de/transference-fine-tuned/model"
+    assert commands["wmt18-nmt.en-de/transference-smt-nmt"].endswith(
+        f" --set text.model={first} --set train.init={first}"
+    )
     # 6 * 98,065,760 parameters * 25,000 tokens * 330,000 updates / 1e14 / 3600
-    assert [cell.strip() for cell in transference[3:6]] == ["98065760", "330000", "13.5"]
-    assert "data.train=" in named["wmt18-smt.en-de/shared-attention-11k"][2]
-    assert "--seeds 3" in named["wmt18-smt.en-de/transference-fine-tuned-x3"][2]
-    train, _, tune = named["wmt18-smt.en-de/symmetric-attention-reranking"][2].rpartition(" && ")
+    assert cost == ["98.1", "330", "13.5"]
+    assert commands["wmt18-smt.en-de/shared-attention-11k"].endswith(""" --set 'data.train=["real-2017"]'""")
+    assert "--seeds 3" in commands["wmt18-smt.en-de/transference-fine-tuned-x3"]
+    train, _, tune = commands["wmt18-smt.en-de/symmetric-attention-reranking"].rpartition(" && ")
     assert "recipes/symmetric-attention.toml" in train
     assert "recipes/phrase-based.toml" in train
     assert re.search(r"postedit tune \S+/symmetric-attention/model \S+/phrase-based/model --src ", tune)
+    assert (
+        "wmt18-smt.en-de/dev.pe does not exist: the columns of wmt18-smt.en-de dev stay empty"
+        in capsys.readouterr().out
+    )
+
+
+def test_what_a_run_differs_in_is_said(tmp_path: Path) -> None:
+    run = tmp_path / "wmt18-smt.en-de/m-cgru-small"
+    tiny_models.folder("m-cgru").save(run / "model")
+    paper = papers_runs.load_recipe(papers_runs.RECIPES / "m-cgru.toml", check_data=False)
+    tasks = {name: entry["task"] for name, entry in TABLES["sets"].items()}
+
+    def found(*changes: str) -> str:
+        papers_runs.load_recipe(papers_runs.RECIPES / "m-cgru.toml", changes, check_data=False).save(
+            run / "recipe.toml"
+        )
+        return papers_runs.differences(TABLES["table"], tasks, tmp_path).splitlines()[-1]
+
+    start = "- wmt18-smt.en-de/m-cgru-small, from `recipes/m-cgru.toml`: "
+    assert found("train.seed=7", 'data.dev={src="a",mt="b",pe="c"}') == f"{start}nothing"
+    trained = 'data.train=["/texts/train"]'
+    assert found("model.hidden=16", trained, "train.max_minutes=5") == (
+        f"{start}model.hidden 16 ({paper.model.hidden}), data.train train (20 x real, artificial-large, "
+        "artificial-small), train.max_minutes 5.0 (unset)"
+    )
+    (run / "recipe.toml").unlink()
+    assert papers_runs.differences(TABLES["table"], tasks, tmp_path).endswith("There is no run of ours yet.\n")

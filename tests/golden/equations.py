@@ -1,8 +1,9 @@
 """What the transcriptions of papers into NumPy share."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
+import pytest
 import torch
 from numpy.typing import NDArray
 
@@ -58,6 +59,29 @@ def bi_lstm(p: Parameters, name: str, suffix: str, xs: Sequence[Array]) -> tuple
         directions.append(states[::order])
         ends.append((h, c))
     return [np.concatenate(pair) for pair in zip(*directions)], [np.concatenate(pair) for pair in zip(*ends)]
+
+
+def smoothed(log_probs: Array, labels: Sequence[int], smoothing: float) -> float:
+    """The loss of labels, `smoothing` of which is shared by all symbols alike (Szegedy et al. 2016, section 7)."""
+    nll = -sum(log_probs[place, label] for place, label in enumerate(labels))
+    return float((1 - smoothing) * nll - smoothing * log_probs[: len(labels)].mean(1).sum())
+
+
+def assert_gradients(model: Seq2Seq, loss: torch.Tensor, total: Callable[[], float]) -> None:
+    """The gradient of `loss` is the slope of `total` in a random direction of each parameter."""
+    loss.backward()
+    generator, step = torch.Generator().manual_seed(1), 1e-6
+    model.requires_grad_(False)
+    for name, parameter in model.named_parameters():
+        assert parameter.grad is not None, name
+        direction = torch.randn(parameter.shape, dtype=torch.float64, generator=generator)
+        ends = []
+        for sign in (1.0, -1.0):
+            parameter.data += sign * step * direction
+            ends.append(total())
+            parameter.data -= sign * step * direction
+        slope = (ends[0] - ends[1]) / (2 * step)
+        assert float((parameter.grad * direction).sum()) == pytest.approx(slope, rel=1e-6, abs=1e-7), name
 
 
 def scattered(model: Seq2Seq) -> Seq2Seq:

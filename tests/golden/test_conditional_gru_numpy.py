@@ -10,7 +10,7 @@ count from 1, as in the paper.
 import numpy as np
 import pytest
 import torch
-from equations import Array, Parameters, scattered, sigmoid, softmax, streams_of
+from equations import Array, Parameters, assert_gradients, scattered, sigmoid, smoothed, softmax, streams_of
 
 from postedit.core.errors import RecipeError
 from postedit.core.model import Vocabularies, VocabularyInfo
@@ -187,34 +187,58 @@ POST_EDITS = [[6, 10, 7, 8, EOS], [8, EOS], [16, 6, 12, EOS]]
 ALIGNED = [[(0, 0), (1, 1), (2, 2), (3, 4)], [(0, 1)], [(0, 0), (1, 1), (3, 2), (6, 3)]]
 
 
-@pytest.mark.parametrize("prior", [0.0, 0.3])
-def test_two_models_are_trained_to_attend_alike(prior: float) -> None:
-    """The loss of each direction by the equations of CGRU, and the trace of the product of both attentions.
+class SymmetricPaper:
+    """Two models that are trained to attend alike: the loss of each by the equations of CGRU, and their agreement.
 
-    An alignment is a matrix of zeros and ones, with which each attention agrees as with the other.
+    The agreement is the trace of the product of both attentions. An alignment is a matrix of zeros and ones, with which
+    each attention agrees as with the other.
     """
+
+    def __init__(self, model: SymmetricAttention) -> None:
+        self.there, self.back = Paper(model), Paper(model.reverse)
+
+    def losses(self, prior: float, smoothing: float) -> tuple[float, float]:
+        """The loss of pe given mt, and what training adds to it."""
+        key, loss, joint = AttentionKey("mt", "soft"), 0.0, 0.0
+        for mt, pe, aligned in zip(SENTENCES["mt"], POST_EDITS, ALIGNED):
+            log_probs, attention = self.there.decode({"mt": mt}, [BOS, *pe[:-1]])
+            backwards, reverse = self.back.decode({"mt": pe}, [BOS, *mt[:-1]])
+            z = np.zeros((len(pe), len(mt)))
+            z[[t for _, t in aligned], [i for i, _ in aligned]] = 1.0
+            loss += smoothed(log_probs, pe, smoothing)
+            joint += smoothed(backwards, mt, smoothing) - 0.7 * np.trace(attention[key] @ reverse[key])
+            joint -= prior * (np.trace(attention[key] @ z.T) + np.trace(z @ reverse[key]))
+        return loss, joint
+
+
+def symmetric(prior: float) -> tuple[SymmetricAttention, Batch]:
     sizes = {"embedding": EMBEDDING, "hidden": HIDDEN, "attention": ATTENTION, "dropout_rnn": 0.0, "dropout_word": 0.0}
     pe = VocabularyInfo(17, "pe")
     mt = pe if prior else VocabularyInfo(19, "mt")
     config = SymmetricAttentionConfig(**sizes, agreement=0.7, prior=prior)  # type: ignore[arg-type]
     model = scattered(SymmetricAttention(config, Vocabularies({"mt": mt}, pe)))
+    assert isinstance(model, SymmetricAttention)
     texts = streams_of({"mt": SENTENCES["mt"], "pe": POST_EDITS})
-    batch = Batch({"mt": texts["mt"]}, Target(texts["pe"].ids, texts["pe"].mask))
-    there, back = Paper(model), Paper(model.reverse)
-    key, nll, joint = AttentionKey("mt", "soft"), 0.0, 0.0
-    for mt_ids, pe_ids, aligned in zip(SENTENCES["mt"], POST_EDITS, ALIGNED):
-        log_probs, attention = there.decode({"mt": mt_ids}, [BOS, *pe_ids[:-1]])
-        backwards, reverse = back.decode({"mt": pe_ids}, [BOS, *mt_ids[:-1]])
-        z = np.zeros((len(pe_ids), len(mt_ids)))
-        z[[t for _, t in aligned], [i for i, _ in aligned]] = 1.0
-        nll -= sum(log_probs[place, token] for place, token in enumerate(pe_ids))
-        joint -= sum(backwards[place, token] for place, token in enumerate(mt_ids))
-        joint -= 0.7 * np.trace(attention[key] @ reverse[key])
-        joint -= prior * (np.trace(attention[key] @ z.T) + np.trace(z @ reverse[key]))
-    trained, judged = model.train()(batch), model.eval()(batch)
-    np.testing.assert_allclose([trained.loss, trained.nll], [nll + joint, nll], rtol=1e-12)
-    np.testing.assert_allclose([judged.loss, judged.nll], nll, rtol=1e-12)
-    assert there.p.read | {f"reverse.{name}" for name in back.p.read} == set(there.p), "every parameter counts"
+    return model, Batch({"mt": texts["mt"]}, Target(texts["pe"].ids, texts["pe"].mask))
+
+
+@pytest.mark.parametrize("smoothing", [0.0, 0.1])
+@pytest.mark.parametrize("prior", [0.0, 0.3])
+def test_two_models_are_trained_to_attend_alike(prior: float, smoothing: float) -> None:
+    model, batch = symmetric(prior)
+    paper = SymmetricPaper(model)
+    (nll, _), (loss, joint) = paper.losses(prior, 0.0), paper.losses(prior, smoothing)
+    trained, judged = model.train()(batch, smoothing), model.eval()(batch, smoothing)
+    np.testing.assert_allclose([trained.loss, trained.nll], [loss + joint, nll], rtol=1e-12)
+    np.testing.assert_allclose([judged.loss, judged.nll], [loss, nll], rtol=1e-12)
+    read = paper.there.p.read | {f"reverse.{name}" for name in paper.back.p.read}
+    assert read == set(paper.there.p), "every parameter counts"
+
+
+def test_each_model_learns_from_the_attention_of_the_other() -> None:
+    model, batch = symmetric(prior=0.3)
+    loss = model.requires_grad_(True).train()(batch, 0.1).loss
+    assert_gradients(model, loss, lambda: sum(SymmetricPaper(model).losses(0.3, 0.1)))
 
 
 def test_a_prior_needs_one_vocabulary() -> None:

@@ -8,7 +8,18 @@ from typing import Final
 import numpy as np
 import pytest
 import torch
-from equations import Array, Parameters, bi_lstm, linear, lstm, scattered, softmax, streams_of
+from equations import (
+    Array,
+    Parameters,
+    assert_gradients,
+    bi_lstm,
+    linear,
+    lstm,
+    scattered,
+    smoothed,
+    softmax,
+    streams_of,
+)
 
 from postedit.core.model import Vocabularies, VocabularyInfo
 from postedit.core.special_tokens import BOS, EOS, STEP
@@ -92,7 +103,17 @@ class Paper:
             steps.append((at, linear(self.p, "head", t)))
         return steps
 
-    def joint(self, sentence: Sentence) -> float:
+    def log_probs(self, sentence: Sentence, operations: list[Operation]) -> Array:
+        """Return the log-probabilities of the tokens that stand for the operations."""
+        mt, rows = sentence["mt"], []
+        for at, scores in self.decode(sentence, operations):
+            # All operations but one: to insert the token at the position is to keep it.
+            possible = [*(token for token in range(VOCABULARY) if token != mt[at]), VOCABULARY]
+            probabilities = dict(zip(possible, softmax(scores[possible])))
+            rows.append([probabilities[VOCABULARY if token == mt[at] else token] for token in range(VOCABULARY)])
+        return np.log(rows)
+
+    def joint(self, sentence: Sentence, smoothing: float) -> float:
         """Return what is added to the loss in training."""
         return 0.0
 
@@ -116,16 +137,19 @@ class ChainedPaper(Paper):
         annotations, h, c = super().encode(sentence)
         return np.concatenate([annotations, self.translated(sentence)[2]], 1), h, c
 
-    def joint(self, sentence: Sentence) -> float:
-        total = 0.0
-        for state, _, context, token in zip(*self.translated(sentence), sentence["mt"]):
+    def joint(self, sentence: Sentence, smoothing: float) -> float:
+        rows = []
+        for state, _, context in zip(*self.translated(sentence)):
             t = np.tanh(linear(self.p, "translator.features", state, context))
-            total -= TRANSLATION * np.log(softmax(linear(self.p, "translator.head", t))[token])
-        return total
+            rows.append(np.log(softmax(linear(self.p, "translator.head", t))))
+        return TRANSLATION * smoothed(np.array(rows), sentence["mt"], smoothing)
 
 
-@pytest.mark.parametrize("chained", [False, True])
-def test_probabilities_attention_and_loss_are_those_of_operations(chained: bool) -> None:
+WRITTEN = [tokens_of(mt, operations) for mt, operations in zip(SENTENCES["mt"], OPERATIONS)]
+ROWS: list[Sentence] = [{name: texts[row] for name, texts in SENTENCES.items()} for row in range(len(OPERATIONS))]
+
+
+def build(chained: bool) -> tuple[EditOperations, Batch]:
     pe, sizes = VocabularyInfo(VOCABULARY, "pe"), {"embedding": EMBEDDING, "hidden": HIDDEN}
     vocabularies = Vocabularies({"mt": pe, "src": VocabularyInfo(19, "src")}, pe)
     if chained:
@@ -133,34 +157,52 @@ def test_probabilities_attention_and_loss_are_those_of_operations(chained: bool)
         model = scattered(ChainedEditOperations(config, vocabularies))
     else:
         model = scattered(EditOperations(EditOperationsConfig(**sizes), vocabularies))
-    paper = ChainedPaper(model) if chained else Paper(model)
-    written = [tokens_of(mt, operations) for mt, operations in zip(SENTENCES["mt"], OPERATIONS)]
-    texts = streams_of({**SENTENCES, "pe": written})
-    batch = Batch({name: texts[name] for name in model.inputs}, Target(texts["pe"].ids, texts["pe"].mask))
+    assert isinstance(model, EditOperations)
+    texts = streams_of({**SENTENCES, "pe": WRITTEN})
+    return model, Batch({name: texts[name] for name in model.inputs}, Target(texts["pe"].ids, texts["pe"].mask))
+
+
+def paper_of(model: EditOperations) -> Paper:
+    return ChainedPaper(model) if isinstance(model, ChainedEditOperations) else Paper(model)
+
+
+def losses(paper: Paper, smoothing: float) -> tuple[float, float]:
+    """Return the loss of the operations, and what training adds to it."""
+    found = [paper.log_probs(*pair) for pair in zip(ROWS, OPERATIONS)]
+    loss = sum(smoothed(log_probs, tokens, smoothing) for log_probs, tokens in zip(found, WRITTEN))
+    return loss, sum(paper.joint(sentence, smoothing) for sentence in ROWS)
+
+
+@pytest.mark.parametrize("chained", [False, True])
+def test_probabilities_attention_and_loss_are_those_of_operations(chained: bool) -> None:
+    model, batch = build(chained)
+    paper = paper_of(model)
     assert batch.target is not None
     output, _ = model.decode(batch.target.inputs, model.encode(batch))
     assert output.attention.keys() == {HARD, SOFT} if chained else {HARD}
-    total = joint = 0.0
-    for row, (operations, tokens) in enumerate(zip(OPERATIONS, written)):
-        sentence = {name: SENTENCES[name][row] for name in SENTENCES}
-        mt, joint = sentence["mt"], joint + paper.joint(sentence)
-        for step, (at, scores) in enumerate(paper.decode(sentence, operations)):
-            # All operations but one: to insert the token at the position is to keep it.
-            possible = [*(token for token in range(VOCABULARY) if token != mt[at]), VOCABULARY]
-            probabilities = dict(zip(possible, softmax(scores[possible])))
-            as_tokens = [probabilities[VOCABULARY if token == mt[at] else token] for token in range(VOCABULARY)]
-            np.testing.assert_allclose(output.log_probs[row, step].numpy(), np.log(as_tokens), rtol=0, atol=1e-10)
+    for row, (sentence, operations, tokens) in enumerate(zip(ROWS, OPERATIONS, WRITTEN)):
+        log_probs = output.log_probs[row, : len(tokens)].numpy()
+        np.testing.assert_allclose(log_probs, paper.log_probs(sentence, operations), rtol=0, atol=1e-10)
+        for step, (at, _) in enumerate(paper.decode(sentence, operations)):
             weights = output.attention[HARD][row, step]
             assert weights.tolist() == [float(place == at) for place in range(len(weights))]
             if isinstance(paper, ChainedPaper):
                 attended = paper.translated(sentence)[1][at]
                 found = output.attention[SOFT][row, step, : len(attended)]
                 np.testing.assert_allclose(found.numpy(), attended, rtol=0, atol=1e-10)
-            total -= np.log(probabilities[paper.row(operations[step])])
         assert tokens[-1] == EOS
-    judged, trained = model(batch), model.train()(batch)
-    np.testing.assert_allclose([judged.loss, judged.nll, trained.nll], total, rtol=1e-12)
-    np.testing.assert_allclose(trained.loss, total + joint, rtol=1e-12)
-    assert (joint > 0.0) == chained
+    for smoothing in (0.0, 0.1):
+        (nll, _), (loss, joint) = losses(paper, 0.0), losses(paper, smoothing)
+        judged, trained = model.eval()(batch, smoothing), model.train()(batch, smoothing)
+        np.testing.assert_allclose([judged.nll, trained.nll, judged.loss], [nll, nll, loss], rtol=1e-12)
+        np.testing.assert_allclose(trained.loss, loss + joint, rtol=1e-12)
+        assert (joint > 0.0) == chained
     assert paper.p.read == set(paper.p), "every parameter is in the equations"
     torch.testing.assert_close(judged.tokens, batch.target.mask.sum())
+
+
+@pytest.mark.parametrize("chained", [False, True])
+def test_gradients_are_those_of_operations_and_translation(chained: bool) -> None:
+    model, batch = build(chained)
+    loss = model.requires_grad_(True).train()(batch, 0.1).loss
+    assert_gradients(model, loss, lambda: sum(losses(paper_of(model), 0.1)))

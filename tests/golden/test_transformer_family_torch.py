@@ -282,10 +282,11 @@ def point(queries: Tensor, memory: Tensor, padding: Tensor, scale: float = 1.0) 
     return (scale * queries @ memory.mT).masked_fill(padding.unsqueeze(1), -torch.inf).softmax(-1)
 
 
-def share_logits(model: Seq2Seq, read: Tensor) -> Tensor:
+def share_logits(model: Seq2Seq, read: Tensor, bias: bool) -> Tensor:
     """What the gate computes; equations 2 and 5 have no bias."""
     weighted = read @ model.gate.weight.T
-    return weighted if model.gate.bias is None else weighted + model.gate.bias
+    assert (model.gate.bias is not None) == bias
+    return weighted + model.gate.bias if bias else weighted
 
 
 QUERIES = pytest.mark.parametrize(("query", "bias"), [("sum", True), ("attended", False)])
@@ -303,7 +304,7 @@ def test_copycat(norm: Norm, scaled: bool, query: str, bias: bool) -> None:
     x, (soft,), (found,) = run_decoder(model, norm, [[(mt, ~MT.mask)]] * 2)
     read = getattr(found, query)
     weights = point(read, mt, ~MT.mask, DIM**-0.5 if scaled else 1.0)
-    share = share_logits(model, read).sigmoid()
+    share = share_logits(model, read, bias).sigmoid()
     shares = torch.cat([share, 1 - share], -1)
     attention = {AttentionKey("mt", "soft"): soft, AttentionKey("mt", "copy"): weights}
     output = compare(model, mixture(model, x, shares, [(weights, MT.ids)]), attention, {"mt": MT})
@@ -344,7 +345,7 @@ def test_copycat_trg_points_from_behind_the_attention_to_mt(norm: Norm, query: s
     x, (to_mt, to_src), (found, _) = run_decoder(model, norm, [[(mt, ~MT.mask), (src, ~SRC.mask)]] * 2)
     read = getattr(found, query)
     weights = point(read, mt, ~MT.mask)
-    share = share_logits(model, read).sigmoid()
+    share = share_logits(model, read, bias).sigmoid()
     shares = torch.cat([share, 1 - share], -1)
     soft = {AttentionKey("mt", "soft"): to_mt, AttentionKey("src", "soft"): to_src}
     attention = soft | {AttentionKey("mt", "copy"): weights}
@@ -366,7 +367,7 @@ def test_copycat_src_has_a_pointer_to_each_text_and_three_shares(
     x, (to_mt, to_src), found = run_decoder(model, norm, [[(mt, ~MT.mask), (src, ~SRC.mask)]] * 2)
     of_mt, of_src = (getattr(one, query) for one in found)
     from_mt, from_src = point(of_mt, mt, ~MT.mask), point(of_src, src, ~SRC.mask)
-    shares = share_logits(model, of_src).softmax(-1)
+    shares = share_logits(model, of_src, bias).softmax(-1)
     attention = {
         AttentionKey("mt", "soft"): to_mt,
         AttentionKey("src", "soft"): to_src,

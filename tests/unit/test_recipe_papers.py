@@ -132,6 +132,15 @@ def test_the_paper_fine_tunes_on_what_is_most_like_the_task(name: str, average: 
     assert learning_rate(generic.train, 8000, Plateau()) == pytest.approx(1 / sqrt(512 * 8000), rel=1e-3)
 
 
+def test_a_model_of_statistical_translations_is_tuned_on_neural_ones() -> None:
+    """Pal et al. 2020, experiment 7: experiment 3.3, tuned on the triplets of 2018."""
+    first, found = recipe("transference-fine-tuned"), recipe("transference-smt-nmt")
+    assert (found.model, found.text) == (first.model, first.text)
+    assert [files.name for files in found.data.train] == ["real"]
+    rates = [learning_rate(found.train, step, Plateau()) for step in (1, 3000)]
+    assert rates == [first.stages()[1][1].train.lr] * 2
+
+
 def test_the_winner_of_the_neural_task_ends_with_minimum_risk() -> None:
     (_, likelihood), (_, risk) = recipe("concat-encoders").stages()
     assert (likelihood.train.has_risk, risk.train.has_risk) == (False, True)
@@ -142,6 +151,7 @@ def test_the_small_scale_task_halves_all_sizes() -> None:
     small, large = recipe("draft-and-refine-iwslt"), recipe("draft-and-refine")
     for one, other in ((small.model, large.model), (small.first_stage().model, large.first_stage().model)):
         assert (2 * one.embedding, 2 * one.hidden) == (other.embedding, other.hidden) == (620, 1000)
+        assert (2 * one.attention, 2 * one.maxout) == (other.attention, other.maxout)
     assert 2 * small.text.vocabulary.size == large.text.vocabulary.size == 30_000
     assert [part.train.lr for part in (small, small.first_stage())] == [1e-3, 1e-3]
     assert [part.train.lr for part in (large, large.first_stage())] == [1e-4, 1e-4]

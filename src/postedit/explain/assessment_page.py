@@ -9,9 +9,8 @@ from postedit.evaluate.gain import Gain
 from postedit.evaluate.learning_curve import ROUGH
 from postedit.evaluate.recommendation import ANSWERS, Assessment, EditorGain
 from postedit.evaluate.significance import CONFIDENCE
-from postedit.explain.charts import Series, bar_chart
+from postedit.explain.charts import Curve, Ranged, Series, bar_chart, curve_chart, interval_chart
 from postedit.explain.document import analysis, document
-from postedit.explain.interval_charts import Curve, Ranged, curve_chart, interval_chart
 
 _SHORT: Final = ("word", "form", "missing", "extra", "order", "marks", "case", "number")
 """Names of ERROR_KINDS below the bars of a chart."""

@@ -1,76 +1,180 @@
-"""Bar charts as SVG, with no library and no script."""
+"""Charts of bars, of values with their intervals, and of curves, as SVG, with no library and no script."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
-from itertools import count
-from math import ceil
+from math import ceil, floor, log10
 from typing import Final
 
-_COLOURS: Final = ("#767676", "#2b6cb0", "#d97b29", "#2f8f5b", "#8a4fb0", "#b3362d")
+_COLOURS: Final = ("#2b6cb0", "#d97b29", "#2f8f5b", "#8a4fb0", "#b3362d", "#767676")
+"""They can be told apart on light and dark paper."""
+
 _WIDTH: Final = 360
-_HEIGHT: Final = 150
-_TOP: Final = 10
-_LEFT: Final = 38
-_BOTTOM: Final = 22
+_MARGIN: Final = 14
+_LEFT: Final = 44  # of the labels of heights
+_PLOT: Final = 150  # height between the lowest and the highest tick
+_ROW: Final = 40  # height of an interval with its name
+_BELOW: Final = 34  # height of the labels below an axis
 """Pixels on a telephone; wider screens enlarge a chart."""
 
-_TICKS: Final = 5  # most ticks above zero
+_STEPS: Final = 5  # most steps of an axis
 
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """Bars of one colour, by its number: a value, 0 or more, for each label of the chart."""
+    """Bars of one colour, by its number: a value, 0 or more, for each label of the chart. Colour 0 is grey."""
 
     name: str
     values: Sequence[float]
     colour: int
 
 
+@dataclass(frozen=True, slots=True)
+class Ranged:
+    """A value with the ends of its interval."""
+
+    value: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, slots=True)
+class Curve:
+    """Values at places of the axis below, by rising place."""
+
+    name: str
+    places: Sequence[float]
+    values: Sequence[Ranged]
+
+
 def bar_chart(title: str, labels: Sequence[str], series: Sequence[Series], unit: str) -> str:
     """Return a figure with a group of bars, one of each series, over each label."""
-    ticks = whole_ticks(max((value for one in series for value in one.values), default=0.0))
-    most = ticks[-1]
+    ticks = even_ticks([0.0, *(value for one in series for value in one.values)], smallest=1.0)
     step = (_WIDTH - _LEFT) / max(1, len(labels))
     width = 0.8 * step / max(1, len(series))
-    fills = [_COLOURS[one.colour % len(_COLOURS)] for one in series]
-    parts = [_axis(ticks, unit)]
+    colours = [_COLOURS[(one.colour - 1) % len(_COLOURS)] for one in series]
+    bottom = _height(0.0, ticks)
+    parts = _levels(ticks, " %" if unit == "%" else "")
     for group, label in enumerate(labels):
         middle = _LEFT + (group + 0.5) * step
-        parts.append(f'<text x="{middle:.1f}" y="{_TOP + _HEIGHT + 14}" text-anchor="middle">{escape(label)}</text>')
-        for place, one in enumerate(series):
-            height = _HEIGHT * one.values[group] / most
+        parts.append(f'<text x="{middle:.1f}" y="{bottom + 14}" text-anchor="middle">{escape(label)}</text>')
+        for place, (one, colour) in enumerate(zip(series, colours, strict=True)):
+            top = _height(one.values[group], ticks)
             left = middle - 0.4 * step + place * width
             hint = escape(f"{one.name}, {label}: {one.values[group]:,.{int(unit == '%')}f} {unit}")
             parts.append(
-                f'<rect x="{left:.1f}" y="{_TOP + _HEIGHT - height:.1f}" width="{max(width - 1, 0.5):.1f}" '
-                f'height="{height:.1f}" fill="{fills[place]}"><title>{hint}</title></rect>'
+                f'<rect x="{left:.1f}" y="{top:.1f}" width="{max(width - 1, 0.5):.1f}" '
+                f'height="{bottom - top:.1f}" fill="{colour}"><title>{hint}</title></rect>'
             )
-    keys = "".join(
-        f'<li><svg width="12" height="12" aria-hidden="true"><rect width="12" height="12" '
-        f'fill="{fill}"/></svg> {escape(one.name)}</li>'
-        for one, fill in zip(series, fills)
+    return _figure(title, bottom + 22, parts, [(one.name, colour) for one, colour in zip(series, colours, strict=True)])
+
+
+def interval_chart(title: str, values: Sequence[tuple[str, Ranged]], unit: str) -> str:
+    """Return a figure with a line from low to high, and a dot at the value, for each label."""
+    ticks = even_ticks([0.0, *(end for _, one in values for end in (one.low, one.high))])
+    height = _ROW * len(values)
+
+    def x(value: float) -> float:
+        return _MARGIN + (value - ticks[0]) / (ticks[-1] - ticks[0]) * (_WIDTH - 2 * _MARGIN)
+
+    parts = [
+        f'<line x1="{x(tick):.1f}" x2="{x(tick):.1f}" y1="0" y2="{height}"{_strong(tick)}/>'
+        f'<text x="{x(tick):.1f}" y="{height + 14}" text-anchor="middle">{_number(tick)}</text>'
+        for tick in ticks
+    ]
+    for row, (label, one) in enumerate(values):
+        middle = row * _ROW + 28
+        colour = "var(--good)" if one.low > 0.0 else "var(--bad)" if one.high < 0.0 else "var(--soft)"
+        hint = f"{escape(label)}: {_told(one, unit)}"
+        parts.append(
+            f'<g><title>{hint}</title><text x="{_MARGIN}" y="{middle - 10}" class="name">{escape(label)}</text>'
+            f'<path d="M{x(one.low):.1f} {middle}H{x(one.high):.1f}" stroke="{colour}" stroke-width="3"/>'
+            f'<circle cx="{x(one.value):.1f}" cy="{middle}" r="4.5" fill="{colour}"/></g>'
+        )
+    parts.append(f'<text x="{_WIDTH - _MARGIN}" y="{height + 28}" text-anchor="end">{escape(unit)}</text>')
+    return _figure(title, height + _BELOW, parts)
+
+
+def curve_chart(title: str, curves: Sequence[Curve], unit: str, below: str) -> str:
+    """Return a figure with a line through the values of each curve and a band between their ends, over a log axis."""
+    ticks = even_ticks([0.0, *(end for curve in curves for one in curve.values for end in (one.low, one.high))])
+    places = sorted({place for curve in curves for place in curve.places})
+    first, last = log10(places[0]), log10(places[-1])
+    colours = [_COLOURS[number % len(_COLOURS)] for number in range(len(curves))]
+    bottom = _height(ticks[0], ticks)
+
+    def x(place: float) -> float:
+        return _LEFT + (log10(place) - first) / max(last - first, 1e-9) * (_WIDTH - _LEFT - _MARGIN)
+
+    def y(value: float) -> float:
+        return _height(value, ticks)
+
+    parts = _levels(ticks)
+    for place in places:
+        anchor = "end" if place == places[-1] else "middle"
+        parts.append(f'<text x="{x(place):.1f}" y="{bottom + 18}" text-anchor="{anchor}">{place:,.0f}</text>')
+    parts.append(f'<text x="{_WIDTH}" y="{bottom + _BELOW}" text-anchor="end">{escape(below)}</text>')
+    for curve, colour in zip(curves, colours, strict=True):
+        pairs = list(zip(curve.places, curve.values, strict=True))
+        upper = " ".join(f"{x(place):.1f},{y(one.high):.1f}" for place, one in pairs)
+        lower = " ".join(f"{x(place):.1f},{y(one.low):.1f}" for place, one in reversed(pairs))
+        line = " ".join(f"{x(place):.1f},{y(one.value):.1f}" for place, one in pairs)
+        parts.append(f'<polygon points="{upper} {lower}" fill="{colour}" opacity=".16"/>')
+        parts.append(f'<polyline points="{line}" fill="none" stroke="{colour}" stroke-width="2"/>')
+        for place, one in pairs:
+            hint = f"<title>{escape(curve.name)}, {place:,.0f}: {_told(one, unit)}</title>"
+            parts.append(f'<circle cx="{x(place):.1f}" cy="{y(one.value):.1f}" r="3.5" fill="{colour}">{hint}</circle>')
+    keys = [(curve.name, colour) for curve, colour in zip(curves, colours, strict=True)]
+    return _figure(f"{title}, {unit}", bottom + _BELOW + 4, parts, keys)
+
+
+def even_ticks(values: Sequence[float], smallest: float = 1e-6 / _STEPS) -> list[float]:
+    """Return numbers at steps of 1, 2 or 5 times a power of ten, at least `smallest`, that include all values."""
+    low, high = min(values), max(values)
+    wanted = max((high - low) / _STEPS, smallest)
+    power = 10.0 ** floor(log10(wanted))
+    step = next(digit * power for digit in (1, 2, 5, 10) if digit * power >= wanted)
+    first, last = floor(low / step + 1e-9), max(ceil(high / step - 1e-9), floor(low / step + 1e-9) + 1)
+    return [round(number * step, 10) for number in range(first, last + 1)]
+
+
+def _height(value: float, ticks: Sequence[float]) -> float:
+    """Return the place of a value between the lowest and the highest tick, from above."""
+    return _MARGIN + (ticks[-1] - value) / (ticks[-1] - ticks[0]) * _PLOT
+
+
+def _levels(ticks: Sequence[float], sign: str = "") -> list[str]:
+    """Return a line across the chart for each tick, with its number and a sign after it."""
+    return [
+        f'<line x1="{_LEFT}" x2="{_WIDTH}" y1="{_height(tick, ticks):.1f}" y2="{_height(tick, ticks):.1f}"'
+        f"{_strong(tick)}/>"
+        f'<text x="{_LEFT - 6}" y="{_height(tick, ticks) + 3.5:.1f}" text-anchor="end">{_number(tick)}{sign}</text>'
+        for tick in ticks
+    ]
+
+
+def _number(tick: float) -> str:
+    return f"{tick:,.10g}"
+
+
+def _told(one: Ranged, unit: str) -> str:
+    return f"{one.value:z.2f}, {one.low:z.2f} to {one.high:z.2f} {escape(unit)}"
+
+
+def _strong(tick: float) -> str:
+    return ' class="zero"' if tick == 0.0 else ""
+
+
+def _figure(title: str, height: float, parts: Sequence[str], keys: Sequence[tuple[str, str]] = ()) -> str:
+    """Return the figure with a title, and a key of names and their colours."""
+    items = "".join(
+        f'<li><svg width="12" height="12" aria-hidden="true"><rect width="12" height="12" fill="{colour}"/></svg> '
+        f"{escape(name)}</li>"
+        for name, colour in keys
     )
-    total = _TOP + _HEIGHT + _BOTTOM
+    listed = f"<ul>{items}</ul>" if items else ""
     return (
         f'<figure class="chart"><figcaption>{escape(title)}</figcaption>'
-        f'<svg viewBox="0 0 {_WIDTH} {total}" role="img" aria-label="{escape(title)}">{"".join(parts)}</svg>'
-        f"<ul>{keys}</ul></figure>"
+        f'<svg viewBox="0 0 {_WIDTH} {height:g}" role="img" aria-label="{escape(title)}">{"".join(parts)}</svg>'
+        f"{listed}</figure>"
     )
-
-
-def whole_ticks(most: float) -> range:
-    """Return whole numbers from 0 to `most` or a little more, at steps of 1, 2 or 5 times a power of ten."""
-    steps = (digit * 10**power for power in count() for digit in (1, 2, 5))
-    step = next(step for step in steps if step * _TICKS >= most)
-    return range(0, step * max(1, ceil(most / step)) + 1, step)
-
-
-def _axis(ticks: range, unit: str) -> str:
-    lines = []
-    for tick in ticks:
-        y = _TOP + _HEIGHT * (1 - tick / ticks[-1])
-        lines.append(f'<line x1="{_LEFT}" x2="{_WIDTH}" y1="{y:.1f}" y2="{y:.1f}"/>')
-        text = f"{tick:,}{' %' if unit == '%' else ''}"
-        lines.append(f'<text x="{_LEFT - 5}" y="{y + 3.5:.1f}" text-anchor="end">{text}</text>')
-    return "".join(lines)

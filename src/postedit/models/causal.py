@@ -11,22 +11,16 @@ from torch import Tensor, nn
 from postedit.core.config import Config
 from postedit.core.errors import RecipeError, library
 from postedit.core.hints import HINTS, HintConfig, HintName, Hints
-from postedit.core.model import ModelSpec, Seq2Seq, Vocabularies
-from postedit.core.special_tokens import BOS, EOS, PAD
+from postedit.core.model import ModelSpec, Vocabularies
+from postedit.core.special_tokens import EOS, PAD
 from postedit.core.tensor_files import tensors_sha256
-from postedit.core.transformers_checkpoint import (
-    RowNumbering,
-    TransformersCheckpoint,
-    check_vocabularies,
-    check_weights,
-    copy_weights,
-    public_name,
-)
+from postedit.core.transformers_checkpoint import TransformersCheckpoint
 from postedit.core.types import AttentionKey, Batch, DecoderOutput, LabelLoss
+from postedit.models.checkpoint_base import CheckpointConfig, CheckpointModel, CheckpointNetworkConfig
 from postedit.nn.cache import DecoderCache
 from postedit.nn.heads import CappedDistribution, SoftmaxDistribution
 from postedit.nn.memory import Memory
-from postedit.nn.renumbering import RenumberedDistribution, exclusion_bias, text_attention
+from postedit.nn.renumbering import text_attention
 from postedit.nn.shared_rows import SharedRows
 from postedit.nn.slot_attention import NAME, SlotCall, TextAttention, register
 from postedit.nn.transformer import TransformerState
@@ -39,44 +33,11 @@ _PROMPT: Final = (
 )
 
 
-class CausalNetworkConfig(Config):
-    """Configuration, prompt and special tokens of a checkpoint, in its own token ids."""
+class CausalNetworkConfig(CheckpointNetworkConfig):
+    """The prompt, in the token ids of a checkpoint."""
 
-    settings: dict[str, Any] = Field(description="its config.json")
-    pad: int | None = Field(None, ge=0, description="the row of its padding")
-    eos: int | None = Field(None, ge=0, description="the row of its end of a text or of a turn")
-    unk: int | None = Field(None, ge=0, description="the row of its unknown token")
     prompt: list[list[int]] = Field(description="rows of the constant parts of the prompt: before, between and after")
     texts: list[str] = Field(description="the texts between the parts: src and mt in any order, and hints")
-    controls: list[int] = Field([], description="rows of other tokens that occur in no text")
-    fingerprint: str | None = Field(None, description="fingerprint of its vocabulary")
-
-    @property
-    def numbering(self) -> RowNumbering:
-        """The numbering of rows by tokens."""
-        return RowNumbering(int(self.settings["vocab_size"]), self.pad, self.eos, self.unk)
-
-    @classmethod
-    def of(cls, checkpoint: TransformersCheckpoint, template: str, chat: bool | None) -> Self:
-        """Read a checkpoint.
-
-        Raises:
-            RecipeError: if there is no such checkpoint, or it has no use for the template.
-        """
-        checkpoint.check_kind("causal language")
-        check_weights(checkpoint.name)
-        numbering, tokens = checkpoint.numbering, checkpoint.tokens
-        prompt, texts = checkpoint.prompt(template, chat)
-        return cls(
-            settings=checkpoint.settings,
-            pad=numbering.pad,
-            eos=numbering.eos,
-            unk=numbering.unk,
-            prompt=prompt,
-            texts=texts,
-            controls=sorted(tokens.rows[token] for token in tokens.controls),
-            fingerprint=tokens.fingerprint,
-        )
 
     @model_validator(mode="after")
     def _check_prompt(self) -> Self:
@@ -104,10 +65,9 @@ def _braced(names: Iterable[str]) -> str:
     return ", ".join(f"{{{name}}}" for name in names)
 
 
-class CausalConfig(Config):
-    """The checkpoint, its prompt, and the part of it that is trained; sizes are those of the checkpoint."""
+class CausalConfig(CheckpointConfig):
+    """The checkpoint of a causal language model, its prompt, and the part of it that is trained."""
 
-    checkpoint: str = Field(description="folder or hub id of a causal language model, read when training begins")
     prompt: str = Field(
         _PROMPT,
         description="what the model reads before pe; {src} and {mt} stand for the texts; {examples}, {glossary} and "
@@ -129,9 +89,6 @@ class CausalConfig(Config):
         description="tokens of a row in training, which holds several segments that do not see each other; a longer "
         "one has a row of its own. 0: each has",
     )
-    lora_rank: int = Field(0, ge=0, description="0: all weights are trained; r: those of adapters of rank r alone")
-    lora_alpha: float = Field(32.0, gt=0, description="adapters are scaled by lora_alpha / lora_rank")
-    lora_dropout: float = Field(0.0, ge=0, lt=1, description="on what adapters read")
     lora_base: Literal["fp32", "bf16"] = Field("fp32", description="number type of the weights that adapters change")
     save_base: bool = Field(
         False,
@@ -139,20 +96,16 @@ class CausalConfig(Config):
     )
     network: CausalNetworkConfig = Field(description="what the checkpoint says of itself; read from the checkpoint")
 
-    @model_validator(mode="before")
     @classmethod
-    def _read_checkpoint(cls, values: Any) -> Any:
-        if not isinstance(values, dict) or "network" in values or not isinstance(values.get("checkpoint"), str):
-            return values
+    def read_network(cls, values: Mapping[str, Any]) -> CausalNetworkConfig | None:
+        """Return what the checkpoint says of itself, and the prompt in its tokens."""
         template, chat = values.get("prompt", _PROMPT), values.get("chat")
         if not isinstance(template, str) or not isinstance(chat, bool | None):
-            return values
+            return None
         checkpoint = TransformersCheckpoint(values["checkpoint"])
-        return {**values, "network": CausalNetworkConfig.of(checkpoint, template, chat)}
-
-    def published(self) -> Self:
-        """Return the section with the checkpoint's name alone, if it is a folder."""
-        return self.model_copy(update={"checkpoint": public_name(self.checkpoint)})
+        common = CausalNetworkConfig.common(checkpoint, "causal language")
+        prompt, texts = checkpoint.prompt(template, chat)
+        return CausalNetworkConfig(**common, prompt=prompt, texts=texts)
 
 
 class _Prompt(NamedTuple):
@@ -164,7 +117,7 @@ class _Prompt(NamedTuple):
     real: Tensor  # Bool[N,S], False at padding of src and mt
 
 
-class Causal(Seq2Seq[TransformerState[DecoderCache]]):
+class Causal(CheckpointModel[TransformerState[DecoderCache]]):
     """A causal network of the Transformers library as a `Seq2Seq`.
 
     It reads `part src part mt part`, with hints before, between or after src and mt, and writes `pe EOS`. The last
@@ -178,18 +131,13 @@ class Causal(Seq2Seq[TransformerState[DecoderCache]]):
 
     config_class: ClassVar = CausalConfig
     inputs: ClassVar = ("src", "mt")
-    network: Any  # a module of the library, whose methods PyTorch's type does not know
-    bias: Tensor
-    rows: Tensor
-    input_rows: Tensor
 
     def __init__(self, config: CausalConfig, vocabularies: Vocabularies) -> None:
         """Create a network with fresh weights; those of the checkpoint are loaded by `load_initial_weights`."""
-        super().__init__()
-        self.config = config
         found = config.network
-        table = found.numbering.table()
-        check_vocabularies(vocabularies, len(table), found.fingerprint, config.checkpoint)
+        never = [row for row in (found.pad, found.unk, *found.controls) if row is not None]
+        super().__init__(config, vocabularies, found.prompt[-1][-1], never, keep_bias=False)
+        self.config = config
         hints, longest = self.hints_of(config), found.settings.get("max_position_embeddings")
         if longest is not None:  # inputs and output share the positions
             longest = (int(longest) - sum(map(len, found.prompt)) - hints.tokens) // 2
@@ -199,18 +147,13 @@ class Causal(Seq2Seq[TransformerState[DecoderCache]]):
                     f"{found.settings['max_position_embeddings']} positions of {config.checkpoint}; lower the budgets"
                 )
         self.spec = ModelSpec(self.inputs, vocabularies, frozenset({_KEY}), parallel=True, longest=longest, hints=hints)
-        self.network, self.head = _network(config, len(table))
+        self.network, self.head = _network(config, self.rows.numel())
         self._watched = _watched_layer(self.network.config)
         cap = found.settings.get("final_logit_softcapping")
         self._cap = None if cap is None else float(cap)
         if config.lora_rank and not config.save_base:
             self.frozen_checkpoint = config.checkpoint
             self.register_state_dict_post_hook(_keep_adapters)  # type: ignore[no-untyped-call]
-        never = [row for row in (found.pad, found.unk, *found.controls) if row is not None]
-        self.register_buffer("bias", exclusion_bias(found.numbering, never), persistent=False)
-        self.register_buffer("rows", torch.tensor(table), persistent=False)
-        inputs = [found.prompt[-1][-1] if token == BOS else row for token, row in enumerate(table)]
-        self.register_buffer("input_rows", torch.tensor(inputs), persistent=False)
 
     @classmethod
     def hints_of(cls, config: Config) -> Hints:
@@ -237,14 +180,7 @@ class Causal(Seq2Seq[TransformerState[DecoderCache]]):
     def _load(self, name: str) -> None:
         checkpoint = TransformersCheckpoint(name)
         theirs = checkpoint.network(self.rows.numel(), self.head.weight.dtype)
-        copy_weights(self.network, theirs.base_model.state_dict(), name)
-        head, own = theirs.get_output_embeddings(), self.config.network.numbering.rows
-        with torch.no_grad():
-            self.head.weight.copy_(head.weight)
-            if self.head.bias is not None:
-                self.head.bias.copy_(head.bias)
-            for table in {self.network.get_input_embeddings().weight, self.head.weight}:
-                table[own:] = 0.0
+        self.copy_weights(theirs, theirs.base_model.state_dict(), name, self.config.network.numbering.rows)
         self._check_against(theirs)
 
     @torch.no_grad()
@@ -260,7 +196,7 @@ class Causal(Seq2Seq[TransformerState[DecoderCache]]):
         try:
             call = SlotCall.of(rows, DecoderCache(), self._watched)
             h_NKD = call.run(self.network, rows)
-            own = self._of_rows(h_NKD).log_probs()
+            own = self.of_rows(h_NKD).log_probs()
         except Exception as error:  # a network that keeps something else than keys and values may fail in any way
             raise RecipeError(f"{kind} known here: {type(error).__name__} {error}") from None
         self.train(training)
@@ -292,7 +228,7 @@ class Causal(Seq2Seq[TransformerState[DecoderCache]]):
             assert call.weights is not None
             return text_attention(call.weights().mean(1), memory["positions"], memory["real"])
 
-        output = DecoderOutput(self._distribution(h_NKD), TextAttention(_KEY, attention))
+        output = DecoderOutput(self.distribution(h_NKD), TextAttention(_KEY, attention))
         return output, TransformerState(memory, call.cache_after(state.cache))
 
     def forward(self, batch: Batch, smoothing: float = 0.0) -> LabelLoss:
@@ -320,7 +256,7 @@ class Causal(Seq2Seq[TransformerState[DecoderCache]]):
         columns = first + torch.arange(target.ids.size(1), device=batch.device)
         columns = columns.clamp(max=rows.size(1) - 1)  # of padding, whose loss does not count
         h_BTD = h_NKD[row.unsqueeze(1), columns]
-        return self._distribution(h_BTD).label_loss(target.ids, target.mask, smoothing)
+        return self.distribution(h_BTD).label_loss(target.ids, target.mask, smoothing)
 
     def _prompt(self, batch: Batch) -> _Prompt:
         found, device = self.config.network, batch.device
@@ -343,19 +279,12 @@ class Causal(Seq2Seq[TransformerState[DecoderCache]]):
         packed = torch.cat(rows, 1).gather(1, order).masked_fill(~mask.gather(1, order), int(self.rows[PAD]))
         return _Prompt(packed, mask.sum(1), torch.cat(positions, 1).masked_fill(~real, 0), real)
 
-    def _distribution(self, h_NKD: Tensor) -> RenumberedDistribution:
-        return RenumberedDistribution(self._of_rows(h_NKD), self.rows)
-
-    def _of_rows(self, h_NKD: Tensor) -> SoftmaxDistribution:
+    def of_rows(self, h_NKD: Tensor) -> SoftmaxDistribution:
+        """Return the distribution of rows, whose logits some networks cap."""
+        if self._cap is None:
+            return super().of_rows(h_NKD)
         bias = self.bias.to(h_NKD.dtype)
-        if self._cap is not None:
-            return CappedDistribution(h_NKD, self.head.weight, bias, self.head, cap=self._cap)
-        bias = bias if self.head.bias is None else self.head.bias + bias
-        return SoftmaxDistribution(h_NKD, self.head.weight, bias, self._logits)
-
-    def _logits(self, h_NKD: Tensor) -> Tensor:
-        logits: Tensor = self.head(h_NKD)
-        return logits + self.bias.to(logits.dtype)
+        return CappedDistribution(h_NKD, self.head.weight, bias, self.head, cap=self._cap)
 
     def _apply(self, fn: Any, recurse: bool = True) -> Self:
         # Rotation angles and scales need single precision, whatever type the weights get.
@@ -402,13 +331,7 @@ def _network(config: CausalConfig, rows: int) -> tuple[Any, nn.Linear]:
     if config.recompute:
         whole.activation_checkpointing_enable({"use_reentrant": False})
     network, head = whole.base_model, whole.get_output_embeddings()
-    if config.lora_rank:
-        peft = library("peft", "model.lora_rank")
-        options = {"lora_alpha": config.lora_alpha, "lora_dropout": config.lora_dropout}
-        adapters = peft.LoraConfig(r=config.lora_rank, target_modules="all-linear", **options)
-        network = peft.inject_adapter_in_model(adapters, network)
-        head.requires_grad_(False)
-    return network, head
+    return config.with_adapters(network, head), head
 
 
 def _keep_adapters(_: nn.Module, state: dict[str, Tensor], prefix: str, __: Mapping[str, Any]) -> None:

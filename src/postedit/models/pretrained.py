@@ -1,30 +1,22 @@
 """A sequence-to-sequence checkpoint of the Transformers library, which reads src and mt as one text."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, ClassVar, Self, cast
+from typing import Any, ClassVar, cast
 
 import torch
-from pydantic import Field, model_validator
+from pydantic import Field
 from torch import Tensor, nn
 
-from postedit.core.config import Config
 from postedit.core.errors import library
-from postedit.core.model import ModelSpec, Seq2Seq, Vocabularies
-from postedit.core.special_tokens import BOS, EOS, PAD, SEP
-from postedit.core.transformers_checkpoint import (
-    RowNumbering,
-    TransformersCheckpoint,
-    check_vocabularies,
-    check_weights,
-    copy_weights,
-    public_name,
-)
+from postedit.core.model import ModelSpec, Vocabularies
+from postedit.core.special_tokens import EOS, PAD, SEP
+from postedit.core.transformers_checkpoint import TransformersCheckpoint
 from postedit.core.types import AttentionKey, Batch, DecoderOutput
+from postedit.models.checkpoint_base import CheckpointConfig, CheckpointModel, CheckpointNetworkConfig
 from postedit.nn.cache import DenseKeyValueCache
-from postedit.nn.heads import SoftmaxDistribution
 from postedit.nn.memory import Memory
-from postedit.nn.renumbering import RenumberedDistribution, exclusion_bias, text_attention
+from postedit.nn.renumbering import text_attention
 from postedit.nn.transformer import TransformerState
 from postedit.nn.transformers_cache import TransformersCache, from_library, to_library
 
@@ -33,76 +25,35 @@ _KEY = AttentionKey("src+mt", "soft")
 _State = TransformerState[TransformersCache]
 
 
-class NetworkConfig(Config):
-    """Configuration and special tokens of a checkpoint, in its own token ids."""
+class NetworkConfig(CheckpointNetworkConfig):
+    """What the encoder and the decoder of a checkpoint read beside texts."""
 
-    settings: dict[str, Any] = Field(description="its config.json")
-    pad: int | None = Field(None, ge=0, description="the row of its padding")
-    eos: int | None = Field(None, ge=0, description="the row of its end of a text")
-    unk: int | None = Field(None, ge=0, description="the row of its unknown token")
     before_src: list[int] = Field([], description="rows that its encoder reads first")
     after_mt: list[int] = Field([], description="rows that its encoder reads last, after the end of the text")
     before_pe: list[int] = Field(min_length=1, description="rows that its decoder reads before the first token")
-    controls: list[int] = Field([], description="rows of other tokens that occur in no text")
-    fingerprint: str | None = Field(None, description="fingerprint of its vocabulary")
-
-    @property
-    def numbering(self) -> RowNumbering:
-        """The numbering of rows by tokens."""
-        return RowNumbering(int(self.settings["vocab_size"]), self.pad, self.eos, self.unk)
-
-    @classmethod
-    def of(cls, checkpoint: TransformersCheckpoint, src_lang: str | None, tgt_lang: str | None) -> Self:
-        """Read a checkpoint.
-
-        Raises:
-            RecipeError: if there is no such checkpoint, or it does not know a language.
-        """
-        checkpoint.check_kind("sequence-to-sequence")
-        check_weights(checkpoint.name)
-        numbering, tokens = checkpoint.numbering, checkpoint.tokens
-        before, after = checkpoint.around(src_lang, tgt_lang)
-        return cls(
-            settings=checkpoint.settings,
-            pad=numbering.pad,
-            eos=numbering.eos,
-            unk=numbering.unk,
-            before_src=before,
-            after_mt=after,
-            before_pe=checkpoint.start(tgt_lang),
-            controls=sorted(tokens.rows[token] for token in tokens.controls),
-            fingerprint=tokens.fingerprint,
-        )
 
 
-class PretrainedConfig(Config):
-    """The checkpoint, and the part of it that is trained; sizes are those of the checkpoint."""
+class PretrainedConfig(CheckpointConfig):
+    """The checkpoint of a sequence-to-sequence model, and the part of it that is trained."""
 
-    checkpoint: str = Field(description="folder or hub id of a sequence-to-sequence model, read when training begins")
     src_lang: str | None = Field(None, description="the checkpoint's code of the language of src, if it has codes")
     tgt_lang: str | None = Field(
         None, description="the checkpoint's code of the language of mt and pe, if it has codes"
     )
     dropout: float | None = Field(None, ge=0, lt=1, description="instead of the checkpoint's own")
-    lora_rank: int = Field(0, ge=0, description="0: all weights are trained; r: those of adapters of rank r alone")
-    lora_alpha: float = Field(32.0, gt=0, description="adapters are scaled by lora_alpha / lora_rank")
-    lora_dropout: float = Field(0.0, ge=0, lt=1, description="on what adapters read")
     network: NetworkConfig = Field(description="what the checkpoint says of itself; read from the checkpoint")
 
-    @model_validator(mode="before")
     @classmethod
-    def _read_checkpoint(cls, values: Any) -> Any:
-        if not isinstance(values, dict) or "network" in values or not isinstance(values.get("checkpoint"), str):
-            return values
+    def read_network(cls, values: Mapping[str, Any]) -> NetworkConfig:
+        """Return what the checkpoint says of itself in these languages."""
         checkpoint = TransformersCheckpoint(values["checkpoint"])
-        return {**values, "network": NetworkConfig.of(checkpoint, values.get("src_lang"), values.get("tgt_lang"))}
+        common = NetworkConfig.common(checkpoint, "sequence-to-sequence")
+        before, after = checkpoint.around(values.get("src_lang"), values.get("tgt_lang"))
+        start = checkpoint.start(values.get("tgt_lang"))
+        return NetworkConfig(**common, before_src=before, after_mt=after, before_pe=start)
 
-    def published(self) -> Self:
-        """Return the section with the checkpoint's name alone, if it is a folder."""
-        return self.model_copy(update={"checkpoint": public_name(self.checkpoint)})
 
-
-class Pretrained(Seq2Seq[_State]):
+class Pretrained(CheckpointModel[_State]):
     """A network of the Transformers library as a `Seq2Seq`.
 
     Its encoder reads `before src [SEP] mt EOS after` without padding between them; `before` and `after` are what its
@@ -117,27 +68,17 @@ class Pretrained(Seq2Seq[_State]):
 
     config_class: ClassVar = PretrainedConfig
     inputs: ClassVar = ("src", "mt")
-    network: Any  # a module of the library, whose methods PyTorch's type does not know
-    bias: Tensor
-    rows: Tensor
-    input_rows: Tensor
 
     def __init__(self, config: PretrainedConfig, vocabularies: Vocabularies) -> None:
         """Create a network with fresh weights; `load_initial_weights` loads those of the checkpoint."""
-        super().__init__()
-        self.config = config
         found = config.network
-        table = found.numbering.table()
-        check_vocabularies(vocabularies, len(table), found.fingerprint, config.checkpoint)
+        super().__init__(config, vocabularies, found.before_pe[-1], found.controls, keep_bias=True)
+        self.config = config
         longest = found.settings.get("max_position_embeddings")
         around = len(found.before_src) + len(found.after_mt) + len(found.before_pe)
         longest = None if longest is None else int(longest) - around
         self.spec = ModelSpec(self.inputs, vocabularies, frozenset({_KEY}), parallel=True, longest=longest)
-        self.network, self.head = _network(config, len(table))
-        self.register_buffer("bias", exclusion_bias(found.numbering, found.controls))
-        self.register_buffer("rows", torch.tensor(table), persistent=False)
-        inputs = [found.before_pe[-1] if token == BOS else row for token, row in enumerate(table)]
-        self.register_buffer("input_rows", torch.tensor(inputs), persistent=False)
+        self.network, self.head = _network(config, self.rows.numel())
 
     def load_initial_weights(self) -> None:
         """Load the weights of the checkpoint, from safetensors files alone.
@@ -145,18 +86,15 @@ class Pretrained(Seq2Seq[_State]):
         Raises:
             RecipeError: if they cannot be loaded, or are of a network of other sizes.
         """
-        checkpoint = TransformersCheckpoint(self.config.checkpoint)
+        checkpoint, own = TransformersCheckpoint(self.config.checkpoint), self.config.network.numbering.rows
         theirs = checkpoint.network(self.rows.numel())
         weights = dict(theirs.state_dict())
-        copy_weights(self.network, weights, checkpoint.name)
+        self.copy_weights(theirs, weights, checkpoint.name, own)
         with torch.no_grad():
-            self.head.weight.copy_(theirs.get_output_embeddings().weight)
-            own = self.config.network.numbering.rows
             final = weights.get("final_logits_bias")
             if final is not None:
                 self.bias[:own] += final.flatten()[:own]
-            for table in {self.network.get_input_embeddings().weight, self.head.weight}:
-                table[own:] = 0.0
+            for table in self.tables():
                 table[self.rows[SEP]] = table[self.rows[EOS]]
 
     def encode(self, batch: Batch) -> _State:
@@ -204,16 +142,8 @@ class Pretrained(Seq2Seq[_State]):
             memory = replace(memory, key_values={"joint": DenseKeyValueCache(cross)})
         after = TransformerState(memory, inputs.cache_after(layers, prefix))
         return DecoderOutput(
-            self._distribution(h_NKD), {_KEY: text_attention(w_NKP, memory["positions"], memory["real"])}
+            self.distribution(h_NKD), {_KEY: text_attention(w_NKP, memory["positions"], memory["real"])}
         ), after
-
-    def _distribution(self, h_NKD: Tensor) -> RenumberedDistribution:
-        bias = self.bias.to(h_NKD.dtype) if self.head.bias is None else self.head.bias + self.bias
-        return RenumberedDistribution(SoftmaxDistribution(h_NKD, self.head.weight, bias, self._logits), self.rows)
-
-    def _logits(self, h_NKD: Tensor) -> Tensor:
-        logits: Tensor = self.head(h_NKD)
-        return logits + self.bias.to(logits.dtype)
 
     def _constant(self, rows: Sequence[int], count: int) -> Tensor:
         """Return Long[count,len(rows)], the same in each row."""
@@ -235,10 +165,4 @@ def _network(config: PretrainedConfig, rows: int) -> tuple[Any, nn.Linear]:
     network.set_output_embeddings(nn.Identity())
     if hasattr(network, "final_logits_bias"):
         network.register_buffer("final_logits_bias", torch.zeros(1, 1), persistent=False)
-    if config.lora_rank:
-        peft = library("peft", "model.lora_rank")
-        options = {"lora_alpha": config.lora_alpha, "lora_dropout": config.lora_dropout}
-        adapters = peft.LoraConfig(r=config.lora_rank, target_modules="all-linear", **options)
-        network = peft.inject_adapter_in_model(adapters, network)
-        head.requires_grad_(False)
-    return network, head
+    return config.with_adapters(network, head), head

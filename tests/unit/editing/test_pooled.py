@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from postedit.core.edit_reasons import TrainingReason
-from postedit.core.editor import Abilities, Constraints, Detail, Editor, Identity, PostEdit, Segment, Skipped
+from postedit.core.editor import Abilities, Constraints, Detail, Edit, Editor, Identity, PostEdit, Segment, Skipped
 from postedit.core.errors import DataError
 from postedit.core.search_config import SearchConfig
 from postedit.editing.pooled import Pooled
@@ -60,6 +60,14 @@ class Listed(Editor):
 
     def _skips(self, segment: Segment, output: str) -> Skipped | None:
         return "empty" if not (segment.mt or "").strip() else self.skipped.get(output)
+
+
+class Rewriter(Listed):
+    """Its corrections are one edit, of all of mt."""
+
+    def _found(self, mt: str, texts: Sequence[str]) -> PostEdit:
+        found = super()._found(mt, texts)
+        return replace(found, edits=(Edit("replace", (0, len(mt)), (0, len(found.text))),))
 
 
 def correction(mt: str, text: str) -> PostEdit:
@@ -136,6 +144,11 @@ def test_of_candidates_with_the_same_text_the_first_is_kept() -> None:
     assert len(set(texts_of(found))) == len(texts_of(found))
     for one in (found, *found.alternatives):
         assert apply_edits(MT, one.text, one.edits) == one.text
+    text = "das Haus ist neu"
+    whole = Edit("replace", (0, len(MT)), (0, len(text)))
+    for members, edits in (((Listed, Rewriter), correction(MT, text).edits), ((Rewriter, Listed), (whole,))):
+        (found,) = pooled(*(member({text: -1.0}) for member in members)).edit(["x"], [MT])
+        assert (found.text, found.edits) == (text, edits)
 
 
 def test_confidences_are_the_probabilities_of_edits_among_the_candidates() -> None:

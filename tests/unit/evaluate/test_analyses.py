@@ -3,6 +3,7 @@ import pytest
 from postedit.core.errors import DataError
 from postedit.evaluate import analyses
 from postedit.evaluate.scores import UNEDITED_MT
+from postedit.evaluate.summarisation import ROUGE
 from postedit.evaluate.table import Table
 from postedit.evaluate.test_set import TestSet, evaluate_systems
 
@@ -172,7 +173,12 @@ def test_the_first_three_sentences_are_a_system_of_their_own() -> None:
     table, _, *pairs = analyses.summaries(systems, test, sources, resamples=50)
     assert of(table, "LEAD-3")["ROUGE-1"] == pytest.approx(50.0)
     assert of(table, "LEAD-3")["novel sentences, %"] == 0.0
-    assert (pairs[0].name, pairs[0].rows[0].labels) == ("significance of ROUGE-1", ("LEAD-3", "m"))
+    assert [pair.name for pair in pairs] == [f"significance of {kind}" for kind in ROUGE]
+    for kind, pair in zip(ROUGE, pairs, strict=True):
+        (found,) = pair.rows
+        assert found.labels == ("LEAD-3", "m")
+        assert found.values[0] == pytest.approx(of(table, "LEAD-3")[kind] - of(table, "m")[kind])
+    assert (pairs[0].rows[0].values[0], pairs[1].rows[0].values[0]) == (0.0, 50.0)
 
 
 def test_no_system_has_the_name_of_the_baseline() -> None:

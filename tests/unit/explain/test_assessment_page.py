@@ -8,7 +8,7 @@ from postedit.evaluate.error_profile import error_profile
 from postedit.evaluate.gain import SentenceGains
 from postedit.evaluate.recommendation import Assessment, EditorGain, Workload
 from postedit.explain.assessment_page import assessment_page
-from postedit.explain.interval_charts import Curve, Ranged, curve_chart, even_ticks, interval_chart
+from postedit.explain.charts import Curve, Ranged, curve_chart, even_ticks, interval_chart
 
 
 def gains(spared: list[int]) -> SentenceGains:

@@ -17,7 +17,7 @@ from tests.unit.explain.pages import (
 
 from postedit.evaluate import analyses
 from postedit.evaluate.test_set import TestSet, evaluate_systems
-from postedit.explain.charts import Series, bar_chart, whole_ticks
+from postedit.explain.charts import Series, bar_chart, even_ticks
 from postedit.explain.score_page import score_page
 
 ARABIC = "القط نائم"
@@ -63,7 +63,7 @@ def test_verdicts_come_first() -> None:
     ("most", "ticks"), [(0, [0, 1]), (1, [0, 1]), (3, [0, 1, 2, 3]), (7, [0, 2, 4, 6, 8]), (31.6, [0, 10, 20, 30, 40])]
 )
 def test_ticks_are_whole_numbers_up_to_the_largest_value(most: float, ticks: list[int]) -> None:
-    assert list(whole_ticks(most)) == ticks
+    assert even_ticks([0.0, most], smallest=1.0) == ticks
 
 
 def test_counts_are_whole_numbers() -> None:

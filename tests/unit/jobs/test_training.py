@@ -8,6 +8,7 @@ import subprocess
 import sys
 from io import StringIO
 from pathlib import Path
+from types import SimpleNamespace
 
 import filelock
 import pytest
@@ -59,19 +60,32 @@ def test_a_run_leaves_a_model_and_all_that_is_needed_to_repeat_it(recipe: Recipe
     assert training.train(longer, tmp_path / "run", resume=True, console=QUIET).training.steps == 3
 
 
-def test_text_is_learnt_from_chosen_sources_and_summaries_choose_models(tmp_path: Path) -> None:
+def test_text_is_learnt_from_chosen_sources_and_long_inputs_are_cut(tmp_path: Path) -> None:
     tiny_models.write_triplets(tmp_path)
     for side in ("src", "mt", "pe"):
-        (tmp_path / f"more.{side}").write_text("Xylophon Xylophon\n" * 20)
+        (tmp_path / f"more.{side}").write_text(f"{' '.join(['Xylophon'] * (1 if side == 'pe' else 9))}\n" * 20)
     sources = ["train", {"files": "more", "learn_text": False}]
-    train = {"max_steps": 1, "validate_every": 1, "batch_tokens": 200, "metric": "rouge-l"}
-    path = tiny_models.write_recipe(tmp_path / "recipe.toml", data={"train": sources}, train=train)
-    result = training.train(load_recipe(path), tmp_path / "run", console=QUIET)
+    data = {"train": sources, "max_length": 40, "too_long": "cut"}
+    train = {"max_steps": 1, "validate_every": 1, "batch_tokens": 200}
+    path = tiny_models.write_recipe(tmp_path / "recipe.toml", data=data, train=train)
+    training.train(load_recipe(path), tmp_path / "run", console=QUIET)
     vocabulary = TextProcessor.load(tmp_path / "run/text").vocabulary("pe")
     assert len(vocabulary.encode("Xylophon")) >= 7, "it is written in letters"
     assert len(vocabulary.encode("das")) == 1
     assert len(Corpus.open(tmp_path / "run/corpus/train.arrow")) == len(tiny_models.TRIPLETS) + 20
-    assert 0.0 <= result.training.single.score == result.training.single.metrics["rouge-l"] <= 100.0
+
+
+def test_summaries_are_judged_by_the_sentences_they_share(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sentences in another order cost nothing (ROUGE-Lsum), words in another order do."""
+    tiny_models.write_triplets(tmp_path)
+    for side in ("src", "mt", "pe"):
+        (tmp_path / f"dev.{side}").write_text("das Haus . die Katze .\ndas Haus .\n")
+    train = {"max_steps": 1, "validate_every": 1, "batch_tokens": 200, "metric": "rouge-l"}
+    path = tiny_models.write_recipe(tmp_path / "recipe.toml", train=train)
+    texts = ["die Katze . das Haus .", "Haus das ."]
+    monkeypatch.setattr(PostEditor, "edit", lambda *given, **options: [SimpleNamespace(text=text) for text in texts])
+    single = training.train(load_recipe(path), tmp_path / "run", console=QUIET).training.single
+    assert single.score == single.metrics["rouge-l"] == pytest.approx((100.0 + 50.0) / 2)
 
 
 @pytest.mark.slow

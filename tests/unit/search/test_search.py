@@ -233,6 +233,14 @@ def test_groups_with_guidance_are_searched_apart_from_others(guided: list[bool])
     assert found == [[(A, B, B) if one else TEXT] * 2 for one in guided]
 
 
+@pytest.mark.parametrize(("alpha", "length", "expected"), [(0.6, 7, 2.0**0.6), (1.0, 1, 1.0), (0.0, 9, 1.0)])
+def test_lengths_are_normalised_as_by_wu_et_al(alpha: float, length: int, expected: float) -> None:
+    """Wu et al. 2016, equation 14: (5 + |Y|)^alpha / (5 + 1)^alpha."""
+    settings = SearchConfig(length_penalty=alpha, normalisation="wu")
+    assert settings.normaliser(length) == pytest.approx(expected)
+    assert SearchConfig(length_penalty=alpha).normaliser(length) == pytest.approx(length**alpha)
+
+
 def test_a_beam_is_shared_by_hypotheses_near_their_goal_and_far_from_it() -> None:
     spelling = Spelling([""] * A + [" a", " b", " c"], str.isalpha)
     goal = Required(spelling, ["c"]).start([MissingPhrases(frozenset(["c"]))], SIZE, torch.device("cpu"))

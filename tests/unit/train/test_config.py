@@ -46,6 +46,8 @@ def test_every_option_is_described() -> None:
     assert set(TrainConfig.model_fields) >= FREE_ON_RESUME
 
 
-@pytest.mark.parametrize(("metric", "higher"), [("loss", False), ("ter", False), ("bleu", True), ("chrf", True)])
+@pytest.mark.parametrize(
+    ("metric", "higher"), [("loss", False), ("ter", False), ("bleu", True), ("chrf", True), ("rouge-l", True)]
+)
 def test_direction_of_metrics(metric: str, higher: bool) -> None:
     assert load_config(TrainConfig, {"max_steps": 1, "metric": metric}, "train").higher_is_better is higher

@@ -1,0 +1,154 @@
+"""Base of the models whose network is a checkpoint of the Transformers library, trained as a whole or by adapters."""
+
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import Any, Self
+
+import torch
+from pydantic import Field, model_validator
+from torch import Tensor, nn
+
+from postedit.core.config import Config
+from postedit.core.errors import library
+from postedit.core.model import Seq2Seq, StateT, Vocabularies
+from postedit.core.special_tokens import BOS
+from postedit.core.transformers_checkpoint import (
+    Kind,
+    RowNumbering,
+    TransformersCheckpoint,
+    check_vocabularies,
+    check_weights,
+    copy_weights,
+    public_name,
+)
+from postedit.nn.heads import SoftmaxDistribution
+from postedit.nn.renumbering import RenumberedDistribution, exclusion_bias
+
+
+class CheckpointNetworkConfig(Config):
+    """Configuration and special tokens of a checkpoint, in its own token ids."""
+
+    settings: dict[str, Any] = Field(description="its config.json")
+    pad: int | None = Field(None, ge=0, description="the row of its padding")
+    eos: int | None = Field(None, ge=0, description="the row of its end of a text or of a turn")
+    unk: int | None = Field(None, ge=0, description="the row of its unknown token")
+    controls: list[int] = Field([], description="rows of other tokens that occur in no text")
+    fingerprint: str | None = Field(None, description="fingerprint of its vocabulary")
+
+    @property
+    def numbering(self) -> RowNumbering:
+        """The numbering of rows by tokens."""
+        return RowNumbering(int(self.settings["vocab_size"]), self.pad, self.eos, self.unk)
+
+    @classmethod
+    def common(cls, checkpoint: TransformersCheckpoint, kind: Kind) -> dict[str, Any]:
+        """Return the options above, as a checkpoint of this kind says."""
+        checkpoint.check_kind(kind)
+        check_weights(checkpoint.name)
+        numbering, tokens = checkpoint.numbering, checkpoint.tokens
+        special = {"pad": numbering.pad, "eos": numbering.eos, "unk": numbering.unk}
+        controls = sorted(tokens.rows[token] for token in tokens.controls)
+        return {"settings": checkpoint.settings, **special, "controls": controls, "fingerprint": tokens.fingerprint}
+
+
+class CheckpointConfig(Config):
+    """The checkpoint, and the part of it that is trained; sizes are those of the checkpoint."""
+
+    checkpoint: str = Field(description="folder or hub id of a model, read when training begins")
+    lora_rank: int = Field(0, ge=0, description="0: all weights are trained; r: those of adapters of rank r alone")
+    lora_alpha: float = Field(32.0, gt=0, description="adapters are scaled by lora_alpha / lora_rank")
+    lora_dropout: float = Field(0.0, ge=0, lt=1, description="on what adapters read")
+    network: CheckpointNetworkConfig = Field(description="what the checkpoint says of itself; read from the checkpoint")
+
+    @classmethod
+    @abstractmethod
+    def read_network(cls, values: Mapping[str, Any]) -> CheckpointNetworkConfig | None:
+        """Return what the checkpoint of unchecked options says of itself; None if other options have wrong types.
+
+        Raises:
+            RecipeError: if there is no such checkpoint, it is of another kind, or it has no use for the options.
+        """
+
+    @model_validator(mode="before")
+    @classmethod
+    def _read_checkpoint(cls, values: Any) -> Any:
+        if not isinstance(values, dict) or "network" in values or not isinstance(values.get("checkpoint"), str):
+            return values
+        found = cls.read_network(values)
+        return values if found is None else {**values, "network": found}
+
+    def published(self) -> Self:
+        """Return the section with the checkpoint's name alone, if it is a folder."""
+        return self.model_copy(update={"checkpoint": public_name(self.checkpoint)})
+
+    def with_adapters(self, network: Any, head: nn.Module) -> Any:
+        """Return the network with adapters beside frozen weights, if there are any; the output layer has none."""
+        if not self.lora_rank:
+            return network
+        peft = library("peft", "model.lora_rank")
+        options = {"lora_alpha": self.lora_alpha, "lora_dropout": self.lora_dropout}
+        adapters = peft.LoraConfig(r=self.lora_rank, target_modules="all-linear", **options)
+        head.requires_grad_(False)
+        return peft.inject_adapter_in_model(adapters, network)
+
+
+class CheckpointModel(Seq2Seq[StateT]):
+    """A network that keeps its own numbering of rows; tokens are translated on input and output.
+
+    A subclass creates `network` and `head`, its output layer.
+
+    Raises:
+        RecipeError: if the vocabularies are not those of the checkpoint.
+    """
+
+    network: Any  # a module of the library, whose methods PyTorch's type does not know
+    head: nn.Linear
+    bias: Tensor
+    rows: Tensor
+    input_rows: Tensor
+
+    def __init__(
+        self, config: CheckpointConfig, vocabularies: Vocabularies, bos: int, never: Sequence[int], *, keep_bias: bool
+    ) -> None:
+        """Number the rows: `bos` is read for BOS, `never` are not written; say whether to save the bias of outputs."""
+        super().__init__()
+        numbering = config.network.numbering
+        table = numbering.table()
+        check_vocabularies(vocabularies, len(table), config.network.fingerprint, config.checkpoint)
+        self.register_buffer("bias", exclusion_bias(numbering, never), persistent=keep_bias)
+        self.register_buffer("rows", torch.tensor(table), persistent=False)
+        inputs = [bos if token == BOS else row for token, row in enumerate(table)]
+        self.register_buffer("input_rows", torch.tensor(inputs), persistent=False)
+
+    def copy_weights(self, theirs: Any, weights: Mapping[str, Tensor], checkpoint: str, own: int) -> None:
+        """Copy the weights of the library's network and its output layer; rows from `own` on, which are new, are zero.
+
+        Raises:
+            RecipeError: if they are of a network of other sizes.
+        """
+        copy_weights(self.network, weights, checkpoint)
+        head = theirs.get_output_embeddings()
+        with torch.no_grad():
+            self.head.weight.copy_(head.weight)
+            if self.head.bias is not None:
+                self.head.bias.copy_(head.bias)
+            for table in self.tables():
+                table[own:] = 0.0
+
+    def tables(self) -> set[Tensor]:
+        """Return the weights with a row for each token: one tensor, or that of inputs and that of outputs."""
+        return {self.network.get_input_embeddings().weight, self.head.weight}
+
+    def distribution(self, h_NKD: Tensor) -> RenumberedDistribution:
+        """Return the distribution of tokens after the features Float[N,K,D]."""
+        return RenumberedDistribution(self.of_rows(h_NKD), self.rows)
+
+    def of_rows(self, h_NKD: Tensor) -> SoftmaxDistribution:
+        """Return the distribution of rows after the features Float[N,K,D]."""
+        bias = self.bias.to(h_NKD.dtype)
+        bias = bias if self.head.bias is None else self.head.bias + bias
+        return SoftmaxDistribution(h_NKD, self.head.weight, bias, self._logits)
+
+    def _logits(self, h_NKD: Tensor) -> Tensor:
+        logits: Tensor = self.head(h_NKD)
+        return logits + self.bias.to(logits.dtype)
