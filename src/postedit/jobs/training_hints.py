@@ -39,7 +39,7 @@ class TrainingHints:
 
     @cached_property
     def sources(self) -> HintSources:
-        """The corrections of the training set, which are held in memory, and the glossary.
+        """The corrections of the training set, which are held in memory, and the glossary; for the dev set too.
 
         Raises:
             DataError: if the files cannot be read.
@@ -49,13 +49,13 @@ class TrainingHints:
             for number, one in enumerate(read_triplets(self._data.train)):
                 index.add(number, Example(one.src, one.mt, one.pe))
         path = self._data.glossary
-        return HintSources(index, None if path is None else Glossary.read(Path(path)))
+        return HintSources(index, None if path is None else Glossary.read(Path(path)), other_src=True)
 
     def __call__(self, triplet: Triplet) -> dict[str, list[int]]:
         """Return the ids of each part for a triplet."""
         mt, pe = triplet.mt, triplet.pe
         bad = edit_tags(mt.split(), pe.split()) if _share(triplet) < self._data.tagged else None
-        return self.writer.write(triplet.src, mt, bad=bad, other_src=True)
+        return self.writer.write(triplet.src, mt, bad=bad)
 
     @property
     def of_dev(self) -> "DevHints":
@@ -85,7 +85,7 @@ class DevHints:
 
     def __call__(self, triplet: Triplet) -> dict[str, list[int]]:
         """Return the ids of each part for a triplet."""
-        return self.training.writer.write(triplet.src, triplet.mt, other_src=True)
+        return self.training.writer.write(triplet.src, triplet.mt)
 
 
 def _share(triplet: Triplet) -> float:

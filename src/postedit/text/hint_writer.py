@@ -32,11 +32,19 @@ class WordTags(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class HintSources:
-    """Where hints come from; None: there is nothing of the kind."""
+    """Where hints come from; None: there is nothing of the kind.
+
+    Args:
+        corrections: among which the most similar ones are found.
+        glossary: whose terms are found.
+        tags: the words of mt that are wrong.
+        other_src: leave out corrections of the very same src, which would give the answer away in training.
+    """
 
     corrections: SimilarityIndex | None = None
     glossary: Glossary | None = None
     tags: WordTags | None = None
+    other_src: bool = False
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -67,35 +75,32 @@ class HintWriter:
         """The parts."""
         return self._hints.names
 
-    def write(
-        self, src: str, mt: str, *, bad: Sequence[bool] | None = None, other_src: bool = False
-    ) -> dict[str, list[int]]:
+    def write(self, src: str, mt: str, *, bad: Sequence[bool] | None = None) -> dict[str, list[int]]:
         """Return the ids of each part, ending in EOS: EOS alone for a part that is left out.
 
         Args:
             src: source.
             mt: its translation.
             bad: the tags of mt, in place of those of the source of tags.
-            other_src: leave out corrections of this very src, as training must.
 
         Raises:
             DataError: if a text is not valid Unicode.
         """
         lines = {"examples": self._examples, "glossary": self._terms, "errors": self._errors}
-        return {name: self._part(name, lines[name](src, mt, bad, other_src)) for name in self.names}
+        return {name: self._part(name, lines[name](src, mt, bad)) for name in self.names}
 
-    def _examples(self, src: str, mt: str, bad: Sequence[bool] | None, other_src: bool) -> list[str]:
+    def _examples(self, src: str, mt: str, bad: Sequence[bool] | None) -> list[str]:
         if self._sources.corrections is None:
             return []
-        config = self._hints.config
-        found = self._sources.corrections.find(src, mt, config.examples, config.least_similarity, other_src=other_src)
+        config, other = self._hints.config, self._sources.other_src
+        found = self._sources.corrections.find(src, mt, config.examples, config.least_similarity, other_src=other)
         return [one.line() for one in found]
 
-    def _terms(self, src: str, mt: str, bad: Sequence[bool] | None, other_src: bool) -> list[str]:
+    def _terms(self, src: str, mt: str, bad: Sequence[bool] | None) -> list[str]:
         found = [] if self._sources.glossary is None else self._sources.glossary.find(src)
         return [TermHint(one.entry.source, one.entry.targets, one.entry.forbidden).line() for one in found]
 
-    def _errors(self, src: str, mt: str, bad: Sequence[bool] | None, other_src: bool) -> list[str]:
+    def _errors(self, src: str, mt: str, bad: Sequence[bool] | None) -> list[str]:
         if bad is None and self._sources.tags is not None:
             bad = self._sources.tags.of(mt)
         text = tagged(mt, bad or ())

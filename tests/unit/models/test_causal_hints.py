@@ -17,7 +17,7 @@ from postedit.adapt.correction import Correction
 from postedit.adapt.correction_memory import CorrectionMemory
 from postedit.adapt.learning_editor import load_learning
 from postedit.cli.main import app
-from postedit.core.editor import Segment
+from postedit.core.editor import PostEdit, Segment
 from postedit.core.errors import DataError, ModelFolderError, RecipeError
 from postedit.core.hints import HINTS
 from postedit.core.special_tokens import EOS
@@ -120,6 +120,26 @@ def test_the_dev_set_is_shown_no_errors_that_only_its_post_edits_tell(run: Path)
     columns = Corpus.open(run / "corpus" / "dev.arrow").read([0], HINTS)
     assert columns["errors"].lengths.tolist() == [1] * 5
     assert min(columns["examples"].lengths.tolist()[:3]) > 1
+
+
+def test_the_decoded_dev_set_is_shown_what_its_loss_is_computed_with(
+    run: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Corrections of the very same source are left out there too, though the training set has them."""
+    recipe = load_recipe(run.parent / "recipe.toml")
+    decoded: list[dict[str, str]] = []
+
+    def edit(editor: PostEditor, src: Sequence[str], mt: Sequence[str], **_: Any) -> list[PostEdit]:
+        decoded.extend(shown(editor, *texts) for texts in zip(src, mt, strict=True))
+        return [PostEdit(text, False) for text in mt]
+
+    monkeypatch.setattr(PostEditor, "edit", edit)
+    train(recipe, run.with_name("again"), console=Console(quiet=True))
+    columns = Corpus.open(run.with_name("again") / "corpus" / "dev.arrow").read([0], ["examples"])
+    vocabulary = ModelFolder.load(run / "model").processor.vocabulary("src")
+    scored = [vocabulary.decode(row[:-1].tolist()) for row in columns["examples"]]
+    assert [one["examples"] for one in decoded[: len(TRIPLETS)]] == scored
+    assert not any(one.mt in text for one, text in zip(TRIPLETS, scored, strict=True))
 
 
 def test_a_model_folder_keeps_its_prompt_and_budgets(run: Path, tmp_path: Path) -> None:

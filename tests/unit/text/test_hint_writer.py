@@ -103,7 +103,9 @@ def test_a_triplet_is_never_among_its_own_examples(processor: TextProcessor) -> 
     index = index_of([*CORRECTIONS, *same_src])
     assert index.find(one.src, one.mt, 9, 0.0)[:2] == [same_src[0], one]
     assert index.find(one.src, one.mt, 9, 0.0, other_src=True) == [CORRECTIONS[1]]
-    shown = writer(processor).write(one.src, one.mt, other_src=True)
+    hints = Hints(HINTS, HintConfig(examples_tokens=900))
+    shown = HintWriter(hints, processor, HintSources(index, other_src=True)).write(one.src, one.mt)
+    assert CORRECTIONS[1].pe in text_of(processor, shown["examples"])
     assert one.pe not in text_of(processor, shown["examples"])
 
 
