@@ -18,11 +18,12 @@ DEMO := demo
 DATA ?= examples/mlqe-pe.en-de
 RUNS ?= runs
 TEXTS ?= data
+WORK ?= runs/help
 TORCH := torch==2.13.0
 # One process a core, each with one thread: tiny models gain nothing from more.
 PYTEST = OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist worksteal
 
-.PHONY: help setup demo demo-train test test-slow test-all faults lint types imports format docs docs-serve gpu-bundle papers-tables clean
+.PHONY: help setup demo releases demo-train test test-slow test-all faults lint types imports format docs docs-serve gpu-bundle papers-tables clean
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## (.*)/  make \1\t\2/' | expand -t 22
@@ -47,8 +48,13 @@ $(READY): $(INSTALLED)
 	$(PIP_INSTALL) -e '.[dev]'
 	@touch $@
 
-demo: $(INSTALLED) ## Correct real machine translations that the model has not seen, score them, show what was done and why
-	$(BIN)/postedit demo
+demo: $(INSTALLED) ## Correct machine translations that the models have not seen, score them, show what was done and why
+	POSTEDIT_MODELS=$(DEMO)/models $(BIN)/postedit models fetch en-de en-es --from releases
+	POSTEDIT_MODELS=$(DEMO)/models $(BIN)/postedit demo
+
+releases: $(READY) ## Train the models for product help and pack them (DATA, WORK: see benchmarks/releases.py; an hour)
+	$(BIN)/python benchmarks/help_data.py $(DATA) $(WORK) --held-lines 1500
+	$(BIN)/python benchmarks/releases.py $(DATA) $(WORK)
 
 demo-train: $(INSTALLED) ## The same with a model that is trained first, for four minutes
 	$(BIN)/postedit demo --train recipes/demo.toml --test examples/mlqe-pe.en-de/test --out demo-train

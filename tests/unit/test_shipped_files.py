@@ -69,7 +69,7 @@ def test_a_shipped_recipe_finds_the_shipped_sample(tmp_path: Path, monkeypatch: 
 
 
 def test_samples_are_whole() -> None:
-    assert {path.name for path in EXAMPLES.iterdir()} == {"mlqe-pe.en-de", "mlqe-pe.en-zh"}
+    assert {path.name for path in EXAMPLES.iterdir()} == {"help", "mlqe-pe.en-de", "mlqe-pe.en-zh"}
     assert check_files(TripletFiles.of(EXAMPLES / "mlqe-pe.en-de" / "test")) == 500
 
 

@@ -20,6 +20,7 @@ from postedit.folder import architecture_of
 from postedit.phrase.phrase_editor import PhraseEditor
 from postedit.phrase.phrase_folder import PhraseFolder
 from postedit.phrase.phrase_options import NAME as PHRASE_BASED
+from postedit.releases.catalogue import resolved
 from postedit.text.hint_texts import Example
 from postedit.text.similarity_index import SimilarityIndex
 
@@ -55,8 +56,8 @@ def load_learning(
     """Load a model that follows a memory of corrections.
 
     Args:
-        model: a model folder, or a neural model of the hub or a run, see `PostEditor.load`; or `NO_MODEL`: phrases of
-            the corrections alone.
+        model: a model folder or language pair, or a neural model of the hub or a run, see `PostEditor.load`; or
+            `NO_MODEL`: phrases of the corrections alone.
         memory: of corrections.
         learn: how; see `Learning`.
         config: options of learning.
@@ -70,7 +71,7 @@ def load_learning(
         DataError: if it does not learn in this way, or corrections have been deleted since `position`.
         OutputError: if the memory cannot be read.
     """
-    editor, learner, options = _learner(str(model), learn, config or LearningConfig(), device or "cpu")
+    editor, learner, options = _learner(resolved(str(model)), learn, config or LearningConfig(), device or "cpu")
     return Remembering(editor, learner, memory, options=options, position=position, project=project, author=author)
 
 

@@ -25,6 +25,10 @@ RULES: Final = "two fixed rules"
 """Names of the systems: the model, and the rules that the shipped model is compared with."""
 
 
+HELP: Final = ("en-de", "en-es")
+"""Language pairs of the help texts that models for product help are shown on."""
+
+
 def demo(
     out: Annotated[Path, typer.Option(help="Folder for the run, the outputs and the page.")] = Path("demo"),
     train: Annotated[
@@ -61,10 +65,13 @@ def demo(
     files = TripletFiles.of(test or sample / "test")
     check_files(files)
     screen = console()
-    folder = _trained(train, overrides or (), out / "run", screen) if train else shared.models_or_shipped(None)[0]
+    if is_shipped:
+        for pair in HELP:
+            show_help_texts(pair, screen)
+    folder = _trained(train, overrides or (), out / "run", screen) if train else shared.chosen_models(None)[0]
     editor = PostEditor.load(folder)
     if train is None:
-        shared.announce_shipped(None)
+        shared.announce_models(None, shared.chosen_models(None))
     triplets = list(read_triplets(files))
     sources, translations, post_edits = ([getattr(one, side) for one in triplets] for side in ("src", "mt", "pe"))
     edits = editor.edit(sources, translations)
@@ -95,6 +102,54 @@ def demo(
     screen.print(f"\nThe same with what the model attended to: {out / 'report.html'}", markup=False, soft_wrap=True)
 
 
+def show_help_texts(pair: str, screen: "Console") -> None:
+    """Print the corrections of the sample of help texts by the model of a pair, and how often each was learnt."""
+    from postedit.data.lines import read_lines
+    from postedit.editing.post_editor import PostEditor
+    from postedit.phrase.phrase_folder import PhraseFolder
+    from postedit.releases.catalogue import models_of
+    from postedit.shipped import EXAMPLES
+
+    model = next((one for one in models_of(pair) if one.is_here), None)
+    if model is None:
+        screen.print(f"\nNot shown: {pair}, which `postedit models fetch {pair}` gets", soft_wrap=True)
+        return
+    target = model.pair[1]
+    src, mt = (list(read_lines(EXAMPLES / "help" / f"{target}.{side}")) for side in ("src", "mt"))
+    edits = PostEditor.load(model.folder).edit(src, mt, evidence=True)
+    learnt = PhraseFolder.load(model.folder).provenance["triplets"]
+    texts = f"{model.texts[0].upper()}{model.texts[1:]}"
+    screen.print(
+        f"\n{texts}: the model has learnt from {learnt:,} segments and what translators made of them.\n"
+        "It has not seen these sentences. They were written for this demo, translations too, with faults that\n"
+        "machines often make. In brackets: in how many places with these words translators made the change.",
+        soft_wrap=True,
+    )
+    for source, text, edit in zip(src, mt, edits, strict=True):
+        print_help_text(source, text, edit, screen)
+    changed = sum(edit.changed for edit in edits)
+    screen.print(
+        f"\n{changed} of {len(edits)} changed; not every change is right. On real translations: {model.gain}.",
+        soft_wrap=True,
+    )
+
+
+def print_help_text(src: str, mt: str, edit: "PostEdit", screen: "Console") -> None:
+    """Print a correction, and for each edit how often translators made it in training."""
+    from rich.text import Text
+
+    from postedit.cli.tables import differences
+    from postedit.core.edit_reasons import TrainingReason
+
+    reasons = [next((why for why in one.reasons if isinstance(why, TrainingReason)), None) for one in edit.edits]
+    counts = [f"{why.made} of {why.made + why.kept + why.otherwise}" for why in reasons if why is not None]
+    told = f"  ({', '.join(counts)})" if counts else ""
+    screen.print(Text.assemble(("\nsource    ", "dim"), src), soft_wrap=True)
+    screen.print(
+        Text.assemble(("model     ", "dim"), differences(mt, edit.text, screen), (told, "dim")), soft_wrap=True
+    )
+
+
 def _open_workbench(data: Path, port: int) -> None:
     """Serve the example with the model that comes with postedit, and open it in the browser, until Ctrl-C."""
     library("fastapi", "postedit demo --serve", "serve")
@@ -108,7 +163,7 @@ def _open_workbench(data: Path, port: int) -> None:
     settings = laptop_settings(SHIPPED, {"data": str(data), "port": port})
     set_up_logs(settings.log)
     project = add_example_project(settings)
-    shared.announce_shipped(None)
+    shared.announce_models(None, shared.chosen_models(None))
 
     def announce(address: str) -> None:
         page = f"{address.rstrip('/')}/#/project/{project}"

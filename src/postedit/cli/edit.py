@@ -18,6 +18,7 @@ from postedit.core.processes import IN_THIS_PROCESS
 from postedit.data.text_paths import located
 from postedit.jobs import editing as job
 from postedit.jobs.editor_spec import worker_devices
+from postedit.jobs.translation_files import first_languages
 
 _file = partial(typer.Option, rich_help_panel="Files")
 _text = partial(_file, parser=located, metavar="FILE|URL")
@@ -119,8 +120,9 @@ def edit(
                 raise DataError(f"{option} is for files of lines; it does not go with {files[0]}")
     else:
         shared.check_outputs({"--out": out}, (src, mt, force, search_file, gate))
+    models = shared.chosen_models(named, first_languages(files, chosen.files) if files else ("", ""))
     spec = chosen.editor_spec(
-        shared.models_or_shipped(named),
+        models,
         dtype=dtype,
         gate=gate,
         min_confidence=min_confidence,
@@ -138,7 +140,7 @@ def edit(
         raise DataError("one process sends all requests to an endpoint: set llm.concurrency in place of processes")
     if estimate and spec.endpoint is None:
         raise DataError("--estimate is for models behind an endpoint (openai:MODEL): others cost nothing")
-    announce = partial(shared.announce_shipped, named)
+    announce = partial(shared.announce_models, named, models)
     with nullcontext() if out is None else shared.written_to(out) as here:
         command = EditCommand(spec, chosen, here, form, resume, executor, places, estimate)
         if files:

@@ -122,7 +122,7 @@ def explain(
     llm = {"endpoint": endpoint, "budget": budget}
     options = read_options(assignments, search_file, llm=llm, kind=LearningOptions)
     assert isinstance(options, LearningOptions)
-    models = shared.models_or_shipped(named)
+    models = shared.chosen_models(named)
     kinds, terms = shared.kinds_to_protect(protect), shared.read_glossary(glossary)
     learnt = options.memory_spec(memory, learn)
     spec = options.editor_spec(models, protect=kinds, glossary=terms, memory=learnt)
@@ -134,7 +134,7 @@ def explain(
     )
     files = {"src": src, "mt": mt, "pe": pe}
     kept = job.open_evidence(evidence, editor, texts, files, cite, resume=resume) if evidence else None
-    shared.announce_shipped(named)
+    shared.announce_models(named, models)
     with shared.usage_printed(spec.endpoint, editor):
         found = job.Explanations.of(editor, texts, kept, console(stderr=True), cite)
     tables = found.focus_tables(focus, threshold, resamples)

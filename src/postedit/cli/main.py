@@ -30,7 +30,7 @@ VERBS: Final = {
     "explain": "Show the evidence for each edit.",
     "synth": "Make artificial triplets.",
     "average": "Average the weights of checkpoints.",
-    "models": "List the architectures, and the recipes with their sizes.",
+    "models": "List and fetch models of language pairs; list architectures.",
     "data": "Describe and clean triplets.",
     "check": "Check whether models, runs and corpora are whole.",
     "serve": "Serve models over HTTP, with a workbench for post-editors.",

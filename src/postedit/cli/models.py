@@ -11,12 +11,22 @@ if TYPE_CHECKING:
     from postedit.recipe import Recipe
 
 
-def models(
+models = typer.Typer(help="List models for language pairs and fetch them; list architectures and recipes.")
+
+
+@models.callback(invoke_without_command=True)
+def architectures(
+    context: typer.Context,
     recipes: Annotated[
         Path | None, typer.Option(help="Folder of recipes to list; default: the recipes that come with postedit.")
     ] = None,
 ) -> None:
-    """List the architectures with their inputs and papers, and the number of parameters of each recipe."""
+    """List models for language pairs and fetch them.
+
+    Without a command: list the architectures with their inputs and papers, and the parameters of each recipe.
+    """
+    if context.invoked_subcommand is not None:
+        return
     from postedit.cli.tables import console, new_table
     from postedit.core.config import read_toml
     from postedit.models import ARCHITECTURES
@@ -46,6 +56,51 @@ def models(
         sizes.add_row(name, recipe.architecture.name, f"{count_parameters(recipe):,}")
     if sizes.row_count:
         out.print(sizes)
+
+
+@models.command("list")
+def list_models(
+    pair: Annotated[str | None, typer.Argument(metavar="PAIR", help="Of this language pair alone, as en-de.")] = None,
+) -> None:
+    """List the models that are known by their language pair: where they are, and what they gain."""
+    from postedit.cli.tables import console, new_table
+    from postedit.releases.catalogue import known_models, models_of
+
+    table = new_table(["pair", "model", "texts", "gain on a dev set", "licence of data", "size", "where"], ["size"])
+    for model in known_models() if pair is None else models_of(pair):
+        where = str(model.folder) if model.is_here else f"`postedit models fetch {model.name}` gets it"
+        size = sum(file.stat().st_size for file in model.folder.rglob("*") if file.is_file()) or model.bytes
+        row = ["-".join(model.pair), model.name, model.texts, str(model.gain), model.licence, f"{size / 1e6:.1f} MB"]
+        table.add_row(*row, "comes with postedit" if model.file is None else where)
+    console().print(table)
+
+
+@models.command()
+def fetch(
+    names: Annotated[
+        list[str], typer.Argument(metavar="PAIR", help="Language pairs, as en-de, or names of models, as help.en-de.")
+    ],
+    origin: Annotated[
+        str | None,
+        typer.Option(
+            "--from",
+            metavar="FOLDER|URL|FILE",
+            help="Folder or address of release files, or a release file; the folder `releases` of the clone that "
+            "postedit runs from if not given.",
+        ),
+    ] = None,
+) -> None:
+    """Fetch models of language pairs, so that `postedit edit en-de ...` takes them.
+
+    They go to the folder $POSTEDIT_MODELS, by default ~/.local/share/postedit/models. A release file is taken only if
+    its SHA-256 is the one that postedit knows.
+    """
+    from postedit.releases import fetching
+    from postedit.releases.catalogue import models_of
+
+    for model in [models_of(name)[0] for name in names]:
+        fetched = fetching.fetch(model, origin)
+        typer.echo(f"{model.name} ({model.texts}): {'fetched into' if fetched else 'is already in'} {model.folder}")
 
 
 def count_parameters(recipe: "Recipe") -> int:

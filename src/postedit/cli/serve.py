@@ -14,8 +14,8 @@ def serve(
         str | None,
         typer.Argument(
             metavar="MODEL",
-            help="Model folder or hub id; none: phrases of the corrections alone. The model that comes with postedit "
-            "if not given.",
+            help="Model folder, hub id, or language pair, as en-de; none: phrases of the corrections alone. The model "
+            "that comes with postedit if not given.",
         ),
     ] = None,
     config: Annotated[

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 import typer
 
-from postedit import shipped
 from postedit.adapt.adaptation_config import Learning
 from postedit.core.errors import DataError, OutputError, nearest
 from postedit.core.files import atomic_write, check_writable
@@ -17,6 +16,7 @@ from postedit.core.processes import Executor, LocalExecutor
 from postedit.data import far_outputs
 from postedit.data.compression import find_file
 from postedit.data.text_paths import is_far, located
+from postedit.releases.catalogue import default_model, known_models, model_of_languages, resolved
 from postedit.text.glossary import Glossary
 from postedit.text.span_patterns import KINDS, Kind
 
@@ -39,8 +39,8 @@ def _checked_languages(given: str) -> str:
 
 MODELS_HELP: Final = (
     "A model folder, hub id, file of weights (RUN/best/*.safetensors), or a combination from `postedit tune`; several "
-    "models make an ensemble. openai:MODEL is a language model behind an endpoint. If none is given, the model that "
-    "comes with postedit."
+    "models make an ensemble. openai:MODEL is a language model behind an endpoint. A language pair, as en-de, is the "
+    "model of postedit for it (`postedit models list`). If none is given, the model that comes with postedit."
 )
 ModelsArgument = Annotated[
     list[str] | None,
@@ -201,15 +201,24 @@ def executor_of(
     return RayExecutor(workers, address, multithreaded, on_gpus)
 
 
-def models_or_shipped(named: Sequence[str] | None) -> list[str]:
-    """Return the named models; if there are none, the model that comes with postedit."""
-    return list(named) if named else [str(shipped.MODEL)]
+def chosen_models(named: Sequence[str] | None, languages: tuple[str, str] = ("", "")) -> list[str]:
+    """Return the named models, with the folders of those that language pairs stand for.
+
+    Without any, it is the model for the languages, or if these are not known, the one that comes with postedit.
+
+    Raises:
+        ModelFolderError: if there is no model for a pair, or it has to be fetched.
+    """
+    if named:
+        return list(map(resolved, named))
+    return [str((model_of_languages(*languages) if all(languages) else default_model()).folder)]
 
 
-def announce_shipped(named: Sequence[str] | None) -> None:
-    """Announce the model that comes with postedit if none was named. Call it once the model and options are checked."""
-    if not named:
-        typer.echo(f"Model: the one that comes with postedit ({shipped.SUMMARY}); name another to use that", err=True)
+def announce_models(named: Sequence[str] | None, chosen: Sequence[str]) -> None:
+    """Announce the models that were chosen without being named by a folder. Call it once all is checked."""
+    for model in known_models():
+        if str(model.folder) in chosen and not {str(model.folder), model.name} & {*(named or ())}:
+            typer.echo(f"Model: {model.name} ({model.texts}); name another to use that", err=True)
 
 
 def kinds_to_protect(names: str) -> tuple[Kind, ...]:

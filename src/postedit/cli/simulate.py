@@ -65,7 +65,7 @@ def simulate(
     if not texts:
         raise DataError(f"{stream}: has no triplet to learn from")
     silence_library()
-    models = shared.models_or_shipped(named)
+    models = shared.chosen_models(named)
     if len(models) > 1:
         raise DataError(f"one model learns from corrections, not {len(models)}: name one")
     with TemporaryDirectory() as temporary, CorrectionMemory(Path(temporary) / "memory.db") as memory:

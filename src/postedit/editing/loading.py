@@ -19,6 +19,7 @@ from postedit.data.collate import collate
 from postedit.editing.combination import Combination, is_combination
 from postedit.folder import FILES, ModelFolder, architecture_of
 from postedit.phrase.phrase_options import NAME as PHRASE_BASED
+from postedit.releases.catalogue import resolved
 from postedit.search import Ensemble
 from postedit.search.ensemble import Space, check_weights
 from postedit.search.rescoring import LogLinear, member_name
@@ -236,13 +237,15 @@ def _given(first: TextProcessor, folder: ModelFolder, path: Path, other: Path) -
 def _find(model: str | Path) -> Path:
     """Return the folder or file of a model, downloaded from the hub if it is named by an id ("name/model").
 
+    A language pair ("en-de"), or the name of a model that postedit knows, stands for that model.
+
     An id whose first part is, or resembles, the name of a folder here is taken for a mistyped path, unless it begins
     with "hub:".
 
     Raises:
         ModelFolderError: if there is no such model; the message names the nearest path.
     """
-    path, name = Path(model), str(model).removeprefix(_HUB)
+    path, name = Path(resolved(str(model))), str(model).removeprefix(_HUB)
     if path.exists():
         return path
     asked = name != str(model)

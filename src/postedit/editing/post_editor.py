@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from postedit import shipped
 from postedit.core.editor import (
     Abilities,
     Detail,
@@ -32,6 +31,7 @@ from postedit.editing.search import SegmentSearch
 from postedit.editing.segments import EncodedSegment, encode_segments
 from postedit.folder import ModelFolder, content_fingerprint
 from postedit.nn.inference import Precision, check_precision, prepare_for_inference
+from postedit.releases.catalogue import default_model
 from postedit.search import Hypothesis, Sampling
 from postedit.search.ensemble import Space
 from postedit.search.rescoring import LogLinear
@@ -84,9 +84,10 @@ class PostEditor(Editor):
         ensemble: the editor chooses among the outputs of all by the weighted sum of their scores.
 
         Args:
-            models: folders or hub ids ("name/model"); files of weights of a run (RUN/best/*.safetensors), which are
-                loaded with the options of RUN/model; or one file that `postedit tune` wrote. Without any, the model
-                that comes with postedit, English to Chinese.
+            models: folders, hub ids ("name/model"), or language pairs ("en-de"), which stand for models that come with
+                postedit or were fetched (`postedit models fetch`); files of weights of a run (RUN/best/*.safetensors),
+                which are loaded with the options of RUN/model; or one file that `postedit tune` wrote. Without any, the
+                model that comes with postedit, English to Chinese.
             device: a GPU if there is one, else the CPU, if not given; members take turns on several devices.
             dtype: of weights and sums: "float32"; "bf16"; or "int8", 8-bit weights of linear layers, on a CPU.
             weights: of the members of an ensemble; equal if not given.
@@ -103,7 +104,7 @@ class PostEditor(Editor):
         devices = devices_of(device)
         for one in devices:
             check_precision(dtype, one)
-        choice = choose(models or (shipped.MODEL,), weights, space)
+        choice = choose(models or (default_model().folder,), weights, space)
         if any(choice.phrase_based):
             from postedit.editing.members import load_with_phrases
 

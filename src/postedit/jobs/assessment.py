@@ -4,10 +4,9 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final, Literal
 
-from postedit import shipped
 from postedit.adapt.correction import Correction
 from postedit.core.editor import Editor
-from postedit.core.errors import DataError
+from postedit.core.errors import DataError, ModelFolderError
 from postedit.evaluate.error_profile import error_profile
 from postedit.evaluate.recommendation import Assessment, EditorGain, Workload
 from postedit.evaluate.ter import ter_signature
@@ -23,6 +22,7 @@ from postedit.jobs.cross_validation import (
 from postedit.llm.llm_editor import llm_of
 from postedit.llm.usage import report
 from postedit.phrase.phrase_options import PhraseTextConfig
+from postedit.releases.catalogue import model_of_languages
 from postedit.text.config import SIDES
 from postedit.text.words import SplitterName
 
@@ -32,7 +32,7 @@ FEWEST: Final = 100
 MOST: Final = 2_000
 """Triplets that are assessed at most, drawn evenly from more: the time grows with them, and the intervals hardly."""
 
-SHIPPED: Final = "the model that comes with postedit"
+KNOWN: Final = "the model of postedit for this language pair"
 
 _NEURAL: Final = {
     "small neural models": "training them ten times takes longer than the five minutes of an assessment; train one on "
@@ -58,7 +58,7 @@ def assess(
     editors: Mapping[str, Editor] | None = None,
     text: PhraseTextConfig | None = None,
     work: Workload | None = None,
-    with_shipped: bool = True,
+    with_known: bool = True,
     left_out: Mapping[str, int] | None = None,
     update: Callable[[int, int, str], None] = lambda done, total, what: None,
 ) -> Assessment:
@@ -71,7 +71,7 @@ def assess(
         editors: further editors to try as they are, by name; none of them may have been trained on these triplets.
         text: how texts are divided into words; what they look like decides if not given, see `text_config`.
         work: what there is to do, and its prices.
-        with_shipped: whether to try the model that comes with postedit, if it is for these languages.
+        with_known: whether to try the model for these languages that comes with postedit or was fetched.
         left_out: triplets that the caller has left out, by reason.
         update: called with the segments done, all segments (each counts once for each editor), and what is being done.
 
@@ -83,10 +83,10 @@ def assess(
     corrections = _corrections(src, mt, pe)
     text = text or text_config(corrections)
     given, not_tried = dict(editors or {}), dict(_NEURAL)
-    if with_shipped:
-        found, why_not = _shipped(corrections)
-        given |= {} if found is None else {SHIPPED: found}
-        not_tried |= {} if found is not None else {SHIPPED: why_not}
+    if with_known:
+        found, why_not = _known(corrections)
+        given |= {} if found is None else {KNOWN: found}
+        not_tried |= {} if found is not None else {KNOWN: why_not}
     total = len(corrections) * (len(given) + len(LEARNERS))
     gains: list[EditorGain] = []
     for name, make in LEARNERS.items():
@@ -148,16 +148,16 @@ def identified_languages(corrections: Sequence[Correction]) -> tuple[str, str]:
     return source, target
 
 
-def _shipped(corrections: Sequence[Correction]) -> tuple[Editor | None, str]:
-    """Return the model that comes with postedit, or why it is not for these texts."""
-    source, target = identified_languages(corrections)
-    if (source, target) != shipped.LANGUAGES:
-        own = " to ".join(shipped.LANGUAGES)
-        return None, f"it is for {own}, and this text seems to be {source} to {target}"
+def _known(corrections: Sequence[Correction]) -> tuple[Editor | None, str]:
+    """Return the model that postedit has for the languages of these texts, or why there is none."""
+    try:
+        model = model_of_languages(*identified_languages(corrections))
+    except ModelFolderError as error:
+        return None, str(error)
     from postedit.editing.post_editor import PostEditor
     from postedit.editing.protection import Protected
 
-    return Protected(PostEditor.load()), ""
+    return Protected(PostEditor.load(model.folder)), ""
 
 
 def _shown(update: Callable[[int, int, str], None], before: int, total: int, name: str) -> Callable[[int], None]:

@@ -4,6 +4,7 @@ import json
 import tempfile
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO, BinaryIO, Final
@@ -115,6 +116,23 @@ def find_tasks(inputs: Sequence[Path], out: Path) -> list[FileTask]:
         if task.out.exists() and not is_stream(task.out) and task.out.samefile(task.path):
             raise DataError(f"{task.out}: is an input; give another --out")
     return tasks
+
+
+def first_languages(inputs: Iterable[Path], config: FilesConfig) -> tuple[str, str]:
+    """Return the languages of the first of some files, and files in folders, that says both; empty if none does.
+
+    Files that cannot be read say nothing.
+    """
+    if config.languages:
+        source, _, target = config.languages.partition(":")
+        return source, target
+    for given in inputs:
+        with suppress(DataError):
+            for path in translation_files(given) if given.is_dir() else [given]:
+                unit = next(units_of(path, format_of(path)), None)
+                if unit is not None and all(unit.languages):
+                    return unit.languages
+    return "", ""
 
 
 def count_others(inputs: Sequence[Path], tasks: Sequence[FileTask]) -> int:

@@ -25,6 +25,7 @@ from postedit.core.files import atomic_folder, load_json, sha256_of
 from postedit.core.search_config import SearchConfig
 from postedit.core.tensor_files import check_sha256, load_tensors, save_tensors
 from postedit.folder import check_replaceable, read_config, read_json
+from postedit.phrase.compact_arrays import compact_arrays, expanded_model
 from postedit.phrase.phrase_editor import PhraseEditor
 from postedit.phrase.phrase_model import PhraseModel
 from postedit.phrase.phrase_options import NAME, PhraseConfig, PhraseTextConfig
@@ -83,7 +84,8 @@ class PhraseFolder:
         with atomic_folder(path) as folder:
             (folder / _WORDS).parent.mkdir()
             (folder / _WORDS).write_text(json.dumps(self.model.words.own, ensure_ascii=False), encoding="utf-8")
-            arrays = {name: torch.from_numpy(array) for name, array in self.model.to_arrays().items()}
+            stored = compact_arrays(self.model, self.config.least) if self.config.compact else self.model.to_arrays()
+            arrays = {name: torch.from_numpy(array) for name, array in stored.items()}
             save_tensors(folder / _ARRAYS, arrays, {"architecture": NAME})
             config = {
                 "format": _FORMAT,
@@ -131,7 +133,8 @@ class PhraseFolder:
             raise ModelFolderError(f"{path / _WORDS}: damaged ({error}); copy the model folder again") from None
         arrays = {name: tensor.numpy() for name, tensor in load_tensors(path / _ARRAYS).items()}
         try:
-            model = PhraseModel.of_arrays(words, arrays)
+            read = expanded_model if configs["model"].compact else PhraseModel.of_arrays
+            model = read(words, arrays)
         except KeyError as error:
             raise ModelFolderError(f"{path / _ARRAYS}: has no array {error}; train the model again") from None
         provenance = read_json(path / _PROVENANCE) if (path / _PROVENANCE).exists() else {}

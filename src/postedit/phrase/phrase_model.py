@@ -85,6 +85,22 @@ class SplitTriplet(NamedTuple):
     pe: list[str]
 
 
+class AlignedTexts(NamedTuple):
+    """All triplets without their sources.
+
+    Args:
+        mt: with words for beginning and end.
+        pe: the same.
+        links: the place in mt of the counterpart of each word of pe, or UNLINKED, Int32[words of pe].
+        sources: the source word of each word of mt, Int32[words of mt].
+    """
+
+    mt: Texts
+    pe: Texts
+    links: NDArray[np.int32]
+    sources: NDArray[np.int32]
+
+
 @dataclass(frozen=True, slots=True)
 class PhraseModel:
     """What a phrase-based model is made of.
@@ -215,17 +231,29 @@ def learn_texts(words: WordIds, src: Texts, mt: Texts, pe: Texts, config: Phrase
     edits = learn_edits(_some(mt, some), _some(pe, some), spelt)
     links = all_linked(edits, spelt, mt, pe)
     joined = join_words(mt.words, sources) if config.join_source else NOT_JOINED
-    asked = joined_ids(joined, mt.words, sources)
-    index = build_index(asked, mt, pe, links, sources, count)
-    lexicon = count_links(mt, pe, links, count)
-    language = learn_ngrams(pe, config.order, config.least)
-    knowledge = _without_corrections(
-        index,
-        lexicon,
-        translations,
-        language,
+    knowledge = counted(
+        AlignedTexts(mt, pe, links, sources), joined, translations, count, order=config.order, least=config.least
     )
     return PhraseModel(words, knowledge, joined, without_rare(edits), weights_of({**START_WEIGHTS, **DECISION_WEIGHTS}))
+
+
+def counted(
+    texts: AlignedTexts, joined: JoinedWords, translations: TranslationTable, words: int, *, order: int, least: int
+) -> Knowledge:
+    """Return the knowledge that follows from aligned texts.
+
+    Args:
+        texts: the texts.
+        joined: ids of words joined with source words.
+        translations: probabilities of words of pe given source words.
+        words: word ids are below this number.
+        order: see `PhraseConfig`.
+        least: see `PhraseConfig`.
+    """
+    asked = joined_ids(joined, texts.mt.words, texts.sources)
+    index = build_index(asked, texts.mt, texts.pe, texts.links, texts.sources, words)
+    lexicon = count_links(texts.mt, texts.pe, texts.links, words)
+    return _without_corrections(index, lexicon, translations, learn_ngrams(texts.pe, order, least))
 
 
 def empty_model(order: int) -> PhraseModel:

@@ -4,13 +4,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, NamedTuple, Self
 
-from postedit import shipped
 from postedit.adapt.correction_memory import MemoryPosition
 from postedit.core.editor import Abilities, PostEdit, Segment
 from postedit.core.errors import OutputError, PosteditError, StoppedError
 from postedit.jobs.editor_spec import EditorSpec
 from postedit.llm.chat_client import EndpointRefusedError
 from postedit.llm.pacing import BudgetError
+from postedit.releases.catalogue import default_model, resolved
 from postedit.serve.service_logs import trace_of
 from postedit.serve.settings import SHIPPED, ServedModel
 from postedit.text.glossary import Glossary
@@ -108,7 +108,7 @@ class ProcessSpec:
     @property
     def path(self) -> str:
         """The model, as a path, hub id, or none."""
-        return str(shipped.MODEL) if self.config.path == SHIPPED else self.config.path
+        return str(default_model().folder) if self.config.path == SHIPPED else resolved(self.config.path)
 
     def editor_spec(self, kind: EditKind | None = None) -> EditorSpec:
         """Return what loads and wraps an editor, for work of a kind."""

@@ -36,8 +36,9 @@ class ServedModel(Config):
     """A `[models.NAME]` table: a model, and the processes that run it."""
 
     path: str = Field(
-        description='model folder or hub id; "shipped": the model that comes with postedit; "none": phrases of the '
-        'corrections alone; "openai:MODEL": a language model behind an endpoint, with one process, which learns nothing'
+        description='model folder, hub id or language pair; "shipped": the model that comes with postedit; "none": '
+        'phrases of the corrections alone; "openai:MODEL": a language model behind an endpoint, with one process, '
+        "which learns nothing"
     )
     processes: int = Field(
         2, ge=1, le=256, description="processes, each with a copy of the model; one goes on when another is restarted"

@@ -12,13 +12,7 @@ from postedit.core.errors import RecipeError, nearest
 _FOLDER: Final = Path(str(files(__name__)))
 
 MODEL: Final = _FOLDER / "model"
-"""The default model. The README in its folder describes it."""
-
-SUMMARY: Final = "English to Chinese, encyclopaedic text"
-"""The language pair and the domain of the model."""
-
-LANGUAGES: Final = ("en", "zh")
-"""The codes of its languages."""
+"""The model that comes with postedit. The README in its folder describes it."""
 
 RECIPES: Final = _FOLDER / "recipes"
 """Recipes for models; in `synth` and `clean`, those for artificial triplets and for cleaning."""

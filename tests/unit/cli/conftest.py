@@ -8,6 +8,7 @@ from types import ModuleType
 from typing import Any
 
 import pytest
+from tests.unit.releases.conftest import releases, world  # noqa: F401
 from typer.testing import CliRunner
 
 from postedit.core.editor import Abilities, Detail, Edit, Editor, Identity, PostEdit, Segment

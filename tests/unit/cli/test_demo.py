@@ -7,8 +7,13 @@ from typing import Any
 import pytest
 import tiny_models
 from tests.unit.cli.commands import refused
+from tests.unit.releases.conftest import World
 
-from postedit.cli.demo import chinese_punctuation, choose, rules_note
+from postedit.cli.demo import chinese_punctuation, choose, print_help_text, rules_note, show_help_texts
+from postedit.cli.tables import console
+from postedit.core.edit_reasons import SourceReason, TrainingReason
+from postedit.core.editor import Edit, PostEdit
+from postedit.shipped import EXAMPLES
 
 
 @pytest.fixture
@@ -67,3 +72,22 @@ def test_the_first_changed_sentences_are_shown_then_others() -> None:
     ]
     assert choose(edits, 2) == [1, 3]
     assert choose(edits) == [1, 3, 0, 4]
+
+
+def test_help_texts_are_corrected_with_what_was_learnt(run: Any, world: World, capsys: Any) -> None:
+    screen = console()
+    show_help_texts("en-de", screen)
+    assert "Not shown: en-de, which `postedit models fetch en-de` gets" in capsys.readouterr().out
+    run("models", "fetch", "en-de", "--from", world.releases)
+    show_help_texts("en-de", screen)
+    shown = capsys.readouterr().out
+    assert "Texts of house.en-de: the model has learnt from 10 segments" in shown
+    assert shown.count("source    ") == len((EXAMPLES / "help/de.src").read_text().splitlines())
+    assert "0 of 8 changed; not every change is right. On real translations: TER 30.00 to 28.50, ten lines." in shown
+
+
+def test_a_changed_help_text_says_how_often_it_was_learnt(capsys: Any) -> None:
+    reasons = (TrainingReason(3, 1, 1, ()), SourceReason(()))
+    changed = PostEdit("das Haus", True, edits=(Edit("replace", (0, 3), (0, 3), reasons),))
+    print_help_text("the house", "der Haus", changed, console())
+    assert "[-der-] {+das+} Haus  (3 of 5)" in capsys.readouterr().out

@@ -2,19 +2,21 @@
 
 import random
 from collections.abc import Sequence
+from pathlib import Path
 
 import pytest
 
-from postedit import PostEditor, shipped
+from postedit import PostEditor
 from postedit.adapt.correction import Correction
 from postedit.core.editor import Abilities, Detail, Editor, Identity, PostEdit, Segment
 from postedit.core.errors import DataError
 from postedit.core.search_config import SearchConfig
 from postedit.evaluate.recommendation import Workload
 from postedit.jobs import assessment
-from postedit.jobs.assessment import FEWEST, SHIPPED, assess, text_config
+from postedit.jobs.assessment import FEWEST, KNOWN, assess, text_config
 from postedit.jobs.cross_validation import FOLDS, cross_validated, sentence_gains, tried
 from postedit.phrase.phrase_options import PhraseTextConfig
+from postedit.releases.catalogue import default_model
 
 TEXT = PhraseTextConfig()
 
@@ -102,7 +104,7 @@ def test_gains_are_edits_of_ter_between_words() -> None:
 
 @pytest.mark.slow
 def test_errors_that_come_back_are_worth_learning() -> None:
-    found = assess(*sides(triplets(160, systematic=True)), with_shipped=False, work=Workload(least_share=0.1))
+    found = assess(*sides(triplets(160, systematic=True)), with_known=False, work=Workload(least_share=0.1))
     assert found.recommendation.answer == "yes"
     assert found.profile.systematic >= 70
     assert found.profile.frequent[0][:2] == ("wrong", "right")
@@ -111,7 +113,7 @@ def test_errors_that_come_back_are_worth_learning() -> None:
 
 @pytest.mark.slow  # that such gains mean no, quick tests of `evaluate.recommendation` show
 def test_errors_without_a_rule_are_not() -> None:
-    found = assess(*sides(triplets(120, systematic=False)), with_shipped=False)
+    found = assess(*sides(triplets(120, systematic=False)), with_known=False)
     assert found.recommendation.answer == "no"
     assert all(one.sentences.gain().low <= 0 for one in found.editors)
 
@@ -120,7 +122,7 @@ def test_errors_without_a_rule_are_not() -> None:
 def test_given_editors_are_tried_as_they_are() -> None:
     steps: list[tuple[int, int, str]] = []
     found = assess(
-        *sides(triplets(120, systematic=True)), editors={"mine": Replace("wrong", "right")}, with_shipped=False,
+        *sides(triplets(120, systematic=True)), editors={"mine": Replace("wrong", "right")}, with_known=False,
         update=lambda *step: steps.append(step),
     )  # fmt: skip
     mine = found.editors[-1]
@@ -131,14 +133,15 @@ def test_given_editors_are_tried_as_they_are() -> None:
 
 
 @pytest.mark.slow
-def test_the_shipped_model_is_left_out_of_other_languages() -> None:
+def test_a_model_that_is_not_fetched_is_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("POSTEDIT_MODELS", str(tmp_path))
     german = [
         Correction("The cat sleeps on the warm roof", f"Die Katze schläft auf dem Dach {n}", f"Der Kater schläft {n}")
         for n in range(100)
     ]
     found = assess(*sides(german), text=TEXT)
-    assert SHIPPED not in [one.name for one in found.editors]
-    assert found.not_tried[SHIPPED] == "it is for en to zh, and this text seems to be en to de"
+    assert KNOWN not in [one.name for one in found.editors]
+    assert "`postedit models fetch en-de` gets it" in found.not_tried[KNOWN]
 
 
 @pytest.mark.parametrize(
@@ -169,7 +172,7 @@ def test_what_cannot_be_assessed_is_refused(texts: tuple[list[str], ...], messag
 def test_of_many_triplets_some_are_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(assessment, "MOST", 110)
     many = [Correction("s", f"{n}", f"{n}") for n in range(250)]
-    found = assess(*sides(many), text=TEXT, with_shipped=False)
+    found = assess(*sides(many), text=TEXT, with_known=False)
     assert found.profile.segments == 110
     assert found.recommendation.answer == "no"
     assert "changed nothing" in found.recommendation.reason
@@ -177,4 +180,4 @@ def test_of_many_triplets_some_are_drawn(monkeypatch: pytest.MonkeyPatch) -> Non
 
 @pytest.mark.slow
 def test_the_languages_of_the_shipped_model_are_known() -> None:
-    assert PostEditor.load().abilities.languages == shipped.LANGUAGES
+    assert PostEditor.load().abilities.languages == default_model().pair

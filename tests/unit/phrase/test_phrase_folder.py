@@ -1,8 +1,9 @@
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
-from tests.unit.phrase.small_corpus import TRIPLETS
+from tests.unit.phrase.small_corpus import TRIPLETS, split
 
 from postedit import PostEditor
 from postedit.core.errors import DataError, ModelFolderError, OutputError
@@ -10,7 +11,7 @@ from postedit.core.search_config import SearchConfig
 from postedit.folder import architecture_of
 from postedit.phrase.phrase_editor import PhraseEditor
 from postedit.phrase.phrase_folder import PhraseFolder, texts_digest
-from postedit.phrase.phrase_model import PhraseModel
+from postedit.phrase.phrase_model import PhraseModel, learn
 from postedit.phrase.phrase_options import NAME, PhraseConfig, PhraseTextConfig
 
 
@@ -87,3 +88,20 @@ def test_a_phrase_based_model_is_no_neural_one(folder: Path) -> None:
 def test_digests_depend_on_sides_and_order() -> None:
     assert texts_digest(TRIPLETS) == texts_digest(iter(TRIPLETS))
     assert len({texts_digest(rows) for rows in (TRIPLETS, TRIPLETS[::-1], [("a b", "", ""), ("a", "b", "")])}) == 3
+
+
+@pytest.mark.parametrize("join_source", [False, True])
+def test_a_compact_folder_holds_the_same_model(join_source: bool, tmp_path: Path) -> None:
+    config = PhraseConfig(order=3, least=2, join_source=join_source)
+    model = learn(split(TRIPLETS), config)
+    sizes, loaded = [], []
+    for compact in (False, True):
+        path = tmp_path / f"{compact}"
+        stored = config.model_copy(update={"compact": compact})
+        PhraseFolder(model, stored, PhraseTextConfig(), SearchConfig(), {}).save(path)
+        sizes.append((path / "model.safetensors").stat().st_size)
+        loaded.append(PhraseFolder.load(path).model.to_arrays())
+    assert sizes[1] < 0.7 * sizes[0]
+    ours, theirs = loaded
+    assert ours.keys() == theirs.keys()
+    assert all(np.array_equal(ours[name], theirs[name]) for name in ours)

@@ -1,0 +1,88 @@
+"""Release files: a model folder as a compressed tar file, always the same for the same folder.
+
+They are opened with distrust: links, paths that lead elsewhere, and files that grow beyond all measure are refused.
+"""
+
+import lzma
+import re
+import tarfile
+from pathlib import Path
+from typing import IO, Final, cast
+
+from postedit.core.checksums import lasting_files
+from postedit.core.errors import DataError
+from postedit.core.files import atomic_write
+
+LARGEST: Final = 1 << 29
+"""Bytes of all files of a release, unpacked; the largest models have a tenth of it."""
+
+_NAME: Final = re.compile(r"(?:[A-Za-z0-9_][A-Za-z0-9._-]*/){0,2}[A-Za-z0-9_][A-Za-z0-9._-]*")
+_CHUNK: Final = 1 << 20
+
+
+def pack(folder: Path, archive: Path) -> None:
+    """Write the files of a folder, without hidden ones, to a file whose name ends in .tar.xz.
+
+    Raises:
+        OutputError: if it cannot be written.
+    """
+    with atomic_write(archive, "wb") as packed, tarfile.open(fileobj=packed, mode="w|") as tar:
+        for path in lasting_files(folder):
+            member = tarfile.TarInfo(path.relative_to(folder).as_posix())
+            member.size, member.mode = path.stat().st_size, 0o644
+            with path.open("rb") as file:
+                tar.addfile(member, file)
+
+
+def unpack(archive: Path, folder: Path, largest: int = LARGEST) -> None:
+    """Write the files of a release to an empty folder.
+
+    Args:
+        archive: a .tar.xz file.
+        folder: where the files go.
+        largest: bytes of the unpacked archive, at most.
+
+    Raises:
+        DataError: if it is damaged, holds more, or anything else than plain files with plain names, each once.
+    """
+    try:
+        with lzma.open(archive) as packed:
+            bounded = cast(IO[bytes], _Bounded(packed, largest))
+            with tarfile.open(fileobj=bounded, mode="r|") as tar:
+                for member in tar:
+                    _write(tar, member, folder)
+    except (tarfile.TarError, lzma.LZMAError, EOFError, UnicodeError, ValueError) as error:
+        if isinstance(error, DataError):
+            raise DataError(f"{archive}: {error}") from None
+        raise DataError(f"{archive}: is damaged, or no release file ({error}); get it again") from None
+
+
+def _write(tar: tarfile.TarFile, member: tarfile.TarInfo, folder: Path) -> None:
+    if member.type not in (tarfile.REGTYPE, tarfile.AREGTYPE):
+        raise DataError(f"holds {member.name!a}, which is no plain file; it is not unpacked")
+    if not _NAME.fullmatch(member.name):
+        raise DataError(f"holds a file named {member.name!a}, which could lie elsewhere; it is not unpacked")
+    path = folder / member.name
+    if path.exists():
+        raise DataError(f"holds {member.name!a} twice; it is not unpacked")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    content = tar.extractfile(member)
+    assert content is not None
+    with path.open("xb") as out:
+        while part := content.read(_CHUNK):
+            out.write(part)
+
+
+class _Bounded:
+    """A stream that ends with an error after so many bytes, before they fill memory or disk."""
+
+    def __init__(self, stream: IO[bytes], most: int) -> None:
+        self._stream, self._left, self._most = stream, most, most
+
+    def read(self, size: int) -> bytes:
+        """Return the next bytes, `size` at most."""
+        part = self._stream.read(size)
+        self._left -= len(part)
+        if self._left < 0:
+            raise DataError(f"holds more than {self._most:,} bytes, which no release does; it is not unpacked")
+        return part

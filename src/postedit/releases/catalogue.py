@@ -1,0 +1,177 @@
+"""The models that postedit knows by their language pair: one comes with it, the others are fetched.
+
+`catalogue.toml` lists them. Of several models of one pair, the first that is here is taken.
+"""
+
+import os
+import re
+from collections.abc import Iterable
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from typing import Final, Self
+
+from pydantic import Field, model_validator
+
+from postedit import shipped
+from postedit.core.config import Config, check_config, read_toml
+from postedit.core.errors import ModelFolderError, nearest
+
+MODELS_VARIABLE: Final = "POSTEDIT_MODELS"
+"""The environment variable with the folder of fetched models."""
+
+ARCHIVE_ENDING: Final = ".tar.xz"
+
+_PAIR: Final = re.compile(r"([A-Za-z]{2,3})[-:]([A-Za-z]{2,3})")
+_DIGEST: Final = r"^[0-9a-f]{64}$"
+_FILE: Final = r"^[a-z0-9][a-z0-9.-]*\.tar\.xz$"
+
+
+class DevGain(Config):
+    """What a model gains: scores on a dev set."""
+
+    dev: str = Field(description="the dev set")
+    unedited: float = Field(ge=0, description="TER of the unedited MT")
+    ter: float = Field(ge=0, description="TER of the outputs")
+
+    def __str__(self) -> str:
+        """Return both scores and the set."""
+        return f"TER {self.unedited:.2f} to {self.ter:.2f}, {self.dev}"
+
+
+class KnownModel(Config):
+    """A `[[models]]` table: a model, with its release file if it does not come with postedit."""
+
+    name: str = Field(pattern=r"^[a-z]+\.[a-z]{2,3}-[a-z]{2,3}$", description="domain and language pair, as help.en-de")
+    texts: str = Field(description="what texts it is for")
+    licence: str = Field(description="licence of its data")
+    gain: DevGain = Field(description="what it gains")
+    file: str | None = Field(None, pattern=_FILE, description="its release file; none: it comes with postedit")
+    bytes: int = Field(0, ge=0, description="size of the release file")
+    sha256: str = Field("", pattern=rf"^$|{_DIGEST}", description="digest of the release file")
+
+    @model_validator(mode="after")
+    def _check_file(self) -> Self:
+        if self.file is not None and not (self.bytes and self.sha256):
+            raise ValueError(f"{self.name}: a release file needs bytes and sha256")
+        return self
+
+    @property
+    def pair(self) -> tuple[str, str]:
+        """The codes of its languages."""
+        source, _, target = self.name.rpartition(".")[2].partition("-")
+        return source, target
+
+    @property
+    def folder(self) -> Path:
+        """Where it is, or will be when it is fetched.
+
+        Named after the release file, so that another release is another folder.
+        """
+        return shipped.MODEL if self.file is None else models_folder() / self.file.removesuffix(ARCHIVE_ENDING)
+
+    @property
+    def is_here(self) -> bool:
+        """Whether it comes with postedit or is fetched."""
+        return self.folder.is_dir()
+
+
+class _Catalogue(Config):
+    """The file `catalogue.toml`."""
+
+    models: tuple[KnownModel, ...] = Field((), strict=False, description="all models")
+
+
+_CATALOGUE: Final = Path(str(files(__package__) / "catalogue.toml"))
+
+
+@cache
+def known_models() -> tuple[KnownModel, ...]:
+    """Return all models that are known, those to be preferred first."""
+    found, problems = check_config(_Catalogue, read_toml(_CATALOGUE, "catalogue"), "")
+    assert found is not None, problems
+    return found.models
+
+
+def models_folder() -> Path:
+    """Return the folder of fetched models: `$POSTEDIT_MODELS`, or `postedit/models` where XDG has the data of users."""
+    if given := os.environ.get(MODELS_VARIABLE):
+        return Path(given).expanduser()
+    data = os.environ.get("XDG_DATA_HOME", "")
+    return (Path(data) if Path(data).is_absolute() else Path("~/.local/share").expanduser()) / "postedit" / "models"
+
+
+def base_language(tag: str) -> str:
+    """Return the language of a tag without script and region, as "pt" of "pt-BR"."""
+    return re.split("[-_]", tag.strip(), maxsplit=1)[0].lower()
+
+
+def models_of(name: str) -> list[KnownModel]:
+    """Return the models of a pair ("en-de"), or the one of a name ("help.en-de"); those to be preferred first.
+
+    Raises:
+        ModelFolderError: if there is none.
+    """
+    pair = _pair_of(name)
+    found = [one for one in known_models() if one.name == name or one.pair == pair]
+    if not found:
+        names = sorted({"-".join(one.pair) for one in known_models()})
+        hint = "" if pair else nearest(name, [one.name for one in known_models()])
+        raise ModelFolderError(
+            f"{name}: there is no model of this name or language pair{hint}; there are models for {', '.join(names)} "
+            "(`postedit models list`). Train one, and give its folder"
+        )
+    return found
+
+
+def find_model(name: str) -> KnownModel | None:
+    """Return the model that a pair or a name stands for; None if `name` is neither, or a model folder has that name.
+
+    Raises:
+        ModelFolderError: if there is no such model, or it has to be fetched.
+    """
+    is_known = any(one.name == name for one in known_models())
+    if not (is_known or _pair_of(name)) or Path(name).is_file() or (Path(name) / "config.json").exists():
+        return None
+    return _first_here(models_of(name))
+
+
+def resolved(name: str) -> str:
+    """Return the folder of the model that a pair or a name stands for; `name` itself if it is neither.
+
+    Raises:
+        ModelFolderError: as `find_model`.
+    """
+    model = find_model(name)
+    return name if model is None else str(model.folder)
+
+
+def model_of_languages(source: str, target: str) -> KnownModel:
+    """Return the model for a pair of languages, given by tags such as "de" or "de-AT".
+
+    Raises:
+        ModelFolderError: if there is no such model, or it has to be fetched.
+    """
+    return _first_here(models_of(f"{base_language(source)}-{base_language(target)}"))
+
+
+def default_model() -> KnownModel:
+    """Return the model that comes with postedit, which is taken where neither a model nor languages are named."""
+    return next(one for one in known_models() if one.file is None)
+
+
+def _first_here(models: Iterable[KnownModel]) -> KnownModel:
+    wanted, *others = models
+    for one in (wanted, *others):
+        if one.is_here:
+            return one
+    pair = "-".join(wanted.pair)
+    raise ModelFolderError(
+        f"{pair}: the model for {wanted.texts} is not here yet; `postedit models fetch {pair}` gets it "
+        f"({wanted.bytes / 1e6:.1f} MB)"
+    )
+
+
+def _pair_of(name: str) -> tuple[str, str] | None:
+    found = _PAIR.fullmatch(name)
+    return (found[1].lower(), found[2].lower()) if found else None

@@ -1,0 +1,117 @@
+"""Fetch release files, and install them where `postedit.releases.catalogue` finds them."""
+
+import hashlib
+import http.client
+import urllib.error
+import urllib.request
+from pathlib import Path
+from typing import Final
+
+import postedit
+from postedit.core.checksums import CHECKSUMS, recorded_damage
+from postedit.core.errors import DataError, ModelFolderError
+from postedit.core.files import atomic_folder, reason_of
+from postedit.folder import read_config
+from postedit.releases.archive import unpack
+from postedit.releases.catalogue import ARCHIVE_ENDING, KnownModel
+
+_SECONDS: Final = 30.0  # without an answer, or without a further byte
+_ARCHIVE: Final = ".release"  # hidden: no file of the model
+
+
+def fetch(model: KnownModel, origin: str | None = None) -> bool:
+    """Install a model; return False if it was here and whole.
+
+    All or nothing is installed. What a fetch that was killed has left is removed by the next one.
+
+    Args:
+        model: the model.
+        origin: folder or address of release files, or a release file; the folder `releases` of the clone that postedit
+            runs from if not given.
+
+    Raises:
+        DataError: if the file cannot be had, or is another than the one that is known.
+        ModelFolderError: if it holds no model that this version reads.
+        OutputError: if it cannot be installed.
+    """
+    if model.file is None or (model.is_here and is_whole(model.folder)):
+        return False
+    place = _place(model.file, origin)
+    with atomic_folder(model.folder) as folder:
+        archive = folder / _ARCHIVE
+        archive.write_bytes(_content(place, model))
+        unpack(archive, folder)
+        archive.unlink()
+        if not is_whole(folder):
+            raise ModelFolderError(f"{place}: holds no whole model; get another release")
+        read_config(folder)
+    return True
+
+
+def is_whole(folder: Path) -> bool:
+    """Return whether all files of a model folder are those that were written."""
+    return (folder / CHECKSUMS).exists() and recorded_damage(folder) is None
+
+
+def _place(file: str, origin: str | None) -> str:
+    """Return the path or address of a release file."""
+    if origin is None:
+        folder = Path(postedit.__file__).resolve().parents[2] / "releases"
+        if not folder.is_dir():
+            raise DataError(
+                f"give --from: a folder or an address that has {file}, such as the folder `releases` of a clone of "
+                "postedit, or the file"
+            )
+        return str(folder / file)
+    if _is_address(origin):
+        return origin if origin.endswith(ARCHIVE_ENDING) else f"{origin.rstrip('/')}/{file}"
+    return str(Path(origin) / file) if Path(origin).is_dir() else origin
+
+
+def _is_address(place: str) -> bool:
+    return place.startswith(("http://", "https://"))
+
+
+def _content(place: str, model: KnownModel) -> bytes:
+    """Return the release file of a model.
+
+    Raises:
+        DataError: if it cannot be read, or is another than the one that is known.
+    """
+    content = _downloaded(place, model.bytes) if _is_address(place) else _read(Path(place), model.bytes)
+    if len(content) != model.bytes:
+        fault = "is not complete" if len(content) < model.bytes else "is another file"
+        raise DataError(f"{place}: {fault}: the release file of {model.name} has {model.bytes:,} bytes; get it again")
+    if hashlib.sha256(content).hexdigest() != model.sha256:
+        raise DataError(
+            f"{place}: is damaged, or was released with another version of postedit: its SHA-256 is not that of "
+            f"{model.name}; get it again"
+        )
+    return content
+
+
+def _read(path: Path, size: int) -> bytes:
+    """Return `size` bytes of a file, and one more if there is any."""
+    try:
+        with path.open("rb") as file:
+            return file.read(size + 1)
+    except FileNotFoundError:
+        raise DataError(f"{path}: no such release file; give --from another folder, an address, or the file") from None
+    except OSError as error:
+        raise DataError(f"{path}: cannot be read: {reason_of(error)}") from None
+
+
+def _downloaded(address: str, size: int) -> bytes:
+    """Return `size` bytes of what is at an address, and one more if there is any."""
+    try:
+        with urllib.request.urlopen(address, timeout=_SECONDS) as answer:
+            content: bytes = answer.read(size + 1)
+    except urllib.error.HTTPError as error:
+        raise DataError(f"{address}: the server does not give this file (HTTP {error.code})") from None
+    except (OSError, http.client.HTTPException, ValueError) as error:
+        reason = getattr(error, "reason", None) or error
+        raise DataError(
+            f"{address}: cannot be downloaded ({reason}); check the network, or get the file on another machine and "
+            "give its path by --from"
+        ) from None
+    return content

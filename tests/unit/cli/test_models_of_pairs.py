@@ -1,0 +1,100 @@
+"""Commands take the model of a language pair: `postedit models`, and verbs without a model or with a pair for one."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.unit.cli.commands import refused
+from tests.unit.cli.test_edit_files import unit, write
+from tests.unit.releases.conftest import World
+
+PAIR = ("the house is red .", "der Haus ist rot ,")
+CORRECTED = "das Haus ist rot ."
+
+
+@pytest.fixture
+def lines(tmp_path: Path) -> tuple[Path, Path]:
+    for name, text in zip(("src", "mt"), PAIR):
+        (tmp_path / name).write_text(f"{text}\n")
+    return tmp_path / "src", tmp_path / "mt"
+
+
+def test_models_are_listed_with_what_they_gain_and_where_they_are(run: Any, world: World) -> None:
+    run("models", "fetch", "tree.en-de", "--from", world.releases)
+    rows = {line.split()[1]: line for line in run("models", "list", "en-de").stdout.splitlines() if " en-de " in line}
+    assert set(rows) == {"house.en-de", "tree.en-de"}
+    assert "`postedit models fetch house.en-de` gets it" in rows["house.en-de"]
+    assert str(world.models / "tree.en-de-1") in rows["tree.en-de"]
+    assert "TER 30.00 to 28.50, ten lines" in rows["tree.en-de"]
+    everything = run("models", "list").stdout
+    assert "comes with postedit" in everything
+    assert "house.en-fr" in everything
+    assert "there is no model" in refused(run("models", "list", "en-nl"))
+
+
+def test_a_model_is_fetched_and_edits_by_its_pair(run: Any, world: World, lines: tuple[Path, Path]) -> None:
+    src, mt = lines
+    command = ("edit", "en-de", "--src", src, "--mt", mt)
+    assert "`postedit models fetch en-de` gets it" in refused(run(*command))
+    first, again = (run("models", "fetch", "en-de", "--from", world.releases) for _ in range(2))
+    assert "house.en-de (texts of house.en-de): fetched into" in first.stdout
+    assert "is already in" in again.stdout
+    result = run(*command)
+    assert result.stdout == f"{CORRECTED}\n"
+    assert "Model: house.en-de (texts of house.en-de); name another to use that" in result.stderr
+    assert "Model:" not in run("edit", world.models / "house.en-de-1", *command[2:]).stderr
+
+
+def test_a_fetch_of_several_checks_all_names_first(run: Any, world: World) -> None:
+    message = refused(run("models", "fetch", "en-de", "en-nl", "--from", world.releases))
+    assert "en-nl: there is no model of this name or language pair; there are models for en-de, en-fr, en-zh" in message
+    assert not world.models.exists()
+
+
+def test_explain_and_simulate_take_a_pair(run: Any, world: World, tmp_path: Path) -> None:
+    run("models", "fetch", "en-fr", "--from", world.releases)
+    result = run("explain", "en-fr", "--src-text", PAIR[0], "--mt-text", PAIR[1])
+    assert result.exit_code == 0, result.stderr
+    assert "Model: house.en-fr" in result.stderr
+    for side, text in zip(("src", "mt", "pe"), (*PAIR, CORRECTED)):
+        (tmp_path / f"stream.{side}").write_text(f"{text}\n" * 3)
+    simulated = run("simulate", "en-fr", "--stream", tmp_path / "stream")
+    assert simulated.exit_code == 0, simulated.stderr
+
+
+def test_files_choose_the_model_by_their_languages(run: Any, world: World, tmp_path: Path) -> None:
+    given, out = write(tmp_path / "a.xlf", unit(1, *PAIR)), tmp_path / "out.xlf"
+    assert "en-de: the model for texts of house.en-de is not here yet" in refused(run("edit", given, "--out", out))
+    run("models", "fetch", "en-de", "en-fr", "--from", world.releases)
+    result = run("edit", given, "--out", out)
+    assert result.exit_code == 0, result.stderr
+    assert f">{CORRECTED}</target>" in out.read_text()
+    assert "Model: house.en-de" in result.stderr
+
+
+def test_files_in_languages_without_a_model_say_so(run: Any, world: World, tmp_path: Path) -> None:
+    given = write(tmp_path / "a.xlf", unit(1, *PAIR))
+    given.write_text(given.read_text().replace('target-language="de"', 'target-language="nl"'))
+    assert "en-nl: there is no model" in refused(run("edit", given, "--out", tmp_path / "out.xlf"))
+
+
+def test_the_languages_of_a_memory_can_be_chosen(run: Any, world: World, tmp_path: Path) -> None:
+    run("models", "fetch", "en-fr", "--from", world.releases)
+    variants = "".join(
+        f'<tuv xml:lang="{language}"><seg>{text}</seg></tuv>'
+        for language, text in zip(("en-US", "de-DE", "fr-CA"), (PAIR[0], "x", PAIR[1]))
+    )
+    given, out = tmp_path / "a.tmx", tmp_path / "out.tmx"
+    head = '<header srclang="en-US" segtype="sentence" o-tmf="x" adminlang="en" datatype="plaintext"/>'
+    given.write_text(f'<tmx version="1.4">{head}<body><tu>{variants}</tu></body></tmx>')
+    assert "en-de: the model" in refused(run("edit", given, "--out", out)), "the first two languages"
+    result = run("edit", given, "--out", out, "--set", "files.languages=en:fr")
+    assert result.exit_code == 0, result.stderr
+    assert f"<seg>{CORRECTED}</seg>" in out.read_text()
+
+
+def test_files_without_languages_get_the_model_of_postedit(run: Any, world: World, tmp_path: Path) -> None:
+    (tmp_path / "a.po").write_text('msgid "a"\nmsgstr "b"\n')
+    result = run("edit", tmp_path / "a.po", "--out", tmp_path / "out.po")
+    assert result.exit_code == 0, result.stderr
+    assert "Model: wiki.en-zh" in result.stderr

@@ -1,0 +1,101 @@
+"""Which model a language pair stands for."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.unit.releases.conftest import World
+
+from postedit import PostEditor, shipped
+from postedit.core.errors import ModelFolderError
+from postedit.releases import catalogue
+from postedit.releases.catalogue import (
+    KnownModel,
+    default_model,
+    find_model,
+    known_models,
+    model_of_languages,
+    models_folder,
+)
+from postedit.releases.fetching import fetch
+
+
+def known(name: str) -> KnownModel:
+    return next(one for one in known_models() if one.name == name)
+
+
+def test_without_languages_it_is_the_one_that_comes_with_postedit() -> None:
+    assert default_model().folder == shipped.MODEL
+    assert find_model("en-zh") == default_model()
+
+
+def test_a_model_that_is_not_here_says_how_it_is_fetched(world: World) -> None:
+    with pytest.raises(
+        ModelFolderError, match=r"en-fr: the model for .* is not here yet; `postedit models fetch en-fr`"
+    ):
+        PostEditor.load("en-fr")
+
+
+def test_a_fetched_model_is_loaded_by_its_pair(world: World) -> None:
+    fetch(known("house.en-fr"), str(world.releases))
+    for name in ("en-fr", "EN-fr", "en:fr", "house.en-fr"):
+        editor = PostEditor.load(name)
+        assert editor.edit(["the house is red ."], ["der Haus ist rot ,"])[0].text == "das Haus ist rot ."
+        assert editor.abilities.languages == ("en", "fr")
+
+
+def test_of_two_models_of_a_pair_the_first_that_is_here_is_taken(world: World) -> None:
+    fetch(known("tree.en-de"), str(world.releases))
+    assert model_of_languages("en-GB", "de_AT").name == "tree.en-de"
+    fetch(known("house.en-de"), str(world.releases))
+    assert model_of_languages("en-GB", "de_AT").name == "house.en-de"
+    found = find_model("tree.en-de")
+    assert found is not None
+    assert found.name == "tree.en-de"
+
+
+@pytest.mark.parametrize("name", ["de-en", "en-nl", "xx:yy"])
+def test_an_unknown_pair_names_those_that_are_known(world: World, name: str) -> None:
+    with pytest.raises(ModelFolderError, match=rf"{name}: there is no model .* for en-de, en-fr, en-zh"):
+        find_model(name)
+
+
+@pytest.mark.parametrize("name", ["runs/en-de", "en-de/model", "hub:en-de", "english-german", "./en-de", "wiki.en-fr"])
+def test_other_names_are_no_pairs(name: str) -> None:
+    assert find_model(name) is None
+
+
+def test_a_model_folder_of_that_name_comes_first(world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    fetch(known("house.en-de"), str(world.releases))
+    monkeypatch.chdir(tmp_path)
+    Path("en-de").mkdir()
+    assert find_model("en-de") == known("house.en-de"), "a folder of data is no model"
+    Path("en-de/config.json").touch()
+    assert find_model("en-de") is None
+
+
+@pytest.mark.parametrize(
+    ("given", "found"),
+    [
+        ({"POSTEDIT_MODELS": "/m", "XDG_DATA_HOME": "/x"}, "/m"),
+        ({"XDG_DATA_HOME": "/x"}, "/x/postedit/models"),
+        ({"XDG_DATA_HOME": "relative"}, "/home/ada/.local/share/postedit/models"),
+        ({}, "/home/ada/.local/share/postedit/models"),
+    ],
+)
+def test_where_models_are_fetched_to(monkeypatch: pytest.MonkeyPatch, given: dict[str, str], found: str) -> None:
+    for name, value in {"POSTEDIT_MODELS": "", "XDG_DATA_HOME": "", "HOME": "/home/ada", **given}.items():
+        monkeypatch.setenv(name, value)
+    assert str(models_folder()) == found
+
+
+def test_the_catalogue_of_postedit_is_whole() -> None:
+    names = [one.name for one in known_models()]
+    assert len(set(names)) == len(names)
+    assert sum(one.file is None for one in known_models()) == 1
+
+
+def test_a_release_file_needs_a_digest() -> None:
+    values: Any = {"texts": "t", "licence": "l", "gain": {"dev": "d", "unedited": 1, "ter": 1}, "file": "a.tar.xz"}
+    with pytest.raises(ValueError, match="needs bytes and sha256"):
+        catalogue.KnownModel(name="help.en-de", **values)
