@@ -21,8 +21,8 @@ from postedit.text.config import TextConfig
 from postedit.text.processor import TextProcessor
 
 UPDATES: Final = 200
-"""Updates of one training: as many as eleven trainings may take in two minutes of a core. A limit of time instead would
-give other results on another machine."""
+"""Updates of one training: eleven trainings take two to four minutes of a core. A limit of time instead would give
+other results on another machine."""
 
 _ARCHITECTURE: Final = "edit-operations"
 """It need not learn to copy, so that it is the first to gain anything; see `benchmarks/RESULTS.md`."""
