@@ -1,6 +1,6 @@
 """Do the intervals of `postedit assess` cover what the full set gives, and does it say no where nothing helps?
 
-    python benchmarks/assess_coverage.py run DATA WORK [--part train|dev] [--sets NAME...]
+    python benchmarks/assess_coverage.py run DATA WORK [--part train|dev] [--sets NAME...] [--editors NAME...]
     python benchmarks/assess_coverage.py report WORK
 
 `run` draws 200 resamples of 100, 200, 300, 400 and 500 triplets of each set (40 of each size) and assesses each: an
@@ -8,10 +8,12 @@ editor that is given, and those that are trained, by cross-validation. What the 
 is given, its gain on all of the set; for an editor that is trained, the mean over the resamples of a size of the gain,
 on the rest of the set, of the editor trained on all of the resample. `--part train`: every second triplet of train (the
 others chose the statistics); `dev`: the dev set. The given editors are phrase-based ones of 5,000 triplets of the other
-half of train, and for English-Chinese, on dev, the model that comes with postedit.
+half of train, and for English-Chinese, on dev, the model that comes with postedit. The small neural model ("neural")
+takes far longer than the others, and is tried only if --editors names it.
 
 Each resample is a line of WORK/PART.SET.jsonl; a run that was stopped goes on after the last one. `report` prints the
-table of RESULTS.md from all files of WORK.
+tables of RESULTS.md from all files of WORK. The best editor is that with the largest gain in a resample, and its
+interval that which the recommendation tells.
 """
 
 import argparse
@@ -19,6 +21,7 @@ import json
 import random
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -30,9 +33,10 @@ from postedit.core.editor import Editor
 from postedit.data.triplets import TripletFiles, read_triplets
 from postedit.editing.protection import Protected
 from postedit.evaluate.gain import SentenceGains
-from postedit.evaluate.recommendation import Answer, EditorGain, recommendation
+from postedit.evaluate.recommendation import Answer, EditorGain, recommendation, simultaneous
 from postedit.evaluate.ter import count_edits, edit_rate
 from postedit.jobs.cross_validation import Learner, cross_validated, memory_learner, phrase_learner, tried
+from postedit.jobs.small_neural_model import neural_learner
 from postedit.phrase.phrase_options import PhraseTextConfig
 
 SETS = ("wmt18-smt.en-de", "wmt18-nmt.en-de", "wmt19-nmt.en-ru", "wmt18-nmt.en-lv", "mlqe-pe/en-zh", "mlqe-pe/ro-en")
@@ -41,7 +45,11 @@ EACH = 40  # resamples of a size
 REST = 600  # sentences of the rest that a trained editor is tried on
 GIVEN = 5000  # triplets that a given editor learnt, and most sentences that it is tried on
 TEXT = PhraseTextConfig()  # all sets are tokenised
-LEARNERS: dict[str, Learner] = {"phrases": phrase_learner(TEXT), "memory": memory_learner(TEXT)}
+LEARNERS: dict[str, Learner] = {
+    "phrases": phrase_learner(TEXT),
+    "memory": memory_learner(TEXT),
+    "neural": neural_learner(TEXT),
+}
 
 
 def triplets(data: Path, name: str, part: str) -> list[Correction]:
@@ -71,39 +79,37 @@ def tried_whole(data: Path, name: str, part: str, full: Sequence[Correction]) ->
         yield {"kind": kind, "size": 0, "number": 0, **packed(tried(editor, full[:GIVEN], TEXT))}
 
 
-def assessed(name: str, full: Sequence[Correction], size: int, number: int) -> Iterator[dict[str, Any]]:
-    """Yield what cross-validation finds on a resample, and what the editors of all of it gain on the rest."""
+def assessed(kind: str, name: str, full: Sequence[Correction], size: int, number: int) -> dict[str, Any]:
+    """Return what cross-validation finds on a resample, and what an editor of all of it gains on the rest."""
     draw = random.Random(f"{name} {size} {number}")
     rows = draw.sample(range(len(full)), size)
     rest = sorted(set(range(len(full))).difference(rows))
     rest = draw.sample(rest, min(REST, len(rest)))
     sample, others = [full[row] for row in rows], [full[row] for row in rest]
     edits = edit_rate(count_edits([one.mt for one in sample], [one.pe for one in sample]))
-    for kind, learner in LEARNERS.items():
-        found = cross_validated(learner, sample, TEXT)
-        assert found.folds is not None
-        yield {
-            "kind": kind, "size": size, "number": number, "ter": edits, **packed(found), "folds": found.folds.tolist(),
-            "true": tried(learner(sample), others, TEXT).points,
-        }  # fmt: skip
+    found = cross_validated(LEARNERS[kind], sample, TEXT)
+    assert found.folds is not None
+    return {
+        "kind": kind, "size": size, "number": number, "ter": edits, **packed(found), "folds": found.folds.tolist(),
+        "true": tried(LEARNERS[kind](sample), others, TEXT).points,
+    }  # fmt: skip
 
 
-def run(data: Path, work: Path, part: str, names: Sequence[str]) -> None:
+def run(data: Path, work: Path, part: str, names: Sequence[str], kinds: Sequence[str]) -> None:
     for name in names:
         path = work / f"{part}.{name.replace('/', '-')}.jsonl"
         lines = path.read_text().splitlines() if path.exists() else []
-        done = {(row["size"], row["number"]) for row in map(json.loads, lines) if row["kind"] == "memory"}
+        done = {(row["kind"], row["size"], row["number"]) for row in map(json.loads, lines)}
         full = triplets(data, name, part)
         full = full[1::2] if part == "train" else full
         with path.open("a") as file:
             if not lines:
                 for row in tried_whole(data, name, part, full):
                     file.write(json.dumps(row) + "\n")
-            for number in range(EACH):
-                for size in SIZES:
-                    if (size, number) not in done:
-                        file.writelines(json.dumps(row) + "\n" for row in assessed(name, full, size, number))
-                        file.flush()
+            for number, size, kind in product(range(EACH), SIZES, kinds):
+                if (kind, size, number) not in done:
+                    file.write(json.dumps(assessed(kind, name, full, size, number)) + "\n")
+                    file.flush()
         print(path, flush=True)
 
 
@@ -120,7 +126,8 @@ def cells_of(rows: Sequence[dict[str, Any]], whole: SentenceGains | None) -> tup
     if whole is not None:
         truth = dict.fromkeys(SIZES, whole.points)
     else:
-        truth = {size: float(np.mean([row["true"] for row in rows if row["size"] == size])) for size in SIZES}
+        sizes = [size for size in SIZES if any(row["size"] == size for row in rows)]
+        truth = {size: float(np.mean([row["true"] for row in rows if row["size"] == size])) for size in sizes}
     cells = []
     for row in rows:
         _, low, high = unpacked(row).gain()
@@ -139,40 +146,66 @@ def resampled(whole: SentenceGains, seed: str) -> list[dict[str, Any]]:
     return found
 
 
+def print_head(*names: str) -> None:
+    print(f"| {' | '.join(names)} |\n|---|---|{'---:|' * (len(names) - 2)}")
+
+
 def report(work: Path) -> None:
-    print("| set | editor | full set gives | covered % | width | all above 0 % |\n|---|---|---:|---:|---:|---:|")
-    answers: dict[str, list[Answer]] = {}
+    print_head("set", "editor", "resamples", "full set gives", "covered %", "width", "all above 0 %")
+    chosen: dict[str, list[Choice]] = {}
     for path in sorted(work.glob("*.jsonl")):
         rows = defaultdict(list)
         for row in map(json.loads, path.read_text().splitlines()):
             rows[row["kind"]].append(row)
+        truths: dict[str, dict[int, float]] = {}
         for kind, found in rows.items():
             whole = unpacked(found[0]) if kind.startswith("given") else None
             cells, truth = cells_of(resampled(whole, path.stem) if whole else found, whole)
+            truths[kind] = truth
             covers, widths, helps = (np.array([cell[column] for cell in cells]) for column in range(3))
             given = sorted({round(value, 2) for value in truth.values()})
-            shown = f"{given[0]:+.2f}" if len(given) == 1 else f"{truth[SIZES[0]]:+.2f} to {truth[SIZES[-1]]:+.2f}"
+            shown = f"{given[0]:+.2f}" if len(given) == 1 else f"{truth[min(truth)]:+.2f} to {truth[max(truth)]:+.2f}"
             print(
-                f"| {path.stem} | {kind} | {shown} | {100 * covers.mean():.1f} | {widths.mean():.2f} | "
+                f"| {path.stem} | {kind} | {len(cells)} | {shown} | {100 * covers.mean():.1f} | {widths.mean():.2f} | "
                 f"{100 * helps.mean():.1f} |"
             )
-        answers[path.stem] = answers_of(rows)
-    print("\n| set | resamples | yes % | no % |\n|---|---:|---:|---:|")
-    for name, given_answers in answers.items():
-        shares = [100 * given_answers.count(one) / max(1, len(given_answers)) for one in ("yes", "no")]
-        print(f"| {name} | {len(given_answers)} | {' | '.join(f'{share:.1f}' for share in shares)} |")
+        chosen[path.stem] = choices_of(rows, truths)
+    print()
+    print_head("set", "editors", "resamples", "yes %", "no %", "interval of the best covers %")
+    for name, choices in chosen.items():
+        count = max(1, len(choices))
+        answers = [one.answer for one in choices]
+        shares = [answers.count("yes"), answers.count("no"), sum(one.covers for one in choices)]
+        shown = " | ".join(f"{100 * share / count:.1f}" for share in shares)
+        print(f"| {name} | {choices[0].editors if choices else 0} | {len(choices)} | {shown} |")
 
 
-def answers_of(rows: dict[str, list[dict[str, Any]]]) -> list[Answer]:
-    """Return the answer to each resample, from the editors that are trained on it, without a forecast."""
-    by_resample = defaultdict(list)
-    for kind in LEARNERS:
+class Choice(NamedTuple):
+    """The answer to a resample, without a forecast, and whether the interval told of the best editor covers."""
+
+    editors: int
+    answer: Answer
+    covers: bool
+
+
+def choices_of(rows: dict[str, list[dict[str, Any]]], truths: dict[str, dict[int, float]]) -> list[Choice]:
+    """Return the choice among the editors that are trained, for each resample on which all of them were tried."""
+    kinds = [kind for kind in LEARNERS if kind in rows]
+    by_resample: dict[tuple[int, int], dict[str, dict[str, Any]]] = defaultdict(dict)
+    for kind in kinds:
         for row in rows[kind]:
-            by_resample[row["size"], row["number"]].append((kind, row))
-    return [
-        recommendation([EditorGain(kind, "", unpacked(row)) for kind, row in found], found[0][1]["ter"]).answer
-        for found in by_resample.values()
-    ]
+            by_resample[row["size"], row["number"]][kind] = row
+    choices = []
+    for (size, _), found in by_resample.items():
+        if len(found) == len(kinds):
+            gains = [EditorGain(kind, "", unpacked(row)) for kind, row in found.items()]
+            best = max(gains, key=lambda one: one.sentences.points)
+            _, low, high = best.sentences.gain(simultaneous(len(gains)))
+            ter = next(iter(found.values()))["ter"]
+            choices.append(
+                Choice(len(gains), recommendation(gains, ter).answer, low <= truths[best.name][size] <= high)
+            )
+    return choices
 
 
 def main() -> None:
@@ -184,12 +217,13 @@ def main() -> None:
         each.add_argument("work", type=Path)
     runs.add_argument("--part", choices=("train", "dev"), default="train")
     runs.add_argument("--sets", nargs="+", default=SETS)
+    runs.add_argument("--editors", nargs="+", choices=tuple(LEARNERS), default=("phrases", "memory"))
     given = parser.parse_args()
     if given.verb == "report":
         report(given.work)
         return
     given.work.mkdir(parents=True, exist_ok=True)
-    run(given.data, given.work, given.part, given.sets)
+    run(given.data, given.work, given.part, given.sets, given.editors)
 
 
 if __name__ == "__main__":

@@ -41,6 +41,14 @@ def assess(
             "must not have been trained on the triplets.",
         ),
     ] = None,
+    neural_updates: Annotated[
+        int | None,
+        typer.Option(
+            min=0,
+            help="Updates of the weights in each training of the small neural model, instead of as many as take two or "
+            "three minutes in all; 0: it is not tried.",
+        ),
+    ] = None,
     tokenizer: Annotated[
         Literal["auto", "none", "moses", "characters"],
         typer.Option(
@@ -92,6 +100,7 @@ def assess(
     from postedit.explain.assessment_page import assessment_page
     from postedit.jobs import assessment as job
     from postedit.jobs.editing import silence_library
+    from postedit.jobs.small_neural_model import UPDATES
 
     work = Workload(words, words_per_hour, editing_share, hour_price, machine_price, least_share)
     chosen = options.read_options(assignments, search_file, llm={"endpoint": endpoint, "budget": budget})
@@ -105,6 +114,7 @@ def assess(
             editors={name: _loaded(name, chosen, protect, stack) for name in editors or ()},
             text=job.text_config(corrections, tokenizer),
             work=work,
+            neural_updates=UPDATES if neural_updates is None else neural_updates,
             left_out=left_out,
             update=_progress(stack),
         )

@@ -89,7 +89,7 @@ class EditorGain:
         name: of the editor.
         how: what was measured.
         sentences: what it gains in each sentence.
-        half: the same, trained on half as many triplets; None for an editor that was not trained on any.
+        half: the same, trained on half as many triplets; None if its gain with more is not forecast.
         training_seconds: of one training on nearly all triplets.
         editing_seconds: of editing all of them.
         cost: of editing all of them with a model behind an endpoint; None: not known, or it has no price.
@@ -116,7 +116,7 @@ class EditorGain:
         return int((self.sentences.spared < 0).sum())
 
     def forecasts(self, ter: float, confidence: float = CONFIDENCE) -> list[Forecast]:
-        """Return what it is expected to gain with more triplets; nothing for an editor that is not trained."""
+        """Return what it is expected to gain with more triplets; nothing for one without `half`."""
         return [] if self.half is None else forecast(self.sentences, self.half, ter, confidence)
 
     def to_dict(self, work: Workload, ter: float) -> dict[str, Any]:
@@ -162,8 +162,8 @@ class Recommendation(NamedTuple):
 def recommendation(editors: Sequence[EditorGain], ter: float, work: Workload | None = None) -> Recommendation:
     """Return whether an editor is worth it, with a probability of at most 5 % that it is recommended but does harm.
 
-    Each of several editors must be better than the unedited MT with more confidence than one alone (Bonferroni), as the
-    best of many looks good by chance.
+    The best of several editors looks good by chance. So each must be better than the unedited MT with more confidence
+    than one alone (Bonferroni), and the interval that is told is as wide: whichever editor is chosen, it covers.
     """
     work = work or Workload()
     if not editors:
@@ -172,14 +172,14 @@ def recommendation(editors: Sequence[EditorGain], ter: float, work: Workload | N
         return Recommendation(
             "no", "", "the post-editors changed nothing, so that there is nothing to learn and to gain"
         )
-    confidence = 1.0 - (1.0 - CONFIDENCE) / len(editors)
+    confidence = simultaneous(len(editors))
     ordered = sorted(editors, key=lambda one: -one.sentences.points)
     least = work.least_share * ter
     for one in ordered:
         if one.sentences.gain(confidence).low > 0.0 and one.sentences.points >= least:
-            return Recommendation("yes", one.name, f"{one.name} spares {_told(one.sentences.gain(), ter)}")
+            return Recommendation("yes", one.name, f"{one.name} spares {_told_of(one, editors, ter)}")
     best = ordered[0]
-    now = f"the best editor at hand, {best.name}, spares {_told(best.sentences.gain(), ter)}"
+    now = f"the best editor at hand, {best.name}, spares {_told_of(best, editors, ter)}"
     for one in ordered:
         for expected in one.forecasts(ter, _HOPEFUL):
             if expected.gain.low > 0.0 and expected.gain.points >= least:
@@ -194,14 +194,25 @@ def recommendation(editors: Sequence[EditorGain], ter: float, work: Workload | N
     return Recommendation("no", best.name, f"{now}, {why}")
 
 
+def simultaneous(editors: int) -> float:
+    """Return the confidence of each interval with which those of all editors cover at once with `CONFIDENCE`."""
+    return 1.0 - (1.0 - CONFIDENCE) / editors
+
+
 def _shares(gain: Gain, ter: float) -> Gain:
     """Return a gain in per cent of the edits."""
     return Gain(*(percentage(points, ter) or 0.0 for points in gain))
 
 
-def _told(gain: Gain, ter: float) -> str:
+def _told(gain: Gain, ter: float, why_wide: str = "") -> str:
     share, low, high = _shares(gain, ter)
-    return f"{share:z.1f} % of the edits ({CONFIDENCE:.0%} interval {low:z.1f} to {high:z.1f} %)"
+    return f"{share:z.1f} % of the edits ({CONFIDENCE:.0%} interval {low:z.1f} to {high:z.1f} %{why_wide})"
+
+
+def _told_of(one: EditorGain, editors: Sequence[EditorGain], ter: float) -> str:
+    """Return the gain of an editor that was chosen among others, in words."""
+    why_wide = f", wider as {len(editors)} editors were tried" if len(editors) > 1 else ""
+    return _told(one.sentences.gain(simultaneous(len(editors))), ter, why_wide)
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,7 @@ from postedit.jobs.cross_validation import (
     phrase_learner,
     sentence_gains,
 )
+from postedit.jobs.small_neural_model import UPDATES, neural_learner
 from postedit.llm.llm_editor import llm_of
 from postedit.llm.usage import report
 from postedit.phrase.phrase_options import PhraseTextConfig
@@ -34,11 +35,7 @@ MOST: Final = 2_000
 
 KNOWN: Final = "the model of postedit for this language pair"
 
-_NEURAL: Final = {
-    "small neural models": "training them ten times takes longer than the five minutes of an assessment; train one on "
-    "other triplets, and name it by --editor"
-}
-"""What is at hand besides, and not tried."""
+NEURAL: Final = "small neural model"
 
 _IDENTIFIED: Final = 100  # segments by which languages are identified
 _AT_ONCE: Final = 50  # segments edited between two reports of progress
@@ -48,6 +45,10 @@ LEARNERS: Final[Mapping[str, Callable[[PhraseTextConfig], Learner]]] = {
     "memory of corrections": memory_learner,
 }
 """Editors that are trained on the triplets: `postedit train recipes/phrase-based.toml`, `postedit edit --memory`."""
+
+FORECAST: Final = tuple(LEARNERS)
+"""Those whose gains with more triplets are forecast. With more of them, a larger neural model would learn for longer,
+and a small one does not tell what that brings."""
 
 
 def assess(
@@ -59,6 +60,7 @@ def assess(
     text: PhraseTextConfig | None = None,
     work: Workload | None = None,
     with_known: bool = True,
+    neural_updates: int = UPDATES,
     left_out: Mapping[str, int] | None = None,
     update: Callable[[int, int, str], None] = lambda done, total, what: None,
 ) -> Assessment:
@@ -72,6 +74,7 @@ def assess(
         text: how texts are divided into words; what they look like decides if not given, see `text_config`.
         work: what there is to do, and its prices.
         with_known: whether to try the model for these languages that comes with postedit or was fetched.
+        neural_updates: of each training of the small neural model; 0: it is not tried.
         left_out: triplets that the caller has left out, by reason.
         update: called with the segments done, all segments (each counts once for each editor), and what is being done.
 
@@ -82,16 +85,21 @@ def assess(
     """
     corrections = _corrections(src, mt, pe)
     text = text or text_config(corrections)
-    given, not_tried = dict(editors or {}), dict(_NEURAL)
+    learners = {name: make(text) for name, make in LEARNERS.items()}
+    given, not_tried = dict(editors or {}), dict[str, str]()
+    if neural_updates:
+        learners[NEURAL] = neural_learner(text, neural_updates)
+    else:
+        not_tried[NEURAL] = "no updates of its weights were asked for"
     if with_known:
         found, why_not = _known(corrections)
         given |= {} if found is None else {KNOWN: found}
         not_tried |= {} if found is not None else {KNOWN: why_not}
-    total = len(corrections) * (len(given) + len(LEARNERS))
+    total = len(corrections) * (len(given) + len(learners))
     gains: list[EditorGain] = []
-    for name, make in LEARNERS.items():
+    for name, learner in learners.items():
         shown = _shown(update, len(gains) * len(corrections), total, name)
-        gains.append(_trained(name, make(text), corrections, text, shown))
+        gains.append(_trained(name, learner, corrections, text, shown))
     for name, editor in given.items():
         shown = _shown(update, len(gains) * len(corrections), total, name)
         gains.append(_given(name, editor, corrections, text, shown))
@@ -171,9 +179,12 @@ def _trained(
     text: PhraseTextConfig,
     update: Callable[[int], None],
 ) -> EditorGain:
-    count = len(corrections)
-    sentences = cross_validated(learner, corrections, text, update=lambda done: update((done + 1) // 2))
-    half = cross_validated(learner, corrections, text, share=0.5, update=lambda done: update((count + done) // 2))
+    count, is_forecast = len(corrections), name in FORECAST
+    parts = 2 if is_forecast else 1
+    sentences = cross_validated(learner, corrections, text, update=lambda done: update(-(-done // parts)))
+    half = None
+    if is_forecast:
+        half = cross_validated(learner, corrections, text, share=0.5, update=lambda done: update((count + done) // 2))
     started = time.perf_counter()
     editor = learner(corrections)
     trained = time.perf_counter()

@@ -35,7 +35,8 @@ def triplets(tmp_path: Path) -> Path:
 
 def test_answer_tables_page_and_json(run: Any, triplets: Path, tmp_path: Path) -> None:
     html, values = tmp_path / "x.html", tmp_path / "x.json"
-    result = run("assess", triplets, "--html", html, "--json", values, "--hour-price", 40, "--words", 50_000)
+    files = ("--html", html, "--json", values)
+    result = run("assess", triplets, "--neural-updates", 0, *files, "--hour-price", 40, "--words", 50_000)
     assert result.exit_code == 0, result.output
     assert result.stdout.startswith("Yes: ")
     assert "what each editor gains" in result.stdout
@@ -46,8 +47,8 @@ def test_answer_tables_page_and_json(run: Any, triplets: Path, tmp_path: Path) -
     forecasts = found["editors"][0]["expected"]
     assert [(one["triplets"], one["rough"]) for one in forecasts] == [(1_000, False), (5_000, True), (25_000, True)]
     assert "60 % (French) and 75 % (German)" in found["about what is expected"]
-    assert "small neural models" in found["not tried"]
-    assert "Not tried: small neural models: " in result.stdout
+    assert "small neural model" in found["not tried"]
+    assert "Not tried: small neural model: no updates" in result.stdout
     assert "25,000 (rough)" in result.stdout
     assert "is rough: on product help" in " ".join(result.stdout.split())
     assert "<h1>Is post-editing by machine worth it? x</h1>" in html.read_text()
@@ -60,7 +61,7 @@ def test_lines_with_an_empty_side_are_left_out_and_counted(run: Any, triplets: P
         pe.write("text\n")
     with triplets.with_name("x.src").open("a") as src:
         src.write("source\n")
-    result = run("assess", triplets, "--json", tmp_path / "x.json")
+    result = run("assess", triplets, "--neural-updates", 0, "--json", tmp_path / "x.json")
     assert result.exit_code == 0, result.output
     assert json.loads((tmp_path / "x.json").read_text())["left out"] == {"mt is empty": 1}
 
@@ -70,10 +71,12 @@ def test_tables_of_a_tsv_file_are_the_same(run: Any, triplets: Path, tmp_path: P
     columns = [triplets.with_name(f"x.{side}").read_text().splitlines() for side in ("src", "mt", "pe")]
     (tmp_path / "y.tsv").write_text("".join("\t".join(row) + "\n" for row in zip(*columns, strict=True)))
     for name in (triplets, tmp_path / "y.tsv"):
-        assert run("assess", name, "--json", tmp_path / f"{name.name}.json").exit_code == 0
+        assert run("assess", name, "--neural-updates", 2, "--json", tmp_path / f"{name.name}.json").exit_code == 0
     one, other = (json.loads((tmp_path / f"{name}.json").read_text()) for name in ("x", "y.tsv"))
     assert one["errors"] == other["errors"]
-    assert one["editors"][0]["gain"] == other["editors"][0]["gain"]
+    assert [each["gain"] for each in one["editors"]] == [each["gain"] for each in other["editors"]]
+    assert one["editors"][2]["name"] == "small neural model"
+    assert one["editors"][2]["expected"] == []
 
 
 @pytest.mark.slow
@@ -84,14 +87,15 @@ def test_units_of_files_before_and_after_are_assessed(run: Any, triplets: Path, 
         (tmp_path / f"{name}.po").write_text(
             f'msgid ""\nmsgstr "Content-Type: text/plain; charset=UTF-8\\n"\n\n{units}'
         )
-    result = run("assess", tmp_path / "after.po", "--before", tmp_path / "before.po", "--json", tmp_path / "x.json")
+    files = (tmp_path / "after.po", "--before", tmp_path / "before.po")
+    result = run("assess", *files, "--neural-updates", 0, "--json", tmp_path / "x.json")
     assert result.exit_code == 0, result.output
     assert json.loads((tmp_path / "x.json").read_text())["errors"]["segments"] == 120
 
 
 @pytest.mark.slow
 def test_given_editors_are_tried(run: Any, triplets: Path, editor: Any, tmp_path: Path) -> None:
-    result = run("assess", triplets, "--editor", "MODEL", "--json", tmp_path / "x.json")
+    result = run("assess", triplets, "--neural-updates", 0, "--editor", "MODEL", "--json", tmp_path / "x.json")
     assert result.exit_code == 0, result.output
     given = json.loads((tmp_path / "x.json").read_text())["editors"][-1]
     assert given["name"] == "MODEL"
@@ -133,7 +137,7 @@ def test_a_language_model_is_tried_and_its_cost_told(run: Any, tmp_path: Path) -
     with Stub() as stub:
         result = run(
             "assess", tmp_path / "x", "--editor", "openai:tiny", "--endpoint", stub.url, *chosen,
-            "--json", tmp_path / "x.json",
+            "--neural-updates", 0, "--json", tmp_path / "x.json",
         )  # fmt: skip
     assert result.exit_code == 0, result.output
     assert "requests answered" in result.stderr

@@ -1,4 +1,5 @@
 import json
+import re
 from typing import Any
 
 import numpy as np
@@ -65,6 +66,18 @@ def test_many_editors_are_held_to_a_higher_standard() -> None:
     assert recommendation([editor("one", narrow)], 2.0).answer == "yes"
     idle = [editor(str(number), IDLE) for number in range(30)]
     assert recommendation([editor("one", narrow), *idle], 2.0).answer == "no"
+
+
+@pytest.mark.parametrize("spared", [GOOD, IDLE])
+def test_the_interval_that_is_told_is_wider_if_more_editors_were_tried(spared: list[int]) -> None:
+    alone = recommendation([editor("one", spared)], TER)
+    among = recommendation([editor("one", spared), editor("b", HARMFUL), editor("c", HARMFUL)], TER)
+    assert (among.answer, among.editor) == (alone.answer, "one")
+    ends = [re.findall(r"interval (\S+) to (\S+) %", found.reason)[0] for found in (alone, among)]
+    (low, high), (lower, higher) = (tuple(map(float, each)) for each in ends)
+    assert lower < low < high < higher
+    assert "wider as 3 editors were tried" in among.reason
+    assert "wider" not in alone.reason
 
 
 def test_nothing_to_correct_is_a_no() -> None:

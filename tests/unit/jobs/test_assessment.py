@@ -13,7 +13,7 @@ from postedit.core.errors import DataError
 from postedit.core.search_config import SearchConfig
 from postedit.evaluate.recommendation import Workload
 from postedit.jobs import assessment
-from postedit.jobs.assessment import FEWEST, KNOWN, assess, text_config
+from postedit.jobs.assessment import FEWEST, KNOWN, NEURAL, assess, text_config
 from postedit.jobs.cross_validation import FOLDS, cross_validated, sentence_gains, tried
 from postedit.phrase.phrase_options import PhraseTextConfig
 from postedit.releases.catalogue import default_model
@@ -104,18 +104,31 @@ def test_gains_are_edits_of_ter_between_words() -> None:
 
 @pytest.mark.slow
 def test_errors_that_come_back_are_worth_learning() -> None:
-    found = assess(*sides(triplets(160, systematic=True)), with_known=False, work=Workload(least_share=0.1))
+    work = Workload(least_share=0.1)
+    found = assess(*sides(triplets(160, systematic=True)), with_known=False, neural_updates=0, work=work)
     assert found.recommendation.answer == "yes"
     assert found.profile.systematic >= 70
     assert found.profile.frequent[0][:2] == ("wrong", "right")
     assert [one.name for one in found.editors] == ["phrase-based model", "memory of corrections"]
+    assert found.not_tried == {NEURAL: "no updates of its weights were asked for"}
 
 
 @pytest.mark.slow  # that such gains mean no, quick tests of `evaluate.recommendation` show
 def test_errors_without_a_rule_are_not() -> None:
-    found = assess(*sides(triplets(120, systematic=False)), with_known=False)
+    found = assess(*sides(triplets(120, systematic=False)), with_known=False, neural_updates=10)
     assert found.recommendation.answer == "no"
     assert all(one.sentences.gain().low <= 0 for one in found.editors)
+
+
+@pytest.mark.slow
+def test_a_small_neural_model_is_cross_validated_and_its_growth_is_not_forecast() -> None:
+    found = assess(*sides(triplets(120, systematic=True)), with_known=False, neural_updates=120)
+    neural = found.editors[-1]
+    assert (neural.name, neural.how, neural.half) == (NEURAL, "cross-validated", None)
+    assert neural.sentences.folds is not None
+    assert neural.better > 40
+    assert not neural.forecasts(found.profile.ter)
+    assert not found.not_tried
 
 
 @pytest.mark.slow
@@ -123,13 +136,14 @@ def test_given_editors_are_tried_as_they_are() -> None:
     steps: list[tuple[int, int, str]] = []
     found = assess(
         *sides(triplets(120, systematic=True)), editors={"mine": Replace("wrong", "right")}, with_known=False,
-        update=lambda *step: steps.append(step),
+        neural_updates=1, update=lambda *step: steps.append(step),
     )  # fmt: skip
     mine = found.editors[-1]
     assert (mine.name, mine.how, mine.half) == ("mine", "as it is", None)
     assert mine.better == 60
     assert not mine.forecasts(found.profile.ter)
-    assert steps[-1] == (360, 360, "mine")
+    assert steps[-1] == (480, 480, "mine")
+    assert (360, 480, NEURAL) in steps
 
 
 @pytest.mark.slow
@@ -139,7 +153,7 @@ def test_a_model_that_is_not_fetched_is_left_out(tmp_path: Path, monkeypatch: py
         Correction("The cat sleeps on the warm roof", f"Die Katze schläft auf dem Dach {n}", f"Der Kater schläft {n}")
         for n in range(100)
     ]
-    found = assess(*sides(german), text=TEXT)
+    found = assess(*sides(german), text=TEXT, neural_updates=0)
     assert KNOWN not in [one.name for one in found.editors]
     assert "`postedit models fetch en-de` gets it" in found.not_tried[KNOWN]
 
@@ -172,7 +186,7 @@ def test_what_cannot_be_assessed_is_refused(texts: tuple[list[str], ...], messag
 def test_of_many_triplets_some_are_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(assessment, "MOST", 110)
     many = [Correction("s", f"{n}", f"{n}") for n in range(250)]
-    found = assess(*sides(many), text=TEXT, with_known=False)
+    found = assess(*sides(many), text=TEXT, with_known=False, neural_updates=0)
     assert found.profile.segments == 110
     assert found.recommendation.answer == "no"
     assert "changed nothing" in found.recommendation.reason
