@@ -142,9 +142,7 @@ def test_a_run_that_wrote_no_line_is_in_nobodys_way(tmp_path: Path) -> None:
         PartialFile(tmp_path / "other", {"model": "the right one"})
 
 
-def test_what_an_interrupted_end_leaves_beside_the_complete_file_is_removed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_an_interrupted_end_leaves_is_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupt(file: PartialFile) -> None:
         raise KeyboardInterrupt
 
