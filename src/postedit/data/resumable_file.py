@@ -102,6 +102,18 @@ class PartialFile:
         unlock_output(self._lock)
 
 
+def remove_leftovers(path: Path) -> None:
+    """Remove what stays beside a complete file if `PartialFile.finish` was interrupted once it had its name.
+
+    Raises:
+        OutputError: if another process writes to the file.
+    """
+    lock = lock_output(path)
+    with explain_os_errors(path):
+        _beside(path, ".partial.json").unlink(missing_ok=True)
+        unlock_output(lock)
+
+
 def check_job(note: Path, job: Mapping[str, Any], partial: Path) -> None:
     """Check that `note`, written when the unfinished work `partial` began, names the same `job`.
 

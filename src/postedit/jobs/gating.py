@@ -12,7 +12,7 @@ from postedit.core.editor import Detail, Edit, Editor, PostEdit, segments_of
 from postedit.core.search_config import SearchConfig
 from postedit.core.tensor_files import save_json
 from postedit.data.lines import DevTexts
-from postedit.data.resumable_file import PartialFile, check_job, read_note, recorded_job
+from postedit.data.resumable_file import PartialFile, check_job, read_note, recorded_job, remove_leftovers
 from postedit.gate.calibrate import Calibrated, GateOptions, Outcomes, calibrate, expected_calibration_error
 from postedit.gate.edit_features import CorrectionFeatures, Features, judge
 from postedit.gate.gate import Gate
@@ -67,6 +67,7 @@ def judge_lines(
     note = note_of(path)
     if path.exists():
         check_job(note, job, path)
+        remove_leftovers(path)
     else:
         file = PartialFile(path, job, resume=resume)
         evidence: Detail | None = "attention" if editor.abilities.evidence else None

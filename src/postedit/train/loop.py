@@ -158,7 +158,10 @@ class Trainer:
                 with closing(report):
                     with closing(stream):
                         reason = self._train(stream, report)
-                    return self._finish(reason, report)
+                    result = self._finish(reason, report)
+                if self.stopping.any_process(self._interruption.requested):  # while the last files were written
+                    raise KeyboardInterrupt
+                return result
             except OutputError as error:
                 raise OutputError(f"{error}\n{self._how_to_go_on()}") from error
             except torch.OutOfMemoryError as error:

@@ -1,6 +1,7 @@
 """Records of a run: the line of progress on the console, `log.jsonl`, TensorBoard."""
 
 import json
+import threading
 from collections.abc import Mapping
 from math import isfinite
 from pathlib import Path
@@ -33,6 +34,7 @@ class RunLog:
         self._trim(step)
         with explain_os_errors(self.path):
             self._file = self.path.open("a", encoding="utf-8", newline="\n")
+            self._print_failure, threading.excepthook = threading.excepthook, self._leave_to_main_thread
             self._board = SummaryWriter(str(folder / "tensorboard"), purge_step=step + 1)
 
     def write(self, group: str, values: Mapping[str, float]) -> None:
@@ -51,6 +53,12 @@ class RunLog:
         with explain_os_errors(self.path):
             self._file.close()
             self._board.close()
+            threading.excepthook = self._print_failure
+
+    def _leave_to_main_thread(self, failure: threading.ExceptHookArgs) -> None:
+        """Print no failure of the thread that writes for TensorBoard: it is raised here once more."""
+        if type(failure.thread).__name__ != "_AsyncWriterThread":
+            self._print_failure(failure)
 
     def _trim(self, step: int) -> None:
         if not self.path.exists():

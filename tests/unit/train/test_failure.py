@@ -1,15 +1,18 @@
 """Runs that fail, or are broken off: what is said, and what is kept."""
 
+import errno
 import json
 import math
 import os
 import signal
+import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
+from tensorboard.summary.writer.record_writer import RecordWriter
 from tiny_run import Scores, TinyModel, in_process, log, quiet, shown, trainer, weights
 
 from postedit.core.errors import OutputError, RecipeError, TrainingError
@@ -17,6 +20,7 @@ from postedit.core.model import Seq2Seq
 from postedit.core.tensor_files import load_tensors, model_tensors
 from postedit.core.types import Batch, LabelLoss
 from postedit.train import runtime
+from postedit.train.run_log import RunLog
 from postedit.train.runtime import check_bf16
 from postedit.train.train_state import LossTrend
 
@@ -144,6 +148,38 @@ def test_ctrl_c_in_validation_breaks_it_off_and_resuming_does_it(tmp_path: Path,
     trainer(broken, corpora, settings, score_dev=Scores(2.0, 1.0)).run(resume=True)
     assert weights(broken) == weights(whole)
     assert [line["step"] for line in log(broken)] == [line["step"] for line in log(whole)]
+
+
+def test_a_signal_while_the_last_files_are_written_is_not_lost(
+    tmp_path: Path, corpora: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = {"max_steps": 2, "validate_every": 2, "save_every": 2}
+    made = trainer(tmp_path, corpora, settings)
+    export = made.selection.export_best
+
+    def press(*arguments: Any) -> Any:
+        os.kill(os.getpid(), signal.SIGTERM)
+        return export(*arguments)
+
+    monkeypatch.setattr(made.selection, "export_best", press)
+    with pytest.raises(KeyboardInterrupt):
+        made.run()
+    assert trainer(tmp_path, corpora, settings).run(resume=True).steps == 2
+
+
+def test_a_failure_of_tensorboard_is_told_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "full")
+
+    printed: list[object] = []
+    monkeypatch.setattr(threading, "excepthook", printed.append)
+    monkeypatch.setattr(RecordWriter, "write", full)
+    with pytest.raises(OutputError, match="the disk is full"):
+        RunLog(tmp_path, 0)
+    for thread in threading.enumerate():
+        if type(thread).__name__ == "_AsyncWriterThread":
+            thread.join(60)
+    assert not printed
 
 
 class Exploding(TinyModel):

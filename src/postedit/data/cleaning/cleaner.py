@@ -28,7 +28,13 @@ from numpy.typing import NDArray
 
 from postedit.core.checksums import record_checksums
 from postedit.core.errors import DataError, OutputError
-from postedit.core.files import atomic_write, check_writable, explain_os_errors, prefix_problem, reason_of
+from postedit.core.files import (
+    atomic_folder,
+    atomic_write,
+    check_writable,
+    prefix_problem,
+    reason_of,
+)
 from postedit.core.output_paths import same_file
 from postedit.core.processes import IN_THIS_PROCESS, Executor, WorkerError, same_in_all
 from postedit.data.blocks import TripletBlock, triplet_blocks
@@ -253,11 +259,8 @@ def _start(work: Path, files: Sequence[TripletFiles], config: CleanConfig) -> No
     if work.exists():
         check_job(work / "job.json", job, work)
         return
-    with explain_os_errors(work), tempfile.TemporaryDirectory(dir=work.parent, prefix=f".{work.name}.") as folder:
-        made = Path(folder) / "work"
-        made.mkdir()
+    with atomic_folder(work) as made:
         (made / "job.json").write_text(json.dumps(job, indent=2, ensure_ascii=False), encoding="utf-8")
-        made.replace(work)
 
 
 def _finish(
