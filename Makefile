@@ -19,6 +19,7 @@ DATA ?= examples/mlqe-pe.en-de
 RUNS ?= runs
 TEXTS ?= data
 WORK ?= runs/help
+MODEL ?= runs/help-model/model
 TORCH := torch==2.13.0
 # One process a core, each with one thread: tiny models gain nothing from more.
 PYTEST = OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist worksteal
@@ -49,12 +50,11 @@ $(READY): $(INSTALLED)
 	@touch $@
 
 demo: $(INSTALLED) ## Correct machine translations that the models have not seen, score them, show what was done and why
-	POSTEDIT_MODELS=$(DEMO)/models $(BIN)/postedit models fetch en-de en-es --from releases
+	POSTEDIT_MODELS=$(DEMO)/models $(BIN)/postedit models fetch en-es --from releases
 	POSTEDIT_MODELS=$(DEMO)/models $(BIN)/postedit demo
 
-releases: $(READY) ## Train the models for product help and pack them (DATA, WORK: see benchmarks/releases.py; an hour)
-	$(BIN)/python benchmarks/help_data.py $(DATA) $(WORK) --held-lines 1500
-	$(BIN)/python benchmarks/releases.py $(DATA) $(WORK)
+releases: $(READY) ## Pack the model for product help (MODEL, DATA, WORK: see benchmarks/releases.py)
+	$(BIN)/python benchmarks/releases.py $(MODEL) $(DATA) $(WORK)
 
 demo-train: $(INSTALLED) ## The same with a model that is trained first, for four minutes
 	$(BIN)/postedit demo --train recipes/demo.toml --test examples/mlqe-pe.en-de/test --out demo-train

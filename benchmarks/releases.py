@@ -1,41 +1,43 @@
-"""Train the models for product help and pack them as release files, with cards and a NOTICE.
+"""Pack the model for product help as a release file, with a card and a NOTICE.
 
-    python benchmarks/releases.py DATA WORK [--out releases] [--languages de fr es ja]
+    python benchmarks/releases.py MODEL DATA WORK [--out releases]
 
-WORK is what `benchmarks/help_data.py DATA WORK --held-lines 1500` made: lines of repositories with a stated licence.
-The latest 1,500 lines of a language are not learnt: they tune the weights, and choose the edit cost, that with the
-lowest TER. Without a gain there, nothing is released. Dev, whole documents of other lines, is scored for the card
-alone. Runs in WORK/runs are kept.
+MODEL is the one of `recipes/reference/long.toml`, or an average of its checkpoints. WORK is what
+`benchmarks/help_data.py DATA WORK --held-lines 1500` made: lines of repositories with a stated licence, the latest
+1,500 lines of each language held out. These choose the edit cost: that with the lowest mean TER. Dev, whole documents
+of other lines, is scored for the card alone.
 
-This writes `OUT/help.en-LANG-1.tar.xz`, and the entries of these files into `src/postedit/releases/catalogue.toml`.
+This writes `OUT/help-1.tar.xz`, and its entries, one a language pair, into `src/postedit/releases/catalogue.toml`.
 """
 
 import argparse
 import hashlib
 import re
-import subprocess
-import sys
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
+import torch
 from help_data import REPOSITORY_COLUMN, UNLICENSED, read
 
+from postedit import PostEditor
 from postedit.core.checksums import record_folder
+from postedit.core.editor import Segment
 from postedit.core.files import atomic_write
+from postedit.core.search_config import SearchConfig
 from postedit.evaluate import analyses
 from postedit.evaluate.scores import SystemScores
 from postedit.evaluate.test_set import TestSet, evaluate_systems
-from postedit.phrase.phrase_folder import PhraseFolder
+from postedit.folder import ModelFolder
 from postedit.releases.archive import pack
 
 ROOT: Final = Path(__file__).resolve().parents[1]
 CATALOGUE: Final = ROOT / "src/postedit/releases/catalogue.toml"
 NAMES: Final = {"de": "German", "fr": "French", "es": "Spanish", "ja": "Japanese"}
 EDIT_COSTS: Final = (0.0, 0.25, 0.5)
-VERSION: Final = 1  # of the release files: another one for another content
+VERSION: Final = 1  # of the release file: another one for another content
 LICENCES: Final = {
     "adobe": "MIT, Copyright Adobe",
     "adobe:data-workbench": "Apache 2.0 (English) and MIT (translation), Copyright Adobe",
@@ -57,48 +59,27 @@ SOFTWARE OR THE USE OR OTHER DEALINGS IN THE SOFTWARE.
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("model", type=Path, help="folder of the model")
     parser.add_argument("data", type=Path, help="folder of adobe-pe.en-LANG")
     parser.add_argument("work", type=Path, help="prepared lines: LANG.{src,mt,pe}, LANG.held.*, LANG.dev.*")
     parser.add_argument("--out", type=Path, default=ROOT / "releases")
-    parser.add_argument("--languages", nargs="+", choices=NAMES, default=list(NAMES))
-    parser.add_argument("--runs", type=Path, help="folder of the runs; WORK/runs if not given")
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
-    for language in options.languages:
-        run = (options.runs or options.work / "runs") / f"help-{language}"
-        train(options.work, language, run)
-        found = chosen(PhraseFolder.load(run / "model"), options.work / f"{language}.held", language)
-        if found is None:
-            print(f"{language}: no gain on the held lines: not released")
-            continue
-        model, held = found
-        dev = scored(model, options.work / f"{language}.dev", language)
-        folder = run / "release"
-        replace(model, config=model.config.model_copy(update={"compact": True})).save(folder)
-        used = repositories(options.data / f"adobe-pe.en-{language}/train.info")
-        (folder / "README.md").write_text(card(model, language, held, dev), encoding="utf-8")
-        (folder / "NOTICE").write_text(notice(language, used), encoding="utf-8")
-        record_folder(folder)
-        archive = options.out / f"help.en-{language}-{VERSION}.tar.xz"
-        pack(folder, archive)
-        enter(language, archive, dev)
-        print(f"{archive}: {archive.stat().st_size / 1e6:.1f} MB\n  held: {held}\n  dev: {dev}", flush=True)
-
-
-def train(work: Path, language: str, run: Path) -> None:
-    """Train the model of a language, unless it is there."""
-    if (run / "model").exists():
-        return
-    settings = {
-        "data.dir": str(work),
-        "data.train": f'["{language}"]',
-        "data.dev": f"{language}.held",
-        "text.tgt_lang": language,
-    }
-    if language == "ja":
-        settings["text.tokenizer"] = "characters"
-    command = [sys.executable, "-m", "postedit", "train", str(ROOT / "recipes/reference/help.toml"), "--out", str(run)]
-    subprocess.run([*command, *(part for one in settings.items() for part in ("--set", "=".join(one)))], check=True)
+    editor = PostEditor.load(options.model)
+    search = chosen(editor, options.work)
+    dev = {language: scored(editor, search, options.work / f"{language}.dev", language) for language in NAMES}
+    for language, gain in dev.items():
+        print(f"{language}, dev: {gain}", flush=True)
+    folder = options.work / "release"
+    replace(ModelFolder.load(options.model), search=search).save(folder, stored=torch.bfloat16)
+    triplets = {language: len(read(options.work / language)["src"]) for language in NAMES}
+    (folder / "README.md").write_text(card(search, triplets, dev), encoding="utf-8")
+    (folder / "NOTICE").write_text(notice(used_repositories(options.data)), encoding="utf-8")
+    record_folder(folder)
+    archive = options.out / f"help-{VERSION}.tar.xz"
+    pack(folder, archive)
+    enter(archive, triplets, dev)
+    print(f"{archive}: {archive.stat().st_size / 1e6:.1f} MB")
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,25 +104,26 @@ class Gain:
         return f"{self.before.bleu:.2f} to {self.after.bleu:.2f}"
 
 
-def chosen(model: PhraseFolder, prefix: Path, language: str) -> tuple[PhraseFolder, Gain] | None:
-    """Return the model with the edit cost that is best on triplets, and its scores; None if none makes them better."""
-    best = None
+def chosen(editor: PostEditor, work: Path) -> SearchConfig:
+    """Return greedy search with the edit cost that has the lowest mean TER on the held-out lines of all languages."""
+    found: list[tuple[float, SearchConfig]] = []
     for cost in EDIT_COSTS:
-        trial = replace(model, search=model.search.model_copy(update={"edit_cost": cost}))
-        gain = scored(trial, prefix, language)
-        print(f"{language}, edit cost {cost}: {gain}", flush=True)
-        if gain.after.ter < (gain.before if best is None else best[1].after).ter:
-            best = trial, gain
-    return best
+        search = editor.search.model_copy(update={"beam": 1, "edit_cost": cost})
+        gains = {language: scored(editor, search, work / f"{language}.held", language) for language in NAMES}
+        told = "; ".join(f"{name} {gain.ter}" for name, gain in gains.items())
+        print(f"edit cost {cost}, held-out lines: {told}", flush=True)
+        found.append((sum(gain.after.ter for gain in gains.values()), search))
+    return min(found, key=lambda one: one[0])[1]
 
 
-def scored(model: PhraseFolder, prefix: Path, language: str) -> Gain:
+def scored(editor: PostEditor, search: SearchConfig, prefix: Path, language: str) -> Gain:
     """Return the scores of unedited MT and of the model on triplets, words being what stands between spaces.
 
     Those of Japanese are characters.
     """
     texts = read(prefix)
-    outputs = [edit.text for edit in model.editor().edit(texts["src"], texts["mt"])]
+    segments = [Segment(src, mt) for src, mt in zip(texts["src"], texts["mt"], strict=True)]
+    outputs = [edit.text for edit in editor.edit_segments(segments, search)]
     mt, pe, edited = (words(lines, language) for lines in (texts["mt"], texts["pe"], outputs))
     systems = evaluate_systems(TestSet(pe, mt), {"model": edited})
     before, after = (system.scores for system in systems)
@@ -160,59 +142,68 @@ def repositories(info: Path) -> Counter[str]:
     return Counter({name: count for name, count in found.items() if name not in UNLICENSED})
 
 
-def card(model: PhraseFolder, language: str, held: Gain, dev: Gain) -> str:
-    pair, unit = f"en-{language}", "characters" if language == "ja" else "what stands between spaces"
+def used_repositories(data: Path) -> Counter[str]:
+    """Return the lines of each repository with a stated licence, of all languages."""
+    return sum((repositories(data / f"adobe-pe.en-{language}/train.info") for language in NAMES), Counter[str]())
+
+
+def card(search: SearchConfig, triplets: Mapping[str, int], dev: Mapping[str, Gain]) -> str:
+    rows = "\n".join(
+        f"| {NAMES[language]} | {triplets[language]:,} | {gain.before.lines:,} | {gain.ter} | {gain.bleu} "
+        f"| {gain.verdict} |"
+        for language, gain in dev.items()
+    )
     return f"""\
 ---
 library_name: postedit
-language: [en, {language}]
+language: [en, {", ".join(NAMES)}]
 license: other
 tags: [automatic-post-editing, translation]
 ---
-# Product help, English to {NAMES[language]}
+# Product help, English to {", ".join(list(NAMES.values())[:-1])} and {NAMES["ja"]}
 
-It corrects machine translations of the help pages of software: terms, names of buttons and menus, and turns of phrase
-that translators of such pages have corrected again and again. Raw text in, raw text out. `postedit edit {pair}`,
-`PostEditor.load("{pair}")` and `postedit serve {pair}` take it once it was fetched (`postedit models fetch {pair}`).
+It corrects machine translations of the help pages of software: terms, punctuation and turns of phrase that translators
+of such pages have corrected again and again. Raw text in, raw text out. `postedit models fetch en-es` gets it; then
+`postedit edit en-es`, `PostEditor.load("en-es")` and `postedit serve en-es` take it; likewise for the others.
 
-A phrase-based model (after Simard et al. 2007): an index of the triplets that it has learnt, which are **in its files
-as texts**. It makes an edit if that is worth more than `search.edit_cost = {model.search.edit_cost:g}`.
+Edit operations (after Bérard et al. 2017): a recurrent network that keeps, deletes or inserts tokens of mt, one
+position after the other. It reads mt alone, and knows its language by it. `recipes/reference/long.toml`; greedy search
+with an edit cost of {search.edit_cost:g}, which was chosen on held-out lines.
 
 ## Data
 
-{model.provenance["triplets"]:,} triplets of product help: raw output of neural translation, and what translators
-published later. All are from repositories with a stated licence; `NOTICE` names them. Cleaned by
-`recipes/clean/help.toml`. Made by `benchmarks/releases.py` with `recipes/reference/help.toml`.
+Triplets of product help: raw output of neural translation, and what translators published later. All are from
+repositories with a stated licence; `NOTICE` names them. Cleaned by `recipes/clean/help.toml`.
 
 ## Scores
 
-| | TER | BLEU |
-| --- | --- | --- |
-| the latest {held.before.lines:,} lines, which tuned its weights | {held.ter} | {held.bleu} |
-| **dev, {dev.before.lines:,} lines of other documents** | **{dev.ter}** | {dev.bleu} |
+Dev: whole documents that no model has learnt from. TER of Japanese is of characters, of other languages of what stands
+between spaces. Signature of TER: {dev["ja"].after.signatures["TER"]}.
 
-On dev: {dev.verdict}
-Words are {unit}. Signature: {dev.after.signatures["TER"]}.
+| | triplets learnt | lines of dev | TER | BLEU | |
+| --- | ---: | ---: | --- | --- | --- |
+{rows}
 
 ## Limits
 
-- Nearly all lines are about the products of one company, with its terms and its style. In other texts it seldom finds
-  anything to correct, and what it finds may be wrong there: look at what it does to yours (`postedit explain`), have it
-  gated by your own post-edits (`postedit gate`), or assess it on them (`postedit assess`).
-- It corrects what has been corrected before, and nothing else.
+- Nearly all lines are about the products of one company, with its terms and its style: French and German have forms
+  that include all genders, Spanish is that of Spain. In other texts these edits may be wrong: look at what it does to
+  yours (`postedit explain`), have it gated by your own post-edits (`postedit gate`), or assess it on them (`postedit
+  assess`).
+- It does not read the source, so it cannot see what the translation has left out or got wrong.
 """
 
 
-def notice(language: str, used: Counter[str]) -> str:
+def notice(used: Counter[str]) -> str:
     rows = "\n".join(
         f"- {name.replace(':', ', ')} ({count:,} lines before cleaning): "
         f"{LICENCES.get(name, LICENCES[name.partition(':')[0]])}"
         for name, count in sorted(used.items())
     )
     return f"""\
-This model has texts, in English and {NAMES[language]}, of the public repositories of product help by Adobe
-(github.com/AdobeDocs) and Microsoft (github.com/MicrosoftDocs). They were divided into words, aligned and indexed;
-lines with faults were left out. The owners do not endorse this model. The texts keep their licences:
+The weights of this model were learnt from texts, in English and {", ".join(NAMES.values())}, of the public
+repositories of product help by Adobe (github.com/AdobeDocs) and Microsoft (github.com/MicrosoftDocs). Lines with faults
+were left out. The owners do not endorse this model. The texts have these licences:
 
 {rows}
 
@@ -223,28 +214,26 @@ CC BY 4.0: https://creativecommons.org/licenses/by/4.0/
 {MIT}"""
 
 
-def enter(language: str, archive: Path, dev: Gain) -> None:
-    """Write the entry of a release file to the catalogue, in place of an older one."""
-    name = f"help.en-{language}"
-    licences = {"de": "MIT, Apache 2.0, CC BY 4.0", "fr": "MIT, Apache 2.0"}.get(language, "MIT")
-    measured = ", characters" if language == "ja" else ""
+def enter(archive: Path, triplets: Mapping[str, int], dev: Mapping[str, Gain]) -> None:
+    """Write the entries of the release file to the catalogue, in place of older ones."""
     content = archive.read_bytes()
-    scores = f"unedited = {dev.before.ter:.2f}, ter = {dev.after.ter:.2f}"
-    gain = f'dev = "{dev.before.lines:,} lines of help{measured}", {scores}'
-    entry = f"""\
+    head, *entries = re.split(r"(?=^\[\[models\]\]$)", CATALOGUE.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    kept = [one.rstrip() for one in entries if 'name = "help.' not in one]
+    for language, gain in dev.items():
+        measured = ", characters" if language == "ja" else ""
+        scores = f"unedited = {gain.before.ter:.2f}, ter = {gain.after.ter:.2f}"
+        kept.append(f"""\
 [[models]]
-name = "{name}"
+name = "help.en-{language}"
 texts = "product help, English to {NAMES[language]}"
-licence = "{licences}"
-gain = {{ {gain} }}
+triplets = {triplets[language]}
+licence = "MIT, Apache 2.0, CC BY 4.0"
+gain = {{ dev = "{gain.before.lines:,} lines of help{measured}", {scores} }}
 file = "{archive.name}"
 bytes = {len(content)}
-sha256 = "{hashlib.sha256(content).hexdigest()}"
-"""
-    head, *entries = re.split(r"(?=^\[\[models\]\]$)", CATALOGUE.read_text(encoding="utf-8"), flags=re.MULTILINE)
-    kept = [one.rstrip() for one in entries if f'name = "{name}"\n' not in one]
+sha256 = "{hashlib.sha256(content).hexdigest()}\"""")
     with atomic_write(CATALOGUE) as file:
-        file.write("\n\n".join([head.rstrip(), *kept, entry.rstrip()]) + "\n")
+        file.write("\n\n".join([head.rstrip(), *kept]) + "\n")
 
 
 if __name__ == "__main__":

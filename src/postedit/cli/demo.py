@@ -25,7 +25,7 @@ RULES: Final = "two fixed rules"
 """Names of the systems: the model, and the rules that the shipped model is compared with."""
 
 
-HELP: Final = ("en-de", "en-es")
+HELP: Final = ("en-es",)
 """Language pairs of the help texts that models for product help are shown on."""
 
 
@@ -103,10 +103,9 @@ def demo(
 
 
 def show_help_texts(pair: str, screen: "Console") -> None:
-    """Print the corrections of the sample of help texts by the model of a pair, and how often each was learnt."""
+    """Print the corrections of the sample of help texts by the model of a pair, with the confidence of each edit."""
     from postedit.data.lines import read_lines
     from postedit.editing.post_editor import PostEditor
-    from postedit.phrase.phrase_folder import PhraseFolder
     from postedit.releases.catalogue import models_of
     from postedit.shipped import EXAMPLES
 
@@ -116,13 +115,12 @@ def show_help_texts(pair: str, screen: "Console") -> None:
         return
     target = model.pair[1]
     src, mt = (list(read_lines(EXAMPLES / "help" / f"{target}.{side}")) for side in ("src", "mt"))
-    edits = PostEditor.load(model.folder).edit(src, mt, evidence=True)
-    learnt = PhraseFolder.load(model.folder).provenance["triplets"]
+    edits = PostEditor.load(model.folder).edit(src, mt)
     texts = f"{model.texts[0].upper()}{model.texts[1:]}"
     screen.print(
-        f"\n{texts}: the model has learnt from {learnt:,} segments and what translators made of them.\n"
+        f"\n{texts}: the model has learnt from {model.triplets:,} segments and what translators made of them.\n"
         "It has not seen these sentences. They were written for this demo, translations too, with faults that\n"
-        "machines often make. In brackets: in how many places with these words translators made the change.",
+        "machines often make. In brackets: how sure the model is of each edit.",
         soft_wrap=True,
     )
     for source, text, edit in zip(src, mt, edits, strict=True):
@@ -135,15 +133,13 @@ def show_help_texts(pair: str, screen: "Console") -> None:
 
 
 def print_help_text(src: str, mt: str, edit: "PostEdit", screen: "Console") -> None:
-    """Print a correction, and for each edit how often translators made it in training."""
+    """Print a correction, and the confidence of each edit."""
     from rich.text import Text
 
     from postedit.cli.tables import differences
-    from postedit.core.edit_reasons import TrainingReason
 
-    reasons = [next((why for why in one.reasons if isinstance(why, TrainingReason)), None) for one in edit.edits]
-    counts = [f"{why.made} of {why.made + why.kept + why.otherwise}" for why in reasons if why is not None]
-    told = f"  ({', '.join(counts)})" if counts else ""
+    sure = ", ".join(f"{confidence:.0%}" for confidence in edit.confidences or ())
+    told = f"  ({sure})" if sure else ""
     screen.print(Text.assemble(("\nsource    ", "dim"), src), soft_wrap=True)
     screen.print(
         Text.assemble(("model     ", "dim"), differences(mt, edit.text, screen), (told, "dim")), soft_wrap=True

@@ -44,6 +44,7 @@ class KnownModel(Config):
 
     name: str = Field(pattern=r"^[a-z]+\.[a-z]{2,3}-[a-z]{2,3}$", description="domain and language pair, as help.en-de")
     texts: str = Field(description="what texts it is for")
+    triplets: int = Field(ge=1, description="post-edits that it has learnt from")
     licence: str = Field(description="licence of its data")
     gain: DevGain = Field(description="what it gains")
     file: str | None = Field(None, pattern=_FILE, description="its release file; none: it comes with postedit")
@@ -66,7 +67,7 @@ class KnownModel(Config):
     def folder(self) -> Path:
         """Where it is, or will be when it is fetched.
 
-        Named after the release file, so that another release is another folder.
+        Named after the release file, which several pairs may share: another release is another folder.
         """
         return shipped.MODEL if self.file is None else models_folder() / self.file.removesuffix(ARCHIVE_ENDING)
 

@@ -19,6 +19,7 @@ ENTRY = """
 [[models]]
 name = "{name}"
 texts = "texts of {name}"
+triplets = 10
 licence = "MIT"
 gain = {{ dev = "ten lines", unedited = 30, ter = 28.5 }}
 file = "{name}-1.tar.xz"
@@ -69,6 +70,7 @@ SHIPPED = """
 [[models]]
 name = "wiki.en-zh"
 texts = "encyclopaedic text, English to Chinese"
+triplets = 7000
 licence = "CC0"
 gain = { dev = "lines", unedited = 24.43, ter = 21.52 }
 """
