@@ -21,16 +21,11 @@ ROOT = Path(__file__).resolve().parents[2]
 RELEASED = [model for model in known_models() if model.file is not None]
 
 
-@pytest.fixture(scope="session")
-def fetched(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("models")
-
-
 @pytest.mark.parametrize("model", RELEASED, ids=lambda model: model.name)
 def test_a_release_is_small_known_and_corrects(
-    model: KnownModel, fetched: Path, monkeypatch: pytest.MonkeyPatch
+    model: KnownModel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("POSTEDIT_MODELS", str(fetched))
+    monkeypatch.setenv("POSTEDIT_MODELS", str(tmp_path))
     assert model.bytes < 40e6
     assert fetch(model)
     assert {"README.md", "NOTICE", "SHA256SUMS"} <= {path.name for path in model.folder.iterdir()}

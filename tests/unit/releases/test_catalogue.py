@@ -96,6 +96,7 @@ def test_the_catalogue_of_postedit_is_whole() -> None:
 
 
 def test_a_release_file_needs_a_digest() -> None:
-    values: Any = {"texts": "t", "licence": "l", "gain": {"dev": "d", "unedited": 1, "ter": 1}, "file": "a.tar.xz"}
+    gain = {"dev": "d", "unedited": 1, "ter": 1}
+    values: Any = {"texts": "t", "triplets": 1, "licence": "l", "gain": gain, "file": "a.tar.xz"}
     with pytest.raises(ValueError, match="needs bytes and sha256"):
         catalogue.KnownModel(name="help.en-de", **values)
