@@ -40,7 +40,7 @@ def test_before_it_has_learnt_it_leaves_mt_as_it_is() -> None:
     assert not any(edit.changed for edit in outputs(triplets(80), triplets(30), 1))
 
 
-def test_the_same_triplets_give_the_same_outputs_and_other_random_numbers_stay() -> None:
+def test_same_triplets_give_same_outputs_and_other_random_numbers_stay() -> None:
     state = torch.get_rng_state()
     first = [edit.text for edit in outputs(triplets(40), triplets(10), 30)]
     assert torch.equal(torch.get_rng_state(), state)
