@@ -18,7 +18,6 @@ from postedit.core.processes import IN_THIS_PROCESS
 from postedit.data.text_paths import located
 from postedit.jobs import editing as job
 from postedit.jobs.editor_spec import worker_devices
-from postedit.jobs.translation_files import first_languages
 
 _file = partial(typer.Option, rich_help_panel="Files")
 _text = partial(_file, parser=located, metavar="FILE|URL")
@@ -120,6 +119,8 @@ def edit(
                 raise DataError(f"{option} is for files of lines; it does not go with {files[0]}")
     else:
         shared.check_outputs({"--out": out}, (src, mt, force, search_file, gate))
+    from postedit.jobs.translation_files import first_languages
+
     models = shared.chosen_models(named, first_languages(files, chosen.files) if files else ("", ""))
     spec = chosen.editor_spec(
         models,
