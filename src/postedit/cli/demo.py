@@ -71,7 +71,7 @@ def demo(
     folder = _trained(train, overrides or (), out / "run", screen) if train else shared.chosen_models(None)[0]
     editor = PostEditor.load(folder)
     if train is None:
-        shared.announce_models(None, shared.chosen_models(None))
+        shared.announce_models(None)
     triplets = list(read_triplets(files))
     sources, translations, post_edits = ([getattr(one, side) for one in triplets] for side in ("src", "mt", "pe"))
     edits = editor.edit(sources, translations)
@@ -159,7 +159,7 @@ def _open_workbench(data: Path, port: int) -> None:
     settings = laptop_settings(SHIPPED, {"data": str(data), "port": port})
     set_up_logs(settings.log)
     project = add_example_project(settings)
-    shared.announce_models(None, shared.chosen_models(None))
+    shared.announce_models(None)
 
     def announce(address: str) -> None:
         page = f"{address.rstrip('/')}/#/project/{project}"

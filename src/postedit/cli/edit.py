@@ -121,9 +121,9 @@ def edit(
         shared.check_outputs({"--out": out}, (src, mt, force, search_file, gate))
     from postedit.jobs.translation_files import first_languages
 
-    models = shared.chosen_models(named, first_languages(files, chosen.files) if files else ("", ""))
+    languages = first_languages(files, chosen.files) if files else ("", "")
     spec = chosen.editor_spec(
-        models,
+        shared.chosen_models(named, languages),
         dtype=dtype,
         gate=gate,
         min_confidence=min_confidence,
@@ -141,7 +141,7 @@ def edit(
         raise DataError("one process sends all requests to an endpoint: set llm.concurrency in place of processes")
     if estimate and spec.endpoint is None:
         raise DataError("--estimate is for models behind an endpoint (openai:MODEL): others cost nothing")
-    announce = partial(shared.announce_models, named, models)
+    announce = partial(shared.announce_models, named, languages)
     with nullcontext() if out is None else shared.written_to(out) as here:
         command = EditCommand(spec, chosen, here, form, resume, executor, places, estimate)
         if files:

@@ -134,7 +134,7 @@ def explain(
     )
     files = {"src": src, "mt": mt, "pe": pe}
     kept = job.open_evidence(evidence, editor, texts, files, cite, resume=resume) if evidence else None
-    shared.announce_models(named, models)
+    shared.announce_models(named)
     with shared.usage_printed(spec.endpoint, editor):
         found = job.Explanations.of(editor, texts, kept, console(stderr=True), cite)
     tables = found.focus_tables(focus, threshold, resamples)

@@ -16,7 +16,7 @@ from postedit.core.processes import Executor, LocalExecutor
 from postedit.data import far_outputs
 from postedit.data.compression import find_file
 from postedit.data.text_paths import is_far, located
-from postedit.releases.catalogue import default_model, known_models, model_of_languages, resolved
+from postedit.releases.catalogue import default_model, find_model, model_of_languages, resolved
 from postedit.text.glossary import Glossary
 from postedit.text.span_patterns import KINDS, Kind
 
@@ -214,11 +214,14 @@ def chosen_models(named: Sequence[str] | None, languages: tuple[str, str] = ("",
     return [str((model_of_languages(*languages) if all(languages) else default_model()).folder)]
 
 
-def announce_models(named: Sequence[str] | None, chosen: Sequence[str]) -> None:
-    """Announce the models that were chosen without being named by a folder. Call it once all is checked."""
-    for model in known_models():
-        if str(model.folder) in chosen and not {str(model.folder), model.name} & {*(named or ())}:
-            typer.echo(f"Model: {model.name} ({model.texts}); name another to use that", err=True)
+def announce_models(named: Sequence[str] | None, languages: tuple[str, str] = ("", "")) -> None:
+    """Announce the models of `chosen_models` that stand for languages. Call it once all is checked."""
+    if named:
+        chosen = [model for name in named if (model := find_model(name)) and model.name != name]
+    else:
+        chosen = [model_of_languages(*languages) if all(languages) else default_model()]
+    for model in chosen:
+        typer.echo(f"Model: {model.name} ({model.texts}); name another to use that", err=True)
 
 
 def kinds_to_protect(names: str) -> tuple[Kind, ...]:

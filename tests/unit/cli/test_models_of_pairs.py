@@ -8,6 +8,8 @@ from tests.unit.cli.commands import refused
 from tests.unit.cli.test_edit_files import unit, write
 from tests.unit.releases.conftest import World
 
+from postedit.releases import catalogue
+
 PAIR = ("the house is red .", "der Haus ist rot ,")
 CORRECTED = "das Haus ist rot ."
 
@@ -98,3 +100,17 @@ def test_files_without_languages_get_the_model_of_postedit(run: Any, world: Worl
     result = run("edit", tmp_path / "a.po", "--out", tmp_path / "out.po")
     assert result.exit_code == 0, result.stderr
     assert "Model: wiki.en-zh" in result.stderr
+
+
+def test_one_release_of_several_pairs_is_announced_once(run: Any, world: World, lines: tuple[Path, Path]) -> None:
+    path = catalogue._CATALOGUE
+    _, _, entries = path.read_text().partition('name = "house.en-de"')
+    shared = entries.partition("[[models]]")[0].replace("texts of house.en-de", "texts of house.en-it")
+    path.write_text(f'{path.read_text()}\n[[models]]\nname = "house.en-it"{shared}')
+    catalogue.known_models.cache_clear()
+    run("models", "fetch", "en-de", "--from", world.releases)
+    src, mt = lines
+    result = run("edit", "en-it", "--src", src, "--mt", mt)
+    assert result.stdout == f"{CORRECTED}\n"
+    assert "Model: house.en-it (texts of house.en-it)" in result.stderr
+    assert result.stderr.count("Model:") == 1
