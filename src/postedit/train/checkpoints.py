@@ -71,7 +71,7 @@ class Checkpoints:
         return sorted((path for path in found if re.fullmatch(r"step-\d{8,}", path.name)), key=_step, reverse=True)
 
     def save(self, step: int, checkpoint: Checkpoint) -> Path:
-        """Write a checkpoint; then remove the oldest ones, damaged ones of later steps, and leftovers of a kill.
+        """Write a checkpoint; then `tidy`.
 
         Raises:
             OutputError: if it cannot be written; earlier ones stay as they were.
@@ -85,11 +85,15 @@ class Checkpoints:
                 save_tensors(folder / EMA, checkpoint.ema)
             save_json(folder / STATE, checkpoint.state)
             record_folder(folder)
+        self.tidy(step)
+        return path
+
+    def tidy(self, step: int) -> None:
+        """Remove the oldest checkpoints but those to keep, damaged ones after `step`, and leftovers of a kill."""
         others = self.paths()
         later = [other for other in others if _step(other) > step]
         for other in [*later, *others[len(later) + self.keep_last :], *self.folder.glob(".step-*")]:
             shutil.rmtree(other, ignore_errors=True)
-        return path
 
     def load_newest(self, warn: Callable[[str], None]) -> Checkpoint | None:
         """Return the newest undamaged checkpoint, or None if there are no checkpoints.

@@ -301,10 +301,14 @@ class Trainer:
         checkpoint = self.snapshots.take({"identity": self.identity, "run": asdict(self.state)})
         if self._is_main:
             self.checkpoints.save(self.state.step, checkpoint)
-            states = filter(None, map(read_state, self.checkpoints.paths()))
-            named = [scored for state in states for scored in TrainState.from_dict(state["run"]).kept]
-            self.best.remove_all_but([*self.state.kept, *named])
+            self._remove_unnamed_weights()
         self._saved_step, self._saved_at = self.state.step, perf_counter()
+
+    def _remove_unnamed_weights(self) -> None:
+        """Remove the best weights that neither the present state nor a checkpoint names."""
+        states = filter(None, map(read_state, self.checkpoints.paths()))
+        named = [scored for state in states for scored in TrainState.from_dict(state["run"]).kept]
+        self.best.remove_all_but([*self.state.kept, *named])
 
     def _restore(self, checkpoint: Checkpoint) -> None:
         saved = TrainState.from_dict(checkpoint.state["run"])
@@ -316,6 +320,9 @@ class Trainer:
             names = ", ".join(scored.file_name for scored in missing)
             self._display.say(f"{self.best.folder}: {names} is gone, and counts as one of the best no more")
         self.snapshots.restore(checkpoint, self.state.step)
+        if self._is_main:  # a disk may have failed between the last checkpoint and this
+            self.checkpoints.tidy(self.state.step)
+            self._remove_unnamed_weights()
         if self.state.update_batches == 0:  # a checkpoint of an earlier version
             self.state.update_batches = self.config.accumulate * checkpoint.processes
         if checkpoint.processes != self.accelerator.num_processes:

@@ -39,6 +39,13 @@ def test_the_newest_are_kept(tmp_path: Path) -> None:
     assert names(saved(tmp_path, 5, 10, 15, 20)) == ["step-00000020", "step-00000015"]
 
 
+def test_old_ones_that_a_failed_save_left_are_removed(tmp_path: Path) -> None:
+    checkpoints = saved(tmp_path, 5, 10, 15, keep_last=3)
+    checkpoints.keep_last = 2
+    checkpoints.tidy(15)
+    assert names(checkpoints) == ["step-00000015", "step-00000010"]
+
+
 def test_unfinished_checkpoints_of_a_kill_are_removed(tmp_path: Path) -> None:
     (tmp_path / ".step-00000005.abc.tmp").mkdir()
     (tmp_path / ".step-00000005.abc.tmp/model.safetensors").write_bytes(b"half")
