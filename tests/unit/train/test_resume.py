@@ -10,9 +10,10 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from tiny_run import in_process
+from tiny_run import in_process, train
 
 from postedit.data.batching import Position
+from postedit.train.checkpoints import Checkpoints
 from postedit.train.resume import with_changed_data
 from postedit.train.train_state import LossTrend, Plateau, TrainState, ValidatedModel
 
@@ -130,3 +131,16 @@ def test_only_another_corpus_costs_the_rest_of_an_epoch(other: dict[str, str], p
     assert found.stale == (0 if "dev" in other else 3)
     assert found.lowest == (None if set(other) - {"dev"} else 1.0)
     assert len(said) == len(other)
+
+
+def test_checkpoints_that_a_failed_disk_left_are_removed(
+    tmp_path: Path, corpora: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = {"max_steps": 6, "save_every": 2, "validate_every": 3, "keep_last": 1}
+    with monkeypatch.context() as failing:
+        failing.setattr(Checkpoints, "tidy", lambda self, step: None)
+        train(tmp_path / "run", corpora, settings)
+    checkpoints = Checkpoints(tmp_path / "run/checkpoints", 1)
+    assert len(checkpoints.paths()) > 1
+    train(tmp_path / "run", corpora, settings, resume=True)
+    assert [path.name for path in checkpoints.paths()] == ["step-00000006"]
