@@ -156,7 +156,6 @@ class TestClean:
             pytest.param("os.fsync", 8, marks=pytest.mark.slow),
             ("postedit.data.cleaning.cleaner.save_rows", 1),
             pytest.param("postedit.data.cleaning.cleaner.tempfile.mkdtemp", 0, marks=pytest.mark.slow),
-            pytest.param("postedit.data.cleaning.cleaner.tempfile.mkdtemp", 1, marks=pytest.mark.slow),
         ],
     )
     def test_a_full_disk_costs_nothing_that_is_done(
