@@ -19,7 +19,7 @@ DATA ?= examples/mlqe-pe.en-de
 RUNS ?= runs
 TEXTS ?= data
 WORK ?= runs/help
-MODEL ?= runs/help-model/model
+MODEL ?= runs/help-model/8000
 TORCH := torch==2.13.0
 # One process a core, each with one thread: tiny models gain nothing from more.
 PYTEST = OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist worksteal

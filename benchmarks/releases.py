@@ -66,14 +66,14 @@ def main() -> None:
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
     editor = PostEditor.load(options.model)
-    search = chosen(editor, options.work)
+    search, held = chosen(editor, options.work)
     dev = {language: scored(editor, search, options.work / f"{language}.dev", language) for language in NAMES}
     for language, gain in dev.items():
         print(f"{language}, dev: {gain}", flush=True)
     folder = options.work / "release"
     replace(ModelFolder.load(options.model), search=search).save(folder, stored=torch.bfloat16)
     triplets = {language: len(read(options.work / language)["src"]) for language in NAMES}
-    (folder / "README.md").write_text(card(search, triplets, dev), encoding="utf-8")
+    (folder / "README.md").write_text(card(search, triplets, held, dev), encoding="utf-8")
     (folder / "NOTICE").write_text(notice(used_repositories(options.data)), encoding="utf-8")
     record_folder(folder)
     archive = options.out / f"help-{VERSION}.tar.xz"
@@ -104,16 +104,16 @@ class Gain:
         return f"{self.before.bleu:.2f} to {self.after.bleu:.2f}"
 
 
-def chosen(editor: PostEditor, work: Path) -> SearchConfig:
-    """Return greedy search with the edit cost that has the lowest mean TER on the held-out lines of all languages."""
-    found: list[tuple[float, SearchConfig]] = []
+def chosen(editor: PostEditor, work: Path) -> tuple[SearchConfig, dict[str, Gain]]:
+    """Return greedy search with the edit cost of the lowest mean TER on the held-out lines, and its gains there."""
+    found: list[tuple[SearchConfig, dict[str, Gain]]] = []
     for cost in EDIT_COSTS:
         search = editor.search.model_copy(update={"beam": 1, "edit_cost": cost})
         gains = {language: scored(editor, search, work / f"{language}.held", language) for language in NAMES}
         told = "; ".join(f"{name} {gain.ter}" for name, gain in gains.items())
         print(f"edit cost {cost}, held-out lines: {told}", flush=True)
-        found.append((sum(gain.after.ter for gain in gains.values()), search))
-    return min(found, key=lambda one: one[0])[1]
+        found.append((search, gains))
+    return min(found, key=lambda one: sum(gain.after.ter for gain in one[1].values()))
 
 
 def scored(editor: PostEditor, search: SearchConfig, prefix: Path, language: str) -> Gain:
@@ -147,10 +147,10 @@ def used_repositories(data: Path) -> Counter[str]:
     return sum((repositories(data / f"adobe-pe.en-{language}/train.info") for language in NAMES), Counter[str]())
 
 
-def card(search: SearchConfig, triplets: Mapping[str, int], dev: Mapping[str, Gain]) -> str:
+def card(search: SearchConfig, triplets: Mapping[str, int], held: Mapping[str, Gain], dev: Mapping[str, Gain]) -> str:
     rows = "\n".join(
-        f"| {NAMES[language]} | {triplets[language]:,} | {gain.before.lines:,} | {gain.ter} | {gain.bleu} "
-        f"| {gain.verdict} |"
+        f"| {NAMES[language]} | {triplets[language]:,} | {held[language].ter} | {gain.before.lines:,} "
+        f"| {gain.ter} | {gain.bleu} | {gain.verdict} |"
         for language, gain in dev.items()
     )
     return f"""\
@@ -177,11 +177,12 @@ repositories with a stated licence; `NOTICE` names them. Cleaned by `recipes/cle
 
 ## Scores
 
-Dev: whole documents that no model has learnt from. TER of Japanese is of characters, of other languages of what stands
-between spaces. Signature of TER: {dev["ja"].after.signatures["TER"]}.
+Dev: whole documents that the model has not learnt from; they chose the checkpoint, which flatters it. Held out: the
+latest 1,500 triplets of each language, mostly of other products; they chose the edit cost. TER of Japanese is of
+characters, of other languages of what stands between spaces. Signature of TER: {dev["ja"].after.signatures["TER"]}.
 
-| | triplets learnt | lines of dev | TER | BLEU | |
-| --- | ---: | ---: | --- | --- | --- |
+| | triplets learnt | held out, TER | lines of dev | TER | BLEU | |
+| --- | ---: | --- | ---: | --- | --- | --- |
 {rows}
 
 ## Limits

@@ -20,6 +20,7 @@ from postedit.editing.post_editor import PostEditor
 from postedit.phrase.phrase_editor import PhraseEditor
 from postedit.phrase.phrase_options import PhraseTextConfig
 from postedit.text.composed_edits import SureEdit, composed_edits
+from postedit.text.language_tags import base_language
 
 _LIMITS: Final = ("max_edits", "no_repeat", "cut_input", "banned", "required")
 """Search options that limit outputs, which phrases cannot follow: with them, the output of the model stays."""
@@ -37,7 +38,7 @@ _UNSPACED: Final = frozenset(
 
 def text_of(able: Abilities) -> PhraseTextConfig:
     """Return how phrases divide the texts of a model into words, by what is known of the model."""
-    src, tgt = (language.lower().replace("_", "-").split("-")[0] for language in able.languages)
+    src, tgt = map(base_language, able.languages)
     if not able.tokenises:
         return PhraseTextConfig()
     if tgt in _UNSPACED:

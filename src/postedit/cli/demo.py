@@ -25,8 +25,8 @@ RULES: Final = "two fixed rules"
 """Names of the systems: the model, and the rules that the shipped model is compared with."""
 
 
-HELP: Final = ("en-es",)
-"""Language pairs of the help texts that models for product help are shown on."""
+HELP: Final = "en-es"
+"""Language pair of the help texts that the model for product help is shown on."""
 
 
 def demo(
@@ -66,8 +66,7 @@ def demo(
     check_files(files)
     screen = console()
     if is_shipped:
-        for pair in HELP:
-            show_help_texts(pair, screen)
+        show_help_texts(HELP, screen)
     folder = _trained(train, overrides or (), out / "run", screen) if train else shared.chosen_models(None)[0]
     editor = PostEditor.load(folder)
     if train is None:

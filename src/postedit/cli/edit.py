@@ -119,9 +119,11 @@ def edit(
                 raise DataError(f"{option} is for files of lines; it does not go with {files[0]}")
     else:
         shared.check_outputs({"--out": out}, (src, mt, force, search_file, gate))
-    from postedit.jobs.translation_files import first_languages
+    languages = ("", "")
+    if files and not named:
+        from postedit.jobs.translation_files import common_languages
 
-    languages = first_languages(files, chosen.files) if files else ("", "")
+        languages = common_languages(files, chosen.files)
     spec = chosen.editor_spec(
         shared.chosen_models(named, languages),
         dtype=dtype,

@@ -15,6 +15,7 @@ from postedit.files.units import NewTarget, OtherTarget, Patch, Unit
 from postedit.files.xml_patches import content_patches, patch, tag_patch
 from postedit.files.xml_reader import Collected, Element, XmlReader
 from postedit.files.xml_text import escape, indent_before, marked_text
+from postedit.text.language_tags import same_language
 
 _ALL: Final = "*all*"  # `srclang` of memories in which each language may be the source
 _FORMER: Final = "x-postedit-former"  # `type` of the prop that keeps a former target
@@ -130,11 +131,6 @@ def _known(language: str | None) -> str:
 def _language(variant: Element) -> str:
     """Return the language of a variant; before version 1.4 it is in `lang`."""
     return variant.attributes.get("xml:lang") or variant.attributes.get("lang", "")
-
-
-def same_language(first: str, second: str) -> bool:
-    """Return whether two languages differ in their regions at most."""
-    return re.split("[-_]", first.lower())[0] == re.split("[-_]", second.lower())[0]
 
 
 def _variant(variants: Sequence[tuple[str, Element]], wanted: str) -> tuple[str, Element] | None:

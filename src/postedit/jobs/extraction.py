@@ -24,9 +24,10 @@ from postedit.distributed.resumable_outputs import OutputFiles, OutputState, Res
 from postedit.files.formats import format_of, translation_files
 from postedit.files.marked_text import MarkedText
 from postedit.files.options import UnitState
-from postedit.files.tmx import OtherLanguagesError, Tmx, same_language
+from postedit.files.tmx import OtherLanguagesError, Tmx
 from postedit.files.units import Format, Unit
 from postedit.jobs.translation_files import UnitReader, open_file, units_of
+from postedit.text.language_tags import same_language
 
 
 class Line(NamedTuple):

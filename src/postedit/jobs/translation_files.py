@@ -16,10 +16,11 @@ from postedit.core.files import explain_os_errors, reason_of
 from postedit.core.output_paths import is_stream
 from postedit.files.formats import format_of, translation_files
 from postedit.files.options import FilesConfig
-from postedit.files.tmx import Tmx, same_language
+from postedit.files.tmx import Tmx
 from postedit.files.units import Format, Unit
 from postedit.jobs.editing import Pair
 from postedit.progress import LineProgress
+from postedit.text.language_tags import base_language, same_language
 
 _UNITS_PER_UPDATE: Final = 500  # of progress
 
@@ -118,21 +119,28 @@ def find_tasks(inputs: Sequence[Path], out: Path) -> list[FileTask]:
     return tasks
 
 
-def first_languages(inputs: Iterable[Path], config: FilesConfig) -> tuple[str, str]:
-    """Return the languages of the first of some files, and files in folders, that says both; empty if none does.
+def common_languages(inputs: Iterable[Path], config: FilesConfig) -> tuple[str, str]:
+    """Return the languages of files, and of files in folders, by the first unit of each; empty if none says both.
 
-    Files that cannot be read say nothing.
+    Regions do not count. Files that cannot be read say nothing.
+
+    Raises:
+        DataError: if two files have different languages, which one model does not edit.
     """
     if config.languages:
         source, _, target = config.languages.partition(":")
         return source, target
-    for given in inputs:
+    found: dict[tuple[str, str], Path] = {}
+    for path in (path for given in inputs for path in (translation_files(given) if given.is_dir() else [given])):
         with suppress(DataError):
-            for path in translation_files(given) if given.is_dir() else [given]:
-                unit = next(units_of(path, format_of(path)), None)
-                if unit is not None and all(unit.languages):
-                    return unit.languages
-    return "", ""
+            unit = next(units_of(path, format_of(path)), None)
+            if unit is not None and all(unit.languages):
+                source, target = map(base_language, unit.languages)
+                found.setdefault((source, target), path)
+    if len(found) > 1:
+        pairs = ", ".join(f"{'-'.join(pair)} ({path})" for pair, path in found.items())
+        raise DataError(f"the files have several language pairs: {pairs}; name a model, or edit each pair by itself")
+    return next(iter(found), ("", ""))
 
 
 def count_others(inputs: Sequence[Path], tasks: Sequence[FileTask]) -> int:

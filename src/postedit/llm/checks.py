@@ -15,6 +15,7 @@ from rapidfuzz.distance import Levenshtein
 
 from postedit.llm.answers import REFUSAL, Fault
 from postedit.llm.prompts import Question
+from postedit.text.language_tags import base_language
 
 _SHORT: Final = 4  # characters of an mt about which similarity says nothing
 _NEARER: Final = 0.05  # by which an answer is more similar to the source than to mt, if it repeats the source
@@ -169,7 +170,7 @@ def _is_cut_off(mt: str, text: str) -> bool:
 
 
 def _is_other_language(mt: str, text: str, target: str) -> bool:
-    target = target.split("-")[0].split("_")[0].lower()
+    target = base_language(target)
     script = _script(text)
     if script is not None and script != _script_of(target) and _share(mt, script) < 0.2 and _letters(mt) >= _SHORT:
         return True

@@ -20,6 +20,7 @@ from pydantic import Field, model_validator
 from postedit.core.config import Config, load_config, read_toml
 from postedit.core.errors import RecipeError, nearest
 from postedit.text.hint_texts import EXAMPLES_TITLE, TERMS_TITLE, Example, TermHint, json_line, section
+from postedit.text.language_tags import base_language
 
 AnswerForm = Literal["corrections", "errors"]
 """Each segment of an answer has a correction; or its errors, and then a correction."""
@@ -123,7 +124,7 @@ class Prompt:
         self, segments: Sequence[str], examples: Sequence[str] = (), terms: Sequence[str] = ()
     ) -> list[dict[str, str]]:
         """Return the messages about some segments; all are lines, from `Question`, `Example` and `TermHint`."""
-        source, target = (_NAMES.get(code.split("-")[0].lower(), code) for code in self.languages)
+        source, target = (_NAMES.get(base_language(code), code) for code in self.languages)
         fields = {
             "direction": f" from {source} to {target}" if source and target else "",
             "target_language": target or "language of the translation",

@@ -16,6 +16,7 @@ from pydantic import Field, model_validator
 from postedit import shipped
 from postedit.core.config import Config, check_config, read_toml
 from postedit.core.errors import ModelFolderError, nearest
+from postedit.text.language_tags import base_language
 
 MODELS_VARIABLE: Final = "POSTEDIT_MODELS"
 """The environment variable with the folder of fetched models."""
@@ -102,11 +103,6 @@ def models_folder() -> Path:
     return (Path(data) if Path(data).is_absolute() else Path("~/.local/share").expanduser()) / "postedit" / "models"
 
 
-def base_language(tag: str) -> str:
-    """Return the language of a tag without script and region, as "pt" of "pt-BR"."""
-    return re.split("[-_]", tag.strip(), maxsplit=1)[0].lower()
-
-
 def models_of(name: str) -> list[KnownModel]:
     """Return the models of a pair ("en-de"), or the one of a name ("help.en-de"); those to be preferred first.
 
@@ -132,8 +128,11 @@ def find_model(name: str) -> KnownModel | None:
         ModelFolderError: if there is no such model, or it has to be fetched.
     """
     is_known = any(one.name == name for one in known_models())
-    if not (is_known or _pair_of(name)) or Path(name).is_file() or (Path(name) / "config.json").exists():
+    path, pair = Path(name), _pair_of(name)
+    if not (is_known or pair) or path.is_file() or (path / "config.json").exists():
         return None
+    if path.exists() and not (is_known or any(one.pair == pair for one in known_models())):
+        return None  # a folder that looks like a pair, as "my-run"
     return _first_here(models_of(name))
 
 

@@ -13,7 +13,6 @@ import sqlalchemy as sql
 from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
 
 from postedit.core.errors import DataError, OutputError
-from postedit.files.tmx import same_language
 from postedit.files.units import Unit
 from postedit.serve.backlog import BudgetSpentError, EndpointRefusesError
 from postedit.serve.engine import Engine
@@ -23,6 +22,7 @@ from postedit.serve.store import Store
 from postedit.serve.store_base import NotFoundError, ProjectChange, Row, as_json
 from postedit.serve.store_files import numbered_units
 from postedit.serve.store_jobs import JOB_KINDS, SILENT, ClaimedJob, JobKind, LostJobError
+from postedit.text.language_tags import same_language
 
 _log = logging.getLogger(__name__)
 

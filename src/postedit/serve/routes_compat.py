@@ -14,7 +14,6 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from postedit.core.editor import Segment
 from postedit.core.errors import DataError
-from postedit.files.tmx import same_language
 from postedit.serve import api_models as api
 from postedit.serve import compat_answers as answers
 from postedit.serve.accounts import Caller, CallerDep, caller_with
@@ -26,6 +25,7 @@ from postedit.serve.inline_markup import MarkedSegment
 from postedit.serve.middleware import BYTES_BEFORE_SIGN_IN, limited
 from postedit.serve.routes_edit import check_count, check_texts
 from postedit.serve.service import Service, ServiceDep, unless_gone
+from postedit.text.language_tags import same_language
 
 router = APIRouter(tags=["compatible with other services"], responses=api.ERRORS)
 

@@ -114,3 +114,34 @@ def test_one_release_of_several_pairs_is_announced_once(run: Any, world: World, 
     assert result.stdout == f"{CORRECTED}\n"
     assert "Model: house.en-it (texts of house.en-it)" in result.stderr
     assert result.stderr.count("Model:") == 1
+
+
+def test_files_of_several_pairs_need_a_named_model(run: Any, world: World, tmp_path: Path) -> None:
+    run("models", "fetch", "en-de", "en-fr", "--from", world.releases)
+    for name, language in (("a", "de-AT"), ("b", "de"), ("c", "fr")):
+        given = write(tmp_path / f"in/{name}.xlf", unit(1, *PAIR))
+        given.write_text(given.read_text().replace('target-language="de"', f'target-language="{language}"'))
+    command = ("edit", tmp_path / "in", "--out", tmp_path / "out")
+    message = refused(run(*command))
+    assert f"en-de ({tmp_path}/in/a.xlf), en-fr ({tmp_path}/in/c.xlf); name a model" in message
+    assert not (tmp_path / "out").exists()
+    (tmp_path / "in/c.xlf").unlink()
+    assert run(*command).exit_code == 0, "regions do not count"
+
+
+def test_a_named_model_does_not_depend_on_the_languages_of_files(
+    run: Any, world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run("models", "fetch", "en-de", "--from", world.releases)
+    monkeypatch.setattr("postedit.jobs.translation_files.common_languages", lambda *_: pytest.fail("files are read"))
+    given = write(tmp_path / "a.xlf", unit(1, *PAIR))
+    assert run("edit", "en-de", given, "--out", tmp_path / "out.xlf").exit_code == 0
+
+
+def test_a_folder_that_looks_like_a_pair_is_a_folder(
+    run: Any, world: World, lines: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("my-run").mkdir()
+    src, mt = lines
+    assert "my-run/config.json: missing" in refused(run("edit", "my-run", "--src", src, "--mt", mt))

@@ -28,13 +28,7 @@ from numpy.typing import NDArray
 
 from postedit.core.checksums import record_checksums
 from postedit.core.errors import DataError, OutputError
-from postedit.core.files import (
-    atomic_folder,
-    atomic_write,
-    check_writable,
-    prefix_problem,
-    reason_of,
-)
+from postedit.core.files import atomic_folder, atomic_write, check_writable, prefix_problem, reason_of
 from postedit.core.output_paths import same_file
 from postedit.core.processes import IN_THIS_PROCESS, Executor, WorkerError, same_in_all
 from postedit.data.blocks import TripletBlock, triplet_blocks
