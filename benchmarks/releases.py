@@ -178,7 +178,7 @@ repositories with a stated licence; `NOTICE` names them. Cleaned by `recipes/cle
 ## Scores
 
 Dev: whole documents that the model has not learnt from; they chose the checkpoint, which flatters it. Held out: the
-latest 1,500 triplets of each language, mostly of other products; they chose the edit cost. TER of Japanese is of
+latest 1,500 triplets of each language; they chose the edit cost. TER of Japanese is of
 characters, of other languages of what stands between spaces. Signature of TER: {dev["ja"].after.signatures["TER"]}.
 
 | | triplets learnt | held out, TER | lines of dev | TER | BLEU | |
