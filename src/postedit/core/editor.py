@@ -27,8 +27,8 @@ ENDPOINT: Final = "openai:"  # what the name of a model behind an endpoint begin
 
 Skipped = Literal["empty", "too long", "no memory", "impossible", "damaged", "no answer"]
 """Why a segment stays as it is: a text that the editor reads is blank, or too long for `search.max_input` or the model;
-the segment does not fit into memory; no output satisfies its constraints; the output was no valid text; a language
-model gave no answer that can be its correction."""
+the segment does not fit into memory; no output satisfies its constraints; the output was no valid text, or blank; a
+language model gave no answer that can be its correction."""
 
 EVENTS: Final = {
     "cut off": "the output reached the maximum length (search.max_ratio, search.max_extra) and may be cut off",
@@ -36,7 +36,7 @@ EVENTS: Final = {
     "too long": "not edited, because a text is too long (for search.max_input, or the model)",
     "no memory": "not edited, because there is not enough memory, even for the segment alone",
     "impossible": "not edited, because no output was found that has all that is required and nothing that is banned",
-    "damaged": "not edited, because the output was no valid text",
+    "damaged": "not edited, because the output was no valid text or none at all",
     "no answer": "not edited, because the language model gave no answer that can be a correction, even alone",
     "no mt": "no mt, so that the output is empty (a model with a first stage translates src without --mt)",
     "no src": "not edited, because there is no src",

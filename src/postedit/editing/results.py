@@ -150,8 +150,8 @@ def revert_damage(src: str, mt: str | None, result: PostEdit, lacks: Callable[[s
 
     An edit is taken back if it adds a replacement character (U+FFFD). Characters that the vocabulary lacks are spelt
     byte by byte, so an edit is also taken back if it writes one that neither src nor mt has, or removes one so that
-    the output has none of it, or fewer than src. A translation (mt is None) is "damaged" if it has a replacement
-    character.
+    the output has none of it, or fewer than src. What would leave nothing but white space of mt is "damaged" too. A
+    translation (mt is None) is "damaged" if it has a replacement character.
     """
     alternatives = tuple(revert_damage(src, mt, one, lacks) for one in result.alternatives)
     if mt is None:
@@ -159,19 +159,22 @@ def revert_damage(src: str, mt: str | None, result: PostEdit, lacks: Callable[[s
         kept_whole = keeps_text_sound(src, "", result, whole, lambda character: False)
         return replace(result if kept_whole else unchanged("", "damaged"), alternatives=alternatives)
     kept = [keeps_text_sound(src, mt, result, edit, lacks) for edit in result.edits]
-    if all(kept):
-        return replace(result, alternatives=alternatives) if alternatives != result.alternatives else result
     mended = keep_edits(mt, result, kept)
-    if _adds_replacement(mt, mended.text):
+    if is_damaged(mt, mended.text):
         mended = replace(unchanged(mt, "damaged"), reverted=len(result.edits))
     return replace(mended, alternatives=alternatives)
 
 
 def without_damaged(mt: str, result: PostEdit) -> PostEdit:
-    """Return an output and its alternatives, with mt in place of each that adds a replacement character (U+FFFD)."""
+    """Return an output and its alternatives, with mt in place of each that is damaged; see `is_damaged`."""
     alternatives = tuple(without_damaged(mt, one) for one in result.alternatives)
-    kept = unchanged(mt, "damaged") if _adds_replacement(mt, result.text) else result
+    kept = unchanged(mt, "damaged") if is_damaged(mt, result.text) else result
     return replace(kept, alternatives=alternatives)
+
+
+def is_damaged(mt: str, text: str) -> bool:
+    """Return whether an output adds a replacement character (U+FFFD), or is blank where mt is not."""
+    return _adds_replacement(mt, text) or (not text.strip() and bool(mt.strip()))
 
 
 def keeps_text_sound(src: str, mt: str, result: PostEdit, edit: Edit, lacks: Callable[[str], bool]) -> bool:

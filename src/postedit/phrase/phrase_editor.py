@@ -243,6 +243,8 @@ class PhraseEditor(Editor):
         if places is None or mt_gaps is None or pe_gaps is None:  # the tokeniser rewrites the text
             return replace(kept, skipped="damaged")
         text, edits = splice(read.mt, places, mt_gaps, pe, pe_gaps)
+        if not text.strip():  # nothing is left of mt
+            return replace(kept, skipped="damaged")
         shown = changes(read.words, pe)
         sure = [_log_probability(gains, change.mt) for change in shown]
         own = reasons[first:last]

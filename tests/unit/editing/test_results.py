@@ -71,6 +71,17 @@ def test_mt_stays_if_no_single_edit_causes_the_damage() -> None:
     assert (result.text, result.changed) == ("ab", False)
 
 
+@pytest.mark.parametrize("pe", ["", " "])
+def test_an_output_that_leaves_nothing_of_mt_is_taken_back(pe: str) -> None:
+    edits = (Edit("delete", (0, 7), (0, len(pe))),)
+    emptied = PostEdit(pe, True, -1.0, (-1.0,), edits, token_spans=((0, 1),), confidences=(0.9,))
+    result = revert_damage("it goes", "es geht", emptied, lacks)
+    assert (result.text, result.changed, result.skipped, result.edits) == ("es geht", False, "damaged", ())
+    drawn = without_damaged("es geht", PostEdit(pe, True))
+    assert (drawn.text, drawn.skipped) == ("es geht", "damaged")
+    assert without_damaged(" ", PostEdit(pe, True)).text == pe
+
+
 def test_alternatives_are_sound_too() -> None:
     other = corrected("按 OK .", "按 \ufffd .")
     result = revert_damage("press", "按 OK .", PostEdit("按 OK .", False, alternatives=(other,)), lacks)

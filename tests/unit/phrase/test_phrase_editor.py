@@ -79,6 +79,15 @@ def test_passes_say_what_they_changed() -> None:
     assert (found.score, found.features) == (scored.score, scored.features)
 
 
+def test_a_text_of_which_nothing_would_be_left_stays() -> None:
+    triplets = [("s t", "p weg", "p"), ("s u", "q weg", "q")] * 9
+    config = PhraseConfig(order=2)
+    editor = PhraseEditor(learn(split(triplets), config), config, PhraseTextConfig(), SearchConfig())
+    one, alone = editor.edit(["s t", "s"], ["p weg", "weg"])
+    assert (one.text, one.skipped) == ("p", None)
+    assert (alone.text, alone.changed, alone.skipped) == ("weg", False, "damaged")
+
+
 @pytest.mark.parametrize(("src", "mt"), [("", "das Haus"), (" ", "das Haus"), ("house", ""), ("house", "  ")])
 def test_blank_texts_stay_as_they_are(editor: PhraseEditor, src: str, mt: str) -> None:
     (found,) = editor.edit([src], [mt])
