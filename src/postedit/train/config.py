@@ -106,10 +106,11 @@ class TrainConfig(Config):
     weight_decay: float = Field(
         0.0, ge=0.0, description="Decay of weight matrices, per update, relative to the learning rate."
     )
-    schedule: Literal["constant", "inverse-sqrt", "plateau"] = Field(
+    schedule: Literal["constant", "inverse-sqrt", "linear", "plateau"] = Field(
         "inverse-sqrt",
-        description="Learning rate after the warm-up: constant; falling with 1/sqrt(step); or multiplied by "
-        "`plateau_factor` whenever `plateau_patience` validations bring no improvement.",
+        description="Learning rate after the warm-up: constant; falling with 1/sqrt(step); falling in a line to 0 at "
+        "`max_steps`, which it needs; or multiplied by `plateau_factor` whenever `plateau_patience` validations bring "
+        "no improvement.",
     )
     warmup_steps: int = Field(
         1000, ge=0, description="Updates over which the learning rate rises linearly to its peak; 0: none."
@@ -202,6 +203,8 @@ class TrainConfig(Config):
 
     @model_validator(mode="after")
     def _check(self) -> Self:
+        if self.schedule == "linear" and self.max_steps is None:
+            raise ValueError('schedule = "linear" falls to 0 at max_steps: set max_steps')
         if self.coverage > 0.0 and (self.has_risk or self.rdrop > 0.0):
             raise ValueError("coverage goes neither with rdrop nor with risk: set those to 0 where coverage is above 0")
         if self.has_risk and self.rdrop > 0.0:

@@ -40,7 +40,8 @@ def learning_rate(config: TrainConfig, step: int, plateau: Plateau) -> float:
     """Return the learning rate of update number `step`, counted from 1; before the first update, that of the first.
 
     All schedules rise linearly to `config.lr` over the warm-up. The inverse square root then falls as in Vaswani et
-    al. 2017, 5.3, except that its peak is `lr` and does not depend on the width of the model.
+    al. 2017, 5.3, except that its peak is `lr` and does not depend on the width of the model. The line falls to 0 at the
+    update after `config.max_steps`.
     """
     step = max(step, 1)
     if step < config.warmup_steps:
@@ -50,6 +51,10 @@ def learning_rate(config: TrainConfig, step: int, plateau: Plateau) -> float:
             return config.lr
         case "inverse-sqrt":
             return config.lr * sqrt(max(config.warmup_steps, 1) / step)
+        case "linear":
+            assert config.max_steps is not None, "TrainConfig sees to it"
+            end = config.max_steps + 1
+            return config.lr * max(end - step, 0) / max(end - max(config.warmup_steps, 1), 1)
         case "plateau":
             return config.lr * config.plateau_factor**plateau.reductions
 

@@ -1,3 +1,4 @@
+from itertools import pairwise
 from math import isclose
 
 import pytest
@@ -11,11 +12,11 @@ from postedit.train.train_state import Plateau
 
 def config(schedule: str, warmup: int = 100) -> TrainConfig:
     return TrainConfig.model_validate(
-        {"max_steps": 1, "lr": 0.01, "schedule": schedule, "warmup_steps": warmup, "plateau_factor": 0.5}
+        {"max_steps": 1_000, "lr": 0.01, "schedule": schedule, "warmup_steps": warmup, "plateau_factor": 0.5}
     )
 
 
-@pytest.mark.parametrize("schedule", ["constant", "inverse-sqrt", "plateau"])
+@pytest.mark.parametrize("schedule", ["constant", "inverse-sqrt", "linear", "plateau"])
 def test_the_warm_up_is_linear_and_ends_at_the_peak(schedule: str) -> None:
     assert isclose(learning_rate(config(schedule), 1, Plateau()), 0.0001)
     assert isclose(learning_rate(config(schedule), 50, Plateau()), 0.005)
@@ -26,9 +27,23 @@ def test_after_the_warm_up() -> None:
     assert isclose(learning_rate(config("constant"), 400, Plateau()), 0.01)
     assert isclose(learning_rate(config("inverse-sqrt"), 400, Plateau()), 0.005)
     assert isclose(learning_rate(config("plateau"), 400, Plateau(reductions=2)), 0.0025)
+    assert isclose(learning_rate(config("linear"), 1_000, Plateau()), 0.01 / 901)
+    assert learning_rate(config("linear"), 1_001, Plateau()) == 0.0
 
 
-@pytest.mark.parametrize("schedule", ["constant", "inverse-sqrt", "plateau"])
+@pytest.mark.parametrize("warmup", [0, 1, 100])
+def test_the_line_falls_by_the_same_amount_each_step(warmup: int) -> None:
+    rates = [learning_rate(config("linear", warmup), step, Plateau()) for step in range(max(warmup, 1), 1_002)]
+    assert (rates[0], rates[-1]) == (0.01, 0.0)
+    assert all(isclose(one - other, rates[-2], rel_tol=1e-6) for one, other in pairwise(rates))
+
+
+def test_the_line_needs_its_end() -> None:
+    with pytest.raises(ValueError, match="set max_steps"):
+        TrainConfig.model_validate({"max_minutes": 1.0, "schedule": "linear"})
+
+
+@pytest.mark.parametrize("schedule", ["constant", "inverse-sqrt", "linear", "plateau"])
 def test_without_warm_up_the_first_step_has_the_peak(schedule: str) -> None:
     assert learning_rate(config(schedule, warmup=0), 1, Plateau()) == 0.01
     assert learning_rate(config(schedule, warmup=0), 0, Plateau()) == 0.01
