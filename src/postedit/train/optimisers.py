@@ -40,8 +40,8 @@ def learning_rate(config: TrainConfig, step: int, plateau: Plateau) -> float:
     """Return the learning rate of update number `step`, counted from 1; before the first update, that of the first.
 
     All schedules rise linearly to `config.lr` over the warm-up. The inverse square root then falls as in Vaswani et
-    al. 2017, 5.3, except that its peak is `lr` and does not depend on the width of the model. The line falls to 0 at the
-    update after `config.max_steps`.
+    al. 2017, 5.3, except that its peak is `lr` and does not depend on the width of the model. The line falls to 0 at
+    the update after `config.max_steps`.
     """
     step = max(step, 1)
     if step < config.warmup_steps:
