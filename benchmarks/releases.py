@@ -11,30 +11,23 @@ This writes `OUT/help-1.tar.xz`, and its entries, one a language pair, into `src
 """
 
 import argparse
-import hashlib
-import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
 import torch
 from help_data import REPOSITORY_COLUMN, UNLICENSED, read
+from release_files import ROOT, Entry, Gain, enter, gain
 
 from postedit import PostEditor
 from postedit.core.checksums import record_folder
-from postedit.core.editor import Segment
-from postedit.core.files import atomic_write
 from postedit.core.search_config import SearchConfig
-from postedit.evaluate import analyses
-from postedit.evaluate.scores import SystemScores
-from postedit.evaluate.test_set import TestSet, evaluate_systems
+from postedit.data.lines import DevTexts
 from postedit.folder import ModelFolder
 from postedit.releases.archive import pack
 
-ROOT: Final = Path(__file__).resolve().parents[1]
-CATALOGUE: Final = ROOT / "src/postedit/releases/catalogue.toml"
 NAMES: Final = {"de": "German", "fr": "French", "es": "Spanish", "ja": "Japanese"}
 EDIT_COSTS: Final = (0.0, 0.25, 0.5)
 VERSION: Final = 1  # of the release file: another one for another content
@@ -68,8 +61,8 @@ def main() -> None:
     editor = PostEditor.load(options.model)
     search, held = chosen(editor, options.work)
     dev = {language: scored(editor, search, options.work / f"{language}.dev", language) for language in NAMES}
-    for language, gain in dev.items():
-        print(f"{language}, dev: {gain}", flush=True)
+    for language, found in dev.items():
+        print(f"{language}, dev: {found}", flush=True)
     folder = options.work / "release"
     replace(ModelFolder.load(options.model), search=search).save(folder, stored=torch.bfloat16)
     triplets = {language: len(read(options.work / language)["src"]) for language in NAMES}
@@ -78,30 +71,8 @@ def main() -> None:
     record_folder(folder)
     archive = options.out / f"help-{VERSION}.tar.xz"
     pack(folder, archive)
-    enter(archive, triplets, dev)
+    enter("help", [(entry(language, triplets[language], found), archive) for language, found in dev.items()])
     print(f"{archive}: {archive.stat().st_size / 1e6:.1f} MB")
-
-
-@dataclass(frozen=True, slots=True)
-class Gain:
-    """Scores before and after, and the sentence that compares them."""
-
-    before: SystemScores
-    after: SystemScores
-    verdict: str
-
-    def __str__(self) -> str:
-        return f"TER {self.ter}, BLEU {self.bleu}; {self.verdict}"
-
-    @property
-    def ter(self) -> str:
-        """Both TER."""
-        return f"{self.before.ter:.2f} to {self.after.ter:.2f}"
-
-    @property
-    def bleu(self) -> str:
-        """Both BLEU."""
-        return f"{self.before.bleu:.2f} to {self.after.bleu:.2f}"
 
 
 def chosen(editor: PostEditor, work: Path) -> tuple[SearchConfig, dict[str, Gain]]:
@@ -110,7 +81,7 @@ def chosen(editor: PostEditor, work: Path) -> tuple[SearchConfig, dict[str, Gain
     for cost in EDIT_COSTS:
         search = editor.search.model_copy(update={"beam": 1, "edit_cost": cost})
         gains = {language: scored(editor, search, work / f"{language}.held", language) for language in NAMES}
-        told = "; ".join(f"{name} {gain.ter}" for name, gain in gains.items())
+        told = "; ".join(f"{name} {one.ter}" for name, one in gains.items())
         print(f"edit cost {cost}, held-out lines: {told}", flush=True)
         found.append((search, gains))
     return min(found, key=lambda one: sum(gain.after.ter for gain in one[1].values()))
@@ -122,17 +93,12 @@ def scored(editor: PostEditor, search: SearchConfig, prefix: Path, language: str
     Those of Japanese are characters.
     """
     texts = read(prefix)
-    segments = [Segment(src, mt) for src, mt in zip(texts["src"], texts["mt"], strict=True)]
-    outputs = [edit.text for edit in editor.edit_segments(segments, search)]
-    mt, pe, edited = (words(lines, language) for lines in (texts["mt"], texts["pe"], outputs))
-    systems = evaluate_systems(TestSet(pe, mt), {"model": edited})
-    before, after = (system.scores for system in systems)
-    (verdict,) = analyses.verdicts(systems, analyses.ter_differences(systems))
-    return Gain(before, after, verdict)
+    return gain(editor, DevTexts(texts["src"], texts["mt"], texts["pe"]), search, spaced if language == "ja" else str)
 
 
-def words(lines: Sequence[str], language: str) -> list[str]:
-    return [" ".join(line.replace(" ", "")) for line in lines] if language == "ja" else list(lines)
+def spaced(text: str) -> str:
+    """Return the characters of a text with spaces between."""
+    return " ".join(text.replace(" ", ""))
 
 
 def repositories(info: Path) -> Counter[str]:
@@ -149,9 +115,9 @@ def used_repositories(data: Path) -> Counter[str]:
 
 def card(search: SearchConfig, triplets: Mapping[str, int], held: Mapping[str, Gain], dev: Mapping[str, Gain]) -> str:
     rows = "\n".join(
-        f"| {NAMES[language]} | {triplets[language]:,} | {held[language].ter} | {gain.before.lines:,} "
-        f"| {gain.ter} | {gain.bleu} | {gain.verdict} |"
-        for language, gain in dev.items()
+        f"| {NAMES[language]} | {triplets[language]:,} | {held[language].ter} | {one.before.lines:,} "
+        f"| {one.ter} | {one.bleu} | {one.verdict} |"
+        for language, one in dev.items()
     )
     return f"""\
 ---
@@ -215,26 +181,15 @@ CC BY 4.0: https://creativecommons.org/licenses/by/4.0/
 {MIT}"""
 
 
-def enter(archive: Path, triplets: Mapping[str, int], dev: Mapping[str, Gain]) -> None:
-    """Write the entries of the release file to the catalogue, in place of older ones."""
-    content = archive.read_bytes()
-    head, *entries = re.split(r"(?=^\[\[models\]\]$)", CATALOGUE.read_text(encoding="utf-8"), flags=re.MULTILINE)
-    kept = [one.rstrip() for one in entries if 'name = "help.' not in one]
-    for language, gain in dev.items():
-        measured = ", characters" if language == "ja" else ""
-        scores = f"unedited = {gain.before.ter:.2f}, ter = {gain.after.ter:.2f}"
-        kept.append(f"""\
-[[models]]
-name = "help.en-{language}"
-texts = "product help, English to {NAMES[language]}"
-triplets = {triplets[language]}
-licence = "MIT, Apache 2.0, CC BY 4.0"
-gain = {{ dev = "{gain.before.lines:,} lines of help{measured}", {scores} }}
-file = "{archive.name}"
-bytes = {len(content)}
-sha256 = "{hashlib.sha256(content).hexdigest()}\"""")
-    with atomic_write(CATALOGUE) as file:
-        file.write("\n\n".join([head.rstrip(), *kept]) + "\n")
+def entry(language: str, triplets: int, found: Gain) -> Entry:
+    return Entry(
+        f"help.en-{language}",
+        f"product help, English to {NAMES[language]}",
+        triplets,
+        "MIT, Apache 2.0, CC BY 4.0",
+        f"{found.before.lines:,} lines of help{', characters' if language == 'ja' else ''}",
+        found,
+    )
 
 
 if __name__ == "__main__":

@@ -1,5 +1,6 @@
 """Release files: what `make releases` says of them; those in `releases/` are the known ones, and correct texts."""
 
+import re
 import sys
 from collections import Counter
 from pathlib import Path
@@ -10,11 +11,13 @@ import pytest
 
 from postedit import PostEditor
 from postedit.core.config import read_toml
+from postedit.evaluate.ter import count_edits, edit_rate
 from postedit.releases import catalogue
-from postedit.releases.catalogue import KnownModel, known_models
+from postedit.releases.catalogue import KnownModel, find_model, known_models
 from postedit.releases.fetching import fetch
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "benchmarks"))
+import release_files
 import releases as maker
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -28,6 +31,7 @@ def test_a_release_is_small_known_and_corrects(
     monkeypatch.setenv("POSTEDIT_MODELS", str(tmp_path))
     assert model.bytes < 40e6
     assert fetch(model)
+    assert found("-".join(model.pair)) == model
     assert {"README.md", "NOTICE", "SHA256SUMS"} <= {path.name for path in model.folder.iterdir()}
     editor = PostEditor.load("-".join(model.pair))
     same = "  Ein Satz,\u00a0der so   bleibt \u2764. "
@@ -35,6 +39,28 @@ def test_a_release_is_small_known_and_corrects(
     if (sample := ROOT / "examples/help" / f"{model.pair[1]}.src").exists():
         src, mt = (path.read_text().splitlines() for path in (sample, sample.with_suffix(".mt")))
         assert sum(edit.changed for edit in editor.edit(src, mt)) >= len(src) // 2
+
+
+def found(name: str) -> KnownModel:
+    model = find_model(name)
+    assert model is not None
+    return model
+
+
+def test_the_chinese_release_is_better_than_two_rules(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("POSTEDIT_MODELS", str(tmp_path))
+    assert found("en-zh").file is None, "the model in the package, until another one is here"
+    (release,) = (model for model in RELEASED if model.pair == ("en", "zh"))
+    assert fetch(release)
+    assert found("en-zh") == release
+    sample = ROOT / "examples/mlqe-pe.en-zh/test"
+    src, mt, pe = (sample.with_suffix(f".{side}").read_text().splitlines() for side in ("src", "mt", "pe"))
+    ruled = [re.sub(r" \.$", " 。", line.replace(" , ", " ， ")) for line in mt]
+    outputs = [edit.text for edit in PostEditor.load("en-zh").edit(src, mt)]
+    edits, by_rules = (edit_rate(count_edits(texts, pe)) for texts in (outputs, ruled))
+    assert edits < by_rules
+    raw = [line.replace(" ", "") for line in mt]
+    assert sum(edit.changed for edit in PostEditor.load("en-zh").edit(src, raw)) >= 150
 
 
 def test_there_are_no_other_release_files() -> None:
@@ -59,12 +85,15 @@ def test_repositories_without_a_licence_are_not_named(tmp_path: Path) -> None:
 def test_entries_take_the_place_of_older_ones(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     copy = tmp_path / "catalogue.toml"
     copy.write_text(catalogue._CATALOGUE.read_text())
-    monkeypatch.setattr(maker, "CATALOGUE", copy)
+    monkeypatch.setattr(release_files, "CATALOGUE", copy)
     (tmp_path / "help-1.tar.xz").write_bytes(b"content")
     scores: Any = [SimpleNamespace(ter=ter, bleu=0.0, lines=1030) for ter in (23.8, 22.25)]
+    entry = maker.entry("fr", 116_872, release_files.Gain(*scores, -0.3, "better"))
     for _ in range(2):
-        maker.enter(tmp_path / "help-1.tar.xz", {"fr": 116_872}, {"fr": maker.Gain(*scores, "better")})
-    entries = [KnownModel.model_validate(entry) for entry in read_toml(copy)["models"]]
-    assert [one.name for one in entries] == ["wiki.en-zh", "help.en-fr"]
-    assert entries[0].file is None, "the others stay"
+        release_files.enter("help", [(entry, tmp_path / "help-1.tar.xz")])
+    entries = [KnownModel.model_validate(one) for one in read_toml(copy)["models"]]
+    assert [one.name for one in entries if one.name.startswith("help.")] == ["help.en-fr"]
+    assert [one.name for one in entries if one.file is None] == ["wiki.en-zh"], "the others stay"
     assert (entries[-1].triplets, entries[-1].bytes, entries[-1].gain.ter) == (116_872, 7, 22.25)
+    release_files.enter("help", [(entry, tmp_path / "help-1.tar.xz")], first=True)
+    assert read_toml(copy)["models"][0]["name"] == "help.en-fr"
