@@ -42,6 +42,11 @@ class Gain:
         return f"{self.before.bleu:.2f} to {self.after.bleu:.2f}"
 
 
+def spaced(text: str) -> str:
+    """Return the characters of a text with spaces between."""
+    return " ".join(text.replace(" ", ""))
+
+
 def gain(
     editor: Editor, texts: DevTexts, search: SearchConfig | None = None, words: Callable[[str], str] = str
 ) -> Gain:

@@ -19,7 +19,7 @@ from typing import Final
 
 import torch
 from help_data import REPOSITORY_COLUMN, UNLICENSED, read
-from release_files import ROOT, Entry, Gain, enter, gain
+from release_files import ROOT, Entry, Gain, enter, gain, spaced
 
 from postedit import PostEditor
 from postedit.core.checksums import record_folder
@@ -94,11 +94,6 @@ def scored(editor: PostEditor, search: SearchConfig, prefix: Path, language: str
     """
     texts = read(prefix)
     return gain(editor, DevTexts(texts["src"], texts["mt"], texts["pe"]), search, spaced if language == "ja" else str)
-
-
-def spaced(text: str) -> str:
-    """Return the characters of a text with spaces between."""
-    return " ".join(text.replace(" ", ""))
 
 
 def repositories(info: Path) -> Counter[str]:

@@ -3,6 +3,7 @@
 import re
 import sys
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -11,6 +12,9 @@ import pytest
 
 from postedit import PostEditor
 from postedit.core.config import read_toml
+from postedit.core.editor import Abilities, Detail, Editor, Identity, PostEdit, Segment
+from postedit.core.search_config import SearchConfig
+from postedit.data.lines import DevTexts
 from postedit.evaluate.ter import count_edits, edit_rate
 from postedit.releases import catalogue
 from postedit.releases.catalogue import KnownModel, find_model, known_models
@@ -19,6 +23,7 @@ from postedit.releases.fetching import fetch
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "benchmarks"))
 import release_files
 import releases as maker
+import wiki_releases as wiki
 
 ROOT = Path(__file__).resolve().parents[2]
 RELEASED = [model for model in known_models() if model.file is not None]
@@ -97,3 +102,39 @@ def test_entries_take_the_place_of_older_ones(tmp_path: Path, monkeypatch: pytes
     assert (entries[-1].triplets, entries[-1].bytes, entries[-1].gain.ter) == (116_872, 7, 22.25)
     release_files.enter("help", [(entry, tmp_path / "help-1.tar.xz")], first=True)
     assert read_toml(copy)["models"][0]["name"] == "help.en-fr"
+
+
+def test_lines_that_choose_weights_are_not_scored(tmp_path: Path) -> None:
+    for side in ("src", "mt", "pe"):
+        for part, count in (("train", 3), ("dev", 1_000)):
+            (tmp_path / f"{part}.{side}").write_text("".join(f"{part} {side} {n}\n" for n in range(count)))
+    wiki.divide(tmp_path, tmp_path / "work")
+    for side in ("src", "mt", "pe"):
+        chosen, rest = ((tmp_path / "work" / f"{part}.{side}").read_text() for part in ("dev", "rest"))
+        assert (chosen.count("\n"), rest.splitlines()[0]) == (500, f"dev {side} 500")
+        assert chosen + rest == (tmp_path / f"dev.{side}").read_text()
+        assert (tmp_path / "work" / f"train.{side}").read_text() == (tmp_path / f"train.{side}").read_text()
+
+
+def test_a_gain_compares_with_unedited_mt() -> None:
+    mt = [f"das ist falsch {number}" for number in range(60)]
+    pe = [line.replace("falsch", "richtig") for line in mt]
+    texts = DevTexts(["this is right"] * 60, mt, pe)
+    found = release_files.gain(Replacing(), texts)
+    assert (found.before.ter, found.after.ter, found.worst) == (25.0, 0.0, -25.0)
+    assert "better than the unedited MT" in found.verdict
+    assert release_files.gain(Replacing(), texts, words=release_files.spaced).before.ter < 50.0
+
+
+class Replacing(Editor):
+    """Corrects one word."""
+
+    abilities = Abilities(needs_mt=True)
+
+    def identity(self, search: SearchConfig | None = None) -> Identity:
+        return Identity(("replacing",), {})
+
+    def edit_segments(
+        self, segments: Sequence[Segment], search: SearchConfig | None = None, *, evidence: Detail | None = None
+    ) -> list[PostEdit]:
+        return [PostEdit((one.mt or "").replace("falsch", "richtig"), True) for one in segments]
