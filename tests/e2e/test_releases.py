@@ -39,7 +39,7 @@ def test_a_release_is_small_known_and_corrects(
     assert found("-".join(model.pair)) == model
     assert {"README.md", "NOTICE", "SHA256SUMS"} <= {path.name for path in model.folder.iterdir()}
     editor = PostEditor.load("-".join(model.pair))
-    same = "  Ein Satz,\u00a0der so   bleibt \u2764. "
+    same = "  Ein Satz,\u00a0der so   bleibt \u2764 "
     assert editor.edit(["nothing of this was seen"], [same])[0].text == same
     if (sample := ROOT / "examples/help" / f"{model.pair[1]}.src").exists():
         src, mt = (path.read_text().splitlines() for path in (sample, sample.with_suffix(".mt")))
