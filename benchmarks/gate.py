@@ -61,6 +61,7 @@ class Splits:
 def main() -> None:
     options = parse()
     torch.set_num_threads(options.threads)
+    options.work.mkdir(parents=True, exist_ok=True)
     print(f"{options.splits} divisions of each dev set; TER saved is what the other half's TER is lower by\n")
     columns = "open % | worse than unedited % | TER saved | without gate | kept % | ECE"
     print(f"| model | dev set | gate on | lines | {columns} |")
