@@ -44,9 +44,9 @@ def tiny_folders(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(autouse=True)
 def nonsense_is_text(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Leave bytes that are no text in outputs: models with random weights write little else.
+    """Leave blanks and bytes that are no text in outputs: models with random weights write little else.
 
     A module that tests the check for sound text, or compares processes, overrides this fixture.
     """
     monkeypatch.setattr("postedit.editing.results.keeps_text_sound", lambda *arguments: True)
-    monkeypatch.setattr("postedit.editing.post_editor.without_damaged", lambda mt, result: result)
+    monkeypatch.setattr("postedit.editing.results.is_damaged", lambda *arguments: False)
