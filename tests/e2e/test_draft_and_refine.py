@@ -57,7 +57,7 @@ def nonsense_is_text() -> Iterator[None]:
     """Leave bytes that are no text in outputs: models that are hardly trained write little else."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("postedit.editing.results.keeps_text_sound", lambda *arguments: True)
-        patch.setattr("postedit.editing.results.is_damaged", lambda *arguments: False)
+        patch.setattr("postedit.editing.results.empties", lambda *arguments: False)
         yield
 
 

@@ -36,7 +36,7 @@ EVENTS: Final = {
     "too long": "not edited, because a text is too long (for search.max_input, or the model)",
     "no memory": "not edited, because there is not enough memory, even for the segment alone",
     "impossible": "not edited, because no output was found that has all that is required and nothing that is banned",
-    "damaged": "not edited, because the output was no valid text or none at all",
+    "damaged": "not edited, because the output was no valid text, or blank",
     "no answer": "not edited, because the language model gave no answer that can be a correction, even alone",
     "no mt": "no mt, so that the output is empty (a model with a first stage translates src without --mt)",
     "no src": "not edited, because there is no src",

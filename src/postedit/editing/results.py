@@ -150,31 +150,38 @@ def revert_damage(src: str, mt: str | None, result: PostEdit, lacks: Callable[[s
 
     An edit is taken back if it adds a replacement character (U+FFFD). Characters that the vocabulary lacks are spelt
     byte by byte, so an edit is also taken back if it writes one that neither src nor mt has, or removes one so that
-    the output has none of it, or fewer than src. What would leave nothing but white space of mt is "damaged" too. A
-    translation (mt is None) is "damaged" if it has a replacement character.
+    the output has none of it, or fewer than src. All are taken back if they would leave nothing but white space of
+    mt. A translation (mt is None) is "damaged" if it has a replacement character.
     """
     alternatives = tuple(revert_damage(src, mt, one, lacks) for one in result.alternatives)
     if mt is None:
         whole = Edit("insert", (0, 0), (0, len(result.text)))
         kept_whole = keeps_text_sound(src, "", result, whole, lambda character: False)
         return replace(result if kept_whole else unchanged("", "damaged"), alternatives=alternatives)
-    kept = [keeps_text_sound(src, mt, result, edit, lacks) for edit in result.edits]
+    leaves_text = not empties(mt, result.text)
+    kept = [leaves_text and keeps_text_sound(src, mt, result, edit, lacks) for edit in result.edits]
+    if all(kept):
+        return replace(result, alternatives=alternatives) if alternatives != result.alternatives else result
     mended = keep_edits(mt, result, kept)
-    if is_damaged(mt, mended.text):
+    if _is_damaged(mt, mended.text):
         mended = replace(unchanged(mt, "damaged"), reverted=len(result.edits))
     return replace(mended, alternatives=alternatives)
 
 
 def without_damaged(mt: str, result: PostEdit) -> PostEdit:
-    """Return an output and its alternatives, with mt in place of each that is damaged; see `is_damaged`."""
+    """Return an output and its alternatives, with mt in place of each that adds a replacement character or is blank."""
     alternatives = tuple(without_damaged(mt, one) for one in result.alternatives)
-    kept = unchanged(mt, "damaged") if is_damaged(mt, result.text) else result
+    kept = unchanged(mt, "damaged") if _is_damaged(mt, result.text) else result
     return replace(kept, alternatives=alternatives)
 
 
-def is_damaged(mt: str, text: str) -> bool:
-    """Return whether an output adds a replacement character (U+FFFD), or is blank where mt is not."""
-    return _adds_replacement(mt, text) or (not text.strip() and bool(mt.strip()))
+def empties(mt: str, text: str) -> bool:
+    """Return whether an output is blank where mt is not."""
+    return not text.strip() and bool(mt.strip())
+
+
+def _is_damaged(mt: str, text: str) -> bool:
+    return _adds_replacement(mt, text) or empties(mt, text)
 
 
 def keeps_text_sound(src: str, mt: str, result: PostEdit, edit: Edit, lacks: Callable[[str], bool]) -> bool:

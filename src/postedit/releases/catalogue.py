@@ -43,7 +43,9 @@ class DevGain(Config):
 class KnownModel(Config):
     """A `[[models]]` table: a model, with its release file if it does not come with postedit."""
 
-    name: str = Field(pattern=r"^[a-z-]+\.[a-z]{2,3}-[a-z]{2,3}$", description="domain and language pair, as help.en-de")
+    name: str = Field(
+        pattern=r"^[a-z-]+\.[a-z]{2,3}-[a-z]{2,3}$", description="domain and language pair, as help.en-de"
+    )
     texts: str = Field(description="what texts it is for")
     triplets: int = Field(ge=1, description="post-edits that it has learnt from")
     licence: str = Field(description="licence of its data")

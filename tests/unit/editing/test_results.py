@@ -1,6 +1,7 @@
 """Outputs hold no damaged text, whatever a model writes."""
 
 import re
+from dataclasses import replace
 from itertools import accumulate
 
 import pytest
@@ -76,7 +77,10 @@ def test_an_output_that_leaves_nothing_of_mt_is_taken_back(pe: str) -> None:
     edits = (Edit("delete", (0, 7), (0, len(pe))),)
     emptied = PostEdit(pe, True, -1.0, (-1.0,), edits, token_spans=((0, 1),), confidences=(0.9,))
     result = revert_damage("it goes", "es geht", emptied, lacks)
-    assert (result.text, result.changed, result.skipped, result.edits) == ("es geht", False, "damaged", ())
+    assert (result.text, result.changed, result.reverted, result.edits) == ("es geht", False, 1, ())
+    edits = (Edit("delete", (0, 2), (0, 0)), Edit("replace", (2, 7), (0, 2)))
+    partly = replace(emptied, text=" \ufffd", edits=edits, token_spans=((0, 1),) * 2, confidences=(0.9,) * 2)
+    assert revert_damage("it goes", "es     ", partly, lacks).text == "es     ", "what sound edits alone would leave"
     drawn = without_damaged("es geht", PostEdit(pe, True))
     assert (drawn.text, drawn.skipped) == ("es geht", "damaged")
     assert without_damaged(" ", PostEdit(pe, True)).text == pe
