@@ -47,7 +47,7 @@ class Schedule:
         self._by_length[0] = dict.fromkeys(range(workers))
         self._late: dict[int, float] = {}  # workers, and the seconds after which one was not the first
         self._late_items: deque[int] = deque()
-        self._working: list[tuple[float, int, int]] = []  # heap of beginnings, workers and items; some are over
+        self._working: list[tuple[float, int]] = []  # heap of beginnings and workers; some are over
         self._pausing: list[tuple[float, int]] = []  # heap of ends and workers
         self._open: dict[int, set[int]] = {}  # the workers of each item without a result
         self._seconds: deque[float] = deque(maxlen=_LATEST)
@@ -135,16 +135,16 @@ class Schedule:
     def _begin(self, worker: int, now: float) -> None:
         """Begin the time of the first item of a queue, if there is one."""
         self._since[worker] = now
-        if queue := self._queues[worker]:
-            heapq.heappush(self._working, (now, worker, queue[0]))
+        if self._queues[worker]:
+            heapq.heappush(self._working, (now, worker))
 
     def _find_late(self, now: float) -> None:
         if len(self._seconds) < _FEWEST:
             return
         limit = max(self._patience, _LATE * median(self._seconds))
         while self._working:
-            since, worker, item = self._working[0]
-            over = since != self._since[worker] or not self._queues[worker] or self._queues[worker][0] != item
+            since, worker = self._working[0]
+            over = since != self._since[worker] or not self._queues[worker]
             if not over and now - since <= limit:
                 return
             heapq.heappop(self._working)

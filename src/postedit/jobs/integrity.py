@@ -36,6 +36,7 @@ _MARKS: Final[Mapping[Kind, tuple[str, ...]]] = {
 
 _MEND: Final[Mapping[str, str]] = {
     "checkpoint": "training resumes from the checkpoint before it; if it is the only one, train again",
+    "best": "delete it, and continue the run by --resume; it then counts as one of the best no more",
     "run corpus": "delete its folder, and continue the run by --resume, which writes it again",
     "model": "copy the model folder again, or train the model again",
     "run": "copy the run again, or train again",
@@ -180,7 +181,8 @@ def _unreadable(file: Path, known: set[Path]) -> dict[Path, str]:
         where, _, problem = str(error).partition(": ")
         named = Path(where) if file.parent in Path(where).parents else file
         known.add(named)
-        return {named: problem if named == Path(where) else str(error)}
+        problem = problem if named == Path(where) else str(error)
+        return {named: problem.rpartition("; ")[0] or problem}  # without what to do, which depends on the folder
     return {}
 
 
@@ -188,4 +190,6 @@ def _how_to_mend(file: Path, kind: Kind) -> str:
     place = file.parts
     if "checkpoints" in place:
         return _MEND["checkpoint"]
+    if file.parent.name == "best" and file.suffix == ".safetensors":
+        return _MEND["best"]
     return _MEND["run corpus" if kind != "corpus" and "corpus" in place[:-1] else kind]

@@ -52,7 +52,8 @@ def spellings(words: list[str]) -> Spellings:
     encoded = [word.encode("utf-32-le", "surrogatepass") for word in words]
     starts = np.zeros(len(words) + 1, np.int64)
     starts[1:] = np.cumsum([len(code) // 4 for code in encoded])
-    return Spellings(np.frombuffer(b"".join(encoded), np.uint32), starts)
+    # Writable, as those of an editor that learns are: to numba, one type.
+    return Spellings(np.frombuffer(bytearray().join(encoded), np.uint32), starts)
 
 
 def learn_edits(mt: Texts, pe: Texts, spelt: Spellings) -> EditTable:

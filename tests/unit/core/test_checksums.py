@@ -1,5 +1,6 @@
 """Digests beside files: what `sha256sum` reads, and what a flipped bit in files or digests does to them."""
 
+import errno
 import random
 import subprocess
 from pathlib import Path
@@ -59,10 +60,34 @@ def test_missing_truncated_and_unreadable_files_are_named(folder: Path) -> None:
     }
 
 
+def test_a_file_on_a_disk_that_fails_is_damaged(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def failing(path: Path) -> str:
+        raise OSError(errno.EIO, "Input/output error", str(path))
+
+    monkeypatch.setattr(checksums, "sha256_of", failing)
+    (damage,) = damaged_files({folder / "one": "0" * 64}).values()
+    assert damage.startswith("cannot be read: ")
+
+
 @pytest.mark.parametrize("name", ["/dev/zero", "../secret", "sub/../../secret"])
 def test_digests_of_files_elsewhere_are_refused(folder: Path, name: str) -> None:
     (folder.parent / "secret").write_text("secret")
     seal_digests_of(folder / CHECKSUMS, name)
+    with pytest.raises(DataError, match="damaged, or not written by postedit"):
+        read_checksums(folder / CHECKSUMS)
+
+
+@pytest.mark.parametrize("digest", ["", "ab", "0" * 62, "0" * 128, "x" * 64])
+def test_digests_of_another_length_are_none(folder: Path, digest: str) -> None:
+    seal_digests_of(folder / CHECKSUMS, "one", digest)
+    with pytest.raises(DataError, match="damaged, or not written by postedit"):
+        read_checksums(folder / CHECKSUMS)
+
+
+def test_a_file_of_digests_larger_than_any_is_not_read(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with (folder / CHECKSUMS).open("r+b") as file:
+        file.truncate(1 << 40)
+    monkeypatch.setattr(Path, "read_bytes", lambda path: pytest.fail(f"{path} is read"))
     with pytest.raises(DataError, match="damaged, or not written by postedit"):
         read_checksums(folder / CHECKSUMS)
 
@@ -80,7 +105,7 @@ def flip(path: Path, seed: int) -> None:
     path.write_bytes(content)
 
 
-def seal_digests_of(path: Path, name: str) -> None:
-    """Write sound digests of a file with another name."""
-    lines = checksums._line(name, "0" * 64)
+def seal_digests_of(path: Path, name: str, digest: str = "0" * 64) -> None:
+    """Write a sealed file of digests with one line."""
+    lines = checksums._line(name, digest)
     path.write_text(f"{checksums._SEAL}{checksums._digest(lines)}\n{lines}")

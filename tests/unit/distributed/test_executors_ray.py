@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -195,3 +196,14 @@ def test_an_item_that_takes_long_is_sent_to_a_second_worker(ray: Any, tmp_path: 
     assert list(executor.map(same_in_all(Lingering(9, str(tmp_path / "mark"))), range(20))) == list(range(20))
     assert (tmp_path / "mark").read_text() == "xx"
     assert time.monotonic() - began < 50
+
+
+def test_an_error_of_the_input_comes_after_the_results_before_it(ray: Any) -> None:
+    def items() -> Iterator[int]:
+        yield from range(5)
+        raise DataError("line 6 is none")
+
+    made = RayExecutor(2).map(same_in_all(Lingering(-1, "")), items())
+    assert [next(made) for _ in range(5)] == list(range(5))
+    with pytest.raises(DataError, match="line 6 is none"):
+        next(made)

@@ -57,14 +57,23 @@ def test_idle_workers_get_what_a_late_one_has_and_the_first_answer_counts() -> N
     assert schedule.copies == 2
 
 
-def test_a_worker_that_was_beaten_pauses_as_long_as_it_took() -> None:
+def test_what_was_copied_is_not_copied_again_unless_the_copy_is_late_too() -> None:
+    schedule = known()
+    assert schedule.place_copy(2) == (3, 0)
+    assert schedule.came_back(3, 3, 3)  # now the worker is late with its next item, which waited for a copy already
+    assert [schedule.place_copy(5), schedule.place_copy(5)] == [(7, 1), None]
+    assert schedule.place_copy(7) == (7, 2)
+
+
+@pytest.mark.parametrize("order", [(3, 7), (7, 3)], ids=["copies first", "given up in its queue first"])
+def test_a_worker_that_was_beaten_pauses_as_long_as_it_took(order: tuple[int, int]) -> None:
     schedule = known()
     for _ in range(2):
         schedule.place_copy(2)
     assert schedule.came_back(3, 0, 3)
     assert schedule.came_back(7, 1, 3)
-    assert not schedule.came_back(3, 3, 10)
-    assert not schedule.came_back(7, 3, 10)  # given up in its queue
+    for second, item in zip((9 if order[0] == 7 else 10, 10), order):
+        assert not schedule.came_back(item, 3, second)
 
     def gets_something(second: float) -> bool:
         return any(schedule.queue(3) or schedule.place_new(second) == 3 for _ in range(6))
@@ -80,6 +89,43 @@ def test_a_late_worker_that_is_first_goes_on() -> None:
     assert schedule.came_back(3, 3, 3)
     assert schedule.came_back(7, 3, 4)
     assert any(schedule.place_new(4) == 3 for _ in range(6))
+
+
+def test_a_late_worker_gets_nothing_new() -> None:
+    schedule = known()
+    assert schedule.came_back(3, 3, 1)
+    assert schedule.came_back(7, 3, 2)
+    late = schedule.place_new(2)
+    assert schedule.place_copy(4) is not None
+    placed = [schedule.place_new(4) for _ in range(9)]
+    assert late not in placed
+    assert sum(worker is not None for worker in placed) == 3 * AHEAD - 1, (
+        "the others are busy, one of them with the copy"
+    )
+
+
+def test_a_late_worker_does_not_pause_for_what_it_did_not_work_on() -> None:
+    schedule = known()
+    for _ in range(2):
+        schedule.place_copy(2)
+    assert schedule.came_back(7, 1, 3)
+    assert not schedule.came_back(7, 3, 4)  # given up in its queue
+    assert schedule.came_back(3, 3, 5)
+    assert any(schedule.place_new(5) == 3 for _ in range(6))
+
+
+def test_only_results_tell_how_long_an_item_takes() -> None:
+    schedule = known()
+    assert schedule.came_back(3, 3, 1)
+    assert schedule.came_back(7, 3, 2)
+    for item in range(8, 28):
+        worker = schedule.place_new(2)
+        assert worker is not None
+        assert schedule.came_back(item, worker, 2, failed=True)
+        schedule.take()
+    assert schedule.place_new(2) is not None
+    assert schedule.place_copy(3.5) is None
+    assert schedule.place_copy(3.7) is not None
 
 
 def test_nothing_is_late_within_the_patience() -> None:
@@ -134,6 +180,10 @@ def test_one_worker_is_never_left_without_work() -> None:
         schedule.take()
 
 
-@pytest.mark.parametrize("workers", [1, 4])
-def test_no_item_is_late_before_some_were_done(workers: int) -> None:
-    assert filled(workers).place_copy(1e9) is None
+def test_no_item_is_late_before_three_were_done() -> None:
+    schedule = filled(4)
+    for worker, item, second in ((0, 0, 1), (0, 4, 2)):
+        assert schedule.came_back(item, worker, second)
+        assert schedule.place_copy(1e9) is None
+    assert schedule.came_back(1, 1, 1)
+    assert schedule.place_copy(1e9) is not None

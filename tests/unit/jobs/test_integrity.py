@@ -1,5 +1,6 @@
 """A flipped bit in any file of a model, a run or a corpus is found, and the file named; whole folders pass."""
 
+import io
 import json
 import shutil
 from collections.abc import Callable
@@ -147,13 +148,34 @@ def test_parts_of_an_unfinished_run_have_fingerprints_of_their_own(tmp_path: Pat
         file.write_bytes(content)
 
 
-def test_flipped_values_of_best_weights_of_an_unfinished_run_are_found(tmp_path: Path) -> None:
-    run = unfinished_run(tmp_path)
-    file = sorted((run / "best").glob("step-*.safetensors"))[0]
+def flip_value(file: Path) -> None:
+    """Flip a bit of the last value in a file of weights."""
     content = bytearray(file.read_bytes())
     content[-3] ^= 1
     file.write_bytes(content)
-    assert list(check_whole(run).damage) == [file]
+
+
+def test_flipped_values_of_best_weights_of_an_unfinished_run_are_found(tmp_path: Path) -> None:
+    run = unfinished_run(tmp_path)
+    file = sorted((run / "best").glob("step-*.safetensors"))[0]
+    flip_value(file)
+    mend = "delete it, and continue the run by --resume; it then counts as one of the best no more"
+    assert check_whole(run).damage == {file: f"damaged: its weights are not those that were written; {mend}"}
+
+
+def test_a_run_goes_on_without_damaged_best_weights_that_were_deleted(tmp_path: Path) -> None:
+    run = neural_run(tmp_path)
+    listed = json.loads((run / "best/best.json").read_text())["best"]
+    file = run / "best" / listed[0]["file"]
+    flip_value(file)
+    assert "delete it, and continue" in check_whole(run).damage[file]
+    file.unlink()
+    console = Console(file=io.StringIO(), width=1000)
+    longer = load_recipe(tmp_path / "recipe.toml", ["train.max_steps=3"])
+    assert train(longer, run, resume=True, console=console).training.steps == 3
+    assert f"{file.name} is gone, and counts as one of the best no more" in console.file.getvalue()
+    assert file.name not in (run / "best/best.json").read_text()
+    assert check_whole(run).damage == {}
 
 
 def older(folder: Path) -> None:

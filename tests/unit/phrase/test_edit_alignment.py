@@ -4,11 +4,13 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from numba import typeof
 from rapidfuzz.distance import Levenshtein
 
 from postedit.phrase.edit_alignment import (
     UNLINKED,
     EditTable,
+    Spellings,
     all_linked,
     learn_edits,
     linked,
@@ -50,6 +52,11 @@ def test_matches_lie_on_a_way_of_the_fewest_edits(mt: list[int], pe: list[int]) 
     edges = [(-1, -1), *places, (len(mt), len(pe))]
     edits = sum(max(i - k - 1, j - m - 1) for (k, m), (i, j) in pairwise(edges))
     assert edits == Levenshtein.distance(mt, pe)
+
+
+def test_spellings_and_those_that_a_learner_extends_are_compiled_for_once() -> None:
+    extended = Spellings(np.zeros(1, np.uint32), np.zeros(2, np.int64))
+    assert typeof(spellings(["a"])) == typeof(extended)
 
 
 @given(st.lists(st.tuples(WORDS, WORDS), min_size=1, max_size=4))

@@ -32,7 +32,7 @@ class Lexicon(NamedTuple):
 def make_lexicon(words: Iterable[str]) -> tuple[Lexicon, dict[str, int]]:
     """Return the lexicon of the words, and the id of each."""
     encoded = sorted({word.encode("utf-8", "surrogatepass") for word in words})
-    data = np.frombuffer(b"".join(encoded), np.uint8)
+    data = np.frombuffer(bytearray().join(encoded), np.uint8)  # writable, as pickled copies are: to numba, one type
     ends = np.zeros(len(encoded) + 1, np.int64)
     np.cumsum([len(word) for word in encoded], out=ends[1:])
     hashes, slots = _hash_table(data, ends, len(encoded))

@@ -1,5 +1,6 @@
 """Noise: what TER finds in it is what was drawn, and what was drawn is like the real triplets."""
 
+import pickle
 import random
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -10,6 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numba import typeof
 
 from postedit.core.config import load_config
 from postedit.core.errors import RecipeError
@@ -201,6 +203,11 @@ def test_a_ter_that_plain_edits_cannot_reach_is_an_error(tmp_path: Path) -> None
     config = files(tmp_path, read(SAMPLE / "dev.pe"), mode="plain", ter=900.0)
     with pytest.raises(RecipeError, match=r"synth\.ter = 900 cannot be reached: .* ask for less"):
         config.prepare()
+
+
+def test_workers_compile_nothing_that_is_compiled() -> None:
+    tables = plain_tables(TextSample.of(["a b", "b c"]))
+    assert typeof(pickle.loads(pickle.dumps(tables))) == typeof(tables)
 
 
 def test_output_is_the_same_for_any_workers_and_chunks(tmp_path: Path) -> None:
