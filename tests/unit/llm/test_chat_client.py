@@ -270,6 +270,8 @@ def test_time_outs_are_counted_at_their_most(make_editor: MakeEditor) -> None:
     with Stub(slow=0.5) as stub:
         editor = make_editor(stub, timeout=0.05, retries=1, segments=1)
         (result,) = editor.edit_segments(segments(1))
+        stub.slow = 0.0
+        assert make_editor(stub, segments=1).edit_segments(segments(1))[0].skipped is None  # it is asked again
     assert result.skipped == "no answer"
     figures = editor.store.figures()
     assert figures["failed requests"] == 2 * 2  # together and alone, each repeated once

@@ -47,6 +47,8 @@ def test_what_is_known_is_not_asked_for_again(make_editor: MakeEditor) -> None:
         assert estimate(editor, asked).requests == 0
         assert editor.edit_segments(list(reversed(asked))) == list(reversed(first))
         assert len(stub.asked) == requests
+        make_editor(stub).edit_segments([*asked, Segment("new", "errneu .")])
+        assert stub.asked[requests:] == [[("new", "errneu .")]]
         assert editor.store.figures()["answers known before"] == len({(one.src, one.mt) for one in asked})
         for other in (
             {"segments": 3},
