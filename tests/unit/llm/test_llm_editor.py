@@ -115,6 +115,14 @@ def test_answers_are_kept_in_a_file_of_this_user_alone(tmp_path: Path) -> None:
     assert path.stat().st_mode & 0o077 == 0
 
 
+def test_a_request_that_was_under_way_when_the_work_was_killed_counts_at_its_most(tmp_path: Path) -> None:
+    with AnswerStore(tmp_path / "answers", "run", "m") as store:
+        store.begin(1, 0.5)
+        store.end(store.begin(1, 4.0), "free", cost=0.0)
+    with AnswerStore(tmp_path / "answers", "run", "m") as store:
+        assert store.spent() == 0.5
+
+
 def test_a_store_of_another_version_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "answers.sqlite"
     with sqlite3.connect(path) as database:
