@@ -121,6 +121,8 @@ def test_a_request_that_was_under_way_when_the_work_was_killed_counts_at_its_mos
         store.end(store.begin(1, 4.0), "free", cost=0.0)
     with AnswerStore(tmp_path / "answers", "run", "m") as store:
         assert store.spent() == 0.5
+    with AnswerStore(tmp_path / "answers", "other", "m") as store:
+        assert store.spent() == 0.0
 
 
 def test_a_store_of_another_version_is_refused(tmp_path: Path) -> None:
