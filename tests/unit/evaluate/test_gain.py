@@ -46,6 +46,21 @@ def test_folds_with_good_and_bad_editors_widen_the_interval() -> None:
     assert unlike.high - unlike.low > 2 * (alike.high - alike.low)
 
 
+def test_the_interval_of_few_folds_is_that_of_the_equations() -> None:
+    spared, folds = np.array([1] * 40 + [0] * 60), [row // 20 for row in range(100)]
+    sums = np.bincount(folds, spared - 0.4)
+    half = 100 * 2.7764 * np.sqrt((sums @ sums + 18) * 5 / 4 * (1 + 5 / 4)) / 1000
+    assert gains(spared.tolist(), folds=folds).gain().low == pytest.approx(4 - half, rel=1e-2)
+
+
+def test_a_gain_that_grows_with_the_words_is_as_sure_as_it_looks() -> None:
+    words = np.array([10, 50] * 50)
+    even = SentenceGains(words // 10, words, words > 0).gain()
+    uneven = SentenceGains(np.full(100, 3), words, words > 0).gain()
+    assert (even.points, uneven.points) == (10.0, 10.0)
+    assert even.high - even.low < (uneven.high - uneven.low) / 3
+
+
 def test_more_confidence_needs_a_wider_interval() -> None:
     one = gains([1, 0, -1, 2] * 30)
     assert one.gain(0.99).low < one.gain(0.95).low

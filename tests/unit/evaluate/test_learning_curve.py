@@ -29,6 +29,12 @@ def test_forecasts_grow_with_every_doubling_and_so_do_their_intervals() -> None:
     assert widths[0] > whole.gain().high - whole.gain().low
 
 
+def test_a_forecast_is_no_surer_than_what_is_gained_now() -> None:
+    whole, half = gains([1, -1, 2, 0] * 240), gains([0, 1, -1, 1] * 240)
+    now, soon = whole.gain(), forecast(whole, half, 20.0)[0].gain  # 960 and 1,000 triplets
+    assert soon.high - soon.low > now.high - now.low
+
+
 def test_forecasts_for_many_times_the_triplets_are_rough() -> None:
     whole = gains([1, 0] * 150)
     assert [(one.triplets, one.is_rough) for one in forecast(whole, whole, 20.0)] == [

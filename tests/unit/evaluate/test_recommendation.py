@@ -59,6 +59,17 @@ def test_more_triplets_are_recommended_if_they_probably_bring_a_gain() -> None:
     assert "triplets one is expected to spare" in found.reason
 
 
+def test_more_triplets_are_not_recommended_on_a_mere_chance_of_a_gain() -> None:
+    noisy = [5, -4, 4, -4, 0] * 60
+    hoped = editor("one", noisy, noisy[::-1])
+    assert max(one.gain.points for one in hoped.forecasts(TER)) > 0.02 * TER
+    assert recommendation([hoped], TER).answer == "no"
+
+
+def test_more_triplets_are_not_recommended_for_a_gain_too_small_to_matter() -> None:
+    assert recommendation([editor("one", HOPEFUL, IDLE)], TER, Workload(least_share=0.9)).answer == "no"
+
+
 def test_many_editors_are_held_to_a_higher_standard() -> None:
     narrow = [3] * 6 + [0] * 294
     low = editor("one", narrow).sentences.gain()
@@ -81,7 +92,9 @@ def test_the_interval_that_is_told_is_wider_if_more_editors_were_tried(spared: l
 
 
 def test_nothing_to_correct_is_a_no() -> None:
-    assert recommendation([editor("one", IDLE)], 0.0).answer == "no"
+    found = recommendation([editor("one", IDLE)], 0.0)
+    assert found.answer == "no"
+    assert "the post-editors changed nothing" in found.reason
     assert recommendation([], TER).answer == "no"
 
 

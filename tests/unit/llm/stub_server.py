@@ -314,6 +314,10 @@ def answer(
         text = "I'm sorry, but I can't assist with that request."
     elif fault == "filter":
         text, finish = "", "content_filter"
+    elif fault in ("cut-whole", "filter-whole"):
+        finish = "length" if fault == "cut-whole" else "content_filter"
+    elif fault == "refuse-whole":
+        refusal = "I can't do that."
     elif fault == "chatter":
         text = f"Sure! Here are the corrections:\n{text}\nLet me know if you need more."
     elif fault == "fence":

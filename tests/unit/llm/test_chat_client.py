@@ -1,6 +1,5 @@
 """The client: what it repeats, what it refuses, what it says, and what it must not say."""
 
-import asyncio
 import json
 import logging
 from pathlib import Path
@@ -15,7 +14,6 @@ from postedit.core.errors import DataError, RecipeError
 from postedit.llm.chat_client import EndpointError, check_client
 from postedit.llm.endpoint_options import EndpointSpec, LlmConfig, endpoint_model
 from postedit.llm.llm_editor import LlmEditor
-from postedit.llm.pacing import Budget, BudgetError, RateLimit, pause_before
 from postedit.llm.server_errors import Dialect, ServerError
 
 KEY = "sk-very-secret-123"
@@ -272,6 +270,8 @@ def test_time_outs_are_counted_at_their_most(make_editor: MakeEditor) -> None:
     with Stub(slow=0.5) as stub:
         editor = make_editor(stub, timeout=0.05, retries=1, segments=1)
         (result,) = editor.edit_segments(segments(1))
+        stub.slow = 0.0
+        assert make_editor(stub, segments=1).edit_segments(segments(1))[0].skipped is None  # it is asked again
     assert result.skipped == "no answer"
     figures = editor.store.figures()
     assert figures["failed requests"] == 2 * 2  # together and alone, each repeated once
@@ -298,78 +298,36 @@ def test_names_of_models() -> None:
     assert EndpointSpec("m", LlmConfig()).config.address.startswith("https://")
 
 
-class Time:
-    """A clock that moves when somebody sleeps."""
-
-    def __init__(self) -> None:
-        self.now = 1000.0
-
-    async def sleep(self, seconds: float) -> None:
-        assert seconds > 0
-        self.now += seconds
-
-    def __call__(self) -> float:
-        return self.now
+PERHAPS_CHARGED = {408, 502, 504, 520, 522, 524}
 
 
-def test_no_minute_has_more_requests_or_tokens_than_allowed() -> None:
-    time, started = Time(), list[tuple[float, int]]()
-    limit = RateLimit(10, 1000, time, time.sleep)
-
-    async def work() -> None:
-        for number in range(100):
-            count = 20 if number % 7 else 400
-            await limit.start(count)
-            started.append((time(), count))
-            time.now += 0.5
-
-    asyncio.run(work())
-    for first, _ in started:
-        inside = [count for when, count in started if first <= when < first + 60.0]
-        assert len(inside) <= 10
-        assert sum(inside) <= 1000
-    assert started[-1][0] - started[0][0] < 11 * 60  # 100 requests need 9 full minutes, and tokens no more
+@pytest.mark.parametrize("status", sorted({409, 425, 429, 500, 503, 529} | PERHAPS_CHARGED))
+def test_what_may_pass_is_tried_again(make_editor: MakeEditor, status: int) -> None:
+    once = [(status, {"error": {"message": "busy"}})]
+    with Stub(refusal=lambda body: once.pop() if once else None) as stub:
+        editor = make_editor(stub, retries=1)
+        (result,) = editor.edit_segments([Segment("a", "errA b c .")])
+    figures = editor.store.figures()
+    assert (result.text, figures["asked again"], figures["failed requests"]) == ("A b c .", {}, 1)
+    assert (figures["of which perhaps not charged"] > 0) == (status in PERHAPS_CHARGED)
 
 
-def test_a_request_above_the_limit_of_tokens_has_a_minute_of_its_own() -> None:
-    time = Time()
-    limit = RateLimit(0, 100, time, time.sleep)
-    asyncio.run(limit.start(50))
-    asyncio.run(limit.start(500))
-    assert time() == 1060.0
+@pytest.mark.parametrize("status", [400, 413, 422, 501])
+def test_what_will_not_pass_is_not_tried_again(make_editor: MakeEditor, status: int) -> None:
+    asked = []
+
+    def refusal(body: dict[str, Any]) -> tuple[int, Any]:
+        asked.append(body)
+        return status, {"error": {"message": "no"}}
+
+    with Stub(refusal=refusal) as stub:
+        editor = make_editor(stub)
+        editor.edit_segments([Segment("a", "errA b c .")])
+    assert len(asked) == 2  # with others, if there were any, and alone
+    assert editor.store.spent() == 0.0
 
 
-def test_pauses_that_a_server_asks_for_hold_for_all_requests() -> None:
-    time = Time()
-    limit = RateLimit(0, 0, time, time.sleep)
-    limit.pause(7.0)
-    asyncio.run(limit.start(1))
-    assert time() == 1007.0
-
-
-def test_pauses_grow_and_differ() -> None:
-    assert [pause_before(attempt, random_number=lambda: 1.0) for attempt in (1, 2, 3, 20)] == [0.5, 1.0, 2.0, 60.0]
-    assert pause_before(1, random_number=lambda: 0.0) == 0.25
-
-
-def test_budgets_wait_for_reservations_and_refuse_when_there_are_none() -> None:
-    async def work() -> list[str]:
-        events, budget = list[str](), Budget(1.0, 0.1)
-        await budget.reserve(0.8)
-
-        async def second() -> None:
-            await budget.reserve(0.5)
-            events.append("second")
-            budget.settle(0.5, 0.5)
-
-        task = asyncio.create_task(second())
-        await asyncio.sleep(0)
-        events.append("settled")
-        budget.settle(0.8, 0.2)
-        await task
-        assert budget.spent == pytest.approx(0.8)
-        with pytest.raises(BudgetError):
-            await budget.reserve(0.3)
-        return events
-
-    assert asyncio.run(work()) == ["settled", "second"]
+def test_an_account_without_money_stops_the_work(make_editor: MakeEditor) -> None:
+    refusal = (429, {"error": {"message": "pay first", "code": "insufficient_quota"}})
+    with Stub(refusal=lambda body: refusal) as stub, pytest.raises(EndpointError, match="pay first"):
+        make_editor(stub).edit_segments(segments(2))

@@ -1,8 +1,10 @@
 """The editor: answers kept and chosen, memory, glossary, tags, prompts, and a gate behind it."""
 
 import asyncio
+import sqlite3
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 from stub_server import Stub, corrected
@@ -15,19 +17,25 @@ from postedit.adapt.learning_editor import MemorySpec, SimilarCorrections
 from postedit.core.config import load_config
 from postedit.core.edit_reasons import ErrorReason, reasons_as_json, reasons_of_json
 from postedit.core.editor import Constraints, Editor, Segment
-from postedit.core.errors import DataError, RecipeError
+from postedit.core.errors import DataError, OutputError, RecipeError
 from postedit.core.search_config import SearchConfig
 from postedit.editing.iterated import Iterated
 from postedit.editing.protection import Protected
 from postedit.editing.quality_tags import QualityTags
 from postedit.explain.reason_texts import reason_text
 from postedit.llm.answer_selection import best_by_model, consensus
+from postedit.llm.answer_store import AnswerStore
+from postedit.llm.asking import Wanted
 from postedit.llm.endpoint_options import EndpointSpec, LlmConfig
-from postedit.llm.llm_editor import load_llm
-from postedit.llm.prompts import Prompt
+from postedit.llm.llm_editor import LlmEditor, load_llm
+from postedit.llm.prompts import Prompt, Question
 from postedit.llm.usage import estimate
 from postedit.text.glossary import Glossary, GlossaryEntry
+from postedit.text.hint_texts import Example, TermHint
 from postedit.text.span_patterns import KINDS
+
+EXAMPLES = (Example("a", "b", "c"),)
+TERMS = (TermHint("a", ("b",), ()),)
 
 
 def test_what_is_known_is_not_asked_for_again(make_editor: MakeEditor) -> None:
@@ -39,6 +47,8 @@ def test_what_is_known_is_not_asked_for_again(make_editor: MakeEditor) -> None:
         assert estimate(editor, asked).requests == 0
         assert editor.edit_segments(list(reversed(asked))) == list(reversed(first))
         assert len(stub.asked) == requests
+        make_editor(stub).edit_segments([*asked, Segment("new", "errneu .")])
+        assert stub.asked[requests:] == [[("new", "errneu .")]]
         assert editor.store.figures()["answers known before"] == len({(one.src, one.mt) for one in asked})
         for other in (
             {"segments": 3},
@@ -51,6 +61,76 @@ def test_what_is_known_is_not_asked_for_again(make_editor: MakeEditor) -> None:
             before = len(stub.asked)
             make_editor(stub, **other).edit_segments(asked[:1])
             assert len(stub.asked) == before + 1, other
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"model": "n"},
+        {"endpoint": "http://127.0.0.1:2/v1"},
+        {"prompt": "plain"},
+        {"languages": "en:fr"},
+        {"temperature": 0.5},
+        {"seed": 2},
+        {"sample": 1},
+        {"structure": "none"},
+        {"extra_tokens": 1},
+        {"segments": 9},
+        {"least_kept": 0.4},
+        {"context_tokens": 999},
+        {"question": Question("other", "mt", EXAMPLES, TERMS)},
+        {"question": Question("src", "other", EXAMPLES, TERMS)},
+        {"question": Question("src", "mt", (), TERMS)},
+        {"question": Question("src", "mt", EXAMPLES, ())},
+    ],
+)
+def test_an_answer_is_another_one_if_anything_differs_that_it_depends_on(tmp_path: Path, other: dict[str, Any]) -> None:
+    assert key_of(tmp_path, **other) != key_of(tmp_path)
+
+
+def test_an_answer_is_the_same_whatever_else_differs(tmp_path: Path) -> None:
+    others = {"concurrency": 1, "timeout": 1.0, "retries": 0, "requests_per_minute": 9, "samples": 2, "run": "other"}
+    assert key_of(tmp_path, **others, temperature=0.5) == key_of(tmp_path, temperature=0.5)
+    alone = Question("src", "mt")  # with nothing beside it that could be left out
+    assert key_of(tmp_path, question=alone, context_tokens=1) == key_of(tmp_path, question=alone)
+
+
+def key_of(
+    tmp_path: Path,
+    model: str = "m",
+    question: Question | None = None,
+    sample: int = 0,
+    run: str = "run",
+    **options: Any,
+) -> str:
+    """Return the key under which an answer is kept."""
+    where = {"endpoint": "http://127.0.0.1:1/v1", "cache": str(tmp_path / "answers")}
+    editor = LlmEditor(EndpointSpec(model, LlmConfig(**{**where, **options}), run))
+    return editor.asking.key(Wanted(question or Question("src", "mt", EXAMPLES, TERMS), sample))
+
+
+def test_answers_are_kept_in_a_file_of_this_user_alone(tmp_path: Path) -> None:
+    path = tmp_path / "answers.sqlite"
+    AnswerStore(path, "run", "m").close()
+    assert path.stat().st_mode & 0o077 == 0
+
+
+def test_a_request_that_was_under_way_when_the_work_was_killed_counts_at_its_most(tmp_path: Path) -> None:
+    with AnswerStore(tmp_path / "answers", "run", "m") as store:
+        store.begin(1, 0.5)
+        store.end(store.begin(1, 4.0), "free", cost=0.0)
+    with AnswerStore(tmp_path / "answers", "run", "m") as store:
+        assert store.spent() == 0.5
+    with AnswerStore(tmp_path / "answers", "other", "m") as store:
+        assert store.spent() == 0.0
+
+
+def test_a_store_of_another_version_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "answers.sqlite"
+    with sqlite3.connect(path) as database:
+        database.execute("PRAGMA user_version=2")
+    with pytest.raises(OutputError, match="store of version 2"):
+        AnswerStore(path, "run", "m")
 
 
 def test_segments_without_change_or_text_come_back_byte_for_byte(make_editor: MakeEditor) -> None:

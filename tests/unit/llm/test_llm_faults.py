@@ -56,9 +56,41 @@ def test_faults_are_counted_by_kind(make_editor: MakeEditor) -> None:
         results = editor.edit_segments(segments(10))
     figures = editor.store.figures()
     assert figures["asked again"] == {"refused": 10}
+    assert sorted(map(len, stub.asked)) == [*[1] * 10, 2, 8]  # once together, and once alone
     assert figures["left as mt"] == {"refused": 10}
     assert {result.skipped for result in results} == {"no answer"}
     assert len(stub.asked) == 2 + 10  # no more than once alone
+
+
+@pytest.mark.parametrize(
+    ("fault", "kind"), [("cut-whole", "cut off"), ("filter-whole", "refused"), ("refuse-whole", "refused")]
+)
+def test_an_answer_that_the_server_takes_back_is_none_though_it_can_be_read(
+    make_editor: MakeEditor, fault: str, kind: str
+) -> None:
+    with Stub({fault: 1.0}) as stub:
+        editor = make_editor(stub)
+        results = editor.edit_segments(segments(3))
+    assert editor.store.figures()["left as mt"] == {kind: 3}
+    assert not any(result.changed for result in results)
+
+
+def test_where_one_has_the_text_of_another_all_of_a_request_are_asked_again(make_editor: MakeEditor) -> None:
+    texts = ["errDas Haus ist rot .", "errDer Baum trägt Äpfel .", "errWir sehen morgen fern ."]
+    asked = [Segment(f"source {number}", text) for number, text in enumerate(texts)]
+    first = {"source 0": corrected(texts[1])}
+    with Stub(correct=lambda src, mt: first.pop(src, corrected(mt))) as stub:
+        editor = make_editor(stub)
+        results = editor.edit_segments(asked)
+    assert editor.store.figures()["asked again"] == {"misplaced": 3}
+    assert [one.text for one in results] == list(map(corrected, texts))
+
+
+def test_segments_with_the_same_mt_are_in_requests_of_their_own(make_editor: MakeEditor) -> None:
+    asked = [Segment(f"source {number}", mt) for number, mt in enumerate(("a b c", "a b c", "d e f", "a b c"))]
+    with Stub() as stub:
+        make_editor(stub).edit_segments(asked)
+    assert sorted(map(len, stub.asked)) == [1, 1, 2]
 
 
 def known_of(editor: LlmEditor, asked: list[Segment]) -> set[tuple[str, str]]:
