@@ -58,6 +58,7 @@ def analysis(table: Table, *, is_open: bool = False) -> str:
         body.append(f"<tr>{labels}{''.join(f'<td>{escape(cell)}</td>' for cell in cells[len(table.keys) :])}</tr>")
     name = escape(table.title)
     return f"""<details class="analysis"{" open" if is_open else ""}><summary><h2>{name}</h2></summary>
-<div class="scroll" tabindex="0" role="region" aria-label="{name}"><table>
-<caption>{escape(table.note)}</caption><thead><tr>{head}</tr></thead><tbody>{"".join(body)}</tbody></table></div>
+<figure class="table"><div class="scroll" tabindex="0" role="region" aria-label="{name}"><table>
+<thead><tr>{head}</tr></thead><tbody>{"".join(body)}</tbody></table></div>
+<figcaption>{escape(table.note)}</figcaption></figure>
 </details>"""

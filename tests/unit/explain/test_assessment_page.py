@@ -73,6 +73,7 @@ def test_curves_have_a_band_and_a_key() -> None:
 @needs_browser
 def test_a_browser_shows_it(tmp_path: Path) -> None:
     dom = opened(assessment_page("t", assessment([2, 1, 0] * 40)), tmp_path)
-    assert dom.count("<figure") == 3
+    assert dom.count('<figure class="chart"') == 3
+    assert dom.count("</table></div>\n<figcaption>") == dom.count("<table") > 0, "notes do not scroll with their tables"
     assert dom.count("<details") == 6
     assert "Schicht" in dom

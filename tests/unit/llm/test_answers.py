@@ -50,6 +50,7 @@ def test_sound_answers(text: str) -> None:
         (text_of({"id": 1, "correction": "x"}, B), "unreadable"),
         ('"a"', "unreadable"),
         ('{"segments": {"a": "x"}}', "unreadable"),
+        (text_of(A, B)[:-1] + ', "note": "n"}', "unreadable"),
         ("[" * 100_000, "unreadable"),
         ('{"segments": [x]}', "unreadable"),
     ],
