@@ -9,11 +9,15 @@ from nursery import Nursery
 
 
 class Laboratory:
-    """A folder with a model, where hostile inputs are written and read."""
+    """A place with a model, where hostile inputs are written and read.
 
-    def __init__(self, folder: Path, nursery: Nursery) -> None:
-        self.folder, self._nursery = folder, nursery
-        tiny_models.nonsense("transference").save(folder / "model")
+    Commands work four folders below `top`, so that what a path with `..` leads to is seen, too.
+    """
+
+    def __init__(self, top: Path, nursery: Nursery) -> None:
+        self._top, self.folder, self._nursery = top, top / "a/b/c/d", nursery
+        self.folder.mkdir(parents=True)
+        tiny_models.nonsense("transference").save(self.folder / "model")
 
     def problem(self, name: str) -> str | None:
         """Return what is wrong with the end of a command that reads a case; None if nothing is."""
@@ -34,9 +38,8 @@ class Laboratory:
 
     def _state(self) -> dict[Path, tuple[int, int]]:
         """Return size and time of everything outside the outputs."""
-        found = (path for path in self.folder.rglob("*") if path != self.folder / "out")
         return {
             path: (path.lstat().st_size, path.lstat().st_mtime_ns)
-            for path in found
+            for path in self._top.rglob("*")
             if path.is_file() and self.folder / "out" not in path.parents
         }

@@ -31,6 +31,7 @@ class ScriptedRay:
         return value
 
     def get(self, reference: Reference) -> str:
+        assert reference not in self.cancelled, "Ray has no result of it"
         return f"{reference.item} by {reference.actor}"
 
     def wait(self, references: Sequence[Reference], **_: object) -> tuple[list[Reference], list[Reference]]:

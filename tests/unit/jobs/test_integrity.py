@@ -20,7 +20,7 @@ from postedit.core.checksums import CHECKSUMS
 from postedit.core.errors import DataError, ModelFolderError
 from postedit.data.corpus import Corpus
 from postedit.folder import ModelFolder
-from postedit.jobs.integrity import check_whole
+from postedit.jobs.integrity import check_whole, record_whole
 from postedit.jobs.phrase_training import train_phrases
 from postedit.jobs.training import train
 from postedit.phrase.phrase_recipe import load_phrase_recipe
@@ -244,6 +244,18 @@ def test_what_was_changed_by_hand_can_be_recorded_in_inner_folders_too(tmp_path:
         ModelFolder.load(model)
     assert command("check", "--record", model).exit_code == 0
     ModelFolder.load(model)
+
+
+def test_runs_of_several_seeds_are_checked_and_recorded_together(tmp_path: Path) -> None:
+    runs = tmp_path / "runs"
+    runs.mkdir()
+    neural_run(tmp_path).rename(runs / "seed-1")
+    readme = runs / "seed-1/model/README.md"
+    readme.write_text("changed by hand")
+    found = check_whole(runs)
+    assert (found.kind, [*found.damage]) == ("runs", [readme])
+    record_whole(runs)
+    assert check_whole(runs).damage == check_whole(runs / "seed-1").damage == {}
 
 
 def test_what_is_neither_model_run_nor_corpus_is_refused(tmp_path: Path) -> None:
