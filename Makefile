@@ -19,7 +19,7 @@ DATA ?= examples/mlqe-pe.en-de
 RUNS ?= runs
 TEXTS ?= data
 WORK ?= runs/help
-MODEL ?= runs/help-model/8000
+MODEL ?= runs/help-end/model
 TORCH := torch==2.13.0
 # One process a core and one more (tests/conftest.py), each with one thread: tiny models gain nothing from more.
 PYTEST = OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist worksteal

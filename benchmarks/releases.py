@@ -2,12 +2,12 @@
 
     python benchmarks/releases.py MODEL DATA WORK [--out releases]
 
-MODEL is the one of `recipes/reference/long.toml`, or an average of its checkpoints. WORK is what
+MODEL is the one of `recipes/reference/long-end.toml`. WORK is what
 `benchmarks/help_data.py DATA WORK --held-lines 1500` made: lines of repositories with a stated licence, the latest
 1,500 lines of each language held out. These choose the edit cost: that with the lowest mean TER. Dev, whole documents
 of other lines, is scored for the card alone.
 
-This writes `OUT/help-1.tar.xz`, and its entries, one a language pair, into `src/postedit/releases/catalogue.toml`.
+This writes `OUT/help-2.tar.xz`, and its entries, one a language pair, into `src/postedit/releases/catalogue.toml`.
 """
 
 import argparse
@@ -30,7 +30,7 @@ from postedit.releases.archive import pack
 
 NAMES: Final = {"de": "German", "fr": "French", "es": "Spanish", "ja": "Japanese"}
 EDIT_COSTS: Final = (0.0, 0.25, 0.5)
-VERSION: Final = 1  # of the release file: another one for another content
+VERSION: Final = 2  # of the release file: another one for another content
 LICENCES: Final = {
     "adobe": "MIT, Copyright Adobe",
     "adobe:data-workbench": "Apache 2.0 (English) and MIT (translation), Copyright Adobe",
@@ -128,7 +128,7 @@ of such pages have corrected again and again. Raw text in, raw text out. `posted
 `postedit edit en-es`, `PostEditor.load("en-es")` and `postedit serve en-es` take it; likewise for the others.
 
 Edit operations (after Bérard et al. 2017): a recurrent network that keeps, deletes or inserts tokens of mt, one
-position after the other. It reads mt alone, and knows its language by it. `recipes/reference/long.toml`; greedy search
+position after the other. It reads mt alone, and knows its language by it. `recipes/reference/long-end.toml`; greedy search
 with an edit cost of {search.edit_cost:g}, which was chosen on held-out lines.
 
 ## Data
