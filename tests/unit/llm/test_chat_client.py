@@ -328,7 +328,12 @@ def test_what_will_not_pass_is_not_tried_again(make_editor: MakeEditor, status: 
 
 
 def test_an_account_without_money_stops_the_work(make_editor: MakeEditor) -> None:
-    refusal = (429, {"error": {"message": "pay first", "code": "insufficient_quota"}})
-    with Stub(refusal=lambda body: refusal) as stub, pytest.raises(EndpointError, match="pay first"):
+    asked = []
+
+    def refusal(body: dict[str, Any]) -> tuple[int, Any]:
+        asked.append(body)
+        return 429, {"error": {"message": "pay first", "code": "insufficient_quota"}}
+
+    with Stub(refusal=refusal) as stub, pytest.raises(EndpointError, match="pay first"):
         make_editor(stub, retries=3).edit_segments(segments(1))
-    assert len(stub.bodies) == 1, "more requests would change nothing"
+    assert len(asked) == 1, "more requests would change nothing"
