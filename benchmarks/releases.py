@@ -128,7 +128,8 @@ of such pages have corrected again and again. Raw text in, raw text out. `posted
 `postedit edit en-es`, `PostEditor.load("en-es")` and `postedit serve en-es` take it; likewise for the others.
 
 Edit operations (after Bérard et al. 2017): a recurrent network that keeps, deletes or inserts tokens of mt, one
-position after the other. It reads mt alone, and knows its language by it. `recipes/reference/long-end.toml`; greedy search
+position after the other. It reads mt alone, and knows its language by it. `recipes/reference/long-end.toml`; greedy \
+search
 with an edit cost of {search.edit_cost:g}, which was chosen on held-out lines.
 
 ## Data
