@@ -21,7 +21,7 @@ TEXTS ?= data
 WORK ?= runs/help
 MODEL ?= runs/help-end/model
 TORCH := torch==2.13.0
-# One process a core and one more (tests/conftest.py), each with one thread: tiny models gain nothing from more.
+# One process a core, each with one thread: tiny models gain nothing from more.
 PYTEST = OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist worksteal
 
 .PHONY: help setup demo releases demo-train test test-slow test-all faults lint types imports format docs docs-serve gpu-bundle papers-tables clean

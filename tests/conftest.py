@@ -1,7 +1,6 @@
 """What holds for all tests."""
 
 import logging
-import os
 import signal
 from collections.abc import Iterator
 
@@ -17,12 +16,6 @@ def pytest_configure() -> None:
     """Ctrl-C is tested with child processes, which would ignore it if the tests were started in the background."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
-
-
-def pytest_xdist_auto_num_workers() -> int:
-    """Return how many processes `-n auto` starts: one more than cores, as some wait for a compilation or a child."""
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return cores + 1
 
 
 @pytest.fixture(autouse=True)

@@ -158,12 +158,11 @@ def revert_damage(src: str, mt: str | None, result: PostEdit, lacks: Callable[[s
         whole = Edit("insert", (0, 0), (0, len(result.text)))
         kept_whole = keeps_text_sound(src, "", result, whole, lambda character: False)
         return replace(result if kept_whole else unchanged("", "damaged"), alternatives=alternatives)
-    leaves_text = not empties(mt, result.text)
-    kept = [leaves_text and keeps_text_sound(src, mt, result, edit, lacks) for edit in result.edits]
+    kept = [not empties(mt, result.text) and keeps_text_sound(src, mt, result, edit, lacks) for edit in result.edits]
     if all(kept):
         return replace(result, alternatives=alternatives) if alternatives != result.alternatives else result
     mended = keep_edits(mt, result, kept)
-    if _is_damaged(mt, mended.text):
+    if _adds_replacement(mt, mended.text) or empties(mt, mended.text):
         mended = replace(unchanged(mt, "damaged"), reverted=len(result.edits))
     return replace(mended, alternatives=alternatives)
 
@@ -171,17 +170,14 @@ def revert_damage(src: str, mt: str | None, result: PostEdit, lacks: Callable[[s
 def without_damaged(mt: str, result: PostEdit) -> PostEdit:
     """Return an output and its alternatives, with mt in place of each that adds a replacement character or is blank."""
     alternatives = tuple(without_damaged(mt, one) for one in result.alternatives)
-    kept = unchanged(mt, "damaged") if _is_damaged(mt, result.text) else result
+    is_damaged = _adds_replacement(mt, result.text) or empties(mt, result.text)
+    kept = unchanged(mt, "damaged") if is_damaged else result
     return replace(kept, alternatives=alternatives)
 
 
 def empties(mt: str, text: str) -> bool:
     """Return whether an output is blank where mt is not."""
     return not text.strip() and bool(mt.strip())
-
-
-def _is_damaged(mt: str, text: str) -> bool:
-    return _adds_replacement(mt, text) or empties(mt, text)
 
 
 def keeps_text_sound(src: str, mt: str, result: PostEdit, edit: Edit, lacks: Callable[[str], bool]) -> bool:

@@ -125,6 +125,14 @@ def test_texts_of_other_segments_are_found(text: str, fault: str | None) -> None
     assert fault_of(question, text, [(other, "Der Baum ist grün .")]) == fault
 
 
+def test_a_text_that_keeps_mt_and_goes_on_at_length_is_no_correction() -> None:
+    mt = "Wählen Sie die Vorlage aus , die Sie für das neue Dokument verwenden möchten ."
+    more = " Danach öffnen Sie das Dokument und prüfen , ob alle Bilder an der richtigen Stelle stehen ."
+    question = Question("Choose the template for the new document .", mt)
+    assert fault_of(question, mt + more) == "unrelated"
+    assert fault_of(question, mt + more[:50]) is None
+
+
 @pytest.mark.parametrize(
     ("mt", "text"),
     [

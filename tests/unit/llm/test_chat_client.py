@@ -337,3 +337,38 @@ def test_an_account_without_money_stops_the_work(make_editor: MakeEditor) -> Non
     with Stub(refusal=refusal) as stub, pytest.raises(EndpointError, match="pay first"):
         make_editor(stub, retries=3).edit_segments(segments(1))
     assert len(asked) == 1, "more requests would change nothing"
+
+
+def test_failures_that_are_not_in_a_row_do_not_stop_the_work(make_editor: MakeEditor) -> None:
+    asked: list[int] = []
+
+    def every_second(body: dict[str, Any]) -> tuple[int, Any] | None:
+        asked.append(len(asked))
+        return (500, {"error": {"message": "busy"}}) if asked[-1] % 2 else None
+
+    with Stub(refusal=every_second) as stub:
+        results = make_editor(stub, retries=0, segments=1, concurrency=1).edit_segments(segments(8))
+    assert len(results) == 8
+    assert len(asked) >= 8
+
+
+def test_a_request_is_repeated_after_a_pause(make_editor: MakeEditor, monkeypatch: pytest.MonkeyPatch) -> None:
+    attempts = []
+
+    def pause(attempt: int) -> float:
+        attempts.append(attempt)
+        return 0.0
+
+    monkeypatch.setattr("postedit.llm.chat_client.pause_before", pause)
+    refusals = [(503, {"error": {"message": "busy"}})] * 2
+    with Stub(refusal=lambda body: refusals.pop() if refusals else None) as stub:
+        make_editor(stub, retries=2).edit_segments(segments(1))
+    assert attempts == [1, 2]
+
+
+def test_a_reply_without_end_is_given_up(make_editor: MakeEditor, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("postedit.llm.chat_client._MOST_BYTES", 100)
+    (asked,) = segments(1)
+    with Stub() as stub:
+        (result,) = make_editor(stub, retries=0).edit_segments([asked])
+    assert (result.text, result.skipped) == (asked.mt, "no answer")

@@ -115,7 +115,7 @@ def test_answers_are_kept_in_a_file_of_this_user_alone(tmp_path: Path) -> None:
     assert path.stat().st_mode & 0o077 == 0
 
 
-def test_a_request_that_was_under_way_when_the_work_was_killed_counts_at_its_most(tmp_path: Path) -> None:
+def test_a_request_under_way_when_work_is_killed_counts_at_its_most(tmp_path: Path) -> None:
     with AnswerStore(tmp_path / "answers", "run", "m") as store:
         store.begin(1, 0.5)
         store.end(store.begin(1, 4.0), "free", cost=0.0)
@@ -242,6 +242,11 @@ class TestSelection:
             assert consensus(samples, "das Haus ist gross", metric) == "das Haus ist groß"
             assert consensus([], "das Haus", metric) == "das Haus"
             assert consensus(["a b c d", "a b c e", "a b x d"], "a b c d", metric) == "a b c d"
+
+    def test_each_metric_has_its_own_consensus(self) -> None:
+        samples = ["Haus das steht hier", "das Hausdach steht", "dass Haus stehen"]
+        assert consensus(samples, "x y z", "ter") == "das Hausdach steht"
+        assert consensus(samples, "x y z", "chrf") == "Haus das steht hier"
 
     def test_mt_stays_where_samples_agree_on_nothing(self) -> None:
         mt = "das Haus ist sehr schön und alt"

@@ -65,9 +65,7 @@ def test_faults_are_counted_by_kind(make_editor: MakeEditor) -> None:
 @pytest.mark.parametrize(
     ("fault", "kind"), [("cut-whole", "cut off"), ("filter-whole", "refused"), ("refuse-whole", "refused")]
 )
-def test_an_answer_that_the_server_takes_back_is_none_though_it_can_be_read(
-    make_editor: MakeEditor, fault: str, kind: str
-) -> None:
+def test_an_answer_that_the_server_takes_back_is_none(make_editor: MakeEditor, fault: str, kind: str) -> None:
     with Stub({fault: 1.0}) as stub:
         editor = make_editor(stub)
         results = editor.edit_segments(segments(3))
@@ -75,7 +73,7 @@ def test_an_answer_that_the_server_takes_back_is_none_though_it_can_be_read(
     assert not any(result.changed for result in results)
 
 
-def test_where_one_has_the_text_of_another_all_of_a_request_are_asked_again(make_editor: MakeEditor) -> None:
+def test_mixed_up_texts_make_all_of_a_request_doubtful(make_editor: MakeEditor) -> None:
     texts = ["errDas Haus ist rot .", "errDer Baum trägt Äpfel .", "errWir sehen morgen fern ."]
     asked = [Segment(f"source {number}", text) for number, text in enumerate(texts)]
     first = {"source 0": corrected(texts[1])}

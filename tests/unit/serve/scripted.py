@@ -53,7 +53,7 @@ def serving(config: ServeConfig, *, scripted: bool = True) -> Iterator["RunningS
             yield RunningService(app, client, address)
         finally:
             server.should_exit = True
-            thread.join(30)
+            thread.join(90)  # a compilation in another thread may hold it up
         if thread.is_alive():
             tasks = asyncio.all_tasks(app.state.service.jobs._loop)
             pytest.fail(f"the service does not stop: {[(task, task.get_stack()) for task in tasks]}")
