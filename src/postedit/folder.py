@@ -25,7 +25,7 @@ import postedit
 from postedit.core.checksums import CHECKSUMS, record_folder
 from postedit.core.config import Config, check_config
 from postedit.core.errors import ModelFolderError, OutputError, RecipeError
-from postedit.core.files import atomic_folder, explain_os_errors, load_json, sha256_of
+from postedit.core.files import atomic_folder, explain_os_errors, load_json, reason_of, sha256_of
 from postedit.core.model import Seq2Seq
 from postedit.core.registry import Architecture
 from postedit.core.search_config import SearchConfig, with_present_names
@@ -231,7 +231,7 @@ def fingerprint(path: Path) -> str:
         try:
             digest.update((b"" if file == weights else file.name.encode()) + bytes.fromhex(sha256_of(file)))
         except OSError as error:
-            raise ModelFolderError(f"{file}: cannot be read: {error.strerror}") from None
+            raise ModelFolderError(f"{file}: cannot be read: {reason_of(error)}") from None
     return digest.hexdigest()
 
 
@@ -254,7 +254,7 @@ def content_fingerprint(path: Path) -> str:
     try:
         parts = [f"{name} {sha256_of(file)} " for name, file in sorted(contents.items())]
     except OSError as error:
-        raise ModelFolderError(f"{path}: cannot be read: {error}") from None
+        raise ModelFolderError(f"{path}: cannot be read: {reason_of(error)}") from None
     return hashlib.sha256("".join(parts).encode()).hexdigest()
 
 
@@ -346,7 +346,7 @@ def read_json(path: Path) -> dict[str, Any]:
     except FileNotFoundError:
         raise ModelFolderError(f"{path}: missing; is this a model folder?") from None
     except (OSError, ValueError) as error:
-        raise ModelFolderError(f"{path}: cannot be read: {error}") from None
+        raise ModelFolderError(f"{path}: cannot be read: {reason_of(error)}") from None
     if not isinstance(values, dict):
         raise ModelFolderError(f"{path}: must hold a JSON object")
     return values

@@ -141,7 +141,27 @@ class Workplace:
 
         It happens at the operation `at` of those that change files; see failing_disk.c.
         """
-        return ["disturbances:disturbed_disk", str(self.out), at, error, number, jump, str(self.folder / "seen")]
+        return ["disturbances:disturbed_disk", str(self.out), at, error, number, jump, False, str(self.folder / "seen")]
+
+    def lose_inputs(self, at: int = 0, error: int = 0) -> list[object]:
+        """Return how `start` prepares a process that can read no input any more from its read number `at` on."""
+        return [
+            "disturbances:disturbed_disk",
+            str(self.folder / "in"),
+            at,
+            error,
+            0,
+            0,
+            True,
+            str(self.folder / "seen"),
+        ]
+
+    def reads(self, command: Command) -> int:
+        """Return how many times the undisturbed command opens or reads a file of its inputs."""
+        self.undisturbed(command)
+        self.empty()
+        assert self.run(command, prepare=self.lose_inputs()).code == 0
+        return int((self.folder / "seen").read_text())
 
     def operations(self, command: Command) -> int:
         """Return how many operations that change files the undisturbed command makes."""

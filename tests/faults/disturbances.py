@@ -27,15 +27,15 @@ def small_steps() -> None:
         function.__kwdefaults__[interval] = 0.0
 
 
-def disturbed_disk(folder: str, at: int, error: int, signal: int, jump: int, seen: str) -> None:
-    """Let operations on files below `folder` fail, send a signal, or set the clock, from number `at` on.
+def disturbed_disk(folder: str, at: int, error: int, signal: int, jump: int, reads: bool, seen: str) -> None:
+    """Let operations that change (or read) files below `folder` fail, send a signal, or set the clock, from `at` on.
 
     Their number is written to the file `seen` at the end. See failing_disk.c.
     """
     small_steps()
     disk = ctypes.CDLL(None)
     atexit.register(lambda: Path(seen).write_text(str(disk.faults_seen())))
-    disk.faults_begin(folder.encode(), at, error, signal, jump)
+    disk.faults_begin(folder.encode(), at, error, signal, jump, int(reads))
 
 
 def little_memory(megabytes: int) -> None:

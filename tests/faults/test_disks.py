@@ -69,6 +69,29 @@ def test_a_disk_that_fails(command: Command, place: Workplace) -> None:
         fail(place, command, at, error)
 
 
+def lose(place: Workplace, command: Command, at: int) -> None:
+    """Let the inputs be out of reach from a read on; later the command goes on."""
+    place.empty()
+    refused(place.run(command, prepare=place.lose_inputs(at, errno.ESTALE)), REASONS[errno.ESTALE])
+    finish(place, command)
+
+
+@pytest.mark.faults
+@EVERY
+def test_a_share_that_is_lost_at_any_read(command: Command, place: Workplace) -> None:
+    for at in range(1, place.reads(command) + 1):
+        lose(place, command, at)
+
+
+@pytest.mark.slow
+@EVERY
+def test_a_share_that_is_lost(command: Command, place: Workplace) -> None:
+    reads = place.reads(command)
+    assert reads > 1
+    for at in (1, random.Random(command.name).randint(2, reads)):
+        lose(place, command, at)
+
+
 @pytest.mark.faults
 @EVERY
 @pytest.mark.parametrize("jump", [-YEARS, YEARS], ids=["back", "forward"])

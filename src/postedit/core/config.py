@@ -9,7 +9,7 @@ from typing import Any, Final, Self, TypeVar, Union, get_args, get_origin
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from postedit.core.errors import RecipeError, nearest
-from postedit.core.files import load_text
+from postedit.core.files import load_text, reason_of
 
 
 class Config(BaseModel):
@@ -90,7 +90,7 @@ def read_toml(path: Path, kind: str = "recipe") -> dict[str, Any]:
     except FileNotFoundError:
         raise RecipeError(f"{path}: no such {kind}") from None
     except OSError as error:
-        raise RecipeError(f"{path}: cannot be read: {error.strerror}") from None
+        raise RecipeError(f"{path}: cannot be read: {reason_of(error)}") from None
     except UnicodeDecodeError as error:
         raise RecipeError(f"{path}: byte {error.start} is not UTF-8; save the file as UTF-8") from None
     except tomllib.TOMLDecodeError as error:

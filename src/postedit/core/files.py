@@ -111,7 +111,7 @@ def check_writable(path: Path) -> None:
     """
     if is_stream(path):
         if path.exists() and not os.access(path, os.W_OK):
-            raise OutputError(f"{path}: cannot be written: permission denied; choose a place you may write to")
+            raise OutputError(f"{path}: cannot be written: permission denied; choose a place that you may use")
         return
     target = link_target(path)
     folder = target.parent
@@ -154,17 +154,19 @@ def explain_os_errors(path: Path) -> Iterator[None]:
         raise OutputError(f"{path}: cannot be written: {reason_of(error)}") from error
 
 
-def reason_of(error: OSError) -> str:
-    """Return the reason of a system error in words, and what to do."""
+def reason_of(error: Exception) -> str:
+    """Return the reason of an error in words; of a system error, also what to do."""
     reasons = {
         errno.ENOSPC: "the disk is full; free some space and run again",
         errno.EDQUOT: "your disk quota is used up; free some space and run again",
         errno.EFBIG: "the file is larger than this system allows here",
-        errno.EACCES: "permission denied; choose a place you may write to",
+        errno.EACCES: "permission denied; choose a place that you may use",
         errno.EROFS: "the file system is read-only; choose another place",
         errno.EIO: "the disk or its connection fails; check both, and run again",
         errno.ESTALE: "the file server has lost it; connect the shared folder again",
     }
+    if not isinstance(error, OSError):
+        return str(error)
     return reasons.get(error.errno or 0) or error.strerror or str(error)
 
 

@@ -13,7 +13,7 @@ import postedit
 from postedit.core.config import Config, check_config
 from postedit.core.editor import Identity, PostEdit
 from postedit.core.errors import ModelFolderError
-from postedit.core.files import atomic_write, load_json
+from postedit.core.files import atomic_write, load_json, reason_of
 from postedit.core.search_config import with_present_names
 from postedit.editing.results import keep_edits
 from postedit.gate.edit_features import CorrectionFeatures, Features, words_changed
@@ -135,7 +135,7 @@ class Gate:
         try:
             values = load_json(path)
         except OSError as error:
-            raise ModelFolderError(f"{path}: cannot be read: {error.strerror}") from None
+            raise ModelFolderError(f"{path}: cannot be read: {reason_of(error)}") from None
         except ValueError:
             raise ModelFolderError(f"{path}: is not a gate, which is a JSON file from `postedit gate`") from None
         config, problems = check_config(_GateFile, values) if isinstance(values, dict) else (None, ["no JSON object"])

@@ -15,6 +15,7 @@ from typing import Final
 from xml.parsers import expat
 
 from postedit.core.errors import DataError, nearest, nearest_path
+from postedit.core.files import reason_of
 from postedit.text.glossary import GlossaryEntry
 
 _COLUMNS: Final = ("source", "target", "forbidden", "case", "source_forms", "target_forms")
@@ -38,7 +39,7 @@ def read_entries(path: Path, languages: tuple[str, str] | None = None) -> list[G
         size = path.stat().st_size
         data = path.read_bytes() if size <= _LARGEST else b""
     except OSError as error:
-        raise DataError(f"{path}: cannot be read ({error.strerror}){nearest_path(path)}") from None
+        raise DataError(f"{path}: cannot be read ({reason_of(error)}){nearest_path(path)}") from None
     if size > _LARGEST:
         raise DataError(f"{path}: has more than {_LARGEST // 1024**2} MB; divide it, and give one part")
     if path.suffix.lower() in (".tbx", ".xml"):

@@ -15,7 +15,7 @@ from typing import Final
 from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
 
 from postedit.core.errors import DataError, ModelFolderError
-from postedit.core.files import atomic_write, load_text
+from postedit.core.files import atomic_write, load_text, reason_of
 from postedit.core.model import VocabularyInfo
 from postedit.core.special_tokens import SPECIAL_TOKENS, UNK
 from postedit.core.token_spelling import Spelling
@@ -364,7 +364,7 @@ def explain_damage(path: Path, part: str, expected: type[Exception] | tuple[()] 
     except FileNotFoundError:
         raise ModelFolderError(f"{path}: {part} is missing; copy the model folder again") from None
     except (OSError, UnicodeDecodeError) as error:
-        raise ModelFolderError(f"{path}: {part} cannot be read: {error}") from None
+        raise ModelFolderError(f"{path}: {part} cannot be read: {reason_of(error)}") from None
     except Exception as error:  # the tokenizers library raises bare Exception for any fault in the file
         raise ModelFolderError(f"{path}: {part} is damaged ({error}); copy the model folder again") from None
 

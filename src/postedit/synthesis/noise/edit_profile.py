@@ -12,7 +12,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 from rapidfuzz.distance import Prefix
 
 from postedit.core.errors import DataError
-from postedit.core.files import atomic_write
+from postedit.core.files import atomic_write, reason_of
 from postedit.data.blocks import blocks_of
 from postedit.evaluate.ter import TER, EditCount, Shift
 from postedit.synthesis.noise.word_bytes import COMMON_START, LONGEST_ENDING
@@ -101,7 +101,7 @@ class EditProfile:
         try:
             found = _read_profile(path.read_bytes())
         except OSError as error:
-            raise DataError(f"{path}: cannot be read: {error.strerror}") from None
+            raise DataError(f"{path}: cannot be read: {reason_of(error)}") from None
         except ValueError as error:
             raise DataError(
                 f"{path}: is not an edit profile of this version of postedit; measure it again ({error})"
