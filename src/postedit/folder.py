@@ -37,6 +37,7 @@ from postedit.core.tensor_files import (
     load_tensors,
     model_tensors,
     save_tensors,
+    why_not_loaded,
 )
 from postedit.models import ARCHITECTURES
 from postedit.text.processor import TextProcessor
@@ -321,7 +322,7 @@ def _read_weights(path: Path, architecture: str) -> dict[str, Tensor]:
         with safe_open(str(path), framework="pt") as file:
             found = (file.metadata() or {}).get("architecture", architecture)
     except (SafetensorError, OSError) as error:
-        raise ModelFolderError(f"{path}: truncated or damaged ({error}); copy or train the model again") from None
+        raise ModelFolderError(f"{path}: {why_not_loaded(path, error)}") from None
     if found != architecture:
         raise ModelFolderError(f'{path}: holds weights of "{found}", but config.json says "{architecture}"')
     return load_tensors(path)

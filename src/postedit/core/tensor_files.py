@@ -159,13 +159,23 @@ def load_tensors(path: Path) -> dict[str, Tensor]:
         with safe_open(str(path), framework="pt") as file:
             seal = (file.metadata() or {}).get(_SEAL)
         tensors = load_file(path)
-    except FileNotFoundError:
-        raise ModelFolderError(f"{path}: missing; copy or train the model again") from None
     except (SafetensorError, OSError) as error:
-        raise ModelFolderError(f"{path}: truncated or damaged ({error}); copy or train the model again") from None
+        raise ModelFolderError(f"{path}: {why_not_loaded(path, error)}") from None
     if seal is not None and seal != tensors_sha256(tensors):
         raise ModelFolderError(f"{path}: damaged: its weights are not those that were written; copy them again")
     return tensors
+
+
+def why_not_loaded(path: Path, error: Exception) -> str:
+    """Return why a safetensors file could not be loaded; the library calls any file missing that cannot be opened."""
+    try:
+        with path.open("rb") as file:
+            file.read(1)
+    except FileNotFoundError:
+        return "missing; copy or train the model again"
+    except OSError as found:
+        return f"cannot be read: {reason_of(found)}"
+    return f"truncated or damaged ({error}); copy or train the model again"
 
 
 def check_sha256(path: Path, expected: str) -> None:

@@ -21,7 +21,7 @@ import postedit
 from postedit.core.checksums import record_folder
 from postedit.core.config import check_config
 from postedit.core.errors import ModelFolderError
-from postedit.core.files import atomic_folder, load_json, sha256_of
+from postedit.core.files import atomic_folder, load_json, reason_of, sha256_of
 from postedit.core.search_config import SearchConfig
 from postedit.core.tensor_files import check_sha256, load_tensors, save_tensors
 from postedit.folder import check_replaceable, read_config, read_json
@@ -129,7 +129,9 @@ class PhraseFolder:
             check_sha256(path / name, str(digest))
         try:
             words = [str(word) for word in load_json(path / _WORDS)]
-        except (OSError, ValueError, TypeError) as error:
+        except OSError as error:
+            raise ModelFolderError(f"{path / _WORDS}: cannot be read: {reason_of(error)}") from None
+        except (ValueError, TypeError) as error:
             raise ModelFolderError(f"{path / _WORDS}: damaged ({error}); copy the model folder again") from None
         arrays = {name: tensor.numpy() for name, tensor in load_tensors(path / _ARRAYS).items()}
         try:
