@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import torch
-from safetensors import SafetensorError, safe_open
+from safetensors import safe_open
 from torch import Tensor
 
 import postedit
@@ -33,11 +33,11 @@ from postedit.core.tensor_files import (
     check_finite,
     check_model_tensors,
     check_sha256,
+    explain_tensor_errors,
     load_model_tensors,
     load_tensors,
     model_tensors,
     save_tensors,
-    why_not_loaded,
 )
 from postedit.models import ARCHITECTURES
 from postedit.text.processor import TextProcessor
@@ -318,11 +318,8 @@ def read_config(path: Path) -> dict[str, Any]:
 def _read_weights(path: Path, architecture: str) -> dict[str, Tensor]:
     if not path.exists():
         raise ModelFolderError(f"{path}: missing; the folder is incomplete, copy or train the model again")
-    try:
-        with safe_open(str(path), framework="pt") as file:
-            found = (file.metadata() or {}).get("architecture", architecture)
-    except (SafetensorError, OSError) as error:
-        raise ModelFolderError(f"{path}: {why_not_loaded(path, error)}") from None
+    with explain_tensor_errors(path), safe_open(str(path), framework="pt") as file:
+        found = (file.metadata() or {}).get("architecture", architecture)
     if found != architecture:
         raise ModelFolderError(f'{path}: holds weights of "{found}", but config.json says "{architecture}"')
     return load_tensors(path)

@@ -4,7 +4,8 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
@@ -155,27 +156,43 @@ def load_tensors(path: Path) -> dict[str, Tensor]:
     Raises:
         ModelFolderError: if it is missing, truncated or damaged, or not as it was sealed (`save_sealed_tensors`).
     """
-    try:
+    with explain_tensor_errors(path):
         with safe_open(str(path), framework="pt") as file:
             seal = (file.metadata() or {}).get(_SEAL)
         tensors = load_file(path)
-    except (SafetensorError, OSError) as error:
-        raise ModelFolderError(f"{path}: {why_not_loaded(path, error)}") from None
     if seal is not None and seal != tensors_sha256(tensors):
         raise ModelFolderError(f"{path}: damaged: its weights are not those that were written; copy them again")
     return tensors
 
 
-def why_not_loaded(path: Path, error: Exception) -> str:
-    """Return why a safetensors file could not be loaded; the library calls any file missing that cannot be opened."""
+@contextmanager
+def explain_tensor_errors(path: Path) -> Iterator[None]:
+    """Explain why a safetensors file cannot be read.
+
+    The library calls any file missing that it cannot open, and PyTorch, which opens it again, raises a `RuntimeError`.
+
+    Raises:
+        ModelFolderError: if it is missing, out of reach, truncated or damaged.
+    """
+    try:
+        yield
+    except (SafetensorError, OSError, RuntimeError) as error:
+        fault = _out_of_reach(path)
+        if fault is None and isinstance(error, RuntimeError):
+            raise
+        fault = fault or f"truncated or damaged ({error}); copy or train the model again"
+        raise ModelFolderError(f"{path}: {fault}") from None
+
+
+def _out_of_reach(path: Path) -> str | None:
     try:
         with path.open("rb") as file:
             file.read(1)
     except FileNotFoundError:
         return "missing; copy or train the model again"
-    except OSError as found:
-        return f"cannot be read: {reason_of(found)}"
-    return f"truncated or damaged ({error}); copy or train the model again"
+    except OSError as error:
+        return f"cannot be read: {reason_of(error)}"
+    return None
 
 
 def check_sha256(path: Path, expected: str) -> None:

@@ -1,4 +1,5 @@
 import errno
+import os
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from postedit.core.errors import ModelFolderError, OutputError
 from postedit.core.files import sha256_of
 from postedit.core.tensor_files import (
     check_sha256,
+    explain_tensor_errors,
     load_model_tensors,
     load_tensors,
     model_tensors,
@@ -105,3 +107,21 @@ def test_a_full_disk_is_reported_and_the_old_file_stays(tmp_path: Path, monkeypa
     monkeypatch.undo()
     assert load_tensors(path)["x"].tolist() == [1.0, 1.0]
     assert [file.name for file in tmp_path.iterdir()] == ["x.safetensors"]
+
+
+def test_weights_out_of_reach_are_not_called_damaged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "x.safetensors"
+    save_tensors(path, {"a": torch.zeros(1)})
+
+    def lost(*arguments: object, **options: object) -> None:
+        raise OSError(errno.ESTALE, os.strerror(errno.ESTALE), str(path))
+
+    monkeypatch.setattr(Path, "open", lost)
+    with (
+        pytest.raises(ModelFolderError, match=r"x\.safetensors: cannot be read: the file server"),
+        explain_tensor_errors(path),
+    ):
+        raise RuntimeError("unable to open file")
+    monkeypatch.undo()
+    with pytest.raises(RuntimeError, match="no memory"), explain_tensor_errors(path):
+        raise RuntimeError("no memory")
