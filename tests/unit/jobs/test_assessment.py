@@ -3,6 +3,7 @@
 import random
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -11,10 +12,20 @@ from postedit.adapt.correction import Correction
 from postedit.core.editor import Abilities, Detail, Editor, Identity, PostEdit, Segment
 from postedit.core.errors import DataError
 from postedit.core.search_config import SearchConfig
+from postedit.editing.protection import Protected
+from postedit.evaluate.gain import SentenceGains
 from postedit.evaluate.recommendation import Workload
 from postedit.jobs import assessment
 from postedit.jobs.assessment import FEWEST, KNOWN, NEURAL, assess, text_config
-from postedit.jobs.cross_validation import FOLDS, cross_validated, sentence_gains, tried
+from postedit.jobs.cross_validation import (
+    FOLDS,
+    cross_validated,
+    memory_learner,
+    phrase_learner,
+    sentence_gains,
+    tried,
+)
+from postedit.jobs.small_neural_model import neural_learner
 from postedit.phrase.phrase_options import PhraseTextConfig
 from postedit.releases.catalogue import default_model
 
@@ -195,3 +206,32 @@ def test_of_many_triplets_some_are_drawn(monkeypatch: pytest.MonkeyPatch) -> Non
 @pytest.mark.slow
 def test_the_languages_of_the_shipped_model_are_known() -> None:
     assert PostEditor.load().abilities.languages == default_model().pair
+
+
+def test_what_is_learnt_is_in_another_order_for_each_fold() -> None:
+    corrections, given = triplets(60, systematic=True), []
+
+    def learner(learnt: Sequence[Correction]) -> Editor:
+        given.append([corrections.index(one) for one in learnt])
+        return Replace("wrong", "right")
+
+    cross_validated(learner, corrections, TEXT, folds=3)
+    assert all(rows != sorted(rows) for rows in given)
+    assert len({tuple(rows[:5]) for rows in given}) == 3
+
+
+def test_editors_that_are_tried_keep_what_is_protected() -> None:
+    for learner in (phrase_learner(TEXT), memory_learner(TEXT), neural_learner(TEXT, 1)):
+        assert isinstance(learner(triplets(30, systematic=True)), Protected)
+
+
+def test_forecasts_compare_all_with_half_of_the_triplets(monkeypatch: pytest.MonkeyPatch) -> None:
+    shares = []
+
+    def recorded(*arguments: Any, share: float = 1.0, **options: Any) -> SentenceGains:
+        shares.append(share)
+        return cross_validated(*arguments, share=share, **options)
+
+    monkeypatch.setattr(assessment, "cross_validated", recorded)
+    assess(*sides(triplets(FEWEST, systematic=True)), text=TEXT, with_known=False, neural_updates=0)
+    assert sorted(shares) == [0.5, 0.5, 1.0, 1.0]
