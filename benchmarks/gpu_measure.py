@@ -107,7 +107,8 @@ def _evaluate(model: Seq2Seq, batch: Batch, device: torch.device, dtype: torch.d
             log_probs = output.log_probs[batch.target.mask].float().cpu()
         result = model(batch)
     result.loss.backward()
-    gradients = {name: p.grad.float().cpu() for name, p in model.named_parameters() if p.grad is not None}
+    # Copies: a gradient that stays with its parameter moves to the next device with it.
+    gradients = {n: p.grad.float().cpu().clone() for n, p in model.named_parameters() if p.grad is not None}
     return _Evaluation(log_probs, float(result.loss.detach()), gradients)
 
 
