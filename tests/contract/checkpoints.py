@@ -188,7 +188,7 @@ def causal(folder: Path, kind: str = "llama", *, chat: str | None = None, **sett
     )
     config = transformers.AutoConfig.for_model(
         kind, vocab_size=tokenizer.get_vocab_size() + 3, pad_token_id=0, bos_token_id=1, eos_token_id=2,
-        **{**_CAUSAL_SIZES, **CAUSAL_KINDS[kind], **settings},
+        **{**_CAUSAL_SIZES, **CAUSAL_KINDS.get(kind, {}), **settings},
     )  # fmt: skip
     return _save(transformers.AutoModelForCausalLM.from_config(config), wrapped, folder)
 

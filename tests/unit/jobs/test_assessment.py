@@ -157,15 +157,15 @@ def test_given_editors_are_tried_as_they_are() -> None:
     assert (360, 480, NEURAL) in steps
 
 
-@pytest.mark.slow
 def test_a_model_that_is_not_fetched_is_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("POSTEDIT_MODELS", str(tmp_path))
+    monkeypatch.setattr(assessment, "LEARNERS", {})
     german = [
         Correction("The cat sleeps on the warm roof", f"Die Katze schläft auf dem Dach {n}", f"Der Kater schläft {n}")
         for n in range(100)
     ]
     found = assess(*sides(german), text=TEXT, neural_updates=0)
-    assert KNOWN not in [one.name for one in found.editors]
+    assert not found.editors
     assert "`postedit models fetch en-de` gets it" in found.not_tried[KNOWN]
 
 
@@ -223,6 +223,17 @@ def test_what_is_learnt_is_in_another_order_for_each_fold() -> None:
 def test_editors_that_are_tried_keep_what_is_protected() -> None:
     for learner in (phrase_learner(TEXT), memory_learner(TEXT), neural_learner(TEXT, 1)):
         assert isinstance(learner(triplets(30, systematic=True)), Protected)
+
+
+def test_the_model_of_these_languages_keeps_what_is_protected(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(assessment, "LEARNERS", {})
+    monkeypatch.setattr(assessment, "model_of_languages", lambda *_: default_model())
+    monkeypatch.setattr(PostEditor, "load", lambda _: Replace("12", "13"))
+    asked = [Correction(f"Open 12 files , {word} .", f"Öffne 12 Dateien , {word} .", word) for word in "abcde" * 20]
+    found = assess(*sides(asked), text=TEXT, neural_updates=0)
+    (known,) = found.editors
+    assert known.name == KNOWN
+    assert not known.sentences.changed.any()
 
 
 def test_forecasts_compare_all_with_half_of_the_triplets(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -49,10 +49,12 @@ def make_editor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> MakeEditor:
     prices = tmp_path / "prices.toml"
     prices.write_text(PRICES, encoding="utf-8")
 
-    def make(stub: Stub, *, run: str = "", glossary: Any = None, memory: Any = None, **options: Any) -> LlmEditor:
+    def make(
+        stub: Stub, *, run: str = "", glossary: Any = None, memory: Any = None, scorer: Any = None, **options: Any
+    ) -> LlmEditor:
         given = {"cache": str(tmp_path / "answers.sqlite"), "prices": str(prices), "languages": "en:de", **options}
         config = LlmConfig(endpoint=stub.url, **given)
         spec = EndpointSpec("tiny", config, run or uuid.uuid4().hex)
-        return LlmEditor(spec, glossary=glossary, memory=memory)
+        return LlmEditor(spec, glossary=glossary, memory=memory, scorer=scorer)
 
     return make

@@ -2,6 +2,7 @@
 
 import asyncio
 import sqlite3
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -16,12 +17,13 @@ from postedit.adapt.correction_memory import CorrectionMemory, Entry
 from postedit.adapt.learning_editor import MemorySpec, SimilarCorrections
 from postedit.core.config import load_config
 from postedit.core.edit_reasons import ErrorReason, reasons_as_json, reasons_of_json
-from postedit.core.editor import Constraints, Editor, Segment
+from postedit.core.editor import Abilities, Constraints, Detail, Editor, Identity, PostEdit, Segment
 from postedit.core.errors import DataError, OutputError, RecipeError
 from postedit.core.search_config import SearchConfig
 from postedit.editing.iterated import Iterated
 from postedit.editing.protection import Protected
 from postedit.editing.quality_tags import QualityTags
+from postedit.editing.results import unchanged
 from postedit.explain.reason_texts import reason_text
 from postedit.llm.answer_selection import best_by_model, consensus
 from postedit.llm.answer_store import AnswerStore
@@ -29,13 +31,38 @@ from postedit.llm.asking import Wanted
 from postedit.llm.endpoint_options import EndpointSpec, LlmConfig
 from postedit.llm.llm_editor import LlmEditor, load_llm
 from postedit.llm.prompts import Prompt, Question
-from postedit.llm.usage import estimate
+from postedit.llm.usage import estimate, report, summary
 from postedit.text.glossary import Glossary, GlossaryEntry
 from postedit.text.hint_texts import Example, TermHint
 from postedit.text.span_patterns import KINDS
 
 EXAMPLES = (Example("a", "b", "c"),)
 TERMS = (TermHint("a", ("b",), ()),)
+
+
+class Scores(Editor):
+    """Gives texts the scores of a table; one that is not there is too long for it."""
+
+    abilities = Abilities(forced_scores=True)
+
+    def __init__(self, scores: Mapping[str, float], name: str = "scores") -> None:
+        self.scores, self.name = scores, name
+
+    def identity(self, search: SearchConfig | None = None) -> Identity:
+        return Identity((self.name,), {})
+
+    def edit_segments(
+        self, segments: Sequence[Segment], search: SearchConfig | None = None, *, evidence: Detail | None = None
+    ) -> list[PostEdit]:
+        return [unchanged(one.mt or "", None) for one in segments]
+
+    def score_segments(
+        self, segments: Sequence[Segment], outputs: Sequence[str], *, evidence: Detail | None = None
+    ) -> list[PostEdit]:
+        return [
+            PostEdit(text, False, self.scores[text]) if text in self.scores else unchanged(text, "too long")
+            for text in outputs
+        ]
 
 
 def test_what_is_known_is_not_asked_for_again(make_editor: MakeEditor) -> None:
@@ -281,6 +308,21 @@ class TestSelection:
             means = [found.score / len(found.token_scores) for found in scores]
             assert one == texts[means.index(max(means))]
 
+    @pytest.mark.parametrize(
+        ("scores", "chosen"),
+        [
+            ({"errA b": -2.0, "A b": -1.0}, "A b"),
+            ({"errA b": -1.0, "A b": -2.0}, "errA b"),
+            ({"errA b": -1.0}, "errA b"),  # what cannot be scored is no better than mt
+        ],
+    )
+    def test_a_scorer_chooses_in_place_of_the_consensus(
+        self, make_editor: MakeEditor, scores: dict[str, float], chosen: str
+    ) -> None:
+        with Stub() as stub:
+            (result,) = make_editor(stub, scorer=Scores(scores)).edit_segments([Segment("a b", "errA b")])
+        assert result.text == chosen
+
     def test_only_edits_of_bad_words_and_gaps_are_kept(self, make_editor: MakeEditor, tmp_path: Path) -> None:
         mt, tags = tmp_path / "mt", tmp_path / "tags"
         mt.write_text("errA b errC d\nx y\n", encoding="utf-8")
@@ -295,6 +337,32 @@ class TestSelection:
         tags.write_text("OK\nOK OK OK OK BAD\n", encoding="utf-8")
         with pytest.raises(DataError, match="line 1: has 1 tags"):
             QualityTags(tags, mt)
+
+
+def test_editors_that_may_decide_otherwise_have_another_identity(make_editor: MakeEditor, tmp_path: Path) -> None:
+    (tmp_path / "mt").write_text("a b\n", encoding="utf-8")
+    for name, tags in (("one", "OK OK OK BAD OK"), ("two", "OK BAD OK OK OK")):
+        (tmp_path / name).write_text(f"{tags}\n", encoding="utf-8")
+    pairs: list[list[dict[str, Any]]] = [
+        [{}, {"prompt": "plain"}],
+        [{"glossary": Glossary([GlossaryEntry("house", (one,))])} for one in ("Haus", "Heim")],
+        [{"tagged": str(tmp_path / "mt"), "tags": str(tmp_path / name)} for name in ("one", "two")],
+        [{"scorer": Scores({}, name)} for name in ("one", "two")],
+    ]
+    with Stub() as stub:
+        found = [make_editor(stub, **options).identity() for pair in pairs for options in pair]
+        assert make_editor(stub, concurrency=1).identity() == found[0]
+    assert all(one not in found[:place] for place, one in enumerate(found))
+
+
+def test_without_prices_nothing_is_said_to_have_been_free(make_editor: MakeEditor) -> None:
+    with Stub() as stub:
+        editor = make_editor(stub, prices="")
+        editor.edit_segments(segments(2))
+    figures = report(editor)
+    assert figures["requests"] == 1
+    assert [figures[name] for name in ("cost", "of which perhaps not charged", "currency")] == [None] * 3
+    assert "0.0000" not in summary(editor)
 
 
 class TestMemory:

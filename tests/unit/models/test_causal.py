@@ -328,6 +328,13 @@ def test_a_network_that_computes_otherwise_is_refused(tmp_path: Path) -> None:
         train(recipe, tmp_path / "run", console=Console(quiet=True))
 
 
+def test_a_network_with_layers_that_keep_no_keys_is_refused(tmp_path: Path) -> None:
+    """It computes the same in one call; but of its convolutions, nothing is left for the next call."""
+    folder = causal(tmp_path / "checkpoint", "lfm2", layer_types=["conv", "full_attention"])
+    with pytest.raises(RecipeError, match=r"a lfm2 .* not known here: 1 of its 2 layers keep keys and values"):
+        train(load_recipe(write_recipe(tmp_path, folder)), tmp_path / "run", console=Console(quiet=True))
+
+
 def test_the_end_of_a_turn_ends_a_text(checkpoint: Path, tmp_path: Path) -> None:
     chatty = load_config(CausalConfig, {"checkpoint": str(checkpoint)}, "test").network
     plain = load_config(CausalConfig, {"checkpoint": str(causal(tmp_path / "plain"))}, "test").network
