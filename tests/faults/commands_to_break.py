@@ -61,6 +61,11 @@ COMMANDS = [
         ["data", "clean", "in/dev", "--out", "out/clean", "--set", "language.on=false", "--workers", "1"],
         ["--resume"],
     ),
+    Command(
+        "stats",
+        ["data", "stats", "in/dev", "--dev", "in/train", "--json", "out/stats.json", "--workers", "1"],
+        ["--resume"],
+    ),
     Command("extract", ["data", "extract", "in/files", "--parallel", "--out", "out/made"], ["--resume"]),
     Command(
         "score",

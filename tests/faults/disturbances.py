@@ -14,9 +14,10 @@ def small_steps() -> None:
     from postedit.distributed.pipeline import run_job
     from postedit.distributed.resumable_outputs import ResumableOutputs
     from postedit.evaluate import test_set
-    from postedit.jobs import extraction, gating
+    from postedit.jobs import corpus_statistics, extraction, gating
 
     cleaner.BLOCK = 10  # type: ignore[misc]
+    corpus_statistics.BLOCK = 10  # type: ignore[misc]
     gating._CHUNK = 10  # type: ignore[misc]
     extraction.PIECE = 6  # type: ignore[misc]
     test_set.PART = 10  # type: ignore[misc]

@@ -1,17 +1,20 @@
 """`postedit data`: statistics and cleaning of triplets."""
 
 import json
-from collections.abc import Sequence
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from postedit.cli import shared
-from postedit.core.errors import DataError
+from postedit.core.errors import DataError, PosteditError
 from postedit.data.text_paths import is_far, located
 
 if TYPE_CHECKING:
+    from postedit.core.saved_arrays import SavedArrays
     from postedit.data.triplets import TripletFiles
 
 data = typer.Typer(no_args_is_help=True, help="Analyse triplets, and clean them.")
@@ -34,11 +37,15 @@ def stats(
     json_out: shared.JsonOption = None,
     picture: Annotated[Path | None, typer.Option(help="Also draw them: a .png, .svg or .pdf file.")] = None,
     top: Annotated[int, typer.Option(min=0, help="Number of most frequent edits to list.")] = 20,
+    resume: shared.ResumeOption = False,
     workers: shared.ProcessesOption = None,
     engine: shared.EngineOption = "local",
     address: shared.AddressOption = None,
 ) -> None:
-    """Show statistics of triplets: lengths, TER, kinds of edits, duplicates, the most frequent edits."""
+    """Show statistics of triplets: lengths, TER, kinds of edits, duplicates, the most frequent edits.
+
+    Unfinished work is kept beside the first output, for --resume.
+    """
     from postedit.cli.statistics import check_picture, draw, print_statistics
     from postedit.cli.tables import console
     from postedit.data.blocks import workers_for
@@ -50,6 +57,8 @@ def stats(
     shared.check_outputs({"--json": json_out, "--picture": picture}, inputs)
     if picture is not None:
         check_picture(picture)
+    if resume and not (json_out or picture):
+        raise DataError("--resume continues after counts kept beside an output: name one, such as --json FILE")
     others = {
         label if len(names) == 1 else f"{label} {name}": files_of([name])
         for label, names in (("dev", dev or ()), ("test", test or ()))
@@ -59,15 +68,58 @@ def stats(
     for other in others.values():
         _count(other)
     executor = shared.executor_of(engine, address, workers, workers_for(total, workers))
-    with LineProgress(console(stderr=True), total) as progress:
-        result = gather_statistics(files, others, executor=executor, progress=progress.update)
-    if not result.triplets:
-        raise DataError(f"{', '.join(triplets)}: every triplet has an empty or much too long side; nothing to count")
-    print_statistics(result, console(), top)
-    if json_out is not None:
-        shared.write_text(json_out, json.dumps(result.to_dict(top), indent=2, ensure_ascii=False) + "\n")
-    if picture is not None:
-        draw(result, picture, ", ".join(triplets))
+    with _saved_counts(json_out or picture, files, others, resume=resume) as saved:
+        with LineProgress(console(stderr=True), total) as progress:
+            result = gather_statistics(files, others, executor=executor, progress=progress.update, saved=saved)
+        if not result.triplets:
+            raise DataError(
+                f"{', '.join(triplets)}: every triplet has an empty or much too long side; nothing to count"
+            )
+        if json_out is not None:
+            shared.write_text(json_out, json.dumps(result.to_dict(top), indent=2, ensure_ascii=False) + "\n")
+        if picture is not None:
+            draw(result, picture, ", ".join(triplets))
+    print_statistics(result, console(), top)  # last: the reader of a pipe may close it
+
+
+@contextmanager
+def _saved_counts(
+    out: Path | None, files: "Sequence[TripletFiles]", others: "Mapping[str, Sequence[TripletFiles]]", *, resume: bool
+) -> "Iterator[SavedArrays | None]":
+    """Yield where counts are saved beside an output, None if there is no place; all is removed if the block ends well.
+
+    Errors say how to continue, if anything was saved.
+    """
+    from postedit import __version__
+    from postedit.core.files import explain_os_errors
+    from postedit.core.saved_arrays import SavedArrays
+    from postedit.data.resumable_file import file_fingerprint, lock_output, unlock_output
+    from postedit.jobs.corpus_statistics import BLOCK
+
+    work = shared.beside(out, ".work")
+    if work is None:
+        yield None
+        return
+    sets = {"triplets": files, **others}
+    read = {name: [[file_fingerprint(path) for path in one.paths] for one in named] for name, named in sets.items()}
+    saved = SavedArrays(work / "counts.npz", {"postedit": __version__, "block": BLOCK, **read}, resume=resume)
+    lock = lock_output(work)
+    try:
+        if not resume:
+            shutil.rmtree(work, ignore_errors=True)
+        with explain_os_errors(work):
+            work.mkdir(exist_ok=True)
+        yield saved
+        saved.discard()
+    except (KeyboardInterrupt, PosteditError) as error:
+        if not saved.is_saved:
+            raise
+        how = f"counts are kept in {work}; continue with the same command and --resume"
+        raise type(error)(f"{str(error) or 'stopped'}; {how}") from None
+    finally:
+        if not saved.path.exists():
+            shutil.rmtree(work, ignore_errors=True)
+        unlock_output(lock)
 
 
 @data.command()

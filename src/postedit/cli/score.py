@@ -170,18 +170,15 @@ def _saved(
 ) -> "SavedArrays | None":
     """Return where counts are saved beside an output, so that the work can be continued; None if there is no place."""
     from postedit import __version__
-    from postedit.core.output_paths import is_stream
     from postedit.core.saved_arrays import SavedArrays
-    from postedit.data.far_outputs import unsent
-    from postedit.data.text_paths import is_far
     from postedit.evaluate.test_set import PART
 
-    if out is None or (not is_far(out) and is_stream(out)):
+    path = shared.beside(out, ".partial")
+    if path is None:
         return None
-    here = unsent(out).parent if is_far(out) else out
     digests = [None if path is None else texts[path].sha256 for path in inputs]
     job = {"postedit": __version__, "--tokenize": tokenize, "part": PART, "texts": digests}
-    return SavedArrays(here.with_name(f"{here.name}.partial"), job, resume=resume)
+    return SavedArrays(path, job, resume=resume)
 
 
 def _neural(systems: "Sequence[EvaluatedSystem]", test: "TestSet", models: Sequence[str]) -> "list[Table]":

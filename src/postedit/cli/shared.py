@@ -11,7 +11,7 @@ import typer
 from postedit.adapt.adaptation_config import Learning
 from postedit.core.errors import DataError, OutputError, nearest
 from postedit.core.files import atomic_write, check_writable
-from postedit.core.output_paths import same_file
+from postedit.core.output_paths import is_stream, same_file
 from postedit.core.processes import Executor, LocalExecutor
 from postedit.data import far_outputs
 from postedit.data.compression import find_file
@@ -277,6 +277,14 @@ def check_outputs(outputs: Mapping[str, Path | None], inputs: Iterable[Path | No
         taken[option] = path
         if not is_far(path):
             check_writable(path)
+
+
+def beside(out: Path | None, ending: str) -> Path | None:
+    """Return the path of unfinished work beside a local output, or one to send; None if there is no such place."""
+    if out is None or (not is_far(out) and is_stream(out)):
+        return None
+    here = far_outputs.unsent(out).parent if is_far(out) else out
+    return here.with_name(f"{here.name}{ending}")
 
 
 def _same(one: Path, other: Path) -> bool:

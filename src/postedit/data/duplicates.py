@@ -11,7 +11,8 @@ from typing import IO, Final, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from postedit.core.files import explain_os_errors
+from postedit.core.errors import OutputError
+from postedit.core.files import atomic_write
 
 _ASCII_NO_LETTERS: Final = bytes(code for code in range(128) if not chr(code).isalpha())
 
@@ -57,11 +58,17 @@ class SortedRows:
     Args:
         folder: an existing folder for temporary files.
         name: prefix of their names.
+        files: of rows that an earlier process has written there, see `write`; others of this name are replaced.
+
+    Raises:
+        OutputError: if one of these files is missing.
     """
 
-    def __init__(self, folder: Path, name: str) -> None:
+    def __init__(self, folder: Path, name: str, files: int = 0) -> None:
         self._folder, self._name = folder, name
-        self._files: list[Path] = []
+        self._files = [self._file(number) for number in range(files)]
+        if missing := next((path for path in self._files if not path.exists()), None):
+            raise OutputError(f"{missing}: is missing, so the work cannot be continued; begin it anew")
         self._new: list[NDArray[np.uint64]] = []
         self._new_rows = 0
 
@@ -70,11 +77,17 @@ class SortedRows:
         self._new.append(rows)
         self._new_rows += len(rows)
         if self._new_rows >= _RUN_ROWS:
-            path = self._folder / f"{self._name}-{len(self._files):04d}.npy"
-            with explain_os_errors(path), path.open("wb") as file:
+            self.write()
+
+    def write(self) -> int:
+        """Write all rows to the disk, and return the number of files; raise an OutputError if the disk is full."""
+        if self._new:
+            path = self._file(len(self._files))
+            with atomic_write(path, "wb") as file:
                 save_rows(file, self._newest())
             self._files.append(path)
             self._new, self._new_rows = [], 0
+        return len(self._files)
 
     def blocks(self) -> Iterator[NDArray[np.uint64]]:
         """Yield all rows in order, as UInt64[rows, columns]; rows with the same first column are in the same block."""
@@ -90,6 +103,9 @@ class SortedRows:
             block = np.concatenate(parts, axis=1)
             if block.shape[1]:
                 yield _sorted(block).T
+
+    def _file(self, number: int) -> Path:
+        return self._folder / f"{self._name}-{number:04d}.npy"
 
     def _newest(self) -> NDArray[np.uint64]:
         return _sorted(np.concatenate(self._new).T)

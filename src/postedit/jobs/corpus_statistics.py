@@ -1,12 +1,14 @@
 """Statistics of triplets: lengths, edits, duplicates, overlap with dev and test sets; in constant memory."""
 
+import json
 import math
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, nullcontext
 from dataclasses import asdict, dataclass, field
 from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import Any, Final
 
@@ -14,6 +16,7 @@ import numpy as np
 
 from postedit.core.errors import OutputError
 from postedit.core.processes import IN_THIS_PROCESS, Executor, same_in_all
+from postedit.core.saved_arrays import SavedArrays
 from postedit.data.blocks import TripletBlock, triplet_blocks
 from postedit.data.duplicates import SortedRows, count_distinct, near_duplicate_key, text_hash
 from postedit.data.report import DataReport
@@ -112,38 +115,104 @@ def gather_statistics(
     *,
     executor: Executor = IN_THIS_PROCESS,
     progress: Callable[[int], None] = lambda done: None,
+    saved: SavedArrays | None = None,
 ) -> CorpusStatistics:
     """Read all triplets once and return their statistics; all or none have machine translations.
 
-    The hashes of `others`, sets that should share nothing with the triplets, are kept in memory. `progress` is called
-    with the number of triplets whose blocks `executor` has processed.
+    Args:
+        files: the triplets.
+        others: sets that should share nothing with them, by name; their hashes are kept in memory.
+        executor: counts blocks of triplets; it does not change the result.
+        progress: called with the number of triplets that are counted.
+        saved: where counts are saved now and then, and hashes in the same folder; what is there is counted already.
 
     Raises:
         DataError: if a file cannot be used.
-        OutputError: if there is no room for temporary files.
+        OutputError: if there is no room for temporary files, or what is saved cannot be used.
     """
     sides = tuple(side for side in ("src", "mt", "pe") if side in files[0].sides)
-    sets = {name: _OtherSet(other) for name, other in others.items()}
-    edits = EditStatistics() if "mt" in sides else None
-    result = CorpusStatistics(lengths={side: Lengths() for side in sides}, edits=edits)
-    blocks = triplet_blocks([read_triplets(files, result.report)], BLOCK)
-    work = same_in_all(partial(_block_statistics, sides=sides))
-    with _temporary_folder() as folder, closing(executor.map(work, blocks)) as done:
-        seen = {kind: SortedRows(folder, f"{index}") for index, kind in enumerate(SHARED)}
-        for block, keys in done:
-            result.triplets += block.triplets
-            for side in sides:
-                result.lengths[side].counts.update(block.lengths[side].counts)
-            if edits is not None and block.edits is not None:
-                edits.add(block.edits)
-            for kind in SHARED:
-                seen[kind].add(np.array(keys[kind], np.uint64)[:, None])
-                for other in sets.values():
-                    other.look_up(kind, keys[kind])
-            progress(result.triplets)
-        result.repeated = {kind: result.triplets - count_distinct(rows) for kind, rows in seen.items()}
-    result.overlaps = {name: other.overlap() for name, other in sets.items()}
+    with _temporary_folder() if saved is None else nullcontext(saved.path.parent) as folder:
+        tally = _Tally.begun(sides, others, folder)
+        if saved is not None and (arrays := saved.load()) is not None:
+            tally.restore(json.loads(arrays["counted"].tobytes()), folder)
+        result = tally.result
+        progress(result.triplets)
+        blocks = triplet_blocks([read_triplets(files, result.report)], BLOCK)
+        rest = islice(blocks, tally.blocks, None)
+        work = same_in_all(partial(_block_statistics, sides=sides))
+        with closing(executor.map(work, rest)) as done:
+            for block, keys in done:
+                tally.add(block, keys)
+                progress(result.triplets)
+                if saved is not None and saved.is_due():
+                    saved.save({"counted": np.frombuffer(json.dumps(tally.state()).encode(), np.uint8)})
+        result.repeated = {kind: result.triplets - count_distinct(rows) for kind, rows in tally.seen.items()}
+    result.overlaps = {name: other.overlap() for name, other in tally.others.items()}
     return result
+
+
+@dataclass
+class _Tally:
+    """What is counted so far.
+
+    Args:
+        result: the statistics, without those of texts that triplets share.
+        seen: the hashes of all triplets by kind of `SHARED`.
+        others: other sets, by name.
+        blocks: that are counted.
+    """
+
+    result: CorpusStatistics
+    seen: dict[str, SortedRows]
+    others: dict[str, "_OtherSet"]
+    blocks: int = 0
+
+    @classmethod
+    def begun(cls, sides: Sequence[str], others: Mapping[str, Sequence[TripletFiles]], folder: Path) -> "_Tally":
+        """Return one that has counted nothing; hashes are kept in a folder."""
+        edits = EditStatistics() if "mt" in sides else None
+        result = CorpusStatistics(lengths={side: Lengths() for side in sides}, edits=edits)
+        seen = {kind: SortedRows(folder, f"{index}") for index, kind in enumerate(SHARED)}
+        return cls(result, seen, {name: _OtherSet(files) for name, files in others.items()})
+
+    def add(self, block: CorpusStatistics, keys: Mapping[str, list[int]]) -> None:
+        """Count a block."""
+        self.result.triplets += block.triplets
+        for side, lengths in self.result.lengths.items():
+            lengths.counts.update(block.lengths[side].counts)
+        if self.result.edits is not None and block.edits is not None:
+            self.result.edits.add(block.edits)
+        for kind in SHARED:
+            self.seen[kind].add(np.array(keys[kind], np.uint64)[:, None])
+            for other in self.others.values():
+                other.look_up(kind, keys[kind])
+        self.blocks += 1
+
+    def state(self) -> dict[str, Any]:
+        """Write all hashes to the disk; return the number of their files, and all counts, as values for JSON."""
+        result = self.result
+        return {
+            "blocks": self.blocks,
+            "triplets": result.triplets,
+            "lengths": {side: list(lengths.counts.items()) for side, lengths in result.lengths.items()},
+            "edits": None if result.edits is None else result.edits.state,
+            "files": {kind: rows.write() for kind, rows in self.seen.items()},
+            "here": {name: other.here for name, other in self.others.items()},
+            "found": {
+                name: {kind: list(keys) for kind, keys in other.found.items()} for name, other in self.others.items()
+            },
+        }
+
+    def restore(self, state: Mapping[str, Any], folder: Path) -> None:
+        """Continue after what an earlier process has counted."""
+        self.blocks, self.result.triplets = state["blocks"], state["triplets"]
+        self.result.lengths = {side: Lengths(Counter(dict(pairs))) for side, pairs in state["lengths"].items()}
+        self.result.edits = None if state["edits"] is None else EditStatistics.restored(state["edits"])
+        for index, kind in enumerate(SHARED):
+            self.seen[kind] = SortedRows(folder, f"{index}", state["files"][kind])
+        for name, other in self.others.items():
+            other.here = state["here"][name]
+            other.found = {kind: set(keys) for kind, keys in state["found"][name].items()}
 
 
 @contextmanager

@@ -105,6 +105,34 @@ class EditStatistics:
         result.in_context.add(edits)
         return result
 
+    @classmethod
+    def restored(cls, state: Mapping[str, Any]) -> "EditStatistics":
+        """Return the statistics with this `state`."""
+        words, in_context = state["words"], state["in_context"]
+        return cls(
+            state["bins"], Counter(state["kinds"]), state["pe_words"], state["unchanged"],
+            FrequentItems(counts=Counter({WordEdit(*item): count for *item, count in words[1]}), missing=words[0]),
+            FrequentItems(
+                counts=Counter({EditInContext(*item): count for *item, count in in_context[1]}), missing=in_context[0]
+            ),
+        )  # fmt: skip
+
+    @property
+    def state(self) -> dict[str, Any]:
+        """All counts as values for JSON, for `restored`."""
+        words, in_context = (
+            [one.missing, [[*item, count] for item, count in one.counts.items()]]
+            for one in (self.words, self.in_context)
+        )
+        return {
+            "bins": self.bins,
+            "kinds": dict(self.kinds),
+            "pe_words": self.pe_words,
+            "unchanged": self.unchanged,
+            "words": words,
+            "in_context": in_context,
+        }
+
     @property
     def ter(self) -> float:
         """TER of all translations together, in per cent."""

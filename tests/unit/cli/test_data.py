@@ -16,7 +16,9 @@ from typing import Any
 import pytest
 from tests.unit.cli.commands import refused
 
+from postedit.core.saved_arrays import SavedArrays
 from postedit.data import duplicates
+from postedit.jobs import corpus_statistics
 
 SAMPLE = Path(__file__).parents[3] / "examples/mlqe-pe.en-de"
 ROOT = Path(__file__).parents[3]
@@ -79,6 +81,40 @@ class TestStats:
         result = run("data", "stats", *arguments)
         assert message in refused(result)
         assert "Traceback" not in result.stderr
+
+    def test_interrupted_work_is_continued(self, run: Any, sample: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(corpus_statistics, "BLOCK", 100)
+        monkeypatch.setitem(SavedArrays.__init__.__kwdefaults__, "seconds", 0.0)
+        out, work, count = sample / "out.json", sample / "out.json.work", corpus_statistics._block_statistics
+        command = ("data", "stats", sample / "test", "--dev", sample / "dev", "--json", out, "--workers", 1)
+        first = run(*command)
+        expected = out.read_bytes()
+        out.unlink()
+
+        def interrupted(block: Any, sides: Any) -> Any:
+            if block.number == 2:
+                raise KeyboardInterrupt
+            return count(block, sides)
+
+        monkeypatch.setattr(corpus_statistics, "_block_statistics", interrupted)
+        stopped = run(*command)
+        assert stopped.exit_code == 130
+        assert "counts are kept in" in stopped.stderr
+        assert "--resume" in stopped.stderr
+        assert not out.exists()
+        (sample / "dev.pe").rename(sample / "kept")
+        (sample / "dev.pe").write_text((sample / "kept").read_text("utf-8").replace("e", "a"), "utf-8")
+        assert "was made with another dev" in " ".join(refused(run(*command, "--resume")).split())
+        (sample / "kept").rename(sample / "dev.pe")
+        rest = lambda block, sides: count(block, sides) if block.number >= 2 else pytest.fail("again")  # noqa: E731
+        monkeypatch.setattr(corpus_statistics, "_block_statistics", rest)
+        assert run(*command, "--resume").stdout == first.stdout
+        assert out.read_bytes() == expected
+        assert not list(sample.glob("out.json.*"))
+        assert not work.exists()
+
+    def test_resuming_needs_a_place(self, run: Any, sample: Path) -> None:
+        assert "name one, such as --json FILE" in refused(run("data", "stats", sample / "test", "--resume"))
 
     def test_empty_sides_alone(self, run: Any, tmp_path: Path) -> None:
         (tmp_path / "x.tsv").write_text(" \ta\tb\n")

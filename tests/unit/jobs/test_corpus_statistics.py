@@ -1,13 +1,18 @@
 import json
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from postedit.cli.statistics import draw
+from postedit.core.errors import OutputError
 from postedit.core.processes import LocalExecutor
+from postedit.core.saved_arrays import SavedArrays
+from postedit.data.blocks import TripletBlock
 from postedit.data.triplets import TripletFiles, read_triplets
 from postedit.evaluate.scores import score_systems
 from postedit.evaluate.ter import TER, EditCount
@@ -127,6 +132,32 @@ def test_the_result_does_not_depend_on_processes_or_blocks(monkeypatch: pytest.M
     assert gather_statistics([SAMPLE], {"dev": [SAMPLE]}).to_dict(50) == first
     assert gather_statistics([SAMPLE], {"dev": [SAMPLE]}, executor=LocalExecutor(2)).to_dict(50) == first
     assert json.loads(json.dumps(first)) == first
+
+
+def test_what_was_counted_before_an_interruption_is_not_counted_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    expected = gather_statistics([SAMPLE], {"dev": [SAMPLE]}).to_dict(50)
+    monkeypatch.setattr(corpus_statistics, "BLOCK", 40)
+    count, path, counted = corpus_statistics._block_statistics, tmp_path / "counts.npz", list[int]()
+
+    def interrupted(block: TripletBlock, sides: Sequence[str]) -> Any:
+        if len(counted) in (3, 6):
+            counted.append(-1)
+            raise KeyboardInterrupt
+        counted.append(block.number)
+        return count(block, sides)
+
+    monkeypatch.setattr(corpus_statistics, "_block_statistics", interrupted)
+    for _ in range(2):
+        with pytest.raises(KeyboardInterrupt):
+            gather_statistics([SAMPLE], {"dev": [SAMPLE]}, saved=SavedArrays(path, {}, resume=True, seconds=0))
+    found = gather_statistics([SAMPLE], {"dev": [SAMPLE]}, saved=SavedArrays(path, {}, resume=True))
+    assert found.to_dict(50) == expected
+    assert [number for number in counted if number >= 0] == list(range(-(-expected["triplets"] // 40)))
+    path.with_name("0-0000.npy").unlink()
+    with pytest.raises(OutputError, match="is missing"):
+        gather_statistics([SAMPLE], {"dev": [SAMPLE]}, saved=SavedArrays(path, {}, resume=True))
 
 
 def test_repetitions_and_overlaps(tmp_path: Path) -> None:
