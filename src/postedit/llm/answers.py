@@ -71,7 +71,7 @@ REFUSAL: Final = re.compile(
 _LONGEST_TEXT: Final = 2000  # characters of what is said of an error
 
 _THOUGHT: Final = re.compile(r"\A\s*<think>.*?</think>", re.DOTALL)
-_FENCE: Final = re.compile(r"\A```(?:json)?[ \t]*\n(.*)\n?```\Z", re.DOTALL | re.IGNORECASE)
+_FENCE: Final = re.compile(r"```(?:json)?[ \t]*\n(.*)\n?```\Z", re.DOTALL | re.IGNORECASE)
 
 
 def parse_answer(text: str, identifiers: Sequence[str], form: AnswerForm) -> dict[str, Item]:
