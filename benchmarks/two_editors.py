@@ -1,11 +1,13 @@
 """Let a second editor correct what a first one wrote: choose searches on dev, and write the test output.
 
     python benchmarks/two_editors.py FIRST SECOND --data DATA/TASK --work WORK [--outputs benchmarks/outputs]
-        [--first-costs 0 0.25 0.5] [--second-costs 0 0.25 0.5] [--characters] [--trained COMMAND]
+        [--first-costs 0 0.25 0.5] [--second-costs 0 0.25 0.5] [--first-beam 1] [--protect all] [--characters]
+        [--trained COMMAND]
 
-FIRST and SECOND are model folders. Both search greedily, with the edit costs that together have the lowest TER on
-DATA/TASK/dev. Of mt, each editor alone and both, the best on dev edits DATA/TASK/test: OUTPUTS/TASK.pe, described by
-OUTPUTS/TASK.json. `--characters`: TER and BLEU of characters, spaces dropped, for text without spaces between words.
+FIRST and SECOND are model folders. Both search greedily, the first with another beam if asked to. The edit costs are
+those that together have the lowest TER on DATA/TASK/dev. Of mt, each editor alone and both, the best on dev edits
+DATA/TASK/test: OUTPUTS/TASK.pe, described by OUTPUTS/TASK.json. `--characters`: TER and BLEU of characters, spaces
+dropped, for text without spaces between words.
 
 All texts are made by `postedit edit`. Existing results in WORK are kept.
 """
@@ -55,6 +57,8 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--outputs", type=Path)
     parser.add_argument("--first-costs", type=float, nargs="+", default=[0.0, 0.25, 0.5])
     parser.add_argument("--second-costs", type=float, nargs="+", default=[0.0, 0.25, 0.5])
+    parser.add_argument("--first-beam", type=int, default=1)
+    parser.add_argument("--protect", default="all", help="spans that both leave as they are, as `postedit edit` has it")
     parser.add_argument("--characters", action="store_true", help="figures of characters, not of words")
     parser.add_argument("--trained", default="", help="commands that trained the models, for the JSON file")
     return parser.parse_args()
@@ -76,7 +80,8 @@ def edited(options: argparse.Namespace, part: str, costs: Costs) -> list[str]:
             continue
         out = options.work / f"{part}.{'-'.join(map(str, costs[: number + 1]))}"
         if not out.exists():
-            search = ["--beam", "1", "--set", f"search.edit_cost={cost}"]
+            beam = 1 if number else options.first_beam
+            search = ["--beam", str(beam), "--set", f"search.edit_cost={cost}", "--protect", options.protect]
             postedit("edit", model, "--src", src, "--mt", mt, "--out", out, *search)
         mt = out
     return read(mt)
@@ -139,7 +144,8 @@ def write_output(options: argparse.Namespace, costs: Costs, systems: list[dict[s
         "models": models,
         "trained": options.trained,
         "command": f"python benchmarks/two_editors.py {' '.join(models)} --data {task} --work WORK --outputs OUTPUTS "
-        f"{given}{' --characters' if options.characters else ''}",
+        f"{given} --first-beam {options.first_beam} --protect {options.protect}"
+        f"{' --characters' if options.characters else ''}",
         "how": f"{name}, edit costs {costs[0]} and {costs[1]}, chosen on dev",
         "lines": len(lines),
         "changed": sum(line != other for line, other in zip(lines, mt, strict=True)),
