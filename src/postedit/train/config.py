@@ -153,7 +153,7 @@ class TrainConfig(Config):
     metric: Literal["loss", "ter", "bleu", "chrf", "rouge-l"] = Field(
         "loss",
         description="Dev score by which models are compared: loss (nll per label) and ter, lower is better; bleu, "
-        "chrf and, for summaries, rouge-l, higher is better. Each validation decodes the dev set, with loss for the log.",
+        "chrf and, for summaries, rouge-l, higher is better. Each validation decodes the dev set, for the log too.",
     )
     patience: Count | None = Field(
         None, description="Stop after this many validations without improvement; none: never stop early."
