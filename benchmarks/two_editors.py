@@ -78,7 +78,8 @@ def edited(options: argparse.Namespace, part: str, costs: Costs) -> list[str]:
     for number, (model, cost) in enumerate(zip((options.first, options.second), costs, strict=True)):
         if cost is None:
             continue
-        out = options.work / f"{part}.{'-'.join(map(str, costs[: number + 1]))}"
+        settings = (options.first_beam, options.protect, *costs[: number + 1])
+        out = options.work / f"{part}.{'-'.join(map(str, settings))}"
         if not out.exists():
             beam = 1 if number else options.first_beam
             search = ["--beam", str(beam), "--set", f"search.edit_cost={cost}", "--protect", options.protect]

@@ -281,6 +281,16 @@ def test_a_gradient_that_is_no_number_does_not_pass(monkeypatch: pytest.MonkeyPa
     assert gpu._compared("m-cgru-small", torch.device("cpu"))["passed"] is False
 
 
+def test_gradients_that_are_compared_do_not_move_with_the_model(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
+    gpu = importlib.import_module("gpu_measure")
+    model = gpu._model("flat-attention-small").eval()
+    found = gpu._evaluate(model, gpu._batch(model, 2), torch.device("cpu"))
+    stored = {parameter.grad.data_ptr() for parameter in model.parameters() if parameter.grad is not None}
+    assert stored
+    assert stored.isdisjoint(gradient.data_ptr() for gradient in found.gradients.values())
+
+
 def test_a_check_that_died_is_made_anew(tmp_path: Path) -> None:
     recipe, settings = prepared(tmp_path)
     run_folder = tmp_path / "runs/tiny"
