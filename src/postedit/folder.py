@@ -7,6 +7,7 @@ provenance.json     data, options and versions of its training, and its scores o
 README.md           model card
 SHA256SUMS          digests of the files, see `postedit.core.checksums`
 draft/              the model folder of the first stage, whose output this model reads as mt, if it has one
+first/, second/     in place of weights and text: the model folders of a chain, see `postedit.editing.chain_folder`
 .checkpoint         path of the checkpoint that has the weights that are not here, if there are such; never published
 """
 
@@ -48,8 +49,20 @@ _TEXT, _DRAFT = "text", "draft"
 _CHECKPOINT: Final = ".checkpoint"
 
 _OWN_FILES: Final = (_CONFIG, _WEIGHTS, f"{_TEXT}/*.json", f"{_TEXT}/{CHECKSUMS}", _PROVENANCE, _CARD, CHECKSUMS)
-FILES: Final = (*_OWN_FILES, *(f"{_DRAFT}/{pattern}" for pattern in _OWN_FILES))
-"""Patterns of the files of a model folder."""
+
+CHAIN: Final = "chain"
+"""What the configuration of a chain has as its architecture."""
+
+CHAINED: Final = ("first", "second")
+"""Folders of the models of a chain."""
+
+ONE_MODEL: Final = (*_OWN_FILES, *(f"{_DRAFT}/{pattern}" for pattern in _OWN_FILES), _CHECKPOINT)
+"""Patterns of the files of a model folder that is no chain."""
+
+_PUBLIC: Final = tuple(pattern for pattern in ONE_MODEL if pattern != _CHECKPOINT)
+
+FILES: Final = (*_PUBLIC, *(f"{name}/{pattern}" for name in CHAINED for pattern in _PUBLIC))
+"""Patterns of the files of a model folder that may be published."""
 
 _NO_EFFECT: Final = frozenset({_PROVENANCE, _CARD, CHECKSUMS})  # on outputs
 
@@ -138,6 +151,10 @@ class ModelFolder:
         """
         path, weights = _parts(path)
         values = read_config(path)
+        if values["architecture"] == CHAIN:
+            raise ModelFolderError(
+                f"{path}: is a chain of models; this needs one model, {path / CHAINED[0]} for instance"
+            )
         try:
             architecture = ARCHITECTURES[str(values["architecture"])]
         except RecipeError as error:
@@ -226,6 +243,8 @@ def fingerprint(path: Path) -> str:
     """
     folder, weights = _parts(path)
     values = read_config(folder)
+    if values["architecture"] == CHAIN:
+        raise ModelFolderError(f"{path}: is a chain, which is no member of another editor; name one of its models")
     own = [values[name] for name in ("architecture", "model", "text", "frozen_sha256") if name in values]
     digest = hashlib.sha256(json.dumps(own, sort_keys=True).encode())
     for file in [weights, *sorted((folder / _TEXT).glob("*.json"))]:

@@ -1,8 +1,8 @@
 """A neural model that phrases of the corrections follow, so that each correction counts at the next segment.
 
-The phrases know nothing at first. They learn what post-editors made of the outputs of the model as it was trained, so
-they correct what it leaves, and take back those of its edits that were rejected. Meanwhile the model learns online,
-and edits with that once it helps (`NeuralLearner`).
+The phrases know nothing at first, or, in a chain, what they were trained on. They learn what post-editors made of the
+outputs of the model as it was trained, so they correct what it leaves, and take back those of its edits that were
+rejected. Meanwhile the model learns online, and edits with that once it helps (`NeuralLearner`).
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -13,9 +13,10 @@ from postedit.adapt.adaptation_config import OnlineConfig
 from postedit.adapt.correction_memory import Entry
 from postedit.adapt.neural_learner import NeuralLearner
 from postedit.adapt.phrase_learner import PhraseLearner
-from postedit.core.editor import Abilities, Detail, EditorWrapper, PostEdit, Segment
+from postedit.core.editor import Abilities, Detail, EditorWrapper, Identity, PostEdit, Segment
 from postedit.core.errors import DataError
 from postedit.core.search_config import SearchConfig
+from postedit.editing.chain import PRICES
 from postedit.editing.post_editor import PostEditor
 from postedit.phrase.phrase_editor import PhraseEditor
 from postedit.phrase.phrase_options import PhraseTextConfig
@@ -26,9 +27,6 @@ _LIMITS: Final = ("max_edits", "no_repeat", "cut_input", "banned", "required")
 """Search options that limit outputs, which phrases cannot follow: with them, the output of the model stays."""
 
 _UNLIMITED: Final = SearchConfig()
-
-_PRICES: Final = ("edit_cost", "post_edit_penalty")
-"""Search options that make words dear which mt does not have; each word that phrases change costs as much."""
 
 _UNSPACED: Final = frozenset(
     {"zh", "zho", "cmn", "yue", "ja", "jpn", "th", "tha", "lo", "lao", "my", "mya", "km", "khm"}
@@ -56,13 +54,19 @@ class FollowedByPhrases(EditorWrapper[PostEditor]):
     Args:
         inner: of one model, whose weights are as they were trained (`load_to_adapt`).
         config: how the model learns.
-        text: how phrases divide texts into words.
+        phrases: `PhraseEditor.empty`, or the second model of a chain; its model changes.
     """
 
-    def __init__(self, inner: PostEditor, config: OnlineConfig, text: PhraseTextConfig) -> None:
+    def __init__(self, inner: PostEditor, config: OnlineConfig, phrases: PhraseEditor) -> None:
         super().__init__(inner)
-        self._phrases = PhraseEditor.empty(text)
+        self._phrases = phrases
         self._model_learner, self._phrase_learner = NeuralLearner(inner, config), PhraseLearner(self._phrases)
+
+    def identity(self, search: SearchConfig | None = None) -> Identity:
+        """Return the identity of the model, with the phrases that it was trained with."""
+        model, trained = self.inner.identity(search), self._phrases.identity()
+        own = {f"phrases.{name}": value for name, value in trained.settings.items()} if trained.models else {}
+        return Identity((*model.models, *trained.models), {**model.settings, **own})
 
     def learn_entries(self, entries: Iterable[Entry]) -> None:
         """Take over further entries: the model learns the corrections, and phrases those of what it wrote."""
@@ -72,7 +76,7 @@ class FollowedByPhrases(EditorWrapper[PostEditor]):
         self._phrase_learner.learn_entries(self._of_outputs(entry for entry in given if entry.number not in undone))
 
     def forget_all(self) -> None:
-        """Return to the model as it was trained, without phrases."""
+        """Return to the model and the phrases as they were trained."""
         self._model_learner.forget_all()
         self._phrase_learner.forget_all()
 
@@ -99,8 +103,8 @@ class FollowedByPhrases(EditorWrapper[PostEditor]):
         rows = [row for row, one in enumerate(segments) if _can_follow(one, results[row])]
         outputs = [Segment(segments[row].src, results[row].text) for row in rows]
         # Prices of edits that the model always has were found for its tokens.
-        cost = sum(max(0.0, getattr(config, price) - getattr(self.search, price)) for price in _PRICES)
-        own = SearchConfig(max_input=config.max_input, edit_cost=cost)
+        cost = sum(max(0.0, getattr(config, price) - getattr(self.search, price)) for price in PRICES)
+        own = SearchConfig(max_input=config.max_input, edit_cost=self._phrases.search.edit_cost + cost)
         found = self._phrases.edit_segments(outputs, own, evidence=evidence)
         changed = [(row, after) for row, after in zip(rows, found, strict=True) if after.changed]
         for row, after in changed:

@@ -15,8 +15,9 @@ from postedit.adapt.phrase_learner import PhraseLearner
 from postedit.adapt.remembering import Learner, Remembering
 from postedit.core.config import Config
 from postedit.core.editor import Editor
-from postedit.core.errors import DataError
-from postedit.folder import architecture_of
+from postedit.core.errors import DataError, ModelFolderError
+from postedit.editing.post_editor import PostEditor
+from postedit.folder import CHAIN, CHAINED, architecture_of
 from postedit.phrase.phrase_editor import PhraseEditor
 from postedit.phrase.phrase_folder import PhraseFolder
 from postedit.phrase.phrase_options import NAME as PHRASE_BASED
@@ -80,6 +81,10 @@ def _learner(
 ) -> tuple[Editor, Learner, dict[str, Any]]:
     """Return an editor, its part that learns, and the options of that by name."""
     alone, divided = model == NO_MODEL, "phrases" in config.model_fields_set
+    if architecture_of(Path(model)) == CHAIN:
+        if learn not in ("auto", "online") or divided:
+            raise DataError(f"{model}: a chain learns by both of its models; give auto, and leave phrases.* out")
+        return _followed(*_models_of_chain(Path(model), device), config)
     phrases = PhraseEditor.empty(config.phrases) if alone else _phrase_based(Path(model))
     if phrases is not None:
         if learn != "auto":
@@ -106,8 +111,28 @@ def _learner(
     if way == "online":
         return editor, NeuralLearner(editor, config.online), {"learn": way, **online}
     text = config.phrases if divided else text_of(editor.abilities)
-    followed = FollowedByPhrases(editor, config.online, text)
-    return followed, followed, {"learn": way, **online, **_named("phrases", text)}
+    followed, learner, options = _followed(editor, PhraseEditor.empty(text), config)
+    return followed, learner, {**options, **_named("phrases", text)}
+
+
+def _followed(
+    editor: PostEditor, phrases: PhraseEditor, config: LearningConfig
+) -> tuple[Editor, Learner, dict[str, Any]]:
+    followed = FollowedByPhrases(editor, config.online, phrases)
+    return followed, followed, {"learn": "online and phrases", **_named("online", config.online)}
+
+
+def _models_of_chain(model: Path, device: torch.device | str) -> tuple[PostEditor, PhraseEditor]:
+    """Load a neural model and the phrases that correct it.
+
+    Raises:
+        ModelFolderError: if the models of the chain are others, or damaged.
+    """
+    first, second = (model / name for name in CHAINED)
+    phrases = _phrase_based(second)
+    if phrases is None or architecture_of(first) == PHRASE_BASED:
+        raise ModelFolderError(f"{model}: of chains, only a neural model with phrases after it learns")
+    return load_to_adapt(first, device), phrases
 
 
 def _phrase_based(model: Path) -> PhraseEditor | None:

@@ -22,6 +22,7 @@ VERBS: Final = {
     "edit": "Correct machine translations with a model.",
     "gate": "Learn which edits of a model to take back.",
     "tune": "Find the weights of an ensemble.",
+    "chain": "Let one model correct what another wrote.",
     "rerank": "Choose the best hypothesis of each n-best list.",
     "memory": "Keep corrections, from which models learn.",
     "simulate": "Simulate post-editing with an editor that learns from corrections.",

@@ -17,7 +17,7 @@ from postedit.core.special_tokens import EOS
 from postedit.core.types import Batch, DecoderOutput, Stream
 from postedit.data.collate import collate
 from postedit.editing.combination import Combination, is_combination
-from postedit.folder import FILES, ModelFolder, architecture_of
+from postedit.folder import CHAIN, FILES, ModelFolder, architecture_of
 from postedit.phrase.phrase_options import NAME as PHRASE_BASED
 from postedit.releases.catalogue import resolved
 from postedit.search import Ensemble
@@ -111,6 +111,11 @@ class Choice:
         """Whether each model is phrase-based."""
         return [architecture_of(path) == PHRASE_BASED for path in self.paths]
 
+    @property
+    def is_chain(self) -> bool:
+        """Whether it is the folder of a chain, see `postedit.editing.chain_folder`."""
+        return any(architecture_of(path) == CHAIN for path in self.paths)
+
 
 def choose(models: Sequence[str | Path], weights: Sequence[float] | None, space: Space) -> Choice:
     """Return the models that the arguments of `PostEditor.load` name; those of the hub are downloaded.
@@ -121,7 +126,7 @@ def choose(models: Sequence[str | Path], weights: Sequence[float] | None, space:
     """
     file = next((Path(model) for model in models if is_combination(model)), None)
     if file is None:
-        return Choice(tuple(map(_find, models)), weights, space)
+        return Choice(tuple(map(find_folder, models)), weights, space)
     combination = Combination.load(file)
     if any(member.is_behind_endpoint for member in combination.members):
         raise ModelFolderError(
@@ -234,7 +239,7 @@ def _given(first: TextProcessor, folder: ModelFolder, path: Path, other: Path) -
         ) from None
 
 
-def _find(model: str | Path) -> Path:
+def find_folder(model: str | Path) -> Path:
     """Return the folder or file of a model, downloaded from the hub if it is named by an id ("name/model").
 
     A language pair ("en-de"), or the name of a model that postedit knows, stands for that model.

@@ -25,7 +25,7 @@ from postedit.core.evidence import Evidence
 from postedit.core.model import Seq2Seq
 from postedit.core.search_config import SearchConfig
 from postedit.editing.constraints import GuidanceBuilder, required_of
-from postedit.editing.loading import Loaded, choose, load_choice
+from postedit.editing.loading import Choice, Loaded, choose, load_choice
 from postedit.editing.results import checked, to_post_edit, unchanged, warn, with_text, without_damaged
 from postedit.editing.search import SegmentSearch
 from postedit.editing.segments import EncodedSegment, encode_segments
@@ -41,6 +41,7 @@ from postedit.text.swapped_sides import seem_swapped
 from postedit.text.words import Splitter, splitter
 
 if TYPE_CHECKING:
+    from postedit.editing.chain import Chain
     from postedit.editing.pooled import Pooled
     from postedit.phrase.phrase_editor import PhraseEditor
 
@@ -77,7 +78,7 @@ class PostEditor(Editor):
         dtype: Precision = "float32",
         weights: Sequence[float] | None = None,
         space: Space = "log",
-    ) -> "PostEditor | TwoStage | PhraseEditor | Pooled":
+    ) -> "PostEditor | TwoStage | PhraseEditor | Pooled | Chain":
         """Load a model folder, a model from the Hugging Face hub, several as an ensemble, or a combination.
 
         An ensemble has the search options of its first member. A phrase-based model among others is no member of an
@@ -95,7 +96,8 @@ class PostEditor(Editor):
 
         Returns:
             The editor; for a folder with a first stage a `TwoStage` editor, which drafts where there is no mt; for a
-            phrase-based model a `PhraseEditor`, which is on no device and has no dtype; with others, `Pooled`.
+            phrase-based model a `PhraseEditor`, which is on no device and has no dtype; with others, `Pooled`; for a
+            chain of two models, a `Chain`.
 
         Raises:
             ModelFolderError: if a model is not found or damaged, or the members of an ensemble do not fit.
@@ -105,13 +107,28 @@ class PostEditor(Editor):
         for one in devices:
             check_precision(dtype, one)
         choice = choose(models or (default_model().folder,), weights, space)
+        if not choice.is_chain:
+            return cls.load_choice(choice, devices, dtype)
+        if len(choice.paths) > 1 or weights is not None:
+            raise ModelFolderError(
+                f"{' '.join(map(str, models))}: a chain is no member of an ensemble, and has no weights"
+            )
+        from postedit.editing.chain_folder import load_chain
+
+        return load_chain(choice.paths[0], devices, dtype)
+
+    from_pretrained = load
+
+    @classmethod
+    def load_choice(
+        cls, choice: Choice, devices: Sequence[torch.device], dtype: Precision
+    ) -> "PostEditor | TwoStage | PhraseEditor | Pooled":
+        """Load models that are no chain; see `load`."""
         if any(choice.phrase_based):
             from postedit.editing.members import load_with_phrases
 
             return load_with_phrases(choice, devices, dtype)
         return cls.of(load_choice(choice, devices), dtype)
-
-    from_pretrained = load
 
     @classmethod
     def load_corrector(cls, *models: str | Path, device: Device | Sequence[Device] | None = None) -> "PostEditor":

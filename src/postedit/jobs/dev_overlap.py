@@ -10,7 +10,8 @@ from postedit.core.model import Writes
 from postedit.data.corpus import write_corpus
 from postedit.data.lines import DevTexts
 from postedit.data.triplets import Triplet, unusable
-from postedit.folder import ModelFolder, architecture_of
+from postedit.editing.chain_folder import chain_provenance
+from postedit.folder import CHAIN, CHAINED, ModelFolder, architecture_of
 from postedit.phrase.phrase_folder import PhraseFolder, texts_digest
 from postedit.phrase.phrase_options import NAME
 from postedit.text.config import SIDES
@@ -27,10 +28,14 @@ def uses_of(dev: DevTexts, model: Path) -> set[str]:
     Raises:
         ModelFolderError: if there is no model, or it is damaged.
     """
-    if architecture_of(model) == NAME:
-        digest = texts_digest(zip(dev.src, dev.mt, dev.pe, strict=True))
+    architecture = architecture_of(model)
+    triplets = texts_digest(zip(dev.src, dev.mt, dev.pe, strict=True))
+    if architecture == CHAIN:
+        used: set[str] = {"dev"} if chain_provenance(model).get("dev_sha256") == triplets else set()
+        return used.union(*(uses_of(dev, model / name) for name in CHAINED))
+    if architecture == NAME:
         known = PhraseFolder.load(model).provenance.get("environments", [])
-        return {name for start in known for name, found in start["corpora"].items() if found == digest}
+        return {name for start in known for name, found in start["corpora"].items() if found == triplets}
     folder: ModelFolder | None = ModelFolder.load(model)
     uses: set[str] = set()
     while folder is not None:

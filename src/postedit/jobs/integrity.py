@@ -17,7 +17,7 @@ from postedit.core.errors import DataError, PosteditError
 from postedit.core.files import load_json
 from postedit.core.tensor_files import is_sealed, load_tensors
 from postedit.data.corpus import Corpus
-from postedit.folder import ModelFolder, architecture_of
+from postedit.folder import CHAIN, CHAINED, ModelFolder, architecture_of, read_config
 from postedit.phrase.phrase_folder import PhraseFolder
 from postedit.phrase.phrase_options import NAME as PHRASE_BASED
 from postedit.train.checkpoints import MANIFEST
@@ -169,7 +169,7 @@ def _unreadable(file: Path, known: set[Path]) -> dict[Path, str]:
     """
     try:
         if file.name == "config.json" and (architecture := architecture_of(file.parent)) is not None:
-            (PhraseFolder if architecture == PHRASE_BASED else ModelFolder).load(file.parent)
+            _load(file.parent, architecture)
         elif file.suffix == ".safetensors" and file not in known:
             load_tensors(file)
             if is_sealed(file):
@@ -184,6 +184,15 @@ def _unreadable(file: Path, known: set[Path]) -> dict[Path, str]:
         problem = problem if named == Path(where) else str(error)
         return {named: problem.rpartition("; ")[0] or problem}  # without what to do, which depends on the folder
     return {}
+
+
+def _load(folder: Path, architecture: str) -> None:
+    """Load a model; those of a chain are loaded by configurations of their own."""
+    if architecture == CHAIN:
+        for name in CHAINED:
+            read_config(folder / name)
+    else:
+        (PhraseFolder if architecture == PHRASE_BASED else ModelFolder).load(folder)
 
 
 def _how_to_mend(file: Path, kind: Kind) -> str:

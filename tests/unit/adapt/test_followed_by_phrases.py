@@ -20,6 +20,7 @@ from postedit.core.edit_reasons import CorrectionReason
 from postedit.core.editor import Abilities, Constraints, Detail, PostEdit, Segment
 from postedit.core.search_config import SearchConfig
 from postedit.editing.post_editor import PostEditor
+from postedit.phrase.phrase_editor import PhraseEditor
 from postedit.phrase.phrase_options import PhraseTextConfig
 from postedit.text.edits import apply_edits, edits_between
 
@@ -110,7 +111,9 @@ def path(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
 
 
 def followed(path: Path, online: OnlineConfig | None = None) -> FollowedByPhrases:
-    return FollowedByPhrases(load_to_adapt(path), online or OnlineConfig(version_every=2), PhraseTextConfig())
+    return FollowedByPhrases(
+        load_to_adapt(path), online or OnlineConfig(version_every=2), PhraseEditor.empty(PhraseTextConfig())
+    )
 
 
 def everything(editor: FollowedByPhrases) -> list[tuple[str, float]]:
@@ -329,7 +332,7 @@ def test_running_text_keeps_its_spacing(tmp_path: Path, monkeypatch: pytest.Monk
     tiny_models.folder().save(tmp_path / "model")
     editor: PostEditor = load_to_adapt(tmp_path / "model")
     text = text_of(Abilities(languages=("en", "de"), tokenises=True))
-    followed = FollowedByPhrases(editor, OnlineConfig(), text)
+    followed = FollowedByPhrases(editor, OnlineConfig(), PhraseEditor.empty(text))
     change = Correction("A house burns.", "Das Haus, es brennt.", "Die Hütte, es brennt.")
     followed._phrase_learner.learn_entries([Entry(number, change, None) for number in (1, 2)])
     Scripted(followed, PostEdit(" Das Haus, es brennt.", False), monkeypatch)

@@ -1,0 +1,93 @@
+"""`postedit chain`."""
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from postedit.cli import shared
+from postedit.core.errors import DataError
+
+_COSTS = "0,0.25,0.5,1,2"
+
+
+def chain(
+    models: Annotated[
+        tuple[str, str],
+        typer.Argument(metavar="FIRST SECOND", help="Model folders or language pairs, neural or phrase-based."),
+    ],
+    src: Annotated[Path, typer.Option(help="Source lines of the development set.")],
+    mt: shared.DevMtOption,
+    pe: shared.DevPeOption,
+    out: Annotated[Path, typer.Option(help="Folder of the chain, which is a model folder.")],
+    metric: Annotated[
+        Literal["ter", "bleu", "chrf"],
+        typer.Option(help="Chooses the edit costs; chrf suits text without spaces."),
+    ] = "ter",
+    edit_costs: Annotated[str, typer.Option(metavar="COSTS", help="Edit costs tried for each model.")] = _COSTS,
+    protect: shared.ProtectOption = "all",
+    tokenize: shared.TokenizeOption = "none",
+) -> None:
+    """Let a second model correct what a first one writes, as one model.
+
+    Phrases after a neural model often correct what it leaves. The chain has copies of both models, with the edit costs
+    that are best together on the development set; report scores on another set. An ensemble asks several models for one
+    output instead, and `postedit tune` weighs them.
+    """
+    costs = _costs_of(edit_costs)
+    shared.check_outputs({"--out": out}, (src, mt, pe))
+    from postedit.cli.tables import console, print_scores
+    from postedit.core.files import check_writable
+    from postedit.data.lines import DevTexts
+    from postedit.editing.chain import Chain
+    from postedit.editing.chain_folder import save_chain
+    from postedit.editing.loading import find_folder
+    from postedit.evaluate.chrf import AdditiveCHRF
+    from postedit.evaluate.metrics import additive_metric
+    from postedit.evaluate.scores import score_systems
+    from postedit.folder import check_replaceable
+    from postedit.jobs import chaining
+    from postedit.jobs.editing import silence_library
+    from postedit.jobs.editor_spec import EditorSpec
+    from postedit.phrase.phrase_folder import texts_digest
+    from postedit.progress import LineProgress
+
+    folders = [find_folder(model) for model in models]
+    check_replaceable(out)
+    check_writable(out)
+    dev = DevTexts.read(src, mt, pe)
+    silence_library()
+    kinds = shared.kinds_to_protect(protect)
+    specs = [EditorSpec([str(folder)], protect=kinds) for folder in folders]
+    loaded = [spec.load_model(None) for spec in specs]
+    Chain(*loaded)  # languages that differ are told before long work
+    first, second = (spec.around(model) for spec, model in zip(specs, loaded, strict=True))
+    chooses = AdditiveCHRF() if metric == "chrf" else additive_metric(metric, tokenize)
+    err = console(stderr=True)
+    with LineProgress(err, len(dev.src) * chaining.rounds_of(costs)) as progress:
+        chosen = chaining.choose_costs(first, second, dev, costs, chooses, progress.update)
+    for model, cost in zip(loaded, chosen.edit_costs, strict=True):
+        model.search = model.search.with_options(edit_cost=cost)
+    made = specs[0].around(Chain(*loaded))
+    outputs = {**chosen.alone, chaining.CHAIN: [one.text for one in made.edit(dev.src, dev.mt)]}
+    scores = score_systems(outputs, dev.pe, dev.mt, tokenize)
+    told = {one.name: f"TER {one.ter:.2f}, BLEU {one.bleu:.2f}, chrF {one.chrf:.2f}" for one in scores}
+    save_chain(out, folders, chosen.edit_costs, told, texts_digest(zip(dev.src, dev.mt, dev.pe, strict=True)))
+    print_scores(scores, console())
+    if chosen.better_alone is not None:
+        shared.warn(f"{chosen.better_alone} is no worse here: the chain takes longer and gains nothing")
+    first_cost, second_cost = chosen.edit_costs
+    err.print(
+        f"Wrote {out}, with edit costs {first_cost:g} and {second_cost:g}; these scores are of the set that chose them",
+        soft_wrap=True,
+    )
+
+
+def _costs_of(given: str) -> list[float]:
+    try:
+        costs = sorted({float(cost) for cost in given.split(",")})
+    except ValueError:
+        costs = []
+    if not costs or costs[0] < 0 or not costs[-1] < float("inf"):
+        raise DataError(f"--edit-costs takes numbers of at least 0, as {_COSTS}, not {given!r}")
+    return costs

@@ -1,0 +1,156 @@
+"""Chains: a second editor corrects what a first one wrote (statistical phrases after a neural model, or the reverse).
+
+Simard et al. (2007) post-edit the output of one system with another of a different kind; here both are editors.
+"""
+
+import math
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, Final
+
+from postedit.core.editor import Abilities, Detail, Editor, Identity, PostEdit, Segment, Side
+from postedit.core.errors import DataError
+from postedit.core.search_config import SearchConfig
+from postedit.text.composed_edits import SureEdit, composed_edits
+
+PRICES: Final = ("edit_cost", "post_edit_penalty")
+"""Search options that make words dear which mt does not have. What a caller adds to those of the first editor is added
+to those of the second, so that both become more careful."""
+
+
+class Chain(Editor):
+    """Lets a second editor correct the outputs of a first one.
+
+    The result says what changed from mt (or the draft of a first stage) to the text of the second editor. Each edit has
+    the least confidence of the edits it is made of, and their reasons; `score` is the sum of the logarithms of these.
+
+    `search` has the options of the first editor. Each editor searches with its own options, and with those which a
+    caller changes; see `PRICES`. Alternatives are outputs of the first editor, with their scores there.
+    """
+
+    def __init__(self, first: Editor, second: Editor) -> None:
+        """Put `second` behind `first`.
+
+        Raises:
+            DataError: if their languages differ.
+        """
+        for one, other in zip(first.abilities.languages, second.abilities.languages, strict=True):
+            if one and other and one != other:
+                raise DataError(
+                    f"a chain corrects one language pair, but one model is for {one}, the other for {other}"
+                )
+        self.first, self.second, self.search = first, second, first.search
+
+    @property
+    def abilities(self) -> Abilities:
+        """What both can do together; without forced scores, and without attention."""
+        both = (self.first.abilities, self.second.abilities)
+        with_reasons = any(one.reasons for one in both)
+        read = {side for one in both for side in one.inputs}
+        (src, tgt), (other_src, other_tgt) = (one.languages for one in both)
+        return Abilities(
+            needs_mt=self.first.abilities.needs_mt,
+            n_best=self.first.abilities.n_best,
+            evidence=with_reasons,
+            reasons=with_reasons,
+            inputs=tuple(side for side in ("src", "mt") if side in read),
+            languages=(src or other_src, tgt or other_tgt),
+            drafts=all(one.drafts for one in both),
+            constraints=all(one.constraints for one in both),
+            tokenises=any(one.tokenises for one in both),
+        )
+
+    def identity(self, search: SearchConfig | None = None) -> Identity:
+        """Return the identities of both editors as one."""
+        configs = self.configs(search or self.search)
+        settings: dict[str, Any] = {}
+        models: list[str] = []
+        for name, editor, config in zip(("first", "second"), (self.first, self.second), configs, strict=True):
+            found = editor.identity(config)
+            models += found.models
+            settings |= {f"{name}.{option}": value for option, value in found.settings.items()}
+        return Identity(tuple(models), settings)
+
+    def configs(self, search: SearchConfig) -> tuple[SearchConfig, SearchConfig]:
+        """Return the search options of both editors where a caller gives `search`."""
+        own = self.second.search
+        changed = {
+            name: getattr(search, name)
+            for name in SearchConfig.model_fields
+            if name != "n_best" and getattr(search, name) != getattr(self.search, name)
+        }
+        for name in PRICES:
+            if name in changed:
+                more = changed[name] - getattr(self.search, name)
+                changed[name] = max(0.0, getattr(own, name) + more)
+        return search, own.with_options(**changed) if changed else own
+
+    def check(self, search: SearchConfig, *, with_mt: bool) -> None:
+        """Check the search options for both editors.
+
+        Raises:
+            DataError: naming the option that cannot be met.
+        """
+        super().check(search, with_mt=with_mt)
+        if search.max_edits is not None:
+            raise DataError("search.max_edits limits the edits of one model, and a chain has two: leave it out")
+        first, second = self.configs(search)
+        self.first.check(first, with_mt=with_mt)
+        self.second.check(second, with_mt=True)
+
+    def edit_segments(
+        self, segments: Sequence[Segment], search: SearchConfig | None = None, *, evidence: Detail | None = None
+    ) -> list[PostEdit]:
+        """Return one correction per segment; see `Editor.edit_segments`. With evidence, edits have reasons."""
+        config = search or self.search
+        self.check(config, with_mt=any(segment.mt is not None for segment in segments) or not segments)
+        results: list[PostEdit] = []
+        given = list(segments)
+        for editor, options in zip((self.first, self.second), self.configs(config), strict=True):
+            detail = evidence if editor.abilities.reasons else None
+            found = editor.edit_segments(given, options, evidence=detail)
+            given = [replace(one, mt=result.text) for one, result in zip(given, found, strict=True)]
+            steps = zip(segments, results, found, strict=True) if results else ()
+            results = [_joined(*step, config.n_best) for step in steps] if results else found
+        return results
+
+    def word_spans(self, side: Side, text: str) -> list[tuple[int, int]] | None:
+        """Return the spans of the words of a text, by the tokeniser of the first editor."""
+        return self.first.word_spans(side, text)
+
+    def words(self, side: Side, text: str) -> list[str]:
+        """Return the words of a text, by the tokeniser of the first editor."""
+        return self.first.words(side, text)
+
+    def seem_swapped(self, src: Sequence[str], mt: Sequence[str]) -> bool:
+        """Return whether src and mt clearly seem to be exchanged, as the first editor sees it."""
+        return self.first.seem_swapped(src, mt)
+
+
+def _joined(segment: Segment, before: PostEdit, after: PostEdit, n_best: int) -> PostEdit:
+    """Return the corrections by the first editor and then by the second as one, and with mt `n_best` outputs."""
+    mt = segment.mt if segment.mt is not None else before.draft or ""
+    sure = composed_edits(mt, after.text, _sure_edits(before), _sure_edits(after))
+    outputs = [replace(before, alternatives=(), evidence=None), *before.alternatives] if n_best > 1 else []
+    others = [one for one in outputs if one.text != after.text]
+    logs = tuple(math.log(max(one.confidence, sys.float_info.min)) for one in sure)
+    return PostEdit(
+        after.text,
+        after.text != mt,
+        sum(logs),
+        logs,
+        tuple(one.edit for one in sure),
+        hit_limit=before.hit_limit or after.hit_limit,
+        skipped=before.skipped if after.skipped else None,
+        alternatives=tuple(one for place, one in enumerate(others, start=1) if place < n_best or one.text == mt),
+        draft=before.draft,
+        token_spans=tuple((number, number + 1) for number in range(len(sure))),
+        confidences=tuple(one.confidence for one in sure),
+        reverted=before.reverted + after.reverted,
+        input_cut=before.input_cut or after.input_cut,
+    )
+
+
+def _sure_edits(result: PostEdit) -> list[SureEdit]:
+    return [SureEdit(*one) for one in zip(result.edits, result.confidences, strict=True)]

@@ -1,0 +1,132 @@
+"""Folders of chains: two model folders in one, with what stands in each model folder besides weights and text.
+
+config.json       architecture "chain", search settings of the first model, format version
+first/, second/   model folders, of a neural or phrase-based model each
+provenance.json   edit costs tried, and scores on the development set
+README.md         model card
+SHA256SUMS        digests of the files, see `postedit.core.checksums`
+"""
+
+import json
+import shutil
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import torch
+
+import postedit
+from postedit.core.checksums import record_folder
+from postedit.core.errors import ModelFolderError
+from postedit.core.files import atomic_folder
+from postedit.editing.chain import Chain
+from postedit.editing.loading import Choice
+from postedit.editing.post_editor import PostEditor
+from postedit.folder import CHAIN, CHAINED, ONE_MODEL, architecture_of, check_replaceable, read_config, read_json
+from postedit.nn.inference import Precision
+
+_PROVENANCE: Final = "provenance.json"
+
+_CARD: Final = """\
+---
+library_name: postedit
+tags: [automatic-post-editing, translation]
+---
+# Chain: {first}, then {second}
+
+Automatic post-editing by two models, the second of which corrects what the first wrote; made with postedit {version}.
+
+```python
+from postedit import PostEditor
+
+editor = PostEditor.load("path/to/this/folder")
+print(editor.edit(src=["..."], mt=["..."])[0].text)
+```
+
+Scores on the development set, which also chose the edit costs:
+
+{scores}
+
+`first/README.md` and `second/README.md` describe the models.
+"""
+
+
+def load_chain(path: Path, devices: Sequence[torch.device], precision: Precision) -> Chain:
+    """Read the folder of a chain; neural models take the devices in turn.
+
+    Raises:
+        ModelFolderError: if a model is missing, damaged, or a chain itself.
+        DataError: if the models are for different languages.
+    """
+    read_config(path)
+    first, second = (
+        _load(path / name, devices[number % len(devices)], precision) for number, name in enumerate(CHAINED)
+    )
+    return Chain(first, second)
+
+
+def _load(path: Path, device: torch.device, precision: Precision) -> Any:
+    if architecture_of(path) == CHAIN:
+        raise ModelFolderError(f"{path}: is a chain itself; a chain is of two models")
+    return PostEditor.load_choice(Choice((path,)), [device], precision)
+
+
+def chain_provenance(path: Path) -> dict[str, Any]:
+    """Return what is known of how a chain was made: edit_costs, dev, dev_sha256; empty if nothing is."""
+    file = path / _PROVENANCE
+    return read_json(file) if file.exists() else {}
+
+
+def save_chain(
+    path: Path, models: Sequence[Path], edit_costs: Sequence[float], scores: Mapping[str, str], digest: str
+) -> None:
+    """Write a chain of copies of two model folders; a model at `path` is replaced when all is written.
+
+    Args:
+        path: the folder to write.
+        models: the folders of both models.
+        edit_costs: of both.
+        scores: on the development set, by name.
+        digest: of the triplets of the development set (`phrase_folder.texts_digest`).
+
+    Raises:
+        ModelFolderError: if one is no model folder, or a chain.
+        OutputError: if something else than a model is at `path`, it cannot be written, or the disk is full.
+    """
+    names = [_architecture(model) for model in models]
+    check_replaceable(path)
+    with atomic_folder(path) as folder:
+        for name, model, cost in zip(CHAINED, models, edit_costs, strict=True):
+            _copy(model, folder / name, cost)
+        config = {"format": 1, "postedit": postedit.__version__, "architecture": CHAIN, "model": {}}
+        config["search"] = read_config(folder / CHAINED[0])["search"]
+        _write_json(folder / "config.json", config)
+        _write_json(folder / _PROVENANCE, {"edit_costs": list(edit_costs), "dev": dict(scores), "dev_sha256": digest})
+        shown = "\n".join(f"- {name}: {value}" for name, value in scores.items())
+        card = _CARD.format(first=names[0], second=names[1], version=postedit.__version__, scores=shown)
+        (folder / "README.md").write_text(card, encoding="utf-8")
+        record_folder(folder)
+
+
+def _architecture(model: Path) -> str:
+    name = str(read_config(model)["architecture"])
+    if name == CHAIN:
+        raise ModelFolderError(f"{model}: is a chain itself; name its models, {' and '.join(CHAINED)} in it")
+    return name
+
+
+def _copy(model: Path, folder: Path, edit_cost: float) -> None:
+    """Copy the files of a model, without others that may lie there, and set its edit cost."""
+    for pattern in ONE_MODEL:
+        for file in model.glob(pattern):
+            target = folder / file.relative_to(model)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(file, target)
+    config = read_config(folder)
+    config["search"]["edit_cost"] = edit_cost
+    _write_json(folder / "config.json", config)
+    record_folder(folder)
+
+
+def _write_json(path: Path, values: Mapping[str, Any]) -> None:
+    path.write_text(json.dumps(values, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
