@@ -152,9 +152,7 @@ class ModelFolder:
         path, weights = _parts(path)
         values = read_config(path)
         if values["architecture"] == CHAIN:
-            raise ModelFolderError(
-                f"{path}: is a chain of models; this needs one model, {path / CHAINED[0]} for instance"
-            )
+            raise ModelFolderError(f"{path}: is a chain of two models; name one of them, as {path / CHAINED[0]}")
         try:
             architecture = ARCHITECTURES[str(values["architecture"])]
         except RecipeError as error:

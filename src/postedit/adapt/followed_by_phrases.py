@@ -16,7 +16,7 @@ from postedit.adapt.phrase_learner import PhraseLearner
 from postedit.core.editor import Abilities, Detail, EditorWrapper, Identity, PostEdit, Segment
 from postedit.core.errors import DataError
 from postedit.core.search_config import SearchConfig
-from postedit.editing.chain import PRICES
+from postedit.editing.chained_editors import PRICES
 from postedit.editing.post_editor import PostEditor
 from postedit.phrase.phrase_editor import PhraseEditor
 from postedit.phrase.phrase_options import PhraseTextConfig

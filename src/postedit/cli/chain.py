@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 import typer
 
 from postedit.cli import shared
-from postedit.core.errors import DataError
+from postedit.core.errors import DataError, OutputError
 
 _COSTS = "0,0.25,0.5,1,2"
 
@@ -35,17 +35,17 @@ def chain(
     output instead, and `postedit tune` weighs them.
     """
     costs = _costs_of(edit_costs)
-    shared.check_outputs({"--out": out}, (src, mt, pe))
+    if out.exists():
+        raise OutputError(f"{out}: exists already; choose a new folder by --out")
     from postedit.cli.tables import console, print_scores
     from postedit.core.files import check_writable
     from postedit.data.lines import DevTexts
-    from postedit.editing.chain import Chain
     from postedit.editing.chain_folder import save_chain
+    from postedit.editing.chained_editors import Chain
     from postedit.editing.loading import find_folder
     from postedit.evaluate.chrf import AdditiveCHRF
     from postedit.evaluate.metrics import additive_metric
     from postedit.evaluate.scores import score_systems
-    from postedit.folder import check_replaceable
     from postedit.jobs import chaining
     from postedit.jobs.editing import silence_library
     from postedit.jobs.editor_spec import EditorSpec
@@ -53,7 +53,6 @@ def chain(
     from postedit.progress import LineProgress
 
     folders = [find_folder(model) for model in models]
-    check_replaceable(out)
     check_writable(out)
     dev = DevTexts.read(src, mt, pe)
     silence_library()

@@ -19,7 +19,7 @@ import postedit
 from postedit.core.checksums import record_folder
 from postedit.core.errors import ModelFolderError
 from postedit.core.files import atomic_folder
-from postedit.editing.chain import Chain
+from postedit.editing.chained_editors import Chain
 from postedit.editing.loading import Choice
 from postedit.editing.post_editor import PostEditor
 from postedit.folder import CHAIN, CHAINED, ONE_MODEL, architecture_of, check_replaceable, read_config, read_json

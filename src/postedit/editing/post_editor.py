@@ -41,7 +41,7 @@ from postedit.text.swapped_sides import seem_swapped
 from postedit.text.words import Splitter, splitter
 
 if TYPE_CHECKING:
-    from postedit.editing.chain import Chain
+    from postedit.editing.chained_editors import Chain
     from postedit.editing.pooled import Pooled
     from postedit.phrase.phrase_editor import PhraseEditor
 

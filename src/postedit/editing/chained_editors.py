@@ -38,7 +38,7 @@ class Chain(Editor):
         for one, other in zip(first.abilities.languages, second.abilities.languages, strict=True):
             if one and other and one != other:
                 raise DataError(
-                    f"a chain corrects one language pair, but one model is for {one}, the other for {other}"
+                    f"the models of a chain are for one language pair, but one is for {one}, one for {other}"
                 )
         self.first, self.second, self.search = first, second, first.search
 

@@ -1,0 +1,85 @@
+"""`postedit chain`, with a tiny neural model and a small phrase-based one."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import tiny_models
+from tests.unit.phrase.small_corpus import TRIPLETS, split
+
+from postedit.core.search_config import SearchConfig
+from postedit.data.lines import DevTexts
+from postedit.editing.chain_folder import chain_provenance
+from postedit.evaluate.scores import score_systems
+from postedit.jobs.dev_overlap import uses_of
+from postedit.phrase.phrase_folder import PhraseFolder
+from postedit.phrase.phrase_model import learn
+from postedit.phrase.phrase_options import PhraseConfig, PhraseTextConfig
+
+TEXTS = dict(zip(("src", "mt", "pe"), map(list, zip(*TRIPLETS))))
+
+
+@pytest.fixture
+def dev(tmp_path: Path) -> list[Path | str]:
+    """Write the development set, and return its options; the models are in `one`, `two`, of phrases, and `neural`."""
+    for name, texts in TEXTS.items():
+        (tmp_path / f"dev.{name}").write_text("".join(f"{text}\n" for text in texts))
+    config = PhraseConfig(order=3)
+    full_stops = [(src, mt, f"{mt[:-1]}.") for src, mt, _ in TRIPLETS]
+    others = [(src, f"{mt[:-1]}.", pe) for src, mt, pe in TRIPLETS]
+    for name, known in (("one", full_stops), ("two", others)):
+        model = learn(split(known * 3), config)
+        PhraseFolder(model, config, PhraseTextConfig(), SearchConfig(), {}).save(tmp_path / name)
+    tiny_models.nonsense("m-cgru").save(tmp_path / "neural")
+    return [part for name in TEXTS for part in (f"--{name}", tmp_path / f"dev.{name}")]
+
+
+def ters(stdout: str) -> dict[str, float]:
+    rows = [line.split() for line in stdout.splitlines() if line.startswith((" the ", " unedited "))]
+    return {" ".join(row[:-7]): float(row[-7]) for row in rows}
+
+
+def test_the_chain_that_is_written_has_the_scores_that_are_told(run: Any, tmp_path: Path, dev: list[Any]) -> None:
+    result = run("chain", tmp_path / "one", tmp_path / "two", *dev, "--out", tmp_path / "chain", "--edit-costs", "0,9")
+    assert result.exit_code == 0
+    found = ters(result.stdout)
+    assert found["the chain"] < min(found["the first alone"], found["the second alone"]) < found["unedited MT"]
+    assert "gains nothing" not in result.stderr
+    assert "with edit costs 0 and 0; these scores are of the set that chose them" in result.stderr
+    edit = run("edit", tmp_path / "chain", *dev[:4], "--out", tmp_path / "hyp")
+    assert edit.exit_code == 0
+    (scores,) = score_systems({"x": (tmp_path / "hyp").read_text().splitlines()}, TEXTS["pe"], None)
+    assert found["the chain"] == pytest.approx(scores.ter, abs=0.005)
+    assert chain_provenance(tmp_path / "chain")["dev"]["the chain"].startswith(f"TER {scores.ter:.2f}, BLEU ")
+    assert uses_of(DevTexts(**TEXTS), tmp_path / "chain") == {"dev"}
+    assert uses_of(DevTexts(TEXTS["src"], TEXTS["mt"], TEXTS["mt"]), tmp_path / "chain") == set()
+
+
+def test_a_model_that_harms_gets_the_larger_cost(run: Any, tmp_path: Path, dev: list[Any]) -> None:
+    for metric in ("ter", "bleu", "chrf"):
+        given = ("chain", tmp_path / "neural", tmp_path / "one", *dev, "--edit-costs", "0,50", "--metric", metric)
+        result = run(*given, "--out", tmp_path / metric)
+        assert result.exit_code == 0
+        assert "with edit costs 50 and 0" in result.stderr
+        assert "warning: the second alone is no worse here: the chain takes longer and gains nothing" in result.stderr
+
+
+def test_faults(run: Any, tmp_path: Path, dev: list[Any]) -> None:
+    (tmp_path / "file").touch()
+    cases: list[tuple[tuple[str, str], str, tuple[str, ...], str]] = [
+        (("one", "gone"), "chain", (), "no such model folder"),
+        (("one", "two"), "file", (), "exists already; choose a new folder"),
+        (("one", "two"), "chain", ("--edit-costs", "0,much"), "--edit-costs takes numbers of at least 0"),
+        (("one", "two"), "chain", ("--edit-costs=-1",), "--edit-costs takes numbers of at least 0"),
+        (("one", "two"), "chain", ("--edit-costs", "inf"), "--edit-costs takes numbers of at least 0"),
+        (("one", "two"), "chain", ("--protect", "nothing"), "nothing"),
+    ]
+    for models, out, options, expected in cases:
+        result = run("chain", *(tmp_path / model for model in models), *dev, "--out", tmp_path / out, *options)
+        assert result.exit_code != 0
+        assert expected in " ".join(result.stderr.split())
+    assert not (tmp_path / "chain").exists()
+
+
+def test_one_model_is_no_chain(run: Any, tmp_path: Path, dev: list[Any]) -> None:
+    assert run("chain", tmp_path / "one", *dev, "--out", tmp_path / "chain").exit_code == 2

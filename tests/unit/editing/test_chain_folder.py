@@ -1,0 +1,142 @@
+"""Folders of chains: a tiny neural model and a small phrase-based one."""
+
+import json
+import shutil
+from fnmatch import fnmatch
+from pathlib import Path
+
+import pytest
+import tiny_models
+from tests.unit.phrase.small_corpus import TRIPLETS, split
+
+from postedit import PostEditor
+from postedit.core.errors import ModelFolderError, OutputError
+from postedit.core.search_config import SearchConfig
+from postedit.editing.chain_folder import chain_provenance, save_chain
+from postedit.editing.chained_editors import Chain
+from postedit.folder import FILES, ModelFolder, content_fingerprint, fingerprint
+from postedit.jobs.integrity import check_whole
+from postedit.phrase.phrase_folder import PhraseFolder
+from postedit.phrase.phrase_model import learn
+from postedit.phrase.phrase_options import PhraseConfig, PhraseTextConfig
+
+SRC, MT, _ = (list(side) for side in zip(*TRIPLETS))
+SCORES = {"the chain": "TER 1.00"}
+
+
+@pytest.fixture(scope="module")
+def models(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """Return the folders of a neural and of a phrase-based model."""
+    path, config = tmp_path_factory.mktemp("models"), PhraseConfig(order=3)
+    tiny_models.nonsense("m-cgru", max_ratio=2.0, max_extra=3).save(path / "neural")
+    PhraseFolder(learn(split(TRIPLETS), config), config, PhraseTextConfig(), SearchConfig(), {}).save(path / "phrases")
+    return path / "neural", path / "phrases"
+
+
+@pytest.fixture
+def chain(models: tuple[Path, Path], tmp_path: Path) -> Path:
+    save_chain(tmp_path / "chain", models, (0.5, 0.25), SCORES, "digest")
+    return tmp_path / "chain"
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_it_edits_as_both_models_in_turn(models: tuple[Path, Path], tmp_path: Path, order: int) -> None:
+    first, second = models[::order]
+    save_chain(tmp_path / "chain", (first, second), (0.0, 0.25), SCORES, "")
+    loaded = PostEditor.load(tmp_path / "chain", device="cpu")
+    assert isinstance(loaded, Chain)
+    between = [one.text for one in PostEditor.load(first, device="cpu").edit(SRC, MT)]
+    after = PostEditor.load(second, device="cpu")
+    expected = after.edit(SRC, between, search=after.search.with_options(edit_cost=0.25))
+    assert [one.text for one in loaded.edit(SRC, MT)] == [one.text for one in expected]
+    assert between != MT
+    assert order == 1 or any(one.changed for one in expected)  # no phrase is of nonsense
+
+
+def test_edit_costs_are_those_given_and_the_models_are_left_as_they_were(
+    models: tuple[Path, Path], chain: Path
+) -> None:
+    loaded = PostEditor.load(chain, device="cpu")
+    assert isinstance(loaded, Chain)
+    assert [one.search.edit_cost for one in (loaded, loaded.first, loaded.second)] == [0.5, 0.5, 0.25]
+    assert [PostEditor.load(model, device="cpu").search.edit_cost for model in models] == [0.0, 0.0]
+    assert chain_provenance(chain) == {"edit_costs": [0.5, 0.25], "dev": SCORES, "dev_sha256": "digest"}
+    assert "TER 1.00" in (chain / "README.md").read_text()
+
+
+def test_it_is_whole_until_a_file_changes(chain: Path) -> None:
+    assert not check_whole(chain).damage
+    assert not check_whole(chain).unrecorded
+    with (chain / "second" / "model.safetensors").open("r+b") as file:
+        file.seek(-1, 2)
+        file.write(b"\xff")
+    assert list(check_whole(chain).damage) == [chain / "second" / "model.safetensors"]
+    shutil.rmtree(chain / "first")
+    assert chain / "first" / "config.json" in check_whole(chain).damage
+
+
+def test_its_fingerprint_is_of_both_models(models: tuple[Path, Path], chain: Path, tmp_path: Path) -> None:
+    save_chain(tmp_path / "same", models, (0.5, 0.25), {}, "")
+    save_chain(tmp_path / "cost", models, (0.5, 0.5), {}, "")
+    save_chain(tmp_path / "other", models[::-1], (0.5, 0.25), {}, "")
+    found = [content_fingerprint(path) for path in (chain, tmp_path / "same", tmp_path / "cost", tmp_path / "other")]
+    assert found[0] == found[1]
+    assert len(set(found)) == 3
+    identities = [PostEditor.load(path, device="cpu").identity() for path in (chain, tmp_path / "cost")]
+    assert identities[0] != identities[1]
+
+
+def test_all_its_files_are_published(chain: Path) -> None:
+    files = [str(file.relative_to(chain)) for file in chain.rglob("*") if file.is_file()]
+    assert all(any(fnmatch(file, pattern) for pattern in FILES) for file in files)
+    assert not any(fnmatch("first/.checkpoint", pattern) for pattern in FILES)
+
+
+def test_adapters_keep_the_path_of_their_checkpoint(models: tuple[Path, Path], tmp_path: Path) -> None:
+    shutil.copytree(models[0], tmp_path / "adapters")
+    (tmp_path / "adapters" / ".checkpoint").write_text("/somewhere\n")
+    (tmp_path / "adapters" / "notes.txt").touch()
+    save_chain(tmp_path / "chain", (tmp_path / "adapters", models[1]), (0.0, 0.0), {}, "")
+    assert (tmp_path / "chain" / "first" / ".checkpoint").read_text() == "/somewhere\n"
+    assert not (tmp_path / "chain" / "first" / "notes.txt").exists()
+
+
+def test_a_chain_is_neither_of_chains_nor_a_member(models: tuple[Path, Path], chain: Path, tmp_path: Path) -> None:
+    with pytest.raises(ModelFolderError, match="is a chain itself; name its models, first and second in it"):
+        save_chain(tmp_path / "nested", (chain, models[1]), (0.0, 0.0), {}, "")
+    assert not (tmp_path / "nested").exists()
+    shutil.copytree(chain, chain / "second", dirs_exist_ok=True)
+    with pytest.raises(ModelFolderError, match="second: is a chain itself"):
+        PostEditor.load(chain)
+    for more, options in (([models[0]], {}), ([], {"weights": [1.0]})):
+        with pytest.raises(ModelFolderError, match="a chain is no member of an ensemble, and has no weights"):
+            PostEditor.load(chain, *more, **options)  # type: ignore[arg-type]
+    with pytest.raises(ModelFolderError, match="is a chain, which is no member of another editor"):
+        fingerprint(chain)
+    with pytest.raises(ModelFolderError, match=r"is a chain of two models; name one of them, as .*first"):
+        ModelFolder.load(chain)
+
+
+def test_other_work_is_not_replaced(models: tuple[Path, Path], chain: Path, tmp_path: Path) -> None:
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "work").touch()
+    with pytest.raises(OutputError, match="holds something else than a postedit model"):
+        save_chain(tmp_path / "other", models, (0.0, 0.0), {}, "")
+    save_chain(chain, models, (1.0, 1.0), {}, "")
+    assert chain_provenance(chain)["edit_costs"] == [1.0, 1.0]
+
+
+@pytest.mark.parametrize("values", ["[]", "{}", '{"format": 9, "architecture": "chain", "model": {}, "search": {}}'])
+def test_a_damaged_configuration(chain: Path, values: str) -> None:
+    (chain / "config.json").write_text(values)
+    with pytest.raises(ModelFolderError, match=r"config\.json"):
+        PostEditor.load(chain)
+
+
+def test_a_missing_model(chain: Path) -> None:
+    shutil.rmtree(chain / "second")
+    with pytest.raises(ModelFolderError, match="second: no such model folder"):
+        PostEditor.load(chain)
+    (chain / "provenance.json").unlink()
+    assert chain_provenance(chain) == {}
+    assert json.loads((chain / "config.json").read_text())["architecture"] == "chain"
