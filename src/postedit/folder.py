@@ -46,23 +46,15 @@ from postedit.text.processor import TextProcessor
 _FORMAT: Final = 1
 _CONFIG, _WEIGHTS, _PROVENANCE, _CARD = "config.json", "model.safetensors", "provenance.json", "README.md"
 _TEXT, _DRAFT = "text", "draft"
-_CHECKPOINT: Final = ".checkpoint"
+CHECKPOINT: Final = ".checkpoint"
 
 _OWN_FILES: Final = (_CONFIG, _WEIGHTS, f"{_TEXT}/*.json", f"{_TEXT}/{CHECKSUMS}", _PROVENANCE, _CARD, CHECKSUMS)
 
-CHAIN: Final = "chain"
-"""What the configuration of a chain has as its architecture."""
-
-CHAINED: Final = ("first", "second")
-"""Folders of the models of a chain."""
-
-ONE_MODEL: Final = (*_OWN_FILES, *(f"{_DRAFT}/{pattern}" for pattern in _OWN_FILES), _CHECKPOINT)
-"""Patterns of the files of a model folder that is no chain."""
-
-_PUBLIC: Final = tuple(pattern for pattern in ONE_MODEL if pattern != _CHECKPOINT)
-
-FILES: Final = (*_PUBLIC, *(f"{name}/{pattern}" for name in CHAINED for pattern in _PUBLIC))
-"""Patterns of the files of a model folder that may be published."""
+CHAIN: Final = "chain"  # the architecture of a chain, by its configuration
+CHAINED: Final = ("first", "second")  # folders of its models
+ONE_MODEL: Final = (*_OWN_FILES, *(f"{_DRAFT}/{pattern}" for pattern in _OWN_FILES))
+FILES: Final = (*ONE_MODEL, *(f"{name}/{pattern}" for name in CHAINED for pattern in ONE_MODEL))
+"""Patterns of the files of a model folder."""
 
 _NO_EFFECT: Final = frozenset({_PROVENANCE, _CARD, CHECKSUMS})  # on outputs
 
@@ -134,7 +126,7 @@ class ModelFolder:
             config["frozen_sha256"] = self.model.frozen_sha256
             if Path(self.model.frozen_checkpoint).is_dir():
                 place = Path(self.model.frozen_checkpoint).resolve()
-                (folder / _CHECKPOINT).write_text(f"{place}\n", encoding="utf-8")
+                (folder / CHECKPOINT).write_text(f"{place}\n", encoding="utf-8")
         for name, values in ((_PROVENANCE, self.provenance), (_CONFIG, config)):
             (folder / name).write_text(json.dumps(values, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
         if self.first_stage is not None:
@@ -215,7 +207,7 @@ def _load_frozen_weights(path: Path, model: Seq2Seq, sha256: object) -> None:
         ModelFolderError: if they cannot be had, or are not those that the adapters were trained with.
     """
     assert model.frozen_checkpoint is not None
-    noted = path / _CHECKPOINT
+    noted = path / CHECKPOINT
     name = model.frozen_checkpoint
     try:
         if noted.exists():

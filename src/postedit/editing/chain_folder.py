@@ -22,7 +22,7 @@ from postedit.core.files import atomic_folder
 from postedit.editing.chained_editors import Chain
 from postedit.editing.loading import Choice
 from postedit.editing.post_editor import PostEditor
-from postedit.folder import CHAIN, CHAINED, ONE_MODEL, architecture_of, check_replaceable, read_config, read_json
+from postedit.folder import CHAIN, CHAINED, CHECKPOINT, ONE_MODEL, check_replaceable, read_config, read_json
 from postedit.nn.inference import Precision
 
 _PROVENANCE: Final = "provenance.json"
@@ -51,24 +51,23 @@ Scores on the development set, which also chose the edit costs:
 """
 
 
-def load_chain(path: Path, devices: Sequence[torch.device], precision: Precision) -> Chain:
+def load_chain(choice: Choice, devices: Sequence[torch.device], precision: Precision) -> Chain:
     """Read the folder of a chain; neural models take the devices in turn.
 
     Raises:
-        ModelFolderError: if a model is missing, damaged, or a chain itself.
+        ModelFolderError: if there are other models with it, or a model is missing, damaged, or a chain itself.
         DataError: if the models are for different languages.
     """
-    read_config(path)
-    first, second = (
-        _load(path / name, devices[number % len(devices)], precision) for number, name in enumerate(CHAINED)
-    )
-    return Chain(first, second)
-
-
-def _load(path: Path, device: torch.device, precision: Precision) -> Any:
-    if architecture_of(path) == CHAIN:
-        raise ModelFolderError(f"{path}: is a chain itself; a chain is of two models")
-    return PostEditor.load_choice(Choice((path,)), [device], precision)
+    if len(choice.paths) > 1 or choice.weights is not None:
+        names = " ".join(map(str, choice.paths))
+        raise ModelFolderError(f"{names}: a chain is no member of an ensemble, and has no weights")
+    editors = []
+    for number, name in enumerate(CHAINED):
+        model = choice.paths[0] / name
+        if read_config(model)["architecture"] == CHAIN:
+            raise ModelFolderError(f"{model}: is a chain itself; a chain is of two models")
+        editors.append(PostEditor.load(model, device=devices[number % len(devices)], dtype=precision))
+    return Chain(*editors)
 
 
 def chain_provenance(path: Path) -> dict[str, Any]:
@@ -117,7 +116,7 @@ def _architecture(model: Path) -> str:
 
 def _copy(model: Path, folder: Path, edit_cost: float) -> None:
     """Copy the files of a model, without others that may lie there, and set its edit cost."""
-    for pattern in ONE_MODEL:
+    for pattern in (*ONE_MODEL, CHECKPOINT):
         for file in model.glob(pattern):
             target = folder / file.relative_to(model)
             target.parent.mkdir(parents=True, exist_ok=True)

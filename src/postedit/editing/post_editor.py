@@ -25,11 +25,11 @@ from postedit.core.evidence import Evidence
 from postedit.core.model import Seq2Seq
 from postedit.core.search_config import SearchConfig
 from postedit.editing.constraints import GuidanceBuilder, required_of
-from postedit.editing.loading import Choice, Loaded, choose, load_choice
+from postedit.editing.loading import Loaded, choose, load_choice
 from postedit.editing.results import checked, to_post_edit, unchanged, warn, with_text, without_damaged
 from postedit.editing.search import SegmentSearch
 from postedit.editing.segments import EncodedSegment, encode_segments
-from postedit.folder import ModelFolder, content_fingerprint
+from postedit.folder import CHAIN, ModelFolder, architecture_of, content_fingerprint
 from postedit.nn.inference import Precision, check_precision, prepare_for_inference
 from postedit.releases.catalogue import default_model
 from postedit.search import Hypothesis, Sampling
@@ -96,8 +96,7 @@ class PostEditor(Editor):
 
         Returns:
             The editor; for a folder with a first stage a `TwoStage` editor, which drafts where there is no mt; for a
-            phrase-based model a `PhraseEditor`, which is on no device and has no dtype; with others, `Pooled`; for a
-            chain of two models, a `Chain`.
+            phrase-based model a `PhraseEditor`, without device and dtype; with others, `Pooled`; for a chain, `Chain`.
 
         Raises:
             ModelFolderError: if a model is not found or damaged, or the members of an ensemble do not fit.
@@ -107,28 +106,17 @@ class PostEditor(Editor):
         for one in devices:
             check_precision(dtype, one)
         choice = choose(models or (default_model().folder,), weights, space)
-        if not choice.is_chain:
-            return cls.load_choice(choice, devices, dtype)
-        if len(choice.paths) > 1 or weights is not None:
-            raise ModelFolderError(
-                f"{' '.join(map(str, models))}: a chain is no member of an ensemble, and has no weights"
-            )
-        from postedit.editing.chain_folder import load_chain
+        if any(architecture_of(path) == CHAIN for path in choice.paths):
+            from postedit.editing.chain_folder import load_chain
 
-        return load_chain(choice.paths[0], devices, dtype)
-
-    from_pretrained = load
-
-    @classmethod
-    def load_choice(
-        cls, choice: Choice, devices: Sequence[torch.device], dtype: Precision
-    ) -> "PostEditor | TwoStage | PhraseEditor | Pooled":
-        """Load models that are no chain; see `load`."""
+            return load_chain(choice, devices, dtype)
         if any(choice.phrase_based):
             from postedit.editing.members import load_with_phrases
 
             return load_with_phrases(choice, devices, dtype)
         return cls.of(load_choice(choice, devices), dtype)
+
+    from_pretrained = load
 
     @classmethod
     def load_corrector(cls, *models: str | Path, device: Device | Sequence[Device] | None = None) -> "PostEditor":
