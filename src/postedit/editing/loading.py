@@ -17,7 +17,7 @@ from postedit.core.special_tokens import EOS
 from postedit.core.types import Batch, DecoderOutput, Stream
 from postedit.data.collate import collate
 from postedit.editing.combination import Combination, is_combination
-from postedit.folder import FILES, ModelFolder, architecture_of
+from postedit.folder import CHAIN, FILES, ModelFolder, architecture_of
 from postedit.phrase.phrase_options import NAME as PHRASE_BASED
 from postedit.releases.catalogue import resolved
 from postedit.search import Ensemble
@@ -110,6 +110,11 @@ class Choice:
     def phrase_based(self) -> list[bool]:
         """Whether each model is phrase-based."""
         return [architecture_of(path) == PHRASE_BASED for path in self.paths]
+
+    @property
+    def chains(self) -> list[bool]:
+        """Whether each model is a chain of two, see `postedit.editing.chain_folder`."""
+        return [architecture_of(path) == CHAIN for path in self.paths]
 
 
 def choose(models: Sequence[str | Path], weights: Sequence[float] | None, space: Space) -> Choice:

@@ -9,6 +9,7 @@ from postedit.core.editor import Editor
 from postedit.core.errors import DataError
 from postedit.core.model import Seq2Seq
 from postedit.core.search_config import SearchConfig
+from postedit.editing.chained_editors import Chain
 from postedit.editing.loading import Choice, load_ensemble
 from postedit.editing.pooled import Pooled
 from postedit.editing.post_editor import PostEditor, TwoStage
@@ -124,15 +125,19 @@ def _with_model(editor: PostEditor, model: Seq2Seq) -> PostEditor:
     return other
 
 
-def load_with_phrases(
+def load_others(
     choice: Choice, devices: Sequence[torch.device], precision: Precision
-) -> PhraseEditor | PostEditor | Pooled:
-    """Load a phrase-based model, or an editor of several models with a phrase-based one among them.
+) -> PhraseEditor | PostEditor | Pooled | Chain:
+    """Load a chain, a phrase-based model, or an editor of several models with a phrase-based one among them.
 
     Raises:
-        ModelFolderError: if a model is damaged, or the neural ones do not fit together.
+        ModelFolderError: if a model is damaged, or the models do not fit together.
         DataError: if there is not one weight above 0 for each model, or an option has no effect.
     """
+    if any(choice.chains):
+        from postedit.editing.chain_folder import load_chain
+
+        return load_chain(choice, devices, precision)
     combination = choice.combination
     if len(choice.paths) == 1 and combination is None:
         if choice.weights is not None:

@@ -29,7 +29,7 @@ from postedit.editing.loading import Loaded, choose, load_choice
 from postedit.editing.results import checked, to_post_edit, unchanged, warn, with_text, without_damaged
 from postedit.editing.search import SegmentSearch
 from postedit.editing.segments import EncodedSegment, encode_segments
-from postedit.folder import CHAIN, ModelFolder, architecture_of, content_fingerprint
+from postedit.folder import ModelFolder, content_fingerprint
 from postedit.nn.inference import Precision, check_precision, prepare_for_inference
 from postedit.releases.catalogue import default_model
 from postedit.search import Hypothesis, Sampling
@@ -106,14 +106,10 @@ class PostEditor(Editor):
         for one in devices:
             check_precision(dtype, one)
         choice = choose(models or (default_model().folder,), weights, space)
-        if any(architecture_of(path) == CHAIN for path in choice.paths):
-            from postedit.editing.chain_folder import load_chain
+        if any(choice.phrase_based + choice.chains):
+            from postedit.editing.members import load_others
 
-            return load_chain(choice, devices, dtype)
-        if any(choice.phrase_based):
-            from postedit.editing.members import load_with_phrases
-
-            return load_with_phrases(choice, devices, dtype)
+            return load_others(choice, devices, dtype)
         return cls.of(load_choice(choice, devices), dtype)
 
     from_pretrained = load
@@ -203,8 +199,7 @@ class PostEditor(Editor):
 
         Random numbers come from the default generator of torch on the model's device (`torch.manual_seed`). Of the
         search options, only the length limits and `batch_tokens` apply; members of a combination are sampled as an
-        ensemble. Some outputs may be equal. One that is no valid text, because its bytes are no UTF-8, is mt, with
-        `skipped` "damaged".
+        ensemble. Some outputs may be equal. In place of one that is no valid UTF-8 there is mt, `skipped` as "damaged".
 
         Raises:
             DataError: if the numbers of texts differ, mt is missing, or `batch_tokens` is out of range.
