@@ -123,7 +123,7 @@ def gather_statistics(
         files: the triplets.
         others: sets that should share nothing with them, by name; their hashes are kept in memory.
         executor: counts blocks of triplets; it does not change the result.
-        progress: called with the number of triplets that are counted.
+        progress: called with the number of triplets that are counted, first with those that were counted already.
         saved: where counts are saved now and then, and hashes in the same folder; what is there is counted already.
 
     Raises:

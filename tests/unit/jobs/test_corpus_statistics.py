@@ -152,8 +152,11 @@ def test_what_was_counted_before_an_interruption_is_not_counted_again(
     for _ in range(2):
         with pytest.raises(KeyboardInterrupt):
             gather_statistics([SAMPLE], {"dev": [SAMPLE]}, saved=SavedArrays(path, {}, resume=True, seconds=0))
-    found = gather_statistics([SAMPLE], {"dev": [SAMPLE]}, saved=SavedArrays(path, {}, resume=True))
+    shown = list[int]()
+    saved = SavedArrays(path, {}, resume=True)
+    found = gather_statistics([SAMPLE], {"dev": [SAMPLE]}, saved=saved, progress=shown.append)
     assert found.to_dict(50) == expected
+    assert shown == [*range(5 * 40, expected["triplets"], 40), expected["triplets"]]
     assert [number for number in counted if number >= 0] == list(range(-(-expected["triplets"] // 40)))
     path.with_name("0-0000.npy").unlink()
     with pytest.raises(OutputError, match="is missing"):
