@@ -17,7 +17,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
 def test_a_log_has_a_line_now_and_then(clock: list[float]) -> None:
     out = io.StringIO()
     with LineProgress(Console(file=out, width=100), total=1000) as shown:
-        clock[0] += 60  # until workers have started
+        clock[0] += 60  # until it is known what was done before
         for done in range(100, 310, 10):
             shown.update(done)
             clock[0] += 5
