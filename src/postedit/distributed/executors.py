@@ -70,7 +70,7 @@ class RayExecutor:
             raise errors[0]
 
     def check(self) -> None:
-        """Check, before anything is read or written, that Ray is installed and that somebody listens at the address.
+        """Check, before anything is written, that Ray is installed and that somebody listens at the address.
 
         Raises:
             WorkerError: if nobody does.
