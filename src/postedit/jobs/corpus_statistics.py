@@ -136,11 +136,12 @@ def gather_statistics(
         if saved is not None and (arrays := saved.load()) is not None:
             tally.restore(json.loads(arrays["counted"].tobytes()), folder)
         result = tally.result
-        progress(result.triplets)
         blocks = triplet_blocks([read_triplets(files, result.report)], BLOCK)
-        rest = islice(blocks, tally.blocks, None)
+        for _ in islice(blocks, tally.blocks):
+            pass  # counted already; only the report on what was skipped needs them
+        progress(result.triplets)
         work = same_in_all(partial(_block_statistics, sides=sides))
-        with closing(executor.map(work, rest)) as done:
+        with closing(executor.map(work, blocks)) as done:
             for block, keys in done:
                 tally.add(block, keys)
                 progress(result.triplets)
