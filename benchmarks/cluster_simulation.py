@@ -1,11 +1,11 @@
 """Simulate the scheduler of `--engine ray` with many workers, some of which die or are slow, on a virtual clock.
 
-    python benchmarks/cluster_simulation.py [--workers N] [--items N] [--bad SHARE] [--seed N]
+    python benchmarks/cluster_simulation.py [--workers N] [--items N] [--bad SHARE] [--seed N] [--ahead N] [--window N]
 
 It drives `postedit.distributed.schedule.Schedule`, the class that decides in a real cluster. An item takes a minute,
 more or less. Half of the bad workers are slow, by a factor of 3 to 10. The others die every half hour: what they work
 on is lost, and goes on in a new process after two minutes. Ideal is the whole work divided by the speed of all workers
-together.
+together. `--ahead` and `--window` replace `AHEAD` and `WINDOW` of that module.
 """
 
 import argparse
@@ -14,6 +14,7 @@ import math
 import random
 from dataclasses import dataclass, field
 
+from postedit.distributed import schedule
 from postedit.distributed.schedule import Schedule
 
 SECONDS, SPREAD = 60.0, 0.2  # of an item: the median, and the standard deviation of its logarithm
@@ -108,7 +109,10 @@ def main() -> None:
     parser.add_argument("--items", type=int, default=100_000)
     parser.add_argument("--bad", type=float, default=0.05)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--ahead", type=int, default=schedule.AHEAD)
+    parser.add_argument("--window", type=int, default=schedule.WINDOW)
     options = parser.parse_args()
+    schedule.AHEAD, schedule.WINDOW = options.ahead, options.window  # type: ignore[misc]
 
     chance, bad = random.Random(options.seed), round(options.bad * options.workers)
     chosen = set(chance.sample(range(options.workers), bad))

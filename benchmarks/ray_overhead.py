@@ -81,7 +81,7 @@ def measure(prefix: str, text: Path, engine: Any, found: Measured) -> None:
     job = config.prepare()
     times, sizes = [(time.monotonic(), 0)], [0.0]
 
-    def report(done: int, before: int) -> None:
+    def report(done: int) -> None:
         times.append((time.monotonic(), done))
         if len(times) % 20 == 0:
             sizes.append(megabytes())

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, Self, TypeVar
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from postedit.core.durations import duration
 from postedit.core.errors import StoppedError
@@ -23,6 +23,8 @@ _LINES_PER_UPDATE: Final = 1000
 class LineProgress:
     """Shows how many lines of `total` (None: unknown) are done, how many per second, and the time left.
 
+    The first update, before the work begins, gives the lines that an earlier run did. They do not count for the rate.
+
     Args:
         console: where to show it.
         total: the number of all lines.
@@ -33,10 +35,11 @@ class LineProgress:
         self._console, self._total, self._what = console, total, what
         self._bar: Progress | None = None
         if console.is_terminal:
-            columns = [TextColumn("{task.fields[rate]}"), TimeElapsedColumn(), TimeRemainingColumn()]
-            self._bar = Progress(BarColumn(), MofNCompleteColumn(), *columns, console=console, transient=True)
-            self._task = self._bar.add_task("", total=total, rate="")
-        self._start = self._logged = time.monotonic()
+            columns = [BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[speed]}"), TimeElapsedColumn()]
+            self._bar = Progress(*columns, console=console, transient=True)
+            self._task = self._bar.add_task("", total=total, speed="")
+        self._before: int | None = None  # lines done at the first update
+        self._start = self._logged = 0.0  # seconds of the clock, at the first update and at the last line of the log
         self._done = 0
 
     def __enter__(self) -> Self:
@@ -50,23 +53,35 @@ class LineProgress:
 
     def track(self, items: Iterable[Item]) -> Iterator[Item]:
         """Yield the items, which are quick work, and add them to the lines done."""
+        if self._before is None:
+            self.update(self._done)
         for item in items:
             yield item
             self._done += 1
             if self._done % _LINES_PER_UPDATE == 0:
                 self.update(self._done)
 
-    def update(self, done: int, before: int = 0) -> None:
-        """Show that `done` lines are done, `before` of them by an earlier run, which do not count for the rate."""
+    def update(self, done: int) -> None:
+        """Show that `done` lines are done, those of an earlier run too."""
         now = time.monotonic()
-        rate = (done - before) / max(now - self._start, 1e-9)
+        if self._before is None:
+            self._before, self._start, self._logged = done, now, now
         if self._bar:
-            self._bar.update(self._task, completed=done, rate=f"{rate:,.1f} {self._what}/s")
+            self._bar.update(self._task, completed=done, speed=self._speed(done, now))
         elif now - self._logged >= _LOG_SECONDS:
             self._logged = now
-            left = f", {duration((self._total - done) / rate)} left" if self._total is not None and rate else ""
             of = "" if self._total is None else f" of {self._total:,}"
-            self._console.print(f"{done:,}{of} {self._what}, {rate:,.1f} {self._what}/s{left}")
+            self._console.print(f"{done:,}{of} {self._what}, {self._speed(done, now)}")
+
+    def _speed(self, done: int, now: float) -> str:
+        """Return the rate and, if it is known, the time left; nothing before the work has begun."""
+        made, seconds = done - (self._before or 0), now - self._start
+        if not seconds:
+            return ""
+        rate = f"{made / seconds:,.1f} {self._what}/s"
+        if not made or self._total is None:
+            return rate
+        return f"{rate}, {duration((self._total - done) * seconds / made)} left"
 
 
 def fill(file: LineSink, chunks: Iterable[Sequence[str]], total: int, console: Console, what: str = "lines") -> None:
@@ -79,12 +94,12 @@ def fill(file: LineSink, chunks: Iterable[Sequence[str]], total: int, console: C
         StoppedError: if the work cannot go on now, with a message as for Ctrl-C.
         KeyboardInterrupt: after Ctrl-C, with a message; finished chunks are kept.
     """
-    before = file.done
     try:
         with LineProgress(console, total) as progress:
+            progress.update(file.done)
             for lines in chunks:
                 file.write(lines)
-                progress.update(file.done, before)
+                progress.update(file.done)
     except KeyboardInterrupt:
         raise stopped(file, total, what) from None
     except StoppedError as error:

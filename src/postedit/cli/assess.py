@@ -150,6 +150,7 @@ def _progress(stack: ExitStack) -> Callable[[int, int, str], None]:
     def update(done: int, total: int, name: str) -> None:
         if not bars:
             bars.append(stack.enter_context(LineProgress(err, total, "segments")))
+            bars[0].update(0)
         if name not in names:
             names.append(name)
             err.print(name)

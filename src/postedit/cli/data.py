@@ -231,8 +231,12 @@ def files_of(names: Sequence[str]) -> "list[TripletFiles]":
     """Return the files that TRIPLETS arguments name.
 
     Raises:
-        DataError: if one has more file names than there are sides, or only some have machine translations.
+        DataError: if one has more file names than there are sides, or a file twice that cannot hold two sides, or only
+            some have machine translations.
     """
+    from pydantic import ValidationError
+
+    from postedit.core.config import describe_problems
     from postedit.data.triplets import TripletFiles
 
     files = []
@@ -240,10 +244,11 @@ def files_of(names: Sequence[str]) -> "list[TripletFiles]":
         paths = name.split(",")
         if len(paths) > 3 or not all(paths):
             raise DataError(f"{name}: give SRC,MT,PE or SRC,PE with commas between the names of the files")
-        if len(paths) == 1:
-            files.append(TripletFiles.of(name))
-        else:
-            files.append(TripletFiles(src=paths[0], mt=paths[1] if len(paths) == 3 else None, pe=paths[-1]))
+        sides = {"src": paths[0], "mt": paths[1] if len(paths) == 3 else None, "pe": paths[-1]}
+        try:
+            files.append(TripletFiles.model_validate(name if len(paths) == 1 else sides))
+        except ValidationError as error:
+            raise DataError(f"{name}: {'; '.join(describe_problems(TripletFiles, error))}") from None
         if files[-1].sides != files[0].sides:
             raise DataError(
                 f"{files[0].name} and {files[-1].name}: only one of them has machine translations; process each by "

@@ -1,5 +1,6 @@
 """Options that several verbs have, and what they do with them: choose models, check outputs, warn, write."""
 
+import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal
 import typer
 
 from postedit.adapt.adaptation_config import Learning
-from postedit.core.errors import DataError, OutputError, nearest
+from postedit.core.errors import DataError, OutputError, RecipeError, nearest
 from postedit.core.files import atomic_write, check_writable
 from postedit.core.output_paths import is_stream, same_file
 from postedit.core.processes import Executor, LocalExecutor
@@ -193,12 +194,20 @@ def executor_of(
         processes: the number of local ones.
         multithreaded: see `RayExecutor`.
         on_gpus: see `RayExecutor`.
+
+    Raises:
+        WorkerError: if no cluster is at the address.
+        RecipeError: if Ray is not installed, or there is an address for work on this machine.
     """
     if engine == "local":
+        if address and address != os.environ.get("RAY_ADDRESS"):  # which may be there for other programs
+            raise RecipeError(f"--address {address}: is that of a Ray cluster: add --engine ray, or leave it out")
         return LocalExecutor(processes)
     from postedit.distributed.executors import RayExecutor
 
-    return RayExecutor(workers, address, multithreaded, on_gpus)
+    executor = RayExecutor(workers, address, multithreaded, on_gpus)
+    executor.check()
+    return executor
 
 
 def chosen_models(named: Sequence[str] | None, languages: tuple[str, str] = ("", "")) -> list[str]:

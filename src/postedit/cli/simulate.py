@@ -73,6 +73,7 @@ def simulate(
         protected = Protected(editor, shared.kinds_to_protect(protect))
         search = options.search_config(protected, {"n_best": 1, **chosen.search}, with_mt=True)
         with LineProgress(console(stderr=True), 2 * len(texts), "segments") as progress:
+            progress.update(0)
             found = run(protected, texts, search, tokenize, progress.update)
     if json_out is not None:
         shared.write_text(json_out, json.dumps(found.to_dict(window), indent=2) + "\n")

@@ -135,5 +135,5 @@ def _problem(path: Path, *, far: bool) -> str | None:
         return f"{path}: is a link to {path.readlink()}, which does not exist"
     if not path.parent.is_dir():
         return f"{path}: no such file; its folder {path.parent} does not exist either"
-    others = (other.name for other in path.parent.iterdir() if other.suffix != ".toml")  # recipes are no texts
+    others = (one.name for one in path.parent.iterdir() if one.suffix != ".toml" and not one.is_dir())  # toml: recipes
     return f"{path}: no such file{nearest(path.name, others)}"

@@ -69,6 +69,17 @@ class RayExecutor:
         if errors:
             raise errors[0]
 
+    def check(self) -> None:
+        """Check, before anything is written, that Ray is installed and that somebody listens at the address.
+
+        Raises:
+            WorkerError: if nobody does.
+            RecipeError: if Ray is not installed.
+        """
+        _import_ray()
+        if self.address is not None:
+            _check_address(self.address)
+
     def _start_actors(self, ray: Any, build: Callable[[int], Callable[[Any], Any]]) -> "_ActorPool":
         """Return actors for the work; they start while the first items are read."""
         machines = [node["Resources"] for node in ray.nodes() if node["Alive"]]
@@ -225,11 +236,15 @@ def set_ray_environment() -> None:
         os.environ.setdefault(name, value)
 
 
+def _import_ray() -> Any:
+    set_ray_environment()
+    return library("ray", "--engine ray", "ray")
+
+
 @contextmanager
 def _connected(address: str | None, workers: int | None) -> Iterator[Any]:
     """Yield the library, connected to a cluster."""
-    set_ray_environment()
-    ray = library("ray", "--engine ray", "ray")
+    ray = _import_ray()
     if ray.is_initialized():
         yield ray
         return

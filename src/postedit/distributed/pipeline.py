@@ -58,7 +58,7 @@ def run_job(
     executor: Executor,
     *,
     resume: bool = False,
-    report: Callable[[int, int], None] = lambda done, before: None,
+    report: Callable[[int], None] = lambda done: None,
     save_seconds: float = SAVE_SECONDS,
 ) -> dict[str, Any]:
     """Run the job, write its files and return its manifest.
@@ -68,7 +68,7 @@ def run_job(
         files: names of the output files.
         executor: runs the stage; it does not affect the output.
         resume: continue an unfinished run, if there is one.
-        report: called with the number of finished input lines, and of those that an earlier run finished.
+        report: called with the number of finished input lines, first with those that an earlier run finished.
         save_seconds: see `ResumableOutputs`.
 
     Raises:
@@ -78,16 +78,16 @@ def run_job(
             number of finished lines and how to resume.
     """
     outputs = ResumableOutputs(files, job.provenance, resume=resume, save_seconds=save_seconds)
-    total, before = job.source.total, outputs.done.lines
+    total = job.source.total
     done = partial(_lines_of, total)
     try:
         with resumable(outputs, files, done):
-            report(before, before)
+            report(outputs.done.lines)
             if outputs.done.lines < total:
                 with closing(executor.map(same_in_all(job.stage), job.source.chunks(outputs.done.chunks))) as made:
                     for chunk in made:
                         outputs.write(chunk)
-                        report(outputs.done.lines, before)
+                        report(outputs.done.lines)
         manifest = {**job.provenance, **job.manifest(outputs.done.counts)}
         if not any(outputs.done.lengths.values()):
             outputs.discard()

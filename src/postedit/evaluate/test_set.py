@@ -99,9 +99,9 @@ def evaluate_systems(
 ) -> list[EvaluatedSystem]:
     """Return all systems with their scores, after the unedited MT if mt is known.
 
-    `executor` counts `PART` lines of all systems at a time; here the counts are added up. `progress` is called after
-    each part with the number of lines scored so far, those of all systems. What is counted is `saved` now and then,
-    and after an error.
+    `executor` counts `PART` lines of all systems at a time; here the counts are added up. `progress` is called before
+    the first part, and after each, with the number of lines scored so far, those of all systems. What is counted is
+    `saved` now and then, and after an error.
 
     Raises:
         DataError: if a system has not as many lines as the test set.

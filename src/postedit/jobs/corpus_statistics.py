@@ -123,7 +123,7 @@ def gather_statistics(
         files: the triplets.
         others: sets that should share nothing with them, by name; their hashes are kept in memory.
         executor: counts blocks of triplets; it does not change the result.
-        progress: called with the number of triplets that are counted.
+        progress: called with the number of triplets that are counted, first with those that were counted already.
         saved: where counts are saved now and then, and hashes in the same folder; what is there is counted already.
 
     Raises:
@@ -136,11 +136,12 @@ def gather_statistics(
         if saved is not None and (arrays := saved.load()) is not None:
             tally.restore(json.loads(arrays["counted"].tobytes()), folder)
         result = tally.result
-        progress(result.triplets)
         blocks = triplet_blocks([read_triplets(files, result.report)], BLOCK)
-        rest = islice(blocks, tally.blocks, None)
+        for _ in islice(blocks, tally.blocks):
+            pass  # counted already; only the report on what was skipped needs them
+        progress(result.triplets)
         work = same_in_all(partial(_block_statistics, sides=sides))
-        with closing(executor.map(work, rest)) as done:
+        with closing(executor.map(work, blocks)) as done:
             for block, keys in done:
                 tally.add(block, keys)
                 progress(result.triplets)

@@ -203,14 +203,15 @@ def write_edited(
     """
     from postedit.progress import LineProgress
 
-    tally, before, started = Tally(), sink.done, time.monotonic()
+    tally, started = Tally(), time.monotonic()
     hint = "; the same command with --resume continues after them" if resumable else ""
     try:
         with LineProgress(err, total, what) as progress, closing(edited):
+            progress.update(sink.done)
             for window in edited:
                 sink.write(window.lines)
                 tally.add(window.tally)
-                progress.update(sink.done, before)
+                progress.update(sink.done)
     except KeyboardInterrupt:
         if what == "lines":
             _warn_of_events(tally, err)

@@ -4,7 +4,6 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import Final, Literal
@@ -186,11 +185,11 @@ class Explanations:
         cls, editor: Editor, inputs: ExplainInputs, kept: LineSink | None, console: Console, cite: Cite
     ) -> "Explanations":
         """Explain all texts but those that an earlier run left in `kept`."""
-        total, before = len(inputs.src), 0 if kept is None else kept.done
+        total = len(inputs.src)
         with _interruptible(kept, total), LineProgress(console, total) as progress:
-            report = partial(progress.update, before=before)
+            progress.update(0 if kept is None else kept.done)
             detail: Literal["losses", "reasons"] = "losses" if cite == "losses" else "reasons"
-            found = explain(editor, inputs.src, inputs.mt, inputs.pe, report, detail=detail, kept=kept)
+            found = explain(editor, inputs.src, inputs.mt, inputs.pe, progress.update, detail=detail, kept=kept)
         return cls(editor, inputs, found, kept, console)
 
     @property
@@ -217,6 +216,7 @@ class Explanations:
         """Return the scores of the src-mt alignments that the model makes when it is forced to write mt."""
         src, mt = self.inputs.src, self.inputs.mt or []
         with _interruptible(self.kept, len(src)), LineProgress(self.console, len(src)) as progress:
+            progress.update(0)
             found = explain_mt(self.editor, src, mt, progress.update)
         return alignment_table([_alignment(one, "src") for one in found], gold, src, mt)
 
@@ -232,6 +232,7 @@ class Explanations:
         """Return how often edits disappear when the words they cite are cut out of src."""
         reasons = [reason for line, one in self._explained for reason in edit_reasons(line, one)]
         with _interruptible(self.kept, len(self.sentences)), LineProgress(self.console, len(reasons)) as progress:
+            progress.update(0)
             tested = mask(self.editor, self.sentences, reasons, seed, progress.update)
         return masking_table(tested, len(reasons), cite, seed, resamples)
 

@@ -256,8 +256,7 @@ def _pieces(
     """Yield what all files give, in order, after what is done."""
     finished = done.counts.get(_FILES, 0)
     skipped = done.chunks - done.counts.get(_PIECES, 0)  # of the first file that is not finished
-    for path in files[:finished]:
-        reader.skip(path)
+    reader.skip(*files[:finished])
     one.find_languages(files[:finished])
     left = deque(files[finished:])
     while left and (executor == IN_THIS_PROCESS or not one.languages):

@@ -73,6 +73,7 @@ class UnitReader:
 
     def units(self, path: Path, form: Format) -> Iterator[Unit]:
         """Yield the units of a file; see `units_of`."""
+        self._progress.update(self._done // 1000)
         with open_file(path) as stream:
             for number, unit in enumerate(form.units(stream, path), start=1):
                 if number % _UNITS_PER_UPDATE == 0:
@@ -80,9 +81,9 @@ class UnitReader:
                 yield unit
             self._done += stream.tell()
 
-    def skip(self, path: Path) -> None:
-        """Count a file that was read elsewhere."""
-        self._done += path.stat().st_size
+    def skip(self, *paths: Path) -> None:
+        """Count files that were read elsewhere; if no file was read before, they were by an earlier run."""
+        self._done += sum(path.stat().st_size for path in paths)
         self._progress.update(self._done // 1000)
 
 

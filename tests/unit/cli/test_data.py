@@ -69,6 +69,8 @@ class TestStats:
             (["test", "--picture", "x.bmp"], "the name of a picture must end in .png, .svg, .pdf"),
             (["test", "--json", "none/x.json"], "does not exist; create it first"),
             (["test,"], "give SRC,MT,PE or SRC,PE with commas"),
+            (["test.src,test.mt,test.src"], "src and pe are both test.src; only one .tsv or .jsonl file can hold all"),
+            (["test", "--address", "head:6379"], "--address head:6379: is that of a Ray cluster: add --engine ray"),
             (["test", "test.src,test.pe"], "only one of them has machine translations"),
             (["test", "--json", "test.mt"], "test.mt is one of the files to read"),
             (["test", "--json", ""], "is a folder; give the name of a file"),

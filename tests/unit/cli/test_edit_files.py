@@ -87,7 +87,7 @@ def test_folders_keep_their_structure(edit: Any, tmp_path: Path) -> None:
     assert "Haus!" in (tmp_path / "out/y/b.xliff").read_text()
 
 
-def test_an_interrupted_run_continues(edit: Any, editor: Any, tmp_path: Path) -> None:
+def test_an_interrupted_run_continues(edit: Any, editor: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path, out = write(tmp_path / "a.xlf", *UNITS), tmp_path / "out.xlf"
     editor.raise_at = {"ein  Wort": KeyboardInterrupt()}
     arguments = ("MODEL", path, "--out", out, "--set", "chunk_lines=1")
@@ -98,7 +98,10 @@ def test_an_interrupted_run_continues(edit: Any, editor: Any, tmp_path: Path) ->
     assert "add --resume to continue" in refused(edit(*arguments))
     editor.raise_at.clear()
     editor.calls.clear()
+    shown: list[tuple[str, int]] = []
+    monkeypatch.setattr("postedit.progress.LineProgress.update", lambda bar, done: shown.append((bar._what, done)))
     assert edit(*arguments, "--resume").exit_code == 0
+    assert [one for one in shown if one[0] == "units"] == [("units", 1), ("units", 2)]
     assert editor.calls == [("ein  Wort",)]
     assert out.read_text().count("!<") == 2
     assert sorted(tmp_path.iterdir()) == [path, out]

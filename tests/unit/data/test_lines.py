@@ -61,6 +61,7 @@ def test_paths_that_cannot_be_read_are_explained(tmp_path: Path) -> None:
     (tmp_path / "train.src").write_text("")
     assert path_problem(tmp_path / "train.src") == f"{tmp_path}/train.src: is empty"
     (tmp_path / "trian.toml").touch()  # no recipe is offered for a text
+    (tmp_path / "trian.srcs").mkdir()  # nor a folder
     assert path_problem(tmp_path / "trian.src") == f'{tmp_path}/trian.src: no such file; did you mean "train.src"?'
     assert path_problem(tmp_path) == f"{tmp_path}: is a folder, not a file"
     assert (

@@ -141,6 +141,26 @@ def far(triplets: Path) -> Iterator[str]:
     memory.rm("/far", recursive=True)
 
 
+@pytest.mark.parametrize(
+    ("address", "message"), [("localhost:1", "no Ray cluster can be reached there"), ("head", "must be HOST:PORT")]
+)
+def test_nothing_is_begun_without_a_cluster(tmp_path: Path, triplets: Path, address: str, message: str) -> None:
+    command = ["data", "clean", str(triplets), "--out", str(tmp_path / "out"), "--set", "language.on=false"]
+    result = CliRunner().invoke(app, [*command, "--engine", "ray", "--address", address])
+    assert result.exit_code == 1
+    assert f"--address {address}: {message}" in result.stderr
+    assert "--resume" not in result.stderr
+    assert not list(tmp_path.glob("out*"))
+
+
+def test_an_address_in_the_environment_is_of_other_engines(
+    tmp_path: Path, triplets: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("RAY_ADDRESS", "localhost:1")
+    run("data", "stats", triplets, "--json", tmp_path / "out.json")
+    assert (tmp_path / "out.json").exists()
+
+
 @pytest.mark.slow
 def test_far_files_are_read_by_the_command_alone(
     ray: Any, tmp_path: Path, triplets: Path, tiny_folders: Path, far: str

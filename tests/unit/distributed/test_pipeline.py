@@ -137,9 +137,11 @@ def test_a_worker_that_is_killed_is_an_error_and_nothing_is_lost(tmp_path: Path)
     lines = [f"line {number}" for number in range(30)]
     with pytest.raises(PosteditError, match=r"one of 2 worker processes was ended .* --resume"):
         run(job(tmp_path, lines, 3, Numbering(kill_at=6)), tmp_path / "out", LocalExecutor(2))
-    todo = job(tmp_path, lines, 3)
-    run(todo, tmp_path / "out", LocalExecutor(2), resume=True)
+    todo, shown = job(tmp_path, lines, 3), list[int]()
+    before = json.loads((tmp_path / "out.partial.json").read_text())["lines"]
+    run(todo, tmp_path / "out", LocalExecutor(2), resume=True, report=shown.append)
     run(todo, tmp_path / "whole", LocalExecutor())
+    assert shown == [*range(before, 31, 3)], "first what is done already"
     assert files(tmp_path / "out") == files(tmp_path / "whole")
     assert not multiprocessing.active_children()
 

@@ -32,8 +32,10 @@ class Interrupted:
             yield work(item)
 
 
-def evaluated(executor: Interrupted, saved: SavedArrays | None = None) -> list[EvaluatedSystem]:
-    return evaluate_systems(TestSet(PE, MT, groups=["a", "b"] * 12), SYSTEMS, executor=executor, saved=saved)
+def evaluated(
+    executor: Interrupted, saved: SavedArrays | None = None, progress: Callable[[int], None] = lambda done: None
+) -> list[EvaluatedSystem]:
+    return evaluate_systems(TestSet(PE, MT, groups=["a", "b"] * 12), SYSTEMS, progress, executor, saved)
 
 
 def tables(systems: list[EvaluatedSystem]) -> str:
@@ -52,9 +54,10 @@ def test_counted_parts_are_not_counted_again(tmp_path: Path) -> None:
     assert whole.parts == 5
     with pytest.raises(KeyboardInterrupt):
         evaluated(Interrupted(3), SavedArrays(path, {}, seconds=0))
-    rest = Interrupted()
-    assert tables(evaluated(rest, SavedArrays(path, {}, resume=True))) == expected
+    rest, shown = Interrupted(), list[int]()
+    assert tables(evaluated(rest, SavedArrays(path, {}, resume=True), shown.append)) == expected
     assert rest.parts == 2
+    assert shown == [45, 60, 72], "lines of three systems, first those that were counted before"
     anew = Interrupted()
     assert tables(evaluated(anew, SavedArrays(path, {}))) == expected
     assert anew.parts == 5

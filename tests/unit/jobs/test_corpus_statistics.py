@@ -1,6 +1,6 @@
 import json
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,7 @@ from postedit.cli.statistics import draw
 from postedit.core.errors import OutputError
 from postedit.core.processes import LocalExecutor
 from postedit.core.saved_arrays import SavedArrays
-from postedit.data.blocks import TripletBlock
+from postedit.data.blocks import TripletBlock, triplet_blocks
 from postedit.data.triplets import TripletFiles, read_triplets
 from postedit.evaluate.scores import score_systems
 from postedit.evaluate.ter import TER, EditCount
@@ -134,6 +134,12 @@ def test_the_result_does_not_depend_on_processes_or_blocks(monkeypatch: pytest.M
     assert json.loads(json.dumps(first)) == first
 
 
+def noted(blocks: Iterator[TripletBlock], read: list[int]) -> Iterator[TripletBlock]:
+    for block in blocks:
+        read.append(block.number)
+        yield block
+
+
 def test_what_was_counted_before_an_interruption_is_not_counted_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -152,8 +158,17 @@ def test_what_was_counted_before_an_interruption_is_not_counted_again(
     for _ in range(2):
         with pytest.raises(KeyboardInterrupt):
             gather_statistics([SAMPLE], {"dev": [SAMPLE]}, saved=SavedArrays(path, {}, resume=True, seconds=0))
-    found = gather_statistics([SAMPLE], {"dev": [SAMPLE]}, saved=SavedArrays(path, {}, resume=True))
+    shown, read = list[int](), list[int]()
+    monkeypatch.setattr(corpus_statistics, "triplet_blocks", lambda *given: noted(triplet_blocks(*given), read))
+
+    def show(done: int) -> None:
+        assert len(read) >= 5, "the clock starts after blocks that were counted before"
+        shown.append(done)
+
+    saved = SavedArrays(path, {}, resume=True)
+    found = gather_statistics([SAMPLE], {"dev": [SAMPLE]}, saved=saved, progress=show)
     assert found.to_dict(50) == expected
+    assert shown == [*range(5 * 40, expected["triplets"], 40), expected["triplets"]]
     assert [number for number in counted if number >= 0] == list(range(-(-expected["triplets"] // 40)))
     path.with_name("0-0000.npy").unlink()
     with pytest.raises(OutputError, match="is missing"):

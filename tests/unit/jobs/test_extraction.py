@@ -86,7 +86,7 @@ class Counting:
             yield work(item)
 
 
-def test_finished_files_are_not_read_again(tmp_path: Path) -> None:
+def test_finished_files_are_not_read_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     files = units(tmp_path, 5, 3)
     expected = pairs_of(tmp_path, files, "whole", executor=Counting())
     assert expected[".ids"].count(b"\n") == 15
@@ -95,9 +95,12 @@ def test_finished_files_are_not_read_again(tmp_path: Path) -> None:
         pairs_of(tmp_path, files, "out", executor=Counting(2))
     with pytest.raises(OutputError, match="belongs to an unfinished run; add --resume"):
         pairs_of(tmp_path, files, "out")
-    rest = Counting()
+    rest, shown = Counting(), list[int]()
+    monkeypatch.setattr("postedit.progress.LineProgress.update", lambda _, done: shown.append(done))
     assert pairs_of(tmp_path, files, "out", resume=True, executor=rest) == expected
     assert rest.items == files[3:]
+    sizes = [path.stat().st_size for path in files]
+    assert shown == [sum(sizes[:done]) // 1000 for done in (3, 4, 5)]
 
 
 @pytest.mark.parametrize("at", range(1, 9))

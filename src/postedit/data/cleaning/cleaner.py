@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import chain
+from itertools import chain, count, islice, takewhile
 from pathlib import Path
 from typing import Any, Final, Literal, get_args
 
@@ -105,7 +105,8 @@ def clean(
         config: the options.
         resume: continue unfinished work.
         executor: filters and normalises blocks of triplets; it does not change the result.
-        progress: called with a stage and the number of triplets it has processed; all triplets pass both stages.
+        progress: called with a stage and the number of triplets it has processed, first with those of an earlier run;
+            all triplets pass both stages.
 
     Raises:
         DataError: if a file cannot be used.
@@ -132,17 +133,13 @@ def _clean(
     used = {name: FilterCount() for name in names if name == "unusable" or getattr(config, name).on}
     report = CleanReport(TripletFiles(**{side: f"{out}.{side}" for side in sides}), filters=used)
     with _resumable(work):
-        done: list[Path] = []
-
-        def rest() -> Iterator[TripletBlock]:
-            for block in triplet_blocks(map(all_triplets, files), BLOCK):
-                done.append(_records_file(work, block.number))
-                if not done[-1].exists():
-                    yield block
-
-        with closing(executor.map(same_in_all(job.clean_block), rest())) as cleaned:
+        done = list(takewhile(Path.exists, (_records_file(work, number) for number in count())))
+        blocks = triplet_blocks(map(all_triplets, files), BLOCK)
+        progress("filtering", max((block.last for block in islice(blocks, len(done))), default=0))
+        with closing(executor.map(same_in_all(job.clean_block), blocks)) as cleaned:
             for block in cleaned:
                 block.save(work)
+                done.append(_records_file(work, block.number))
                 progress("filtering", block.last)
         _finish(job, work, done, files, out, report, progress)
     shutil.rmtree(work)

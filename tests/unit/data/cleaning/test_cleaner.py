@@ -154,7 +154,9 @@ class TestInterrupted:
             return rows[-1]
 
         monkeypatch.setattr(cleaner._Job, "_record", count)
-        clean([source], tmp_path / "out", config(), resume=True)
+        shown: list[tuple[str, int]] = []
+        clean([source], tmp_path / "out", config(), resume=True, progress=lambda *done: shown.append(done))
+        assert shown[:2] == [("filtering", 6), ("filtering", 8)]
         assert [row.line for row in rows] == [7, 8]
         assert kept(tmp_path / "out") == kept(tmp_path / "whole")
         assert removed(tmp_path / "out") == removed(tmp_path / "whole")
