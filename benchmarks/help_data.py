@@ -1,13 +1,15 @@
 """Prepare post-edits of product help in several languages for the long run: select by licence, clean, join dev sets.
 
     python benchmarks/help_data.py DATA WORK [--languages de fr es ja] [--dev-lines 150]
-        [--held-lines 0] [--any-licence]
+        [--held-lines 0] [--held-documents 0] [--any-licence]
 
 DATA holds a folder `adobe-pe.en-LANG` for each language. For each of them this writes `WORK/LANG.{src,mt,pe}`, cleaned
 by `postedit data clean` with `recipes/clean/help.toml`, whose report says what was taken out and why, and
 `WORK/LANG.dev.{src,mt,pe}`. `WORK/dev.{src,mt,pe}` holds evenly spaced lines of all dev sets, to validate on in
 training. With `--held-lines N`, the last N cleaned lines of each language, which are the latest corrections, go to
 `WORK/LANG.held.{src,mt,pe}` instead: no model is trained on them, so they can teach which edits of models to keep.
+`--held-documents N` holds out whole documents instead, drawn by a hash of their paths until they have N lines, of those
+whose mt is raw, as that of the dev and test sets is: of the latest German lines, most were revised before.
 
 Repositories without a stated licence are left out, so that weights may be given away; `--any-licence` keeps them.
 Triplets with a fault that is peculiar to this data are left out as well, see `fault_of`. How similar mt and pe are says
@@ -15,6 +17,7 @@ little: where they are least alike, most post-edits are right, only heavily edit
 """
 
 import argparse
+import hashlib
 import subprocess
 import sys
 from collections import Counter
@@ -28,6 +31,7 @@ RECIPE = Path(__file__).resolve().parents[1] / "recipes" / "clean" / "help.toml"
 # Repositories for which no licence is stated in the translation.
 UNLICENSED = frozenset({"adobe:campaign-classic", "adobe:media-analytics", "adobe:primetime"})
 REPOSITORY_COLUMN = 2
+MOST_HUMAN = 20  # per cent of human translation of a file, in the first column, up to which its mt is raw
 
 # A source of so many words that stands in pe as a whole is no name that was kept.
 SOURCE_WORDS = 3
@@ -45,8 +49,11 @@ def main() -> None:
     parser.add_argument("--languages", nargs="+", default=["de", "fr", "es", "ja"])
     parser.add_argument("--dev-lines", type=int, default=150, help="lines of each dev set to validate on")
     parser.add_argument("--held-lines", type=int, default=0, help="lines of each language that models do not learn")
+    parser.add_argument("--held-documents", type=int, default=0, help="the same, whole documents of raw MT")
     parser.add_argument("--any-licence", action="store_true", help="keep repositories without a stated licence")
     options = parser.parse_args()
+    if options.held_lines and options.held_documents:
+        parser.error("give --held-lines or --held-documents")
     options.work.mkdir(parents=True, exist_ok=True)
     dev: dict[str, list[str]] = {side: [] for side in SIDES}
     for language in options.languages:
@@ -55,6 +62,8 @@ def main() -> None:
         clean(options.work, language)
         if options.held_lines:
             hold(options.work, language, options.held_lines)
+        if options.held_documents:
+            hold_documents(folder, options.work, language, options.held_documents)
         for side, lines in read(folder / "dev").items():
             write(options.work / f"{language}.dev.{side}", lines)
             step = max(1, len(lines) // options.dev_lines)
@@ -122,6 +131,31 @@ def hold(work: Path, language: str, count: int) -> None:
     for side, lines in triplets.items():
         write(work / f"{language}.held.{side}", lines[-count:])
         write(work / f"{language}.{side}", lines[:-count])
+    (work / f"{language}.sha256").unlink()  # of the files as they were cleaned
+
+
+def hold_documents(folder: Path, work: Path, language: str, count: int) -> None:
+    """Move at least `count` triplets of `work`/LANG, all that are of some documents, to `work`/LANG.held.
+
+    Other lines of these documents, whose mt was not raw, are left out.
+    """
+    info = (folder / "train.info").read_text(encoding="utf-8").split("\n")[:-1]
+    columns = [line.split("\t") for line in info]
+    known = dict(zip(zip(*read(folder / "train").values(), strict=True), columns, strict=True))
+    rows = list(zip(*read(work / language).values(), strict=True))
+    places = [known[row] for row in rows]
+    documents = ["".join(place[REPOSITORY_COLUMN : REPOSITORY_COLUMN + 2]) for place in places]
+    raw = [int(place[0]) <= MOST_HUMAN for place in places]
+    sizes = Counter(document for document, is_raw in zip(documents, raw, strict=True) if is_raw)
+    held: set[str] = set()
+    for document in sorted(sizes, key=lambda name: hashlib.sha256(name.encode()).hexdigest()):
+        if sum(sizes[one] for one in held) >= count:
+            break
+        held.add(document)
+    rows_of = list(zip(rows, documents, raw, strict=True))
+    for number, side in enumerate(SIDES):
+        write(work / f"{language}.held.{side}", [row[number] for row, of, is_raw in rows_of if of in held and is_raw])
+        write(work / f"{language}.{side}", [row[number] for row, of, _ in rows_of if of not in held])
     (work / f"{language}.sha256").unlink()  # of the files as they were cleaned
 
 

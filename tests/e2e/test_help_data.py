@@ -31,3 +31,25 @@ def test_the_last_lines_are_held_out(tmp_path: Path) -> None:
     help_data.hold(tmp_path, "de", 1)
     assert help_data.read(tmp_path / "de")["pe"] == ["a", "b"]
     assert help_data.read(tmp_path / "de.held")["pe"] == ["c"]
+
+
+def test_whole_documents_of_raw_mt_are_held_out(tmp_path: Path) -> None:
+    lines = [f"{number}" for number in range(12)]
+    info = []
+    for number in range(12):  # three lines a document; the mt of the last document, and of one line more, is not raw
+        human = 50 if number >= 9 or number == 1 else 0
+        info.append(f"{human}\t100\tadobe:x\tfile{number // 3}\t2024-01-01")
+    (tmp_path / "data").mkdir()
+    for side in help_data.SIDES:
+        for prefix in (tmp_path / "data" / "train", tmp_path / "de"):
+            prefix.with_name(f"{prefix.name}.{side}").write_text("".join(f"{line}\n" for line in lines))
+    (tmp_path / "data" / "train.info").write_text("".join(f"{line}\n" for line in info))
+    (tmp_path / "de.sha256").write_text("")
+    help_data.hold_documents(tmp_path / "data", tmp_path, "de", 4)
+    held, left = (help_data.read(tmp_path / name)["mt"] for name in ("de.held", "de"))
+    documents = {int(line) // 3 for line in held}
+    assert len(documents) == 2
+    assert held == [line for line in lines if int(line) // 3 in documents and line != "1"]
+    assert left == [line for line in lines if int(line) // 3 not in documents]
+    assert 3 not in documents
+    assert not (tmp_path / "de.sha256").exists()
