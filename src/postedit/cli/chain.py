@@ -1,5 +1,6 @@
 """`postedit chain`."""
 
+import math
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -87,6 +88,6 @@ def _costs_of(given: str) -> list[float]:
         costs = sorted({float(cost) for cost in given.split(",")})
     except ValueError:
         costs = []
-    if not costs or costs[0] < 0 or not costs[-1] < float("inf"):
+    if not costs or not all(0 <= cost < math.inf for cost in costs):
         raise DataError(f"--edit-costs takes numbers of at least 0, as {_COSTS}, not {given!r}")
     return costs

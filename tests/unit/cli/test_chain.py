@@ -71,6 +71,7 @@ def test_faults(run: Any, tmp_path: Path, dev: list[Any]) -> None:
         (("one", "two"), "file", (), "exists already; choose a new folder"),
         (("one", "two"), "chain", ("--edit-costs", "0,much"), "--edit-costs takes numbers of at least 0"),
         (("one", "two"), "chain", ("--edit-costs=-1",), "--edit-costs takes numbers of at least 0"),
+        (("one", "two"), "chain", ("--edit-costs", "nan,1"), "--edit-costs takes numbers of at least 0"),
         (("one", "two"), "chain", ("--edit-costs", "inf"), "--edit-costs takes numbers of at least 0"),
         (("one", "two"), "chain", ("--protect", "nothing"), "nothing"),
     ]

@@ -101,6 +101,15 @@ def test_adapters_keep_the_path_of_their_checkpoint(models: tuple[Path, Path], t
     assert not (tmp_path / "chain" / "first" / "notes.txt").exists()
 
 
+def test_a_notice_of_licences_is_copied_and_has_no_effect(models: tuple[Path, Path], tmp_path: Path) -> None:
+    shutil.copytree(models[1], tmp_path / "licensed")
+    before = content_fingerprint(tmp_path / "licensed")
+    (tmp_path / "licensed" / "NOTICE").write_text("CC BY-SA")
+    assert content_fingerprint(tmp_path / "licensed") == before
+    save_chain(tmp_path / "chain", (models[0], tmp_path / "licensed"), (0.0, 0.0), {}, "")
+    assert (tmp_path / "chain" / "second" / "NOTICE").read_text() == "CC BY-SA"
+
+
 def test_a_chain_is_neither_of_chains_nor_a_member(models: tuple[Path, Path], chain: Path, tmp_path: Path) -> None:
     with pytest.raises(ModelFolderError, match="is a chain itself; name its models, first and second in it"):
         save_chain(tmp_path / "nested", (chain, models[1]), (0.0, 0.0), {}, "")

@@ -130,6 +130,9 @@ def test_prices_are_added_and_other_options_are_given_to_both() -> None:
     assert chain.identity().settings == {"first.edit_cost": 1.0, "second.edit_cost": 0.25}
     assert chain.identity(chain.search.with_options(edit_cost=2.0)).settings["second.edit_cost"] == 1.25
     assert chain.identity().models == ("a", "b")
+    chain.search = chain.search.with_options(edit_cost=3.0)
+    chain.edit(["s"], ["a"])
+    assert [one.asked[-1][1].edit_cost for one in (first, second)] == [3.0, 2.25]
 
 
 def test_alternatives_are_outputs_of_the_first_and_mt() -> None:
@@ -144,18 +147,29 @@ def test_what_a_chain_cannot_do() -> None:
     chain = Chain(Replacing("a", "b"), Replacing("b", "c"))
     with pytest.raises(DataError, match="max_edits limits the edits of one model"):
         edited(chain, "a", search=SearchConfig(max_edits=1))
+    with pytest.raises(DataError, match="edit_cost and max_edits compare outputs with mt"):
+        Chain(Replacing("a", "b", needs_mt=False), chain.second).check(SearchConfig(edit_cost=1.0), with_mt=False)
     with pytest.raises(DataError, match="cannot score"):
         chain.score(["s"], ["a"], ["b"])
     with pytest.raises(DataError, match="does not learn"):
         chain.learn("s", "a", "b")
 
 
-def test_the_draft_of_a_first_stage_counts_as_mt() -> None:
+def test_a_limit_of_the_first_editor_is_its_own() -> None:
+    first, second = Replacing("a", "b"), Replacing("b", "c")
+    first.search = SearchConfig(max_edits=2)
+    assert edited(Chain(first, second), "a").text == "c"
+    assert [one.asked[-1][1].max_edits for one in (first, second)] == [2, None]
+
+
+@pytest.mark.parametrize("cost", [0.0, 0.5])
+def test_the_draft_of_a_first_stage_counts_as_mt(cost: float) -> None:
     class Draft(Replacing):
         def _edited(self, mt: str, count: int, evidence: Detail | None) -> PostEdit:
             return PostEdit("a x", True)
 
     two_stages = TwoStage(Draft("", ""), Replacing("a", "b"))  # type: ignore[arg-type]
+    two_stages.search = SearchConfig(edit_cost=cost)
     chain = Chain(two_stages, Replacing("x", "y"))
     assert not chain.abilities.needs_mt
     (found,) = chain.edit(["src"], None)
