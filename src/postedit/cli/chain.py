@@ -41,7 +41,7 @@ def chain(
     from postedit.cli.tables import console, print_scores
     from postedit.core.files import check_writable
     from postedit.data.lines import DevTexts
-    from postedit.editing.chain_folder import save_chain
+    from postedit.editing.chain_folder import kind_of_link, save_chain
     from postedit.editing.chained_editors import Chain
     from postedit.editing.loading import find_folder
     from postedit.evaluate.chrf import AdditiveCHRF
@@ -54,6 +54,8 @@ def chain(
     from postedit.progress import LineProgress
 
     folders = [find_folder(model) for model in models]
+    for folder in folders:
+        kind_of_link(folder)  # before long work
     check_writable(out)
     dev = DevTexts.read(src, mt, pe)
     silence_library()

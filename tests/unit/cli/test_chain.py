@@ -9,8 +9,9 @@ from tests.unit.phrase.small_corpus import TRIPLETS, split
 
 from postedit.core.search_config import SearchConfig
 from postedit.data.lines import DevTexts
-from postedit.editing.chain_folder import chain_provenance
+from postedit.editing.chain_folder import chain_provenance, save_chain
 from postedit.evaluate.scores import score_systems
+from postedit.jobs import chaining
 from postedit.jobs.dev_overlap import uses_of
 from postedit.phrase.phrase_folder import PhraseFolder
 from postedit.phrase.phrase_model import learn
@@ -64,10 +65,20 @@ def test_a_model_that_harms_gets_the_larger_cost(run: Any, tmp_path: Path, dev: 
         assert "warning: the second alone is no worse here: the chain takes longer and gains nothing" in result.stderr
 
 
-def test_faults(run: Any, tmp_path: Path, dev: list[Any]) -> None:
+def test_faults(run: Any, tmp_path: Path, dev: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(chaining, "choose_costs", lambda *_: pytest.fail("no fault is told after long work"))
     (tmp_path / "file").touch()
+    save_chain(tmp_path / "made", (tmp_path / "one", tmp_path / "two"), (0.0, 0.0), {}, "")
+    for name, language in (("de", "de"), ("fr", "fr")):
+        config = PhraseTextConfig(tokenizer="moses", src_lang="en", tgt_lang=language)
+        model = learn(split(TRIPLETS), PhraseConfig(order=3))
+        PhraseFolder(model, PhraseConfig(order=3), config, SearchConfig(), {}).save(tmp_path / name)
     cases: list[tuple[tuple[str, str], str, tuple[str, ...], str]] = [
         (("one", "gone"), "chain", (), "no such model folder"),
+        (("one", "made"), "chain", (), "is a chain itself; name its models"),
+        (("one", "file"), "chain", (), "is a file, not a model folder"),
+        (("de", "fr"), "chain", (), "are for one language pair"),
+        (("one", "two"), "nowhere/chain", (), "does not exist; create it first"),
         (("one", "two"), "file", (), "exists already; choose a new folder"),
         (("one", "two"), "chain", ("--edit-costs", "0,much"), "--edit-costs takes numbers of at least 0"),
         (("one", "two"), "chain", ("--edit-costs=-1",), "--edit-costs takes numbers of at least 0"),
