@@ -7,15 +7,18 @@ from pathlib import Path
 
 import pytest
 import tiny_models
+import torch
 from tests.unit.phrase.small_corpus import TRIPLETS, split
 
 from postedit import PostEditor
 from postedit.core.errors import ModelFolderError, OutputError
 from postedit.core.search_config import SearchConfig
-from postedit.editing.chain_folder import chain_provenance, save_chain
+from postedit.editing.chain_folder import chain_provenance, load_chain, save_chain
 from postedit.editing.chained_editors import Chain
-from postedit.folder import FILES, ModelFolder, content_fingerprint, fingerprint
+from postedit.editing.loading import Choice
+from postedit.folder import FILES, ModelFolder, content_fingerprint, fingerprint, read_config
 from postedit.jobs.integrity import check_whole
+from postedit.phrase.phrase_editor import PhraseEditor
 from postedit.phrase.phrase_folder import PhraseFolder
 from postedit.phrase.phrase_model import learn
 from postedit.phrase.phrase_options import PhraseConfig, PhraseTextConfig
@@ -61,12 +64,31 @@ def test_edit_costs_are_those_given_and_the_models_are_left_as_they_were(
     assert [one.search.edit_cost for one in (loaded, loaded.first, loaded.second)] == [0.5, 0.5, 0.25]
     assert [PostEditor.load(model, device="cpu").search.edit_cost for model in models] == [0.0, 0.0]
     assert chain_provenance(chain) == {"edit_costs": [0.5, 0.25], "dev": SCORES, "dev_sha256": "digest"}
-    assert "TER 1.00" in (chain / "README.md").read_text()
+    assert read_config(chain)["search"]["edit_cost"] == 0.5
+    card = (chain / "README.md").read_text()
+    assert "# Chain: m-cgru, then phrase-based\n" in card
+    assert "TER 1.00" in card
+
+
+def test_models_take_devices_in_turn(chain: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[tuple[str, torch.device, str]] = []
+
+    def load(model: Path, device: torch.device, dtype: str) -> PhraseEditor:
+        asked.append((model.name, device, dtype))
+        return PhraseEditor.empty(PhraseTextConfig())
+
+    cpu, gpu = torch.device("cpu"), torch.device("cuda:1")
+    monkeypatch.setattr(PostEditor, "load", load)
+    load_chain(Choice((chain,), None, "log"), [cpu, gpu], "bf16")
+    load_chain(Choice((chain,), None, "log"), [gpu], "float32")
+    assert asked[:2] == [("first", cpu, "bf16"), ("second", gpu, "bf16")]
+    assert asked[2:] == [("first", gpu, "float32"), ("second", gpu, "float32")]
 
 
 def test_it_is_whole_until_a_file_changes(chain: Path) -> None:
     assert not check_whole(chain).damage
     assert not check_whole(chain).unrecorded
+    assert not check_whole(chain / "first").damage
     with (chain / "second" / "model.safetensors").open("r+b") as file:
         file.seek(-1, 2)
         file.write(b"\xff")

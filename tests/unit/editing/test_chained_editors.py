@@ -146,7 +146,7 @@ def test_alternatives_are_outputs_of_the_first_and_mt() -> None:
     assert second.asked[-1][1].n_best == 1
     assert edited(Chain(first, second), "a").alternatives == ()
     found = edited(Chain(first, Replacing("b", "b 1")), "a", beam=3, n_best=3)
-    assert [one.text for one in (found, *found.alternatives)] == ["b 1", "b", "a"]
+    assert [one.text for one in (found, *found.alternatives)] == ["b 1", "b", "b 2", "a"]
     assert not any(one.alternatives for one in found.alternatives)
 
 
