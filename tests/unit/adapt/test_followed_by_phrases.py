@@ -374,6 +374,7 @@ def test_a_chain_learns_beyond_its_phrases(chain: Path, tmp_path: Path) -> None:
         assert edited(taught, NEXT).text == untaught.edit([NEXT[0]], [NEXT[1]])[0].text
         alone = load_learning(chain / "first", memory)
         assert taught.identity().models != alone.identity().models
+        assert ["phrases.edit_cost" in one.identity().settings for one in (taught, alone)] == [True, False]
 
 
 def test_the_edit_cost_of_the_phrases_of_a_chain_counts(chain: Path, tmp_path: Path) -> None:
