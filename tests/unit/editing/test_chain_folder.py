@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from dataclasses import replace
 from fnmatch import fnmatch
 from pathlib import Path
 
@@ -13,13 +14,15 @@ from tests.unit.phrase.small_corpus import TRIPLETS, split
 from postedit import PostEditor
 from postedit.core.errors import ModelFolderError, OutputError
 from postedit.core.search_config import SearchConfig
+from postedit.data.lines import DevTexts
 from postedit.editing.chain_folder import chain_provenance, load_chain, save_chain
 from postedit.editing.chained_editors import Chain
 from postedit.editing.loading import Choice
 from postedit.folder import FILES, ModelFolder, content_fingerprint, fingerprint, read_config
+from postedit.jobs.dev_overlap import uses_of
 from postedit.jobs.integrity import check_whole
 from postedit.phrase.phrase_editor import PhraseEditor
-from postedit.phrase.phrase_folder import PhraseFolder
+from postedit.phrase.phrase_folder import PhraseFolder, texts_digest
 from postedit.phrase.phrase_model import learn
 from postedit.phrase.phrase_options import PhraseConfig, PhraseTextConfig
 
@@ -130,6 +133,33 @@ def test_a_notice_of_licences_is_copied_and_has_no_effect(models: tuple[Path, Pa
     assert content_fingerprint(tmp_path / "licensed") == before
     save_chain(tmp_path / "chain", (models[0], tmp_path / "licensed"), (0.0, 0.0), {}, "")
     assert (tmp_path / "chain" / "second" / "NOTICE").read_text() == "CC BY-SA"
+
+
+def test_a_first_stage_is_copied(models: tuple[Path, Path], tmp_path: Path) -> None:
+    text = tiny_models.processor()
+    first = tiny_models.folder("transformer", text, input="src")
+    replace(tiny_models.folder("transference", text), first_stage=first).save(tmp_path / "two")
+    save_chain(tmp_path / "chain", (tmp_path / "two", models[1]), (0.5, 0.0), {}, "")
+    chain = PostEditor.load(tmp_path / "chain", device="cpu")
+    assert not chain.abilities.needs_mt
+    found, drafts = (one.edit(SRC[:2], None) for one in (chain, PostEditor.load(tmp_path / "two", device="cpu")))
+    assert [one.draft for one in found] == [one.draft for one in drafts]
+
+
+def test_what_chose_or_trained_a_model_of_a_chain_is_known(models: tuple[Path, Path], tmp_path: Path) -> None:
+    dev = DevTexts(SRC, MT, MT)
+    digest = texts_digest(zip(SRC, MT, MT, strict=True))
+    known = {"environments": [{"corpora": {"train": digest}}]}
+    folder = replace(PhraseFolder.load(models[1]), provenance=known)
+    folder.save(tmp_path / "trained")
+    save_chain(tmp_path / "chain", (models[0], tmp_path / "trained"), (0.0, 0.0), {}, digest)
+    assert uses_of(dev, tmp_path / "chain") == {"dev", "train"}
+
+
+def test_a_missing_model_is_damage_without_digests_too(chain: Path) -> None:
+    (chain / "SHA256SUMS").unlink()
+    shutil.rmtree(chain / "second")
+    assert "no such model folder" in check_whole(chain).damage[chain / "second"]
 
 
 def test_a_chain_is_neither_of_chains_nor_a_member(models: tuple[Path, Path], chain: Path, tmp_path: Path) -> None:
