@@ -166,6 +166,8 @@ def test_a_chain_is_neither_of_chains_nor_a_member(models: tuple[Path, Path], ch
     with pytest.raises(ModelFolderError, match="is a chain itself; name its models, first and second in it"):
         save_chain(tmp_path / "nested", (chain, models[1]), (0.0, 0.0), {}, "")
     assert not (tmp_path / "nested").exists()
+    with pytest.raises(ModelFolderError, match="is or has a phrase-based model or a chain; this needs neural ones"):
+        PostEditor.load_corrector(chain)
     shutil.copytree(chain, chain / "second", dirs_exist_ok=True)
     with pytest.raises(ModelFolderError, match="second: is a chain itself"):
         PostEditor.load(chain)

@@ -150,7 +150,7 @@ def test_what_a_member_cannot_do_is_refused(models: list[Path]) -> None:
         load(*models, weights=[1.0, 2.0])
     with pytest.raises(DataError, match="above 0, not 0"):
         load(*models, weights=[1.0, 0.0, 1.0])
-    with pytest.raises(ModelFolderError, match=r"phrases: is or has a phrase-based model or a chain; this needs neural ones"):
+    with pytest.raises(ModelFolderError, match=r"phrases: is a phrase-based model, or has one; this needs neural ones"):
         load_models([models[1]], [torch.device("cpu")], None, "log")
     with pytest.raises(DataError, match="segment 1 has no mt"):
         load(*models).edit(SRC)
