@@ -106,7 +106,7 @@ def test_one_model_is_no_chain(run: Any, tmp_path: Path, dev: list[Any]) -> None
     assert run("chain", tmp_path / "one", *dev, "--out", tmp_path / "chain").exit_code == 2
 
 
-def test_the_larger_of_equally_good_costs_are_chosen_and_all_lines_counted() -> None:
+def test_the_larger_of_equal_costs_are_chosen() -> None:
     dev, costs, done = DevTexts(**TEXTS), [0.5, 2.0, 1.0], list[int]()
     nothing = PhraseEditor.empty(PhraseTextConfig())
     chosen = chaining.choose_costs(nothing, nothing, dev, costs, additive_metric("ter", "none"), done.append)
