@@ -5,6 +5,7 @@ model.safetensors   weights
 text/               subword vocabularies and truecasing
 provenance.json     data, options and versions of its training, and its scores on the development set
 README.md           model card
+NOTICE              licences of the texts that it was trained on, if somebody has put them there
 SHA256SUMS          digests of the files, see `postedit.core.checksums`
 draft/              the model folder of the first stage, whose output this model reads as mt, if it has one
 first/, second/     in place of weights and text: the model folders of a chain, see `postedit.editing.chain_folder`
@@ -45,10 +46,20 @@ from postedit.text.processor import TextProcessor
 
 _FORMAT: Final = 1
 _CONFIG, _WEIGHTS, _PROVENANCE, _CARD = "config.json", "model.safetensors", "provenance.json", "README.md"
+_NOTICE: Final = "NOTICE"
 _TEXT, _DRAFT = "text", "draft"
 CHECKPOINT: Final = ".checkpoint"
 
-_OWN_FILES: Final = (_CONFIG, _WEIGHTS, f"{_TEXT}/*.json", f"{_TEXT}/{CHECKSUMS}", _PROVENANCE, _CARD, CHECKSUMS)
+_OWN_FILES: Final = (
+    _CONFIG,
+    _WEIGHTS,
+    f"{_TEXT}/*.json",
+    f"{_TEXT}/{CHECKSUMS}",
+    _PROVENANCE,
+    _CARD,
+    _NOTICE,
+    CHECKSUMS,
+)
 
 CHAIN: Final = "chain"  # the architecture of a chain, by its configuration
 CHAINED: Final = ("first", "second")  # folders of its models
@@ -56,7 +67,7 @@ ONE_MODEL: Final = (*_OWN_FILES, *(f"{_DRAFT}/{pattern}" for pattern in _OWN_FIL
 FILES: Final = (*ONE_MODEL, *(f"{name}/{pattern}" for name in CHAINED for pattern in ONE_MODEL))
 """Patterns of the files of a model folder."""
 
-_NO_EFFECT: Final = frozenset({_PROVENANCE, _CARD, CHECKSUMS})  # on outputs
+_NO_EFFECT: Final = frozenset({_PROVENANCE, _CARD, _NOTICE, CHECKSUMS})  # on outputs
 
 _CARD_TEXT: Final = """\
 ---

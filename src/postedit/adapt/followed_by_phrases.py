@@ -60,6 +60,8 @@ class FollowedByPhrases(EditorWrapper[PostEditor]):
     def __init__(self, inner: PostEditor, config: OnlineConfig, phrases: PhraseEditor) -> None:
         super().__init__(inner)
         self._phrases = phrases
+        # The phrases of a chain have their own limits; those of corrections keep to all limits of the model.
+        self._limits = inner.search if phrases.sources else _UNLIMITED
         self._model_learner, self._phrase_learner = NeuralLearner(inner, config), PhraseLearner(self._phrases)
 
     def identity(self, search: SearchConfig | None = None) -> Identity:
@@ -98,7 +100,7 @@ class FollowedByPhrases(EditorWrapper[PostEditor]):
         """Return one correction per segment; see `Editor.edit_segments`."""
         config = search or self.search
         results = self.inner.edit_segments(segments, config, evidence=evidence)
-        if any(getattr(config, name) != getattr(_UNLIMITED, name) for name in _LIMITS):
+        if any(getattr(config, name) != getattr(self._limits, name) for name in _LIMITS):
             return results
         rows = [row for row, one in enumerate(segments) if _can_follow(one, results[row])]
         outputs = [Segment(segments[row].src, results[row].text) for row in rows]

@@ -17,7 +17,7 @@ from postedit.core.config import Config
 from postedit.core.editor import Editor
 from postedit.core.errors import DataError, ModelFolderError
 from postedit.editing.post_editor import PostEditor
-from postedit.folder import CHAIN, CHAINED, architecture_of
+from postedit.folder import CHAIN, CHAINED, architecture_of, read_config
 from postedit.phrase.phrase_editor import PhraseEditor
 from postedit.phrase.phrase_folder import PhraseFolder
 from postedit.phrase.phrase_options import NAME as PHRASE_BASED
@@ -129,10 +129,9 @@ def _models_of_chain(model: Path, device: torch.device | str) -> tuple[PostEdito
         ModelFolderError: if the models of the chain are others, or damaged.
     """
     first, second = (model / name for name in CHAINED)
-    phrases = _phrase_based(second)
-    if phrases is None or architecture_of(first) == PHRASE_BASED:
+    if [read_config(one)["architecture"] == PHRASE_BASED for one in (first, second)] != [False, True]:
         raise ModelFolderError(f"{model}: of chains, only a neural model with phrases after it learns")
-    return load_to_adapt(first, device), phrases
+    return load_to_adapt(first, device), PhraseFolder.load(second).editor(second)
 
 
 def _phrase_based(model: Path) -> PhraseEditor | None:

@@ -1,5 +1,6 @@
 """`postedit chain`."""
 
+import math
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -40,7 +41,7 @@ def chain(
     from postedit.cli.tables import console, print_scores
     from postedit.core.files import check_writable
     from postedit.data.lines import DevTexts
-    from postedit.editing.chain_folder import save_chain
+    from postedit.editing.chain_folder import kind_of_link, save_chain
     from postedit.editing.chained_editors import Chain
     from postedit.editing.loading import find_folder
     from postedit.evaluate.chrf import AdditiveCHRF
@@ -53,6 +54,8 @@ def chain(
     from postedit.progress import LineProgress
 
     folders = [find_folder(model) for model in models]
+    for folder in folders:
+        kind_of_link(folder)  # before long work
     check_writable(out)
     dev = DevTexts.read(src, mt, pe)
     silence_library()
@@ -87,6 +90,6 @@ def _costs_of(given: str) -> list[float]:
         costs = sorted({float(cost) for cost in given.split(",")})
     except ValueError:
         costs = []
-    if not costs or costs[0] < 0 or not costs[-1] < float("inf"):
+    if not costs or not all(0 <= cost < math.inf for cost in costs):
         raise DataError(f"--edit-costs takes numbers of at least 0, as {_COSTS}, not {given!r}")
     return costs

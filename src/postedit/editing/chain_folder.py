@@ -92,7 +92,7 @@ def save_chain(
         ModelFolderError: if one is no model folder, or a chain.
         OutputError: if something else than a model is at `path`, it cannot be written, or the disk is full.
     """
-    names = [_architecture(model) for model in models]
+    names = [kind_of_link(model) for model in models]
     check_replaceable(path)
     with atomic_folder(path) as folder:
         for name, model, cost in zip(CHAINED, models, edit_costs, strict=True):
@@ -107,7 +107,12 @@ def save_chain(
         record_folder(folder)
 
 
-def _architecture(model: Path) -> str:
+def kind_of_link(model: Path) -> str:
+    """Return the architecture of a model that can be in a chain.
+
+    Raises:
+        ModelFolderError: if it is no model folder, or a chain.
+    """
     name = str(read_config(model)["architecture"])
     if name == CHAIN:
         raise ModelFolderError(f"{model}: is a chain itself; name its models, {' and '.join(CHAINED)} in it")

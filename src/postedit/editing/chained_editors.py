@@ -74,15 +74,15 @@ class Chain(Editor):
 
     def configs(self, search: SearchConfig) -> tuple[SearchConfig, SearchConfig]:
         """Return the search options of both editors where a caller gives `search`."""
-        own = self.second.search
+        first, own = self.first.search, self.second.search  # `self.search` may be a caller's
         changed = {
             name: getattr(search, name)
             for name in SearchConfig.model_fields
-            if name != "n_best" and getattr(search, name) != getattr(self.search, name)
+            if name != "n_best" and getattr(search, name) != getattr(first, name)
         }
         for name in PRICES:
             if name in changed:
-                more = changed[name] - getattr(self.search, name)
+                more = changed[name] - getattr(first, name)
                 changed[name] = max(0.0, getattr(own, name) + more)
         return search, own.with_options(**changed) if changed else own
 
@@ -92,8 +92,7 @@ class Chain(Editor):
         Raises:
             DataError: naming the option that cannot be met.
         """
-        super().check(search, with_mt=with_mt)
-        if search.max_edits is not None:
+        if search.max_edits != self.first.search.max_edits:
             raise DataError("search.max_edits limits the edits of one model, and a chain has two: leave it out")
         first, second = self.configs(search)
         self.first.check(first, with_mt=with_mt)

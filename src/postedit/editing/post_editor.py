@@ -121,7 +121,7 @@ class PostEditor(Editor):
         if isinstance(loaded, TwoStage):
             return loaded.inner
         if not isinstance(loaded, PostEditor):
-            raise ModelFolderError(f"{models[0]}: is a phrase-based model, or has one; this needs neural ones")
+            raise ModelFolderError(f"{models[0]}: is or has a phrase-based model or a chain; this needs neural ones")
         return loaded
 
     @classmethod

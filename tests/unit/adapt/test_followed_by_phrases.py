@@ -1,5 +1,7 @@
 """A neural model with phrases after it: what post-editors make of its outputs counts at once, until it is undone."""
 
+import json
+import shutil
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -372,12 +374,37 @@ def test_a_chain_learns_beyond_its_phrases(chain: Path, tmp_path: Path) -> None:
         assert edited(taught, NEXT).text == untaught.edit([NEXT[0]], [NEXT[1]])[0].text
         alone = load_learning(chain / "first", memory)
         assert taught.identity().models != alone.identity().models
+        assert ["phrases.edit_cost" in one.identity().settings for one in (taught, alone)] == [True, False]
 
 
 def test_the_edit_cost_of_the_phrases_of_a_chain_counts(chain: Path, tmp_path: Path) -> None:
     save_chain(tmp_path / "dear", (chain / "first", chain / "second"), (0.0, 50.0), {}, "")
     with CorrectionMemory(tmp_path / "memory.db") as memory:
         assert edited(load_learning(tmp_path / "dear", memory), CAT).text == "她 有 一只 猫 。"
+
+
+def test_limits_of_the_model_of_a_chain_are_not_those_of_its_phrases(chain: Path, tmp_path: Path) -> None:
+    shutil.copytree(chain, tmp_path / "limited")
+    config = tmp_path / "limited" / "first" / "config.json"
+    values = json.loads(config.read_text())
+    config.write_text(json.dumps({**values, "search": {**values["search"], "no_repeat": 3}}))
+    assert PostEditor.load(tmp_path / "limited").edit([CAT[0]], [CAT[1]])[0].text == "她 有 一只 小猫 。"
+    with CorrectionMemory(tmp_path / "memory.db") as memory:
+        editor = load_learning(tmp_path / "limited", memory)
+        assert edited(editor, CAT).text == "她 有 一只 小猫 。"
+        given = editor.search.with_options(no_repeat=4)
+        assert editor.edit([CAT[0]], [CAT[1]], search=given)[0].text == "她 有 一只 猫 。"
+
+
+@pytest.mark.parametrize("gone", ["first", "second"])
+def test_a_chain_that_lacks_a_model_does_not_learn(chain: Path, tmp_path: Path, gone: str) -> None:
+    shutil.copytree(chain, tmp_path / "chain")
+    shutil.rmtree(tmp_path / "chain" / gone)
+    with (
+        CorrectionMemory(tmp_path / "memory.db") as memory,
+        pytest.raises(ModelFolderError, match=f"{gone}: no such model folder"),
+    ):
+        load_learning(tmp_path / "chain", memory)
 
 
 def test_chains_that_do_not_learn(chain: Path, tmp_path: Path) -> None:

@@ -7,14 +7,22 @@ import pytest
 import tiny_models
 from tests.unit.phrase.small_corpus import TRIPLETS, split
 
+from postedit.core.editor import Editor
+from postedit.core.errors import DataError
 from postedit.core.search_config import SearchConfig
 from postedit.data.lines import DevTexts
-from postedit.editing.chain_folder import chain_provenance
+from postedit.editing.chain_folder import chain_provenance, save_chain
+from postedit.editing.protection import Protected
+from postedit.evaluate.chrf import AdditiveCHRF
+from postedit.evaluate.metrics import additive_metric
 from postedit.evaluate.scores import score_systems
+from postedit.jobs import chaining
 from postedit.jobs.dev_overlap import uses_of
+from postedit.phrase.phrase_editor import PhraseEditor
 from postedit.phrase.phrase_folder import PhraseFolder
 from postedit.phrase.phrase_model import learn
 from postedit.phrase.phrase_options import PhraseConfig, PhraseTextConfig
+from postedit.text.span_patterns import KINDS
 
 TEXTS = dict(zip(("src", "mt", "pe"), map(list, zip(*TRIPLETS))))
 
@@ -61,16 +69,29 @@ def test_a_model_that_harms_gets_the_larger_cost(run: Any, tmp_path: Path, dev: 
         result = run(*given, "--out", tmp_path / metric)
         assert result.exit_code == 0
         assert "with edit costs 50 and 0" in result.stderr
+        found = ters(result.stdout)
+        assert found["the chain"] == found["the second alone"] < found["unedited MT"]
         assert "warning: the second alone is no worse here: the chain takes longer and gains nothing" in result.stderr
 
 
-def test_faults(run: Any, tmp_path: Path, dev: list[Any]) -> None:
+def test_faults(run: Any, tmp_path: Path, dev: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(chaining, "choose_costs", lambda *_: pytest.fail("no fault is told after long work"))
     (tmp_path / "file").touch()
+    save_chain(tmp_path / "made", (tmp_path / "one", tmp_path / "two"), (0.0, 0.0), {}, "")
+    for name, language in (("de", "de"), ("fr", "fr")):
+        config = PhraseTextConfig(tokenizer="moses", src_lang="en", tgt_lang=language)
+        model = learn(split(TRIPLETS), PhraseConfig(order=3))
+        PhraseFolder(model, PhraseConfig(order=3), config, SearchConfig(), {}).save(tmp_path / name)
     cases: list[tuple[tuple[str, str], str, tuple[str, ...], str]] = [
         (("one", "gone"), "chain", (), "no such model folder"),
+        (("one", "made"), "chain", (), "is a chain itself; name its models"),
+        (("one", "file"), "chain", (), "is a file, not a model folder"),
+        (("de", "fr"), "chain", (), "are for one language pair"),
+        (("one", "two"), "nowhere/chain", (), "does not exist; create it first"),
         (("one", "two"), "file", (), "exists already; choose a new folder"),
         (("one", "two"), "chain", ("--edit-costs", "0,much"), "--edit-costs takes numbers of at least 0"),
         (("one", "two"), "chain", ("--edit-costs=-1",), "--edit-costs takes numbers of at least 0"),
+        (("one", "two"), "chain", ("--edit-costs", "nan,1"), "--edit-costs takes numbers of at least 0"),
         (("one", "two"), "chain", ("--edit-costs", "inf"), "--edit-costs takes numbers of at least 0"),
         (("one", "two"), "chain", ("--protect", "nothing"), "nothing"),
     ]
@@ -83,3 +104,36 @@ def test_faults(run: Any, tmp_path: Path, dev: list[Any]) -> None:
 
 def test_one_model_is_no_chain(run: Any, tmp_path: Path, dev: list[Any]) -> None:
     assert run("chain", tmp_path / "one", *dev, "--out", tmp_path / "chain").exit_code == 2
+
+
+def test_the_larger_of_equal_costs_are_chosen() -> None:
+    dev, costs, done = DevTexts(**TEXTS), [0.5, 2.0, 1.0], list[int]()
+    nothing = PhraseEditor.empty(PhraseTextConfig())
+    chosen = chaining.choose_costs(nothing, nothing, dev, costs, additive_metric("ter", "none"), done.append)
+    assert chosen.edit_costs == (2.0, 2.0)
+    assert len(set(chosen.losses.values())) == 1
+    assert done == sorted(set(done))
+    assert done[-1] == chaining.rounds_of(costs) * len(dev.src)
+
+
+@pytest.mark.parametrize(("option", "kinds"), [((), KINDS), (("--protect", "number"), ("number",))])
+def test_costs_are_chosen_with_protection_by_the_metric(
+    run: Any, tmp_path: Path, dev: list[Any], monkeypatch: pytest.MonkeyPatch, option: tuple[str, ...], kinds: Any
+) -> None:
+    asked: list[Editor] = []
+
+    by: list[object] = []
+
+    def choose_costs(first: Editor, second: Editor, dev: DevTexts, costs: object, metric: object, done: object) -> None:
+        asked.extend([first, second])
+        by.append(type(metric))
+        raise DataError("enough")
+
+    monkeypatch.setattr(chaining, "choose_costs", choose_costs)
+    given = ("chain", tmp_path / "one", tmp_path / "two", *dev, "--out", tmp_path / "chain", *option)
+    for metric in ("ter", "bleu", "chrf"):
+        assert "enough" in run(*given, "--metric", metric).stderr
+    assert by == [type(additive_metric("ter", "none")), type(additive_metric("bleu", "none")), AdditiveCHRF]
+    assert len(set(by)) == 3
+    expected = Protected(PhraseEditor.empty(PhraseTextConfig()), kinds).identity().settings
+    assert [one.identity().settings for one in asked] == [expected] * 6

@@ -2,21 +2,27 @@
 
 import json
 import shutil
+from dataclasses import replace
 from fnmatch import fnmatch
 from pathlib import Path
 
 import pytest
 import tiny_models
+import torch
 from tests.unit.phrase.small_corpus import TRIPLETS, split
 
 from postedit import PostEditor
 from postedit.core.errors import ModelFolderError, OutputError
 from postedit.core.search_config import SearchConfig
-from postedit.editing.chain_folder import chain_provenance, save_chain
+from postedit.data.lines import DevTexts
+from postedit.editing.chain_folder import chain_provenance, load_chain, save_chain
 from postedit.editing.chained_editors import Chain
-from postedit.folder import FILES, ModelFolder, content_fingerprint, fingerprint
+from postedit.editing.loading import Choice
+from postedit.folder import FILES, ModelFolder, content_fingerprint, fingerprint, read_config
+from postedit.jobs.dev_overlap import uses_of
 from postedit.jobs.integrity import check_whole
-from postedit.phrase.phrase_folder import PhraseFolder
+from postedit.phrase.phrase_editor import PhraseEditor
+from postedit.phrase.phrase_folder import PhraseFolder, texts_digest
 from postedit.phrase.phrase_model import learn
 from postedit.phrase.phrase_options import PhraseConfig, PhraseTextConfig
 
@@ -61,12 +67,31 @@ def test_edit_costs_are_those_given_and_the_models_are_left_as_they_were(
     assert [one.search.edit_cost for one in (loaded, loaded.first, loaded.second)] == [0.5, 0.5, 0.25]
     assert [PostEditor.load(model, device="cpu").search.edit_cost for model in models] == [0.0, 0.0]
     assert chain_provenance(chain) == {"edit_costs": [0.5, 0.25], "dev": SCORES, "dev_sha256": "digest"}
-    assert "TER 1.00" in (chain / "README.md").read_text()
+    assert read_config(chain)["search"]["edit_cost"] == 0.5
+    card = (chain / "README.md").read_text()
+    assert "# Chain: m-cgru, then phrase-based\n" in card
+    assert "TER 1.00" in card
+
+
+def test_models_take_devices_in_turn(chain: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[tuple[str, torch.device, str]] = []
+
+    def load(model: Path, device: torch.device, dtype: str) -> PhraseEditor:
+        asked.append((model.name, device, dtype))
+        return PhraseEditor.empty(PhraseTextConfig())
+
+    cpu, gpu = torch.device("cpu"), torch.device("cuda:1")
+    monkeypatch.setattr(PostEditor, "load", load)
+    load_chain(Choice((chain,), None, "log"), [cpu, gpu], "bf16")
+    load_chain(Choice((chain,), None, "log"), [gpu], "float32")
+    assert asked[:2] == [("first", cpu, "bf16"), ("second", gpu, "bf16")]
+    assert asked[2:] == [("first", gpu, "float32"), ("second", gpu, "float32")]
 
 
 def test_it_is_whole_until_a_file_changes(chain: Path) -> None:
     assert not check_whole(chain).damage
     assert not check_whole(chain).unrecorded
+    assert not check_whole(chain / "first").damage
     with (chain / "second" / "model.safetensors").open("r+b") as file:
         file.seek(-1, 2)
         file.write(b"\xff")
@@ -101,10 +126,48 @@ def test_adapters_keep_the_path_of_their_checkpoint(models: tuple[Path, Path], t
     assert not (tmp_path / "chain" / "first" / "notes.txt").exists()
 
 
+def test_a_notice_of_licences_is_copied_and_has_no_effect(models: tuple[Path, Path], tmp_path: Path) -> None:
+    shutil.copytree(models[1], tmp_path / "licensed")
+    before = content_fingerprint(tmp_path / "licensed")
+    (tmp_path / "licensed" / "NOTICE").write_text("CC BY-SA")
+    assert content_fingerprint(tmp_path / "licensed") == before
+    save_chain(tmp_path / "chain", (models[0], tmp_path / "licensed"), (0.0, 0.0), {}, "")
+    assert (tmp_path / "chain" / "second" / "NOTICE").read_text() == "CC BY-SA"
+
+
+def test_a_first_stage_is_copied(models: tuple[Path, Path], tmp_path: Path) -> None:
+    text = tiny_models.processor()
+    first = tiny_models.folder("transformer", text, input="src")
+    replace(tiny_models.folder("transference", text), first_stage=first).save(tmp_path / "two")
+    save_chain(tmp_path / "chain", (tmp_path / "two", models[1]), (0.5, 0.0), {}, "")
+    chain = PostEditor.load(tmp_path / "chain", device="cpu")
+    assert not chain.abilities.needs_mt
+    found, drafts = (one.edit(SRC[:2], None) for one in (chain, PostEditor.load(tmp_path / "two", device="cpu")))
+    assert [one.draft for one in found] == [one.draft for one in drafts]
+
+
+def test_what_chose_or_trained_a_model_of_a_chain_is_known(models: tuple[Path, Path], tmp_path: Path) -> None:
+    dev = DevTexts(SRC, MT, MT)
+    digest = texts_digest(zip(SRC, MT, MT, strict=True))
+    known = {"environments": [{"corpora": {"train": digest}}]}
+    folder = replace(PhraseFolder.load(models[1]), provenance=known)
+    folder.save(tmp_path / "trained")
+    save_chain(tmp_path / "chain", (models[0], tmp_path / "trained"), (0.0, 0.0), {}, digest)
+    assert uses_of(dev, tmp_path / "chain") == {"dev", "train"}
+
+
+def test_a_missing_model_is_damage_without_digests_too(chain: Path) -> None:
+    (chain / "SHA256SUMS").unlink()
+    shutil.rmtree(chain / "second")
+    assert "no such model folder" in check_whole(chain).damage[chain / "second"]
+
+
 def test_a_chain_is_neither_of_chains_nor_a_member(models: tuple[Path, Path], chain: Path, tmp_path: Path) -> None:
     with pytest.raises(ModelFolderError, match="is a chain itself; name its models, first and second in it"):
         save_chain(tmp_path / "nested", (chain, models[1]), (0.0, 0.0), {}, "")
     assert not (tmp_path / "nested").exists()
+    with pytest.raises(ModelFolderError, match="is or has a phrase-based model or a chain; this needs neural ones"):
+        PostEditor.load_corrector(chain)
     shutil.copytree(chain, chain / "second", dirs_exist_ok=True)
     with pytest.raises(ModelFolderError, match="second: is a chain itself"):
         PostEditor.load(chain)

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from postedit.core.edit_reasons import TrainingReason
-from postedit.core.editor import Abilities, Constraints, Detail, Editor, Identity, PostEdit, Segment
+from postedit.core.editor import Abilities, Constraints, Detail, Editor, Identity, PostEdit, Segment, Side
 from postedit.core.errors import DataError
 from postedit.core.search_config import SearchConfig
 from postedit.editing.chained_editors import Chain
@@ -109,6 +109,10 @@ def test_abilities_are_those_of_both() -> None:
     second = Replacing("a", "b", forced_scores=True, tokenises=True, languages=("", "de"))
     found = Chain(first, second).abilities
     assert found == Abilities(needs_mt=False, n_best=True, languages=("en", "de"), tokenises=True)
+    assert Chain(first, first).abilities.inputs == ("mt",)
+    single = Replacing("a", "b")
+    single.able = replace(single.able, n_best=False)
+    assert [Chain(*both).abilities.n_best for both in ((first, single), (single, first))] == [True, False]
     with pytest.raises(DataError, match="one language pair, but one is for de, one for fr"):
         Chain(second, Replacing("a", "b", languages=("en", "fr")))
 
@@ -130,6 +134,9 @@ def test_prices_are_added_and_other_options_are_given_to_both() -> None:
     assert chain.identity().settings == {"first.edit_cost": 1.0, "second.edit_cost": 0.25}
     assert chain.identity(chain.search.with_options(edit_cost=2.0)).settings["second.edit_cost"] == 1.25
     assert chain.identity().models == ("a", "b")
+    chain.search = chain.search.with_options(edit_cost=3.0)
+    chain.edit(["s"], ["a"])
+    assert [one.asked[-1][1].edit_cost for one in (first, second)] == [3.0, 2.25]
 
 
 def test_alternatives_are_outputs_of_the_first_and_mt() -> None:
@@ -138,29 +145,89 @@ def test_alternatives_are_outputs_of_the_first_and_mt() -> None:
     assert [one.text for one in (found, *found.alternatives)] == ["c", "b", "b 1", "a"]
     assert second.asked[-1][1].n_best == 1
     assert edited(Chain(first, second), "a").alternatives == ()
+    found = edited(Chain(first, Replacing("b", "b 1")), "a", beam=3, n_best=3)
+    assert [one.text for one in (found, *found.alternatives)] == ["b 1", "b", "b 2", "a"]
+    assert not any(one.alternatives for one in found.alternatives)
 
 
 def test_what_a_chain_cannot_do() -> None:
     chain = Chain(Replacing("a", "b"), Replacing("b", "c"))
     with pytest.raises(DataError, match="max_edits limits the edits of one model"):
         edited(chain, "a", search=SearchConfig(max_edits=1))
+    with pytest.raises(DataError, match="edit_cost and max_edits compare outputs with mt"):
+        Chain(Replacing("a", "b", needs_mt=False), chain.second).check(SearchConfig(edit_cost=1.0), with_mt=False)
     with pytest.raises(DataError, match="cannot score"):
         chain.score(["s"], ["a"], ["b"])
     with pytest.raises(DataError, match="does not learn"):
         chain.learn("s", "a", "b")
 
 
-def test_the_draft_of_a_first_stage_counts_as_mt() -> None:
+@pytest.mark.parametrize("event", ["hit_limit", "input_cut"])
+def test_events_of_either_editor_are_told(event: str) -> None:
+    class Limited(Replacing):
+        def _edited(self, mt: str, count: int, evidence: Detail | None) -> PostEdit:
+            return replace(super()._edited(mt, count, evidence), **{event: True})  # type: ignore[arg-type]
+
+    plain, limited = Replacing("a", "b"), Limited("b", "c")
+    assert getattr(edited(Chain(plain, limited), "a"), event)
+    assert getattr(edited(Chain(limited, plain), "a"), event)
+    assert not getattr(edited(Chain(plain, plain), "a"), event)
+
+
+def test_both_editors_check_the_options() -> None:
+    class Strict(Replacing):
+        def check(self, search: SearchConfig, *, with_mt: bool) -> None:
+            super().check(search, with_mt=with_mt)
+            if search.no_repeat:
+                raise DataError("no_repeat is not for this one")
+
+    lenient, strict = Replacing("a", "b", needs_mt=False), Strict("b", "c")
+    strict.search = SearchConfig(edit_cost=1.0)  # it always has mt
+    for chain in (Chain(lenient, strict), Chain(strict, lenient)):
+        chain.check(chain.search, with_mt=chain.first is strict)
+        with pytest.raises(DataError, match="no_repeat is not for this one"):
+            chain.check(chain.search.with_options(no_repeat=2), with_mt=True)
+    assert Chain(strict, lenient).edit([], []) == []
+
+
+def test_words_are_those_of_the_first_editor() -> None:
+    class Letters(Replacing):
+        def word_spans(self, side: Side, text: str) -> list[tuple[int, int]] | None:
+            return [(0, 1)]
+
+        def words(self, side: Side, text: str) -> list[str]:
+            return [*text]
+
+        def seem_swapped(self, src: Sequence[str], mt: Sequence[str]) -> bool:
+            return True
+
+    chain = Chain(Letters("a", "b"), Replacing("b", "c"))
+    assert (chain.words("mt", "ab"), chain.word_spans("mt", "ab")) == (["a", "b"], [(0, 1)])
+    assert chain.seem_swapped(["s"], ["a"])
+
+
+def test_a_limit_of_the_first_editor_is_its_own() -> None:
+    first, second = Replacing("a", "b"), Replacing("b", "c")
+    first.search = SearchConfig(max_edits=2)
+    assert edited(Chain(first, second), "a").text == "c"
+    assert [one.asked[-1][1].max_edits for one in (first, second)] == [2, None]
+
+
+@pytest.mark.parametrize("cost", [0.0, 0.5])
+def test_the_draft_of_a_first_stage_counts_as_mt(cost: float) -> None:
     class Draft(Replacing):
         def _edited(self, mt: str, count: int, evidence: Detail | None) -> PostEdit:
             return PostEdit("a x", True)
 
     two_stages = TwoStage(Draft("", ""), Replacing("a", "b"))  # type: ignore[arg-type]
+    two_stages.search = SearchConfig(edit_cost=cost)
     chain = Chain(two_stages, Replacing("x", "y"))
     assert not chain.abilities.needs_mt
     (found,) = chain.edit(["src"], None)
     assert (found.draft, found.text, found.changed) == ("a x", "b y", True)
     assert apply_edits("a x", found.text, found.edits) == "b y"
+    (found,) = Chain(two_stages, Replacing("b", "a")).edit(["src"], None)
+    assert (found.text, found.changed, found.edits) == ("a x", False, ())
 
 
 def test_segments_keep_their_constraints() -> None:
