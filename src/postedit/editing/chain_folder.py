@@ -2,7 +2,7 @@
 
 config.json       architecture "chain", search settings of the first model, format version
 first/, second/   model folders, of a neural or phrase-based model each
-provenance.json   edit costs tried, and scores on the development set
+provenance.json   edit costs of both models; scores on the development set that chose them, and its digest
 README.md         model card
 SHA256SUMS        digests of the files, see `postedit.core.checksums`
 """

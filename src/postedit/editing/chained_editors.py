@@ -104,15 +104,11 @@ class Chain(Editor):
         """Return one correction per segment; see `Editor.edit_segments`. With evidence, edits have reasons."""
         config = search or self.search
         self.check(config, with_mt=any(segment.mt is not None for segment in segments) or not segments)
-        results: list[PostEdit] = []
-        given = list(segments)
-        for editor, options in zip((self.first, self.second), self.configs(config), strict=True):
-            detail = evidence if editor.abilities.reasons else None
-            found = editor.edit_segments(given, options, evidence=detail)
-            given = [replace(one, mt=result.text) for one, result in zip(given, found, strict=True)]
-            steps = zip(segments, results, found, strict=True) if results else ()
-            results = [_joined(*step, config.n_best) for step in steps] if results else found
-        return results
+        first, second = self.configs(config)
+        before = self.first.edit_segments(segments, first, evidence=_detail_of(self.first, evidence))
+        between = [replace(segment, mt=one.text) for segment, one in zip(segments, before, strict=True)]
+        after = self.second.edit_segments(between, second, evidence=_detail_of(self.second, evidence))
+        return [_joined(*step, config.n_best) for step in zip(segments, before, after, strict=True)]
 
     def word_spans(self, side: Side, text: str) -> list[tuple[int, int]] | None:
         """Return the spans of the words of a text, by the tokeniser of the first editor."""
@@ -125,6 +121,11 @@ class Chain(Editor):
     def seem_swapped(self, src: Sequence[str], mt: Sequence[str]) -> bool:
         """Return whether src and mt clearly seem to be exchanged, as the first editor sees it."""
         return self.first.seem_swapped(src, mt)
+
+
+def _detail_of(editor: Editor, evidence: Detail | None) -> Detail | None:
+    """Return the evidence to ask an editor for: there is a place for reasons with each edit alone."""
+    return evidence if editor.abilities.reasons else None
 
 
 def _joined(segment: Segment, before: PostEdit, after: PostEdit, n_best: int) -> PostEdit:

@@ -1,6 +1,6 @@
 """Choose how careful the models of a chain are: their edit costs, on a development set."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -16,9 +16,6 @@ CHAIN: Final = "the chain"
 
 _WINDOW: Final = 200
 """Lines edited between two updates of the progress."""
-
-Edit = Callable[[Editor, float, Sequence[str]], list[str]]
-"""Return what an editor with an edit cost makes of the mt of all lines."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,8 +60,9 @@ def choose_costs(
         dev: triplets that no model was trained on.
         edit_costs: to be tried for each model.
         metric: chooses.
-        done: is called with the number of lines edited so far, of `rounds_of` times those of `dev`.
+        done: is called with the number of lines edited so far, from 0 to `rounds_of` times those of `dev`.
     """
+    done(0)
     edited = _counted(dev.src, done)
     costs = sorted(edit_costs, reverse=True)
     single = {cost: edited(first, cost, dev.mt) for cost in costs}
@@ -81,20 +79,19 @@ def choose_costs(
     return Chosen(pair, losses, alone)
 
 
-def _counted(src: Sequence[str], done: Callable[[int], None]) -> Edit:
-    """Return a function that edits all lines, and tells how many are done in all."""
+def _counted(src: Sequence[str], done: Callable[[int], None]) -> Callable[[Editor, float, Sequence[str]], list[str]]:
+    """Return a function that edits the mt of all lines with an edit cost, and tells how many are done in all."""
     count = 0
 
     def edited(editor: Editor, edit_cost: float, mt: Sequence[str]) -> list[str]:
-        return [*texts(editor, edit_cost, mt)]
-
-    def texts(editor: Editor, edit_cost: float, mt: Sequence[str]) -> Iterator[str]:
         nonlocal count
         search = editor.search.with_options(edit_cost=edit_cost)
+        texts: list[str] = []
         for start in range(0, len(src), _WINDOW):
             rows = slice(start, start + _WINDOW)
-            yield from (one.text for one in editor.edit(src[rows], mt[rows], search=search))
+            texts += [one.text for one in editor.edit(src[rows], mt[rows], search=search)]
             count += len(src[rows])
             done(count)
+        return texts
 
     return edited

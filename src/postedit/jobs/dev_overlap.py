@@ -29,13 +29,13 @@ def uses_of(dev: DevTexts, model: Path) -> set[str]:
         ModelFolderError: if there is no model, or it is damaged.
     """
     architecture = architecture_of(model)
-    triplets = texts_digest(zip(dev.src, dev.mt, dev.pe, strict=True))
+    digest = texts_digest(zip(dev.src, dev.mt, dev.pe, strict=True))
     if architecture == CHAIN:
-        used: set[str] = {"dev"} if chain_provenance(model).get("dev_sha256") == triplets else set()
+        used: set[str] = {"dev"} if chain_provenance(model).get("dev_sha256") == digest else set()
         return used.union(*(uses_of(dev, model / name) for name in CHAINED))
     if architecture == NAME:
         known = PhraseFolder.load(model).provenance.get("environments", [])
-        return {name for start in known for name, found in start["corpora"].items() if found == triplets}
+        return {name for start in known for name, found in start["corpora"].items() if found == digest}
     folder: ModelFolder | None = ModelFolder.load(model)
     uses: set[str] = set()
     while folder is not None:
