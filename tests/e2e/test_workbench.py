@@ -193,6 +193,7 @@ def test_directions_and_languages_of_texts(
     page.keyboard.type("!")
     page.keyboard.press("Control+Enter")
     page.get_by_role("heading", name="Segment 2").wait_for()
+    page.locator(".save-state", has_text="Saved").wait_for()  # the next segment is shown before the answer
     target = service.get(f"/v1/files/{job['file']['id']}/segments/1")
     assert target["target"].endswith("!")
     assert [code["kind"] for code in target["target_codes"]] == ["open", "close"]
