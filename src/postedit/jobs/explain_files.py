@@ -21,6 +21,7 @@ from postedit.evaluate.table import Table
 from postedit.evaluate.tags import edit_tags, format_tags, parse_tags, tag_table
 from postedit.explain import focus
 from postedit.explain.attention_views import attention_alignment
+from postedit.explain.edit_table import edit_table
 from postedit.explain.explained_sentence import ExplainedSentence
 from postedit.explain.reasons import edit_reasons
 from postedit.jobs.evidence_masking import mask, masking_table
@@ -199,7 +200,12 @@ class Explanations:
     def focus_tables(self, measure: str, threshold: float, resamples: int) -> list[Table]:
         """Return the statistics of focus and, for a model that copies, where its words come from.
 
-        `measure` is "auto" or one that `check_model` accepted; src leads a step if its weight is above `threshold`.
+        If the model shows neither, the table counts the edits of several texts by their reasons.
+
+        Args:
+            measure: "auto", or one that `check_model` accepted.
+            threshold: src leads a step if its weight is above it.
+            resamples: for the interval and the p-value of differences.
         """
         sentences = [one for _, one in self._explained]
         best = focus.default_measure(sentences[0].words) if sentences else None
@@ -210,7 +216,10 @@ class Explanations:
             by_attention = used is focus.FocusMeasure.attention
             decoded = focus.decoding_leads(sentences, threshold) if by_attention else ()
             tables = [focus.focus_table(steps, used, threshold, decoded), focus.claim_table(steps, resamples), *tables]
-        return [table for table in tables if table is not None]
+        found = [table for table in tables if table is not None]
+        if not found and len(sentences) > 1 and self.inputs.mt is not None:
+            return [edit_table(sentences)]
+        return found
 
     def gold_alignment_table(self, gold: Sequence[Alignment]) -> Table:
         """Return the scores of the src-mt alignments that the model makes when it is forced to write mt."""

@@ -254,6 +254,19 @@ def test_corrections_of_a_memory_are_the_reasons_of_a_phrase_based_model(
     assert "changed 3 times in corrections" in (tmp_path / "h").read_text()
 
 
+def test_edits_of_files_without_evidence_of_words_are_counted_by_reason(run: Any, memory: Path, tmp_path: Path) -> None:
+    lines = {"src": ["see it", "go"], "mt": ["siehe diese Seite neu", "geh"], "pe": ["siehe jene Seite neu", "geh"]}
+    options = []
+    for side, texts in lines.items():
+        (tmp_path / side).write_text("".join(f"{text}\n" for text in texts))
+        options += [f"--{side}", tmp_path / side]
+    result = run("explain", "none", "--memory", memory, *options, "--json", tmp_path / "tables")
+    assert result.exit_code == 0, result.output
+    assert "1 of 2 sentences" in " ".join(result.stdout.split())
+    (table,) = json.loads((tmp_path / "tables").read_text())["tables"]
+    assert table["rows"][0] == {"reason": "all", "edits": 1, "% of all": 100.0, "mt wrong %": 100.0}
+
+
 def test_triplets_of_training_are_the_reasons_without_a_memory(run: Any, tmp_path: Path) -> None:
     run("train", write_recipe(tmp_path), "--out", tmp_path / "run")
     texts = ("--src-text", "the house is green .", "--mt-text", "der Haus ist grün ,")

@@ -1,0 +1,68 @@
+"""Edits counted by the kind of their reasons, and by whether a human changed mt there."""
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from postedit.core.edit_reasons import CorrectionReason, EditReason, ErrorReason, SourceReason, TrainingReason
+from postedit.core.editor import Edit
+from postedit.evaluate.table import Column, Table, TableRow, percentage
+from postedit.explain.explained_sentence import ExplainedSentence
+from postedit.text.edits import changes
+
+_KINDS: Final[dict[str, type[EditReason]]] = {
+    "corrections": CorrectionReason,
+    "training": TrainingReason,
+    "words of src": SourceReason,
+    "errors that the model named": ErrorReason,
+}
+
+
+def edit_table(sentences: Sequence[ExplainedSentence]) -> Table:
+    """Return the edits of all sentences by the kind of their reasons; one with several kinds counts in each.
+
+    With human post-edits, a column gives the share of edits where a human changed mt too, in whatever way, among those
+    of which this is known.
+    """
+    found = [(edit, needed) for one in sentences for edit, needed in zip(one.edits, _needed(one), strict=True)]
+    groups = {"all": found}
+    for name, kind in _KINDS.items():
+        groups[name] = [pair for pair in found if any(isinstance(reason, kind) for reason in pair[0].reasons)]
+    groups["no reason given"] = [pair for pair in found if not pair[0].reasons]
+    is_judged = any(one.pe is not None for one in sentences)
+    rows = []
+    for name, group in groups.items():
+        if group or name == "all":
+            judged = [needed for _, needed in group if needed is not None]
+            right = [percentage(sum(judged), len(judged))] if is_judged else []
+            rows.append(TableRow((name,), (len(group), percentage(len(group), len(found)), *right)))
+    columns = [Column("edits"), Column("% of all", 1), *([Column("mt wrong %", 1)] if is_judged else [])]
+    changed = sum(bool(one.edits) for one in sentences)
+    note = (
+        f"{changed:,} of {len(sentences):,} sentences are edited. An edit with several reasons may be in several rows."
+    )
+    if is_judged:
+        note += " Percentages of mt wrong: edits where a human changed mt too, in whatever way."
+    return Table("edits by reason", ("reason",), tuple(columns), tuple(rows), note)
+
+
+def _needed(sentence: ExplainedSentence) -> Iterator[bool | None]:
+    """Yield for each edit whether a human changed mt there; None if that is not known."""
+    spans = [sentence.spans["mt"][place] for place in sentence.text_words("mt")] if "mt" in sentence.spans else []
+    if sentence.pe_words is None or None in spans:
+        yield from [None] * len(sentence.edits)
+        return
+    words = [(span.start, span.end) for span in spans if span is not None]
+    edges = [(0, 0), *words, (len(sentence.mt),) * 2]
+    human = []
+    for start, end in (change.mt for change in changes(sentence.mt_words(), sentence.pe_words)):
+        human.append((edges[start][1], edges[end + 1][0]) if start == end else (words[start][0], words[end - 1][1]))
+    for edit in sentence.edits:
+        yield any(_meet(edit, *place) for place in human)
+
+
+def _meet(edit: Edit, start: int, end: int) -> bool:
+    """Return whether an edit and characters `start` to `end` overlap; an insertion meets what it touches."""
+    first, last = edit.mt_span
+    if first == last or start == end:
+        return first <= end and start <= last
+    return first < end and start < last

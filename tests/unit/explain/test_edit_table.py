@@ -1,0 +1,65 @@
+from dataclasses import replace
+
+import pytest
+from tests.unit.explain.sentences import sentence
+
+from postedit.core.edit_reasons import CorrectionReason, EditReason, TrainingReason
+from postedit.core.editor import Edit
+from postedit.explain.edit_table import edit_table
+from postedit.explain.explained_sentence import ExplainedSentence
+
+TAUGHT = CorrectionReason(2, 0, 0, ())
+TRAINED = TrainingReason(3, 1, 0, ())
+
+
+def explained(*reasons: EditReason, pe: str | None = None) -> ExplainedSentence:
+    """Return a sentence whose one edit, "blaue" to "rote", has these reasons."""
+    made = sentence()
+    edits = tuple(replace(one, reasons=reasons) for one in made.edits)
+    return replace(made, edits=edits, pe=pe, pe_words=None if pe is None else tuple(pe.split()))
+
+
+def judged(edit: Edit, pe: str) -> float | None:
+    """Return the percentage of one edit, of "das blaue Haus", where a human changed mt too."""
+    one = replace(explained(pe=pe), edits=(edit,))
+    return edit_table([one]).rows[0].values[2]
+
+
+def test_edits_are_counted_by_the_kinds_of_their_reasons() -> None:
+    unedited = sentence(mt="das rote Haus")
+    table = edit_table([explained(TAUGHT, TAUGHT), explained(TAUGHT, TRAINED), explained(), unedited])
+    assert {row.labels[0]: row.values for row in table.rows} == {
+        "all": (3, 100.0),
+        "corrections": (2, pytest.approx(200 / 3)),
+        "training": (1, pytest.approx(100 / 3)),
+        "no reason given": (1, pytest.approx(100 / 3)),
+    }
+    assert table.header() == ["reason", "edits", "% of all"]
+    assert table.note.startswith("3 of 4 sentences")
+
+
+def test_human_post_edits_tell_where_mt_was_wrong() -> None:
+    table = edit_table([explained(TAUGHT, pe="das grüne Haus"), explained(TRAINED, pe="das blaue Haus")])
+    assert [(row.labels[0], row.values[2]) for row in table.rows] == [
+        ("all", 50.0), ("corrections", 100.0), ("training", 0.0),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("edit", "pe", "needed"),
+    [
+        (Edit("replace", (4, 9), (4, 8)), "das blaue Auto", False),  # the words are neighbours
+        (Edit("replace", (4, 9), (4, 8)), "das alte blaue Haus", False),  # likewise: what stands before them
+        (Edit("delete", (0, 4), (0, 0)), "der blaue Haus", True),
+        (Edit("insert", (14, 14), (14, 18)), "das blaue Haus dort", True),
+        (Edit("insert", (0, 0), (0, 4)), "nun das blaue Haus", True),
+        (Edit("insert", (0, 0), (0, 4)), "das blaue Haus dort", False),
+    ],
+)
+def test_edits_meet_what_a_human_changed_at_the_same_place(edit: Edit, pe: str, needed: bool) -> None:
+    assert judged(edit, pe) == (100.0 if needed else 0.0)
+
+
+def test_no_edits_have_a_table_too() -> None:
+    unedited = sentence(mt="das rote Haus")
+    assert [row.values for row in edit_table([unedited, unedited]).rows] == [(0, None)]
