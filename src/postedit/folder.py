@@ -95,7 +95,10 @@ Scores on the development set, which also chose the weights:
 
 @dataclass(frozen=True, slots=True)
 class ModelFolder:
-    """A model with its text processing; `first_stage` is the model, whose output it reads as mt, if it has one."""
+    """A model with its text processing.
+
+    `first_stage` is the model whose output it reads as mt, if it has one; `notice` the licences of its training texts.
+    """
 
     architecture: Architecture
     config: Config
@@ -104,6 +107,7 @@ class ModelFolder:
     processor: TextProcessor
     provenance: Mapping[str, Any]
     first_stage: "ModelFolder | None" = None
+    notice: str | None = None
 
     def save(self, path: Path, stored: torch.dtype = torch.float32) -> None:
         """Write the folder, with weights of type `stored`; a model at `path` is replaced when all is written.
@@ -125,6 +129,7 @@ class ModelFolder:
             "draft": self.first_stage is not None,
         }
         (folder / _CARD).write_text(self._card(), encoding="utf-8")
+        write_notice(folder, self.notice)
         (folder / _TEXT).mkdir()
         self.processor.save(folder / _TEXT)
         tensors = {
@@ -184,7 +189,8 @@ class ModelFolder:
         provenance = read_json(path / _PROVENANCE) if (path / _PROVENANCE).exists() else {}
         model = model.to(device).eval().requires_grad_(False)
         first_stage = cls.load(path / _DRAFT, device) if values.get("draft", False) else None
-        return cls(architecture, config, search, model, processor, provenance, first_stage)
+        notice = read_notice(path)
+        return cls(architecture, config, search, model, processor, provenance, first_stage, notice)
 
     def worse_than_input(self) -> str | None:
         """Return a warning if the development set had a lower TER before the model edited it, else None.
@@ -234,6 +240,27 @@ def _load_frozen_weights(path: Path, model: Seq2Seq, sha256: object) -> None:
             f"{path}: has adapters of other weights than those of {name}; write the path of the checkpoint that they "
             f"were trained with into {noted}"
         )
+
+
+def read_notice(folder: Path) -> str | None:
+    """Return the licences of the texts that a model was trained on, if its folder has them.
+
+    Raises:
+        ModelFolderError: if they cannot be read.
+    """
+    path = folder / _NOTICE
+    try:
+        return path.read_text(encoding="utf-8") if path.exists() else None
+    except OSError as error:
+        raise ModelFolderError(f"{path}: cannot be read: {reason_of(error)}") from None
+    except UnicodeDecodeError:
+        raise ModelFolderError(f"{path}: is not UTF-8; save it as UTF-8") from None
+
+
+def write_notice(folder: Path, notice: str | None) -> None:
+    """Write the licences of the texts that a model was trained on, if there are any."""
+    if notice is not None:
+        (folder / _NOTICE).write_text(notice, encoding="utf-8")
 
 
 def fingerprint(path: Path) -> str:

@@ -24,7 +24,7 @@ from postedit.core.errors import ModelFolderError
 from postedit.core.files import atomic_folder, load_json, reason_of, sha256_of
 from postedit.core.search_config import SearchConfig
 from postedit.core.tensor_files import check_sha256, load_tensors, save_tensors
-from postedit.folder import check_replaceable, read_config, read_json
+from postedit.folder import check_replaceable, read_config, read_json, read_notice, write_notice
 from postedit.phrase.compact_arrays import compact_arrays, expanded_model
 from postedit.phrase.phrase_editor import PhraseEditor
 from postedit.phrase.phrase_model import PhraseModel
@@ -62,13 +62,14 @@ Scores on the development set, which also chose the weights:
 
 @dataclass(frozen=True, slots=True)
 class PhraseFolder:
-    """A phrase-based model with its options."""
+    """A phrase-based model with its options; `notice` is the licences of its training texts."""
 
     model: PhraseModel
     config: PhraseConfig
     text: PhraseTextConfig
     search: SearchConfig
     provenance: Mapping[str, Any]
+    notice: str | None = None
 
     def editor(self, *sources: Path) -> PhraseEditor:
         """Return the editor of the model, loaded from `sources`."""
@@ -103,6 +104,7 @@ class PhraseFolder:
                 name=NAME, version=postedit.__version__, scores="\n".join(scores or ["- not recorded"])
             )
             (folder / _CARD).write_text(card, encoding="utf-8")
+            write_notice(folder, self.notice)
             record_folder(folder)
 
     @classmethod
@@ -140,7 +142,7 @@ class PhraseFolder:
         except KeyError as error:
             raise ModelFolderError(f"{path / _ARRAYS}: has no array {error}; train the model again") from None
         provenance = read_json(path / _PROVENANCE) if (path / _PROVENANCE).exists() else {}
-        return cls(model, configs["model"], configs["text"], configs["search"], provenance)
+        return cls(model, configs["model"], configs["text"], configs["search"], provenance, read_notice(path))
 
 
 def texts_digest(triplets: Iterable[tuple[str, str, str]]) -> str:

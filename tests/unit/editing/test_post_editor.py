@@ -214,6 +214,18 @@ def test_a_saved_editor_edits_alike(editor: PostEditor, tmp_path: Path) -> None:
     assert again.edit(["the house"], ["das Haus"], beam=2) == editor.edit(["the house"], ["das Haus"], beam=2)
 
 
+def test_a_saved_editor_keeps_the_licences_of_its_training_texts(path: Path, tmp_path: Path) -> None:
+    licensed = shutil.copytree(path, tmp_path / "licensed")
+    (licensed / "NOTICE").write_text("CC BY 4.0: Jörg")
+    PostEditor.load(licensed, device="cpu").save_pretrained(tmp_path / "again")
+    assert (tmp_path / "again" / "NOTICE").read_text() == "CC BY 4.0: Jörg"
+    PostEditor.load(path, device="cpu").save_pretrained(tmp_path / "without")
+    assert not (tmp_path / "without" / "NOTICE").exists()
+    (licensed / "NOTICE").write_bytes(b"\xff")
+    with pytest.raises(ModelFolderError, match=r"NOTICE: is not UTF-8.*"):
+        PostEditor.load(licensed, device="cpu")
+
+
 def test_an_ensemble_of_one_model_twice_edits_like_it_and_cannot_be_saved(path: Path, editor: PostEditor) -> None:
     twice = PostEditor.load(path, path, device="cpu")
     assert twice.edit(["the house"], ["das Haus"])[0].text == editor.edit(["the house"], ["das Haus"])[0].text

@@ -32,8 +32,10 @@ def test_a_loaded_model_edits_as_the_saved_one(folder: Path, editor: PhraseEdito
 
 
 def test_a_model_that_is_saved_again_is_the_same(folder: Path, tmp_path: Path) -> None:
+    (folder / "NOTICE").write_text("CC BY 4.0: Jörg")
     loaded = PostEditor.load(folder)
     loaded.save_pretrained(tmp_path / "copy")
+    assert (tmp_path / "copy" / "NOTICE").read_text() == "CC BY 4.0: Jörg"
     again = PostEditor.load(tmp_path / "copy")
     assert again.identity() == loaded.identity()
     assert (tmp_path / "copy/model.safetensors").read_bytes() == (folder / "model.safetensors").read_bytes()
