@@ -60,10 +60,10 @@ def _units(
     path: Path, before: Path | None, languages: str, origin: dict[str, str]
 ) -> "tuple[list[Correction], Counter[str]]":
     from postedit.cli.tables import console
-    from postedit.jobs import extraction
+    from postedit.jobs import extraction, unit_lines
     from postedit.jobs.memory_exchange import from_translation_files
 
-    take: extraction.Take = extraction.with_candidate if before is None else extraction.BeforeAndAfter(before, path)
+    take: unit_lines.Take = unit_lines.with_candidate if before is None else unit_lines.BeforeAndAfter(before, path)
     files = extraction.files_among([path])
     found, report = from_translation_files(files, take, console(stderr=True), languages, **origin)
     for reason, count in report.left_out.most_common():

@@ -193,7 +193,7 @@ def extract(
 ) -> None:
     """Extract triplets from translation files: mt from the files before, or from candidates beside the targets."""
     from postedit.cli.tables import console
-    from postedit.jobs import extraction
+    from postedit.jobs import extraction, unit_lines
 
     if before is not None and parallel:
         raise DataError("--before gives mt, and --parallel is text without mt: leave one of them out")
@@ -203,10 +203,10 @@ def extract(
     sides = extraction.output_sides(with_mt=not parallel)
     outputs = {f"--out {out}.{side}": out.with_name(f"{out.name}.{side}") for side in sides}
     shared.check_outputs(outputs | {f"--out {out}.json": out.with_name(f"{out.name}.json")}, [*files, before])
-    take: extraction.Take = extraction.finished_pair if parallel else extraction.with_candidate
+    take: unit_lines.Take = unit_lines.finished_pair if parallel else unit_lines.with_candidate
     settings: dict[str, str] = {"take": "finished" if parallel else "candidates"}
     if before is not None:
-        take = pairs = extraction.BeforeAndAfter(before, paths[0])
+        take = pairs = unit_lines.BeforeAndAfter(before, paths[0])
         settings = {"take": "before", "before": extraction.fingerprint(pairs.files_of(files))}
     executor, err = shared.executor_of(engine, address, workers, workers or 1), console(stderr=True)
     with shared.written_to(out) as here:

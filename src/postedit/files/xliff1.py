@@ -2,8 +2,7 @@
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from html import escape as html_escape
+from dataclasses import replace
 from itertools import chain, groupby
 from pathlib import Path
 from typing import BinaryIO, Final, TypeVar
@@ -11,9 +10,9 @@ from typing import BinaryIO, Final, TypeVar
 from postedit.files.marked_text import Escape, MarkedText
 from postedit.files.options import MACHINE_NAMES, Origin, UnitState
 from postedit.files.units import NewTarget, OtherTarget, Patch, Unit
-from postedit.files.xml_patches import content_patches, patch, tag_patch
+from postedit.files.xliff1_patches import Slot, segments_of, slot_of, unit_patches
 from postedit.files.xml_reader import Collected, Element, XmlReader
-from postedit.files.xml_text import escape, has_tracked_changes, indent_before, marked_text, tag_name, with_attributes
+from postedit.files.xml_text import escape, has_tracked_changes, marked_text
 
 Value = TypeVar("Value")
 
@@ -88,26 +87,6 @@ _VERSIONS: Final[Mapping[str, Origin]] = {  # of the status of a former target i
 
 _APPROVED: Final = frozenset(["ApprovedTranslation", "ApprovedSignOff"])  # of `conf`
 
-_STATE: Final = {"state": "needs-review-translation", "state-qualifier": "mt-suggestion"}
-
-_CONFIRMED: Final = {"state": "translated", "state-qualifier": "x-post-edited"}
-_CONFIRMED_SDL: Final = {"conf": "Translated", "origin": "interactive"}
-_NEW_SDL: Final = {"conf": "Draft", "origin": "mt", "origin-system": "postedit"}
-_NO_MATCH_SDL: Final = {"percent": "0", "text-match": "None", "struct-match": "false"}  # else it looks like a match
-
-_ORIGIN_NAMES: Final[Mapping[Origin, str]] = {"machine": "mt", "fuzzy": "fuzzy", "memory": "tm", "human": "interactive"}
-
-
-@dataclass(frozen=True, slots=True)
-class _Slot:
-    """Where a target is: the element with its content, which is `target` or one of its segments (`mrk`)."""
-
-    unit: Collected
-    holder: Element | None
-    target: Element | None
-    segment: str = ""
-    sdl: Element | None = None  # SDL's state of the segment
-
 
 class Xliff1:
     """XLIFF 1.2 and its dialects."""
@@ -132,13 +111,8 @@ class Xliff1:
 
     def patches(self, changed: Iterable[tuple[Unit, NewTarget]]) -> Iterator[Patch]:
         """Yield the patches of targets, their states, `alt-trans` and `note`; see `Format`."""
-        for _, group in groupby(changed, key=lambda one: id(_slot(one[0]).unit)):
-            yield from sorted(set(_unit_patches(list(group))))
-
-
-def _slot(unit: Unit) -> _Slot:
-    assert isinstance(unit.slot, _Slot)
-    return unit.slot
+        for _, group in groupby(changed, key=lambda one: id(slot_of(one[0]).unit)):
+            yield from sorted(set(unit_patches(list(group))))
 
 
 def _units(collected: Collected) -> Iterator[Unit]:
@@ -156,11 +130,11 @@ def _units(collected: Collected) -> Iterator[Unit]:
         notes=tuple(marked_text(collected, note).text for note in element.elements("note")),
         languages=(file_values.get("source-language", ""), file_values.get("target-language", "")),
         max_length=_max_length(element),
-        slot=_Slot(collected, target, target),
+        slot=Slot(collected, target, target),
     )
     segmented = element.first("seg-source")
-    sources = [] if segmented is None else _segments(segmented)
-    targets = [] if target is None else _segments(target)
+    sources = [] if segmented is None else segments_of(segmented)
+    targets = [] if target is None else segments_of(target)
     numbers, of_targets = sorted(one for one, _ in sources), sorted(one for one, _ in targets)
     if _has_repeated(numbers) or _has_repeated(of_targets):
         whole = replace(whole, locked=True)
@@ -191,7 +165,7 @@ def _units(collected: Collected) -> Iterator[Unit]:
             max_length=whole.max_length if len(sources) == 1 else None,
             source=marked_text(collected, segment),
             target=None if holder is None else marked_text(collected, holder),
-            slot=_Slot(collected, holder, target, number, state),
+            slot=Slot(collected, holder, target, number, state),
         )
         yield _with_state(unit, element, target, state, number)
 
@@ -201,17 +175,6 @@ def _max_length(unit: Element) -> int | None:
     width = unit.attributes.get("maxwidth", "")
     is_number = width.isascii() and width.isdigit() and len(width) < 9
     return int(width) if is_number and unit.attributes.get("size-unit") == "char" else None
-
-
-def _segments(element: Element) -> list[tuple[str, Element]]:
-    """Return the segments in `seg-source` or `target`, with their numbers."""
-    found: list[tuple[str, Element]] = []
-    for child in element.elements():
-        if child.name == "mrk" and child.attributes.get("mtype") == "seg":
-            found.append((child.attributes.get("mid", ""), child))
-        else:
-            found += _segments(child)
-    return found
 
 
 def _has_repeated(numbers: Sequence[str]) -> bool:
@@ -325,7 +288,7 @@ def _is_former(other: Element) -> bool:
 
 
 def _targets(unit: Unit, other: Element, origin: Origin | None, score: float | None) -> Iterator[OtherTarget]:
-    collected, source = _slot(unit).unit, other.first("source")
+    collected, source = slot_of(unit).unit, other.first("source")
     same = source is None or marked_text(collected, source).text.split() == unit.source.text.split()
     for target in other.elements("target"):
         yield OtherTarget(marked_text(collected, target), origin, score, _is_former(other), same)
@@ -344,7 +307,7 @@ def _earlier_origins(sdl: Element) -> list[Origin]:
 
 def _former_targets(unit: Unit, element: Element, origin: Origin | None) -> Iterator[OtherTarget]:
     """Yield what tracked changes (SDL) and the history of a segment (memoQ) tell of former targets."""
-    slot = _slot(unit)
+    slot = slot_of(unit)
     if slot.holder is not None and has_tracked_changes(slot.holder):
         yield OtherTarget(marked_text(slot.unit, slot.holder, before_changes=True), origin, former=True)
     for version in chain.from_iterable(
@@ -355,103 +318,3 @@ def _former_targets(unit: Unit, element: Element, origin: Origin | None) -> Iter
             origin = _VERSIONS.get(version.attributes.get("mq:status", ""))
             same = marked_text(slot.unit, source).text.split() == unit.source.text.split()
             yield OtherTarget(marked_text(slot.unit, target), origin, former=True, same_source=same)
-
-
-def _unit_patches(changed: Sequence[tuple[Unit, NewTarget]]) -> Iterator[Patch]:
-    """Yield the patches of one `trans-unit`, in any order."""
-    slot = _slot(changed[0][0])
-    collected, unit, target = slot.unit, slot.unit.element, slot.target
-    dialect = "sdl" if any(_slot(one).sdl for one, _ in changed) else "mq" if "mq:status" in unit.attributes else ""
-    state = {} if dialect else _state_after(unit, changed)
-    if target is None:
-        yield _new_target(collected, changed, state)
-    elif slot.holder is None:  # an empty target beside segments of the source
-        segments = unit.first("seg-source")
-        assert segments is not None
-        contents = {_slot(one).segment: new.content for one, new in changed}
-        yield from content_patches(collected, target, _with_segments(collected, segments, contents), state)
-    else:
-        holders = [_slot(one).holder or target for one, _ in changed]
-        if state and target not in holders:
-            yield tag_patch(collected, target, state)
-        for holder, (_, new) in zip(holders, changed, strict=True):
-            yield from content_patches(collected, holder, new.content, state if holder is target else {})
-    for one, new in changed:
-        if (sdl := _slot(one).sdl) is not None:
-            conf = _CONFIRMED_SDL if new.author else _NEW_SDL
-            yield tag_patch(collected, sdl, conf | _present(sdl, _NO_MATCH_SDL))
-    confirmed = all(new.author for _, new in changed)
-    if dialect == "mq":
-        status = "ManuallyConfirmed" if confirmed else "MachineTranslated"
-        yield tag_patch(collected, unit, {"mq:status": status} | _present(unit, {"mq:percent": "0"}))
-    elif "m:confirmed" in unit.attributes:
-        values = {"m:score": "0.0", "m:gross-score": "0.0", "m:trans-origin": "null" if confirmed else "mt"}
-        yield tag_patch(collected, unit, {"m:confirmed": str(int(confirmed))} | _present(unit, values))
-    if added := "".join(_added(one, new) for one, new in changed):
-        after = target or unit.first("seg-source") or unit.first("source")
-        assert after is not None
-        yield patch(collected, after.end, after.end, added)
-
-
-def _state_after(unit: Element, changed: Sequence[tuple[Unit, NewTarget]]) -> dict[str, str]:
-    """Return the state of a target: that of confirmed ones if all its segments are."""
-    segmented = unit.first("seg-source")
-    count = 1 if segmented is None or not _slot(changed[0][0]).segment else len(_segments(segmented))
-    if len(changed) < count or not all(new.author for _, new in changed):
-        return _STATE
-    return _CONFIRMED
-
-
-def _present(element: Element, values: Mapping[str, str]) -> dict[str, str]:
-    """Return the attributes among `values` that an element has."""
-    return {name: value for name, value in values.items() if name in element.attributes}
-
-
-def _new_target(collected: Collected, changed: Sequence[tuple[Unit, NewTarget]], state: Mapping[str, str]) -> Patch:
-    """Return the patch that adds a target, with the segments of the source if it has any."""
-    unit = collected.element
-    source, segmented = unit.first("source"), unit.first("seg-source")
-    assert source is not None
-    before = segmented or source
-    prefix = tag_name(collected.text(source.start, source.content)).removesuffix("source")
-    tag = with_attributes(f"<{prefix}target>", state)
-    content = changed[0][1].content
-    if segmented is not None:
-        contents = {_slot(one).segment: new.content for one, new in changed}
-        content = _with_segments(collected, segmented, contents)
-    text = f"{indent_before(collected, unit, before)}{tag}{content}</{prefix}target>"
-    return patch(collected, before.end, before.end, text)
-
-
-def _with_segments(collected: Collected, segmented: Element, contents: Mapping[str, str]) -> str:
-    """Return the content of `seg-source` with other content in its segments; empty where there is none."""
-    parts, done = [], segmented.content
-    for number, segment in _segments(segmented):
-        content = contents.get(number, "")
-        if segment.is_empty_tag:
-            continue
-        parts += [collected.text(done, segment.content), content]
-        done = segment.close
-    return "".join([*parts, collected.text(done, segmented.close)])
-
-
-def _added(unit: Unit, new: NewTarget) -> str:
-    """Return the elements that follow the target: the former target, and a note."""
-    slot = _slot(unit)
-    collected, target = slot.unit, slot.target
-    after = target or slot.unit.element.first("source")
-    assert after is not None
-    prefix = tag_name(collected.text(after.start, after.content)).rpartition(":")
-    space, name = indent_before(collected, collected.element, after), f"{prefix[0]}{prefix[1]}"
-    parts = []
-    if new.keep_former and unit.target is not None and unit.target.text.strip():
-        mid = f' mid="{html_escape(slot.segment)}"' if slot.segment else ""
-        origin = f' origin="{_ORIGIN_NAMES[unit.origin]}"' if unit.origin else ""
-        parts.append(
-            f'{space}<{name}alt-trans{mid}{origin} alttranstype="previous-version">'
-            f"<{name}target>{unit.target.written()}</{name}target></{name}alt-trans>"
-        )
-    if new.note:
-        note = html_escape(f"{slot.segment}: {new.note}" if slot.segment else new.note, quote=False)
-        parts.append(f'{space}<{name}note from="postedit">{note}</{name}note>')
-    return "".join(parts)

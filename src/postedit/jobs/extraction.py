@@ -2,40 +2,30 @@
 
 import hashlib
 import re
-import sqlite3
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import Any, Final, NamedTuple, cast
+from typing import Any, Final, cast
 
 from rich.console import Console
 
 from postedit import __version__
-from postedit.core.errors import DataError, OutputError
+from postedit.core.errors import DataError
 from postedit.core.processes import IN_THIS_PROCESS, Executor, same_in_all
 from postedit.data.lines import encode_lines
 from postedit.distributed.chunks import Chunk
 from postedit.distributed.pipeline import resumable
 from postedit.distributed.resumable_outputs import OutputFiles, OutputState, ResumableOutputs
 from postedit.files.formats import format_of, translation_files
-from postedit.files.marked_text import MarkedText
-from postedit.files.options import UnitState
 from postedit.files.tmx import OtherLanguagesError, Tmx
 from postedit.files.units import Format, Unit
 from postedit.jobs.translation_files import UnitReader, open_file, units_of
+from postedit.jobs.unit_lines import LeftOut, Take
 from postedit.text.language_tags import same_language
-
-
-class Line(NamedTuple):
-    """A triplet, or a pair of source and translation (mt is None)."""
-
-    src: str
-    mt: str | None
-    pe: str
 
 
 @dataclass(slots=True)
@@ -69,14 +59,6 @@ PIECE: Final = 4096
 
 LARGE: Final = 1 << 23
 """Bytes of a file beyond which its lines are too many to be sent by a worker at once: tens of megabytes."""
-
-
-class LeftOut(Exception):  # noqa: N818 (no error: a unit is left out)
-    """Raised for a unit that gives no line, with the reason."""
-
-
-Take = Callable[[Path, Unit], Line]
-"""Returns the line of a unit, or raises `LeftOut`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -273,150 +255,6 @@ def _pieces(
             skipped = 0
 
 
-def finished_pair(path: Path, unit: Unit) -> Line:
-    """Return source and target of a unit."""
-    return Line(unit.source.text, None, _confirmed(unit).text)
-
-
-def with_candidate(path: Path, unit: Unit) -> Line:
-    """Return a unit whose file keeps the machine translation, or the former target, beside the target."""
-    target = _confirmed(unit)
-    given = [one for one in unit.candidates if one.target.text.strip() and one.same_source and one.origin != "human"]
-    machine = sorted((one for one in given if one.origin == "machine"), key=lambda one: one.former)
-    former = [one for one in given if one.former]
-    if not (machine or former):
-        was_machine = ", though it was machine translation: give --before" if unit.former_origin == "machine" else ""
-        raise LeftOut(f"no machine translation beside the target{was_machine}")
-    candidate = machine[0] if machine else former[0]
-    return Line(unit.source.text, candidate.target.text, target.text)
-
-
-class BeforeAndAfter:
-    """Takes the mt of a unit from the file of the same name before post-editing.
-
-    Args:
-        before: a file, or a folder.
-        after: a file, or a folder of the same structure.
-
-    Raises:
-        DataError: if one is a folder and the other is not.
-    """
-
-    def __init__(self, before: Path, after: Path) -> None:
-        if before.is_dir() != after.is_dir():
-            raise DataError(f"{before} and {after}: give two files, or two folders with files of the same names")
-        if not before.exists():
-            raise DataError(f"{before}: there is no such file or folder")
-        self._before, self._after = before, after
-        self._current: Path | None = None
-        self._texts = _TextsBefore()
-        self._seen: Counter[str] = Counter()
-
-    def __call__(self, path: Path, unit: Unit) -> Line:
-        """Return the triplet of a unit after post-editing; see `Take`."""
-        if path != self._current:
-            self._current, self._seen = path, Counter()
-            self._texts.read(self._file_of(path))
-        number = self._seen[unit.id]
-        self._seen[unit.id] += 1
-        before = self._texts.find(unit.id, number)
-        target = _finished(unit)
-        if before is None:
-            raise LeftOut("not in the file before")
-        source, mt = before
-        if not mt.strip():
-            raise LeftOut("no target before")
-        if source.split() != unit.source.text.split():
-            raise LeftOut("another source before")
-        # A machine may have made the target after that before: unchanged, or with the former one beside it.
-        if mt == target.text or any(one.former for one in unit.candidates):
-            target = _confirmed(unit)
-        return Line(unit.source.text, mt, target.text)
-
-    def __reduce__(self) -> "tuple[type[BeforeAndAfter], tuple[Path, Path]]":
-        """Begin anew in a worker, without the file that is open here."""
-        return BeforeAndAfter, (self._before, self._after)
-
-    def files_of(self, paths: Iterable[Path]) -> list[Path]:
-        """Return those files before post-editing that exist."""
-        return [path for path in map(self._file_of, paths) if path.exists()]
-
-    def _file_of(self, path: Path) -> Path:
-        return self._before / path.relative_to(self._after) if self._before.is_dir() else self._before
-
-
-class _TextsBefore:
-    """Source and target of the units of a file, in a temporary database that goes to the disk if it is large."""
-
-    def __init__(self) -> None:
-        self._texts: sqlite3.Connection | None = None
-
-    def read(self, path: Path) -> None:
-        """Take the units of a file, if it exists, in place of those of another one."""
-        if self._texts is not None:
-            self._texts.close()
-        self._texts = sqlite3.connect("", isolation_level=None, check_same_thread=False)
-        with _explained(path):
-            self._texts.execute("create table texts (id, number, src, mt, primary key (id, number)) without rowid")
-            self._texts.executemany("insert or replace into texts values (?, ?, ?, ?)", self._rows(path))
-
-    def find(self, identifier: str, number: int) -> tuple[str, str] | None:
-        """Return source and target of a unit, by its id and its number among those of the same id."""
-        assert self._texts is not None, "a file is read first"
-        wanted = (_key(identifier), number)
-        row = self._texts.execute("select src, mt from texts where id = ? and number = ?", wanted).fetchone()
-        return row and (row[0].decode(*_ANY_TEXT), row[1].decode(*_ANY_TEXT))
-
-    @staticmethod
-    def _rows(path: Path) -> Iterator[tuple[bytes, int, bytes, bytes]]:
-        if not path.exists():
-            return
-        seen: Counter[str] = Counter()
-        with open_file(path) as stream:
-            for unit in format_of(path).units(stream, path):
-                mt = "" if unit.target is None else unit.target.text
-                yield _key(unit.id), seen[unit.id], _key(unit.source.text), _key(mt)
-                seen[unit.id] += 1
-
-
-_ANY_TEXT: Final = ("utf-8", "surrogatepass")
-
-
-def _key(text: str) -> bytes:
-    """Return a text as bytes: SQLite compares texts of its own only up to a null character."""
-    return text.encode(*_ANY_TEXT)
-
-
-@contextmanager
-def _explained(path: Path) -> Iterator[None]:
-    """Turn an error of the temporary database, such as a full disk, into a sentence."""
-    try:
-        yield
-    except sqlite3.Error as error:
-        raise OutputError(
-            f"{path}: there is no room for its texts in the folder of temporary files: {error}"
-        ) from error
-
-
 def files_among(paths: Iterable[Path]) -> list[Path]:
     """Return files, and the translation files in folders."""
     return [file for path in paths for file in (translation_files(path) if path.is_dir() else [path])]
-
-
-def _finished(unit: Unit) -> MarkedText:
-    """Return the target of a unit, if there is one and its state does not say that nobody has worked on it."""
-    if not unit.source.text.strip():
-        raise LeftOut("no source")
-    if unit.target is None or not unit.target.text.strip():
-        raise LeftOut("no target")
-    if unit.state is UnitState.INITIAL:
-        raise LeftOut("not translated or post-edited yet, by its state")
-    return unit.target
-
-
-def _confirmed(unit: Unit) -> MarkedText:
-    """Return the target of a unit, if neither state nor origin says that it is a machine's."""
-    target = _finished(unit)
-    if unit.origin in ("machine", "fuzzy") and (unit.state is None or unit.state < UnitState.REVIEWED):
-        raise LeftOut("machine translation or a fuzzy match that nobody has confirmed, by origin and state")
-    return target

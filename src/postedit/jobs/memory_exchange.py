@@ -14,7 +14,8 @@ from postedit.core.files import atomic_write
 from postedit.data.lines import one_line, read_lines
 from postedit.data.report import DataReport
 from postedit.data.triplets import TripletFiles, read_triplets
-from postedit.jobs.extraction import Extracted, Take, extract
+from postedit.jobs.extraction import Extracted, extract
+from postedit.jobs.unit_lines import Take
 from postedit.text.config import SIDES
 
 if TYPE_CHECKING:

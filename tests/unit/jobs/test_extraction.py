@@ -12,7 +12,8 @@ from rich.console import Console
 from postedit.core.errors import DataError, OutputError
 from postedit.distributed.chunks import Chunk
 from postedit.distributed.resumable_outputs import ResumableOutputs
-from postedit.jobs.extraction import BeforeAndAfter, extract, files_among
+from postedit.jobs.extraction import extract, files_among
+from postedit.jobs.unit_lines import BeforeAndAfter
 
 DATA = Path(__file__).resolve().parents[4] / "shared/data/wmt18-nmt.en-de"
 SIDES = ("src", "mt", "pe")

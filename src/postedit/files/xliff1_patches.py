@@ -1,0 +1,149 @@
+"""The patches of a `trans-unit` of XLIFF 1.2: targets, their states in each dialect, former targets and notes."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from html import escape as html_escape
+from typing import Final
+
+from postedit.files.options import Origin
+from postedit.files.units import NewTarget, Patch, Unit
+from postedit.files.xml_patches import content_patches, patch, tag_patch
+from postedit.files.xml_reader import Collected, Element
+from postedit.files.xml_text import indent_before, tag_name, with_attributes
+
+_STATE: Final = {"state": "needs-review-translation", "state-qualifier": "mt-suggestion"}
+
+_CONFIRMED: Final = {"state": "translated", "state-qualifier": "x-post-edited"}
+_CONFIRMED_SDL: Final = {"conf": "Translated", "origin": "interactive"}
+_NEW_SDL: Final = {"conf": "Draft", "origin": "mt", "origin-system": "postedit"}
+_NO_MATCH_SDL: Final = {"percent": "0", "text-match": "None", "struct-match": "false"}  # else it looks like a match
+
+_ORIGIN_NAMES: Final[Mapping[Origin, str]] = {"machine": "mt", "fuzzy": "fuzzy", "memory": "tm", "human": "interactive"}
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """Where a target is: the element with its content, which is `target` or one of its segments (`mrk`)."""
+
+    unit: Collected
+    holder: Element | None
+    target: Element | None
+    segment: str = ""
+    sdl: Element | None = None  # SDL's state of the segment
+
+
+def slot_of(unit: Unit) -> Slot:
+    """Return where the target of a unit is."""
+    assert isinstance(unit.slot, Slot)
+    return unit.slot
+
+
+def segments_of(element: Element) -> list[tuple[str, Element]]:
+    """Return the segments in `seg-source` or `target`, with their numbers."""
+    found: list[tuple[str, Element]] = []
+    for child in element.elements():
+        if child.name == "mrk" and child.attributes.get("mtype") == "seg":
+            found.append((child.attributes.get("mid", ""), child))
+        else:
+            found += segments_of(child)
+    return found
+
+
+def unit_patches(changed: Sequence[tuple[Unit, NewTarget]]) -> Iterator[Patch]:
+    """Yield the patches of one `trans-unit`, in any order."""
+    slot = slot_of(changed[0][0])
+    collected, unit, target = slot.unit, slot.unit.element, slot.target
+    dialect = "sdl" if any(slot_of(one).sdl for one, _ in changed) else "mq" if "mq:status" in unit.attributes else ""
+    state = {} if dialect else _state_after(unit, changed)
+    if target is None:
+        yield _new_target(collected, changed, state)
+    elif slot.holder is None:  # an empty target beside segments of the source
+        segments = unit.first("seg-source")
+        assert segments is not None
+        contents = {slot_of(one).segment: new.content for one, new in changed}
+        yield from content_patches(collected, target, _with_segments(collected, segments, contents), state)
+    else:
+        holders = [slot_of(one).holder or target for one, _ in changed]
+        if state and target not in holders:
+            yield tag_patch(collected, target, state)
+        for holder, (_, new) in zip(holders, changed, strict=True):
+            yield from content_patches(collected, holder, new.content, state if holder is target else {})
+    for one, new in changed:
+        if (sdl := slot_of(one).sdl) is not None:
+            conf = _CONFIRMED_SDL if new.author else _NEW_SDL
+            yield tag_patch(collected, sdl, conf | _present(sdl, _NO_MATCH_SDL))
+    confirmed = all(new.author for _, new in changed)
+    if dialect == "mq":
+        status = "ManuallyConfirmed" if confirmed else "MachineTranslated"
+        yield tag_patch(collected, unit, {"mq:status": status} | _present(unit, {"mq:percent": "0"}))
+    elif "m:confirmed" in unit.attributes:
+        values = {"m:score": "0.0", "m:gross-score": "0.0", "m:trans-origin": "null" if confirmed else "mt"}
+        yield tag_patch(collected, unit, {"m:confirmed": str(int(confirmed))} | _present(unit, values))
+    if added := "".join(_added(one, new) for one, new in changed):
+        after = target or unit.first("seg-source") or unit.first("source")
+        assert after is not None
+        yield patch(collected, after.end, after.end, added)
+
+
+def _state_after(unit: Element, changed: Sequence[tuple[Unit, NewTarget]]) -> dict[str, str]:
+    """Return the state of a target: that of confirmed ones if all its segments are."""
+    segmented = unit.first("seg-source")
+    count = 1 if segmented is None or not slot_of(changed[0][0]).segment else len(segments_of(segmented))
+    if len(changed) < count or not all(new.author for _, new in changed):
+        return _STATE
+    return _CONFIRMED
+
+
+def _present(element: Element, values: Mapping[str, str]) -> dict[str, str]:
+    """Return the attributes among `values` that an element has."""
+    return {name: value for name, value in values.items() if name in element.attributes}
+
+
+def _new_target(collected: Collected, changed: Sequence[tuple[Unit, NewTarget]], state: Mapping[str, str]) -> Patch:
+    """Return the patch that adds a target, with the segments of the source if it has any."""
+    unit = collected.element
+    source, segmented = unit.first("source"), unit.first("seg-source")
+    assert source is not None
+    before = segmented or source
+    prefix = tag_name(collected.text(source.start, source.content)).removesuffix("source")
+    tag = with_attributes(f"<{prefix}target>", state)
+    content = changed[0][1].content
+    if segmented is not None:
+        contents = {slot_of(one).segment: new.content for one, new in changed}
+        content = _with_segments(collected, segmented, contents)
+    text = f"{indent_before(collected, unit, before)}{tag}{content}</{prefix}target>"
+    return patch(collected, before.end, before.end, text)
+
+
+def _with_segments(collected: Collected, segmented: Element, contents: Mapping[str, str]) -> str:
+    """Return the content of `seg-source` with other content in its segments; empty where there is none."""
+    parts, done = [], segmented.content
+    for number, segment in segments_of(segmented):
+        content = contents.get(number, "")
+        if segment.is_empty_tag:
+            continue
+        parts += [collected.text(done, segment.content), content]
+        done = segment.close
+    return "".join([*parts, collected.text(done, segmented.close)])
+
+
+def _added(unit: Unit, new: NewTarget) -> str:
+    """Return the elements that follow the target: the former target, and a note."""
+    slot = slot_of(unit)
+    collected, target = slot.unit, slot.target
+    after = target or slot.unit.element.first("source")
+    assert after is not None
+    prefix = tag_name(collected.text(after.start, after.content)).rpartition(":")
+    space, name = indent_before(collected, collected.element, after), f"{prefix[0]}{prefix[1]}"
+    parts = []
+    if new.keep_former and unit.target is not None and unit.target.text.strip():
+        mid = f' mid="{html_escape(slot.segment)}"' if slot.segment else ""
+        origin = f' origin="{_ORIGIN_NAMES[unit.origin]}"' if unit.origin else ""
+        parts.append(
+            f'{space}<{name}alt-trans{mid}{origin} alttranstype="previous-version">'
+            f"<{name}target>{unit.target.written()}</{name}target></{name}alt-trans>"
+        )
+    if new.note:
+        note = html_escape(f"{slot.segment}: {new.note}" if slot.segment else new.note, quote=False)
+        parts.append(f'{space}<{name}note from="postedit">{note}</{name}note>')
+    return "".join(parts)
