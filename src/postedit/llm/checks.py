@@ -24,8 +24,9 @@ _CONTAINS: Final = 80.0  # of 100: similarity of a part of a text with another t
 _LONG_ENOUGH: Final = 8  # characters of a text to be found within another one
 _LETTERS: Final = 20  # of a text whose language can be told
 _SURE: Final = 0.95  # probability of a language
-_TAIL: Final = 0.25  # share of the characters of mt that an answer lacks at its end, if it is cut off
-_LEAST_TAIL: Final = 3  # and their number
+_LOST: Final = 0.3  # share of the characters of mt that an answer lacks at its end, if it is cut off
+_LOST_WITHIN: Final = 0.4  # the same in a row before its end: the last word of a text may be found in what is left
+_LEAST_LOST: Final = 3  # and their number
 _BLOCK: Final = 3  # characters in a row that are the same in mt and in an answer, not by chance
 
 _CHATTER: Final = re.compile(
@@ -183,14 +184,14 @@ def _contains(mt: str, text: str, other: str, answer: str) -> bool:
 
 
 def _is_cut_off(mt: str, text: str) -> bool:
-    """Return whether a text lacks a good part of mt at its end, whatever punctuation is there."""
+    """Return whether a text lacks a good part of mt in a row, at its end or before, whatever punctuation ends it."""
     mt, text = _without_end(mt), _without_end(text)
     blocks = [block for block in Levenshtein.opcodes(mt, text).as_matching_blocks() if block.size >= _BLOCK]
-    if not blocks:
-        return False
-    end, written = blocks[-1].a + blocks[-1].size, blocks[-1].b + blocks[-1].size
-    lost = (len(mt) - end) - (len(text) - written)
-    return lost >= max(_LEAST_TAIL, _TAIL * len(mt))
+    ends = [(block.a + block.size, block.b + block.size) for block in blocks]
+    starts = [(block.a, block.b) for block in blocks[1:]] + [(len(mt), len(text))]
+    lost = [(a - end) - (b - written) for (end, written), (a, b) in zip(ends, starts)]
+    at_end, within = (max(_LEAST_LOST, share * len(mt)) for share in (_LOST, _LOST_WITHIN))
+    return bool(lost) and (lost[-1] >= at_end or max(lost) >= within)
 
 
 def _without_end(text: str) -> str:
