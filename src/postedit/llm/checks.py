@@ -24,8 +24,9 @@ _CONTAINS: Final = 80.0  # of 100: similarity of a part of a text with another t
 _LONG_ENOUGH: Final = 8  # characters of a text to be found within another one
 _LETTERS: Final = 20  # of a text whose language can be told
 _SURE: Final = 0.95  # probability of a language
-_TAIL: Final = 0.2  # share of the characters of mt that an answer lacks at its end, if it is cut off
-_LEAST_TAIL: Final = 3  # and their number
+_LOST: Final = 0.3  # share of the characters of mt that an answer lacks at its end, if it is cut off
+_LOST_WITHIN: Final = 0.4  # the same in a row before its end: the last word of a text may be found in what is left
+_LEAST_LOST: Final = 3  # and their number
 _BLOCK: Final = 3  # characters in a row that are the same in mt and in an answer, not by chance
 
 _CHATTER: Final = re.compile(
@@ -38,6 +39,12 @@ _CHATTER: Final = re.compile(
     r"|\"(?:correction|segments|translation)\"\s*:",
     re.IGNORECASE,
 )
+_HEAD: Final = re.compile(r"[^:：]{1,60}[:：]\s*(?=\S)")
+_BRACKETS: Final = re.compile(r"\s*[(（\[][^()（）\[\]]{3,}[)）\]]\W?\Z")
+_MARKS: Final = ("**", "__", "`", "*", "#")  # that set a text in bold and the like
+_DIRECTIONS: Final = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
+"""Characters that change the direction of text, by which it may look other than it is."""
+
 _QUOTES: Final = frozenset("\"'`“”„«»‘’「」『』")
 
 _SCRIPTS: Final = {
@@ -119,7 +126,7 @@ def _new(pattern: re.Pattern[str], question: Question, text: str) -> bool:
 
 def _is_damaged(question: Question, text: str) -> bool:
     known = {*question.src, *question.mt}
-    return any(unicodedata.category(letter) in ("Cc", "Cs", "Co", "Cn") or letter == "\ufffd"
+    return any(unicodedata.category(letter) in ("Cc", "Cs", "Co", "Cn") or letter == "\ufffd" or letter in _DIRECTIONS
                for letter in {*text} - known if letter not in "\n\r\t")  # fmt: skip
 
 
@@ -128,7 +135,27 @@ def _has_chatter(question: Question, text: str) -> bool:
     if len(text.splitlines()) > max(1, len(mt.splitlines())):
         return True
     quoted = [len(one) > 1 and one[0] in _QUOTES and one[-1] in _QUOTES for one in (text, mt, question.src.strip())]
-    return quoted == [True, False, False] or _new(_CHATTER, question, text)
+    return quoted == [True, False, False] or _new(_CHATTER, question, text) or _is_wrapped(question, text)
+
+
+def _is_wrapped(question: Question, text: str) -> bool:
+    """Return whether a text has something around it, in any language, without which it would be nearer to mt.
+
+    That is an introduction up to a colon, or a note in brackets, where neither mt nor the source has as many colons or
+    brackets; or marks of bold and the like.
+    """
+
+    def has_more(signs: str) -> bool:
+        counts = [sum(map(one.count, signs)) for one in (text, question.mt, question.src)]
+        return counts[0] > max(counts[1:])
+
+    head, tail = _HEAD.match(text), _BRACKETS.search(text)
+    bare = [text[head.end() :]] if head and has_more(":：") else []
+    bare += [text[: tail.start()]] if tail and has_more("(（[") else []
+    if any(similarity(question.mt, one) > similarity(question.mt, text) for one in bare):
+        return True
+    marks = [one for one in _MARKS if text.startswith(one) and (one == "#" or text.endswith(one))]
+    return any(not question.mt.startswith(mark) and not question.src.startswith(mark) for mark in marks)
 
 
 def _is_source(question: Question, text: str) -> bool:
@@ -157,16 +184,24 @@ def _contains(mt: str, text: str, other: str, answer: str) -> bool:
 
 
 def _is_cut_off(mt: str, text: str) -> bool:
-    """Return whether a text lacks a good part of mt at its end."""
-    mt = mt.rstrip()
-    if text[-1] == mt[-1] and not text[-1].isalnum():
-        return False
+    """Return whether a text lacks a good part of mt in a row, at its end or before, whatever punctuation ends it."""
+    mt, text = _without_end(mt), _without_end(text)
     blocks = [block for block in Levenshtein.opcodes(mt, text).as_matching_blocks() if block.size >= _BLOCK]
-    if not blocks:
-        return False
-    end, written = blocks[-1].a + blocks[-1].size, blocks[-1].b + blocks[-1].size
-    lost = (len(mt) - end) - (len(text) - written)
-    return lost >= max(_LEAST_TAIL, _TAIL * len(mt))
+    ends = [(block.a + block.size, block.b + block.size) for block in blocks]
+    starts = [(block.a, block.b) for block in blocks[1:]] + [(len(mt), len(text))]
+    lost = [(a - end) - (b - written) for (end, written), (a, b) in zip(ends, starts)]
+    at_end, within = (max(_LEAST_LOST, share * len(mt)) for share in (_LOST, _LOST_WITHIN))
+    return bool(lost) and (lost[-1] >= at_end or max(lost) >= within)
+
+
+def _without_end(text: str) -> str:
+    """Return a text without the punctuation and spaces at its end."""
+    end = next((place for place in range(len(text), 0, -1) if not _ends_text(text[place - 1])), 0)
+    return text[:end]
+
+
+def _ends_text(letter: str) -> bool:
+    return letter.isspace() or unicodedata.category(letter).startswith("P")
 
 
 def _is_other_language(mt: str, text: str, target: str) -> bool:

@@ -26,7 +26,18 @@ ANSWER_FAULTS = (
     "drop", "blank", "merge", "merge-keep", "double", "double-other", "swap", "unknown", "cut-json", "cut-length",
     "cut-text", "refuse", "refuse-text", "refuse-item", "filter", "french", "russian", "source", "chatter",
     "chatter-item", "note-item", "quotes", "unrelated", "empty", "other-keys", "shuffle", "fence", "think",
+    "introduction", "title", "note-in-brackets", "bold", "id-item", "direction", "cut-with-mark",
 )  # fmt: skip
+AROUND = {
+    "introduction": "Hier ist die korrigierte Übersetzung: {}",
+    "title": "Korrektur: {}",
+    "note-in-brackets": "{} (Anmerkung: Rechtschreibung korrigiert)",
+    "bold": "**{}**",
+    "id-item": "{id}: {}",
+    "direction": "\u202e{}",
+}
+"""What stands around a correction with a fault, in the language of the correction."""
+
 HTTP_FAULTS = ("429", "500", "503", "drop-connection", "cut-connection", "no-json", "no-choices", "no-usage")
 
 
@@ -293,6 +304,10 @@ def answer(
         item["correction"] = f"Here is the corrected translation: {item['correction']}"
     elif fault == "note-item":
         item["correction"] += "\n\nNote: I removed an error."
+    elif fault in AROUND:
+        item["correction"] = AROUND[fault].format(item["correction"], id=item["id"])
+    elif fault == "cut-with-mark":
+        item["correction"] = f"{item['correction'][: len(item['correction']) // 2]} ."
     elif fault == "quotes":
         item["correction"] = f'"{item["correction"]}"'
     elif fault == "unrelated":

@@ -91,6 +91,16 @@ QUESTION = Question("The house is red and big .", MT)
         ("**Correction:** Das Haus ist rot und groß .", "chatter"),
         ('"Das Haus ist rot und groß ."', "chatter"),
         ("```Das Haus ist rot und groß .```", "chatter"),
+        ("Korrektur: Das Haus ist rot und groß .", "chatter"),
+        ("Das Haus ist rot und groß . (Rechtschreibung)", "chatter"),
+        ("Das Haus ist rot und groß .（注）", None),  # too short for a note
+        ("**Das Haus ist rot und groß .**", "chatter"),
+        ("# Das Haus ist rot und groß .", "chatter"),
+        ("Das Haus ist rot: und groß .", None),
+        ("Das Haus ist rot und (wirklich) gross .", None),
+        ("Das Haus ist .", "cut off"),
+        ("Das Haus ist ...", "cut off"),
+        ("\u202eDas Haus ist rot und groß .", "unreadable"),
         ("As an AI, I cannot correct Das Haus ist rot .", "refused"),
         ("PWNED", "unrelated"),
         ("Das Haus ist rot und gro\ufffd .", "unreadable"),
@@ -102,6 +112,20 @@ def test_faults_of_corrections(text: str, fault: str | None) -> None:
     assert fault_of(QUESTION, text, target="de") == fault
     if fault != "language":
         assert fault_of(QUESTION, text) == fault
+
+
+@pytest.mark.parametrize(
+    ("src", "mt", "text"),
+    [
+        ("Note: The house is big .", "Das Haus ist gross .", "Hinweis: Das Haus ist groß ."),
+        ("The house is big (see page 3) .", "Das Haus ist gross .", "Das Haus ist groß (siehe Seite 3) ."),
+        ("**Big house**", "Grosses Haus", "**Großes Haus**"),
+        ("Note: The house is big .", "Hinweis: Das Haus ist gross .", "Hinweis: Das Haus ist groß ."),
+        ("The house is big :", "Das Haus ist gross :", "Das Haus ist groß :"),
+    ],
+)
+def test_what_the_source_or_mt_has_is_no_chatter(src: str, mt: str, text: str) -> None:
+    assert fault_of(Question(src, mt), text) is None
 
 
 def test_translations_of_what_mt_left_in_the_source_language_may_pass() -> None:
