@@ -58,7 +58,7 @@ def load_learning(
 
     Args:
         model: a model folder or language pair, or a neural model of the hub or a run, see `PostEditor.load`; or
-            `NO_MODEL`: phrases of the corrections alone.
+            `NO_MODEL`: only phrases learnt from corrections.
         memory: of corrections.
         learn: how; see `Learning`.
         config: options of learning.

@@ -14,8 +14,8 @@ def serve(
         str | None,
         typer.Argument(
             metavar="MODEL",
-            help="Model folder, hub id, or language pair, as en-de; none: phrases of the corrections alone. The model "
-            "that comes with postedit if not given.",
+            help="Model folder, hub id, or language pair, as en-de; none: only phrases learnt from corrections. "
+            "The model that comes with postedit if not given.",
         ),
     ] = None,
     config: Annotated[

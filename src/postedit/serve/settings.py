@@ -37,40 +37,42 @@ class ServedModel(Config):
 
     path: str = Field(
         description='model folder, hub id or language pair; "shipped": the model that comes with postedit; "none": '
-        'phrases of the corrections alone; "openai:MODEL": a language model behind an endpoint, with one process, '
+        'only phrases learnt from corrections; "openai:MODEL": a language model behind an endpoint, with one process, '
         "which learns nothing"
     )
     processes: int = Field(
-        2, ge=1, le=256, description="processes, each with a copy of the model; one goes on when another is restarted"
+        2, ge=1, le=256, description="processes, each with a copy of the model; while one restarts, the others answer"
     )
-    threads: int = Field(0, ge=0, description="threads of each process; 0: all cores, shared out among the processes")
-    device: str = Field("cpu", description="device of all its processes, as cpu or cuda:0")
+    threads: int = Field(0, ge=0, description="threads of each process; 0: divide all cores among the processes")
+    device: str = Field("cpu", description="device of all its processes, such as cpu or cuda:0")
     dtype: Literal["float32", "bf16", "int8"] = Field("float32", description="type of the weights")
-    learns: bool = Field(True, description="projects teach it: each project has its own copy of what is learnt")
-    learn: Learning = Field("auto", description="how it learns; see `postedit edit --learn`")
+    learns: bool = Field(
+        True, description="learn from the corrections of projects, each of which has its own copy of what is learnt"
+    )
+    learn: Learning = Field("auto", description="how the model learns; see `postedit edit --learn`")
     learning: LearningConfig = Field(
-        LearningConfig(), description="options of learning, as `learning.phrases.tokenizer`"
+        LearningConfig(), description="options of learning, such as `learning.phrases.tokenizer`"
     )
     llm: LlmConfig = Field(
-        LlmConfig(), description="options of openai:MODEL, as `llm.endpoint`; retries are 1 and timeout 25 if not given"
+        LlmConfig(), description="options of openai:MODEL, such as `llm.endpoint`; defaults here: retries 1, timeout 25"
     )
     gate: str | None = Field(
         None,
-        description="gate, see `postedit gate`; for requests and projects with this `protect` and no glossary, until a "
-        "project has taught the model something",
+        description="gate file, see `postedit gate`; used in requests and projects with this `protect` and no glossary, "
+        "as long as the project has taught the model nothing",
     )
     protect: tuple[Kind, ...] = Field(
-        KINDS, strict=False, description="spans that stay as in mt and src; for requests without a project"
+        KINDS, strict=False, description="kinds of spans that are protected in requests without a project"
     )
     projects: int = Field(
-        8, ge=1, description="projects whose corrections a process keeps in memory; the least recently used go first"
+        8, ge=1, description="projects whose corrections a process keeps in memory; it drops the least recently used"
     )
-    batch_tokens: int = Field(4000, ge=1, description="tokens that are edited together, at most")
+    batch_tokens: int = Field(4000, ge=1, description="largest number of tokens that are edited together")
     batch_seconds: float = Field(
         0.3,
         gt=0,
-        description="time that a batch should take; shorter ones keep waiting short, longer ones do more; for "
-        "openai:MODEL 10 if not given",
+        description="time that a batch should take: less keeps waits short, more raises throughput; default for "
+        "openai:MODEL: 10",
     )
 
     @model_validator(mode="before")
@@ -108,39 +110,41 @@ class AuthConfig(Config):
 
     required: bool | None = Field(
         None,
-        description="a key or a sign-in is needed; if not given: unless host and all hosts are names of this "
-        "machine, and there are no proxies",
+        description="require a key or a sign-in; default: yes, unless host and all hosts are names of this machine and "
+        "there are no proxies",
     )
-    session_hours: int = Field(12, ge=1, description="hours after which people sign in again, however much they work")
+    session_hours: int = Field(
+        12, ge=1, description="hours after which people must sign in again, even while they work"
+    )
     secure_cookies: bool | None = Field(
-        None, description="send cookies over HTTPS alone; if not given: where required is true if not given"
+        None, description="send cookies over HTTPS only; default: as the default of required"
     )
 
 
 class LimitsConfig(Config):
     """The `[limits]` table."""
 
-    queue_tokens: int = Field(100_000, ge=1, description="tokens that may wait; requests beyond get 429")
+    queue_tokens: int = Field(100_000, ge=1, description="tokens that may wait; requests beyond that get 429")
     client_share: float = Field(
-        0.5, gt=0, le=1, description="part of queue_tokens that one client (key, or address) may hold"
+        0.5, gt=0, le=1, description="share of queue_tokens that one client (a key or an address) may hold"
     )
     queue_seconds: float = Field(
         10.0,
         gt=0,
-        description="requests that would probably wait longer for a model get 429; while more is asked for than it can "
-        "do, those that would wait longer than one takes alone",
+        description="requests that would probably wait longer for a model get 429; under overload, the limit is the "
+        "time that a request takes without others",
     )
-    timeout_seconds: float = Field(30.0, gt=0, description="time for a request that names none")
+    timeout_seconds: float = Field(30.0, gt=0, description="time for a request that sets no time-out")
     batch_timeout_seconds: float = Field(
-        120.0, gt=0, description="a model process that takes longer for a batch is ended, and started again"
+        120.0, gt=0, description="a model process that takes longer for a batch is stopped and restarted"
     )
     body_bytes: int = Field(4 * 1024**2, ge=1024, description="largest body of a request, apart from uploads of files")
     file_bytes: int = Field(64 * 1024**2, ge=1024, description="largest file")
-    uploads: int = Field(16, ge=1, description="files that are received at a time; more get 429")
-    segments: int = Field(256, ge=1, description="segments of a request")
-    characters: int = Field(5000, ge=1, description="characters of a text of a segment")
-    requests_per_second: float = Field(0.0, ge=0, description="requests of one client; 0: any number")
-    burst: int = Field(50, ge=1, description="requests that one client may make at once before that counts")
+    uploads: int = Field(16, ge=1, description="files that are received at the same time; more get 429")
+    segments: int = Field(256, ge=1, description="most segments of a request")
+    characters: int = Field(5000, ge=1, description="most characters of a text")
+    requests_per_second: float = Field(0.0, ge=0, description="requests of one client per second; 0: no limit")
+    burst: int = Field(50, ge=1, description="requests that one client may make at once before that limit applies")
 
 
 class LogConfig(Config):
