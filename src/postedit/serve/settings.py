@@ -58,8 +58,8 @@ class ServedModel(Config):
     )
     gate: str | None = Field(
         None,
-        description="gate file, see `postedit gate`; used in requests and projects with this `protect` and no glossary, "
-        "as long as the project has taught the model nothing",
+        description="gate file, see `postedit gate`; used in requests and projects with this `protect` and no "
+        "glossary, as long as the project has taught the model nothing",
     )
     protect: tuple[Kind, ...] = Field(
         KINDS, strict=False, description="kinds of spans that are protected in requests without a project"
