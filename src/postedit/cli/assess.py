@@ -126,6 +126,8 @@ def assess(
     typer.echo(f"{ANSWERS[answer]}: {reason}.")
     for table in assessment_tables(found):
         print_table(table, console())
+    for reason, count in found.left_out.items():
+        typer.echo(f"Left out: {count:,} with this reason: {reason}.")
     for name, why in found.not_tried.items():
         typer.echo(f"Not tried: {name}: {why}.")
 

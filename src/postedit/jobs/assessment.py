@@ -1,6 +1,7 @@
 """Assess the triplets of a customer: what the errors are, what each editor at hand would gain, and whether to begin."""
 
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final, Literal
 
@@ -32,6 +33,10 @@ FEWEST: Final = 100
 
 MOST: Final = 2_000
 """Triplets that are assessed at most, drawn evenly from more: the time grows with them, and the intervals hardly."""
+
+REPEATED: Final = "src and mt repeat those of an earlier triplet"
+"""Why triplets are left out. A translation memory corrects what comes again exactly, without any editor. Kept, they
+would be learnt by heart, and count as independent triplets in intervals."""
 
 KNOWN: Final = "the model of postedit for this language pair"
 
@@ -66,6 +71,8 @@ def assess(
 ) -> Assessment:
     """Return an assessment of triplets.
 
+    Those that repeat an earlier one exactly are left out, and of more than `MOST` others, `MOST` are assessed.
+
     Args:
         src: the sources, in the order of their documents.
         mt: their machine translations.
@@ -79,11 +86,12 @@ def assess(
         update: called with the segments done, all segments (each counts once for each editor), and what is being done.
 
     Raises:
-        DataError: if the numbers of texts differ, one is blank, there are fewer than `FEWEST`, or an editor cannot be
-            used.
+        DataError: if the numbers of texts differ, one is blank, fewer than `FEWEST` are different, or an editor cannot
+            be used.
         ModelFolderError: if a model is damaged.
     """
-    corrections = _corrections(src, mt, pe)
+    corrections, not_assessed = _corrections(src, mt, pe)
+    left_out = Counter(left_out or {}) + not_assessed
     text = text or text_config(corrections)
     learners = {name: make(text) for name, make in LEARNERS.items()}
     given, not_tried = dict(editors or {}), dict[str, str]()
@@ -106,24 +114,29 @@ def assess(
     sides = (text.splitter(side).words for side in SIDES)
     words = ([split(getattr(one, side)) for one in corrections] for split, side in zip(sides, SIDES, strict=True))
     profile = error_profile(*words)
-    return Assessment(
-        profile, tuple(gains), work or Workload(), text.tokenizer, ter_signature(), dict(left_out or {}), not_tried
-    )
+    return Assessment(profile, tuple(gains), work or Workload(), text.tokenizer, ter_signature(), left_out, not_tried)
 
 
-def _corrections(src: Iterable[str], mt: Iterable[str], pe: Iterable[str]) -> list[Correction]:
+def _corrections(src: Iterable[str], mt: Iterable[str], pe: Iterable[str]) -> tuple[list[Correction], Counter[str]]:
+    """Return the corrections to assess, and how many are left out, by reason."""
     texts = [list(src), list(mt), list(pe)]
     counts = list(map(len, texts))
     if len(set(counts)) > 1:
         found = ", ".join(f"{side} has {count:,}" for side, count in zip(SIDES, counts, strict=True))
         raise DataError(f"the numbers of texts differ: {found}; text n of each must belong together")
-    if counts[0] < FEWEST:
-        raise DataError(
-            f"{counts[0]:,} triplets are too few to assess: at least {FEWEST} are needed, and 300 to 500 are better"
-        )
-    most = min(counts[0], MOST)
-    rows = [place * counts[0] // most for place in range(most)]
-    return [Correction(*(side[row] for side in texts)) for row in rows]
+    different: dict[tuple[str, str], Correction] = {}
+    for one in map(Correction, *texts):
+        different.setdefault((one.src, one.mt), one)
+    count = len(different)
+    repeated = counts[0] - count
+    if count < FEWEST:
+        which = f"{count:,} triplets" if not repeated else f"{count:,} different triplets ({repeated:,}: {REPEATED})"
+        raise DataError(f"{which} are too few to assess: at least {FEWEST} are needed, and 300 to 500 are better")
+    most = min(count, MOST)
+    corrections = list(different.values())
+    beyond = f"beyond {MOST:,}, which are spread evenly over all"
+    left_out = Counter({REPEATED: repeated, beyond: count - most})
+    return [corrections[place * count // most] for place in range(most)], +left_out  # without zeros
 
 
 def text_config(
