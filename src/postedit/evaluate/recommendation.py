@@ -163,7 +163,8 @@ def recommendation(editors: Sequence[EditorGain], ter: float, work: Workload | N
     """Return whether an editor is worth it, with a probability of at most 5 % that it is recommended but does harm.
 
     The best of several editors looks good by chance. So each must be better than the unedited MT with more confidence
-    than one alone (Bonferroni), and the interval that is told is as wide: whichever editor is chosen, it covers.
+    than one alone (Bonferroni), and the interval that is told is as wide: whichever editor is chosen, it covers. Where
+    an hour has a price and the cost is known, the money saved at the low end of the interval must also exceed the cost.
     """
     work = work or Workload()
     if not editors:
@@ -175,23 +176,51 @@ def recommendation(editors: Sequence[EditorGain], ter: float, work: Workload | N
     confidence = simultaneous(len(editors))
     ordered = sorted(editors, key=lambda one: -one.sentences.points)
     least = work.least_share * ter
-    for one in ordered:
-        if one.sentences.gain(confidence).low > 0.0 and one.sentences.points >= least:
-            return Recommendation("yes", one.name, f"{one.name} spares {_told_of(one, editors, ter)}")
-    best = ordered[0]
+    helpful = [one for one in ordered if _helps(one.sentences.gain(confidence), least)]
+    losses = [_loss(one, one.sentences.gain(confidence), ter, work) for one in helpful]
+    for one, loss in zip(helpful, losses, strict=True):
+        if not loss:
+            unknown = "; what it costs is not known" if work.hour_price and costs(one, work) is None else ""
+            return Recommendation("yes", one.name, f"{one.name} spares {_told_of(one, editors, ter)}{unknown}")
+    best = (helpful or ordered)[0]
     now = f"the best editor at hand, {best.name}, spares {_told_of(best, editors, ter)}"
-    for one in ordered:
-        for expected in one.forecasts(ter, _HOPEFUL):
-            if expected.gain.low > 0.0 and expected.gain.points >= least:
-                expected = next(same for same in one.forecasts(ter) if same.triplets == expected.triplets)
-                later = (
+    if losses:
+        now += f", but {losses[0]}"
+    if later := _later(ordered, ter, least, work):
+        return Recommendation("later", later.editor, f"{now}; {later.reason}")
+    if not losses:
+        sure = best.sentences.gain(confidence).low > 0.0
+        few = f"less than the {work.least_share:.0%} that are worth the trouble"
+        now += f", {few if sure else 'which may be nothing at all'}"
+    return Recommendation("no", best.name, now)
+
+
+def _later(editors: Sequence[EditorGain], ter: float, least: float, work: Workload) -> Recommendation | None:
+    """Return the first editor that will probably be worth it with more triplets, and its forecast in words."""
+    for one in editors:
+        for hoped, expected in zip(one.forecasts(ter, _HOPEFUL), one.forecasts(ter), strict=True):
+            if _helps(hoped.gain, least) and not _loss(one, hoped.gain, ter, work):
+                told = (
                     f"with {expected.triplets:,} triplets {one.name} is expected to spare {_told(expected.gain, ter)}"
                     f"{', which is rough' * expected.is_rough}"
                 )
-                return Recommendation("later", one.name, f"{now}; {later}")
-    sure = best.sentences.gain(confidence).low > 0.0
-    why = f"less than the {work.least_share:.0%} that are worth the trouble" if sure else "which may be nothing at all"
-    return Recommendation("no", best.name, f"{now}, {why}")
+                return Recommendation("later", one.name, told)
+    return None
+
+
+def _helps(gain: Gain, least: float) -> bool:
+    return gain.low > 0.0 and gain.points >= least
+
+
+def _loss(editor: EditorGain, gain: Gain, ter: float, work: Workload) -> str:
+    """Return why an editor with this gain may cost more than it saves; "" if it does not, or prices are not known."""
+    cost = costs(editor, work)
+    if not work.hour_price or cost is None:
+        return ""
+    saved = work.hour_price * work.saved(gain, ter).hours.low
+    if saved > cost:
+        return ""
+    return f"it costs {cost:,.0f} for all the work, and saves as little as {saved:,.0f} at the low end of that interval"
 
 
 def simultaneous(editors: int) -> float:

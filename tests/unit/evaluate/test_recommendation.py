@@ -91,6 +91,35 @@ def test_the_interval_that_is_told_is_wider_if_more_editors_were_tried(spared: l
     assert "wider" not in alone.reason
 
 
+@pytest.mark.parametrize(("cost", "answer"), [(0.5, "yes"), (50.0, "no"), (None, "yes")])
+def test_an_editor_that_costs_more_than_it_surely_saves_is_a_no(cost: float | None, answer: str) -> None:
+    one = editor("llm", GOOD, cost=cost, currency="EUR")
+    work = Workload(words=60_000, hour_price=30.0)  # ten times the words of 300 sentences
+    found = recommendation([one], TER, work)
+    assert (found.answer, found.editor) == (answer, "llm")
+    low = 30.0 * work.saved(one.sentences.gain(), TER).hours.low
+    assert 5.0 < low < 500.0
+    assert ("it costs 500 for all the work" in found.reason) == (answer == "no")
+    assert (f"saves as little as {low:,.0f}" in found.reason) == (answer == "no")
+    assert ("what it costs is not known" in found.reason) == (cost is None)
+    assert recommendation([one], TER, Workload(words=60_000)).answer == "yes", "an hour without a price"
+
+
+def test_another_editor_that_pays_is_recommended_now_or_later() -> None:
+    dear, work = editor("llm", GOOD, cost=500.0, currency="EUR"), Workload(words=60_000, hour_price=30.0)
+    fair = editor("fair", [1, 0, 0, 0, 0, 0] * 50)
+    assert fair.sentences.points < dear.sentences.points
+    assert recommendation([dear, fair], TER, work)[:2] == ("yes", "fair")
+    hopeful = editor("one", HOPEFUL, IDLE)
+    found = recommendation([dear, hopeful], TER, work)
+    assert found[:2] == ("later", "one")
+    assert "llm, spares" in found.reason
+    assert "but it costs 5,000 for all the work" in found.reason
+    slow = editor("one", HOPEFUL, IDLE, editing_seconds=36_000)
+    dear_machine = Workload(words=60_000, hour_price=30.0, machine_price=1_000.0)
+    assert recommendation([dear, slow], TER, dear_machine).answer == "no"
+
+
 def test_nothing_to_correct_is_a_no() -> None:
     found = recommendation([editor("one", IDLE)], 0.0)
     assert found.answer == "no"
