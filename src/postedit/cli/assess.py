@@ -10,7 +10,7 @@ import typer
 
 from postedit.cli import search_options as options
 from postedit.cli import shared
-from postedit.cli.correction_inputs import BeforeOption, read_corrections
+from postedit.cli.correction_inputs import BeforeOption, files_read, read_corrections
 from postedit.core.errors import DataError
 from postedit.llm.endpoint_options import LlmConfig, endpoint_model
 
@@ -93,7 +93,6 @@ def assess(
     Shows what the errors are, what each editor at hand would gain (with an interval), what more triplets would bring,
     and what that saves and costs. The answer can be no.
     """
-    shared.check_outputs({"--html": html, "--json": json_out}, ())
     from postedit.cli.tables import console, print_table
     from postedit.evaluate.assessment_tables import assessment_tables
     from postedit.evaluate.recommendation import ANSWERS, Workload
@@ -106,6 +105,8 @@ def assess(
     chosen = options.read_options(assignments, search_file, llm={"endpoint": endpoint, "budget": budget})
     if chosen.llm.model_fields_set and not any(endpoint_model([one]) for one in editors or ()):
         raise DataError("--endpoint, --budget and llm.* are for a model behind an endpoint: give --editor openai:MODEL")
+    inputs = [*files_read(triplets, before), search_file, *chosen.paths]
+    shared.check_outputs({"--html": html, "--json": json_out}, inputs)
     corrections, left_out = read_corrections(triplets, before, languages)
     silence_library()
     with ExitStack() as stack:

@@ -116,6 +116,27 @@ def test_options_that_do_not_go_are_refused(run: Any, triplets: Path, arguments:
     assert message in refused(run("assess", triplets, *arguments))
 
 
+@pytest.mark.parametrize("option", ["--json", "--html"])
+@pytest.mark.parametrize("name", ["x.src", "x.pe", "search.toml", "prices.toml"])
+def test_no_input_is_overwritten(run: Any, triplets: Path, tmp_path: Path, option: str, name: str) -> None:
+    (tmp_path / "search.toml").write_text("[search]\nbeam = 2\n")
+    (tmp_path / "prices.toml").write_text(PRICES)
+    before = (tmp_path / name).read_text()
+    given = ("--search", tmp_path / "search.toml", "--set", f"llm.prices={tmp_path / 'prices.toml'}")
+    result = run("assess", triplets, "--editor", "openai:tiny", *given, option, tmp_path / name)
+    assert f"{option}: {tmp_path / name} is one of the files to read" in refused(result)
+    assert (tmp_path / name).read_text() == before
+
+
+def test_no_file_before_or_after_is_overwritten(run: Any, tmp_path: Path) -> None:
+    for name in ("a.po", "b.po"):
+        (tmp_path / name).write_text("")
+    files = (tmp_path / "a.po", "--before", tmp_path / "b.po")
+    for name in ("a.po", "b.po"):
+        message = f"--json: {tmp_path / name} is one of the files to read"
+        assert message in refused(run("assess", *files, "--json", tmp_path / name))
+
+
 def test_files_that_do_not_go_are_refused(run: Any, triplets: Path, tmp_path: Path) -> None:
     assert "no such file" in refused(run("assess", tmp_path / "none"))
     with triplets.with_name("x.pe").open("a") as file:
