@@ -7,7 +7,7 @@ from typing import Final, Literal
 
 from postedit.adapt.correction import Correction
 from postedit.core.editor import Editor
-from postedit.core.errors import DataError, ModelFolderError
+from postedit.core.errors import DataError, ModelFolderError, StoppedError
 from postedit.evaluate.error_profile import error_profile
 from postedit.evaluate.recommendation import Assessment, EditorGain, Workload
 from postedit.evaluate.ter import ter_signature
@@ -77,7 +77,8 @@ def assess(
         src: the sources, in the order of their documents.
         mt: their machine translations.
         pe: their post-edits.
-        editors: further editors to try as they are, by name; none of them may have been trained on these triplets.
+        editors: further editors to try as they are, by name; none of them may have been trained on these triplets. One
+            that stops, as its budget is used up or its server is away, counts as not tried.
         text: how texts are divided into words; what they look like decides if not given, see `text_config`.
         work: what there is to do, and its prices.
         with_known: whether to try the model for these languages that comes with postedit or was fetched.
@@ -108,9 +109,12 @@ def assess(
     for name, learner in learners.items():
         shown = _shown(update, len(gains) * len(corrections), total, name)
         gains.append(_trained(name, learner, corrections, text, shown))
-    for name, editor in given.items():
-        shown = _shown(update, len(gains) * len(corrections), total, name)
-        gains.append(_given(name, editor, corrections, text, shown))
+    for number, (name, editor) in enumerate(given.items(), start=len(learners)):
+        shown = _shown(update, number * len(corrections), total, name)
+        try:
+            gains.append(_given(name, editor, corrections, text, shown))
+        except StoppedError as stopped:
+            not_tried[name] = str(stopped)
     sides = (text.splitter(side).words for side in SIDES)
     words = ([split(getattr(one, side)) for one in corrections] for split, side in zip(sides, SIDES, strict=True))
     profile = error_profile(*words)

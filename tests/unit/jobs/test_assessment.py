@@ -26,6 +26,7 @@ from postedit.jobs.cross_validation import (
     tried,
 )
 from postedit.jobs.small_neural_model import neural_learner
+from postedit.llm.pacing import BudgetError
 from postedit.phrase.phrase_options import PhraseTextConfig
 from postedit.releases.catalogue import default_model
 
@@ -156,6 +157,25 @@ def test_given_editors_are_tried_as_they_are() -> None:
     assert not mine.forecasts(found.profile.ter)
     assert steps[-1] == (480, 480, "mine")
     assert (360, 480, NEURAL) in steps
+
+
+def test_an_editor_that_stops_costs_no_other_result(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Stopping(Replace):
+        def edit_segments(self, segments: Sequence[Segment], *_: Any, **__: Any) -> list[PostEdit]:
+            if any(one.src.startswith("s60 ") for one in segments):
+                raise BudgetError("the budget of 2 EUR does not suffice")
+            return super().edit_segments(segments)
+
+    monkeypatch.setattr(assessment, "LEARNERS", {})
+    steps: list[tuple[int, int, str]] = []
+    editors = {"dear": Stopping("wrong", "right"), "mine": Replace("wrong", "right")}
+    found = assess(
+        *sides(triplets(120, systematic=True)), editors=editors, text=TEXT, with_known=False, neural_updates=0,
+        update=lambda *step: steps.append(step),
+    )  # fmt: skip
+    assert [one.name for one in found.editors] == ["mine"]
+    assert found.not_tried["dear"] == "the budget of 2 EUR does not suffice"
+    assert steps[-1] == (240, 240, "mine")
 
 
 def test_a_model_that_is_not_fetched_is_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
