@@ -125,6 +125,8 @@ def assess(
         shared.write_text(html, assessment_page(f"Is post-editing by machine worth it? {Path(triplets).name}", found))
     answer, _, reason = found.recommendation
     typer.echo(f"{ANSWERS[answer]}: {reason}.")
+    for warning in found.warnings:
+        shared.warn(f"{warning}.")
     for table in assessment_tables(found):
         print_table(table, console())
     for reason, count in found.left_out.items():

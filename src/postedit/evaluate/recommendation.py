@@ -256,6 +256,7 @@ class Assessment:
         signature: of TER.
         left_out: triplets or units that were not used, by reason.
         not_tried: editors that were not tried, with the reason.
+        warnings: what is to be checked, a sentence each.
     """
 
     profile: ErrorProfile
@@ -265,6 +266,7 @@ class Assessment:
     signature: str
     left_out: Mapping[str, int]
     not_tried: Mapping[str, str]
+    warnings: tuple[str, ...] = ()
 
     @property
     def recommendation(self) -> Recommendation:
@@ -289,5 +291,6 @@ class Assessment:
             "work": {**asdict(self.work), "hours": self.work.hours},
             "left out": dict(self.left_out),
             "not tried": dict(self.not_tried),
+            "warnings": list(self.warnings),
             "about what is expected": ROUGH if self.has_rough_forecasts else "",
         }

@@ -24,6 +24,7 @@ def assessment_page(title: str, found: Assessment) -> str:
     body = [
         f'<p class="answer {answer}">{ANSWERS[answer]}.</p>',
         f'<p class="conclusion">{escape(reason[:1].upper() + reason[1:])}.</p>',
+        *(f'<p class="warning" role="note">{escape(one[:1].upper() + one[1:])}.</p>' for one in found.warnings),
         _facts(found),
         _charts(found),
         *(analysis(table, is_open=number < _OPEN) for number, table in enumerate(assessment_tables(found))),

@@ -8,6 +8,7 @@ from typing import Final, Literal
 from postedit.adapt.correction import Correction
 from postedit.core.editor import Editor
 from postedit.core.errors import DataError, ModelFolderError, StoppedError
+from postedit.evaluate.column_signs import column_signs
 from postedit.evaluate.error_profile import error_profile
 from postedit.evaluate.recommendation import Assessment, EditorGain, Workload
 from postedit.evaluate.ter import ter_signature
@@ -26,6 +27,7 @@ from postedit.llm.usage import report
 from postedit.phrase.phrase_options import PhraseTextConfig
 from postedit.releases.catalogue import model_of_languages
 from postedit.text.config import SIDES
+from postedit.text.languages import ranked_languages
 from postedit.text.words import SplitterName
 
 FEWEST: Final = 100
@@ -42,7 +44,6 @@ KNOWN: Final = "the model of postedit for this language pair"
 
 NEURAL: Final = "small neural model"
 
-_IDENTIFIED: Final = 100  # segments by which languages are identified
 _AT_ONCE: Final = 50  # segments edited between two reports of progress
 
 LEARNERS: Final[Mapping[str, Callable[[PhraseTextConfig], Learner]]] = {
@@ -116,9 +117,12 @@ def assess(
         except StoppedError as stopped:
             not_tried[name] = str(stopped)
     sides = (text.splitter(side).words for side in SIDES)
-    words = ([split(getattr(one, side)) for one in corrections] for split, side in zip(sides, SIDES, strict=True))
-    profile = error_profile(*words)
-    return Assessment(profile, tuple(gains), work or Workload(), text.tokenizer, ter_signature(), left_out, not_tried)
+    texts = [[getattr(one, side) for one in corrections] for side in SIDES]
+    profile = error_profile(*(list(map(split, column)) for split, column in zip(sides, texts, strict=True)))
+    signs = column_signs(*texts, ter=profile.ter)
+    return Assessment(
+        profile, tuple(gains), work or Workload(), text.tokenizer, ter_signature(), left_out, not_tried, tuple(signs)
+    )
 
 
 def _corrections(src: Iterable[str], mt: Iterable[str], pe: Iterable[str]) -> tuple[list[Correction], Counter[str]]:
@@ -163,12 +167,8 @@ def text_config(
 
 def identified_languages(corrections: Sequence[Correction]) -> tuple[str, str]:
     """Return the codes of the most probable languages of sources and post-edits."""
-    from py3langid.langid import MODEL_FILE, LanguageIdentifier
-
-    identifier = LanguageIdentifier.from_model_file(MODEL_FILE)
-    some = corrections[:_IDENTIFIED]
     source, target = (
-        str(identifier.classify(" ".join(texts))[0]) for texts in ([one.src for one in some], [one.pe for one in some])
+        ranked_languages(texts)[0][0] for texts in ([x.src for x in corrections], [x.pe for x in corrections])
     )
     return source, target
 

@@ -116,6 +116,24 @@ def test_options_that_do_not_go_are_refused(run: Any, triplets: Path, arguments:
     assert message in refused(run("assess", triplets, *arguments))
 
 
+@pytest.mark.slow
+def test_exchanged_columns_are_warned_about(run: Any, tmp_path: Path) -> None:
+    texts = {
+        "src": "Die Katze schläft auf dem Dach {}",
+        "mt": "Der Kater schläft auf dem Dach {}",
+        "pe": "The cat sleeps on the warm roof {}",
+    }
+    for side, text in texts.items():
+        (tmp_path / f"x.{side}").write_text("".join(f"{text}\n".format(n) for n in range(100)), encoding="utf-8")
+    files = ("--json", tmp_path / "x.json", "--html", tmp_path / "x.html")
+    result = run("assess", tmp_path / "x", "--neural-updates", 0, *files)
+    assert result.exit_code == 0, result.output
+    told = "src and mt read as one language (de), and pe as another (en): check whether src and pe are exch"
+    assert f"warning: {told}" in result.stderr
+    assert json.loads((tmp_path / "x.json").read_text())["warnings"][0].startswith(told)
+    assert f"{told[0].upper()}{told[1:]}" in (tmp_path / "x.html").read_text()
+
+
 @pytest.mark.parametrize("option", ["--json", "--html"])
 @pytest.mark.parametrize("name", ["x.src", "x.pe", "search.toml", "prices.toml"])
 def test_no_input_is_overwritten(run: Any, triplets: Path, tmp_path: Path, option: str, name: str) -> None:

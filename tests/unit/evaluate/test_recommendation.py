@@ -160,7 +160,7 @@ def test_json_has_the_same_keys_as_before() -> None:
     values = json.loads(json.dumps(assessment(editor("one", GOOD, HARMFUL)).to_dict()))
     assert list(values) == [
         "format", "recommendation", "confidence", "signature", "words divided by", "errors", "editors", "work",
-        "left out", "not tried", "about what is expected",
+        "left out", "not tried", "warnings", "about what is expected",
     ]  # fmt: skip
     assert values["format"] == 1
     assert list(values["recommendation"]) == ["answer", "editor", "reason"]
