@@ -61,7 +61,7 @@ def savings(found: Assessment) -> Table:
         f"Of {work.words:,} words, which take {work.hours:,.0f} hours at {work.words_per_hour:,.0f} words an hour; "
         f"{work.editing_share:.0%} of them go into edits, the rest into reading, which nothing saves. Cost: of the "
         f"machine or the endpoint, for all these words. Seconds: of one training on these {found.profile.segments:,} "
-        "triplets, and of editing them here."
+        "triplets, and of editing them here. A dash: not known."
     )
     shown = (*columns(names, 1), Column(cost, 2), *columns(["seconds to train", "to edit"], 1))
     return Table("what that saves and costs", ("editor",), shown, tuple(rows), note)

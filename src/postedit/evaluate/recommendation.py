@@ -91,7 +91,7 @@ class EditorGain:
         sentences: what it gains in each sentence.
         half: the same, trained on half as many triplets; None if its gain with more is not forecast.
         training_seconds: of one training on nearly all triplets.
-        editing_seconds: of editing all of them.
+        editing_seconds: of editing all of them; None: not known, as some answers of an endpoint were known before.
         cost: of editing all of them with a model behind an endpoint; None: not known, or it has no price.
         currency: of the cost.
     """
@@ -101,7 +101,7 @@ class EditorGain:
     sentences: SentenceGains
     half: SentenceGains | None = None
     training_seconds: float = 0.0
-    editing_seconds: float = 0.0
+    editing_seconds: float | None = 0.0
     cost: float | None = None
     currency: str = ""
 
@@ -143,7 +143,9 @@ class EditorGain:
 
 
 def costs(editor: EditorGain, work: Workload) -> float | None:
-    """Return what the machine, or an endpoint, costs for all of the work; None if an endpoint has no price."""
+    """Return what the machine, or an endpoint, costs for all of the work; None if it is not known."""
+    if editor.editing_seconds is None:
+        return None
     share = work.words / max(1, int(editor.sentences.words.sum()))
     machine = (editor.training_seconds + share * editor.editing_seconds) / 3600.0 * work.machine_price
     if editor.currency or editor.cost is not None:

@@ -2,7 +2,7 @@
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Final, Literal
 
 from postedit.adapt.correction import Correction
@@ -119,9 +119,9 @@ def assess(
     sides = (text.splitter(side).words for side in SIDES)
     texts = [[getattr(one, side) for one in corrections] for side in SIDES]
     profile = error_profile(*(list(map(split, column)) for split, column in zip(sides, texts, strict=True)))
-    signs = column_signs(*texts, ter=profile.ter)
+    warnings = (*column_signs(*texts, ter=profile.ter), *_warnings(gains))
     return Assessment(
-        profile, tuple(gains), work or Workload(), text.tokenizer, ter_signature(), left_out, not_tried, tuple(signs)
+        profile, tuple(gains), work or Workload(), text.tokenizer, ter_signature(), left_out, not_tried, warnings
     )
 
 
@@ -217,10 +217,27 @@ def _given(
     for first in range(0, len(corrections), _AT_ONCE):
         outputs += edited(editor, corrections[first : first + _AT_ONCE])
         update(len(outputs))
-    seconds = time.perf_counter() - started
+    seconds: float | None = time.perf_counter() - started
     model, cost, currency = llm_of(editor), None, ""
     if model is not None:
         figures = report(model)
         cost, currency = figures["cost"], figures["currency"] or "not known"
+        if figures["answers known before"]:
+            seconds = cost = None
     sentences = sentence_gains(outputs, corrections, text)
     return EditorGain(name, "as it is", sentences, None, 0.0, seconds, cost, currency)
+
+
+def _warnings(gains: Iterable[EditorGain]) -> Iterator[str]:
+    """Yield what is to be known of the editors that were tried."""
+    for one in gains:
+        if one.editing_seconds is None:
+            yield (
+                f"{one.name}: some of its answers were known before, so that its cost and seconds are not known; they "
+                "are measured with an empty file of answers (--set llm.cache=NEW_FILE)"
+            )
+        if one.name == KNOWN:
+            yield (
+                f"{KNOWN} must not have been trained on these triplets: then its gain is what it knows by heart. Its "
+                "model card says what it has learnt"
+            )

@@ -174,11 +174,10 @@ def test_a_language_model_is_tried_and_its_cost_told(run: Any, tmp_path: Path) -
     given = {"prices": tmp_path / "prices.toml", "cache": tmp_path / "answers", "languages": "en:de"}
     chosen = [part for name, one in given.items() for part in ("--set", f"llm.{name}={one}")]
     with Stub() as stub:
-        result = run(
-            "assess", tmp_path / "x", "--editor", "openai:tiny", "--endpoint", stub.url, *chosen,
-            "--neural-updates", 0, "--json", tmp_path / "x.json",
-        )  # fmt: skip
-    assert result.exit_code == 0, result.output
+        asked_for = ("--editor", "openai:tiny", "--endpoint", stub.url, *chosen, "--neural-updates", 0)
+        result = run("assess", tmp_path / "x", *asked_for, "--json", tmp_path / "x.json")
+        again = run("assess", tmp_path / "x", *asked_for, "--json", tmp_path / "y.json", "--hour-price", 20)
+    assert result.exit_code == again.exit_code == 0, result.output
     assert "requests answered" in result.stderr
     editor = json.loads((tmp_path / "x.json").read_text())["editors"][-1]
     assert editor["name"] == "openai:tiny"
@@ -186,3 +185,8 @@ def test_a_language_model_is_tried_and_its_cost_told(run: Any, tmp_path: Path) -
     assert editor["worse"] == 0
     assert editor["cost"] > 0
     assert editor["costs of the work"] > editor["cost"]
+    values = json.loads((tmp_path / "y.json").read_text())
+    assert [values["editors"][-1][name] for name in ("cost", "costs of the work", "seconds of editing")] == [None] * 3
+    (warning,) = (one for one in values["warnings"] if one.startswith("openai:tiny: some of its answers were known"))
+    assert warning in again.stderr
+    assert "answers were known" not in result.stderr

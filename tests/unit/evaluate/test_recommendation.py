@@ -140,6 +140,7 @@ def test_costs_are_those_of_all_the_work() -> None:
     assert costs(editor("one", GOOD, editing_seconds=600, training_seconds=600), work) == pytest.approx(1.5)
     assert costs(editor("llm", GOOD, cost=0.5, currency="EUR"), work) == pytest.approx(1.0)
     assert costs(editor("llm", GOOD, currency="not known"), work) is None
+    assert costs(editor("llm", GOOD, editing_seconds=None, cost=0.5, currency="EUR"), work) is None
 
 
 @pytest.mark.parametrize(

@@ -280,6 +280,7 @@ def test_the_model_of_these_languages_keeps_what_is_protected(monkeypatch: pytes
     (known,) = found.editors
     assert known.name == KNOWN
     assert not known.sentences.changed.any()
+    assert "must not have been trained on these triplets" in found.warnings[-1]
 
 
 def test_forecasts_compare_all_with_half_of_the_triplets(monkeypatch: pytest.MonkeyPatch) -> None:
