@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from postedit.progress import LineProgress
 
 _WORK = "The work, and what it costs"
+_CHARACTERS = "; characters where texts are divided into those, as in Japanese and Chinese"
 
 
 def assess(
@@ -45,8 +46,8 @@ def assess(
         int | None,
         typer.Option(
             min=0,
-            help="Updates of the weights in each training of the small neural model, instead of as many as take two or "
-            "three minutes in all; 0: it is not tried.",
+            help="Updates of the weights in each training of the small neural model; 200 if not given, 0: it is not "
+            "tried.",
         ),
     ] = None,
     tokenizer: Annotated[
@@ -57,10 +58,13 @@ def assess(
         ),
     ] = "auto",
     words: Annotated[
-        int, typer.Option(min=1, rich_help_panel=_WORK, help="Words of machine translation to post-edit.")
+        int, typer.Option(min=1, rich_help_panel=_WORK, help=f"Words of machine translation to post-edit{_CHARACTERS}.")
     ] = 100_000,
     words_per_hour: Annotated[
-        float, typer.Option(rich_help_panel=_WORK, help="Words that a post-editor does in an hour, without an editor.")
+        float,
+        typer.Option(
+            rich_help_panel=_WORK, help=f"Words that a post-editor does in an hour, without an editor{_CHARACTERS}."
+        ),
     ] = 600.0,
     editing_share: Annotated[
         float,

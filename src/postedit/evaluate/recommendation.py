@@ -29,8 +29,8 @@ class Workload:
     """The work of a customer, and its prices.
 
     Args:
-        words: of mt to post-edit.
-        words_per_hour: of a post-editor, without an editor.
+        words: of mt to post-edit; characters, where texts are divided into those.
+        words_per_hour: of a post-editor, without an editor; likewise.
         editing_share: share of that time that goes into edits; the rest is for reading, which nothing saves.
         hour_price: of a post-editor; None: not known.
         machine_price: of an hour of the machine.
@@ -115,13 +115,17 @@ class EditorGain:
         """Sentences that it takes farther from pe."""
         return int((self.sentences.spared < 0).sum())
 
+    def gain(self, ter: float, confidence: float = CONFIDENCE) -> Gain:
+        """Return the gain with its interval, where the unedited MT has this TER: no more edits can be spared."""
+        return self.sentences.gain(confidence).at_most(ter)
+
     def forecasts(self, ter: float, confidence: float = CONFIDENCE) -> list[Forecast]:
         """Return what it is expected to gain with more triplets; nothing for one without `half`."""
         return [] if self.half is None else forecast(self.sentences, self.half, ter, confidence)
 
     def to_dict(self, work: Workload, ter: float) -> dict[str, Any]:
         """Return plain values for JSON."""
-        gain = self.sentences.gain()
+        gain = self.gain(ter)
         return {
             "name": self.name,
             "how": self.how,
@@ -178,8 +182,8 @@ def recommendation(editors: Sequence[EditorGain], ter: float, work: Workload | N
     confidence = simultaneous(len(editors))
     ordered = sorted(editors, key=lambda one: -one.sentences.points)
     least = work.least_share * ter
-    helpful = [one for one in ordered if _helps(one.sentences.gain(confidence), least)]
-    losses = [_loss(one, one.sentences.gain(confidence), ter, work) for one in helpful]
+    helpful = [one for one in ordered if _helps(one.gain(ter, confidence), least)]
+    losses = [_loss(one, one.gain(ter, confidence), ter, work) for one in helpful]
     for one, loss in zip(helpful, losses, strict=True):
         if not loss:
             unknown = "; what it costs is not known" if work.hour_price and costs(one, work) is None else ""
@@ -191,7 +195,7 @@ def recommendation(editors: Sequence[EditorGain], ter: float, work: Workload | N
     if later := _later(ordered, ter, least, work):
         return Recommendation("later", later.editor, f"{now}; {later.reason}")
     if not losses:
-        sure = best.sentences.gain(confidence).low > 0.0
+        sure = best.gain(ter, confidence).low > 0.0
         few = f"less than the {work.least_share:.0%} that are worth the trouble"
         now += f", {few if sure else 'which may be nothing at all'}"
     return Recommendation("no", best.name, now)
@@ -243,7 +247,7 @@ def _told(gain: Gain, ter: float, why_wide: str = "") -> str:
 def _told_of(one: EditorGain, editors: Sequence[EditorGain], ter: float) -> str:
     """Return the gain of an editor that was chosen among others, in words."""
     why_wide = f", wider as {len(editors)} editors were tried" if len(editors) > 1 else ""
-    return _told(one.sentences.gain(simultaneous(len(editors))), ter, why_wide)
+    return _told(one.gain(ter, simultaneous(len(editors))), ter, why_wide)
 
 
 @dataclass(frozen=True, slots=True)
@@ -274,6 +278,11 @@ class Assessment:
     def recommendation(self) -> Recommendation:
         """The answer."""
         return recommendation(self.editors, self.profile.ter, self.work)
+
+    @property
+    def unit(self) -> str:
+        """What texts were divided into, and the work is counted in: "words" or "characters"."""
+        return "characters" if self.tokenizer == "characters" else "words"
 
     @property
     def has_rough_forecasts(self) -> bool:

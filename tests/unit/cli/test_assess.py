@@ -2,6 +2,7 @@
 
 import json
 import random
+import re
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,8 @@ import pytest
 from stub_server import Stub, corrected
 from tests.unit.cli.commands import refused
 from tests.unit.llm.conftest import PRICES, segments
+
+from postedit.jobs.small_neural_model import UPDATES
 
 
 def write(folder: Path, count: int, *, systematic: bool = True) -> Path:
@@ -153,6 +156,12 @@ def test_no_file_before_or_after_is_overwritten(run: Any, tmp_path: Path) -> Non
     for name in ("a.po", "b.po"):
         message = f"--json: {tmp_path / name} is one of the files to read"
         assert message in refused(run("assess", *files, "--json", tmp_path / name))
+
+
+def test_the_help_says_how_many_updates_and_what_words_are(run: Any) -> None:
+    told = re.sub(r"[│\s]+", " ", run("assess", "--help").output)
+    assert f"{UPDATES} if not given" in told
+    assert told.count("characters where texts are divided into those, as in Japanese and Chinese") == 2
 
 
 def test_files_that_do_not_go_are_refused(run: Any, triplets: Path, tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 import json
 import re
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -133,6 +134,28 @@ def test_hours_are_saved_in_proportion_to_edits() -> None:
     points = editor("one", GOOD).sentences.points
     assert saved.hours.points == pytest.approx(100 * 0.5 * points / TER)
     assert saved.edits.points == pytest.approx(600 * points)
+
+
+def test_no_more_can_be_gained_than_there_are_errors() -> None:
+    found = assessment(editor("one", [10] * 20, [0] * 20), editor("two", [10] * 20))
+    ter = found.profile.ter
+    assert found.editors[0].sentences.gain().high > ter
+    assert [one.gain(ter).high for one in found.editors] == [ter, ter]
+    assert "to 100.0 %" in found.recommendation.reason
+    values = found.to_dict()["editors"][0]
+    assert values["gain"]["high"] == values["gain"]["points"] == values["expected"][2]["high"] == ter
+    assert values["saved"]["hours"]["high"] == pytest.approx(found.work.hours * found.work.editing_share)
+    gains, savings, forecasts, *_ = assessment_tables(found)
+    assert gains.rows[0].values[2:6:3] == (ter, 100.0)
+    assert savings.rows[0].values[2] == values["saved"]["hours"]["high"]
+    assert forecasts.rows[0].values[5] == 100.0
+
+
+def test_work_is_counted_in_what_texts_are_divided_into() -> None:
+    found = assessment(editor("one", GOOD), words=5_000)
+    assert "Of 5,000 words, which take 8 hours at 600 words an hour" in assessment_tables(found)[1].note
+    found = replace(found, tokenizer="characters")
+    assert "Of 5,000 characters, which take 8 hours at 600 characters an hour" in assessment_tables(found)[1].note
 
 
 def test_costs_are_those_of_all_the_work() -> None:
