@@ -10,7 +10,7 @@ import typer
 
 from postedit.cli import search_options as options
 from postedit.cli import shared
-from postedit.cli.correction_inputs import BeforeOption, read_corrections
+from postedit.cli.correction_inputs import BeforeOption, files_read, read_corrections
 from postedit.core.errors import DataError
 from postedit.llm.endpoint_options import LlmConfig, endpoint_model
 
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from postedit.progress import LineProgress
 
 _WORK = "The work, and what it costs"
+_CHARACTERS = "; characters where texts are divided into those, as in Japanese and Chinese"
 
 
 def assess(
@@ -45,8 +46,8 @@ def assess(
         int | None,
         typer.Option(
             min=0,
-            help="Updates of the weights in each training of the small neural model, instead of as many as take two or "
-            "three minutes in all; 0: it is not tried.",
+            help="Updates of the weights in each training of the small neural model; 200 if not given, 0: it is not "
+            "tried.",
         ),
     ] = None,
     tokenizer: Annotated[
@@ -57,10 +58,13 @@ def assess(
         ),
     ] = "auto",
     words: Annotated[
-        int, typer.Option(min=1, rich_help_panel=_WORK, help="Words of machine translation to post-edit.")
+        int, typer.Option(min=1, rich_help_panel=_WORK, help=f"Words of machine translation to post-edit{_CHARACTERS}.")
     ] = 100_000,
     words_per_hour: Annotated[
-        float, typer.Option(rich_help_panel=_WORK, help="Words that a post-editor does in an hour, without an editor.")
+        float,
+        typer.Option(
+            rich_help_panel=_WORK, help=f"Words that a post-editor does in an hour, without an editor{_CHARACTERS}."
+        ),
     ] = 600.0,
     editing_share: Annotated[
         float,
@@ -93,7 +97,6 @@ def assess(
     Shows what the errors are, what each editor at hand would gain (with an interval), what more triplets would bring,
     and what that saves and costs. The answer can be no.
     """
-    shared.check_outputs({"--html": html, "--json": json_out}, ())
     from postedit.cli.tables import console, print_table
     from postedit.evaluate.assessment_tables import assessment_tables
     from postedit.evaluate.recommendation import ANSWERS, Workload
@@ -106,6 +109,8 @@ def assess(
     chosen = options.read_options(assignments, search_file, llm={"endpoint": endpoint, "budget": budget})
     if chosen.llm.model_fields_set and not any(endpoint_model([one]) for one in editors or ()):
         raise DataError("--endpoint, --budget and llm.* are for a model behind an endpoint: give --editor openai:MODEL")
+    inputs = [*files_read(triplets, before), search_file, *chosen.paths]
+    shared.check_outputs({"--html": html, "--json": json_out}, inputs)
     corrections, left_out = read_corrections(triplets, before, languages)
     silence_library()
     with ExitStack() as stack:
@@ -124,8 +129,12 @@ def assess(
         shared.write_text(html, assessment_page(f"Is post-editing by machine worth it? {Path(triplets).name}", found))
     answer, _, reason = found.recommendation
     typer.echo(f"{ANSWERS[answer]}: {reason}.")
+    for warning in found.warnings:
+        shared.warn(f"{warning}.")
     for table in assessment_tables(found):
         print_table(table, console())
+    for reason, count in found.left_out.items():
+        typer.echo(f"Left out: {count:,} with this reason: {reason}.")
     for name, why in found.not_tried.items():
         typer.echo(f"Not tried: {name}: {why}.")
 

@@ -37,6 +37,20 @@ def read_corrections(
     return _triplets(stream, origin)
 
 
+def files_read(stream: str, before: Path | None) -> list[Path]:
+    """Return the files that `read_corrections` reads, which no output may overwrite.
+
+    Raises:
+        DataError: if an argument does not name files.
+    """
+    from postedit.jobs.extraction import files_among
+
+    _, paths = split_inputs([stream], folders=True)
+    if paths:
+        return files_among([*paths, *([] if before is None else [before])])
+    return [path for one in files_of([stream]) for path in one.paths]
+
+
 def _triplets(stream: str, origin: dict[str, str]) -> "tuple[list[Correction], Counter[str]]":
     from postedit.data.report import DataReport
     from postedit.jobs.memory_exchange import from_triplets

@@ -117,8 +117,8 @@ def edit(
         for option, value in (("--src", src), ("--mt", mt), ("--force", force), ("--n-best", n_best)):
             if value is not None:
                 raise DataError(f"{option} is for files of lines; it does not go with {files[0]}")
-    else:
-        shared.check_outputs({"--out": out}, (src, mt, force, search_file, gate))
+    if not files or (out is not None and out.is_file()):
+        shared.check_outputs({"--out": out}, (src, mt, force, search_file, gate, *chosen.paths))
     languages = ("", "")
     if files and not named:
         from postedit.jobs.translation_files import common_languages

@@ -104,6 +104,12 @@ class CommandOptions(Config):
     llm: LlmConfig = Field(LlmConfig(), description="how a language model behind an endpoint is asked")
     chunk_lines: int | None = Field(None, ge=1, description="lines read, edited and written together")
 
+    @property
+    def paths(self) -> list[Path]:
+        """The files that these options name, which no output may overwrite."""
+        named = (*self.llm.files.values(), self.hints.tags, self.hints.tagged)
+        return [Path(one).expanduser() for one in named if one]
+
     def editor_spec(self, models: Sequence[str], **given: Any) -> EditorSpec:
         """Return the specification of an editor of `models`; `given` has its other fields.
 

@@ -45,7 +45,6 @@ def simulate(
     Prints TER beside unedited MT and the editor that does not learn, how often the same error had to be corrected
     again, and the time that learning took.
     """
-    shared.check_outputs({"--json": json_out, "--plot": plot}, ())
     from postedit.adapt.correction_memory import CorrectionMemory
     from postedit.adapt.learning_editor import load_learning
     from postedit.cli.tables import console, print_table
@@ -61,7 +60,9 @@ def simulate(
         raise OutputError(f"--plot {plot}: the name must end in {', '.join(f'.{name}' for name in FORMATS)}")
     chosen = options.read_options(assignments, search_file, kind=options.LearningOptions)
     assert isinstance(chosen, options.LearningOptions)
-    texts = [StreamSegment(one.src, one.mt, one.pe) for one in islice(read_triplets(TripletFiles.of(stream)), lines)]
+    files = TripletFiles.of(stream)
+    shared.check_outputs({"--json": json_out, "--plot": plot}, [*files.paths, search_file, *chosen.paths])
+    texts = [StreamSegment(one.src, one.mt, one.pe) for one in islice(read_triplets(files), lines)]
     if not texts:
         raise DataError(f"{stream}: has no triplet to learn from")
     silence_library()

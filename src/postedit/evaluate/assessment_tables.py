@@ -24,7 +24,7 @@ def gains(found: Assessment) -> Table:
     ter = found.profile.ter
     rows = []
     for one in found.editors:
-        gain = one.sentences.gain()
+        gain = one.gain(ter)
         shares = (percentage(points, ter) for points in gain)
         counts = (int(one.sentences.changed.sum()), one.better, one.worse)
         rows.append(TableRow((one.name, one.how), (*gain, *shares, *counts)))
@@ -48,7 +48,7 @@ def savings(found: Assessment) -> Table:
     """Return the hours that each editor saves, the money if an hour has a price, and what the editor costs."""
     work, rows = found.work, []
     for one in found.editors:
-        hours = work.saved(one.sentences.gain(), found.profile.ter).hours
+        hours = work.saved(one.gain(found.profile.ter), found.profile.ter).hours
         money = () if work.hour_price is None else tuple(work.hour_price * value for value in hours)
         rows.append(
             TableRow((one.name,), (*hours, *money, costs(one, work), one.training_seconds, one.editing_seconds))
@@ -57,11 +57,12 @@ def savings(found: Assessment) -> Table:
     names += [] if work.hour_price is None else ["money saved", "from money", "to money"]
     currencies = sorted({one.currency for one in found.editors if one.currency})
     cost = f"cost ({', '.join(currencies)})" if currencies else "cost"
+    unit = found.unit
     note = (
-        f"Of {work.words:,} words, which take {work.hours:,.0f} hours at {work.words_per_hour:,.0f} words an hour; "
+        f"Of {work.words:,} {unit}, which take {work.hours:,.0f} hours at {work.words_per_hour:,.0f} {unit} an hour; "
         f"{work.editing_share:.0%} of them go into edits, the rest into reading, which nothing saves. Cost: of the "
-        f"machine or the endpoint, for all these words. Seconds: of one training on these {found.profile.segments:,} "
-        "triplets, and of editing them here."
+        f"machine or the endpoint, for all these {unit}. Seconds: of one training on these "
+        f"{found.profile.segments:,} triplets, and of editing them here. A dash: not known."
     )
     shown = (*columns(names, 1), Column(cost, 2), *columns(["seconds to train", "to edit"], 1))
     return Table("what that saves and costs", ("editor",), shown, tuple(rows), note)

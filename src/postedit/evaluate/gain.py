@@ -35,6 +35,10 @@ class Gain(NamedTuple):
     low: float
     high: float
 
+    def at_most(self, points: float) -> "Gain":
+        """Return it where no more can be gained than these points: the TER of the unedited MT."""
+        return Gain(*(min(value, points) for value in self))
+
 
 @dataclass(frozen=True, eq=False, slots=True)
 class SentenceGains:

@@ -76,7 +76,7 @@ def forecast(whole: SentenceGains, half: SentenceGains, ter: float, confidence: 
             middle, reach = now.points + doublings * found.points, doublings * found.deviation * _normal(confidence)
             below, above = (sqrt(side**2 + reach**2) for side in (now.points - now.low, now.high - now.points))
             is_rough = size > FAR * len(whole.words)
-            forecasts.append(Forecast(size, Gain(middle, middle - below, middle + above), is_rough))
+            forecasts.append(Forecast(size, Gain(middle, middle - below, middle + above).at_most(ter), is_rough))
     return forecasts
 
 

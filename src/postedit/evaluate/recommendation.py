@@ -29,8 +29,8 @@ class Workload:
     """The work of a customer, and its prices.
 
     Args:
-        words: of mt to post-edit.
-        words_per_hour: of a post-editor, without an editor.
+        words: of mt to post-edit; characters, where texts are divided into those.
+        words_per_hour: of a post-editor, without an editor; likewise.
         editing_share: share of that time that goes into edits; the rest is for reading, which nothing saves.
         hour_price: of a post-editor; None: not known.
         machine_price: of an hour of the machine.
@@ -91,7 +91,7 @@ class EditorGain:
         sentences: what it gains in each sentence.
         half: the same, trained on half as many triplets; None if its gain with more is not forecast.
         training_seconds: of one training on nearly all triplets.
-        editing_seconds: of editing all of them.
+        editing_seconds: of editing all of them; None: not known, as some answers of an endpoint were known before.
         cost: of editing all of them with a model behind an endpoint; None: not known, or it has no price.
         currency: of the cost.
     """
@@ -101,7 +101,7 @@ class EditorGain:
     sentences: SentenceGains
     half: SentenceGains | None = None
     training_seconds: float = 0.0
-    editing_seconds: float = 0.0
+    editing_seconds: float | None = 0.0
     cost: float | None = None
     currency: str = ""
 
@@ -115,13 +115,17 @@ class EditorGain:
         """Sentences that it takes farther from pe."""
         return int((self.sentences.spared < 0).sum())
 
+    def gain(self, ter: float, confidence: float = CONFIDENCE) -> Gain:
+        """Return the gain with its interval, where the unedited MT has this TER: no more edits can be spared."""
+        return self.sentences.gain(confidence).at_most(ter)
+
     def forecasts(self, ter: float, confidence: float = CONFIDENCE) -> list[Forecast]:
         """Return what it is expected to gain with more triplets; nothing for one without `half`."""
         return [] if self.half is None else forecast(self.sentences, self.half, ter, confidence)
 
     def to_dict(self, work: Workload, ter: float) -> dict[str, Any]:
         """Return plain values for JSON."""
-        gain = self.sentences.gain()
+        gain = self.gain(ter)
         return {
             "name": self.name,
             "how": self.how,
@@ -143,7 +147,9 @@ class EditorGain:
 
 
 def costs(editor: EditorGain, work: Workload) -> float | None:
-    """Return what the machine, or an endpoint, costs for all of the work; None if an endpoint has no price."""
+    """Return what the machine, or an endpoint, costs for all of the work; None if it is not known."""
+    if editor.editing_seconds is None:
+        return None
     share = work.words / max(1, int(editor.sentences.words.sum()))
     machine = (editor.training_seconds + share * editor.editing_seconds) / 3600.0 * work.machine_price
     if editor.currency or editor.cost is not None:
@@ -163,7 +169,8 @@ def recommendation(editors: Sequence[EditorGain], ter: float, work: Workload | N
     """Return whether an editor is worth it, with a probability of at most 5 % that it is recommended but does harm.
 
     The best of several editors looks good by chance. So each must be better than the unedited MT with more confidence
-    than one alone (Bonferroni), and the interval that is told is as wide: whichever editor is chosen, it covers.
+    than one alone (Bonferroni), and the interval that is told is as wide: whichever editor is chosen, it covers. Where
+    an hour has a price and the cost is known, the money saved at the low end of the interval must also exceed the cost.
     """
     work = work or Workload()
     if not editors:
@@ -175,23 +182,51 @@ def recommendation(editors: Sequence[EditorGain], ter: float, work: Workload | N
     confidence = simultaneous(len(editors))
     ordered = sorted(editors, key=lambda one: -one.sentences.points)
     least = work.least_share * ter
-    for one in ordered:
-        if one.sentences.gain(confidence).low > 0.0 and one.sentences.points >= least:
-            return Recommendation("yes", one.name, f"{one.name} spares {_told_of(one, editors, ter)}")
-    best = ordered[0]
+    helpful = [one for one in ordered if _helps(one.gain(ter, confidence), least)]
+    losses = [_loss(one, one.gain(ter, confidence), ter, work) for one in helpful]
+    for one, loss in zip(helpful, losses, strict=True):
+        if not loss:
+            unknown = "; what it costs is not known" if work.hour_price and costs(one, work) is None else ""
+            return Recommendation("yes", one.name, f"{one.name} spares {_told_of(one, editors, ter)}{unknown}")
+    best = (helpful or ordered)[0]
     now = f"the best editor at hand, {best.name}, spares {_told_of(best, editors, ter)}"
-    for one in ordered:
-        for expected in one.forecasts(ter, _HOPEFUL):
-            if expected.gain.low > 0.0 and expected.gain.points >= least:
-                expected = next(same for same in one.forecasts(ter) if same.triplets == expected.triplets)
-                later = (
+    if losses:
+        now += f", but {losses[0]}"
+    if later := _later(ordered, ter, least, work):
+        return Recommendation("later", later.editor, f"{now}; {later.reason}")
+    if not losses:
+        sure = best.gain(ter, confidence).low > 0.0
+        few = f"less than the {work.least_share:.0%} that are worth the trouble"
+        now += f", {few if sure else 'which may be nothing at all'}"
+    return Recommendation("no", best.name, now)
+
+
+def _later(editors: Sequence[EditorGain], ter: float, least: float, work: Workload) -> Recommendation | None:
+    """Return the first editor that will probably be worth it with more triplets, and its forecast in words."""
+    for one in editors:
+        for hoped, expected in zip(one.forecasts(ter, _HOPEFUL), one.forecasts(ter), strict=True):
+            if _helps(hoped.gain, least) and not _loss(one, hoped.gain, ter, work):
+                told = (
                     f"with {expected.triplets:,} triplets {one.name} is expected to spare {_told(expected.gain, ter)}"
                     f"{', which is rough' * expected.is_rough}"
                 )
-                return Recommendation("later", one.name, f"{now}; {later}")
-    sure = best.sentences.gain(confidence).low > 0.0
-    why = f"less than the {work.least_share:.0%} that are worth the trouble" if sure else "which may be nothing at all"
-    return Recommendation("no", best.name, f"{now}, {why}")
+                return Recommendation("later", one.name, told)
+    return None
+
+
+def _helps(gain: Gain, least: float) -> bool:
+    return gain.low > 0.0 and gain.points >= least
+
+
+def _loss(editor: EditorGain, gain: Gain, ter: float, work: Workload) -> str:
+    """Return why an editor with this gain may cost more than it saves; "" if it does not, or prices are not known."""
+    cost = costs(editor, work)
+    if not work.hour_price or cost is None:
+        return ""
+    saved = work.hour_price * work.saved(gain, ter).hours.low
+    if saved > cost:
+        return ""
+    return f"it costs {cost:,.0f} for all the work, and saves as little as {saved:,.0f} at the low end of that interval"
 
 
 def simultaneous(editors: int) -> float:
@@ -212,7 +247,7 @@ def _told(gain: Gain, ter: float, why_wide: str = "") -> str:
 def _told_of(one: EditorGain, editors: Sequence[EditorGain], ter: float) -> str:
     """Return the gain of an editor that was chosen among others, in words."""
     why_wide = f", wider as {len(editors)} editors were tried" if len(editors) > 1 else ""
-    return _told(one.sentences.gain(simultaneous(len(editors))), ter, why_wide)
+    return _told(one.gain(ter, simultaneous(len(editors))), ter, why_wide)
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,6 +262,7 @@ class Assessment:
         signature: of TER.
         left_out: triplets or units that were not used, by reason.
         not_tried: editors that were not tried, with the reason.
+        warnings: what is to be checked, a sentence each.
     """
 
     profile: ErrorProfile
@@ -236,11 +272,17 @@ class Assessment:
     signature: str
     left_out: Mapping[str, int]
     not_tried: Mapping[str, str]
+    warnings: tuple[str, ...] = ()
 
     @property
     def recommendation(self) -> Recommendation:
         """The answer."""
         return recommendation(self.editors, self.profile.ter, self.work)
+
+    @property
+    def unit(self) -> str:
+        """What texts were divided into, and the work is counted in: "words" or "characters"."""
+        return "characters" if self.tokenizer == "characters" else "words"
 
     @property
     def has_rough_forecasts(self) -> bool:
@@ -260,5 +302,6 @@ class Assessment:
             "work": {**asdict(self.work), "hours": self.work.hours},
             "left out": dict(self.left_out),
             "not tried": dict(self.not_tried),
+            "warnings": list(self.warnings),
             "about what is expected": ROUGH if self.has_rough_forecasts else "",
         }

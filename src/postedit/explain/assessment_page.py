@@ -24,6 +24,7 @@ def assessment_page(title: str, found: Assessment) -> str:
     body = [
         f'<p class="answer {answer}">{ANSWERS[answer]}.</p>',
         f'<p class="conclusion">{escape(reason[:1].upper() + reason[1:])}.</p>',
+        *(f'<p class="warning" role="note">{escape(one[:1].upper() + one[1:])}.</p>' for one in found.warnings),
         _facts(found),
         _charts(found),
         *(analysis(table, is_open=number < _OPEN) for number, table in enumerate(assessment_tables(found))),
@@ -39,7 +40,7 @@ def _facts(found: Assessment) -> str:
     kept = 100.0 * profile.unchanged / profile.segments
     facts = {
         f"{profile.segments:,}": "triplets assessed",
-        f"{profile.ter:.1f}": "TER: edits per 100 words that the machine translation needs",
+        f"{profile.ter:.1f}": f"TER: edits per 100 {found.unit} that the machine translation needs",
         f"{kept:.0f} %": "of the segments were left as they are",
         f"{share:.0f} %": "of the changes are systematic: elsewhere, the same words are changed in the same way",
     }
@@ -48,7 +49,7 @@ def _facts(found: Assessment) -> str:
 
 
 def _charts(found: Assessment) -> str:
-    gains = [(one.name, _ranged(one.sentences.gain())) for one in found.editors]
+    gains = [(one.name, _ranged(one.gain(found.profile.ter))) for one in found.editors]
     kinds = found.profile.kinds
     edits = Series("edits", [one.edits for one in kinds], 1)
     charts = [
@@ -67,7 +68,7 @@ def _growth(editors: Sequence[EditorGain], ter: float) -> list[str]:
         forecasts = one.forecasts(ter)
         if forecasts:
             places = [len(one.sentences.words), *(expected.triplets for expected in forecasts)]
-            gains = [one.sentences.gain(), *(expected.gain for expected in forecasts)]
+            gains = [one.gain(ter), *(expected.gain for expected in forecasts)]
             curves.append(Curve(one.name, places, list(map(_ranged, gains))))
     return [curve_chart("Expected gain with more triplets", curves, "points of TER", "triplets")] if curves else []
 

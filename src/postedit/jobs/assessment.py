@@ -1,12 +1,14 @@
 """Assess the triplets of a customer: what the errors are, what each editor at hand would gain, and whether to begin."""
 
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Final, Literal
 
 from postedit.adapt.correction import Correction
 from postedit.core.editor import Editor
-from postedit.core.errors import DataError, ModelFolderError
+from postedit.core.errors import DataError, ModelFolderError, StoppedError
+from postedit.evaluate.column_signs import column_signs
 from postedit.evaluate.error_profile import error_profile
 from postedit.evaluate.recommendation import Assessment, EditorGain, Workload
 from postedit.evaluate.ter import ter_signature
@@ -25,6 +27,7 @@ from postedit.llm.usage import report
 from postedit.phrase.phrase_options import PhraseTextConfig
 from postedit.releases.catalogue import model_of_languages
 from postedit.text.config import SIDES
+from postedit.text.languages import ranked_languages
 from postedit.text.words import SplitterName
 
 FEWEST: Final = 100
@@ -33,11 +36,14 @@ FEWEST: Final = 100
 MOST: Final = 2_000
 """Triplets that are assessed at most, drawn evenly from more: the time grows with them, and the intervals hardly."""
 
+REPEATED: Final = "src and mt repeat those of an earlier triplet"
+"""Why triplets are left out. A translation memory corrects what comes again exactly, without any editor. Kept, they
+would be learnt by heart, and count as independent triplets in intervals."""
+
 KNOWN: Final = "the model of postedit for this language pair"
 
 NEURAL: Final = "small neural model"
 
-_IDENTIFIED: Final = 100  # segments by which languages are identified
 _AT_ONCE: Final = 50  # segments edited between two reports of progress
 
 LEARNERS: Final[Mapping[str, Callable[[PhraseTextConfig], Learner]]] = {
@@ -66,11 +72,14 @@ def assess(
 ) -> Assessment:
     """Return an assessment of triplets.
 
+    Those that repeat an earlier one exactly are left out, and of more than `MOST` others, `MOST` are assessed.
+
     Args:
         src: the sources, in the order of their documents.
         mt: their machine translations.
         pe: their post-edits.
-        editors: further editors to try as they are, by name; none of them may have been trained on these triplets.
+        editors: further editors to try as they are, by name; none of them may have been trained on these triplets. One
+            that stops, as its budget is used up or its server is away, counts as not tried.
         text: how texts are divided into words; what they look like decides if not given, see `text_config`.
         work: what there is to do, and its prices.
         with_known: whether to try the model for these languages that comes with postedit or was fetched.
@@ -79,11 +88,12 @@ def assess(
         update: called with the segments done, all segments (each counts once for each editor), and what is being done.
 
     Raises:
-        DataError: if the numbers of texts differ, one is blank, there are fewer than `FEWEST`, or an editor cannot be
-            used.
+        DataError: if the numbers of texts differ, one is blank, fewer than `FEWEST` are different, or an editor cannot
+            be used.
         ModelFolderError: if a model is damaged.
     """
-    corrections = _corrections(src, mt, pe)
+    corrections, not_assessed = _corrections(src, mt, pe)
+    left_out = Counter(left_out or {}) + not_assessed
     text = text or text_config(corrections)
     learners = {name: make(text) for name, make in LEARNERS.items()}
     given, not_tried = dict(editors or {}), dict[str, str]()
@@ -100,30 +110,41 @@ def assess(
     for name, learner in learners.items():
         shown = _shown(update, len(gains) * len(corrections), total, name)
         gains.append(_trained(name, learner, corrections, text, shown))
-    for name, editor in given.items():
-        shown = _shown(update, len(gains) * len(corrections), total, name)
-        gains.append(_given(name, editor, corrections, text, shown))
+    for number, (name, editor) in enumerate(given.items(), start=len(learners)):
+        shown = _shown(update, number * len(corrections), total, name)
+        try:
+            gains.append(_given(name, editor, corrections, text, shown))
+        except StoppedError as stopped:
+            not_tried[name] = str(stopped)
     sides = (text.splitter(side).words for side in SIDES)
-    words = ([split(getattr(one, side)) for one in corrections] for split, side in zip(sides, SIDES, strict=True))
-    profile = error_profile(*words)
+    texts = [[getattr(one, side) for one in corrections] for side in SIDES]
+    profile = error_profile(*(list(map(split, column)) for split, column in zip(sides, texts, strict=True)))
+    warnings = (*column_signs(*texts, ter=profile.ter), *_warnings(gains))
     return Assessment(
-        profile, tuple(gains), work or Workload(), text.tokenizer, ter_signature(), dict(left_out or {}), not_tried
+        profile, tuple(gains), work or Workload(), text.tokenizer, ter_signature(), left_out, not_tried, warnings
     )
 
 
-def _corrections(src: Iterable[str], mt: Iterable[str], pe: Iterable[str]) -> list[Correction]:
+def _corrections(src: Iterable[str], mt: Iterable[str], pe: Iterable[str]) -> tuple[list[Correction], Counter[str]]:
+    """Return the corrections to assess, and how many are left out, by reason."""
     texts = [list(src), list(mt), list(pe)]
     counts = list(map(len, texts))
     if len(set(counts)) > 1:
         found = ", ".join(f"{side} has {count:,}" for side, count in zip(SIDES, counts, strict=True))
         raise DataError(f"the numbers of texts differ: {found}; text n of each must belong together")
-    if counts[0] < FEWEST:
-        raise DataError(
-            f"{counts[0]:,} triplets are too few to assess: at least {FEWEST} are needed, and 300 to 500 are better"
-        )
-    most = min(counts[0], MOST)
-    rows = [place * counts[0] // most for place in range(most)]
-    return [Correction(*(side[row] for side in texts)) for row in rows]
+    different: dict[tuple[str, str], Correction] = {}
+    for one in map(Correction, *texts):
+        different.setdefault((one.src, one.mt), one)
+    count = len(different)
+    repeated = counts[0] - count
+    if count < FEWEST:
+        which = f"{count:,} triplets" if not repeated else f"{count:,} different triplets ({repeated:,}: {REPEATED})"
+        raise DataError(f"{which} are too few to assess: at least {FEWEST} are needed, and 300 to 500 are better")
+    most = min(count, MOST)
+    corrections = list(different.values())
+    beyond = f"beyond {MOST:,}, which are spread evenly over all"
+    left_out = Counter({REPEATED: repeated, beyond: count - most})
+    return [corrections[place * count // most] for place in range(most)], +left_out  # without zeros
 
 
 def text_config(
@@ -146,12 +167,8 @@ def text_config(
 
 def identified_languages(corrections: Sequence[Correction]) -> tuple[str, str]:
     """Return the codes of the most probable languages of sources and post-edits."""
-    from py3langid.langid import MODEL_FILE, LanguageIdentifier
-
-    identifier = LanguageIdentifier.from_model_file(MODEL_FILE)
-    some = corrections[:_IDENTIFIED]
     source, target = (
-        str(identifier.classify(" ".join(texts))[0]) for texts in ([one.src for one in some], [one.pe for one in some])
+        ranked_languages(texts)[0][0] for texts in ([x.src for x in corrections], [x.pe for x in corrections])
     )
     return source, target
 
@@ -200,10 +217,27 @@ def _given(
     for first in range(0, len(corrections), _AT_ONCE):
         outputs += edited(editor, corrections[first : first + _AT_ONCE])
         update(len(outputs))
-    seconds = time.perf_counter() - started
+    seconds: float | None = time.perf_counter() - started
     model, cost, currency = llm_of(editor), None, ""
     if model is not None:
         figures = report(model)
         cost, currency = figures["cost"], figures["currency"] or "not known"
+        if figures["answers known before"]:
+            seconds = cost = None
     sentences = sentence_gains(outputs, corrections, text)
     return EditorGain(name, "as it is", sentences, None, 0.0, seconds, cost, currency)
+
+
+def _warnings(gains: Iterable[EditorGain]) -> Iterator[str]:
+    """Yield what is to be known of the editors that were tried."""
+    for one in gains:
+        if one.editing_seconds is None:
+            yield (
+                f"{one.name}: some of its answers were known before, so that its cost and seconds are not known; they "
+                "are measured with an empty file of answers (--set llm.cache=NEW_FILE)"
+            )
+        if one.name == KNOWN:
+            yield (
+                f"{KNOWN} must not have been trained on these triplets: then its gain is what it knows by heart. Its "
+                "model card says what it has learnt"
+            )

@@ -2,7 +2,7 @@
 
 import unicodedata
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 from postedit.text.config import TextConfig
@@ -67,10 +67,13 @@ def _by_script(config: TextConfig, src: Sequence[str], mt: Sequence[str]) -> boo
 
 def _mostly(texts: Sequence[str], scripts: frozenset[str]) -> bool:
     """Return whether more than half of the letters are of these scripts."""
-    letters = Counter(
-        unicodedata.name(c, "").split(" ")[0].split("-")[0] for text in texts for c in text if c.isalpha()
-    )
+    letters = letters_by_script(texts)
     return 2 * sum(letters[script] for script in scripts) > letters.total()
+
+
+def letters_by_script(texts: Iterable[str]) -> Counter[str]:
+    """Return how many letters are of each script, by the first word of their Unicode names."""
+    return Counter(unicodedata.name(c, "").split(" ")[0].split("-")[0] for text in texts for c in text if c.isalpha())
 
 
 def _by_language(config: TextConfig, src: Sequence[str], mt: Sequence[str]) -> bool:

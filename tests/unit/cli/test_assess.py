@@ -2,6 +2,7 @@
 
 import json
 import random
+import re
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,8 @@ import pytest
 from stub_server import Stub, corrected
 from tests.unit.cli.commands import refused
 from tests.unit.llm.conftest import PRICES, segments
+
+from postedit.jobs.small_neural_model import UPDATES
 
 
 def write(folder: Path, count: int, *, systematic: bool = True) -> Path:
@@ -116,6 +119,51 @@ def test_options_that_do_not_go_are_refused(run: Any, triplets: Path, arguments:
     assert message in refused(run("assess", triplets, *arguments))
 
 
+@pytest.mark.slow
+def test_exchanged_columns_are_warned_about(run: Any, tmp_path: Path) -> None:
+    texts = {
+        "src": "Die Katze schläft auf dem Dach {}",
+        "mt": "Der Kater schläft auf dem Dach {}",
+        "pe": "The cat sleeps on the warm roof {}",
+    }
+    for side, text in texts.items():
+        (tmp_path / f"x.{side}").write_text("".join(f"{text}\n".format(n) for n in range(100)), encoding="utf-8")
+    files = ("--json", tmp_path / "x.json", "--html", tmp_path / "x.html")
+    result = run("assess", tmp_path / "x", "--neural-updates", 0, *files)
+    assert result.exit_code == 0, result.output
+    told = "src and mt read as one language (de), and pe as another (en): check whether src and pe are exch"
+    assert f"warning: {told}" in result.stderr
+    assert json.loads((tmp_path / "x.json").read_text())["warnings"][0].startswith(told)
+    assert f"{told[0].upper()}{told[1:]}" in (tmp_path / "x.html").read_text()
+
+
+@pytest.mark.parametrize("option", ["--json", "--html"])
+@pytest.mark.parametrize("name", ["x.src", "x.pe", "search.toml", "prices.toml"])
+def test_no_input_is_overwritten(run: Any, triplets: Path, tmp_path: Path, option: str, name: str) -> None:
+    (tmp_path / "search.toml").write_text("[search]\nbeam = 2\n")
+    (tmp_path / "prices.toml").write_text(PRICES)
+    before = (tmp_path / name).read_text()
+    given = ("--search", tmp_path / "search.toml", "--set", f"llm.prices={tmp_path / 'prices.toml'}")
+    result = run("assess", triplets, "--editor", "openai:tiny", *given, option, tmp_path / name)
+    assert f"{option}: {tmp_path / name} is one of the files to read" in refused(result)
+    assert (tmp_path / name).read_text() == before
+
+
+def test_no_file_before_or_after_is_overwritten(run: Any, tmp_path: Path) -> None:
+    for name in ("a.po", "b.po"):
+        (tmp_path / name).write_text("")
+    files = (tmp_path / "a.po", "--before", tmp_path / "b.po")
+    for name in ("a.po", "b.po"):
+        message = f"--json: {tmp_path / name} is one of the files to read"
+        assert message in refused(run("assess", *files, "--json", tmp_path / name))
+
+
+def test_the_help_says_how_many_updates_and_what_words_are(run: Any) -> None:
+    told = re.sub(r"[│\s]+", " ", run("assess", "--help").output)
+    assert f"{UPDATES} if not given" in told
+    assert told.count("characters where texts are divided into those, as in Japanese and Chinese") == 2
+
+
 def test_files_that_do_not_go_are_refused(run: Any, triplets: Path, tmp_path: Path) -> None:
     assert "no such file" in refused(run("assess", tmp_path / "none"))
     with triplets.with_name("x.pe").open("a") as file:
@@ -135,11 +183,10 @@ def test_a_language_model_is_tried_and_its_cost_told(run: Any, tmp_path: Path) -
     given = {"prices": tmp_path / "prices.toml", "cache": tmp_path / "answers", "languages": "en:de"}
     chosen = [part for name, one in given.items() for part in ("--set", f"llm.{name}={one}")]
     with Stub() as stub:
-        result = run(
-            "assess", tmp_path / "x", "--editor", "openai:tiny", "--endpoint", stub.url, *chosen,
-            "--neural-updates", 0, "--json", tmp_path / "x.json",
-        )  # fmt: skip
-    assert result.exit_code == 0, result.output
+        asked_for = ("--editor", "openai:tiny", "--endpoint", stub.url, *chosen, "--neural-updates", 0)
+        result = run("assess", tmp_path / "x", *asked_for, "--json", tmp_path / "x.json")
+        again = run("assess", tmp_path / "x", *asked_for, "--json", tmp_path / "y.json", "--hour-price", 20)
+    assert result.exit_code == again.exit_code == 0, result.output
     assert "requests answered" in result.stderr
     editor = json.loads((tmp_path / "x.json").read_text())["editors"][-1]
     assert editor["name"] == "openai:tiny"
@@ -147,3 +194,8 @@ def test_a_language_model_is_tried_and_its_cost_told(run: Any, tmp_path: Path) -
     assert editor["worse"] == 0
     assert editor["cost"] > 0
     assert editor["costs of the work"] > editor["cost"]
+    values = json.loads((tmp_path / "y.json").read_text())
+    assert [values["editors"][-1][name] for name in ("cost", "costs of the work", "seconds of editing")] == [None] * 3
+    (warning,) = (one for one in values["warnings"] if one.startswith("openai:tiny: some of its answers were known"))
+    assert warning in again.stderr
+    assert "answers were known" not in result.stderr

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.unit.llm.conftest import PRICES
 
 from postedit.cli.input_lines import Pair, file_pairs
 
@@ -143,3 +144,16 @@ class TestOutput:
         assert (result.exit_code, editor.loaded) == (1, [])
         assert f"--out: {out} is one of the files to read; write to another one" in result.stderr
         assert mt.read_text() == MT
+
+    @pytest.mark.parametrize("inputs", ["lines", "files"])
+    def test_a_file_that_an_option_names_is_never_replaced(
+        self, run: Any, editor: Any, src: Path, mt: Path, tmp_path: Path, inputs: str
+    ) -> None:
+        prices = tmp_path / "prices.po"  # a name that a copy may have
+        prices.write_text(PRICES)
+        (tmp_path / "x.po").write_text("")
+        texts = ("--src", src, "--mt", mt) if inputs == "lines" else (tmp_path / "x.po",)
+        result = run("edit", "openai:tiny", *texts, "--out", prices, "--set", f"llm.prices={prices}")
+        assert (result.exit_code, editor.loaded) == (1, [])
+        assert f"--out: {prices} is one of the files to read; write to another one" in result.stderr
+        assert prices.read_text() == PRICES

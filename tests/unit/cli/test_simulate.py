@@ -65,6 +65,11 @@ def test_faults_are_reported_in_a_sentence(
     assert message in refused(run("simulate", model, *arguments, "--stream", stream))
 
 
+def test_no_input_is_overwritten(run: Any, stream: Path) -> None:
+    pe = stream.with_name("x.pe")
+    assert f"--json: {pe} is one of the files to read" in refused(run("simulate", "--stream", stream, "--json", pe))
+
+
 def test_the_help_explains_every_way_to_learn(run: Any) -> None:
     result = run("simulate", "--help")
     for way in get_args(Learning):

@@ -1,5 +1,6 @@
 import json
 import re
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -91,6 +92,35 @@ def test_the_interval_that_is_told_is_wider_if_more_editors_were_tried(spared: l
     assert "wider" not in alone.reason
 
 
+@pytest.mark.parametrize(("cost", "answer"), [(0.5, "yes"), (50.0, "no"), (None, "yes")])
+def test_an_editor_that_costs_more_than_it_surely_saves_is_a_no(cost: float | None, answer: str) -> None:
+    one = editor("llm", GOOD, cost=cost, currency="EUR")
+    work = Workload(words=60_000, hour_price=30.0)  # ten times the words of 300 sentences
+    found = recommendation([one], TER, work)
+    assert (found.answer, found.editor) == (answer, "llm")
+    low = 30.0 * work.saved(one.sentences.gain(), TER).hours.low
+    assert 5.0 < low < 500.0
+    assert ("it costs 500 for all the work" in found.reason) == (answer == "no")
+    assert (f"saves as little as {low:,.0f}" in found.reason) == (answer == "no")
+    assert ("what it costs is not known" in found.reason) == (cost is None)
+    assert recommendation([one], TER, Workload(words=60_000)).answer == "yes", "an hour without a price"
+
+
+def test_another_editor_that_pays_is_recommended_now_or_later() -> None:
+    dear, work = editor("llm", GOOD, cost=500.0, currency="EUR"), Workload(words=60_000, hour_price=30.0)
+    fair = editor("fair", [1, 0, 0, 0, 0, 0] * 50)
+    assert fair.sentences.points < dear.sentences.points
+    assert recommendation([dear, fair], TER, work)[:2] == ("yes", "fair")
+    hopeful = editor("one", HOPEFUL, IDLE)
+    found = recommendation([dear, hopeful], TER, work)
+    assert found[:2] == ("later", "one")
+    assert "llm, spares" in found.reason
+    assert "but it costs 5,000 for all the work" in found.reason
+    slow = editor("one", HOPEFUL, IDLE, editing_seconds=36_000)
+    dear_machine = Workload(words=60_000, hour_price=30.0, machine_price=1_000.0)
+    assert recommendation([dear, slow], TER, dear_machine).answer == "no"
+
+
 def test_nothing_to_correct_is_a_no() -> None:
     found = recommendation([editor("one", IDLE)], 0.0)
     assert found.answer == "no"
@@ -106,11 +136,34 @@ def test_hours_are_saved_in_proportion_to_edits() -> None:
     assert saved.edits.points == pytest.approx(600 * points)
 
 
+def test_no_more_can_be_gained_than_there_are_errors() -> None:
+    found = assessment(editor("one", [10] * 20, [0] * 20), editor("two", [10] * 20))
+    ter = found.profile.ter
+    assert found.editors[0].sentences.gain().high > ter
+    assert [one.gain(ter).high for one in found.editors] == [ter, ter]
+    assert "to 100.0 %" in found.recommendation.reason
+    values = found.to_dict()["editors"][0]
+    assert values["gain"]["high"] == values["gain"]["points"] == values["expected"][2]["high"] == ter
+    assert values["saved"]["hours"]["high"] == pytest.approx(found.work.hours * found.work.editing_share)
+    gains, savings, forecasts, *_ = assessment_tables(found)
+    assert gains.rows[0].values[2:6:3] == (ter, 100.0)
+    assert savings.rows[0].values[2] == values["saved"]["hours"]["high"]
+    assert forecasts.rows[0].values[5] == 100.0
+
+
+def test_work_is_counted_in_what_texts_are_divided_into() -> None:
+    found = assessment(editor("one", GOOD), words=5_000)
+    assert "Of 5,000 words, which take 8 hours at 600 words an hour" in assessment_tables(found)[1].note
+    found = replace(found, tokenizer="characters")
+    assert "Of 5,000 characters, which take 8 hours at 600 characters an hour" in assessment_tables(found)[1].note
+
+
 def test_costs_are_those_of_all_the_work() -> None:
     work = Workload(words=12_000, machine_price=3.0)  # twice the words of 300 sentences
     assert costs(editor("one", GOOD, editing_seconds=600, training_seconds=600), work) == pytest.approx(1.5)
     assert costs(editor("llm", GOOD, cost=0.5, currency="EUR"), work) == pytest.approx(1.0)
     assert costs(editor("llm", GOOD, currency="not known"), work) is None
+    assert costs(editor("llm", GOOD, editing_seconds=None, cost=0.5, currency="EUR"), work) is None
 
 
 @pytest.mark.parametrize(
@@ -131,7 +184,7 @@ def test_json_has_the_same_keys_as_before() -> None:
     values = json.loads(json.dumps(assessment(editor("one", GOOD, HARMFUL)).to_dict()))
     assert list(values) == [
         "format", "recommendation", "confidence", "signature", "words divided by", "errors", "editors", "work",
-        "left out", "not tried", "about what is expected",
+        "left out", "not tried", "warnings", "about what is expected",
     ]  # fmt: skip
     assert values["format"] == 1
     assert list(values["recommendation"]) == ["answer", "editor", "reason"]

@@ -23,7 +23,7 @@ def assessment(spared: list[int]) -> Assessment:
         EditorGain(NASTY, "cross-validated", gains(spared), gains([0] * len(spared))),
         EditorGain("b", "as it is", gains(spared)),
     )
-    return Assessment(profile, editors, Workload(), "none", "TER", {NASTY: 3}, {"shipped": NASTY})
+    return Assessment(profile, editors, Workload(), "none", "TER", {NASTY: 3}, {"shipped": NASTY}, (NASTY,))
 
 
 @pytest.mark.parametrize(("spared", "answer"), [([2, 1, 0] * 40, "Yes."), ([0, -1] * 60, "No.")])
@@ -44,6 +44,7 @@ def test_rough_forecasts_say_so_beside_the_chart_and_in_the_table(count: int, is
 def test_markup_in_text_stays_text() -> None:
     html = assessment_page(NASTY, assessment([1, 0] * 60))
     assert "<img" not in html
+    assert html.index("</p>") < html.index('class="warning"') < html.index('class="facts"')
     assert html.count("<script") == html.count("</script>") == 1  # the page's own, which is empty
     assert_nothing_is_fetched(html)
 

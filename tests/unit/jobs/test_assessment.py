@@ -16,7 +16,7 @@ from postedit.editing.protection import Protected
 from postedit.evaluate.gain import SentenceGains
 from postedit.evaluate.recommendation import Workload
 from postedit.jobs import assessment
-from postedit.jobs.assessment import FEWEST, KNOWN, NEURAL, assess, text_config
+from postedit.jobs.assessment import FEWEST, KNOWN, NEURAL, REPEATED, assess, text_config
 from postedit.jobs.cross_validation import (
     FOLDS,
     cross_validated,
@@ -26,10 +26,12 @@ from postedit.jobs.cross_validation import (
     tried,
 )
 from postedit.jobs.small_neural_model import neural_learner
+from postedit.llm.pacing import BudgetError
 from postedit.phrase.phrase_options import PhraseTextConfig
 from postedit.releases.catalogue import default_model
 
 TEXT = PhraseTextConfig()
+WORDS = [f"w{number}" for number in range(100)]
 
 
 class Replace(Editor):
@@ -157,6 +159,25 @@ def test_given_editors_are_tried_as_they_are() -> None:
     assert (360, 480, NEURAL) in steps
 
 
+def test_an_editor_that_stops_costs_no_other_result(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Stopping(Replace):
+        def edit_segments(self, segments: Sequence[Segment], *_: Any, **__: Any) -> list[PostEdit]:
+            if any(one.src.startswith("s60 ") for one in segments):
+                raise BudgetError("the budget of 2 EUR does not suffice")
+            return super().edit_segments(segments)
+
+    monkeypatch.setattr(assessment, "LEARNERS", {})
+    steps: list[tuple[int, int, str]] = []
+    editors = {"dear": Stopping("wrong", "right"), "mine": Replace("wrong", "right")}
+    found = assess(
+        *sides(triplets(120, systematic=True)), editors=editors, text=TEXT, with_known=False, neural_updates=0,
+        update=lambda *step: steps.append(step),
+    )  # fmt: skip
+    assert [one.name for one in found.editors] == ["mine"]
+    assert found.not_tried["dear"] == "the budget of 2 EUR does not suffice"
+    assert steps[-1] == (240, 240, "mine")
+
+
 def test_a_model_that_is_not_fetched_is_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("POSTEDIT_MODELS", str(tmp_path))
     monkeypatch.setattr(assessment, "LEARNERS", {})
@@ -184,7 +205,11 @@ def test_how_texts_are_divided_is_seen(pe: str, tokenizer: str) -> None:
 @pytest.mark.parametrize(
     ("texts", "message"),
     [
-        ((["a"] * 99, ["a"] * 99, ["a"] * 99), f"99 triplets are too few to assess: at least {FEWEST} are needed"),
+        (
+            (WORDS[:99], WORDS[:99], WORDS[:99]),
+            f"99 triplets are too few to assess: at least {FEWEST} are needed",
+        ),
+        ((["a"] * 200,) * 3, "1 different triplets .199: src and mt repeat those of an earlier triplet. are too few"),
         ((["a"] * 99, ["a"] * 100, ["a"] * 100), "src has 99, mt has 100, pe has 100"),
         ((["a"] * 100, ["a"] * 100, ["a"] * 99 + [" "]), "a correction needs pe, which is blank"),
     ],
@@ -199,8 +224,29 @@ def test_of_many_triplets_some_are_drawn(monkeypatch: pytest.MonkeyPatch) -> Non
     many = [Correction("s", f"{n}", f"{n}") for n in range(250)]
     found = assess(*sides(many), text=TEXT, with_known=False, neural_updates=0)
     assert found.profile.segments == 110
+    assert found.left_out == {"beyond 110, which are spread evenly over all": 140}
     assert found.recommendation.answer == "no"
     assert "changed nothing" in found.recommendation.reason
+
+
+def test_triplets_that_come_again_are_not_learnt_by_heart(monkeypatch: pytest.MonkeyPatch) -> None:
+    class ByHeart(Replace):
+        def edit_segments(self, segments: Sequence[Segment], *_: Any, **__: Any) -> list[PostEdit]:
+            texts = [known.get(one.mt or "", one.mt or "") for one in segments]
+            return [PostEdit(text, text != one.mt) for text, one in zip(texts, segments, strict=True)]
+
+    def learn(corrections: Sequence[Correction]) -> Editor:
+        known.update({one.mt: one.pe for one in corrections})
+        return ByHeart("", "")
+
+    known: dict[str, str] = {}
+    monkeypatch.setattr(assessment, "LEARNERS", {"by heart": lambda _: lambda learnt: known.clear() or learn(learnt)})
+    once = triplets(110, systematic=False)
+    found = assess(*sides(once * 3), text=TEXT, with_known=False, neural_updates=0, left_out={"src is empty": 2})
+    assert found.left_out == {"src is empty": 2, REPEATED: 220}
+    assert found.profile.segments == 110
+    assert not found.editors[0].sentences.changed.any()
+    assert found.recommendation.answer == "no"
 
 
 @pytest.mark.slow
@@ -229,11 +275,12 @@ def test_the_model_of_these_languages_keeps_what_is_protected(monkeypatch: pytes
     monkeypatch.setattr(assessment, "LEARNERS", {})
     monkeypatch.setattr(assessment, "model_of_languages", lambda *_: default_model())
     monkeypatch.setattr(PostEditor, "load", lambda _: Replace("12", "13"))
-    asked = [Correction(f"Open 12 files , {word} .", f"Öffne 12 Dateien , {word} .", word) for word in "abcde" * 20]
+    asked = [Correction(f"Open 12 files , {word} .", f"Öffne 12 Dateien , {word} .", word) for word in WORDS]
     found = assess(*sides(asked), text=TEXT, neural_updates=0)
     (known,) = found.editors
     assert known.name == KNOWN
     assert not known.sentences.changed.any()
+    assert "must not have been trained on these triplets" in found.warnings[-1]
 
 
 def test_forecasts_compare_all_with_half_of_the_triplets(monkeypatch: pytest.MonkeyPatch) -> None:

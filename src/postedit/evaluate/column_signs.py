@@ -1,0 +1,66 @@
+"""Signs that the columns of triplets are exchanged, shifted, or not what they are taken for."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from postedit.text.languages import SAMPLE, ranked_languages
+from postedit.text.swapped_sides import letters_by_script
+
+_CLEAR: Final = 20.0
+"""Nats by which a language must be more probable than the next one."""
+
+_SAME_SCRIPT: Final = 0.5
+"""Share of letters in the same scripts: text with many names in Latin letters is in the script of other such text."""
+
+_UNRELATED: Final = 80.0
+"""TER of unedited MT from which pe hardly corrects mt: the worst MT of the public sets has 69 (Nepali to English), and
+lines that are shifted by one have over 100."""
+
+
+def column_signs(src: Sequence[str], mt: Sequence[str], pe: Sequence[str], *, ter: float) -> list[str]:
+    """Return what is to be checked in triplets, a sentence for each sign; none where all seems well.
+
+    Args:
+        src: the sources.
+        mt: their machine translations.
+        pe: their post-edits.
+        ter: of mt, with pe as the reference.
+    """
+    signs = [_exchanged(src, mt, pe) or _other_script(mt, pe)]
+    if ter > _UNRELATED:
+        signs.append(
+            f"the unedited MT has a TER of {ter:.0f}, as if pe were no corrections of mt: check that each line of the "
+            "files belongs to the same segment"
+        )
+    return list(filter(None, signs))
+
+
+def _exchanged(src: Sequence[str], mt: Sequence[str], pe: Sequence[str]) -> str:
+    """Return what the languages say against the order of the columns; "" if nothing."""
+    of_src, of_mt, of_pe = _language(src), _language(mt), _language(pe)
+    if None in (of_src, of_mt, of_pe):
+        return ""
+    if of_src == of_pe != of_mt:
+        languages = f"src and pe read as one language ({of_src}), and mt as another ({of_mt})"
+        return f"{languages}: check whether src and mt are exchanged"
+    if of_src == of_mt != of_pe:
+        languages = f"src and mt read as one language ({of_src}), and pe as another ({of_pe})"
+        return f"{languages}: check whether src and pe are exchanged, or mt was not translated"
+    return f"src, mt and pe read as one language ({of_src}): check that src is the source" if of_src == of_mt else ""
+
+
+def _language(texts: Sequence[str]) -> str | None:
+    """Return the language of texts; None if it is not clear."""
+    (first, score), (_, next_score) = ranked_languages(texts)[:2]
+    return first if score > next_score + _CLEAR else None
+
+
+def _other_script(mt: Sequence[str], pe: Sequence[str]) -> str:
+    of_mt, of_pe = letters_by_script(mt[:SAMPLE]), letters_by_script(pe[:SAMPLE])
+    if not (of_mt and of_pe):
+        return ""
+    shared = sum(min(of_mt[name] / of_mt.total(), of_pe[name] / of_pe.total()) for name in of_mt)
+    if shared >= _SAME_SCRIPT:
+        return ""
+    names = [counts.most_common(1)[0][0].capitalize() for counts in (of_mt, of_pe)]
+    return f"mt and pe are in different scripts ({names[0]}, {names[1]}): check that pe corrects mt"
