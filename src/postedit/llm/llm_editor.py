@@ -38,7 +38,8 @@ from postedit.llm.answer_selection import best_by_model, check_scorer, consensus
 from postedit.llm.answer_store import AnswerStore
 from postedit.llm.answers import ErrorSpan, Item
 from postedit.llm.asking import Asking, Wanted
-from postedit.llm.chat_client import ChatClient, check_client
+from postedit.llm.chat_client import ChatClient
+from postedit.llm.connection import check_client
 from postedit.llm.endpoint_options import EndpointSpec, foreign_key
 from postedit.llm.pacing import RateLimit
 from postedit.llm.prices import Price, PriceTable
