@@ -143,9 +143,9 @@ class ChatClient:
                 self._failed_in_a_row, self._rejected_in_a_row, self._has_replied = 0, 0, True
                 return answer
             fault, is_away = answer.text, answer.is_unreachable
-            if answer.status in (400, 422) and self._dialect.learn(body, answer.error):
+            if self._learns(body, answer):
                 self._check_structure(f" ({answer.text})")
-                continue  # with other parameters
+                continue  # with other parameters, or other roles
             if (answer.status and answer.status not in _RETRIED) or "insufficient_quota" in answer.error.codes:
                 await self._refused(answer)
             attempt += 1
@@ -153,6 +153,12 @@ class ChatClient:
         if is_away or self._failed_in_a_row >= _FAILED_IN_A_ROW:
             raise EndpointError(f"{self._spec.config.address}: the last requests failed, again and again: {fault}")
         raise NoReplyError
+
+    def _learns(self, body: Mapping[str, Any], fault: "_Fault") -> bool:
+        """Return whether a refusal has taught the dialect how the request may be taken."""
+        if fault.status == 500:  # where a chat template fails, which may happen as late as that
+            return self._dialect.learn_roles(body, fault.error)
+        return fault.status in (400, 422) and self._dialect.learn(body, fault.error)
 
     def _check_structure(self, reason: str) -> None:
         if self._spec.config.structure == "json-schema" and "response_format" in self._dialect.left_out:

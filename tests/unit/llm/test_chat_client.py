@@ -1,12 +1,11 @@
 """The client: what it repeats, what it refuses, what it says, and what it must not say."""
 
-import json
 import logging
 from pathlib import Path
 from typing import Any
 
 import pytest
-from stub_server import Stub, corrected
+from stub_server import Stub
 from tests.unit.llm.conftest import MakeEditor, segments
 
 from postedit.core.editor import Segment
@@ -14,7 +13,6 @@ from postedit.core.errors import DataError, RecipeError
 from postedit.llm.chat_client import EndpointError
 from postedit.llm.endpoint_options import EndpointSpec, LlmConfig, endpoint_model
 from postedit.llm.llm_editor import LlmEditor
-from postedit.llm.server_errors import Dialect, ServerError
 
 KEY = "sk-very-secret-123"
 
@@ -38,15 +36,6 @@ def test_keys_are_sent_and_never_shown(
     assert not any(KEY.encode() in path.read_bytes() for path in tmp_path.iterdir() if path.is_file())
 
 
-def test_parameters_that_a_server_does_not_know_are_left_out(make_editor: MakeEditor) -> None:
-    asked = segments(30)
-    with Stub(refuses=("response_format", "seed", "max_tokens", "temperature")) as stub:
-        results = make_editor(stub, segments=3, concurrency=1).edit_segments(asked)
-    assert all(result.text == corrected(one.mt or "") for one, result in zip(asked, results, strict=True))
-    assert set(stub.bodies[-1]) == {"model", "messages", "max_completion_tokens"}
-    assert len(stub.bodies) == 10
-
-
 def test_structured_answers_are_asked_for_unless_told_not_to(make_editor: MakeEditor) -> None:
     for structure, held in (("auto", True), ("json-schema", True), ("none", False)):
         with Stub() as stub:
@@ -56,56 +45,6 @@ def test_structured_answers_are_asked_for_unless_told_not_to(make_editor: MakeEd
 
 def texts_of(body: dict[str, Any]) -> str:
     return "".join(one["content"] for one in body["messages"])
-
-
-ECHOES = [
-    ({"error": {"message": "the text '{}' is not allowed", "param": "messages", "code": "invalid_value"}}),
-    ({"error": {"message": "the text '{}' is not allowed"}}),
-    ({"detail": [{"loc": ["body", "messages", 1, "content"], "type": "value_error", "msg": "no", "input": "{}"}]}),
-    "invalid request: {}",
-]
-
-
-@pytest.mark.parametrize("error", ECHOES)
-def test_parameters_are_not_learnt_from_texts_that_an_error_quotes(make_editor: MakeEditor, error: Any) -> None:
-    mt = "Die temperature und der seed, auch max_tokens und max_completion_tokens: structured response_format ."
-    quoted = json.loads(json.dumps(error).replace("{}", mt))
-    asked = [Segment("A source .", mt), *segments(4)]
-    with Stub(refusal=lambda body: (400, quoted) if mt in texts_of(body) else None) as stub:
-        results = make_editor(stub, segments=1, concurrency=1).edit_segments(asked)
-    assert [one.skipped for one in results] == ["no answer", None, None, None, None]
-    assert {*stub.bodies[-1]} == {"model", "messages", "temperature", "seed", "max_tokens", "response_format"}
-
-
-@pytest.mark.parametrize(
-    ("error", "learnt"),
-    [
-        (
-            {"error": {"message": "no", "param": "temperature", "code": "unsupported_value"}},
-            "temperature",
-        ),
-        ({"error": {"message": "no", "param": "response_format", "type": "invalid_request_error"}}, "response_format"),
-        ({"error": {"message": "no", "param": "response_format.json_schema"}}, "response_format"),
-        ({"error": {"message": "no", "param": "max_tokens", "code": "unsupported_parameter"}}, "max_tokens"),
-        ({"error": {"message": "use max_completion_tokens", "param": "max_tokens", "code": None}}, "max_tokens"),
-        ({"error": {"message": "max_tokens is too large: 9999", "param": "max_tokens", "code": "invalid_value"}}, None),
-        ({"error": {"message": "the temperature of this model is 1", "param": "model"}}, None),
-        ({"detail": [{"loc": ["body", "seed"], "type": "extra_forbidden", "msg": "Extra inputs"}]}, "seed"),
-        ({"detail": [{"loc": ["body", "max_tokens"], "type": "extra_forbidden", "msg": "Extra inputs"}]}, "max_tokens"),
-        ({"object": "error", "message": "guided decoding is not supported", "code": 400}, "response_format"),
-        ({"error": "json_schema is not supported"}, "response_format"),
-        ("seed is unknown", "seed"),
-        ("it exceeds the seeds", None),
-        ("[1, 2]", None),
-    ],
-)
-def test_what_errors_say_of_parameters(error: Any, learnt: str | None) -> None:
-    content = error.encode() if isinstance(error, str) else json.dumps(error).encode()
-    names = ("temperature", "seed", "max_tokens", "response_format")
-    sent = {**dict.fromkeys(names, 1), "messages": [{"role": "user", "content": "a text"}]}
-    dialect = Dialect()
-    assert dialect.learn(sent, ServerError.of(content)) == (learnt is not None)
-    assert dialect.left_out | dialect.renamed == ({learnt} if learnt else set())
 
 
 FILTERS = [
