@@ -282,9 +282,10 @@ class ChatClient:
             return answer.status not in (401, 403)
 
     def _clean(self, text: str) -> str:
-        """Return a message of the server or of httpx, short and without the key."""
+        """Return a message of the server or of httpx, short, without the key and without codes for terminals."""
         cleaned = text.replace(self._key, "***") if self._key else text
-        return " ".join(cleaned[:_SHOWN].split())
+        printable = "".join(one if one.isprintable() else " " for one in cleaned[:_SHOWN])
+        return " ".join(printable.split())
 
 
 _NO_ERROR: Final = ServerError()

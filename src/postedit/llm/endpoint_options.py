@@ -2,8 +2,9 @@
 
 import ipaddress
 import os
+import uuid
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final, Literal, NamedTuple, Self
 from urllib.parse import urlsplit
@@ -202,12 +203,12 @@ class EndpointSpec:
     Args:
         model: its name there.
         config: how it is asked.
-        run: a name of the work, whose cost is counted together even if it is continued.
+        run: a name of the work, whose cost is counted together even if it is continued; a new one if not given.
     """
 
     model: str
     config: LlmConfig
-    run: str = ""
+    run: str = field(default_factory=lambda: uuid.uuid4().hex)
 
     @property
     def job(self) -> dict[str, Any]:

@@ -181,6 +181,17 @@ def test_time_outs_are_counted_at_their_most(make_editor: MakeEditor) -> None:
     assert editor.store.spent() > 0
 
 
+def test_editors_without_a_name_of_their_work_do_not_share_a_budget(make_editor: MakeEditor) -> None:
+    with Stub() as stub:
+        first = make_editor(stub)
+        first.edit_segments(segments(1))
+        other = LlmEditor(EndpointSpec(first.spec.model, first.spec.config))
+        assert first.store.spent() > 0
+        assert other.store.spent() == 0
+        same = LlmEditor(EndpointSpec(first.spec.model, first.spec.config, first.spec.run))
+        assert same.store.spent() == first.store.spent()
+
+
 def test_prices_are_needed_and_named(make_editor: MakeEditor, tmp_path: Path) -> None:
     other = tmp_path / "other.toml"
     other.write_text("[models.tiny-2]\ninput = 1\noutput = 2\n", encoding="utf-8")
@@ -274,6 +285,13 @@ def test_a_reply_without_end_is_given_up(make_editor: MakeEditor, monkeypatch: p
     with Stub() as stub:
         (result,) = make_editor(stub, retries=0).edit_segments([asked])
     assert (result.text, result.skipped) == (asked.mt, "no answer")
+
+
+def test_codes_for_terminals_in_messages_of_a_server_are_not_shown(make_editor: MakeEditor) -> None:
+    error = {"error": {"message": "\x1b[31mred\x07\x1b]0;title\x9b1m \u202eno\n\tmoney ü"}}
+    with Stub(refusal=lambda body: (402, error)) as stub, pytest.raises(EndpointError) as found:
+        make_editor(stub).edit_segments(segments(1))
+    assert str(found.value).endswith("status 402: [31mred ]0;title 1m no money ü")
 
 
 @pytest.mark.parametrize("count", [2**31, 2**70, 10**400, -1, "5", 1.5])
