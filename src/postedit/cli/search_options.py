@@ -1,7 +1,6 @@
 """Search options on the command line: `--search FILE`, `--set search.NAME=VALUE`, and the list of their names."""
 
 import json
-import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
@@ -147,7 +146,7 @@ class CommandOptions(Config):
         name = endpoint_model(models)
         if name is None and (member := _member_of(models)) is not None:
             values = {**member.options, **self.llm.model_dump(exclude_unset=True)}
-            return EndpointSpec(member.model, load_config(LlmConfig, values, models[0]), uuid.uuid4().hex)
+            return EndpointSpec(member.model, load_config(LlmConfig, values, models[0]))
         if name is None:
             if given := sorted(self.llm.model_fields_set):
                 raise DataError(
@@ -156,7 +155,7 @@ class CommandOptions(Config):
             return None
         if dtype != "float32":
             raise DataError(f"--dtype {dtype}: the weights of {models[0]} are not here; leave it out")
-        return EndpointSpec(name, self.llm, uuid.uuid4().hex)
+        return EndpointSpec(name, self.llm)
 
 
 def _member_of(models: Sequence[str]) -> EndpointMember | None:
@@ -211,10 +210,12 @@ def read_options(
 
     Raises:
         RecipeError: naming all options that are unknown or out of range.
-        DataError: if a flag contradicts `--set`, or a file of words cannot be read.
+        DataError: if a flag contradicts `--set`, a budget allows nothing, or a file of words cannot be read.
     """
     values = override(read_toml(file, "file of search options") if file else {}, assignments or [])
     flagged = {name: value for name, value in (llm or {}).items() if value is not None}
+    if flagged.get("budget") == 0:
+        raise DataError("--budget 0 allows no request: give what they may cost, or leave it out for no limit")
     if flagged:
         values = {**values, "llm": {**values.get("llm", {}), **flagged}}
     known = sorted(SearchConfig.model_fields)

@@ -1,16 +1,33 @@
 """Hints: what the prompt of a language model may show beside src and mt, each part within a budget of tokens."""
 
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final, Literal, get_args
 
 from pydantic import Field
 
 from postedit.core.config import Config
+from postedit.core.errors import nearest
 
 HintName = Literal["examples", "glossary", "errors"]
 """Similar corrections, terms of the source, the mt with its errors tagged; each is a stream of a batch."""
 
 HINTS: Final[tuple[HintName, ...]] = get_args(HintName)
+
+
+_PLACEHOLDER: Final = re.compile(r"\{\s*([^\W\d][\w-]*)\s*\}")
+"""A name in braces, however it is written; JSON, which a prompt may have in braces, is none."""
+
+
+def unknown_field(text: str, known: Sequence[str]) -> str | None:
+    """Return a sentence about the first name in braces in a prompt that is no known field; None if all are."""
+    for found in _PLACEHOLDER.finditer(text):
+        if found.group() not in {f"{{{name}}}" for name in known}:
+            name = found.group(1).lower().replace("-", "_")
+            meant = f'; did you mean "{name}"?' if name in known else nearest(name, known)
+            return f"{found.group()} is no field{meant} (known here: {', '.join(known)})"
+    return None
 
 
 class HintConfig(Config):

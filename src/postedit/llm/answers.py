@@ -101,8 +101,8 @@ def _items(text: str) -> list[Any]:
     body = fenced.group(1).strip() if fenced else text
     try:
         value = json.loads(body, object_pairs_hook=_once)
-    except (json.JSONDecodeError, RecursionError) as error:
-        raise AnswerError(_fault_of(body, error)) from None
+    except (ValueError, RecursionError):  # of JSON, or of a number of thousands of digits
+        raise AnswerError(_fault_of(body)) from None
     if isinstance(value, dict) and list(value) == ["segments"]:
         value = value["segments"]
     if not isinstance(value, list):
@@ -117,7 +117,7 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return found
 
 
-def _fault_of(text: str, error: Exception) -> Fault:
+def _fault_of(text: str) -> Fault:
     """Return what is wrong with a text that is no JSON."""
     if REFUSAL.search(text):
         return "refused"
@@ -129,7 +129,7 @@ def _fault_of(text: str, error: Exception) -> Fault:
     except json.JSONDecodeError as inner:
         open_string = inner.msg.startswith("Unterminated string")
         return "cut off" if open_string or inner.pos >= len(text[start:].rstrip()) else "unreadable"
-    except RecursionError:
+    except (ValueError, RecursionError):
         return "unreadable"
     return "chatter"
 

@@ -10,11 +10,12 @@ from typing import Final, NamedTuple
 
 from postedit.llm.answer_store import AnswerStore, Outcome
 from postedit.llm.answers import AnswerError, Fault, Item, parse_answer
-from postedit.llm.chat_client import Ask, ChatClient, FilteredError, NoReplyError, RejectedError, Reply
+from postedit.llm.chat_client import Ask, ChatClient, FilteredError, NoReplyError, RejectedError
 from postedit.llm.checks import fault_of, prepare
 from postedit.llm.endpoint_options import EndpointSpec
 from postedit.llm.prices import estimated_tokens
 from postedit.llm.prompts import Prompt, Question
+from postedit.llm.replies import Reply
 
 _ID_LETTERS: Final = 6
 """Of an id of a segment in a request, which no text can foresee."""

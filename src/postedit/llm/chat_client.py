@@ -1,28 +1,24 @@
 """A client of servers that speak the protocol of OpenAI (chat completions): retries, limits, and what it costs."""
 
 import asyncio
-import json
-import math
-import os
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any, Final, Self
 from urllib.parse import urljoin
 
-from postedit.core.errors import DataError, StoppedError, library
+from postedit.core.errors import StoppedError
 from postedit.llm.answer_store import AnswerStore
-from postedit.llm.endpoint_options import EndpointSpec, LlmConfig, check_address, is_local, is_open_to_listeners
+from postedit.llm.connection import key_of, open_client
+from postedit.llm.endpoint_options import EndpointSpec
 from postedit.llm.pacing import Budget, RateLimit, pause_before
 from postedit.llm.prices import Price, estimated_tokens, most_prompt_tokens
+from postedit.llm.replies import Reply, Usage, parse_reply, read_body, retry_after
 from postedit.llm.server_errors import Dialect, ServerError
 
 if TYPE_CHECKING:
     import httpx
-
-_MOST_BYTES: Final = 8 << 20
-"""Of a reply; a longer one is a fault of the server."""
 
 _RETRIED: Final = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 520, 522, 524, 529})
 """Statuses of faults that may pass."""
@@ -36,9 +32,6 @@ _FATAL: Final = {
     404: "it does not know this address or model: check both",
 }
 """What to do about statuses that stop the work."""
-
-_LONGEST_WAIT: Final = 600.0
-"""Seconds that a server may ask to wait."""
 
 _SHOWN: Final = 300  # characters of a message of the server
 
@@ -89,15 +82,6 @@ class Ask:
     seed: int
 
 
-@dataclass(frozen=True, slots=True)
-class Reply:
-    """What a server replied."""
-
-    text: str
-    finish: str  # why it ends: "stop", "length", "content_filter"
-    refusal: bool
-
-
 class ChatClient:
     """Asks a server. It is used within one event loop; limits and what the dialect has learnt outlive it.
 
@@ -111,7 +95,7 @@ class ChatClient:
 
     Raises:
         RecipeError: if httpx is not installed.
-        DataError: if the key cannot be sent.
+        DataError: if the key cannot be sent, or there can be no connection.
     """
 
     def __init__(
@@ -123,20 +107,13 @@ class ChatClient:
         limit: RateLimit,
         dialect: Dialect,
     ) -> None:
-        self._httpx: Any = library("httpx", "asking an endpoint", "llm")
         self._spec, self._schema, self._price, self._store = spec, schema, price, store
         self._limit, self._dialect = limit, dialect
         self._budget = Budget(spec.config.budget, store.spent())
-        self._key = _key(spec.config.key_variable)
+        self._key = key_of(spec.config.key_variable)
         self._failed_in_a_row, self._rejected_in_a_row, self._has_replied = 0, 0, False
         self._probing = asyncio.Lock()
-        headers = {"Authorization": f"Bearer {self._key}"} if self._key else {}
-        limits = self._httpx.Limits(max_connections=spec.config.concurrency)
-        timeout = self._httpx.Timeout(spec.config.timeout, pool=None)
-        # What stays on this machine goes through no proxy, even if the environment names one without exceptions.
-        proxies = not (spec.config.address.startswith("http:") and is_local(spec.config.address))
-        options = {"timeout": timeout, "limits": limits, "trust_env": proxies, "follow_redirects": False}
-        self._http: Any = self._httpx.AsyncClient(headers=headers, **options)
+        self._http: Any = open_client(spec.config, self._key)
 
     async def __aenter__(self) -> Self:
         return self
@@ -166,9 +143,9 @@ class ChatClient:
                 self._failed_in_a_row, self._rejected_in_a_row, self._has_replied = 0, 0, True
                 return answer
             fault, is_away = answer.text, answer.is_unreachable
-            if answer.status in (400, 422) and self._dialect.learn(body, answer.error):
+            if self._learns(body, answer):
                 self._check_structure(f" ({answer.text})")
-                continue  # with other parameters
+                continue  # with other parameters, or other roles
             if (answer.status and answer.status not in _RETRIED) or "insufficient_quota" in answer.error.codes:
                 await self._refused(answer)
             attempt += 1
@@ -176,6 +153,12 @@ class ChatClient:
         if is_away or self._failed_in_a_row >= _FAILED_IN_A_ROW:
             raise EndpointError(f"{self._spec.config.address}: the last requests failed, again and again: {fault}")
         raise NoReplyError
+
+    def _learns(self, body: Mapping[str, Any], fault: "_Fault") -> bool:
+        """Return whether a refusal has taught the dialect how the request may be taken."""
+        if fault.status == 500:  # where a chat template fails, which may happen as late as that
+            return self._dialect.learn_roles(body, fault.error)
+        return fault.status in (400, 422) and self._dialect.learn(body, fault.error)
 
     def _check_structure(self, reason: str) -> None:
         if self._spec.config.structure == "json-schema" and "response_format" in self._dialect.left_out:
@@ -215,7 +198,7 @@ class ChatClient:
                 self._store.end(request, "free" if found.is_free else "lost", cost=cost, seconds=seconds)
                 return found
             reply, usage = found
-            tokens = usage or _Usage(prompt_tokens, ask.answer_tokens)
+            tokens = usage or Usage(prompt_tokens, ask.answer_tokens)
             if self._price is not None:
                 cost = self._price.cost(tokens.prompt, tokens.answer)
             self._store.end(
@@ -230,14 +213,15 @@ class ChatClient:
         finally:
             self._budget.settle(most, cost)
 
-    async def _sent(self, body: Mapping[str, Any]) -> "tuple[Reply, _Usage | None] | _Fault":
-        httpx = self._httpx
+    async def _sent(self, body: Mapping[str, Any]) -> "tuple[Reply, Usage | None] | _Fault":
+        import httpx
+
         try:
             async with (
                 asyncio.timeout(self._spec.config.timeout),
                 self._http.stream("POST", f"{self._spec.config.address}/chat/completions", json=body) as answer,
             ):
-                content = await _read(answer)
+                content = await read_body(answer)
         except (httpx.ConnectError, httpx.ConnectTimeout) as error:
             return _Fault(0, f"it cannot be reached: {self._clean(str(error) or 'no connection')}", is_free=True)
         except (TimeoutError, httpx.TimeoutException):
@@ -250,12 +234,12 @@ class ChatClient:
             text = self._clean(self._redirection(answer) or said.message)
             is_free = answer.status_code not in _PERHAPS_CHARGED
             return _Fault(answer.status_code, f"status {answer.status_code}: {text}", is_free, said)
-        found = _parsed(content)
+        found = parse_reply(content)
         return found or _Fault(0, "its reply is no chat completion", is_free=False)
 
     def _wait_as_asked(self, answer: "httpx.Response") -> None:
         if answer.status_code in (429, 503, 529):
-            seconds = _retry_after(answer.headers.get("retry-after", ""))
+            seconds = retry_after(answer.headers.get("retry-after", ""))
             if seconds:
                 self._limit.pause(seconds)
 
@@ -263,7 +247,9 @@ class ChatClient:
         """Return where a server sends this client, which never follows, as it would take key and texts there."""
         if not (300 <= answer.status_code < 400 and "location" in answer.headers):
             return ""
-        place = urljoin(f"{self._spec.config.address}/chat/completions", answer.headers["location"])
+        place = answer.headers["location"]
+        with suppress(ValueError):  # it may be no address at all
+            place = urljoin(f"{self._spec.config.address}/chat/completions", place)
         return f"it redirects to {place}, and nothing was sent there: give that address, if key and texts may go there"
 
     async def _refused(self, fault: "_Fault") -> None:
@@ -296,15 +282,10 @@ class ChatClient:
             return answer.status not in (401, 403)
 
     def _clean(self, text: str) -> str:
-        """Return a message of the server or of httpx, short and without the key."""
+        """Return a message of the server or of httpx, short, without the key and without codes for terminals."""
         cleaned = text.replace(self._key, "***") if self._key else text
-        return " ".join(cleaned[:_SHOWN].split())
-
-
-@dataclass(frozen=True, slots=True)
-class _Usage:
-    prompt: int
-    answer: int
+        printable = "".join(one if one.isprintable() else " " for one in cleaned[:_SHOWN])
+        return " ".join(printable.split())
 
 
 _NO_ERROR: Final = ServerError()
@@ -323,65 +304,3 @@ class _Fault:
     def is_unreachable(self) -> bool:
         """Whether there was no connection, which says nothing of a text."""
         return not self.status and self.is_free
-
-
-def check_client(config: LlmConfig) -> None:
-    """Check before any work that there can be a client.
-
-    Raises:
-        RecipeError: if httpx is not installed.
-        DataError: if the key or the address cannot be used, or the key would be sent to another machine unencrypted.
-    """
-    library("httpx", "asking an endpoint", "llm")
-    check_address(config.address)
-    if _key(config.key_variable) and is_open_to_listeners(config.address):
-        raise DataError(
-            f"{config.address}: anybody on the way could read ${config.key_variable}; use https, or unset the key"
-        )
-
-
-def _key(variable: str) -> str:
-    key = os.environ.get(variable, "").strip()
-    if not key.isascii() or not key.isprintable() or " " in key:
-        raise DataError(f"${variable} is no key: it has spaces, or characters that no key has")
-    return key
-
-
-async def _read(answer: "httpx.Response") -> bytes:
-    content = bytearray()
-    async for part in answer.aiter_bytes():
-        content += part
-        if len(content) > _MOST_BYTES:
-            return b""
-    return bytes(content)
-
-
-def _parsed(content: bytes) -> tuple[Reply, _Usage | None] | None:
-    """Return a reply and its tokens, None if the server did not count them; None if it is no reply at all."""
-    try:
-        value = json.loads(content)
-        choice = value["choices"][0]
-        message = choice["message"]
-        text, refusal = message.get("content"), message.get("refusal")
-        counts = value.get("usage") or {}
-        prompt, written = counts.get("prompt_tokens"), counts.get("completion_tokens")
-    except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
-        return None
-    if not isinstance(text or "", str):
-        return None
-    reply = Reply(text or "", str(choice.get("finish_reason") or ""), bool(refusal))
-    if isinstance(prompt, int) and isinstance(written, int) and min(prompt, written) >= 0:
-        return reply, _Usage(prompt, written)
-    return reply, None
-
-
-def _retry_after(value: str) -> float:
-    """Return the seconds of a header Retry-After, which has seconds or a date; 0 if it has neither."""
-    try:
-        seconds = float(value)
-    except ValueError:
-        try:
-            seconds = parsedate_to_datetime(value).timestamp() - time.time()
-        except (ValueError, TypeError):
-            return 0.0
-    return min(max(0.0, seconds), _LONGEST_WAIT) if math.isfinite(seconds) else 0.0

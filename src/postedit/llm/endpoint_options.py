@@ -1,8 +1,10 @@
 """Options of a language model behind an endpoint; imports nothing that takes time."""
 
+import ipaddress
 import os
+import uuid
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final, Literal, NamedTuple, Self
 from urllib.parse import urlsplit
@@ -151,7 +153,11 @@ def check_address(value: str) -> None:
     Raises:
         ValueError: if it is none, or has a key or password in it, which would be shown and recorded.
     """
-    parts = urlsplit(value)
+    try:
+        parts = urlsplit(value)
+        _ = parts.port  # which is read, and so checked, only now
+    except ValueError as error:
+        raise ValueError(f"must be an address such as http://127.0.0.1:8000/v1: {error}") from None
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise ValueError("must be an address such as http://127.0.0.1:8000/v1")
     if parts.username or parts.password or parts.query or parts.fragment:
@@ -159,9 +165,12 @@ def check_address(value: str) -> None:
 
 
 def is_local(address: str) -> bool:
-    """Return whether an address is one of this machine."""
+    """Return whether an address is one of this machine: a name that merely begins like one is of another."""
     host = urlsplit(address).hostname or ""
-    return host in ("localhost", "::1") or host.startswith("127.")
+    try:
+        return host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:  # another name
+        return False
 
 
 def is_open_to_listeners(address: str) -> bool:
@@ -194,12 +203,12 @@ class EndpointSpec:
     Args:
         model: its name there.
         config: how it is asked.
-        run: a name of the work, whose cost is counted together even if it is continued.
+        run: a name of the work, whose cost is counted together even if it is continued; a new one if not given.
     """
 
     model: str
     config: LlmConfig
-    run: str = ""
+    run: str = field(default_factory=lambda: uuid.uuid4().hex)
 
     @property
     def job(self) -> dict[str, Any]:

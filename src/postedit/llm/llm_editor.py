@@ -38,7 +38,8 @@ from postedit.llm.answer_selection import best_by_model, check_scorer, consensus
 from postedit.llm.answer_store import AnswerStore
 from postedit.llm.answers import ErrorSpan, Item
 from postedit.llm.asking import Asking, Wanted
-from postedit.llm.chat_client import ChatClient, check_client
+from postedit.llm.chat_client import ChatClient
+from postedit.llm.connection import check_client
 from postedit.llm.endpoint_options import EndpointSpec, foreign_key
 from postedit.llm.pacing import RateLimit
 from postedit.llm.prices import Price, PriceTable
@@ -100,12 +101,18 @@ class LlmEditor(Editor):
 
         Raises:
             RecipeError: if a file of prices or a prompt cannot be used, or httpx is not installed.
-            DataError: if the endpoint, the scorer or the quality tags cannot be used.
+            DataError: if the endpoint, the scorer or the quality tags cannot be used, or the prompt does not show
+                corrections of the memory.
             OutputError: if the store of answers cannot be opened.
         """
         config = spec.config
-        self.spec, self._glossary, self._memory, self._scorer = spec, glossary, memory, scorer
+        self.spec, self._memory, self._scorer = spec, memory, scorer
         self.prompt = Prompt.load(config.prompt, config.language_pair)
+        self._glossary = self._shown(glossary)
+        if memory is not None and not self.prompt.config.shows("examples"):
+            raise DataError(
+                f"{config.prompt}: has no field {{examples}} for corrections; leave --memory out, or add it"
+            )
         self.prices = PriceTable.load(Path(config.prices)) if config.prices else None
         self.price: Price | None = self.prices.of(spec.model, Path(config.prices)) if self.prices else None
         self._tags = QualityTags(Path(config.tags), Path(config.tagged)) if config.tags else None
@@ -118,6 +125,16 @@ class LlmEditor(Editor):
         check_client(config)
         if warning := foreign_key(config):
             _log.warning(warning)
+
+    def _shown(self, glossary: Glossary | None) -> Glossary | None:
+        """Return a glossary if the prompt shows its terms; else warn."""
+        if glossary is None or self.prompt.config.shows("terms"):
+            return glossary
+        _log.warning(
+            f"{self.spec.config.prompt}: has no field {{terms}}: the model does not see the terms of the glossary, "
+            "which are at most protected in its outputs"
+        )
+        return None
 
     @property
     def abilities(self) -> Abilities:

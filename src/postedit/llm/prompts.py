@@ -15,10 +15,11 @@ from importlib import resources
 from pathlib import Path
 from typing import Any, Final, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from postedit.core.config import Config, load_config, read_toml
 from postedit.core.errors import RecipeError, nearest
+from postedit.core.hints import unknown_field
 from postedit.text.hint_texts import EXAMPLES_TITLE, TERMS_TITLE, Example, TermHint, json_line, section
 from postedit.text.language_tags import base_language
 
@@ -27,7 +28,7 @@ AnswerForm = Literal["corrections", "errors"]
 
 _FIELDS: Final = ("direction", "target_language", "terms", "examples", "segments")
 _FIELD: Final = re.compile("{(" + "|".join(_FIELDS) + ")}")
-_UNKNOWN_FIELD: Final = re.compile(r"\{([a-z_]+)\}")
+_NAME: Final = re.compile(r"[\w. -]+")
 
 _NAMES: Final = {
     "ar": "Arabic", "bg": "Bulgarian", "cs": "Czech", "da": "Danish", "de": "German", "el": "Greek", "en": "English",
@@ -49,15 +50,24 @@ class PromptConfig(Config):
     system: str = Field("", description="message of the system")
     user: str = Field(description="message of the user; has the field {segments}")
 
+    @field_validator("name")
+    @classmethod
+    def _check_name(cls, value: str) -> str:
+        if not _NAME.fullmatch(value):  # it stands in signatures, on the screen and in tables
+            raise ValueError("must be letters, digits, '-', '_', '.' and spaces")
+        return value
+
     @model_validator(mode="after")
     def _check_fields(self) -> "PromptConfig":
         if self.user.count("{segments}") != 1 or "{segments}" in self.system:
             raise ValueError("the message of the user must have the field {segments} once, and that of the system not")
-        unknown = {name for text in (self.system, self.user) for name in _UNKNOWN_FIELD.findall(text)} - set(_FIELDS)
-        if unknown:
-            name = min(unknown)
-            raise ValueError(f"{{{name}}} is no field{nearest(name, _FIELDS)} (known here: {', '.join(_FIELDS)})")
+        if fault := unknown_field(f"{self.system}\n{self.user}", _FIELDS):
+            raise ValueError(fault)
         return self
+
+    def shows(self, name: str) -> bool:
+        """Return whether a message has a field."""
+        return f"{{{name}}}" in self.system + self.user
 
 
 @dataclass(frozen=True)

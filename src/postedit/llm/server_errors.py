@@ -1,8 +1,8 @@
-"""What servers say of requests that they refuse, and what is learnt from it about the parameters that they take."""
+"""What servers say of requests that they refuse, and what is learnt from it about what they take."""
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Self
 
@@ -19,6 +19,13 @@ _OPTIONAL: Final[Mapping[str, tuple[str, ...]]] = {
 
 _UNKNOWN_NAME: Final = frozenset({"unsupported_parameter", "unknown_parameter", "extra_forbidden"})
 """Codes of errors about parameters that a server does not know by this name."""
+
+_NO_SYSTEM: Final = re.compile(
+    r"\bsystem\b.{0,40}\broles?\b|\broles?\b.{0,40}\bsystem\b|\broles? must alternate|\bonly user\b.{0,40}\broles?\b"
+    r"|\b(?:system|developer)\W{0,3}(?:message|prompt|instruction)s?\b.{0,40}(?:\bnot\b|n['’]t\b|\bunsupported)"
+    r"|\bnot support\b.{0,40}\bsystem\b"
+)
+"""Messages by which servers, or the chat templates of their models, refuse a message of the system."""
 
 _FILTER: Final = re.compile(
     r"content.?(?:filter|policy|management)|moderation|flagged|responsible.?ai|safety", re.IGNORECASE
@@ -80,13 +87,16 @@ def _texts(values: list[Any]) -> list[str]:
 
 @dataclass(slots=True)
 class Dialect:
-    """Which parameters a server takes, as far as its refusals have shown."""
+    """Which parameters and roles a server takes, as far as its refusals have shown."""
 
     left_out: set[str] = field(default_factory=set)
     renamed: set[str] = field(default_factory=set)
+    has_system: bool = True
 
     def spell(self, values: Mapping[str, Any]) -> dict[str, Any]:
         """Return the parameters of a request as the server takes them."""
+        if not self.has_system:
+            values = {**values, "messages": _without_system(values["messages"])}
         return {
             _RENAMED[name] if name in self.renamed else name: value
             for name, value in values.items()
@@ -99,8 +109,9 @@ class Dialect:
         The fields of the error say which parameter it is about. Where it has none, its message counts, but no word of
         it that stands in the texts that were sent, as the message may quote them.
         """
-        texts = "\n".join(str(one["content"]) for one in sent["messages"]).lower()
-        said = error.message.lower()
+        if self.learn_roles(sent, error):
+            return True
+        texts, said = _texts_of(sent), error.message.lower()
 
         def is_said(word: str) -> bool:
             return word not in texts and re.search(rf"(?<![a-z]){word}(?![a-z])", said) is not None
@@ -120,3 +131,26 @@ class Dialect:
                 self.renamed.add(name)
                 return True
         return False
+
+    def learn_roles(self, sent: Mapping[str, Any], error: ServerError) -> bool:
+        """Learn that the server takes no message of the system; return whether the request without one may be taken."""
+        if not any(one["role"] == "system" for one in sent["messages"]):
+            return False
+        if error.names and not any("role" in one or "messages" in one for one in error.names):
+            return False
+        found = _NO_SYSTEM.search(error.message.lower())
+        is_meant = found is not None and found.group() not in _texts_of(sent)
+        if is_meant:
+            self.has_system = False
+        return is_meant
+
+
+def _texts_of(sent: Mapping[str, Any]) -> str:
+    return "\n".join(str(one["content"]) for one in sent["messages"]).lower()
+
+
+def _without_system(messages: Sequence[Mapping[str, str]]) -> list[Mapping[str, str]]:
+    """Return messages with the text of the system before that of the user, if there are both."""
+    system = [one["content"] for one in messages if one["role"] == "system"]
+    first, *others = [one for one in messages if one["role"] != "system"]
+    return [{**first, "content": "\n\n".join([*system, first["content"]])}, *others]

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from postedit.core.config import Config
 from postedit.core.errors import RecipeError, library
-from postedit.core.hints import HINTS, HintConfig, HintName, Hints
+from postedit.core.hints import HINTS, HintConfig, HintName, Hints, unknown_field
 from postedit.core.model import ModelSpec, Vocabularies
 from postedit.core.special_tokens import EOS, PAD
 from postedit.core.tensor_files import tensors_sha256
@@ -27,6 +27,8 @@ from postedit.nn.transformer import TransformerState
 
 _KEY: Final = AttentionKey("src+mt", "soft")
 
+_FIELDS: Final = ("src", "mt", *HINTS)
+
 _PROMPT: Final = (
     "Correct the machine translation of the source. Change only what is wrong, and write nothing else.\n"
     "Source:\n{src}\nTranslation:\n{mt}\nCorrection:\n"
@@ -41,9 +43,8 @@ class CausalNetworkConfig(CheckpointNetworkConfig):
 
     @model_validator(mode="after")
     def _check_prompt(self) -> Self:
-        known = ("src", "mt", *HINTS)
         twice = len({*self.texts}) < len(self.texts)
-        if twice or not {"src", "mt"} <= {*self.texts} <= {*known}:
+        if twice or not {"src", "mt"} <= {*self.texts} <= {*_FIELDS}:
             raise ValueError(
                 f"a prompt has {{src}} and {{mt}} once each, and at most once each of {_braced(HINTS)}, not "
                 f"{_braced(self.texts)}"
@@ -102,6 +103,8 @@ class CausalConfig(CheckpointConfig):
         template, chat = values.get("prompt", _PROMPT), values.get("chat")
         if not isinstance(template, str) or not isinstance(chat, bool | None):
             return None
+        if fault := unknown_field(template, _FIELDS):
+            raise RecipeError(f"prompt: {fault}")
         checkpoint = TransformersCheckpoint(values["checkpoint"])
         common = CausalNetworkConfig.common(checkpoint, "causal language")
         prompt, texts = checkpoint.prompt(template, chat)
@@ -138,14 +141,7 @@ class Causal(CheckpointModel[TransformerState[DecoderCache]]):
         never = [row for row in (found.pad, found.unk, *found.controls) if row is not None]
         super().__init__(config, vocabularies, found.prompt[-1][-1], never, keep_bias=False)
         self.config = config
-        hints, longest = self.hints_of(config), found.settings.get("max_position_embeddings")
-        if longest is not None:  # inputs and output share the positions
-            longest = (int(longest) - sum(map(len, found.prompt)) - hints.tokens) // 2
-            if longest < 2:
-                raise RecipeError(
-                    f"model.hints: {hints.tokens} tokens of hints leave no room for src, mt and pe in the "
-                    f"{found.settings['max_position_embeddings']} positions of {config.checkpoint}; lower the budgets"
-                )
+        hints, longest = self.hints_of(config), _longest(config)
         self.spec = ModelSpec(self.inputs, vocabularies, frozenset({_KEY}), parallel=True, longest=longest, hints=hints)
         self.network, self.head = _network(config, self.rows.numel())
         self._watched = _watched_layer(self.network.config)
@@ -299,6 +295,27 @@ class Causal(CheckpointModel[TransformerState[DecoderCache]]):
             if not buffer.is_meta:
                 module._buffers[name] = buffer.to(module._buffers[name].device)
         return self
+
+
+def _longest(config: CausalConfig) -> int | None:
+    """Return the most tokens of src and mt, and of pe, which share the positions with the prompt; None: any number.
+
+    Raises:
+        RecipeError: if prompt or hints leave no room for them.
+    """
+    positions, hints = config.network.settings.get("max_position_embeddings"), Causal.hints_of(config)
+    if positions is None:
+        return None
+    prompt = sum(map(len, config.network.prompt))
+    longest = (int(positions) - prompt - hints.tokens) // 2
+    if longest >= 2:
+        return longest
+    name, size, mend = "model.hints", f"{hints.tokens} tokens of hints", "lower the budgets"
+    if int(positions) - prompt < 4:
+        name, size, mend = "model.prompt", f"its {prompt} tokens", "shorten it"
+    raise RecipeError(
+        f"{name}: {size} leave no room for src, mt and pe in the {positions} positions of {config.checkpoint}; {mend}"
+    )
 
 
 _LARGEST_DIFFERENCE: Final = 0.05

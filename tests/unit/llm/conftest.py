@@ -1,7 +1,6 @@
 """Segments that the stub server can correct, and editors that ask it."""
 
 import random
-import uuid
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -54,7 +53,7 @@ def make_editor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> MakeEditor:
     ) -> LlmEditor:
         given = {"cache": str(tmp_path / "answers.sqlite"), "prices": str(prices), "languages": "en:de", **options}
         config = LlmConfig(endpoint=stub.url, **given)
-        spec = EndpointSpec("tiny", config, run or uuid.uuid4().hex)
+        spec = EndpointSpec("tiny", config, run) if run else EndpointSpec("tiny", config)
         return LlmEditor(spec, glossary=glossary, memory=memory, scorer=scorer)
 
     return make

@@ -57,7 +57,9 @@ class Stub:
         key: that requests must bring; empty: none.
         refuses: parameters that the server does not know.
         refusal: status and body of the refusal of a request, by its body; None if it is not refused.
+        usage: tokens that it says it counted, whatever it has; empty: those that it counted.
         slow: seconds before each answer.
+        preamble: text of the system that may stand before that of the user.
         spares_single: what is asked about a segment alone has no fault.
     """
 
@@ -67,7 +69,9 @@ class Stub:
     key: str = ""
     refuses: tuple[str, ...] = ()
     refusal: Callable[[dict[str, Any]], tuple[int, Any] | None] = lambda body: None
+    usage: Mapping[str, Any] = field(default_factory=dict)
     slow: float = 0.0
+    preamble: str = ""
     spares_single: bool = False
     asked: list[list[tuple[str, str]]] = field(default_factory=list)
     answered: Counter[tuple[str, str]] = field(default_factory=Counter)
@@ -194,7 +198,7 @@ class _Handler(BaseHTTPRequestHandler):
         message = {"role": "assistant", "content": text, **({"refusal": refusal} if refusal else {})}
         value: dict[str, Any] = {
             "choices": [{"index": 0, "message": message, "finish_reason": finish}],
-            "usage": {"prompt_tokens": prompt, "completion_tokens": count},
+            "usage": {"prompt_tokens": prompt, "completion_tokens": count, **stub.usage},
         }
         if fault == "no-usage":
             del value["usage"]
@@ -243,11 +247,11 @@ def segments_of(user: str) -> list[dict[str, str]]:
     return found
 
 
-def has_leak(messages: list[dict[str, str]]) -> bool:
+def has_leak(messages: list[dict[str, str]], preamble: str = "") -> bool:
     """Return whether a message has text outside of JSON strings that is not of the prompt, or marks of turns."""
     if any(MARKS.search(message["content"]) for message in messages):
         return True
-    user = messages[-1]["content"]
+    user = messages[-1]["content"].removeprefix(preamble)
     before, rest = user.split("Segments:\n", 1)
     block = rest.split("\n\nAnswer with one JSON object", 1)[0]
     lines = [line for line in (before + block).split("\n") if line.strip()]
@@ -268,7 +272,7 @@ def answer(
     chance = random.Random(json.dumps([stub.seed, user, fault]))
     with_errors = "errors" in user.split("Answer with one JSON object", 1)[1]
     items = [{"id": one["id"], "correction": stub.correct(one["source"], one["translation"])} for one in segments]
-    if has_leak(body["messages"]):
+    if has_leak(body["messages"], stub.preamble):
         items = [{**one, "correction": OBEDIENT} for one in items]
     place = chance.randrange(len(items))
     other = (place + 1) % len(items)

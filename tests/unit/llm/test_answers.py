@@ -52,6 +52,7 @@ def test_sound_answers(text: str) -> None:
         ('{"segments": {"a": "x"}}', "unreadable"),
         (text_of(A, B)[:-1] + ', "note": "n"}', "unreadable"),
         ("[" * 100_000, "unreadable"),
+        (f'{{"segments": [{{"id": {"1" * 5000}, "correction": "x"}}]}}', "unreadable"),
         ('{"segments": [x]}', "unreadable"),
     ],
 )

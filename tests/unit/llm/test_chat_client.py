@@ -1,20 +1,18 @@
 """The client: what it repeats, what it refuses, what it says, and what it must not say."""
 
-import json
 import logging
 from pathlib import Path
 from typing import Any
 
 import pytest
-from stub_server import Stub, corrected
+from stub_server import Stub
 from tests.unit.llm.conftest import MakeEditor, segments
 
 from postedit.core.editor import Segment
 from postedit.core.errors import DataError, RecipeError
-from postedit.llm.chat_client import EndpointError, check_client
+from postedit.llm.chat_client import EndpointError
 from postedit.llm.endpoint_options import EndpointSpec, LlmConfig, endpoint_model
 from postedit.llm.llm_editor import LlmEditor
-from postedit.llm.server_errors import Dialect, ServerError
 
 KEY = "sk-very-secret-123"
 
@@ -38,30 +36,6 @@ def test_keys_are_sent_and_never_shown(
     assert not any(KEY.encode() in path.read_bytes() for path in tmp_path.iterdir() if path.is_file())
 
 
-@pytest.mark.parametrize("key", ["two words", "schlüssel", "line\nend"])
-def test_keys_that_cannot_be_sent_are_refused(
-    make_editor: MakeEditor, monkeypatch: pytest.MonkeyPatch, key: str
-) -> None:
-    monkeypatch.setenv("OPENAI_API_KEY", key)
-    with Stub() as stub, pytest.raises(DataError, match="OPENAI_API_KEY is no key"):
-        make_editor(stub)
-
-
-@pytest.mark.parametrize("url", ["http://user:secret@host/v1", "ftp://host/v1", "host", "http://h/v1?key=secret"])
-def test_addresses_with_secrets_or_without_servers_are_refused(url: str) -> None:
-    with pytest.raises(ValueError, match="must be an address"):
-        LlmConfig(endpoint=url)
-
-
-def test_parameters_that_a_server_does_not_know_are_left_out(make_editor: MakeEditor) -> None:
-    asked = segments(30)
-    with Stub(refuses=("response_format", "seed", "max_tokens", "temperature")) as stub:
-        results = make_editor(stub, segments=3, concurrency=1).edit_segments(asked)
-    assert all(result.text == corrected(one.mt or "") for one, result in zip(asked, results, strict=True))
-    assert set(stub.bodies[-1]) == {"model", "messages", "max_completion_tokens"}
-    assert len(stub.bodies) == 10
-
-
 def test_structured_answers_are_asked_for_unless_told_not_to(make_editor: MakeEditor) -> None:
     for structure, held in (("auto", True), ("json-schema", True), ("none", False)):
         with Stub() as stub:
@@ -71,56 +45,6 @@ def test_structured_answers_are_asked_for_unless_told_not_to(make_editor: MakeEd
 
 def texts_of(body: dict[str, Any]) -> str:
     return "".join(one["content"] for one in body["messages"])
-
-
-ECHOES = [
-    ({"error": {"message": "the text '{}' is not allowed", "param": "messages", "code": "invalid_value"}}),
-    ({"error": {"message": "the text '{}' is not allowed"}}),
-    ({"detail": [{"loc": ["body", "messages", 1, "content"], "type": "value_error", "msg": "no", "input": "{}"}]}),
-    "invalid request: {}",
-]
-
-
-@pytest.mark.parametrize("error", ECHOES)
-def test_parameters_are_not_learnt_from_texts_that_an_error_quotes(make_editor: MakeEditor, error: Any) -> None:
-    mt = "Die temperature und der seed, auch max_tokens und max_completion_tokens: structured response_format ."
-    quoted = json.loads(json.dumps(error).replace("{}", mt))
-    asked = [Segment("A source .", mt), *segments(4)]
-    with Stub(refusal=lambda body: (400, quoted) if mt in texts_of(body) else None) as stub:
-        results = make_editor(stub, segments=1, concurrency=1).edit_segments(asked)
-    assert [one.skipped for one in results] == ["no answer", None, None, None, None]
-    assert {*stub.bodies[-1]} == {"model", "messages", "temperature", "seed", "max_tokens", "response_format"}
-
-
-@pytest.mark.parametrize(
-    ("error", "learnt"),
-    [
-        (
-            {"error": {"message": "no", "param": "temperature", "code": "unsupported_value"}},
-            "temperature",
-        ),
-        ({"error": {"message": "no", "param": "response_format", "type": "invalid_request_error"}}, "response_format"),
-        ({"error": {"message": "no", "param": "response_format.json_schema"}}, "response_format"),
-        ({"error": {"message": "no", "param": "max_tokens", "code": "unsupported_parameter"}}, "max_tokens"),
-        ({"error": {"message": "use max_completion_tokens", "param": "max_tokens", "code": None}}, "max_tokens"),
-        ({"error": {"message": "max_tokens is too large: 9999", "param": "max_tokens", "code": "invalid_value"}}, None),
-        ({"error": {"message": "the temperature of this model is 1", "param": "model"}}, None),
-        ({"detail": [{"loc": ["body", "seed"], "type": "extra_forbidden", "msg": "Extra inputs"}]}, "seed"),
-        ({"detail": [{"loc": ["body", "max_tokens"], "type": "extra_forbidden", "msg": "Extra inputs"}]}, "max_tokens"),
-        ({"object": "error", "message": "guided decoding is not supported", "code": 400}, "response_format"),
-        ({"error": "json_schema is not supported"}, "response_format"),
-        ("seed is unknown", "seed"),
-        ("it exceeds the seeds", None),
-        ("[1, 2]", None),
-    ],
-)
-def test_what_errors_say_of_parameters(error: Any, learnt: str | None) -> None:
-    content = error.encode() if isinstance(error, str) else json.dumps(error).encode()
-    names = ("temperature", "seed", "max_tokens", "response_format")
-    sent = {**dict.fromkeys(names, 1), "messages": [{"role": "user", "content": "a text"}]}
-    dialect = Dialect()
-    assert dialect.learn(sent, ServerError.of(content)) == (learnt is not None)
-    assert dialect.left_out | dialect.renamed == ({learnt} if learnt else set())
 
 
 FILTERS = [
@@ -188,18 +112,6 @@ def test_redirections_are_not_followed_and_named(make_editor: MakeEditor, monkey
         assert not other.bodies
 
 
-def test_keys_go_to_this_machine_through_no_proxy(make_editor: MakeEditor, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("OPENAI_API_KEY", KEY)
-    with Stub() as proxy, Stub() as stub:
-        for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY"):
-            monkeypatch.setenv(name, proxy.url.removesuffix("/v1"))
-        monkeypatch.delenv("NO_PROXY", raising=False)
-        monkeypatch.delenv("no_proxy", raising=False)
-        make_editor(stub).edit_segments(segments(3))
-        assert not proxy.bodies
-        assert stub.bodies
-
-
 def test_the_key_of_another_host_is_warned_of(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, tmp_path: Path
 ) -> None:
@@ -256,16 +168,6 @@ def test_a_server_that_takes_no_request_stops_the_work_and_is_asked_again(make_e
         assert any(result.changed for result in make_editor(stub, segments=2).edit_segments(asked))
 
 
-def test_keys_are_sent_unencrypted_to_this_machine_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("OPENAI_API_KEY", "secret")
-    for address in ("https://example.org/v1", "http://127.0.0.1:8000/v1", "http://localhost:8000/v1"):
-        check_client(LlmConfig(endpoint=address))
-    with pytest.raises(DataError, match="https"):
-        check_client(LlmConfig(endpoint="http://example.org/v1"))
-    monkeypatch.delenv("OPENAI_API_KEY")
-    check_client(LlmConfig(endpoint="http://example.org/v1"))
-
-
 def test_time_outs_are_counted_at_their_most(make_editor: MakeEditor) -> None:
     with Stub(slow=0.5) as stub:
         editor = make_editor(stub, timeout=0.05, retries=1, segments=1)
@@ -277,6 +179,17 @@ def test_time_outs_are_counted_at_their_most(make_editor: MakeEditor) -> None:
     assert figures["failed requests"] == 2 * 2  # together and alone, each repeated once
     assert figures["of which perhaps not charged"] == pytest.approx(editor.store.spent())
     assert editor.store.spent() > 0
+
+
+def test_editors_without_a_name_of_their_work_do_not_share_a_budget(make_editor: MakeEditor) -> None:
+    with Stub() as stub:
+        first = make_editor(stub)
+        first.edit_segments(segments(1))
+        other = LlmEditor(EndpointSpec(first.spec.model, first.spec.config))
+        assert first.store.spent() > 0
+        assert other.store.spent() == 0
+        same = LlmEditor(EndpointSpec(first.spec.model, first.spec.config, first.spec.run))
+        assert same.store.spent() == first.store.spent()
 
 
 def test_prices_are_needed_and_named(make_editor: MakeEditor, tmp_path: Path) -> None:
@@ -367,8 +280,37 @@ def test_a_request_is_repeated_after_a_pause(make_editor: MakeEditor, monkeypatc
 
 
 def test_a_reply_without_end_is_given_up(make_editor: MakeEditor, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("postedit.llm.chat_client._MOST_BYTES", 100)
+    monkeypatch.setattr("postedit.llm.replies._MOST_BYTES", 100)
     (asked,) = segments(1)
     with Stub() as stub:
         (result,) = make_editor(stub, retries=0).edit_segments([asked])
     assert (result.text, result.skipped) == (asked.mt, "no answer")
+
+
+def test_codes_for_terminals_in_messages_of_a_server_are_not_shown(make_editor: MakeEditor) -> None:
+    error = {"error": {"message": "\x1b[31mred\x07\x1b]0;title\x9b1m \u202eno\n\tmoney ü"}}
+    with Stub(refusal=lambda body: (402, error)) as stub, pytest.raises(EndpointError) as found:
+        make_editor(stub).edit_segments(segments(1))
+    assert str(found.value).endswith("status 402: [31mred ]0;title 1m no money ü")
+
+
+@pytest.mark.parametrize("count", [2**31, 2**70, 10**400, -1, "5", 1.5])
+def test_tokens_that_no_request_has_are_not_counted(make_editor: MakeEditor, count: Any) -> None:
+    with Stub(usage={"prompt_tokens": count, "completion_tokens": 5}) as stub:
+        editor = make_editor(stub)
+        (result,) = editor.edit_segments([Segment("a", "errA b c .")])
+    figures = editor.store.figures()
+    assert result.text == "A b c ."
+    with Stub({"no-usage": 1.0}) as stub:
+        untold = make_editor(stub, seed=2)
+        untold.edit_segments([Segment("a", "errA b c .")])
+    names = ("cost", "prompt tokens", "answer tokens")
+    assert [figures[name] for name in names] == [untold.store.figures()[name] for name in names]
+
+
+@pytest.mark.parametrize(
+    ("place", "said"), [("http://[", r"it redirects to http://\["), ("http://a:b:c/", "Invalid URL in location header")]
+)
+def test_redirections_to_no_address_are_named(make_editor: MakeEditor, place: str, said: str) -> None:
+    with Stub(refusal=lambda body: (302, place)) as stub, pytest.raises(EndpointError, match=said):
+        make_editor(stub, retries=0).edit_segments(segments(3))

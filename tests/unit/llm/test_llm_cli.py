@@ -263,6 +263,8 @@ def test_options_that_do_not_go_together_are_refused(run: Run, tmp_path: Path) -
         (["--dtype", "bf16"], "weights of openai:tiny are not here"),
         (["--set", "search.edit_cost=1"], "leave it out"),
         (["--budget", "1"], "a budget needs prices"),
+        (["--budget", "0"], "--budget 0 allows no request: give what they may cost"),
+        (["--budget", "nan"], "llm.budget"),
         (["--set", "llm.samples=3"], "temperature"),
         (["--set", "llm.promt=x"], 'did you mean "prompt"'),
         (["--set", "llm.scorer=nowhere"], "no such model folder"),

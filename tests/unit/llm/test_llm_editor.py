@@ -18,7 +18,7 @@ from postedit.adapt.learning_editor import MemorySpec, SimilarCorrections
 from postedit.core.config import load_config
 from postedit.core.edit_reasons import ErrorReason, reasons_as_json, reasons_of_json
 from postedit.core.editor import Abilities, Constraints, Detail, Editor, Identity, PostEdit, Segment
-from postedit.core.errors import DataError, OutputError, RecipeError
+from postedit.core.errors import DataError, OutputError
 from postedit.core.search_config import SearchConfig
 from postedit.editing.iterated import Iterated
 from postedit.editing.protection import Protected
@@ -30,7 +30,7 @@ from postedit.llm.answer_store import AnswerStore
 from postedit.llm.asking import Wanted
 from postedit.llm.endpoint_options import EndpointSpec, LlmConfig
 from postedit.llm.llm_editor import LlmEditor, load_llm
-from postedit.llm.prompts import Prompt, Question
+from postedit.llm.prompts import Question
 from postedit.llm.usage import estimate, report, summary
 from postedit.text.glossary import Glossary, GlossaryEntry
 from postedit.text.hint_texts import Example, TermHint
@@ -431,46 +431,6 @@ class TestMemory:
             editor.edit_segments([Segment("the red house", "das errrote Haus")])
             assert '"correction": "das rote Haus"' in stub.bodies[-1]["messages"][-1]["content"]
         assert editor.identity().settings["memory entries"] == 1
-
-
-class TestPrompts:
-    def test_a_prompt_of_the_user(self, make_editor: MakeEditor, tmp_path: Path) -> None:
-        path = tmp_path / "mine.toml"
-        path.write_text(
-            'name = "mine"\nversion = 3\nuser = "To {target_language}{direction}. Segments:\\n{segments}\\n\\n'
-            'Answer with one JSON object"\n',
-            encoding="utf-8",
-        )
-        with Stub() as stub:
-            editor = make_editor(stub, prompt=str(path))
-            editor.edit_segments(segments(1))
-        assert editor.prompt.signature.startswith("mine.v3.")
-        assert [one["role"] for one in stub.bodies[0]["messages"]] == ["user"]
-        assert stub.bodies[0]["messages"][0]["content"].startswith("To German from English to German. Segments:\n{")
-
-    @pytest.mark.parametrize(
-        ("text", "problem"),
-        [
-            ('name = "x"\nversion = 1\nuser = "none"\n', "must have the field"),
-            ('name = "x"\nversion = 1\nuser = "{segments} {exampels}"\n', 'did you mean "examples"'),
-            ('name = "x"\nuser = "{segments}"\nverson = 1\n', "verson: no such option"),
-        ],
-    )
-    def test_prompts_with_faults_are_refused(self, tmp_path: Path, text: str, problem: str) -> None:
-        path = tmp_path / "mine.toml"
-        path.write_text(text, encoding="utf-8")
-        with pytest.raises(RecipeError, match=problem):
-            Prompt.load(str(path))
-
-    def test_unknown_prompts_are_named(self) -> None:
-        with pytest.raises(RecipeError, match='no prompt minimum; did you mean "minimal"'):
-            Prompt.load("minimum")
-
-    def test_signatures_change_with_any_word(self) -> None:
-        prompts = [Prompt.load(name) for name in ("plain", "minimal", "error-spans")]
-        assert len({prompt.signature for prompt in prompts}) == 3
-        changed = prompts[0].config.model_copy(update={"system": prompts[0].config.system + " "})
-        assert Prompt(changed).signature != prompts[0].signature
 
 
 def test_the_editor_needs_no_more_of_its_interface(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -266,8 +266,11 @@ def test_members_of_an_ensemble_are_shown_the_same(run: Path, tmp_path: Path, ch
     [
         (
             {"model": {"prompt": PROMPT + "{exampels}:\n"}},
-            r"at most once each of \{examples\}, \{glossary\}, \{errors\}",
+            r'model: prompt: \{exampels\} is no field; did you mean "examples".* src, mt, examples, glossary, errors',
         ),
+        ({"model": {"prompt": PROMPT + "{ Glossary }:\n"}}, r'\{ Glossary \} is no field; did you mean "glossary"'),
+        ({"model": {"prompt": PROMPT + "{target-language}:\n"}}, r"\{target-language\} is no field"),
+        ({"model": {"prompt": PROMPT + "word " * 2000}}, r"model\.prompt: its \d+ tokens leave no room.*; shorten it"),
         ({"model": {"prompt": PROMPT + "{errors}:\n"}}, "at most once each of"),
         ({"model": {"prompt": "{src}{errors}{mt}\n", "chat": False}}, "text between src and mt"),
         ({"model": {"hints": {"examples_tokens": 1990}}}, r"model\.hints: .* tokens of hints leave no room"),

@@ -1,0 +1,80 @@
+"""Read what servers reply, whatever it is: a text and its tokens, or nothing that can be used."""
+
+import json
+import math
+import time
+from dataclasses import dataclass
+from email.utils import parsedate_to_datetime
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    import httpx
+
+_MOST_BYTES: Final = 8 << 20
+"""Of a reply; a longer one is a fault of the server."""
+
+_MOST_TOKENS: Final = 1 << 30
+"""Of a request; a server that counts more has not counted."""
+
+_LONGEST_WAIT: Final = 600.0
+"""Seconds that a server may ask to wait."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What a server replied."""
+
+    text: str
+    finish: str  # why it ends: "stop", "length", "content_filter"
+    refusal: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """Tokens of a request, as the server counted them."""
+
+    prompt: int
+    answer: int
+
+
+async def read_body(answer: "httpx.Response") -> bytes:
+    """Return the body of a reply; nothing of one without end."""
+    content = bytearray()
+    async for part in answer.aiter_bytes():
+        content += part
+        if len(content) > _MOST_BYTES:
+            return b""
+    return bytes(content)
+
+
+def parse_reply(content: bytes) -> tuple[Reply, Usage | None] | None:
+    """Return a reply and its tokens, None if the server did not count them; None if it is no reply at all."""
+    try:
+        value = json.loads(content)
+        choice = value["choices"][0]
+        message = choice["message"]
+        text, refusal = message.get("content"), message.get("refusal")
+        counts = value.get("usage") or {}
+        prompt, written = (_count(counts.get(name)) for name in ("prompt_tokens", "completion_tokens"))
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
+        return None
+    if not isinstance(text or "", str):
+        return None
+    reply = Reply(text or "", str(choice.get("finish_reason") or ""), bool(refusal))
+    return reply, None if prompt is None or written is None else Usage(prompt, written)
+
+
+def _count(value: Any) -> int | None:
+    return value if isinstance(value, int) and 0 <= value <= _MOST_TOKENS else None
+
+
+def retry_after(value: str) -> float:
+    """Return the seconds of a header Retry-After, which has seconds or a date; 0 if it has neither."""
+    try:
+        seconds = float(value)
+    except ValueError:
+        try:
+            seconds = parsedate_to_datetime(value).timestamp() - time.time()
+        except (ValueError, TypeError, OverflowError):
+            return 0.0
+    return min(max(0.0, seconds), _LONGEST_WAIT) if math.isfinite(seconds) else 0.0

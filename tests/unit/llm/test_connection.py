@@ -1,0 +1,118 @@
+"""The connection: addresses, keys, proxies and certificates that cannot be used, and what the sentences say of them."""
+
+from pathlib import Path
+
+import pytest
+from stub_server import Stub
+from tests.unit.llm.conftest import MakeEditor, segments
+
+from postedit.core.errors import DataError
+from postedit.llm.connection import check_client
+from postedit.llm.endpoint_options import LlmConfig, is_local
+
+KEY = "sk-very-secret-123"
+AFAR = "https://example.org/v1"
+PROXIES = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY")
+
+
+@pytest.fixture(autouse=True)
+def bare(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the environment name nothing."""
+    for name in (*PROXIES, *map(str.lower, PROXIES), "SSL_CERT_FILE", "SSL_CERT_DIR", "OPENAI_API_KEY"):
+        monkeypatch.delenv(name, raising=False)
+
+
+@pytest.mark.parametrize("key", ["two words", "schlüssel", "line\nend"])
+def test_keys_that_cannot_be_sent_are_refused(
+    make_editor: MakeEditor, monkeypatch: pytest.MonkeyPatch, key: str
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", key)
+    with Stub() as stub, pytest.raises(DataError, match="OPENAI_API_KEY is no key"):
+        make_editor(stub)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://user:secret@host/v1", "ftp://host/v1", "host", "http://h/v1?key=secret", "http://h:abc/v1",
+        "http://h:99999/v1", "http://[::1/v1",
+    ],
+)  # fmt: skip
+def test_addresses_with_secrets_or_without_servers_are_refused(url: str) -> None:
+    with pytest.raises(ValueError, match="must be an address"):
+        LlmConfig(endpoint=url)
+
+
+def test_what_is_wrong_with_a_port_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(ValueError, match=r"such as http://127\.0\.0\.1:8000/v1: Port out of range"):
+        LlmConfig(endpoint="http://127.0.0.1:99999/v1")
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:port/v1")
+    with pytest.raises(DataError, match=r"\$OPENAI_BASE_URL must be an address.*'port'"):
+        check_client(LlmConfig())
+
+
+def test_addresses_that_httpx_cannot_read_are_refused() -> None:
+    with pytest.raises(DataError, match="is no address of a server"):
+        check_client(LlmConfig(endpoint="http://256.1.1.1/v1"))
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "127.1.2.3:8000", "localhost:8000", "LOCALHOST", "[::1]:8000"])
+def test_addresses_of_this_machine(host: str) -> None:
+    assert is_local(f"http://{host}/v1")
+
+
+@pytest.mark.parametrize(
+    "host", ["127.evil.com", "127.0.0.1.nip.io", "127.0.0.1.", "localhost.evil.com", "128.0.0.1", "[::2]", "10.0.0.1"]
+)
+def test_a_key_is_not_sent_unencrypted_to_names_like_those_of_this_machine(
+    monkeypatch: pytest.MonkeyPatch, host: str
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    with pytest.raises(DataError, match=r"read \$OPENAI_API_KEY; use https") as found:
+        check_client(LlmConfig(endpoint=f"http://{host}/v1"))
+    assert KEY not in str(found.value)
+
+
+def test_keys_are_sent_unencrypted_to_this_machine_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    for address in (AFAR, "http://127.0.0.1:8000/v1", "http://localhost:8000/v1"):
+        check_client(LlmConfig(endpoint=address))
+    with pytest.raises(DataError, match="https"):
+        check_client(LlmConfig(endpoint="http://example.org/v1"))
+    monkeypatch.delenv("OPENAI_API_KEY")
+    check_client(LlmConfig(endpoint="http://example.org/v1"))
+
+
+def test_keys_go_to_this_machine_through_no_proxy(make_editor: MakeEditor, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    with Stub() as proxy, Stub() as stub:
+        for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY"):
+            monkeypatch.setenv(name, proxy.url.removesuffix("/v1"))
+        make_editor(stub).edit_segments(segments(3))
+        assert not proxy.bodies
+        assert stub.bodies
+
+
+@pytest.mark.parametrize("proxy", ["foo://user:pass@host", "http://[::1", "http://host:port"])
+def test_a_proxy_that_is_none_is_named_without_its_password(monkeypatch: pytest.MonkeyPatch, proxy: str) -> None:
+    monkeypatch.setenv("HTTPS_PROXY", proxy)
+    with pytest.raises(DataError, match=r"^\$HTTPS_PROXY: cannot be used as a proxy: .*unset") as found:
+        check_client(LlmConfig(endpoint=AFAR))
+    assert "pass" not in str(found.value)
+    check_client(LlmConfig(endpoint="http://127.0.0.1:8000/v1"))  # which needs none
+
+
+def test_a_socks_proxy_needs_a_library(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(__import__("sys").modules, "socksio", None)  # not installed
+    monkeypatch.setenv("ALL_PROXY", "socks5://127.0.0.1:1080")
+    with pytest.raises(DataError, match=r"^\$ALL_PROXY: a SOCKS proxy needs socksio; install it by: pip install"):
+        check_client(LlmConfig(endpoint=AFAR))
+
+
+def test_certificates_that_cannot_be_read_are_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    no_certificate = tmp_path / "other"
+    no_certificate.write_text("hello", encoding="utf-8")
+    for path, said in ((tmp_path / "missing", "No such file"), (no_certificate, r"SSL|NO_CERTIFICATE|X509")):
+        monkeypatch.setenv("SSL_CERT_FILE", str(path))
+        with pytest.raises(DataError, match=rf"^\$SSL_CERT_FILE: cannot read certificates there: .*({said}).*PEM"):
+            check_client(LlmConfig(endpoint=AFAR))
