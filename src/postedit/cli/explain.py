@@ -99,7 +99,10 @@ def explain(
     """
     outputs = {"--html": html, "--edits": edits, "--evidence": evidence, "--src-links": src_links}
     outputs |= {"--mt-links": mt_links, "--tags": tags, "--json": json_out, "--markdown": markdown}
-    shared.check_outputs(outputs, (src, mt, pe, gold_links, gold_tags))
+    llm = {"endpoint": endpoint, "budget": budget}
+    options = read_options(assignments, search_file, llm=llm, kind=LearningOptions)
+    assert isinstance(options, LearningOptions)
+    shared.check_outputs(outputs, (src, mt, pe, gold_links, gold_tags, search_file, *options.paths))
     if figures is not None and figures.exists() and not figures.is_dir():
         raise DataError(f"--figures: {figures} is a file; give the name of a folder")
     if device is not None:
@@ -120,9 +123,6 @@ def explain(
     drawn = job.parse_line_numbers(lines, len(texts.src)) if figures is not None else []
     wanted_links = job.read_gold_alignments(gold_links, texts)
     wanted_tags = job.read_gold_tags(gold_tags, texts)
-    llm = {"endpoint": endpoint, "budget": budget}
-    options = read_options(assignments, search_file, llm=llm, kind=LearningOptions)
-    assert isinstance(options, LearningOptions)
     models = shared.chosen_models(named)
     kinds, terms = shared.kinds_to_protect(protect), shared.read_glossary(glossary)
     learnt = options.memory_spec(memory, learn)

@@ -49,7 +49,8 @@ def gate(
     The gate is learnt on one part of the development set and tested on the rest. If no gate passes the test, it stays
     closed: the output is mt. The test holds for text like that of the development set.
     """
-    shared.check_outputs({"--out": out, "--plot": plot}, (src, mt, pe))
+    options = read_options(assignments, search_file, llm={"endpoint": endpoint, "budget": budget})
+    shared.check_outputs({"--out": out, "--plot": plot}, (src, mt, pe, search_file, *options.paths))
     from postedit.cli.tables import console
     from postedit.core.errors import library
     from postedit.data.lines import DevTexts
@@ -67,7 +68,6 @@ def gate(
             f"{len(dev.src):,} lines are few: the test may keep a good model's gate closed. With {ENOUGH_LINES} lines "
             "or more a gate keeps most of what a model gains; with 200 lines a quarter or less"
         )
-    options = read_options(assignments, search_file, llm={"endpoint": endpoint, "budget": budget})
     silence_library()
     kinds, terms = shared.kinds_to_protect(protect), shared.read_glossary(glossary)
     spec = options.editor_spec(models, dtype=dtype, protect=kinds, glossary=terms)

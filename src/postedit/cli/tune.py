@@ -72,7 +72,7 @@ def tune(
     behind = [model for model in models if model.startswith(ENDPOINT)]
     asked = given.endpoint_spec(behind or models)
     folders = [Path(model) for model in models if model not in behind]
-    shared.check_outputs({"--out": out}, (src, mt, pe))
+    shared.check_outputs({"--out": out}, (src, mt, pe, search_file, *given.paths))
     from postedit.folder import architecture_of
     from postedit.phrase.phrase_options import NAME
 

@@ -129,6 +129,7 @@ def test_a_model_of_mt_alone(run: Any, files: Path, tmp_path: Path) -> None:
         (["--figures", "src"], "--figures: src is a file; give the name of a folder"),
         (["--html", "out", "--edits", "./out"], "--edits: out is already what --html writes"),
         (["--evidence", "pe", "--pe", "pe"], "--evidence: pe is one of the files to read"),
+        (["--html", "x", "--set", "llm.prices=x"], "--html: x is one of the files to read"),
         (["--device", "nowhere"], '--device: "nowhere" is no device'),
         (["--resume"], "--resume needs --evidence"),
         (["--html", "none/x"], "its folder none does not exist"),

@@ -229,6 +229,8 @@ def test_it_does_not_write_over_what_it_reads(run: Any, tmp_path: Path) -> None:
     assert "is one of the files to read" in refused(run("gate", "MODEL", *texts, "--out", tmp_path / "pe"))
     result = run("gate", "MODEL", *texts, "--out", tmp_path / "g.json", "--plot", tmp_path / "g.json")
     assert "is already what --out writes" in refused(result)
+    prices = ("--out", tmp_path / "prices", "--set", f"llm.prices={tmp_path / 'prices'}")
+    assert "prices is one of the files to read" in refused(run("gate", "openai:tiny", *texts, *prices))
     assert (tmp_path / "pe").read_text() == "a\n"
 
 

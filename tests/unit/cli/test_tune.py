@@ -194,6 +194,13 @@ def damaged(model: Path, copy: Path) -> Path:
     return copy
 
 
+def test_a_file_that_an_option_names_is_not_overwritten(run: Any, dev: dict[str, Path], tmp_path: Path) -> None:
+    prices = tmp_path / "prices.toml"
+    texts = [part for side, path in dev.items() for part in (f"--{side}", path)]
+    result = run("tune", "openai:tiny", *texts, "--out", prices, "--set", f"llm.prices={prices}")
+    assert f"--out: {prices} is one of the files to read" in refused(result)
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
