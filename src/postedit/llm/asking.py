@@ -3,6 +3,7 @@
 import asyncio
 import hashlib
 import json
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import count
@@ -19,6 +20,13 @@ from postedit.llm.replies import Reply
 
 _ID_LETTERS: Final = 6
 """Of an id of a segment in a request, which no text can foresee."""
+
+_AGAIN: Final = 1000
+"""What is added to the seed of a second request, so that it is not the first one, nor one about another sample."""
+
+_DIGITS: Final = re.compile(r"\d+")
+_MOST_OPEN: Final = 8
+"""Requests that are filled at a time so that segments that are much alike go into different ones."""
 
 _FRAME_TOKENS: Final = 64  # of an answer without its segments
 _ITEM_TOKENS: Final = 48  # of a segment in an answer without its text
@@ -132,9 +140,10 @@ class _Work:
     async def _ask(self, batch: Sequence[_Keyed]) -> None:
         """Ask about some segments, or about one alone, and keep what is learnt of each."""
         wanted = [one for _, one in batch]
-        identifiers = _identifiers([key for key, _ in batch])
+        again = any(self.found.get(key, Outcome()).first is not None for key, _ in batch)
+        identifiers = _identifiers([f"again {key}" if again else key for key, _ in batch])
         questions = [one.question for one in wanted]
-        seed = self.asking.spec.config.seed + wanted[0].sample
+        seed = self.asking.spec.config.seed + wanted[0].sample + again * _AGAIN
         messages = self.asking.lines(wanted, identifiers)
         answers: list[Item | Fault]
         try:
@@ -184,23 +193,46 @@ def _outcome(answer: Item | Fault, known: Outcome, *, alone: bool) -> Outcome:
     return Outcome(None, known.first, answer) if alone else Outcome(None, answer)
 
 
+@dataclass(slots=True)
+class _Open:
+    """A request that is not full yet: the mt of its segments, and what they are like."""
+
+    batch: list[_Keyed] = field(default_factory=list)
+    texts: set[str] = field(default_factory=set)
+    kinds: set[str] = field(default_factory=set)
+
+
 def _batches(wanted: Sequence[_Keyed], size: int) -> list[list[_Keyed]]:
-    """Divide answers into requests: of one sample each, and no two segments of a request have the same mt."""
+    """Divide answers into requests: of one sample each, and no two segments of a request have the same mt.
+
+    Nor have two of them sources that differ in numbers or case alone, as far as that takes few requests more: their
+    translations are so similar that the right answer about one looks like that about another.
+    """
     batches: list[list[_Keyed]] = []
-    filling: dict[int, list[tuple[list[_Keyed], set[str]]]] = {}
+    filling: dict[int, list[_Open]] = {}
     for key, one in wanted:
-        opened = filling.setdefault(one.sample, [])
-        fitting = next((entry for entry in opened if one.question.mt not in entry[1]), None)
+        opened, mt = filling.setdefault(one.sample, []), one.question.mt
+        kind = _DIGITS.sub("0", one.question.src.casefold())
+        fitting = _fitting_request(opened, mt, kind)
         if fitting is None:
-            fitting = ([], set())
+            fitting = _Open()
             opened.append(fitting)
-            batches.append(fitting[0])
-        batch, texts = fitting
-        batch.append((key, one))
-        texts.add(one.question.mt)
-        if len(batch) >= size:
+            batches.append(fitting.batch)
+        fitting.batch.append((key, one))
+        fitting.texts.add(mt)
+        fitting.kinds.add(kind)
+        if len(fitting.batch) >= size:
             opened.remove(fitting)
     return batches
+
+
+def _fitting_request(opened: Sequence[_Open], mt: str, kind: str) -> _Open | None:
+    """Return the first request that may have another text, if there is one, better one without a text of its kind."""
+    allowed = [one for one in opened if mt not in one.texts]
+    unlike = next((one for one in allowed if kind not in one.kinds), None)
+    if unlike is None and allowed and len(opened) >= _MOST_OPEN:
+        return allowed[0]
+    return unlike
 
 
 def _identifiers(keys: Sequence[str]) -> list[str]:

@@ -1,8 +1,8 @@
 """Whatever a server answers, each line is corrected or stays as it is, and nothing costs more than it may."""
 
 import pytest
-from stub_server import ANSWER_FAULTS, HTTP_FAULTS, Stub, corrected
-from tests.unit.llm.conftest import MakeEditor, segments
+from stub_server import ANSWER_FAULTS, HTTP_FAULTS, Stub, corrected, segments_of
+from tests.unit.llm.conftest import WORDS, MakeEditor, segments
 
 from postedit.core.editor import PostEdit, Segment
 from postedit.llm.asking import Wanted
@@ -75,8 +75,8 @@ def test_an_answer_that_the_server_takes_back_is_none(make_editor: MakeEditor, f
 
 def test_mixed_up_texts_make_all_of_a_request_doubtful(make_editor: MakeEditor) -> None:
     texts = ["errDas Haus ist rot .", "errDer Baum trägt Äpfel .", "errWir sehen morgen fern ."]
-    asked = [Segment(f"source {number}", text) for number, text in enumerate(texts)]
-    first = {"source 0": corrected(texts[1])}
+    asked = [Segment(f"source {letter}", text) for letter, text in zip("abc", texts, strict=True)]
+    first = {"source a": corrected(texts[1])}
     with Stub(correct=lambda src, mt: first.pop(src, corrected(mt))) as stub:
         editor = make_editor(stub)
         results = editor.edit_segments(asked)
@@ -85,7 +85,8 @@ def test_mixed_up_texts_make_all_of_a_request_doubtful(make_editor: MakeEditor) 
 
 
 def test_segments_with_the_same_mt_are_in_requests_of_their_own(make_editor: MakeEditor) -> None:
-    asked = [Segment(f"source {number}", mt) for number, mt in enumerate(("a b c", "a b c", "d e f", "a b c"))]
+    texts = ("a b c", "a b c", "d e f", "a b c")
+    asked = [Segment(f"source {letter}", mt) for letter, mt in zip("ghij", texts, strict=True)]
     with Stub() as stub:
         make_editor(stub).edit_segments(asked)
     assert sorted(map(len, stub.asked)) == [1, 1, 2]
@@ -130,3 +131,48 @@ def test_all_faults_at_random(make_editor: MakeEditor) -> None:
 @pytest.mark.faults
 def test_all_faults_at_random_in_10_000_items(make_editor: MakeEditor) -> None:
     random_faults(10_000, make_editor, 1.0)
+
+
+def test_texts_that_differ_in_numbers_alone_are_not_taken_for_each_other(make_editor: MakeEditor) -> None:
+    asked = [
+        Segment(f"The {src} with number {place}", f"{mt} mit der {'err' * (place % 2)}Nummer {place}")
+        for src, mt in list(WORDS.items())[:20]
+        for place in range(4)
+    ]
+    with Stub() as stub:
+        editor = make_editor(stub)
+        results = editor.edit_segments(asked)
+        requests = len(stub.bodies)
+    assert [one.text for one in results] == [corrected(one.mt or "") for one in asked]
+    assert editor.store.figures()["asked again"] == {}
+    assert requests <= 10 + 7, "few more than needed for 80 segments, 8 a request"
+    alike = [Segment(f"Number {place} is here .", f"Nummer {place} ist hier .") for place in range(400)]
+    with Stub() as stub:
+        make_editor(stub).edit_segments(alike)
+    assert len(stub.bodies) <= 50 + 7, "however many are alike"
+
+
+def test_the_second_request_is_not_the_first(make_editor: MakeEditor) -> None:
+    (asked,) = segments(1)
+    with Stub({"drop": 1.0}) as stub:
+        make_editor(stub, run="x").edit_segments([asked])
+        first, second = stub.bodies
+        assert second["seed"] not in range(first["seed"], first["seed"] + 64), "no other sample has it"
+        assert segments_of(first["messages"][-1]["content"])[0]["id"] not in second["messages"][-1]["content"]
+        make_editor(stub, run="x").edit_segments([asked])
+        assert len(stub.bodies) == 2, "nothing is paid twice"
+
+
+def test_work_that_is_killed_between_both_requests_sends_the_second_alone(
+    make_editor: MakeEditor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (asked,) = segments(1)
+    with Stub({"drop": 1.0}) as stub:
+        make_editor(stub, run="whole").edit_segments([asked])
+    whole = stub.bodies
+    with Stub({"drop": 1.0}) as stub:
+        with monkeypatch.context() as patch:
+            patch.setattr("postedit.llm.answer_store.Outcome.is_open", False)
+            make_editor(stub, run="x").edit_segments([asked])
+        make_editor(stub, run="x").edit_segments([asked])
+    assert [one["seed"] for one in stub.bodies] == [one["seed"] for one in whole]
