@@ -13,6 +13,7 @@ from postedit.core.errors import DataError, RecipeError
 from postedit.llm.chat_client import EndpointError
 from postedit.llm.endpoint_options import EndpointSpec, LlmConfig, endpoint_model
 from postedit.llm.llm_editor import LlmEditor
+from postedit.llm.replies import retry_after
 
 KEY = "sk-very-secret-123"
 
@@ -314,3 +315,14 @@ def test_tokens_that_no_request_has_are_not_counted(make_editor: MakeEditor, cou
 def test_redirections_to_no_address_are_named(make_editor: MakeEditor, place: str, said: str) -> None:
     with Stub(refusal=lambda body: (302, place)) as stub, pytest.raises(EndpointError, match=said):
         make_editor(stub, retries=0).edit_segments(segments(3))
+
+
+@pytest.mark.parametrize(
+    ("header", "seconds"),
+    [
+        ("2.5", 2.5), ("1e9", 600.0), ("-3", 0.0), ("inf", 0.0), ("nan", 0.0), ("soon", 0.0), ("", 0.0),
+        ("Fri, 31 Dec 9999 23:59:59 GMT", 600.0), ("Mon, 01 Jan 99999999999999999999 00:00:00 GMT", 0.0),
+    ],
+)  # fmt: skip
+def test_how_long_a_server_may_ask_to_wait(header: str, seconds: float) -> None:
+    assert retry_after(header) == seconds
