@@ -5,7 +5,8 @@
 No language model is needed: human post-edits stand for its good corrections, and faulty answers are made from them. The
 first table has the good corrections that are taken for faulty ones, of the changed segments: each by itself, as in a
 request about one segment, and then in requests of eight, where all segments of a request are asked about again if the
-texts of two seem mixed up. The second table has the faulty answers that pass, of those in which the fault shows.
+texts of two seem mixed up. The second table has the faulty answers that pass, of those in which the fault shows;
+"exchanged" is about pairs of segments whose corrections have changed places in a request.
 `--part train` chose what the checks count as too much; `dev` reports.
 """
 
@@ -96,6 +97,18 @@ def faults_in_requests(questions: Sequence[Question], answers: Sequence[str], ta
     return again
 
 
+def exchanged(questions: Sequence[Question], answers: Sequence[str], target: str) -> tuple[int, int]:
+    """Return how many corrections that have changed places in pairs pass, and their number."""
+    passed = 0
+    pairs = range(0, len(answers) - 1, 2)
+    for row in pairs:
+        pair = [(questions[row], answers[row + 1]), (questions[row + 1], answers[row])]
+        faults = [fault_of(*one, [other], target) for one, other in zip(pair, reversed(pair), strict=True)]
+        if not any(fault in ("merged", "misplaced") for fault in faults):
+            passed += faults.count(None)
+    return passed, 2 * len(pairs)
+
+
 def rows(data: Path, part: str, lines: int) -> Iterator[tuple[str, list[str], list[str]]]:
     """Yield for each set its name, and the cells of its rows in both tables."""
     for name, target in SETS.items():
@@ -113,8 +126,10 @@ def rows(data: Path, part: str, lines: int) -> Iterator[tuple[str, list[str], li
             made = [(one, text) for one, answer in zip(questions, answers, strict=True) if (text := make(answer))]
             passed = sum(fault_of(one, text, (), target) is None for one, text in made)
             faulty.append(f"{100 * passed / max(1, len(made)):.0f}")
-        exchanged = [fault_of(one, text, (), target) for one, text in zip(questions, answers[ANOTHER:])]
-        faulty.append(f"{100 * exchanged.count(None) / max(1, len(exchanged)):.0f}")
+        others = [fault_of(one, text, (), target) for one, text in zip(questions, answers[ANOTHER:])]
+        faulty.append(f"{100 * others.count(None) / max(1, len(others)):.0f}")
+        passed, count = exchanged(questions, answers, target)
+        faulty.append(f"{100 * passed / max(1, count):.1f}")
         yield name, good, faulty
 
 
@@ -130,7 +145,7 @@ def main() -> None:
         faults.append(f"| {name} | {' | '.join(faulty)} |")
     print("| set | changed | good corrections refused, % | as | asked about again in requests of 8, % |")
     print("|---|---:|---:|---|---:|", *goods, sep="\n", end="\n\n")
-    names = [*faulty_answers(CHATS["en"]), "another's"]
+    names = [*faulty_answers(CHATS["en"]), "another's", "exchanged"]
     print(f"| faulty answers that pass, % | {' | '.join(names)} |\n|---|{'---:|' * len(names)}", *faults, sep="\n")
 
 

@@ -20,6 +20,7 @@ from postedit.text.language_tags import base_language
 _SHORT: Final = 4  # characters of an mt about which similarity says nothing
 _NEARER: Final = 0.05  # by which an answer is more similar to the source than to mt, if it repeats the source
 _REPEATED: Final = 0.8  # similarity to the source of a text that repeats it
+_RELATED: Final = 0.6  # similarity to the mt of another segment of a text that can be its correction
 _CONTAINS: Final = 80.0  # of 100: similarity of a part of a text with another text, which it contains then
 _LONG_ENOUGH: Final = 8  # characters of a text to be found within another one
 _LETTERS: Final = 20  # of a text whose language can be told
@@ -39,6 +40,7 @@ _CHATTER: Final = re.compile(
     r"|\"(?:correction|segments|translation)\"\s*:",
     re.IGNORECASE,
 )
+_NUMBER: Final = re.compile(r"\d+")
 _HEAD: Final = re.compile(r"[^:：]{1,60}[:：]\s*(?=\S)")
 _BRACKETS: Final = re.compile(r"\s*[(（\[][^()（）\[\]]{3,}[)）\]]\W?\Z")
 _MARKS: Final = ("**", "__", "`", "*", "#")  # that set a text in bold and the like
@@ -170,9 +172,16 @@ def _mixed_up(question: Question, text: str, others: Sequence[tuple[Question, st
         longer = len(text) > max(len(question.mt), 1.3 * len(other.mt))
         if longer and _contains(question.mt, text, other.mt, answer.strip()):
             return "merged"
-        if similarity(other.mt, text) > own:
+        near = similarity(other.mt, text)
+        if near > own and near >= _RELATED and not _has_own_numbers(text, question.mt, other.mt):
             return "misplaced"
     return None
+
+
+def _has_own_numbers(text: str, mt: str, other: str) -> bool:
+    """Return whether the numbers of a text are those of its mt, and not those of another mt."""
+    numbers, own, others = (Counter(_NUMBER.findall(one)) for one in (text, mt, other))
+    return numbers == own != others
 
 
 def _contains(mt: str, text: str, other: str, answer: str) -> bool:

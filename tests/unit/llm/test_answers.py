@@ -150,6 +150,20 @@ def test_texts_of_other_segments_are_found(text: str, fault: str | None) -> None
     assert fault_of(question, text, [(other, "Der Baum ist grün .")]) == fault
 
 
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [("Siehe Seite 3 und Bild 7 .", None), ("Siehe Seite 4 und Bild 8 .", "misplaced"), ("Siehe Seite !", "misplaced")],
+)
+def test_segments_that_differ_in_numbers_are_not_confused(text: str, fault: str | None) -> None:
+    question, other = Question("page 3", "Sieh Seiten 3 , Bild 7 ."), Question("page 4", "Siehe Seite 4 und Bild 8 .")
+    assert fault_of(question, text, [(other, "Siehe Seite 4 und Bild 8 .")], least_kept=0.4) == fault
+
+
+def test_texts_that_are_like_no_mt_are_unrelated_and_leave_others_alone() -> None:
+    question, other = Question("x", "Xylophon quer durch Jux ."), Question("t", "Der Baum ist gruen .")
+    assert fault_of(question, "Das Meer ist blau .", [(other, "Der Baum ist grün .")]) == "unrelated"
+
+
 def test_a_text_that_keeps_mt_and_goes_on_at_length_is_no_correction() -> None:
     mt = "Wählen Sie die Vorlage aus , die Sie für das neue Dokument verwenden möchten ."
     more = " Danach öffnen Sie das Dokument und prüfen , ob alle Bilder an der richtigen Stelle stehen ."
