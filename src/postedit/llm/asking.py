@@ -3,7 +3,6 @@
 import asyncio
 import hashlib
 import json
-import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import count
@@ -23,10 +22,6 @@ _ID_LETTERS: Final = 6
 
 _AGAIN: Final = 1000
 """What is added to the seed of a second request, so that it is not the first one, nor one about another sample."""
-
-_DIGITS: Final = re.compile(r"\d+")
-_MOST_OPEN: Final = 8
-"""Requests that are filled at a time so that segments that are much alike go into different ones."""
 
 _FRAME_TOKENS: Final = 64  # of an answer without its segments
 _ITEM_TOKENS: Final = 48  # of a segment in an answer without its text
@@ -193,46 +188,23 @@ def _outcome(answer: Item | Fault, known: Outcome, *, alone: bool) -> Outcome:
     return Outcome(None, known.first, answer) if alone else Outcome(None, answer)
 
 
-@dataclass(slots=True)
-class _Open:
-    """A request that is not full yet: the mt of its segments, and what they are like."""
-
-    batch: list[_Keyed] = field(default_factory=list)
-    texts: set[str] = field(default_factory=set)
-    kinds: set[str] = field(default_factory=set)
-
-
 def _batches(wanted: Sequence[_Keyed], size: int) -> list[list[_Keyed]]:
-    """Divide answers into requests: of one sample each, and no two segments of a request have the same mt.
-
-    Nor have two of them sources that differ in numbers or case alone, as far as that takes few requests more: their
-    translations are so similar that the right answer about one looks like that about another.
-    """
+    """Divide answers into requests: of one sample each, and no two segments of a request have the same mt."""
     batches: list[list[_Keyed]] = []
-    filling: dict[int, list[_Open]] = {}
+    filling: dict[int, list[tuple[list[_Keyed], set[str]]]] = {}
     for key, one in wanted:
-        opened, mt = filling.setdefault(one.sample, []), one.question.mt
-        kind = _DIGITS.sub("0", one.question.src.casefold())
-        fitting = _fitting_request(opened, mt, kind)
+        opened = filling.setdefault(one.sample, [])
+        fitting = next((entry for entry in opened if one.question.mt not in entry[1]), None)
         if fitting is None:
-            fitting = _Open()
+            fitting = ([], set())
             opened.append(fitting)
-            batches.append(fitting.batch)
-        fitting.batch.append((key, one))
-        fitting.texts.add(mt)
-        fitting.kinds.add(kind)
-        if len(fitting.batch) >= size:
+            batches.append(fitting[0])
+        batch, texts = fitting
+        batch.append((key, one))
+        texts.add(one.question.mt)
+        if len(batch) >= size:
             opened.remove(fitting)
     return batches
-
-
-def _fitting_request(opened: Sequence[_Open], mt: str, kind: str) -> _Open | None:
-    """Return the first request that may have another text, if there is one, better one without a text of its kind."""
-    allowed = [one for one in opened if mt not in one.texts]
-    unlike = next((one for one in allowed if kind not in one.kinds), None)
-    if unlike is None and allowed and len(opened) >= _MOST_OPEN:
-        return allowed[0]
-    return unlike
 
 
 def _identifiers(keys: Sequence[str]) -> list[str]:
