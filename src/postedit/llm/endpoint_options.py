@@ -34,54 +34,61 @@ class LlmConfig(Config):
     prompt: str = Field(
         "minimal", description='"plain", "minimal", "error-spans", or a TOML file; see the how-to on prompts'
     )
-    languages: str = Field("", description='source and target as "en:de", named in the prompt; not named if empty')
-    segments: int = Field(8, ge=1, le=100, description="segments in a request")
-    temperature: float = Field(0.0, ge=0, le=2, description="of sampling; above 0 where there are several samples")
-    seed: int = Field(1, ge=0, description="of sampling, for servers that take one")
+    languages: str = Field("", description='source and target, such as "en:de"; empty: the prompt names no languages')
+    segments: int = Field(8, ge=1, le=100, description="most segments in a request")
+    temperature: float = Field(0.0, ge=0, le=2, description="sampling temperature; must be above 0 if llm.samples > 1")
+    seed: int = Field(1, ge=0, description="seed of sampling, for servers that accept one")
     structure: Structure = Field(
         "auto",
-        description="json-schema: the server holds answers to a schema; none: they are only parsed; auto: as it can",
+        description="json-schema: the server enforces a schema; none: answers are parsed only; auto: if it can",
     )
     extra_tokens: int = Field(
-        0, ge=0, description="tokens that an answer may have beyond what corrections need, for models that reason first"
+        0, ge=0, description="additional tokens of an answer, for models that reason before they answer"
     )
 
     least_kept: float = Field(
         0.5,
         ge=0,
         le=1,
-        description="similarity of an answer to mt, at least: 1 if they are the same; below it, mt stays",
+        description="least similarity of an answer to mt, from 0 to 1 (the same); below it, mt stays",
     )
 
-    examples: int = Field(4, ge=0, le=50, description="most similar corrections of --memory shown for a segment")
+    examples: int = Field(4, ge=0, le=50, description="number of similar corrections from --memory shown for a segment")
     least_similarity: float = Field(
-        0.3, ge=0, le=1, description="of an example: 1 if its source and mt are those of the segment"
+        0.3, ge=0, le=1, description="least similarity of an example, from 0 to 1 (the same source and mt)"
     )
     context_tokens: int = Field(
-        1000, ge=0, description="tokens of examples and terms in a request, about; the least similar ones are left out"
+        1000,
+        ge=0,
+        description="limit of the tokens of examples and terms in a request (about); drops the least similar",
     )
 
-    samples: int = Field(1, ge=1, le=64, description="answers for a segment, of which one is chosen")
+    samples: int = Field(1, ge=1, le=64, description="answers sampled for a segment; one is chosen")
     consensus: Consensus = Field(
-        "chrf", description="how samples and mt are compared: the one nearest to all others is chosen"
+        "chrf", description="metric by which the sample, or mt, nearest to all others is chosen"
     )
-    scorer: str = Field("", description="model folder; its forced scores choose among samples and mt instead")
+    scorer: str = Field(
+        "", description="model folder whose forced scores choose among samples and mt, in place of llm.consensus"
+    )
     tags: str = Field(
         "",
-        description="file of OK and BAD for gaps and words of mt: only edits of a BAD one are kept; needs llm.tagged",
+        description="file of OK and BAD tags for gaps and words of mt: only edits where it has BAD are kept",
     )
-    tagged: str = Field("", description="file of the mt lines that llm.tags is about")
+    tagged: str = Field("", description="file of the lines of mt that llm.tags describes")
 
-    concurrency: int = Field(8, ge=1, le=1000, description="requests at a time")
-    requests_per_minute: int = Field(0, ge=0, description="at most; 0: no limit")
-    tokens_per_minute: int = Field(0, ge=0, description="of prompts and answers, at most; 0: no limit")
+    concurrency: int = Field(8, ge=1, le=1000, description="most requests at the same time")
+    requests_per_minute: int = Field(0, ge=0, description="most requests per minute; 0: no limit")
+    tokens_per_minute: int = Field(0, ge=0, description="most tokens per minute, of prompts and answers; 0: no limit")
     timeout: float = Field(120.0, gt=0, description="seconds for an answer")
-    retries: int = Field(6, ge=0, le=50, description="of a request, where the fault may pass")
+    retries: int = Field(6, ge=0, le=50, description="retries of a request after a temporary error")
 
-    prices: str = Field("", description="TOML file of prices a million tokens; costs are not known without one")
-    budget: float = Field(0.0, ge=0, description="cost at which the work stops, earlier parts of it included; 0: none")
+    prices: str = Field("", description="TOML file of prices per million tokens; without one, costs are unknown")
+    budget: float = Field(
+        0.0, ge=0, description="cost at which the work stops, including earlier parts of the same work; 0: no limit"
+    )
     cache: str = Field(
-        "", description="file of answers, which are not asked for twice; in the cache folder of the user if empty"
+        "",
+        description="file that keeps answers, so that none is paid for twice; empty: in the cache folder of the user",
     )
 
     @field_validator("endpoint")
