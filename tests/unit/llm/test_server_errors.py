@@ -92,7 +92,7 @@ def refusing_system(status: int, error: Any) -> Callable[[dict[str, Any]], tuple
 
 
 @pytest.mark.parametrize(("status", "error"), NO_SYSTEM)
-def test_text_of_the_system_goes_before_that_of_the_user_where_no_system_may_speak(
+def test_system_text_goes_before_the_users_where_no_system_may_speak(
     make_editor: MakeEditor, status: int, error: Any
 ) -> None:
     asked = segments(30)
