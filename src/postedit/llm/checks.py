@@ -26,7 +26,8 @@ _LONG_ENOUGH: Final = 8  # characters of a text to be found within another one
 _LETTERS: Final = 20  # of a text whose language can be told
 _SURE: Final = 0.95  # probability of a language
 _LOST: Final = 0.3  # share of the characters of mt that an answer lacks at its end, if it is cut off
-_LOST_WITHIN: Final = 0.4  # the same in a row before its end: the last word of a text may be found in what is left
+_MISSING: Final = 0.4  # the same wherever: the last word of a text may be found in what is left
+_LEAST_MISSING: Final = 8  # and their number
 _LEAST_LOST: Final = 3  # and their number
 _BLOCK: Final = 3  # characters in a row that are the same in mt and in an answer, not by chance
 
@@ -41,9 +42,12 @@ _CHATTER: Final = re.compile(
     re.IGNORECASE,
 )
 _NUMBER: Final = re.compile(r"\d+")
+_WORD: Final = re.compile(r"\w+")
+_LONGEST_REPEATED: Final = 50  # words that are found if they come twice in a row
 _HEAD: Final = re.compile(r"[^:：]{1,60}[:：]\s*(?=\S)")
 _BRACKETS: Final = re.compile(r"\s*[(（\[][^()（）\[\]]{3,}[)）\]]\W?\Z")
-_MARKS: Final = ("**", "__", "`", "*", "#")  # that set a text in bold and the like
+_MARKS: Final = ("**", "__", "`", "*")  # that set a text in bold and the like
+_HEADING: Final = re.compile(r"\A#+ ")
 _DIRECTIONS: Final = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 """Characters that change the direction of text, by which it may look other than it is."""
 
@@ -95,7 +99,7 @@ def fault_of(
         return "language"
     if fault := _mixed_up(question, text, others):
         return fault
-    if _is_cut_off(mt, text):
+    if _is_cut_off(mt, text) and not _is_as_long_as(question.src, text) and _is_cut_off(_without_repetition(mt), text):
         return "cut off"
     longest = 1.5 * max(len(mt), len(question.src)) + 30
     if len(text) > longest or (similarity(mt, text) < least_kept and not _is_small_change(mt, text)):
@@ -156,8 +160,9 @@ def _is_wrapped(question: Question, text: str) -> bool:
     bare += [text[: tail.start()]] if tail and has_more("(（[") else []
     if any(similarity(question.mt, one) > similarity(question.mt, text) for one in bare):
         return True
-    marks = [one for one in _MARKS if text.startswith(one) and (one == "#" or text.endswith(one))]
-    return any(not question.mt.startswith(mark) and not question.src.startswith(mark) for mark in marks)
+    marks = [one for one in _MARKS if text.startswith(one) and text.endswith(one)]
+    is_marked = any(not question.mt.startswith(mark) and not question.src.startswith(mark) for mark in marks)
+    return is_marked or _new(_HEADING, question, text)
 
 
 def _is_source(question: Question, text: str) -> bool:
@@ -193,14 +198,34 @@ def _contains(mt: str, text: str, other: str, answer: str) -> bool:
 
 
 def _is_cut_off(mt: str, text: str) -> bool:
-    """Return whether a text lacks a good part of mt in a row, at its end or before, whatever punctuation ends it."""
+    """Return whether a text lacks a good part of mt at its end, or is far shorter, whatever punctuation ends it."""
     mt, text = _without_end(mt), _without_end(text)
     blocks = [block for block in Levenshtein.opcodes(mt, text).as_matching_blocks() if block.size >= _BLOCK]
-    ends = [(block.a + block.size, block.b + block.size) for block in blocks]
-    starts = [(block.a, block.b) for block in blocks[1:]] + [(len(mt), len(text))]
-    lost = [(a - end) - (b - written) for (end, written), (a, b) in zip(ends, starts)]
-    at_end, within = (max(_LEAST_LOST, share * len(mt)) for share in (_LOST, _LOST_WITHIN))
-    return bool(lost) and (lost[-1] >= at_end or max(lost) >= within)
+    if not blocks:
+        return False
+    end, written = blocks[-1].a + blocks[-1].size, blocks[-1].b + blocks[-1].size
+    lost, missing = (len(mt) - end) - (len(text) - written), len(mt) - len(text)
+    return lost >= max(_LEAST_LOST, _LOST * len(mt)) or missing >= max(_LEAST_MISSING, _MISSING * len(mt))
+
+
+def _is_as_long_as(src: str, text: str) -> bool:
+    """Return whether a text is no shorter than its source, unless that is in a script of few characters a word."""
+    return len(text) >= len(src) and _script(src) not in ("CJK", "HANGUL")
+
+
+def _without_repetition(mt: str) -> str:
+    """Return mt without words that repeat those before them, as translators write them by mistake."""
+    words = [(one.group(), *one.span()) for one in _WORD.finditer(mt)]
+    plain, start = [word for word, _, _ in words], 0
+    kept: list[str] = []
+    while start < len(words):
+        lengths = range(1, min(_LONGEST_REPEATED, (len(words) - start) // 2) + 1)
+        repeated = next((n for n in lengths if plain[start : start + n] == plain[start + n : start + 2 * n]), 0)
+        if not repeated:
+            end = words[start + 1][1] if start + 1 < len(words) else len(mt)
+            kept.append(mt[words[start][1] : end])
+        start += repeated or 1
+    return "".join(kept) or mt
 
 
 def _without_end(text: str) -> str:

@@ -34,7 +34,9 @@ def segments(count: int, seed: int = 1) -> list[Segment]:
         mt = " ".join(("err" if chance.random() < 0.15 else "") + WORDS[word] for word in words)
         found.append(Segment(" ".join(words) + " .", f"{mt} ."))
         if chance.random() < 0.05:
-            found[-1] = Segment(found[-1].src, chance.choice(found).mt)
+            src = found[-1].src
+            shorter = [one.mt for one in found if one.mt is not None and len(one.mt) <= len(src)]
+            found[-1] = Segment(src, chance.choice(shorter or [found[-1].mt]))
     return found
 
 

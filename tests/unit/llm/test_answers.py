@@ -118,6 +118,27 @@ def test_faults_of_corrections(text: str, fault: str | None) -> None:
 @pytest.mark.parametrize(
     ("src", "mt", "text"),
     [
+        ("It is off.", "Es ist aus. Es ist aus.", "Es ist aus."),
+        ("The light is red today .", "Das Licht ist rot rot rot rot rot rot rot heute .", "Das Licht ist rot heute ."),
+        ("The printer is off.", "Der Drucker ist aus, ist aus, ist aus.", "Der Drucker ist aus."),
+        ("Save the file.", "Speichern Sie die Datei. Vielen Dank.", "Speichern Sie die Datei."),
+    ],
+)
+def test_what_mt_has_too_much_may_go(src: str, mt: str, text: str) -> None:
+    assert fault_of(Question(src, mt), text) is None
+
+
+def test_what_a_long_source_has_may_not_go() -> None:
+    question = Question("Save the file that you have opened.", "Speichern Sie die Datei, die Sie geöffnet haben.")
+    assert fault_of(question, "Speichern Sie die Datei.") == "cut off"
+    chinese = Question("保存你打开的文件并关闭程序。", "Speichern Sie die geöffnete Datei und schließen Sie alles.")
+    assert fault_of(chinese, "Speichern Sie die geöffnete Datei.") == "cut off"
+
+
+@pytest.mark.parametrize(
+    ("src", "mt", "text"),
+    [
+        ("Number 5 is alive", "Nummer 5 lebt", "#5 lebt"),
         ("Note: The house is big .", "Das Haus ist gross .", "Hinweis: Das Haus ist groß ."),
         ("The house is big (see page 3) .", "Das Haus ist gross .", "Das Haus ist groß (siehe Seite 3) ."),
         ("**Big house**", "Grosses Haus", "**Großes Haus**"),

@@ -64,9 +64,7 @@ def test_addresses_of_this_machine(host: str) -> None:
 @pytest.mark.parametrize(
     "host", ["127.evil.com", "127.0.0.1.nip.io", "127.0.0.1.", "localhost.evil.com", "128.0.0.1", "[::2]", "10.0.0.1"]
 )
-def test_a_key_is_not_sent_unencrypted_to_names_like_localhost(
-    monkeypatch: pytest.MonkeyPatch, host: str
-) -> None:
+def test_a_key_is_not_sent_unencrypted_to_names_like_localhost(monkeypatch: pytest.MonkeyPatch, host: str) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     with pytest.raises(DataError, match=r"read \$OPENAI_API_KEY; use https") as found:
         check_client(LlmConfig(endpoint=f"http://{host}/v1"))
