@@ -133,8 +133,11 @@ def assess(
         shared.warn(f"{warning}.")
     for table in assessment_tables(found):
         print_table(table, console())
+    for note in found.notes:
+        typer.echo(f"{note[:1].upper()}{note[1:]}.")
     for reason, count in found.left_out.items():
-        typer.echo(f"Left out: {count:,} with this reason: {reason}.")
+        if reason not in left_out:  # those of reading are told already
+            typer.echo(f"{count:,} triplets left out: {reason}.")
     for name, why in found.not_tried.items():
         typer.echo(f"Not tried: {name}: {why}.")
 

@@ -35,7 +35,7 @@ def average(
 
     from postedit.core.files import check_writable
     from postedit.core.tensor_files import save_tensors
-    from postedit.folder import ModelFolder
+    from postedit.folder import ModelFolder, read_notice
     from postedit.train.averaging import average_weights
 
     folder = ModelFolder.load(template)
@@ -53,5 +53,6 @@ def average(
             raise ModelFolderError(f"these weights do not fit {template}: {' '.join(str(error).split())}") from None
     provenance = {**folder.provenance, "averaged": [path.name for path in weights], "dev": {}}
     dtype = torch.bfloat16 if stored == "bf16" else torch.float32
-    replace(folder, provenance=provenance).save(out, dtype)
+    notices = dict.fromkeys(filter(None, (folder.notice, *(read_notice(path) for path in weights if path.is_dir()))))
+    replace(folder, provenance=provenance, notice="\n".join(notices) or None).save(out, dtype)
     typer.echo(f"Averaged {len(files)} models into {out}")

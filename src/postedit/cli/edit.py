@@ -117,8 +117,9 @@ def edit(
         for option, value in (("--src", src), ("--mt", mt), ("--force", force), ("--n-best", n_best)):
             if value is not None:
                 raise DataError(f"{option} is for files of lines; it does not go with {files[0]}")
+    named_files = shared.files_named(glossary, memory)
     if not files or (out is not None and out.is_file()):
-        shared.check_outputs({"--out": out}, (src, mt, force, search_file, gate, *chosen.paths))
+        shared.check_outputs({"--out": out}, (src, mt, force, search_file, gate, *chosen.paths, *named_files))
     languages = ("", "")
     if files and not named:
         from postedit.jobs.translation_files import common_languages

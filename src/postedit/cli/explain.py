@@ -102,7 +102,8 @@ def explain(
     llm = {"endpoint": endpoint, "budget": budget}
     options = read_options(assignments, search_file, llm=llm, kind=LearningOptions)
     assert isinstance(options, LearningOptions)
-    shared.check_outputs(outputs, (src, mt, pe, gold_links, gold_tags, search_file, *options.paths))
+    inputs = (src, mt, pe, gold_links, gold_tags, search_file, *options.paths)
+    shared.check_outputs(outputs, (*inputs, *shared.files_named(glossary, memory)))
     if figures is not None and figures.exists() and not figures.is_dir():
         raise DataError(f"--figures: {figures} is a file; give the name of a folder")
     if device is not None:

@@ -50,7 +50,8 @@ def gate(
     closed: the output is mt. The test holds for text like that of the development set.
     """
     options = read_options(assignments, search_file, llm={"endpoint": endpoint, "budget": budget})
-    shared.check_outputs({"--out": out, "--plot": plot}, (src, mt, pe, search_file, *options.paths))
+    inputs = (src, mt, pe, search_file, *options.paths, *shared.files_named(glossary, None))
+    shared.check_outputs({"--out": out, "--plot": plot}, inputs)
     from postedit.cli.tables import console
     from postedit.core.errors import library
     from postedit.data.lines import DevTexts

@@ -259,11 +259,22 @@ def read_glossary(given: str | None) -> Glossary | None:
     """Return the glossary of `--glossary`: FILE, or FILE#SOURCE:TARGET with the languages to read of TBX."""
     if given is None:
         return None
+    path, languages = _glossary_file(given)
+    return Glossary.read(path, languages) if languages else Glossary.read(path)
+
+
+def _glossary_file(given: str) -> tuple[Path, tuple[str, str] | None]:
     name, mark, languages = given.rpartition("#")
     source, colon, target = languages.partition(":")
     if mark and colon and not Path(given).exists():
-        return Glossary.read(Path(name), (source, target))
-    return Glossary.read(Path(given))
+        return Path(name), (source, target)
+    return Path(given), None
+
+
+def files_named(glossary: str | None, memory: str | None) -> list[Path]:
+    """Return the files of `--glossary` and `--memory`, which no output may overwrite."""
+    files = [] if glossary is None else [_glossary_file(glossary)[0]]
+    return files if memory is None or "://" in memory else [*files, Path(memory)]
 
 
 def check_outputs(outputs: Mapping[str, Path | None], inputs: Iterable[Path | None]) -> None:

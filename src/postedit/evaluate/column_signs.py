@@ -1,5 +1,6 @@
 """Signs that the columns of triplets are exchanged, shifted, or not what they are taken for."""
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Final
 
@@ -56,11 +57,19 @@ def _language(texts: Sequence[str]) -> str | None:
 
 
 def _other_script(mt: Sequence[str], pe: Sequence[str]) -> str:
-    of_mt, of_pe = letters_by_script(mt[:SAMPLE]), letters_by_script(pe[:SAMPLE])
+    of_mt, of_pe = _scripts(mt), _scripts(pe)
     if not (of_mt and of_pe):
         return ""
     shared = sum(min(of_mt[name] / of_mt.total(), of_pe[name] / of_pe.total()) for name in of_mt)
     if shared >= _SAME_SCRIPT:
         return ""
-    names = [counts.most_common(1)[0][0].capitalize() for counts in (of_mt, of_pe)]
+    names = [counts.most_common(1)[0][0] for counts in (of_mt, of_pe)]
     return f"mt and pe are in different scripts ({names[0]}, {names[1]}): check that pe corrects mt"
+
+
+def _scripts(texts: Sequence[str]) -> Counter[str]:
+    """Return how many letters are of each script, by names for people."""
+    counts = Counter[str]()
+    for name, count in letters_by_script(texts[:SAMPLE]).items():
+        counts["Chinese and Japanese" if name in ("CJK", "HIRAGANA", "KATAKANA") else name.capitalize()] += count
+    return counts

@@ -184,9 +184,10 @@ def recommendation(editors: Sequence[EditorGain], ter: float, work: Workload | N
     least = work.least_share * ter
     helpful = [one for one in ordered if _helps(one.gain(ter, confidence), least)]
     losses = [_loss(one, one.gain(ter, confidence), ter, work) for one in helpful]
-    for one, loss in zip(helpful, losses, strict=True):
+    # One whose cost is known to be covered comes before one whose cost is not known.
+    for one, loss in sorted(zip(helpful, losses, strict=True), key=lambda pair: _is_unpriced(pair[0], work)):
         if not loss:
-            unknown = "; what it costs is not known" if work.hour_price and costs(one, work) is None else ""
+            unknown = "; what it costs is not known" * _is_unpriced(one, work)
             return Recommendation("yes", one.name, f"{one.name} spares {_told_of(one, editors, ter)}{unknown}")
     best = (helpful or ordered)[0]
     now = f"the best editor at hand, {best.name}, spares {_told_of(best, editors, ter)}"
@@ -218,6 +219,11 @@ def _helps(gain: Gain, least: float) -> bool:
     return gain.low > 0.0 and gain.points >= least
 
 
+def _is_unpriced(editor: EditorGain, work: Workload) -> bool:
+    """Return whether an hour has a price, and what the editor costs is not known."""
+    return bool(work.hour_price) and costs(editor, work) is None
+
+
 def _loss(editor: EditorGain, gain: Gain, ter: float, work: Workload) -> str:
     """Return why an editor with this gain may cost more than it saves; "" if it does not, or prices are not known."""
     cost = costs(editor, work)
@@ -226,7 +232,9 @@ def _loss(editor: EditorGain, gain: Gain, ter: float, work: Workload) -> str:
     saved = work.hour_price * work.saved(gain, ter).hours.low
     if saved > cost:
         return ""
-    return f"it costs {cost:,.0f} for all the work, and saves as little as {saved:,.0f} at the low end of that interval"
+    paid, kept = (f"{value:,.{0 if abs(value) >= 100 else 2}f}" for value in (cost, saved))
+    currency = f" {editor.currency}" if editor.currency else ""
+    return f"it costs {paid}{currency} for all the work, and saves as little as {kept} at the low end of that interval"
 
 
 def simultaneous(editors: int) -> float:
@@ -262,7 +270,8 @@ class Assessment:
         signature: of TER.
         left_out: triplets or units that were not used, by reason.
         not_tried: editors that were not tried, with the reason.
-        warnings: what is to be checked, a sentence each.
+        warnings: signs that the triplets are not what they are taken for, a sentence each.
+        notes: what is to be known of the editors that were tried, likewise.
     """
 
     profile: ErrorProfile
@@ -273,6 +282,7 @@ class Assessment:
     left_out: Mapping[str, int]
     not_tried: Mapping[str, str]
     warnings: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
     @property
     def recommendation(self) -> Recommendation:
@@ -303,5 +313,6 @@ class Assessment:
             "left out": dict(self.left_out),
             "not tried": dict(self.not_tried),
             "warnings": list(self.warnings),
+            "notes": list(self.notes),
             "about what is expected": ROUGH if self.has_rough_forecasts else "",
         }

@@ -25,6 +25,7 @@ def assessment_page(title: str, found: Assessment) -> str:
         f'<p class="answer {answer}">{ANSWERS[answer]}.</p>',
         f'<p class="conclusion">{escape(reason[:1].upper() + reason[1:])}.</p>',
         *(f'<p class="warning" role="note">{escape(one[:1].upper() + one[1:])}.</p>' for one in found.warnings),
+        *(f"<p>{escape(one[:1].upper() + one[1:])}.</p>" for one in found.notes),
         _facts(found),
         _charts(found),
         *(analysis(table, is_open=number < _OPEN) for number, table in enumerate(assessment_tables(found))),

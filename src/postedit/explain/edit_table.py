@@ -47,22 +47,30 @@ def edit_table(sentences: Sequence[ExplainedSentence]) -> Table:
 
 def _needed(sentence: ExplainedSentence) -> Iterator[bool | None]:
     """Yield for each edit whether a human changed mt there; None if that is not known."""
-    spans = [sentence.spans["mt"][place] for place in sentence.text_words("mt")] if "mt" in sentence.spans else []
-    if sentence.pe_words is None or None in spans:
+    reads_mt = "mt" in sentence.spans
+    spans = [sentence.spans["mt"][place] for place in sentence.text_words("mt")] if reads_mt else []
+    if sentence.pe_words is None or not reads_mt or None in spans:
         yield from [None] * len(sentence.edits)
         return
     words = [(span.start, span.end) for span in spans if span is not None]
     edges = [(0, 0), *words, (len(sentence.mt),) * 2]
     human = []
     for start, end in (change.mt for change in changes(sentence.mt_words(), sentence.pe_words)):
-        human.append((edges[start][1], edges[end + 1][0]) if start == end else (words[start][0], words[end - 1][1]))
+        if start == end:
+            human.append((edges[start][1], edges[end + 1][0], True))
+        else:
+            human.append((words[start][0], words[end - 1][1], False))
     for edit in sentence.edits:
         yield any(_meet(edit, *place) for place in human)
 
 
-def _meet(edit: Edit, start: int, end: int) -> bool:
-    """Return whether an edit and characters `start` to `end` overlap; an insertion meets what it touches."""
+def _meet(edit: Edit, start: int, end: int, is_gap: bool) -> bool:
+    """Return whether an edit and a change of characters `start` to `end` of mt are at the same place.
+
+    Neighbours are not: two insertions must be in one gap between words, and others must overlap. `is_gap`: the change
+    inserts words in the gap.
+    """
     first, last = edit.mt_span
-    if first == last or start == end:
-        return first <= end and start <= last
-    return first < end and start < last
+    if first == last:
+        return start <= first <= end if is_gap else start < first < end
+    return first < start < last if start == end else first < end and start < last

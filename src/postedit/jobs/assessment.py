@@ -36,7 +36,7 @@ FEWEST: Final = 100
 MOST: Final = 2_000
 """Triplets that are assessed at most, drawn evenly from more: the time grows with them, and the intervals hardly."""
 
-REPEATED: Final = "src and mt repeat those of an earlier triplet"
+REPEATED: Final = "source and machine translation are those of an earlier triplet"
 """Why triplets are left out. A translation memory corrects what comes again exactly, without any editor. Kept, they
 would be learnt by heart, and count as independent triplets in intervals."""
 
@@ -119,9 +119,17 @@ def assess(
     sides = (text.splitter(side).words for side in SIDES)
     texts = [[getattr(one, side) for one in corrections] for side in SIDES]
     profile = error_profile(*(list(map(split, column)) for split, column in zip(sides, texts, strict=True)))
-    warnings = (*column_signs(*texts, ter=profile.ter), *_warnings(gains))
+    warnings = tuple(column_signs(*texts, ter=profile.ter))
     return Assessment(
-        profile, tuple(gains), work or Workload(), text.tokenizer, ter_signature(), left_out, not_tried, warnings
+        profile,
+        tuple(gains),
+        work or Workload(),
+        text.tokenizer,
+        ter_signature(),
+        left_out,
+        not_tried,
+        warnings,
+        tuple(_notes(gains)),
     )
 
 
@@ -138,11 +146,12 @@ def _corrections(src: Iterable[str], mt: Iterable[str], pe: Iterable[str]) -> tu
     count = len(different)
     repeated = counts[0] - count
     if count < FEWEST:
-        which = f"{count:,} triplets" if not repeated else f"{count:,} different triplets ({repeated:,}: {REPEATED})"
+        others = f" ({repeated:,} more have the source and machine translation of an earlier one)" if repeated else ""
+        which = f"{count:,}{' different' * bool(repeated)} triplets{others}"
         raise DataError(f"{which} are too few to assess: at least {FEWEST} are needed, and 300 to 500 are better")
     most = min(count, MOST)
     corrections = list(different.values())
-    beyond = f"beyond {MOST:,}, which are spread evenly over all"
+    beyond = f"at most {MOST:,} are assessed, evenly spread over all"
     left_out = Counter({REPEATED: repeated, beyond: count - most})
     return [corrections[place * count // most] for place in range(most)], +left_out  # without zeros
 
@@ -228,7 +237,7 @@ def _given(
     return EditorGain(name, "as it is", sentences, None, 0.0, seconds, cost, currency)
 
 
-def _warnings(gains: Iterable[EditorGain]) -> Iterator[str]:
+def _notes(gains: Iterable[EditorGain]) -> Iterator[str]:
     """Yield what is to be known of the editors that were tried."""
     for one in gains:
         if one.editing_seconds is None:
@@ -238,6 +247,6 @@ def _warnings(gains: Iterable[EditorGain]) -> Iterator[str]:
             )
         if one.name == KNOWN:
             yield (
-                f"{KNOWN} must not have been trained on these triplets: then its gain is what it knows by heart. Its "
-                "model card says what it has learnt"
+                f"if {KNOWN} was trained on these triplets, its gain is too large; its model card says what it was "
+                "trained on"
             )

@@ -200,7 +200,7 @@ class Explanations:
     def focus_tables(self, measure: str, threshold: float, resamples: int) -> list[Table]:
         """Return the statistics of focus and, for a model that copies, where its words come from.
 
-        If the model shows neither, the table counts the edits of several texts by their reasons.
+        If a model gives reasons in place of these, the table counts the edits of several texts by their reasons.
 
         Args:
             measure: "auto", or one that `check_model` accepted.
@@ -217,7 +217,7 @@ class Explanations:
             decoded = focus.decoding_leads(sentences, threshold) if by_attention else ()
             tables = [focus.focus_table(steps, used, threshold, decoded), focus.claim_table(steps, resamples), *tables]
         found = [table for table in tables if table is not None]
-        if not found and len(sentences) > 1 and self.inputs.mt is not None:
+        if not found and len(sentences) > 1 and self.editor.abilities.reasons:
             return [edit_table(sentences)]
         return found
 

@@ -70,3 +70,10 @@ def provenance(recipe: Recipe, folder: Path) -> dict[str, Any]:
     if initial.exists():
         found["started_from"] = load_json(initial)["provenance"]
     return found
+
+
+def initial_notice(folder: Path) -> str | None:
+    """Return the licences of the texts of the model that training started from, if there are any."""
+    initial = folder / INITIAL
+    notice = load_json(initial).get("notice") if initial.exists() else None
+    return None if notice is None else str(notice)

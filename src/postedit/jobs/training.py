@@ -43,7 +43,7 @@ from postedit.evaluate.scores import UNEDITED_MT, SystemScores, score_system
 from postedit.evaluate.summarisation import ROUGE, rouge_by_text
 from postedit.folder import ModelFolder
 from postedit.jobs.drafting import first_stage_folder, is_finished, write_drafts
-from postedit.jobs.provenance import INITIAL, provenance, record_start
+from postedit.jobs.provenance import INITIAL, initial_notice, provenance, record_start
 from postedit.jobs.run_preparation import begun, check_shared, check_start, learn_text, share_corpora, write_corpora
 from postedit.jobs.training_hints import TrainingHints
 from postedit.recipe import Recipe
@@ -281,7 +281,8 @@ def _initialise(
     except RecipeError as error:
         raise RecipeError(f"train.init: {path}: {error}") from None
     if PartialState().is_main_process:
-        account = {"model": str(path), **transfer.to_dict(), "provenance": other.provenance}
+        notice = {} if other.notice is None else {"notice": other.notice}
+        account = {"model": str(path), **transfer.to_dict(), **notice, "provenance": other.provenance}
         save_json(folder / INITIAL, account)
         console.print(f"Starting from {path}: {transfer}", soft_wrap=True, highlight=False, markup=False)
 
@@ -313,12 +314,12 @@ class _Run:
         return found
 
     def export(self, model: Seq2Seq, path: Path) -> None:
-        """Write a model folder."""
+        """Write a model folder; licences of the texts of a model that training started from stay with it."""
         recipe = self.recipe
+        config, architecture = recipe.model.published(), recipe.architecture
         made = {**provenance(recipe, self.folder), "dev": {}}
-        ModelFolder(
-            recipe.architecture, recipe.model.published(), recipe.search, model, self.processor, made, self.first
-        ).save(path)
+        notice = initial_notice(self.folder)
+        ModelFolder(architecture, config, recipe.search, model, self.processor, made, self.first, notice).save(path)
 
     def record(self, result: TrainResult) -> None:
         """Write into the exported model how it was trained and how it scored."""

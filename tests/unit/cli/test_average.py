@@ -38,6 +38,17 @@ def test_the_average_is_a_model_folder(run: Any, tmp_path: Path, two: tuple[Mode
     assert loaded.provenance == {"dev": {}, "averaged": ["one", "two"]}
 
 
+def test_licences_of_all_averaged_models_are_kept(
+    run: Any, tmp_path: Path, two: tuple[ModelFolder, ModelFolder]
+) -> None:
+    (tmp_path / "two" / "NOTICE").write_text("CC BY 4.0: Jörg\n")
+    run("average", tmp_path / "one", tmp_path / "two", "--out", tmp_path / "mean")
+    assert (tmp_path / "mean" / "NOTICE").read_text() == "CC BY 4.0: Jörg\n"
+    (tmp_path / "one" / "NOTICE").write_text("MIT: Anna\n")
+    run("average", tmp_path / "one", tmp_path / "two", tmp_path / "two", "--out", tmp_path / "both")
+    assert (tmp_path / "both" / "NOTICE").read_text() == "MIT: Anna\n\nCC BY 4.0: Jörg\n"
+
+
 def test_files_of_weights_of_a_run(run: Any, tmp_path: Path, two: tuple[ModelFolder, ModelFolder]) -> None:
     files = [tmp_path / f"step-{number}.safetensors" for number in (1, 2)]
     for path, folder in zip(files, two):

@@ -145,6 +145,19 @@ class TestOutput:
         assert f"--out: {out} is one of the files to read; write to another one" in result.stderr
         assert mt.read_text() == MT
 
+    @pytest.mark.parametrize("option", ["--glossary", "--memory"])
+    @pytest.mark.parametrize("mark", ["", "#en:de"])
+    def test_glossary_and_memory_are_never_replaced(
+        self, run: Any, src: Path, mt: Path, tmp_path: Path, option: str, mark: str
+    ) -> None:
+        named = tmp_path / "named.tsv"
+        named.write_text("Haus\tHaus\n")
+        given = f"{named}{mark}" if option == "--glossary" else named
+        result = run("edit", "none", "--src", src, "--mt", mt, option, given, "--out", named)
+        assert result.exit_code == 1
+        assert f"--out: {named} is one of the files to read; write to another one" in result.stderr
+        assert named.read_text() == "Haus\tHaus\n"
+
     @pytest.mark.parametrize("inputs", ["lines", "files"])
     def test_a_file_that_an_option_names_is_never_replaced(
         self, run: Any, editor: Any, src: Path, mt: Path, tmp_path: Path, inputs: str

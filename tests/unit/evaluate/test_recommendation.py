@@ -100,8 +100,8 @@ def test_an_editor_that_costs_more_than_it_surely_saves_is_a_no(cost: float | No
     assert (found.answer, found.editor) == (answer, "llm")
     low = 30.0 * work.saved(one.sentences.gain(), TER).hours.low
     assert 5.0 < low < 500.0
-    assert ("it costs 500 for all the work" in found.reason) == (answer == "no")
-    assert (f"saves as little as {low:,.0f}" in found.reason) == (answer == "no")
+    assert ("it costs 500 EUR for all the work" in found.reason) == (answer == "no")
+    assert (f"saves as little as {low:,.2f}" in found.reason) == (answer == "no")
     assert ("what it costs is not known" in found.reason) == (cost is None)
     assert recommendation([one], TER, Workload(words=60_000)).answer == "yes", "an hour without a price"
 
@@ -111,11 +111,17 @@ def test_another_editor_that_pays_is_recommended_now_or_later() -> None:
     fair = editor("fair", [1, 0, 0, 0, 0, 0] * 50)
     assert fair.sentences.points < dear.sentences.points
     assert recommendation([dear, fair], TER, work)[:2] == ("yes", "fair")
+    unknown = editor("llm", GOOD, currency="EUR")
+    assert recommendation([unknown, fair], TER, work)[:2] == ("yes", "fair")
+    assert recommendation([unknown, fair], TER, Workload(words=60_000))[:2] == ("yes", "llm"), "an hour without a price"
+    small = editor("llm", GOOD, cost=0.004, currency="EUR")
+    least = recommendation([small], TER, Workload(words=600, words_per_hour=1e6, hour_price=0.1))
+    assert re.search(r"costs 0\.0\d EUR .* as little as 0\.00 ", least.reason)
     hopeful = editor("one", HOPEFUL, IDLE)
     found = recommendation([dear, hopeful], TER, work)
     assert found[:2] == ("later", "one")
     assert "llm, spares" in found.reason
-    assert "but it costs 5,000 for all the work" in found.reason
+    assert "but it costs 5,000 EUR for all the work" in found.reason
     slow = editor("one", HOPEFUL, IDLE, editing_seconds=36_000)
     dear_machine = Workload(words=60_000, hour_price=30.0, machine_price=1_000.0)
     assert recommendation([dear, slow], TER, dear_machine).answer == "no"
@@ -184,7 +190,7 @@ def test_json_has_the_same_keys_as_before() -> None:
     values = json.loads(json.dumps(assessment(editor("one", GOOD, HARMFUL)).to_dict()))
     assert list(values) == [
         "format", "recommendation", "confidence", "signature", "words divided by", "errors", "editors", "work",
-        "left out", "not tried", "warnings", "about what is expected",
+        "left out", "not tried", "warnings", "notes", "about what is expected",
     ]  # fmt: skip
     assert values["format"] == 1
     assert list(values["recommendation"]) == ["answer", "editor", "reason"]

@@ -6,7 +6,7 @@ from tests.unit.explain.sentences import sentence
 from postedit.core.edit_reasons import CorrectionReason, EditReason, TrainingReason
 from postedit.core.editor import Edit
 from postedit.explain.edit_table import edit_table
-from postedit.explain.explained_sentence import ExplainedSentence
+from postedit.explain.explained_sentence import ExplainedSentence, Span
 
 TAUGHT = CorrectionReason(2, 0, 0, ())
 TRAINED = TrainingReason(3, 1, 0, ())
@@ -52,12 +52,27 @@ def test_human_post_edits_tell_where_mt_was_wrong() -> None:
         (Edit("replace", (4, 9), (4, 8)), "das alte blaue Haus", False),  # likewise: what stands before them
         (Edit("delete", (0, 4), (0, 0)), "der blaue Haus", True),
         (Edit("insert", (14, 14), (14, 18)), "das blaue Haus dort", True),
+        (Edit("insert", (4, 4), (4, 9)), "das grüne Haus", False),
         (Edit("insert", (0, 0), (0, 4)), "nun das blaue Haus", True),
         (Edit("insert", (0, 0), (0, 4)), "das blaue Haus dort", False),
     ],
 )
 def test_edits_meet_what_a_human_changed_at_the_same_place(edit: Edit, pe: str, needed: bool) -> None:
     assert judged(edit, pe) == (100.0 if needed else 0.0)
+
+
+def test_neighbours_are_other_places_where_words_touch() -> None:
+    made = sentence("the red house", "das blaue Haus", "das rote Haus")
+    touching = {"mt": (Span(0, 4), Span(4, 10), Span(10, 14), None)}
+    one = replace(made, spans={**made.spans, **touching}, pe="x", pe_words=("das", "alte", "blaue", "Haus"))
+    assert edit_table([replace(one, edits=(Edit("replace", (4, 10), (4, 8)),))]).rows[0].values[2] == 0.0
+    assert edit_table([replace(one, edits=(Edit("replace", (0, 10), (0, 8)),))]).rows[0].values[2] == 100.0
+
+
+def test_without_mt_nothing_is_known_of_where_it_is_wrong() -> None:
+    one = explained(TRAINED, pe="das grüne Haus")
+    spans = {name: found for name, found in one.spans.items() if name != "mt"}
+    assert edit_table([replace(one, spans=spans)]).rows[0].values == (1, 100.0, None)
 
 
 def test_no_edits_have_a_table_too() -> None:

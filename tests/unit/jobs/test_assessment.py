@@ -209,7 +209,10 @@ def test_how_texts_are_divided_is_seen(pe: str, tokenizer: str) -> None:
             (WORDS[:99], WORDS[:99], WORDS[:99]),
             f"99 triplets are too few to assess: at least {FEWEST} are needed",
         ),
-        ((["a"] * 200,) * 3, "1 different triplets .199: src and mt repeat those of an earlier triplet. are too few"),
+        (
+            (["a"] * 200,) * 3,
+            "1 different triplets .199 more have the source and machine translation of an earlier one. are too few",
+        ),
         ((["a"] * 99, ["a"] * 100, ["a"] * 100), "src has 99, mt has 100, pe has 100"),
         ((["a"] * 100, ["a"] * 100, ["a"] * 99 + [" "]), "a correction needs pe, which is blank"),
     ],
@@ -224,7 +227,7 @@ def test_of_many_triplets_some_are_drawn(monkeypatch: pytest.MonkeyPatch) -> Non
     many = [Correction("s", f"{n}", f"{n}") for n in range(250)]
     found = assess(*sides(many), text=TEXT, with_known=False, neural_updates=0)
     assert found.profile.segments == 110
-    assert found.left_out == {"beyond 110, which are spread evenly over all": 140}
+    assert found.left_out == {"at most 110 are assessed, evenly spread over all": 140}
     assert found.recommendation.answer == "no"
     assert "changed nothing" in found.recommendation.reason
 
@@ -280,7 +283,7 @@ def test_the_model_of_these_languages_keeps_what_is_protected(monkeypatch: pytes
     (known,) = found.editors
     assert known.name == KNOWN
     assert not known.sentences.changed.any()
-    assert "must not have been trained on these triplets" in found.warnings[-1]
+    assert "was trained on these triplets, its gain is too large" in found.notes[-1]
 
 
 def test_forecasts_compare_all_with_half_of_the_triplets(monkeypatch: pytest.MonkeyPatch) -> None:

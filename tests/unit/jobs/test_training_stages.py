@@ -140,6 +140,7 @@ def test_training_starts_from_the_matching_weights_of_another_model(tmp_path: Pa
     path = stage_tools.write_recipe(tmp_path)
     path.write_text(path.read_text().partition("[[stage]]")[0])
     tiny_models.folder(layers_mt=2).save(tmp_path / "other")
+    (tmp_path / "other" / "NOTICE").write_text("CC BY 4.0: Jörg")
     console = Console(record=True, width=200, quiet=False, file=(tmp_path / "console").open("w"))
     recipe = load_recipe(path, [f"train.init={tmp_path / 'other'}"])
     training.train(recipe, tmp_path / "run", console=console)
@@ -150,6 +151,7 @@ def test_training_starts_from_the_matching_weights_of_another_model(tmp_path: Pa
     provenance = (tmp_path / "run" / "model" / "provenance.json").read_text()
     assert str(tmp_path) not in provenance
     assert '"init": "other"' in provenance
+    assert (tmp_path / "run" / "model" / "NOTICE").read_text() == "CC BY 4.0: Jörg"
 
 
 def test_a_model_to_start_from_must_be_there_and_have_something_to_give(tmp_path: Path) -> None:
