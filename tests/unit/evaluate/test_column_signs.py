@@ -25,6 +25,10 @@ RUSSIAN = ["Кошка спит сегодня на тёплой крыше ст
         ),
         ((SRC, SRC, SRC), "src, mt and pe read as one language (en)"),
         ((SRC, GERMAN, RUSSIAN), "mt and pe are in different scripts (Latin, Cyrillic)"),
+        (
+            (SRC, ["ねこは屋根でねています。"] * 5, GERMAN),
+            "mt and pe are in different scripts (Chinese and Japanese, Latin)",
+        ),
     ],
 )
 def test_mixed_up_columns_are_seen(columns: tuple[list[str], list[str], list[str]], sign: str) -> None:
@@ -44,6 +48,7 @@ def test_mt_that_pe_does_not_correct_is_seen() -> None:
         (SRC, MT, PE),
         (SRC, GERMAN, GERMAN),
         ([f"w{n}" for n in range(9)], ["1 2"] * 9, ["?"] * 9),  # no language, and no letters
+        (SRC, ["これは日本のカタログです。"] * 9, ["日本語版"] * 9),  # kana and Chinese characters
         (SRC, ["Word 日本"] * 9, ["Words 日本語版"] * 9),  # names in another script
     ],
 )
