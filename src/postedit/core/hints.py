@@ -16,18 +16,37 @@ HintName = Literal["examples", "glossary", "errors"]
 HINTS: Final[tuple[HintName, ...]] = get_args(HintName)
 
 
-_PLACEHOLDER: Final = re.compile(r"\{\s*([^\W\d][\w-]*)\s*\}")
-"""A name in braces, however it is written; JSON, which a prompt may have in braces, is none."""
+_BRACES: Final = re.compile(r"\{(?P<literal>\{\s*[\w-]+\s*\})\}|\{\s*(?P<name>[^\W\d][\w-]*)\s*\}")
+"""A word in two pairs of braces, or a name in one, however it is written; JSON in braces is neither."""
 
 
 def unknown_field(text: str, known: Sequence[str]) -> str | None:
     """Return a sentence about the first name in braces in a prompt that is no known field; None if all are."""
-    for found in _PLACEHOLDER.finditer(text):
-        if found.group() not in {f"{{{name}}}" for name in known}:
-            name = found.group(1).lower().replace("-", "_")
+    for found in _BRACES.finditer(text):
+        if found["name"] and found.group() not in {f"{{{name}}}" for name in known}:
+            name = found["name"].lower().replace("-", "_")
             meant = f'; did you mean "{name}"?' if name in known else nearest(name, known)
-            return f"{found.group()} is no field{meant} (known here: {', '.join(known)})"
+            return (
+                f"{found.group()} is no field{meant} (known here: {', '.join(known)}); write {{{found.group()}}} if "
+                "the prompt should have it as it stands"
+            )
     return None
+
+
+def split_fields(text: str) -> tuple[list[str], list[str]]:
+    """Return the texts before, between and after the fields of a prompt, and the names of the fields.
+
+    `{{name}}` is no field: it stands for `{name}` in these texts.
+    """
+    parts, names, end = [""], list[str](), 0
+    for found in _BRACES.finditer(text):
+        parts[-1] += text[end : found.start()] + (found["literal"] or "")
+        end = found.end()
+        if found["name"]:
+            names.append(found["name"])
+            parts.append("")
+    parts[-1] += text[end:]
+    return parts, names
 
 
 class HintConfig(Config):

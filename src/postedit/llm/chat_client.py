@@ -133,19 +133,24 @@ class ChatClient:
             EndpointError: if it is away.
         """
         self._check_structure("")
-        attempt, fault, is_away = 0, "", False
+        attempt, fault, is_away, has_system = 0, "", False, True
         while attempt <= self._spec.config.retries:
             if attempt:
                 await asyncio.sleep(pause_before(attempt))
-            body = self._body(ask)
+            body = self._body(ask, has_system=has_system)
             answer = await self._attempt(ask, body)
             if isinstance(answer, Reply):
+                self._dialect.has_system &= has_system
                 self._failed_in_a_row, self._rejected_in_a_row, self._has_replied = 0, 0, True
                 return answer
             fault, is_away = answer.text, answer.is_unreachable
             if self._learns(body, answer):
                 self._check_structure(f" ({answer.text})")
-                continue  # with other parameters, or other roles
+                continue  # with other parameters
+            # A chat template may fail as late as with status 500.
+            if answer.status in (400, 422, 500) and self._dialect.refuses_system(body, answer.error):
+                has_system = False
+                continue
             if (answer.status and answer.status not in _RETRIED) or "insufficient_quota" in answer.error.codes:
                 await self._refused(answer)
             attempt += 1
@@ -155,9 +160,7 @@ class ChatClient:
         raise NoReplyError
 
     def _learns(self, body: Mapping[str, Any], fault: "_Fault") -> bool:
-        """Return whether a refusal has taught the dialect how the request may be taken."""
-        if fault.status == 500:  # where a chat template fails, which may happen as late as that
-            return self._dialect.learn_roles(body, fault.error)
+        """Return whether a refusal has taught the dialect which parameters the server takes."""
         return fault.status in (400, 422) and self._dialect.learn(body, fault.error)
 
     def _check_structure(self, reason: str) -> None:
@@ -167,7 +170,7 @@ class ChatClient:
                 f'llm.structure = "json-schema" insists on: set it to auto, or ask another server{reason}'
             )
 
-    def _body(self, ask: Ask) -> dict[str, Any]:
+    def _body(self, ask: Ask, *, has_system: bool = True) -> dict[str, Any]:
         config = self._spec.config
         values = {
             "model": self._spec.model,
@@ -179,7 +182,7 @@ class ChatClient:
         if self._schema is not None:
             named = {"name": "corrections", "strict": True, "schema": self._schema}
             values["response_format"] = {"type": "json_schema", "json_schema": named}
-        return self._dialect.spell(values)
+        return self._dialect.spell(values, has_system=has_system)
 
     async def _attempt(self, ask: Ask, body: Mapping[str, Any]) -> "Reply | _Fault":
         """Send a request once, and account for it."""

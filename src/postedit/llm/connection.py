@@ -74,13 +74,22 @@ def open_client(config: LlmConfig, key: str) -> Any:
             "folder of certificates (PEM), or unset the variable"
         ) from None
     except (ValueError, httpx.InvalidURL) as error:
+        # The error may quote a part of a password, for instance as a port.
+        fault, escapes = f": {error}", ""
+        if any("@" in value for value in _given(_PROXIES).values()):
+            fault, escapes = "", " (%23, %2F and %40 stand for #, / and @ in a password)"
         raise DataError(
-            f"{_named(_PROXIES)}: cannot be used as a proxy: {error}; write an address such as "
-            "http://127.0.0.1:3128, or unset the variable"
+            f"{_named(_PROXIES)}: cannot be used as a proxy{fault}; write an address such as "
+            f"http://127.0.0.1:3128{escapes}, or unset the variable"
         ) from None
+
+
+def _given(variables: tuple[str, ...]) -> dict[str, str]:
+    """Return those of some variables that the environment has, in capitals or not."""
+    known = {name.lower() for name in variables}
+    return {name: value for name, value in sorted(os.environ.items()) if value and name.lower() in known}
 
 
 def _named(variables: tuple[str, ...]) -> str:
     """Return which of some variables the environment has, without values, which may have passwords in them."""
-    known = {name.lower() for name in variables}
-    return ", ".join(f"${name}" for name, value in sorted(os.environ.items()) if value and name.lower() in known)
+    return ", ".join(f"${name}" for name in _given(variables))

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Final, Literal, NamedTuple, Self
 from urllib.parse import urlsplit
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import ConfigDict, Field, field_validator, model_validator
 
 from postedit.core.config import Config
 from postedit.core.editor import ENDPOINT
@@ -22,8 +22,13 @@ Consensus = Literal["chrf", "ter"]
 Structure = Literal["auto", "json-schema", "none"]
 
 
+_NO_SECRET: Final = "must be an address without user, password, '@' and query: keys come from the environment alone"
+
+
 class LlmConfig(Config):
     """How a language model behind an endpoint is asked, and how its answers are chosen."""
+
+    model_config = ConfigDict(hide_input_in_errors=True)  # an address may have a password in it
 
     endpoint: str = Field(
         "", description=f"address of the server, up to /v1; ${ENDPOINT_VARIABLE} or that of OpenAI if empty"
@@ -94,7 +99,7 @@ class LlmConfig(Config):
     @field_validator("endpoint")
     @classmethod
     def _check_endpoint(cls, value: str) -> str:
-        if value:
+        if value and not _may_have_secret(value):
             check_address(value)
         return value.rstrip("/")
 
@@ -107,6 +112,8 @@ class LlmConfig(Config):
 
     @model_validator(mode="after")
     def _check_combination(self) -> Self:
+        if _may_have_secret(self.endpoint):  # not a fault of the field, of which the value would be shown
+            raise ValueError(f"endpoint {_NO_SECRET}")
         if self.samples > 1 and not self.temperature:
             raise ValueError("samples are all the same at temperature 0: set temperature as well, to 0.7 for instance")
         if bool(self.tags) != bool(self.tagged):
@@ -160,6 +167,8 @@ def check_address(value: str) -> None:
     Raises:
         ValueError: if it is none, or has a key or password in it, which would be shown and recorded.
     """
+    if _may_have_secret(value):  # asked first, as the other sentences quote parts of it
+        raise ValueError(_NO_SECRET)
     try:
         parts = urlsplit(value)
         _ = parts.port  # which is read, and so checked, only now
@@ -167,8 +176,11 @@ def check_address(value: str) -> None:
         raise ValueError(f"must be an address such as http://127.0.0.1:8000/v1: {error}") from None
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise ValueError("must be an address such as http://127.0.0.1:8000/v1")
-    if parts.username or parts.password or parts.query or parts.fragment:
-        raise ValueError("must be an address without user, password and query: keys come from the environment alone")
+
+
+def _may_have_secret(address: str) -> bool:
+    """Return whether an address may have a password or key in it, however it is read: '/' and '#' may stand in one."""
+    return any(sign in address for sign in "@?#")
 
 
 def is_local(address: str) -> bool:

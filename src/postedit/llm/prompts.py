@@ -2,7 +2,8 @@
 
 A prompt has a name, a version, the form of its answers, and two texts with fields in braces: {direction},
 {target_language}, {terms}, {examples} and {segments}. Fields are filled in one pass, so that braces in what fills them
-mean nothing. Text of a segment stands in JSON strings alone, which it cannot leave (see `text.hint_texts`).
+mean nothing; `{{name}}` stands for `{name}`. Text of a segment stands in JSON strings alone, which it cannot leave (see
+`text.hint_texts`).
 """
 
 import hashlib
@@ -12,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from importlib import resources
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any, Final, Literal
 
@@ -19,7 +21,7 @@ from pydantic import Field, field_validator, model_validator
 
 from postedit.core.config import Config, load_config, read_toml
 from postedit.core.errors import RecipeError, nearest
-from postedit.core.hints import unknown_field
+from postedit.core.hints import split_fields, unknown_field
 from postedit.text.hint_texts import EXAMPLES_TITLE, TERMS_TITLE, Example, TermHint, json_line, section
 from postedit.text.language_tags import base_language
 
@@ -27,7 +29,6 @@ AnswerForm = Literal["corrections", "errors"]
 """Each segment of an answer has a correction; or its errors, and then a correction."""
 
 _FIELDS: Final = ("direction", "target_language", "terms", "examples", "segments")
-_FIELD: Final = re.compile("{(" + "|".join(_FIELDS) + ")}")
 _NAME: Final = re.compile(r"[\w. -]+")
 
 _NAMES: Final = {
@@ -59,7 +60,7 @@ class PromptConfig(Config):
 
     @model_validator(mode="after")
     def _check_fields(self) -> "PromptConfig":
-        if self.user.count("{segments}") != 1 or "{segments}" in self.system:
+        if self._fields("user").count("segments") != 1 or "segments" in self._fields("system"):
             raise ValueError("the message of the user must have the field {segments} once, and that of the system not")
         if fault := unknown_field(f"{self.system}\n{self.user}", _FIELDS):
             raise ValueError(fault)
@@ -67,7 +68,10 @@ class PromptConfig(Config):
 
     def shows(self, name: str) -> bool:
         """Return whether a message has a field."""
-        return f"{{{name}}}" in self.system + self.user
+        return name in self._fields("system") + self._fields("user")
+
+    def _fields(self, role: Literal["system", "user"]) -> list[str]:
+        return split_fields(getattr(self, role))[1]
 
 
 @dataclass(frozen=True)
@@ -164,4 +168,5 @@ def _object(properties: dict[str, Any]) -> dict[str, Any]:
 
 
 def _filled(text: str, fields: Mapping[str, str]) -> str:
-    return _FIELD.sub(lambda found: fields[found.group(1)], text).strip()
+    parts, names = split_fields(text)
+    return "".join(part + (fields[name] if name else "") for part, name in zip_longest(parts, names)).strip()

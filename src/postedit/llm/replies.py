@@ -54,14 +54,19 @@ def parse_reply(content: bytes) -> tuple[Reply, Usage | None] | None:
         choice = value["choices"][0]
         message = choice["message"]
         text, refusal = message.get("content"), message.get("refusal")
-        counts = value.get("usage") or {}
-        prompt, written = (_count(counts.get(name)) for name in ("prompt_tokens", "completion_tokens"))
+        usage = _usage(value.get("usage"))
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
         return None
     if not isinstance(text or "", str):
         return None
-    reply = Reply(text or "", str(choice.get("finish_reason") or ""), bool(refusal))
-    return reply, None if prompt is None or written is None else Usage(prompt, written)
+    return Reply(text or "", str(choice.get("finish_reason") or ""), bool(refusal)), usage
+
+
+def _usage(value: Any) -> Usage | None:
+    """Return the tokens that a reply tells; None if it tells none, in whatever form."""
+    counts = value if isinstance(value, dict) else {}
+    prompt, answer = (_count(counts.get(name)) for name in ("prompt_tokens", "completion_tokens"))
+    return None if prompt is None or answer is None else Usage(prompt, answer)
 
 
 def _count(value: Any) -> int | None:

@@ -20,12 +20,23 @@ _OPTIONAL: Final[Mapping[str, tuple[str, ...]]] = {
 _UNKNOWN_NAME: Final = frozenset({"unsupported_parameter", "unknown_parameter", "extra_forbidden"})
 """Codes of errors about parameters that a server does not know by this name."""
 
+_REFUSED: Final = r"(?: is| are)?(?:(?: not|n['’]t)(?: yet)? (?:supported|enabled|allowed|permitted)| unsupported)\b"
 _NO_SYSTEM: Final = re.compile(
-    r"\bsystem\b.{0,40}\broles?\b|\broles?\b.{0,40}\bsystem\b|\broles? must alternate|\bonly user\b.{0,40}\broles?\b"
-    r"|\b(?:system|developer)\W{0,3}(?:message|prompt|instruction)s?\b.{0,40}(?:\bnot\b|n['’]t\b|\bunsupported)"
-    r"|\bnot support\b.{0,40}\bsystem\b"
+    rf"\b(?:system|developer)\W{{1,2}}(?:role|message|prompt|instruction)s?{_REFUSED}"
+    rf"|\brole:?\W{{1,2}}system\b['\"`]?{_REFUSED}|\b(?:unexpected|unsupported) role:?\W{{1,2}}system\b"
+    r"|\b(?:not|n['’]t) support (?:the |a )?"
+    r"(?:['\"`]system['\"`]|(?:system|developer) (?:role|message|prompt|instruction))"
+    r"|\broles? must alternate|\bonly user and (?:assistant|model) roles are supported"
 )
 """Messages by which servers, or the chat templates of their models, refuse a message of the system."""
+
+_ECHO: Final = re.compile(r"""['"]\w+\\?['"]: ?(?:[\d{]|\\?['"](?:system|json_schema)\b)""")
+"""Names with values as a request has them: in a message, they quote what was sent."""
+
+_OTHER_REASON: Final = re.compile(
+    r"context|length|quota|rate.?limit|billing|overload|too.?(?:long|large|many)", re.IGNORECASE
+)
+"""Codes of errors that are about no parameter and no role."""
 
 _FILTER: Final = re.compile(
     r"content.?(?:filter|policy|management)|moderation|flagged|responsible.?ai|safety", re.IGNORECASE
@@ -70,6 +81,16 @@ class ServerError:
         """Whether a filter did not let a text pass."""
         return any(_FILTER.search(code) for code in self.codes)
 
+    @property
+    def is_about_something_else(self) -> bool:
+        """Whether its codes name a reason that other parameters or roles would not mend."""
+        return self.is_filter or any(_OTHER_REASON.search(code) for code in self.codes)
+
+    @property
+    def said(self) -> str:
+        """The message in small letters, without the parameters of a request that it quotes."""
+        return _ECHO.sub(" ", self.message.lower())
+
 
 def _parts(value: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
     """Yield the objects of a body that describe the error."""
@@ -93,9 +114,9 @@ class Dialect:
     renamed: set[str] = field(default_factory=set)
     has_system: bool = True
 
-    def spell(self, values: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the parameters of a request as the server takes them."""
-        if not self.has_system:
+    def spell(self, values: Mapping[str, Any], *, has_system: bool = True) -> dict[str, Any]:
+        """Return the parameters of a request as the server takes them, or without the system as a try."""
+        if not (self.has_system and has_system):
             values = {**values, "messages": _without_system(values["messages"])}
         return {
             _RENAMED[name] if name in self.renamed else name: value
@@ -109,9 +130,9 @@ class Dialect:
         The fields of the error say which parameter it is about. Where it has none, its message counts, but no word of
         it that stands in the texts that were sent, as the message may quote them.
         """
-        if self.learn_roles(sent, error):
-            return True
-        texts, said = _texts_of(sent), error.message.lower()
+        if error.is_about_something_else:
+            return False
+        texts, said = _texts_of(sent), error.said
 
         def is_said(word: str) -> bool:
             return word not in texts and re.search(rf"(?<![a-z]){word}(?![a-z])", said) is not None
@@ -132,17 +153,18 @@ class Dialect:
                 return True
         return False
 
-    def learn_roles(self, sent: Mapping[str, Any], error: ServerError) -> bool:
-        """Learn that the server takes no message of the system; return whether the request without one may be taken."""
-        if not any(one["role"] == "system" for one in sent["messages"]):
+    @staticmethod
+    def refuses_system(sent: Mapping[str, Any], error: ServerError) -> bool:
+        """Return whether a request seems to be refused for its message of the system.
+
+        That is learnt, by `has_system`, only once a request without one is taken.
+        """
+        if error.is_about_something_else or not any(one["role"] == "system" for one in sent["messages"]):
             return False
         if error.names and not any("role" in one or "messages" in one for one in error.names):
             return False
-        found = _NO_SYSTEM.search(error.message.lower())
-        is_meant = found is not None and found.group() not in _texts_of(sent)
-        if is_meant:
-            self.has_system = False
-        return is_meant
+        found = _NO_SYSTEM.search(error.said)
+        return found is not None and found.group() not in _texts_of(sent)
 
 
 def _texts_of(sent: Mapping[str, Any]) -> str:

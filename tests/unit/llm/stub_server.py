@@ -57,7 +57,7 @@ class Stub:
         key: that requests must bring; empty: none.
         refuses: parameters that the server does not know.
         refusal: status and body of the refusal of a request, by its body; None if it is not refused.
-        usage: tokens that it says it counted, whatever it has; empty: those that it counted.
+        usage: tokens that it says it counted, whatever it has; a mapping is added to those that it counted.
         slow: seconds before each answer.
         preamble: text of the system that may stand before that of the user.
         spares_single: what is asked about a segment alone has no fault.
@@ -69,7 +69,7 @@ class Stub:
     key: str = ""
     refuses: tuple[str, ...] = ()
     refusal: Callable[[dict[str, Any]], tuple[int, Any] | None] = lambda body: None
-    usage: Mapping[str, Any] = field(default_factory=dict)
+    usage: Any = field(default_factory=dict)
     slow: float = 0.0
     preamble: str = ""
     spares_single: bool = False
@@ -198,8 +198,10 @@ class _Handler(BaseHTTPRequestHandler):
         message = {"role": "assistant", "content": text, **({"refusal": refusal} if refusal else {})}
         value: dict[str, Any] = {
             "choices": [{"index": 0, "message": message, "finish_reason": finish}],
-            "usage": {"prompt_tokens": prompt, "completion_tokens": count, **stub.usage},
+            "usage": stub.usage,
         }
+        if isinstance(stub.usage, Mapping):
+            value["usage"] = {"prompt_tokens": prompt, "completion_tokens": count, **stub.usage}
         if fault == "no-usage":
             del value["usage"]
         if fault == "no-choices":

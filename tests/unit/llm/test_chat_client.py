@@ -295,13 +295,20 @@ def test_codes_for_terminals_in_messages_of_a_server_are_not_shown(make_editor: 
     assert str(found.value).endswith("status 402: [31mred ]0;title 1m no money ü")
 
 
-@pytest.mark.parametrize("count", [2**31, 2**70, 10**400, -1, "5", 1.5])
-def test_tokens_that_no_request_has_are_not_counted(make_editor: MakeEditor, count: Any) -> None:
-    with Stub(usage={"prompt_tokens": count, "completion_tokens": 5}) as stub:
+@pytest.mark.parametrize(
+    "usage",
+    [
+        *({"prompt_tokens": count, "completion_tokens": 5} for count in (2**31, 2**70, 10**400, -1, "5", 1.5)),
+        "not counted", [1], 7, True, None,
+    ],
+)  # fmt: skip
+def test_tokens_that_no_request_has_are_not_counted(make_editor: MakeEditor, usage: Any) -> None:
+    with Stub(usage=usage) as stub:
         editor = make_editor(stub)
         (result,) = editor.edit_segments([Segment("a", "errA b c .")])
     figures = editor.store.figures()
     assert result.text == "A b c ."
+    assert len(stub.bodies) == 1, "a good reply is asked for once"
     with Stub({"no-usage": 1.0}) as stub:
         untold = make_editor(stub, seed=2)
         untold.edit_segments([Segment("a", "errA b c .")])

@@ -1,12 +1,14 @@
 """The connection: addresses, keys, proxies and certificates that cannot be used, and what the sentences say of them."""
 
+import re
 from pathlib import Path
 
 import pytest
 from stub_server import Stub
 from tests.unit.llm.conftest import MakeEditor, segments
 
-from postedit.core.errors import DataError
+from postedit.core.config import load_config
+from postedit.core.errors import DataError, RecipeError
 from postedit.llm.connection import check_client
 from postedit.llm.endpoint_options import LlmConfig, is_local
 
@@ -41,6 +43,25 @@ def test_keys_that_cannot_be_sent_are_refused(
 def test_addresses_with_secrets_or_without_servers_are_refused(url: str) -> None:
     with pytest.raises(ValueError, match="must be an address"):
         LlmConfig(endpoint=url)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://user:secret@host/v1", "http://user:sec/ret@host/v1", "http://user:1/secret@host/v1",
+        "http://user:sec#ret@host/v1", "user:secret@host", "http://host:1/v1?key=secret",
+    ],
+)  # fmt: skip
+def test_no_part_of_a_secret_in_an_address_is_shown(monkeypatch: pytest.MonkeyPatch, url: str) -> None:
+    with pytest.raises(ValueError, match="endpoint must be an address without user") as raw:
+        LlmConfig(endpoint=url)
+    with pytest.raises(RecipeError, match="endpoint must be an address without user") as option:
+        load_config(LlmConfig, {"endpoint": url}, "options")
+    monkeypatch.setenv("OPENAI_BASE_URL", url)
+    with pytest.raises(DataError, match=r"\$OPENAI_BASE_URL must be an address without user") as variable:
+        check_client(LlmConfig())
+    for found in (raw, option, variable):
+        assert not re.search("sec|ret", str(found.value))
 
 
 def test_what_is_wrong_with_a_port_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -91,13 +112,24 @@ def test_keys_go_to_this_machine_through_no_proxy(make_editor: MakeEditor, monke
         assert stub.bodies
 
 
-@pytest.mark.parametrize("proxy", ["foo://user:pass@host", "http://[::1", "http://host:port"])
-def test_a_proxy_that_is_none_is_named_without_its_password(monkeypatch: pytest.MonkeyPatch, proxy: str) -> None:
+@pytest.mark.parametrize(
+    ("proxy", "fault"), [("foo://host", "Unknown scheme"), ("http://[::1", ""), ("http://host:port", "'port'")]
+)
+def test_what_is_wrong_with_a_proxy_is_said(monkeypatch: pytest.MonkeyPatch, proxy: str, fault: str) -> None:
     monkeypatch.setenv("HTTPS_PROXY", proxy)
-    with pytest.raises(DataError, match=r"^\$HTTPS_PROXY: cannot be used as a proxy: .*unset") as found:
+    with pytest.raises(DataError, match=rf"^\$HTTPS_PROXY: cannot be used as a proxy: .*{fault}.*unset"):
         check_client(LlmConfig(endpoint=AFAR))
-    assert "pass" not in str(found.value)
     check_client(LlmConfig(endpoint="http://127.0.0.1:8000/v1"))  # which needs none
+
+
+@pytest.mark.parametrize(
+    "proxy", ["http://user:secret#1@host:3128", "http://user:secret/1@host:3128", "http://user:1@2@host:secret"]
+)
+def test_a_proxy_that_is_none_is_named_without_its_password(monkeypatch: pytest.MonkeyPatch, proxy: str) -> None:
+    monkeypatch.setenv("https_proxy", proxy)
+    with pytest.raises(DataError, match=r"^\$https_proxy: cannot be used as a proxy; .*%23, .*unset") as found:
+        check_client(LlmConfig(endpoint=AFAR))
+    assert "secret" not in str(found.value)
 
 
 def test_a_socks_proxy_needs_a_library(monkeypatch: pytest.MonkeyPatch) -> None:

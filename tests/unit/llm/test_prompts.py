@@ -35,7 +35,11 @@ class TestPrompts:
             ('name = "x"\nversion = 1\nuser = "{segments} {exampels}"\n', 'did you mean "examples"'),
             ('name = "x"\nversion = 1\nuser = "{segments} {Terms}"\n', '{Terms} is no field; did you mean "terms"'),
             ('name = "x"\nversion = 1\nuser = "{segments} { terms }"\n', '{ terms } is no field; did you mean "terms"'),
-            ('name = "x"\nversion = 1\nsystem = "{src1}"\nuser = "{segments}"\n', "{src1} is no field"),
+            (
+                'name = "x"\nversion = 1\nsystem = "{src1}"\nuser = "{segments}"\n',
+                "{src1} is no field.*write {{src1}} if",
+            ),
+            ('name = "x"\nversion = 1\nuser = "{{segments}}"\n', "must have the field"),
             (
                 'name = "x"\nversion = 1\nsystem = "{target-language}"\nuser = "{segments}"\n',
                 'did you mean "target_language"',
@@ -60,6 +64,20 @@ class TestPrompts:
         )
         (message,) = Prompt.load(str(path)).messages(["one"])
         assert message["content"] == f"one {shown}"
+
+    def test_names_in_two_pairs_of_braces_are_not_filled(self, tmp_path: Path) -> None:
+        path = tmp_path / "mine.toml"
+        path.write_text(
+            'name = "x"\nversion = 1\n'
+            'system = "Keep {{segments}}, {{userName}}, {{ user-name }}, {{{name}}}, {{0}} and {1}"\n'
+            'user = "{{terms}}{segments}"\n',
+            encoding="utf-8",
+        )
+        prompt = Prompt.load(str(path))
+        system, user = prompt.messages(["one {{two}}"], terms=["three"])
+        assert system["content"] == "Keep {segments}, {userName}, { user-name }, {{name}}, {0} and {1}"
+        assert user["content"] == "{terms}one {{two}}"
+        assert not prompt.config.shows("terms")
 
     def test_what_a_prompt_does_not_show_is_not_ignored_silently(
         self, make_editor: MakeEditor, tmp_path: Path, caplog: pytest.LogCaptureFixture

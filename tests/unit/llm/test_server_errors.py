@@ -84,6 +84,9 @@ NO_SYSTEM = [
     (400, {"error": {"message": "Developer instruction is not enabled for models/gemma-3", "status": "INVALID"}}),
     (400, {"message": "Only user and assistant roles are supported!"}),
     (400, "this model does not support system messages"),
+    (400, {"error": {"message": "System messages aren't supported; request: {'temperature': 0.0, 'seed': 1}"}}),
+    (400, {"error": {"message": "role 'system' is not allowed"}}),
+    (422, "Unexpected role 'system'"),
 ]
 
 
@@ -120,12 +123,21 @@ def test_requests_that_are_refused_at_the_same_time_all_learn(make_editor: MakeE
         assert len(stub.answered) == len({(one.src, one.mt) for one in segments(30)})
 
 
+QUOTED = "{'messages': [{'role': 'system', 'content': 'You ...'}], 'temperature': 0.0, 'seed': 1}"
+
+
 @pytest.mark.parametrize(
     ("status", "error"),
     [
-        (400, {"error": {"message": "the role of the system is unclear", "param": "model"}}),
-        (400, {"error": {"message": "you wrote: the system has no role"}}),
+        (400, {"error": {"message": "System role not supported", "param": "model"}}),
+        (400, {"error": {"message": "you wrote: the system role is not supported"}}),
         (503, {"error": {"message": "System role not supported"}}),
+        (400, {"error": {"message": f"context length exceeded; request: {QUOTED}"}}),
+        (400, {"error": {"message": f"context length exceeded; request: {json.dumps(QUOTED)}"}}),
+        (400, {"error": {"message": "too long; System role not supported", "code": "context_length_exceeded"}}),
+        (400, {"error": {"message": "seed unknown; system role not supported", "code": "content_filter"}}),
+        (400, {"error": {"message": "The system prompt is too long and does not fit"}}),
+        (400, {"error": {"message": "system message: quota exceeded, could not serve"}}),
     ],
 )
 def test_the_system_speaks_where_a_refusal_is_about_something_else(
@@ -133,5 +145,29 @@ def test_the_system_speaks_where_a_refusal_is_about_something_else(
 ) -> None:
     once = [(status, error)]
     with Stub(refusal=lambda body: once.pop() if once else None) as stub:
-        make_editor(stub, retries=1).edit_segments([Segment("The system has no role", "Das System hat keine Rolle .")])
+        make_editor(stub, retries=1).edit_segments([Segment("The system role is not supported", "Das errSystem .")])
+    assert [one["role"] for one in stub.bodies[-1]["messages"]] == ["system", "user"]
+    assert {*stub.bodies[-1]} == {"model", "messages", "temperature", "seed", "max_tokens", "response_format"}
+
+
+def test_a_parameter_explains_an_error_that_quotes_the_request(make_editor: MakeEditor) -> None:
+    error = {"detail": f"{{'input': {QUOTED}, 'msg': 'temperature is not supported'}}"}
+    with Stub(refusal=lambda body: (400, error) if "temperature" in body else None) as stub:
+        make_editor(stub).edit_segments(segments(1))
+    assert [one["role"] for one in stub.bodies[-1]["messages"]] == ["system", "user"]
+    assert {*stub.bodies[-1]} == {"model", "messages", "seed", "max_tokens", "response_format"}
+
+
+def test_the_system_speaks_again_if_its_silence_did_not_help(make_editor: MakeEditor) -> None:
+    """What is learnt of roles is learnt once a request without a message of the system is taken."""
+    asked: list[list[str]] = []
+
+    def refusal(body: dict[str, Any]) -> tuple[int, Any] | None:
+        asked.append([one["role"] for one in body["messages"]])
+        return (400, "System role not supported") if "An odd source" in texts_of(body) else None
+
+    with Stub(refusal=refusal) as stub:
+        editor = make_editor(stub, segments=1, concurrency=1, retries=0)
+        editor.edit_segments([Segment("An odd source", "Ein seltsamer Text ."), *segments(1)])
+    assert asked[:2] == [["system", "user"], ["user"]]
     assert [one["role"] for one in stub.bodies[-1]["messages"]] == ["system", "user"]

@@ -21,6 +21,7 @@ from postedit.core.editor import PostEdit, Segment
 from postedit.core.errors import DataError, ModelFolderError, RecipeError
 from postedit.core.hints import HINTS
 from postedit.core.special_tokens import EOS
+from postedit.core.transformers_checkpoint import TransformersCheckpoint
 from postedit.data.corpus import Corpus
 from postedit.data.triplets import Triplet
 from postedit.editing.post_editor import PostEditor
@@ -30,6 +31,7 @@ from postedit.editing.segments import batch_of, encode_segments
 from postedit.folder import ModelFolder
 from postedit.jobs.editor_spec import EditorSpec
 from postedit.jobs.training import train
+from postedit.models.causal import CausalConfig
 from postedit.recipe import load_recipe
 from postedit.text.glossary import Glossary, GlossaryEntry
 
@@ -287,6 +289,18 @@ def test_faults_of_a_recipe_are_named(
 ) -> None:
     with pytest.raises(RecipeError, match=message):
         load_recipe(write_recipe(tmp_path, checkpoint, **sections))
+
+
+@pytest.mark.parametrize("chat", [True, False])
+def test_names_in_two_pairs_of_braces_are_text_of_the_prompt(tmp_path: Path, checkpoint: Path, chat: bool) -> None:
+    prompt = "Keep {{userName}}, {{src}}, {{{name}}}, {{ a }}, {{0}} and {1}.\n" + PROMPT + "{{mt}}:\n"
+    config = load_recipe(write_recipe(tmp_path, checkpoint, model={"prompt": prompt, "chat": chat})).model
+    assert isinstance(config, CausalConfig)
+    decode = TransformersCheckpoint(str(checkpoint)).tokenizer.decode
+    first, *_, last = [decode(rows) for rows in config.network.prompt]
+    assert "Keep {userName}, {src}, {{name}}, { a }, {0} and {1}.\n" in first
+    assert "Correction:\n{mt}:" in last
+    assert config.network.texts == ["examples", "glossary", "src", "mt", "errors"]
 
 
 def test_a_prompt_with_terms_needs_a_glossary_in_training(tmp_path: Path, checkpoint: Path) -> None:
