@@ -20,6 +20,7 @@ from safetensors import SafetensorError, safe_open
 from torch import Tensor, nn
 
 from postedit.core.errors import RecipeError, library, nearest
+from postedit.core.hints import split_fields
 from postedit.core.model import Vocabularies
 from postedit.core.special_tokens import EOS, PAD, SPECIAL_TOKENS, UNK
 
@@ -180,11 +181,12 @@ class TransformersCheckpoint:
         There is a part before and after each text; parts may be empty.
 
         Args:
-            template: text with names of texts in braces, as "{src}".
+            template: text with names of texts in braces, as "{src}"; see `hints.split_fields`.
             chat: whether the prompt is the message of a user in the checkpoint's chat template; None: if it has one.
                 A template that tells the date gets a constant one, so that the prompt depends on the checkpoint alone.
         """
-        marked = re.sub(r"\{(\w+)\}", rf"{_OPEN}\1{_CLOSE}", template)
+        constant, names = split_fields(template)
+        marked = constant[0] + "".join(f"{_OPEN}{name}{_CLOSE}{part}" for name, part in zip(names, constant[1:]))
         has_template = getattr(self.tokenizer, "chat_template", None) is not None
         if chat and not has_template:
             raise RecipeError(f"{self.name}: its tokenizer has no chat template; set model.chat = false")

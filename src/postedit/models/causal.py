@@ -1,6 +1,5 @@
 """A causal language model of the Transformers library, which continues a prompt with src and mt in it by pe."""
 
-import re
 from collections.abc import Iterable, Mapping
 from itertools import zip_longest
 from typing import Any, ClassVar, Final, Literal, NamedTuple, Self
@@ -11,7 +10,7 @@ from torch import Tensor, nn
 
 from postedit.core.config import Config
 from postedit.core.errors import RecipeError, library
-from postedit.core.hints import HINTS, HintConfig, HintName, Hints, split_fields, unknown_field
+from postedit.core.hints import HINTS, HintConfig, HintName, Hints, unknown_field
 from postedit.core.model import ModelSpec, Vocabularies
 from postedit.core.special_tokens import EOS, PAD
 from postedit.core.tensor_files import tensors_sha256
@@ -109,32 +108,8 @@ class CausalConfig(CheckpointConfig):
             raise RecipeError(f"prompt: {fault}")
         checkpoint = TransformersCheckpoint(values["checkpoint"])
         common = CausalNetworkConfig.common(checkpoint, "causal language")
-        prompt, texts = _read_prompt(checkpoint, template, chat)
+        prompt, texts = checkpoint.prompt(template, chat)
         return CausalNetworkConfig(**common, prompt=prompt, texts=texts)
-
-
-_SEAM: Final = "seam"
-"""A field between two parts of a text, which are joined again."""
-
-
-def _read_prompt(
-    checkpoint: TransformersCheckpoint, template: str, chat: bool | None
-) -> tuple[list[list[int]], list[str]]:
-    """Return the rows of the constant parts of a prompt, and the names of the texts between them.
-
-    A checkpoint takes any word in braces for a name of a text, so a seam parts those that are none: `{` and `word}`.
-    """
-    constant, names = split_fields(template)
-    constant = [re.sub(r"\{(?=\w+\})", f"{{{{{_SEAM}}}", part) for part in constant]
-    marked = "".join(part + (f"{{{name}}}" if name else "") for part, name in zip_longest(constant, names))
-    (first, *others), found = checkpoint.prompt(marked, chat)
-    prompt = [first]
-    for name, rows in zip(found, others, strict=True):
-        if name == _SEAM:
-            prompt[-1] = prompt[-1] + rows
-        else:
-            prompt.append(rows)
-    return prompt, [name for name in found if name != _SEAM]
 
 
 class _Prompt(NamedTuple):
