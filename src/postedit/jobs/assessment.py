@@ -242,8 +242,8 @@ def _notes(gains: Iterable[EditorGain]) -> Iterator[str]:
     for one in gains:
         if one.editing_seconds is None:
             yield (
-                f"{one.name}: some of its answers were known before, so that its cost and seconds are not known; they "
-                "are measured with an empty file of answers (--set llm.cache=NEW_FILE)"
+                f"some answers of {one.name} were known before, so that its cost and seconds are not known; they are "
+                "measured with an empty file of answers (--set llm.cache=NEW_FILE)"
             )
         if one.name == KNOWN:
             yield (
