@@ -120,7 +120,9 @@ def test_faults_of_corrections(text: str, fault: str | None) -> None:
     [
         ("It is off.", "Es ist aus. Es ist aus.", "Es ist aus."),
         ("The light is red today .", "Das Licht ist rot rot rot rot rot rot rot heute .", "Das Licht ist rot heute ."),
-        ("The printer is off.", "Der Drucker ist aus, ist aus, ist aus.", "Der Drucker ist aus."),
+        ("The printer is switched off now.", "Drucker ist aus, ist aus, ist aus.", "Drucker ist aus."),
+        ("The printer is switched off.", "打印机已关闭。打印机已关闭。", "打印机已关闭。"),
+        ("Please do read this first.", "Bitte lesen lesen lesen lesen lesen lesen Sie.", "Bitte lesen Sie."),
         ("Save the file.", "Speichern Sie die Datei. Vielen Dank.", "Speichern Sie die Datei."),
     ],
 )
