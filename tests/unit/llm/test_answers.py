@@ -94,6 +94,7 @@ QUESTION = Question("The house is red and big .", MT)
         ("```Das Haus ist rot und groß .```", "chatter"),
         ("Korrektur: Das Haus ist rot und groß .", "chatter"),
         ("Das Haus ist rot und groß . (Rechtschreibung)", "chatter"),
+        ("Das Haus ist rot und groß (Rechtschreibung) .", "chatter"),
         ("Das Haus ist rot und groß .（注）", None),  # too short for a note
         ("**Das Haus ist rot und groß .**", "chatter"),
         ("# Das Haus ist rot und groß .", "chatter"),
@@ -130,6 +131,18 @@ def test_what_mt_has_too_much_may_go(src: str, mt: str, text: str) -> None:
     assert fault_of(Question(src, mt), text) is None
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Das Haus am See ist rot .",  # the mark at the end is that of mt
+        "Das Haus gross .",  # and so is the last word
+    ],
+)
+def test_a_text_that_ends_as_mt_does_may_be_cut_off(text: str) -> None:
+    question = Question("The house by the lake is red and large .", "Das Haus am See ist rot und gross .")
+    assert fault_of(question, text) == "cut off"
+
+
 def test_what_a_long_source_has_may_not_go() -> None:
     question = Question("Save the file that you have opened.", "Speichern Sie die Datei, die Sie geöffnet haben.")
     assert fault_of(question, "Speichern Sie die Datei.") == "cut off"
@@ -143,6 +156,7 @@ def test_what_a_long_source_has_may_not_go() -> None:
         ("Number 5 is alive", "Nummer 5 lebt", "#5 lebt"),
         ("Note: The house is big .", "Das Haus ist gross .", "Hinweis: Das Haus ist groß ."),
         ("The house is big (see page 3) .", "Das Haus ist gross .", "Das Haus ist groß (siehe Seite 3) ."),
+        ("The house is big (see page 3)", "Das Haus ist gross", "Das Haus ist groß (siehe Seite 3)"),
         ("**Big house**", "Grosses Haus", "**Großes Haus**"),
         ("Note: The house is big .", "Hinweis: Das Haus ist gross .", "Hinweis: Das Haus ist groß ."),
         ("The house is big :", "Das Haus ist gross :", "Das Haus ist groß :"),
