@@ -322,7 +322,8 @@ EDITING = """async () => { const { Editing } = await import(`${base}/editor/edit
   let gate = Promise.resolve();
   globalThis.fetch = async (path) => { await gate; const found = /segments\\/(\\d+)$/.exec(path);
     const after = Number(/after=(\\d+)/.exec(path)?.[1] ?? 0);
-    const body = found ? rows.get(Number(found[1])) : { segments: [rows.get(after + 1)], proposals: {} };
+    const body = found ? rows.get(Number(found[1]))
+      : { segments: [rows.get(after + 1)], proposals: {}, numbers: [1, 2] };
     return new Response(JSON.stringify(body), { headers: { "Content-Type": "application/json" } }); };
   const editing = new Editing("p", "f", queue);
   const wait = (time) => new Promise((resolve) => setTimeout(resolve, time));
@@ -351,6 +352,15 @@ def test_what_is_typed_while_the_next_segment_is_fetched_is_saved(page: Any) -> 
       const opened = editing.open(2); const isReadOnly = editing.isReadOnly; type("x"); release(); await opened;
       return [isReadOnly, editing.isReadOnly, queue.pending("f", 1)?.body.target, editing.number];"""
     assert page.evaluate(EDITING % body) == [True, False, "xm", 2]
+
+
+def test_key_pressed_before_the_list_is_here_takes_effect_when_it_is(page: Any) -> None:
+    body = """let release; gate = new Promise((resolve) => { release = resolve; });
+      editing.cache.choose({ filter: "unconfirmed" }); const went = editing.step(1);
+      editing.cache.choose({ filter: "" }); await wait(20);
+      const before = editing.number; release(); await went;
+      return [before, editing.number];"""
+    assert page.evaluate(EDITING % body) == [1, 2]
 
 
 def test_seconds_add_up_over_visits(page: Any) -> None:

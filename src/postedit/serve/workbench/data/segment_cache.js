@@ -29,7 +29,9 @@ export class SegmentCache {
   }
 
   /** Fetch the numbers of the segments under a filter. @param {{filter: string, q: string, from: string}} filter */
-  async choose(filter) {
+  choose(filter) { return (this.chosen = this.#choose(filter)); }
+
+  async #choose(filter) {
     this.filter.value = filter;
     this.abort?.abort();
     const { signal: aborted } = (this.abort = new AbortController());
@@ -41,6 +43,12 @@ export class SegmentCache {
     } catch (error) {
       if (!aborted.aborted) this.problem.value = error.message;
     }
+  }
+
+  /** Return the numbers of the filter chosen last, once they are here; null if they could not be fetched. */
+  async listed() {
+    for (let awaited; awaited !== this.chosen;) await (awaited = this.chosen);
+    return this.numbers.value;
   }
 
   /** Return a segment if it is known. @param {number} number */

@@ -12,9 +12,11 @@ const LOOK = 60; // segments fetched at a time to find one that is not confirmed
  * @param {import("./editing.js").Editing} editing @param {number} step 1 or -1 @param {boolean} toOpen to one that is not confirmed
  */
 export async function walk(editing, step, toOpen) {
-  const numbers = editing.cache.numbers.value ?? [];
-  let row = rowOf(numbers, editing.number ?? 0);
-  if (step < 0 || numbers[row] === editing.number) row += step; // else it is not in the list, and this is the next one
+  const numbers = await editing.cache.listed();
+  if (!numbers) return; // the list shows why
+  const from = editing.number ?? editing.wanted ?? 0;
+  let row = rowOf(numbers, from);
+  if (step < 0 || numbers[row] === from) row += step; // else it is not in the list, and this is the next one
   try {
     if (toOpen) row = await openRow(editing, numbers, row, step);
   } catch (error) {
