@@ -108,6 +108,13 @@ def shoot(page: Any, name: str) -> None:
         page.screenshot(path=str(Path(os.environ["SCREENSHOTS"]) / f"{name}.png"), full_page=True)
 
 
+def wait_until_loaded(page: Any) -> None:
+    """Wait until a view says nowhere that it is loading; one part may begin when another is there."""
+    for _ in range(2):
+        page.get_by_text("Loading …").first.wait_for(state="detached")
+        page.wait_for_timeout(200)
+
+
 def field_text(page: Any) -> str:
     """Return the text in the field, without its codes."""
     nodes = "[...document.querySelector('.field').childNodes].filter((one) => one.nodeType === 3)"
