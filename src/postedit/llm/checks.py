@@ -7,8 +7,8 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Sequence
-from functools import cache, lru_cache
-from typing import Any, Final
+from functools import lru_cache
+from typing import Final
 
 from rapidfuzz import fuzz
 from rapidfuzz.distance import Levenshtein
@@ -16,6 +16,7 @@ from rapidfuzz.distance import Levenshtein
 from postedit.llm.answers import REFUSAL, Fault
 from postedit.llm.prompts import Question
 from postedit.text.language_tags import base_language
+from postedit.text.languages import known_languages, language_identifier
 
 _SHORT: Final = 4  # characters of an mt about which similarity says nothing
 _NEARER: Final = 0.05  # by which an answer is more similar to the source than to mt, if it repeats the source
@@ -117,7 +118,7 @@ def _is_small_change(mt: str, text: str) -> bool:
 
 def prepare() -> None:
     """Load the model of languages now, while no request waits for it."""
-    _identifier()
+    language_identifier(probabilities=True)
 
 
 def similarity(one: str, other: str) -> float:
@@ -249,7 +250,7 @@ def _is_other_language(mt: str, text: str, target: str) -> bool:
     if sure < _SURE or language == target:
         return False
     before, sure_before = _language(mt)
-    return language != before and (sure_before >= _SURE or (bool(target) and target in _identifier().labels))
+    return language != before and (sure_before >= _SURE or (bool(target) and target in known_languages()))
 
 
 def _script_of(target: str) -> str | None:
@@ -284,12 +285,5 @@ def _letter_script(letter: str) -> str:
 @lru_cache(maxsize=1 << 12)
 def _language(text: str) -> tuple[str, float]:
     """Return the most probable language of a text, and its probability."""
-    language, sure = _identifier().classify(text)
+    language, sure = language_identifier(probabilities=True).classify(text)
     return str(language), float(sure)
-
-
-@cache
-def _identifier() -> Any:
-    from py3langid.langid import MODEL_FILE, LanguageIdentifier
-
-    return LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)

@@ -4,7 +4,6 @@ import json
 import time
 import uuid
 from collections.abc import AsyncIterator, Sequence
-from functools import cache
 from typing import Any, Final, Literal
 
 from anyio import to_thread
@@ -26,6 +25,7 @@ from postedit.serve.middleware import BYTES_BEFORE_SIGN_IN, limited
 from postedit.serve.routes_edit import check_count, check_texts
 from postedit.serve.service import Service, ServiceDep, unless_gone
 from postedit.text.language_tags import same_language
+from postedit.text.languages import known_languages, language_identifier
 
 router = APIRouter(tags=["compatible with other services"], responses=api.ERRORS)
 
@@ -221,8 +221,8 @@ async def languages(service: ServiceDep) -> list[dict[str, Any]]:
     """
     pairs = {service.engine.facts(name).abilities.languages for name in service.config.models}
     if any(not all(pair) for pair in pairs):
-        known = await to_thread.run_sync(_known_languages)
-        return [{"code": code, "name": code, "targets": known} for code in known]
+        known = await to_thread.run_sync(known_languages)
+        return [{"code": code, "name": code, "targets": list(known)} for code in known]
     sources = sorted({source for source, _ in pairs})
     return [
         {"code": one, "name": one, "targets": sorted(target for source, target in pairs if source == one)}
@@ -285,16 +285,5 @@ def _model_for(service: Service, source: str, target: str) -> str:
 
 
 def _detected(text: str) -> list[dict[str, Any]]:
-    ranks = _identifier().rank(text)[:3]
+    ranks = language_identifier(probabilities=True).rank(text)[:3]
     return [{"language": code, "confidence": round(100 * float(share), 1)} for code, share in ranks]
-
-
-def _known_languages() -> list[str]:
-    return sorted(map(str, _identifier().labels))
-
-
-@cache
-def _identifier() -> Any:
-    from py3langid.langid import MODEL_FILE, LanguageIdentifier
-
-    return LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)

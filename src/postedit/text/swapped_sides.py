@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from postedit.text.config import TextConfig
+from postedit.text.languages import known_languages, language_identifier
 from postedit.text.processor import TextProcessor
 
 _SAMPLE: Final = 100  # segments: a second's work, and many more than language identification needs
@@ -77,14 +78,11 @@ def letters_by_script(texts: Iterable[str]) -> Counter[str]:
 
 
 def _by_language(config: TextConfig, src: Sequence[str], mt: Sequence[str]) -> bool:
-    from py3langid.langid import MODEL_FILE, LanguageIdentifier
-
     if not config.src_lang or not config.tgt_lang or config.src_lang == config.tgt_lang:
         return False
-    identifier = LanguageIdentifier.from_model_file(MODEL_FILE)
-    if not {config.src_lang, config.tgt_lang} <= set(identifier.labels):
+    if not {config.src_lang, config.tgt_lang} <= set(known_languages()):
         return False
-    identifier.set_languages([config.src_lang, config.tgt_lang])
+    identifier = language_identifier([config.src_lang, config.tgt_lang])
     of_src, of_mt = (dict(identifier.rank(" ".join(side))) for side in (src, mt))
     like_mt = of_src[config.tgt_lang] - of_src[config.src_lang]
     like_src = of_mt[config.src_lang] - of_mt[config.tgt_lang]

@@ -11,6 +11,7 @@ from postedit.core.errors import RecipeError
 from postedit.data.cleaning.config import CleanConfig, CopyConfig, FilterName, LanguageConfig, LengthConfig, RatioConfig
 from postedit.data.triplets import Triplet, unusable
 from postedit.text.config import Side
+from postedit.text.languages import known_languages, language_identifier
 from postedit.text.words import MosesSplitter
 
 Filter = Callable[[Triplet], str | None]
@@ -154,17 +155,14 @@ def _listed(parts: Iterable[str]) -> str:
 
 
 def _language(config: LanguageConfig, languages: Mapping[Side, str]) -> Filter:
-    from py3langid.langid import MODEL_FILE, LanguageIdentifier
-
-    identifier = LanguageIdentifier.from_model_file(MODEL_FILE)
+    known = known_languages()
     for language in languages.values():
-        if language not in identifier.labels:
-            known = ", ".join(sorted(identifier.labels))
+        if language not in known:
             raise RecipeError(
-                f'language: "{language}" is not known; use one of {known}, or switch the filter off (language.on=false)'
+                f'language: "{language}" is not known; use one of {", ".join(known)}, '
+                "or switch the filter off (language.on=false)"
             )
-
-    identifier.set_languages(sorted(_RIVALS.intersection(identifier.labels).union(languages.values())))
+    identifier = language_identifier(_RIVALS.intersection(known).union(languages.values()))
 
     def check(triplet: Triplet) -> str | None:
         for side in config.sides:
