@@ -15,6 +15,7 @@ from workbench_service import (
     Service,
     Watch,
     field_text,
+    new_context,
     present,
     project_of,
     shoot,
@@ -92,7 +93,7 @@ def test_twenty_segments_by_keyboard_with_a_kill_between(
         if row == 9:
             service.kill()
         if row == 13:
-            assert "Offline" in page.locator(".save-state").inner_text()
+            page.locator(".save-state", has_text="Offline").wait_for()
             service.start()
         number, target = correct_by_keyboard(page, row % 4)
         done[number] = target
@@ -203,7 +204,7 @@ def test_directions_and_languages_of_texts(
 def test_many_tabs_of_one_browser_share_a_stream(service: Service, chromium: Any) -> None:
     """A browser has six connections to a host: with a stream each, the seventh tab would wait for ever."""
     file = project_of(service, "Tabs", [(f"Row {row}", f"Zeile {row}") for row in range(9)], ("en", "de"))
-    context = chromium.new_context(viewport=WIDE)
+    context = new_context(chromium, viewport=WIDE)
     streams: list[Any] = []
     context.on("request", lambda one: streams.append(one.frame.page) if "/events?" in one.url else None)
     pages = []
@@ -234,7 +235,7 @@ def test_undo_and_history_outlive_the_page(service: Service, page: Any) -> None:
         page.keyboard.press("F2")
         page.keyboard.press("Control+Home")
         with page.expect_response("**/segments/1"):
-            page.keyboard.type(word)
+            page.keyboard.insert_text(word)  # letter by letter, a slow machine saves it in pieces
         page.locator(".save-state", has_text="Saved").wait_for()
         texts.append(field_text(page))
         page.wait_for_timeout(2100)  # what is written in one go is one state
@@ -243,7 +244,7 @@ def test_undo_and_history_outlive_the_page(service: Service, page: Any) -> None:
     page.keyboard.press("F2")
     for text in reversed(texts[:-1]):
         page.keyboard.press("Control+z")
-        for _ in range(100):
+        for _ in range(1200):
             if field_text(page) == text:
                 break
             page.wait_for_timeout(50)
@@ -290,8 +291,7 @@ def test_the_model_that_comes_with_postedit_proposes_and_is_corrected(chromium: 
         try:
             assert process.stdout is not None
             address = next(line for line in process.stdout if "The example is at " in line).split()[4]
-            page = chromium.new_context(viewport=WIDE).new_page()
-            page.set_default_timeout(60_000)
+            page = new_context(chromium, viewport=WIDE).new_page()
             watch = Watch(page, address.partition("#")[0])
             page.goto(address)
             page.locator('a[href*="/file/"]').first.click()

@@ -6,7 +6,7 @@ from typing import Any
 import browser
 import pytest
 import word_server
-from workbench_service import WIDE, Service, field_text, shoot
+from workbench_service import WIDE, Service, field_text, new_context, shoot
 
 from postedit.serve.example_project import example_xliff
 
@@ -33,8 +33,7 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
 def test_two_people_see_each_other_and_settle_a_conflict(shared: Service, chromium: Any) -> None:
     pages = []
     for name in ("anna", "ben"):
-        page = chromium.new_context(viewport=WIDE).new_page()
-        page.set_default_timeout(60_000)
+        page = new_context(chromium, viewport=WIDE).new_page()
         if name == "anna":
             page.goto(shared.address)
             page.get_by_role("button", name="Sign in").wait_for()
@@ -64,7 +63,6 @@ def test_two_people_see_each_other_and_settle_a_conflict(shared: Service, chromi
     anna.keyboard.press("F2")
     anna.keyboard.type("anna ")
     anna.locator(".save-state", has_text="Saved").wait_for()
-    anna.wait_for_timeout(1200)
     ben.context.set_offline(False)
     conflict = ben.get_by_role("alert", name="Another person saved")
     conflict.wait_for()
@@ -87,7 +85,7 @@ def test_two_people_see_each_other_and_settle_a_conflict(shared: Service, chromi
 
 @pytest.mark.slow
 def test_reader_sees_a_file_and_sends_nothing(shared: Service, chromium: Any) -> None:
-    anna, ben = (chromium.new_context(viewport=WIDE).new_page() for _ in range(2))
+    anna, ben = (new_context(chromium, viewport=WIDE).new_page() for _ in range(2))
     sign_in(anna, shared.address, "anna")
     file = as_anna(anna, "reader")
     sign_in(ben, shared.address, "ben")

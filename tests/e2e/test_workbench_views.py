@@ -7,7 +7,7 @@ from typing import Any
 import browser
 import pytest
 import sqlalchemy as sql
-from workbench_service import SMALL, WIDE, Service, project_of, shoot, wait_until_loaded
+from workbench_service import SMALL, WIDE, Service, new_context, project_of, shoot, wait_until_loaded
 
 from postedit.serve.schema import decisions
 
@@ -24,7 +24,7 @@ PARTS = {"2": ".field", "progress": ".chart text"}
 @pytest.mark.slow
 def test_axe_finds_nothing_serious_in_any_view(scheme: str, chromium: Any, service: Service, project: Any) -> None:
     source = browser.axe_source()
-    context = chromium.new_context(color_scheme=scheme, viewport=WIDE)
+    context = new_context(chromium, color_scheme=scheme, viewport=WIDE)
     page = context.new_page()
     found = []
     for view in VIEWS:
@@ -104,8 +104,7 @@ def test_views_with_data_fit_their_screens(scheme: str, chromium: Any, service: 
     spread_over_days(service, name)
     views = [view.replace("project/P/file/F", file).replace("P", name) for view in VIEWS]
     for size, viewport in SIZES.items():
-        page = chromium.new_context(color_scheme=scheme, viewport=viewport).new_page()
-        page.set_default_timeout(60_000)
+        page = new_context(chromium, color_scheme=scheme, viewport=viewport).new_page()
         for view, address in zip(VIEWS, views, strict=True):
             page.goto(f"{service.address}/#/{address}")
             page.reload()
@@ -137,7 +136,7 @@ def test_decision_that_arrives_later_shows_in_all_views(service: Service, page: 
     file = project_of(service, "Late", [(f"Row {row} .", f"Zeile {row} .") for row in range(4)], ("en", "de"))
     project = file.split("/file/")[0]
     others = {"": "0 of 4 confirmed", "progress": "Nothing is confirmed yet", "audit": "file read"}
-    watching = {view: chromium.new_context(viewport=WIDE).new_page() for view in others}
+    watching = {view: new_context(chromium, viewport=WIDE).new_page() for view in others}
     for view, text in others.items():
         watching[view].goto(f"{service.address}/#/{project}/{view}")
         watching[view].get_by_text(text).wait_for()

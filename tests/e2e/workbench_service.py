@@ -68,6 +68,13 @@ class Watch:
             self.wrong.append(message.text)
 
 
+def new_context(chromium: Any, **options: Any) -> Any:
+    """Return a context of a browser whose pages wait long enough for a busy machine."""
+    context = chromium.new_context(**options)
+    context.set_default_timeout(60_000)
+    return context
+
+
 def tagged(xliff: str) -> str:
     """Return a file with codes: a pair around the word "door" and its translation, and one alone at the end."""
     for word in ("door", "Tür"):
@@ -140,9 +147,8 @@ def chromium() -> Iterator[Any]:
 
 @pytest.fixture
 def page(chromium: Any, service: Service) -> Iterator[Any]:
-    context = chromium.new_context(viewport=WIDE, accept_downloads=True)
+    context = new_context(chromium, viewport=WIDE, accept_downloads=True)
     page = context.new_page()
-    page.set_default_timeout(60_000)
     watch = Watch(page, service.address)
     yield page
     context.close()

@@ -363,6 +363,31 @@ def test_key_pressed_before_the_list_is_here_takes_effect_when_it_is(page: Any) 
     assert page.evaluate(EDITING % body) == [1, 2]
 
 
+def test_field_takes_nothing_from_a_confirmation_to_the_next_segment(page: Any) -> None:
+    body = """let release; gate = new Promise((resolve) => { release = resolve; });
+      editing.cache.choose({ filter: "" }); const went = editing.confirm();
+      const between = editing.isReadOnly; release(); await went; const after = editing.isReadOnly;
+      await editing.step(1);
+      return [between, after, editing.number, editing.isReadOnly];"""
+    assert page.evaluate(EDITING % body) == [True, False, 2, False]
+
+
+def test_text_counts_as_not_saved_from_the_first_letter(page: Any) -> None:
+    body = """const before = queue.isWriting.value; type("x"); const written = queue.isWriting.value; editing.flush();
+      return [before, written, queue.isWriting.value, queue.waiting.value.length];"""
+    assert page.evaluate(EDITING % body) == [False, True, False, 1]
+
+
+def test_what_was_saved_before_events_came_is_shown(page: Any) -> None:
+    body = """const theirs = { version: 5, target: "theirs", state: "draft" };
+      rows.set(1, { ...rows.get(1), ...theirs }); await editing.missed(); const shown = editing.draft.marked.text;
+      let release; gate = new Promise((resolve) => { release = resolve; });
+      const opened = editing.open(2); const missed = editing.missed(); release(); await opened; await missed;
+      rows.set(2, { ...rows.get(2), ...theirs }); await editing.refresh([]);
+      return [shown, editing.number, editing.draft.marked.text, editing.cache.old.size];"""
+    assert page.evaluate(EDITING % body) == ["theirs", 2, "theirs", 0]
+
+
 def test_seconds_add_up_over_visits(page: Any) -> None:
     body = """const { answerConsent } = await import(`${base}/editor/timer.js`); answerConsent("yes");
       const work = async (time) => { dispatchEvent(new Event("pointermove")); await wait(time);

@@ -94,7 +94,7 @@ function stateOf(queue, count) {
   if (!queue.isKept.value && count) return ["bad", t.save.notKept(count)];
   if (queue.isOffline.value) return ["bad", t.save.offline(count), t.save.offline(0)];
   if (queue.delayed.length) return ["bad", t.save.delayed(queue.delayed.length)];
-  return count ? ["middling", t.save.saving] : ["good", t.save.saved];
+  return count || queue.isWriting.value ? ["middling", t.save.saving] : ["good", t.save.saved];
 }
 
 function NotFound() {

@@ -28,6 +28,7 @@ export class SaveQueue {
     this.isKept = signal(true); // whether what waits outlives this page
     this.isOffline = signal(false);
     this.isSending = signal(false);
+    this.isWriting = signal(false); // whether a person writes what is not put here yet
     /** By `edit_id`: what the server could not take because of a fault of its own, until when it waits, and why. */
     this.delays = signal(/** @type {Map<string, {until: number, wait: number, why: string}>} */ (new Map()));
     this.waiting = computed(() => this.entries.value.filter((entry) => !entry.refused && !entry.theirs));

@@ -69,7 +69,12 @@ export class SegmentCache {
   /** Fetch a segment again. @param {number} number */
   async reload(number) {
     const turn = ++this.turn;
-    this.#take([readSegment(await get(`${this.path}/${number}`))], turn);
+    this.asked.add(number);
+    try {
+      this.#take([readSegment(await get(`${this.path}/${number}`))], turn);
+    } finally {
+      this.asked.delete(number);
+    }
     return this.known.get(number);
   }
 
@@ -137,9 +142,9 @@ export class SegmentCache {
   }
 
   #take(segments, turn) {
-    const renewed = segments.filter((segment) => this.old.has(segment.number));
+    const wereOld = segments.filter((segment) => this.old.has(segment.number));
     const taken = new Set(segments.filter((segment) => this.#put(segment, turn)));
-    this.onRenewed(renewed.filter((segment) => taken.has(segment)));
+    this.onRenewed(wereOld.filter((segment) => taken.has(segment) && !this.old.has(segment.number)));
     for (const number of this.known.keys()) {
       if (this.known.size <= MOST) break;
       this.known.delete(number);

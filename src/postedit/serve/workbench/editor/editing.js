@@ -54,6 +54,10 @@ export class Editing {
   /** Whether nothing may be written: it is locked, or another segment is on its way. */
   get isReadOnly() { return this.isLocked || this.isLoading.value; }
 
+  /** Whether there is something to save that the queue does not have. */
+  get isDirty() { return this.queue.isWriting.peek(); }
+  set isDirty(value) { this.queue.isWriting.value = value; }
+
   /** The draft in hand. @returns {Draft | null} */
   get draft() { return this.segment.value ? this.drafts.get(this.segment.value.number) ?? null : null; }
   get number() { return this.segment.value?.number ?? null; }
@@ -212,6 +216,12 @@ export class Editing {
   refresh(numbers) {
     this.cache.stale(numbers);
     return this.#fetchStale();
+  }
+
+  /** What was fetched before may be old: it is fetched again, as after `refresh`. */
+  missed() {
+    this.queue.retry();
+    return this.refresh([...this.cache.known.keys(), ...this.cache.asked]);
   }
 
   #fetchStale() { return this.cache.fetchStale([...this.visible, this.number]); }

@@ -36,7 +36,7 @@ function Workplace({ project, file, number, queue, onHelp }) {
   useEffect(() => {
     queue.onSaved = (entry, answer) => editing.saved(entry, answer);
     begin(editing, number);
-    const stop = listen(project.id, (kind, data) => editing.heard(kind, data), () => queue.retry());
+    const stop = listen(project.id, (kind, data) => editing.heard(kind, data), () => editing.missed());
     return () => {
       stop();
       editing.close();

@@ -8,7 +8,7 @@ import * as dom from "./field_dom.js";
 
 /**
  * @typedef {{draft: import("../core/draft.js").Draft, changed: () => void, undo: () => void, redo: () => void,
- *   breaksLines: boolean, isReadOnly?: boolean, refused: (why: "enter"|"tags"|"nesting") => void}} FieldOwner
+ *   breaksLines: boolean, isReadOnly?: boolean, refused: (why: "enter"|"tags"|"nesting"|"early") => void}} FieldOwner
  */
 export class TargetField {
   /** @param {HTMLElement} element @param {FieldOwner} owner */
@@ -86,7 +86,10 @@ export class TargetField {
   }
 
   #write(start, end, text, kind) {
-    if (this.owner.isReadOnly) return;
+    if (this.owner.isReadOnly) {
+      this.owner.refused("early");
+      return;
+    }
     this.#draft.write(start, end, text, kind);
     this.owner.changed();
   }

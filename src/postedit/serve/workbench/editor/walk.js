@@ -12,8 +12,16 @@ const LOOK = 60; // segments fetched at a time to find one that is not confirmed
  * @param {import("./editing.js").Editing} editing @param {number} step 1 or -1 @param {boolean} toOpen to one that is not confirmed
  */
 export async function walk(editing, step, toOpen) {
+  editing.isLoading.value = true; // what is written from now on is for a segment that is not here yet
+  const number = await goal(editing, step, toOpen);
+  if (number !== null && number !== editing.number) await editing.open(number);
+  else editing.isLoading.value = false;
+}
+
+/** Return the number of the segment to open; if there is none, say why, and return null. */
+async function goal(editing, step, toOpen) {
   const numbers = await editing.cache.listed();
-  if (!numbers) return; // the list shows why
+  if (!numbers) return null; // the list says why
   const from = editing.number ?? editing.wanted ?? 0;
   let row = rowOf(numbers, from);
   if (step < 0 || numbers[row] === from) row += step; // else it is not in the list, and this is the next one
@@ -22,10 +30,11 @@ export async function walk(editing, step, toOpen) {
   } catch (error) {
     if (!(error instanceof ApiError)) throw error;
     editing.problem.value = error.message;
-    return;
+    return null;
   }
-  if (row >= 0 && row < numbers.length) await editing.open(numbers[row]);
-  else announce(step > 0 ? t.editor.lastSegment : t.editor.firstSegment);
+  if (row >= 0 && row < numbers.length) return numbers[row];
+  announce(step > 0 ? t.editor.lastSegment : t.editor.firstSegment);
+  return null;
 }
 
 /** Return the next row that is not confirmed; what is not known is asked for: in a list without filter, the place alone. */
