@@ -2,7 +2,6 @@
 
 import os
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -13,6 +12,7 @@ from typing import Any
 import browser
 import httpx
 import pytest
+from free_ports import free_port
 
 from postedit.serve.example_project import example_xliff
 
@@ -28,9 +28,7 @@ class Service:
 
     def __init__(self, data: Path, *people: str) -> None:
         self.people = people
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            self.port = free.getsockname()[1]
+        self.port = free_port()
         self.data, self.address = data, f"http://127.0.0.1:{self.port}"
         self.start()
 

@@ -50,8 +50,11 @@ class Replica:
     def kill_model(self, rng: random.Random) -> None:
         """Kill one of the processes that it started."""
         assert self._process is not None
-        threads = Path(f"/proc/{self._process.pid}/task").glob("*/children")
-        if found := [int(child) for thread in threads for child in thread.read_text().split()]:
+        found: list[int] = []
+        for thread in Path(f"/proc/{self._process.pid}/task").glob("*/children"):
+            with suppress(OSError):  # it has just ended
+                found += map(int, thread.read_text().split())
+        if found:
             with suppress(ProcessLookupError):
                 os.kill(rng.choice(found), signal.SIGKILL)
 

@@ -170,8 +170,8 @@ def test_a_server_that_takes_no_request_stops_the_work_and_is_asked_again(make_e
 
 
 def test_time_outs_are_counted_at_their_most(make_editor: MakeEditor) -> None:
-    with Stub(slow=0.5) as stub:
-        editor = make_editor(stub, timeout=0.05, retries=1, segments=1)
+    with Stub(slow=10) as stub:
+        editor = make_editor(stub, timeout=0.3, retries=1, segments=1)
         (result,) = editor.edit_segments(segments(1))
         stub.slow = 0.0
         assert make_editor(stub, segments=1).edit_segments(segments(1))[0].skipped is None  # it is asked again

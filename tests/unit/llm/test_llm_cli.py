@@ -155,7 +155,7 @@ def kill_and_resume(tmp_path: Path, items: int, kills: int) -> None:
     asked, out = segments(items, seed=5), tmp_path / "out"
     files = write_lines(tmp_path, asked)
     (tmp_path / "prices.toml").write_text(PRICES, encoding="utf-8")
-    with Stub({"drop": 0.05, "429": 0.05}, slow=0.05, spares_single=True) as stub:
+    with Stub({"drop": 0.05, "429": 0.05}, slow=0.2, spares_single=True) as stub:
         command = [sys.executable, "-m", "postedit", "edit", *options(tmp_path, stub), *files, "--out", str(out)]
         command += ["--budget", "100", "--set", "chunk_lines=100", "--set", "llm.concurrency=4"]
         in_flight, environment = 0, {**os.environ, "OMP_NUM_THREADS": "1"}

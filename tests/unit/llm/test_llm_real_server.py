@@ -2,7 +2,6 @@
 
 import importlib.util
 import os
-import socket
 import subprocess
 import sys
 import time
@@ -11,6 +10,7 @@ from pathlib import Path
 
 import httpx
 import pytest
+from free_ports import free_port
 from tests.unit.llm.conftest import segments
 
 from postedit.llm.endpoint_options import EndpointSpec, LlmConfig
@@ -53,9 +53,7 @@ def server(model: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[st
 
     if not is_serve_available():
         pytest.skip("`transformers serve` needs transformers[serving]")
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     log = tmp_path_factory.mktemp("server") / "log"
     program = Path(sys.executable).parent / "transformers"
     command = [str(program), "serve", str(model), "--host", "127.0.0.1", "--port", str(port), "--device", "cpu"]

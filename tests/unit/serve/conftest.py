@@ -61,5 +61,6 @@ def client(serve: Callable[..., TestClient]) -> TestClient:
 @pytest.fixture(scope="package")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService]:
     """Yield a service with two model processes, which tests share."""
-    with serving(settings(tmp_path_factory.mktemp("service"), processes=2)) as running:
+    limits = {"timeout_seconds": 300.0}  # new processes take a while
+    with serving(settings(tmp_path_factory.mktemp("service"), processes=2, limits=limits)) as running:
         yield running

@@ -40,7 +40,7 @@ def serving(config: ServeConfig, *, scripted: bool = True) -> Iterator["RunningS
     app = create_app(config, Engine(config, specs=specs(config) if scripted else None))
     listening = socket.socket()
     listening.bind(("127.0.0.1", 0))
-    options: dict[str, Any] = {"access_log": False, "server_header": False, "timeout_graceful_shutdown": 5}
+    options: dict[str, Any] = {"access_log": False, "server_header": False, "timeout_graceful_shutdown": 60}
     server = uvicorn.Server(uvicorn.Config(app, log_config=None, **options))
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
     thread.start()
@@ -73,12 +73,12 @@ class RunningService:
         return self.client.post("/v1/edit", json={"segments": segments, **given})
 
     def wait_until(self, *, waiting: int) -> None:
-        """Wait until so many segments wait for a model process, and no process is idle."""
+        """Wait until so many segments wait for a model process, and all processes work."""
         engine = self.app.state.service.engine
         deadline = time.monotonic() + 60
         while time.monotonic() < deadline:
             lines, workers = [*engine._backlog._lines.values()], engine._pool._workers
-            if sum(map(len, lines)) == waiting and not any(worker.idle for worker in workers):
+            if sum(map(len, lines)) == waiting and all(worker.ready and not worker.idle for worker in workers):
                 return
             time.sleep(0.01)
         raise AssertionError(lines)

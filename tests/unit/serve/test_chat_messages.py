@@ -78,7 +78,7 @@ def test_other_messages_are_refused_with_the_forms(message: str) -> None:
     ],
 )
 def test_long_runs_of_spaces_take_no_longer_than_other_texts(message: str) -> None:
-    started = time.perf_counter()
+    started = time.process_time()
     with suppress(DataError):
         read_task(message)
-    assert time.perf_counter() - started < 0.5
+    assert time.process_time() - started < 0.5

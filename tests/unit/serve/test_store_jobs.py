@@ -78,8 +78,8 @@ def test_work_ends_although_the_database_does_not_take_a_job_back(
 
     async def ends() -> bool:
         jobs_of.start()
-        await asyncio.wait_for(asked.wait(), 20)
-        ended, _ = await asyncio.wait({asyncio.create_task(jobs_of.stop())}, timeout=10)
+        await asyncio.wait_for(asked.wait(), 60)
+        ended, _ = await asyncio.wait({asyncio.create_task(jobs_of.stop())}, timeout=60)
         monkeypatch.undo()  # so that what goes on can be ended
         return bool(ended)
 
@@ -98,7 +98,7 @@ def test_work_ends_although_it_is_woken_at_the_same_time(jobs_of: FileJobs, turn
             await asyncio.sleep(0)
         await jobs_of.stop()
 
-    asyncio.run(asyncio.wait_for(stopped(), 10))
+    asyncio.run(asyncio.wait_for(stopped(), 60))
 
 
 def test_a_job_is_taken_over_when_its_process_gives_no_sign_of_life(store: Store, waiting: str) -> None:
@@ -683,9 +683,10 @@ def test_of_three_processes_two_may_die_in_a_job(place: str) -> None:
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(["serve_tools"])
     workers = [context.Process(target=work_for_ever, args=(place, 0.1), daemon=True) for _ in range(3)]
-    for worker in workers:
+    for worker in workers[:2]:
         worker.start()
-    wait_until(store, lambda job: job["done"] > 0)  # the third one cannot have all three, as each takes two at most
+    wait_until(store, lambda job: job["done"] > 0)  # one of them has the last one
+    workers[2].start()
     for worker in workers[:2]:
         worker.kill()
         time.sleep(rng.random())

@@ -98,15 +98,15 @@ _HALF_BODY = _POST + b"Content-Length: 10\r\n\r\n12345"
     ids=["nothing", "head", "body", "second head"],
 )
 def test_a_request_that_is_never_finished_is_given_up(parts: list[bytes], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(web_server, "_REQUEST_SECONDS", 0.3)
+    monkeypatch.setattr(web_server, "_REQUEST_SECONDS", 1.0)
     assert asyncio.run(_answers(*parts)).count(b"200 OK") == max(0, len(parts) - 1)
 
 
 @pytest.mark.slow
 def test_a_body_may_come_slowly(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(web_server, "_REQUEST_SECONDS", 3.0)
-    head = _POST + b"Connection: close\r\nContent-Length: 4\r\n\r\n"
-    assert b"200 OK" in asyncio.run(_answers(head, *[b"x"] * 4, pause=1.0))
+    head = _POST + b"Connection: close\r\nContent-Length: 8\r\n\r\n"
+    assert b"200 OK" in asyncio.run(_answers(head, *[b"x"] * 8, pause=0.5))
 
 
 def test_a_service_that_stops_awaits_the_rest_of_a_request_briefly(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,11 +4,11 @@ import json
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from socket import socket
 from typing import Any
 
 import pytest
 import torch
+from free_ports import free_port
 from tiny_run import in_process, log
 
 from postedit.core.tensor_files import load_tensors
@@ -17,10 +17,7 @@ from postedit.train.runtime import spare_processes
 
 def run_processes(folder: Path, corpora: Path, settings: Mapping[str, Any], count: int, resume: bool = False) -> None:
     """Train without dropout in `count` processes that know each other, or in one that is alone."""
-    with socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    group = {"ACCELERATE_USE_CPU": "true", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}
+    group = {"ACCELERATE_USE_CPU": "true", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port())}
     group |= {"WORLD_SIZE": str(count), "LOCAL_WORLD_SIZE": str(count)}
     places = [group | {"RANK": str(rank), "LOCAL_RANK": str(rank)} for rank in range(count)] if count > 1 else [{}]
     processes = [

@@ -84,7 +84,7 @@ def test_a_signal_ends_the_step_and_leaves_a_checkpoint(tmp_path: Path, corpora:
     assert process.exitcode == 1  # an uncaught KeyboardInterrupt
     (checkpoint,) = (tmp_path / "checkpoints").iterdir()
     step = json.loads((checkpoint / "state.json").read_text())["run"]["step"]
-    assert 1 <= step < 100
+    assert 1 <= step < 1000
     assert (
         f"Interrupted at step {step}. The last checkpoint is {checkpoint}; run the same command with --resume"
         in console.read_text()
