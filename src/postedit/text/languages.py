@@ -1,6 +1,7 @@
 """Tell the language of texts."""
 
 from collections.abc import Collection, Sequence
+from copy import copy
 from functools import cache
 from typing import Any, Final
 
@@ -24,19 +25,24 @@ def known_languages() -> tuple[str, ...]:
 
 
 def language_identifier(among: Collection[str] = (), *, probabilities: bool = False) -> Any:
-    """Return an identifier of py3langid, with its methods `rank` and `classify`, which is loaded once.
+    """Return an identifier of py3langid, with its methods `rank` and `classify`. Its model is loaded once.
 
-    It tells languages apart `among` some of those that are known, all by default. Scores are log-probabilities (nats),
-    or with `probabilities` shares of 0 to 1.
+    With `among`, it chooses between these languages only. Scores are log-probabilities (nats), or with `probabilities`
+    shares of 0 to 1.
     """
-    return _identifier(frozenset(among), probabilities)
+    identifier = _identifier(probabilities)
+    if among:
+        identifier = copy(identifier)
+        identifier.set_languages(sorted(among))
+    return identifier
 
 
 @cache
-def _identifier(among: frozenset[str], probabilities: bool) -> Any:
+def _identifier(probabilities: bool) -> Any:
     from py3langid.langid import MODEL_FILE, LanguageIdentifier
 
-    identifier = LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=probabilities)
-    if among:
-        identifier.set_languages(sorted(among))
-    return identifier
+    if not probabilities:
+        return LanguageIdentifier.from_model_file(MODEL_FILE)
+    one = _identifier(False)
+    tables = one.nb_ptc, one.nb_pc, one.nb_classes, one.tk_nextmove, one.tk_output
+    return LanguageIdentifier(*tables, norm_probs=True, tk_row=one.tk_row)

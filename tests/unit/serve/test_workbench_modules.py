@@ -378,14 +378,62 @@ def test_text_counts_as_not_saved_from_the_first_letter(page: Any) -> None:
     assert page.evaluate(EDITING % body) == [False, True, False, 1]
 
 
+SLOW = """const own = globalThis.fetch, gates = []; globalThis.fetch = async (path) => { const found = await own(path);
+      if (/%s/.test(path) && gates.length < 1) await new Promise((release) => gates.push(release)); return found; };
+      const done = (value) => { globalThis.fetch = own; return value; };
+      for (let number = 3; number < 9; number++) rows.set(number, { ...rows.get(2), number });
+      editing.cache.numbers.value = [1, 2, 3, 4, 5, 6, 7, 8]; """
+"""Requests of one kind answer when told to."""
+
+
 def test_what_was_saved_before_events_came_is_shown(page: Any) -> None:
     body = """const theirs = { version: 5, target: "theirs", state: "draft" };
       rows.set(1, { ...rows.get(1), ...theirs }); await editing.missed(); const shown = editing.draft.marked.text;
-      let release; gate = new Promise((resolve) => { release = resolve; });
-      const opened = editing.open(2); const missed = editing.missed(); release(); await opened; await missed;
-      rows.set(2, { ...rows.get(2), ...theirs }); await editing.refresh([]);
-      return [shown, editing.number, editing.draft.marked.text, editing.cache.old.size];"""
-    assert page.evaluate(EDITING % body) == ["theirs", 2, "theirs", 0]
+      const opened = editing.open(2); await wait(20); rows.set(2, { ...rows.get(2), ...theirs });
+      await editing.missed(); gates[0](); await opened; await wait(50);
+      return done([shown, editing.number, editing.draft.marked.text, editing.cache.old.size]);"""
+    assert page.evaluate(EDITING % (SLOW % "segments\\/2$" + body)) == ["theirs", 2, "theirs", 0]
+
+
+def test_file_that_was_left_does_not_come_back_and_writes_nothing(page: Any) -> None:
+    body = """type("x"); const confirmed = editing.confirm(); await wait(20); editing.close();
+      const other = new Editing("p", "g", queue); await other.open(1);
+      other.draft.write(0, 0, "y"); other.changed(); gates[0](); await confirmed;
+      const { isDirty } = other; const address = location.hash; other.close();
+      return done([isDirty, address, queue.entries.value.map((one) => [one.file, one.body.state])]);"""
+    found = page.evaluate(EDITING % (SLOW % "files\\/f\\/segments\\/2$" + body))
+    assert found == [True, "#/project/p/file/g/1", [["f", "confirmed"], ["g", "draft"]]]
+
+
+def test_segment_that_was_chosen_while_another_was_looked_for_stays(page: Any) -> None:
+    body = """const went = editing.step(1, true); await wait(20); const looking = editing.isReadOnly;
+      await editing.open(7); const isReadOnly = editing.isReadOnly; gates[0](); await went;
+      return done([looking, isReadOnly, editing.number, editing.isReadOnly]);"""
+    assert page.evaluate(EDITING % (SLOW % "unconfirmed" + body)) == [True, False, 7, False]
+
+
+def test_second_key_starts_from_the_segment_on_its_way(page: Any) -> None:
+    body = """const went = editing.step(1); await wait(20); const again = editing.step(1); await again;
+      const number = editing.number; type("x"); gates[0](); await went;
+      return done([number, editing.number, editing.isDirty, editing.isReadOnly]);"""
+    assert page.evaluate(EDITING % (SLOW % "segments\\/2$" + body)) == [3, 3, True, False]
+
+
+def test_confirmed_segment_is_changed_by_no_key(page: Any) -> None:
+    body = """const { Past } = await import(`${base}/editor/past.js`);
+      const confirmed = editing.confirm(); await wait(20);
+      editing.putText("other"); editing.undo(); editing.redo(); editing.toggle(0); editing.chooseAll(false);
+      new Past(editing).putBack({ target: "former", target_codes: [] });
+      await editing.confirm(); gates[0](); await confirmed;
+      return done([editing.number, queue.entries.value.map((one) => [one.number, one.body.state])]);"""
+    assert page.evaluate(EDITING % (SLOW % "unconfirmed" + body)) == [2, [[1, "confirmed"]]]
+
+
+def test_field_can_be_written_in_after_an_answer_that_is_none(page: Any) -> None:
+    body = """globalThis.fetch = async () => new Response("<html>", { headers: { "Content-Type": "text/html" } });
+      const failed = await editing.step(1, true).then(() => false, () => true);
+      return done([failed, editing.isReadOnly, editing.number]);"""
+    assert page.evaluate(EDITING % (SLOW % "none" + body)) == [True, False, 1]
 
 
 def test_seconds_add_up_over_visits(page: Any) -> None:

@@ -158,7 +158,7 @@ export const t = {
       enter: "Ctrl+Enter confirms. Shift+Enter begins a new line.",
       tags: "Tags cannot be deleted. Alt+Shift+arrows move the tag beside the caret.",
       nesting: "A closing tag cannot stand before its opening tag.",
-      early: "The next segment is being loaded. Type when it is shown.",
+      loading: "The next segment is being loaded. Type when it is shown.",
     },
     isHere: (names) => `${names.join(", ")} ${names.length === 1 ? "is" : "are"} here`,
     lastBy: (name, when) => `last changed by ${name}, ${when}`,

@@ -15,7 +15,8 @@ const canShare = () => Boolean(globalThis.BroadcastChannel && globalThis.navigat
 /**
  * Listen to a project until the returned function is called.
  * @param {string} project @param {(kind: string, data: any) => void} onEvent
- * @param {() => void} onOpen  from now on all events come: what was read before may be old; also after a break
+ * @param {(isFirst: boolean) => void} onOpen
+ *   from now on all events come, those of a break too; the first time, what was read before may be old
  */
 export function listen(project, onEvent, onOpen = () => {}) {
   const listener = new Listener(project, onEvent, onOpen);
@@ -24,7 +25,7 @@ export function listen(project, onEvent, onOpen = () => {}) {
 
 class Listener {
   constructor(project, onEvent, onOpen) {
-    Object.assign(this, { project, onEvent, onOpen, last: null });
+    Object.assign(this, { project, onEvent, onOpen, last: null, isFirst: true });
     this.onVisibility = () => (document.visibilityState === "hidden" ? this.#stop() : this.#start());
     document.addEventListener("visibilitychange", this.onVisibility);
     this.onVisibility();
@@ -46,7 +47,7 @@ class Listener {
     const name = `postedit.events.${this.project}`;
     this.channel = new BroadcastChannel(name);
     this.early = []; // passed on to this tab before it has caught up
-    this.channel.onmessage = ({ data }) => (data.isOpen ? this.onOpen() : this.early ? this.early.push(data.event) : this.#take(data.event));
+    this.channel.onmessage = ({ data }) => (data.isOpen ? this.onOpen(false) : this.early ? this.early.push(data.event) : this.#take(data.event));
     const joined = this.#join(signal);
     navigator.locks.request(name, { signal }, () => joined.then(() => this.#read(signal))).catch((error) => {
       if (error.name !== "AbortError") throw error; // it was not this tab's turn before it was hidden
@@ -58,7 +59,13 @@ class Listener {
     if (signal.aborted) return;
     this.early.forEach((event) => this.#take(event));
     this.early = undefined;
-    this.onOpen();
+    this.#opened();
+  }
+
+  #opened() {
+    const { isFirst } = this;
+    this.isFirst = false;
+    this.onOpen(isFirst);
   }
 
   #stop() {
@@ -89,7 +96,7 @@ class Listener {
       isUp = await this.#catchUp(signal, (event) => this.#pass(event));
       if (isUp && !wasUp) {
         this.channel?.postMessage({ isOpen: true });
-        this.onOpen();
+        this.#opened();
       }
       if (isUp && rest-- <= 0) {
         hadStream = await this.#stream(signal);

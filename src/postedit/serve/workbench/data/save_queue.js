@@ -1,5 +1,5 @@
 /**
- * What is not saved yet. It lies in the browser from the moment it is written until the server has it: a lost
+ * What is not saved yet. It lies in the browser from the moment it is put here until the server has it: a lost
  * connection, a killed server or a closed page lose nothing. Each entry has an id made here, so that the server takes it
  * once, however often it is sent.
  *
@@ -28,7 +28,7 @@ export class SaveQueue {
     this.isKept = signal(true); // whether what waits outlives this page
     this.isOffline = signal(false);
     this.isSending = signal(false);
-    this.isWriting = signal(false); // whether a person writes what is not put here yet
+    this.isWriting = signal(false); // whether there are changes that are not in this queue yet
     /** By `edit_id`: what the server could not take because of a fault of its own, until when it waits, and why. */
     this.delays = signal(/** @type {Map<string, {until: number, wait: number, why: string}>} */ (new Map()));
     this.waiting = computed(() => this.entries.value.filter((entry) => !entry.refused && !entry.theirs));

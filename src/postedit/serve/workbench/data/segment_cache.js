@@ -18,7 +18,8 @@ export class SegmentCache {
     /** @type {Map<number, import("./segment.js").Segment>} */
     this.known = new Map();
     this.version = signal(0); // grows whenever a segment changes
-    this.asked = new Set();
+    this.asked = new Set(); // numbers of segments that are being fetched, by the page
+    this.reloading = new Set(); // and one by one
     /** Numbers of segments that have changed since they were fetched, and the turn of the news. @type {Map<number, number>} */
     this.old = new Map();
     /** Turns order requests and changes: what a segment is by a later turn is newer, whichever answer comes last. */
@@ -45,7 +46,7 @@ export class SegmentCache {
     }
   }
 
-  /** Return the numbers of the filter chosen last, once they are here; null if they could not be fetched. */
+  /** Return the numbers of the list once no request for them is under way; null if none were ever fetched. */
   async listed() {
     for (let awaited; awaited !== this.chosen;) await (awaited = this.chosen);
     return this.numbers.value;
@@ -69,11 +70,11 @@ export class SegmentCache {
   /** Fetch a segment again. @param {number} number */
   async reload(number) {
     const turn = ++this.turn;
-    this.asked.add(number);
+    this.reloading.add(number);
     try {
       this.#take([readSegment(await get(`${this.path}/${number}`))], turn);
     } finally {
-      this.asked.delete(number);
+      this.reloading.delete(number);
     }
     return this.known.get(number);
   }
@@ -113,7 +114,7 @@ export class SegmentCache {
   /** Note that segments have changed. @param {number[]} numbers */
   stale(numbers) {
     const turn = ++this.turn;
-    for (const number of numbers) if (this.known.has(number) || this.asked.has(number)) this.old.set(number, turn);
+    for (const number of numbers) if ([this.known, this.asked, this.reloading].some((those) => those.has(number))) this.old.set(number, turn);
   }
 
   /** Fetch those of some segments again that have changed. @param {(number|null)[]} numbers */

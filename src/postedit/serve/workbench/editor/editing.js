@@ -1,5 +1,5 @@
 /** The work on one file: the segment in hand, its draft, saving, and what others do meanwhile. */
-import { signal } from "../lib.js";
+import { computed, signal } from "../lib.js";
 import { replaceAddress } from "../data/router.js";
 import { SegmentCache } from "../data/segment_cache.js";
 import { versionAfter } from "../data/save_queue.js";
@@ -26,7 +26,8 @@ export class Editing {
     /** @type {import("../lib.js").Signal<import("../data/segment.js").Segment|null>} */
     this.segment = signal(null);
     this.revision = signal(0); // grows with each change of the draft
-    this.isLoading = signal(false);
+    this.loading = signal(0); // how many things run that bring another segment, since the last one was asked for
+    this.isLoading = computed(() => this.loading.value > 0);
     this.problem = signal("");
     this.presence = new Presence(file, queue.user, () => (mayWrite ? this.number : null));
     this.renewal = new Renewal(this);
@@ -46,6 +47,7 @@ export class Editing {
 
   close() {
     this.flush();
+    this.isClosed = true;
     this.timer.close();
     this.presence.close();
     document.removeEventListener("visibilitychange", this.onHide);
@@ -55,8 +57,11 @@ export class Editing {
   get isReadOnly() { return this.isLocked || this.isLoading.value; }
 
   /** Whether there is something to save that the queue does not have. */
-  get isDirty() { return this.queue.isWriting.peek(); }
-  set isDirty(value) { this.queue.isWriting.value = value; }
+  get isDirty() { return this.hasChanges ?? false; }
+  set isDirty(value) {
+    this.hasChanges = value;
+    if (!this.isClosed) this.queue.isWriting.value = value;
+  }
 
   /** The draft in hand. @returns {Draft | null} */
   get draft() { return this.segment.value ? this.drafts.get(this.segment.value.number) ?? null : null; }
@@ -66,24 +71,46 @@ export class Editing {
 
   /** Take a segment in hand. @param {number} number */
   async open(number) {
-    if (number === this.number) return;
-    this.#leave();
-    this.wanted = number;
-    this.isLoading.value = true;
+    if (this.isClosed) return;
+    Object.assign(this, { wanted: number, turn: {} });
+    this.loading.value = 0; // what else runs will not be shown
+    if (number !== this.number) await this.load(() => this.#fetchAndShow(number));
+  }
+
+  async #fetchAndShow(number) {
     try {
-      const segment = this.withPending(await this.cache.fetch(number));
-      if (this.wanted !== number) return; // another one was asked for meanwhile
-      this.show(segment);
+      this.#leave();
+      const segment = await this.cache.fetch(number);
+      if (this.isClosed || this.wanted !== number || number === this.number) return; // it came another way, or another one was asked for
+      this.show(this.withPending(segment));
       replaceAddress("project", this.project, "file", this.file, number);
       this.presence.show();
       this.problem.value = "";
       this.renewal.explain();
       this.matches.find();
+      if (this.cache.old.has(number)) this.#fetchStale();
     } catch (error) {
-      if (this.wanted === number) this.problem.value = error.message;
-    } finally {
-      if (this.wanted === number) this.isLoading.value = false;
+      if (this.wanted !== number) return;
+      this.problem.value = error.message;
+      this.wanted = this.number ?? undefined;
     }
+  }
+
+  /** Let nothing be written while something runs that brings another segment. @param {() => Promise<void>} work */
+  async load(work) {
+    const { turn } = this;
+    this.loading.value++;
+    try {
+      await work();
+    } finally {
+      if (this.turn === turn) this.loading.value--;
+    }
+  }
+
+  /** Return whether nothing may be written now, and say why. */
+  refuses() {
+    if (this.isReadOnly) announce(this.isLocked ? (this.mayWrite ? t.editor.locked : t.editor.readOnly) : t.editor.refused.loading);
+    return this.isReadOnly;
   }
 
   /** Go up or down in the list. @param {number} step 1 or -1 @param {boolean} toOpen to one that is not confirmed */
@@ -91,7 +118,7 @@ export class Editing {
 
   /** Something changed the draft. */
   changed() {
-    if (this.isLocked) return;
+    if (this.isLocked || this.isClosed) return;
     this.revision.value++;
     this.isDirty = true;
     this.autosave ??= setTimeout(() => this.flush(), AUTOSAVE);
@@ -117,16 +144,16 @@ export class Editing {
   }
 
   undo() {
-    if (!this.draft || this.isLocked) return undefined;
+    if (!this.draft || this.refuses()) return undefined;
     return this.draft.undo() ? this.changed() : this.past.undo();
   }
 
-  redo() { if (this.draft?.redo()) this.changed(); }
+  redo() { if (this.draft && !this.refuses() && this.draft.redo()) this.changed(); }
 
   /** Accept or reject an edit. @param {number} edit */
   toggle(edit) {
     const draft = this.draft;
-    if (!draft || this.isLocked || !draft.proposal.edits[edit]) return;
+    if (!draft || !draft.proposal.edits[edit] || this.refuses()) return;
     draft.toggle(edit);
     announce(t.editor.editIs(edit + 1, draft.status(edit)));
     this.changed();
@@ -134,7 +161,7 @@ export class Editing {
 
   /** @param {boolean} accept */
   chooseAll(accept) {
-    if (!this.draft || this.isLocked) return;
+    if (!this.draft || this.refuses()) return;
     this.draft.chooseAll(accept);
     announce(accept ? t.editor.allAccepted : t.editor.allRejected);
     this.changed();
@@ -142,14 +169,14 @@ export class Editing {
 
   /** Put a text in place of the target; codes stay. @param {string} text */
   putText(text) {
-    if (!this.draft || this.isLocked) return;
+    if (!this.draft || this.refuses()) return;
     this.draft.write(0, this.draft.content.flat.length, text);
     this.changed();
   }
 
   /** Confirm the segment, and go to the next one that is not. */
   async confirm() {
-    if (!this.draft) return;
+    if (!this.draft || this.isLoading.value) return; // it is confirmed, or left
     if (!this.isLocked) this.#save("confirmed");
     await this.step(1, true);
   }
@@ -220,11 +247,13 @@ export class Editing {
 
   /** What was fetched before may be old: it is fetched again, as after `refresh`. */
   missed() {
-    this.queue.retry();
-    return this.refresh([...this.cache.known.keys(), ...this.cache.asked]);
+    return this.refresh([...this.cache.known.keys(), ...this.cache.asked, ...this.cache.reloading]);
   }
 
-  #fetchStale() { return this.cache.fetchStale([...this.visible, this.number]); }
+  async #fetchStale() {
+    await this.cache.fetchStale([this.number]); // apart: it may be far from those on screen
+    await this.cache.fetchStale(this.visible);
+  }
 
   /**
    * Take a newer state of a segment. What is being written stays, with the version it was written on: the server then

@@ -36,7 +36,7 @@ function Workplace({ project, file, number, queue, onHelp }) {
   useEffect(() => {
     queue.onSaved = (entry, answer) => editing.saved(entry, answer);
     begin(editing, number);
-    const stop = listen(project.id, (kind, data) => editing.heard(kind, data), () => editing.missed());
+    const stop = listen(project.id, (kind, data) => editing.heard(kind, data), (isFirst) => { queue.retry(); if (isFirst) editing.missed(); });
     return () => {
       stop();
       editing.close();
@@ -127,7 +127,7 @@ function useBestMatch(editing) {
 /** Move the code next to the caret by one letter; the code on the side of the move comes first. */
 function moveTag(editing, field, direction) {
   const { draft } = editing;
-  if (!draft || editing.isLocked) return;
+  if (!draft || editing.refuses()) return;
   const step = getComputedStyle(field.element).direction === "rtl" ? -direction : direction;
   const offsets = codeOffsets(draft.content.flat);
   const { end } = draft.state;

@@ -51,7 +51,7 @@ export class Past {
   /** Put a former state in place of the target, as a change that can be undone. @param {Former} row */
   putBack(row) {
     const { editing } = this;
-    if (!editing.draft || editing.isLocked) return;
+    if (!editing.draft || editing.refuses()) return;
     editing.draft.put(fromMarked(row.target, row.target_codes));
     editing.changed();
     announce(t.past.isBack);

@@ -77,7 +77,7 @@ function Field({ editing, language, fieldRef }) {
       changed: () => editing.changed(),
       undo: () => editing.undo(),
       redo: () => editing.redo(),
-      refused: (why) => (why === "nesting" ? toast(t.editor.refused[why]) : announce(t.editor.refused[why])),
+      refused: (why) => (why === "readOnly" ? editing.refuses() : why === "nesting" ? toast(t.editor.refused[why]) : announce(t.editor.refused[why])),
     });
     fieldRef.current = field;
     return () => field.close();

@@ -8,7 +8,7 @@ import * as dom from "./field_dom.js";
 
 /**
  * @typedef {{draft: import("../core/draft.js").Draft, changed: () => void, undo: () => void, redo: () => void,
- *   breaksLines: boolean, isReadOnly?: boolean, refused: (why: "enter"|"tags"|"nesting"|"early") => void}} FieldOwner
+ *   breaksLines: boolean, isReadOnly?: boolean, refused: (why: "enter"|"tags"|"nesting"|"readOnly") => void}} FieldOwner
  */
 export class TargetField {
   /** @param {HTMLElement} element @param {FieldOwner} owner */
@@ -87,7 +87,7 @@ export class TargetField {
 
   #write(start, end, text, kind) {
     if (this.owner.isReadOnly) {
-      this.owner.refused("early");
+      this.owner.refused("readOnly");
       return;
     }
     this.#draft.write(start, end, text, kind);
@@ -149,6 +149,11 @@ export class TargetField {
 
   /** Read what an input method or an extension wrote; codes that it took away come back. */
   #takePage() {
+    if (this.owner.isReadOnly) {
+      this.owner.refused("readOnly");
+      this.show();
+      return;
+    }
     const { flat, found } = dom.read(this.element);
     const before = this.#draft.content;
     if (flat !== before.flat || found.length !== before.codes.length) {
@@ -223,6 +228,10 @@ export class TargetField {
 
   /** Move a code to a flat offset. @param {number} index @param {number} at */
   moveCode(index, at) {
+    if (this.owner.isReadOnly) {
+      this.owner.refused("readOnly");
+      return;
+    }
     if (this.#draft.moveCode(index, at)) this.owner.changed();
     else this.owner.refused("nesting");
   }

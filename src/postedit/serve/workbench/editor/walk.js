@@ -8,21 +8,22 @@ import { t } from "../strings.js";
 const LOOK = 60; // segments fetched at a time to find one that is not confirmed
 
 /**
- * Open the segment before or after the one in hand.
+ * Open the segment before or after the one in hand, or the one on its way.
  * @param {import("./editing.js").Editing} editing @param {number} step 1 or -1 @param {boolean} toOpen to one that is not confirmed
  */
-export async function walk(editing, step, toOpen) {
-  editing.isLoading.value = true; // what is written from now on is for a segment that is not here yet
-  const number = await goal(editing, step, toOpen);
-  if (number !== null && number !== editing.number) await editing.open(number);
-  else editing.isLoading.value = false;
+export function walk(editing, step, toOpen) {
+  return editing.load(async () => {
+    const { wanted } = editing;
+    if (wanted === undefined) return; // the file is being opened at the segment where work goes on
+    const number = await goal(editing, wanted, step, toOpen);
+    if (number !== null && editing.wanted === wanted) await editing.open(number); // else another one was chosen meanwhile
+  });
 }
 
 /** Return the number of the segment to open; if there is none, say why, and return null. */
-async function goal(editing, step, toOpen) {
+async function goal(editing, from, step, toOpen) {
   const numbers = await editing.cache.listed();
   if (!numbers) return null; // the list says why
-  const from = editing.number ?? editing.wanted ?? 0;
   let row = rowOf(numbers, from);
   if (step < 0 || numbers[row] === from) row += step; // else it is not in the list, and this is the next one
   try {
