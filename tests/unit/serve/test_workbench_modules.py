@@ -429,6 +429,36 @@ def test_confirmed_segment_is_changed_by_no_key(page: Any) -> None:
     assert page.evaluate(EDITING % (SLOW % "unconfirmed" + body)) == [2, [[1, "confirmed"]]]
 
 
+def test_former_state_that_comes_late_does_not_take_a_confirmation_back(page: Any) -> None:
+    body = """rows.set(1, { ...rows.get(1), version: 2, target: "later", state: "draft" }); await editing.missed();
+      globalThis.fetch = async (path) => { const isHistory = /history/.test(path);
+        const place = isHistory ? 1 : 0;
+        if (place || /unconfirmed/.test(path)) await new Promise((release) => { gates[place] = release; });
+        return isHistory ? new Response(JSON.stringify({ history: [{ version: 1, state: "draft", who: "a", made: "",
+          target: "former", codes: [] }] }), { headers: { "Content-Type": "application/json" } }) : own(path); };
+      const undone = editing.undo(); await wait(20); const confirmed = editing.confirm(); await wait(20);
+      gates[1](); await undone; gates[0](); await confirmed;
+      return done(queue.entries.value.map((one) => [one.number, one.body.state, one.body.target]));"""
+    assert page.evaluate(EDITING % (SLOW % "none" + body)) == [[1, "confirmed", "later"]]
+
+
+def test_keys_lead_on_from_a_segment_that_does_not_exist(page: Any) -> None:
+    body = """const other = new Editing("p", "g", queue); other.cache.numbers.value = [1, 2];
+      globalThis.fetch = async (path) => (/segments\\/9$/.test(path) ? new Response("{}", { status: 404 }) : own(path));
+      await other.open(9); const problem = Boolean(other.problem.value); await other.step(1);
+      const { number } = other; other.close(); return done([problem, number]);"""
+    assert page.evaluate(EDITING % (SLOW % "none" + body)) == [True, 1]
+
+
+def test_segment_asked_for_twice_is_fetched_once(page: Any) -> None:
+    body = """let count = 0; const slow = globalThis.fetch;
+      globalThis.fetch = (path) => { count += /segments\\/3$/.test(path); return slow(path); };
+      const first = editing.open(3), second = editing.open(3); await wait(20); gates[0](); await first;
+      const isReadOnly = editing.isReadOnly; await second;
+      return done([editing.number, isReadOnly, count]);"""
+    assert page.evaluate(EDITING % (SLOW % "segments\\/3$" + body)) == [3, False, 1]
+
+
 def test_field_can_be_written_in_after_an_answer_that_is_none(page: Any) -> None:
     body = """globalThis.fetch = async () => new Response("<html>", { headers: { "Content-Type": "text/html" } });
       const failed = await editing.step(1, true).then(() => false, () => true);
@@ -447,6 +477,16 @@ def test_seconds_add_up_over_visits(page: Any) -> None:
     state, has_seconds, seconds = page.evaluate(EDITING % body)
     assert (state, has_seconds) == ("seen", False)
     assert 0.5 < seconds < 5
+
+
+def test_text_kept_in_a_conflict_has_its_last_letters(page: Any) -> None:
+    body = """const { settle } = await import(`${base}/editor/settling.js`);
+      type("x"); editing.flush(); await wait(20);
+      const theirs = { ...rows.get(1), version: 5, target: "theirs" };
+      const entry = { ...queue.pending("f", 1), tried: false, theirs };
+      queue.entries.value = [entry]; type("y"); settle(editing, entry, true);
+      return [queue.entries.value.map((one) => [one.body.target, one.version]), editing.segment.value.version];"""
+    assert page.evaluate(EDITING % body) == [[["yxm", 5]], 5]
 
 
 def test_text_given_up_in_a_conflict_is_a_step_back(page: Any) -> None:

@@ -72,9 +72,16 @@ export class Editing {
   /** Take a segment in hand. @param {number} number */
   async open(number) {
     if (this.isClosed) return;
-    Object.assign(this, { wanted: number, turn: {} });
-    this.loading.value = 0; // what else runs will not be shown
-    if (number !== this.number) await this.load(() => this.#fetchAndShow(number));
+    if (number !== this.wanted || !this.opening) {
+      Object.assign(this, { wanted: number, turn: {}, opening: undefined });
+      this.loading.value = 0; // what else runs will not be shown
+      if (number === this.number) return;
+      const opening = this.load(() => this.#fetchAndShow(number)).finally(() => {
+        if (this.opening === opening) this.opening = undefined;
+      });
+      this.opening = opening;
+    }
+    await this.opening;
   }
 
   async #fetchAndShow(number) {

@@ -1,5 +1,5 @@
 /** The view in which people correct: the list, the segment in hand, and the reasons beside it. */
-import { html, useEffect, useMemo, useRef, useState } from "../lib.js";
+import { html, useEffect, useLayoutEffect, useMemo, useRef, useState } from "../lib.js";
 import { get } from "../data/api.js";
 import { listen } from "../data/live_events.js";
 import { route } from "../data/router.js";
@@ -42,12 +42,12 @@ function Workplace({ project, file, number, queue, onHelp }) {
       editing.close();
     };
   }, [editing]);
-  useEffect(() => {
+  useLayoutEffect(() => { // at once: later, a key may have asked for the next segment
     const isNow = number === Number(route.peek()[4]); // else the next segment was shown before this could run
     if (number !== null && isNow) editing.open(number);
   }, [number]);
 
-  const onPast = () => { if (editing.segment.value?.version) setLookingBack(true); };
+  const onPast = () => { if (editing.segment.value?.version && !editing.isLoading.value) setLookingBack(true); };
   useEffect(() => {
     const commands = commandsOf(editing, fieldRef, { onHelp, onGo: () => setGoing(true), onPast });
     const onKey = (event) => {
@@ -79,16 +79,19 @@ function Workplace({ project, file, number, queue, onHelp }) {
       </main>
       <${Beside} editing=${editing} languages=${languages} />
       ${isGoing && html`<${GoTo} editing=${editing} onClose=${() => setGoing(false)} />`}
-      ${isLookingBack && segment && html`<${PastDialog} editing=${editing} language=${languages[1]} onClose=${() => setLookingBack(false)} />`}
+      ${isLookingBack && segment && html`<${PastDialog} key=${segment.number} editing=${editing} language=${languages[1]} onClose=${() => setLookingBack(false)} />`}
     </div>`;
 }
 
 /** Take the list, and the segment of the address or the first that is not confirmed. */
 async function begin(editing, number) {
-  await editing.cache.choose({ filter: "", q: "", from: "" });
+  const listed = editing.cache.choose({ filter: "", q: "", from: "" });
   if (number !== null) return;
+  editing.isBeginning = true;
+  await listed;
   const open = await editing.cache.firstOpen(0).catch(() => Infinity);
   const first = open === Infinity ? editing.cache.numbers.value?.[0] : open;
+  editing.isBeginning = false;
   if (first !== undefined && editing.wanted === undefined) await editing.open(first);
 }
 

@@ -34,7 +34,7 @@ export class Past {
         return;
       }
     }
-    if (draft !== editing.draft) return; // another segment was opened meanwhile
+    if (draft !== editing.draft || editing.isReadOnly) return; // another segment was opened meanwhile, or is being opened
     if (draft.undo()) editing.changed();
     else announce(t.editor.nothingToUndo);
   }

@@ -6,12 +6,15 @@ import { readSegment, writtenTarget } from "../data/segment.js";
 /** Choose between our text and the one another person saved. @param {import("./editing.js").Editing} editing @param {any} entry @param {boolean} ours */
 export function settle(editing, entry, ours) {
   const theirs = editing.readSaved(entry.theirs);
-  editing.settled();
-  editing.queue.resolve(entry, ours);
   if (ours) {
+    editing.flush(); // the last letters are ours, too
+    const newest = editing.queue.pending(editing.file, entry.number);
+    editing.queue.resolve(newest?.theirs ? newest : entry, true);
     editing.segment.value = { ...editing.segment.value, version: theirs.version };
     return;
   }
+  editing.settled();
+  editing.queue.resolve(entry, false);
   editing.timer.giveBack(entry.number, entry.body.seconds);
   replaceDraft(editing, theirs);
 }

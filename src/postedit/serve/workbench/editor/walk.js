@@ -14,8 +14,8 @@ const LOOK = 60; // segments fetched at a time to find one that is not confirmed
 export function walk(editing, step, toOpen) {
   return editing.load(async () => {
     const { wanted } = editing;
-    if (wanted === undefined) return; // the file is being opened at the segment where work goes on
-    const number = await goal(editing, wanted, step, toOpen);
+    if (wanted === undefined && editing.isBeginning) return; // the segment where work goes on is being looked for
+    const number = await goal(editing, wanted ?? 0, step, toOpen);
     if (number !== null && editing.wanted === wanted) await editing.open(number); // else another one was chosen meanwhile
   });
 }
