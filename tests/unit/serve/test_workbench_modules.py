@@ -408,8 +408,9 @@ def test_file_that_was_left_does_not_come_back_and_writes_nothing(page: Any) -> 
 def test_segment_that_was_chosen_while_another_was_looked_for_stays(page: Any) -> None:
     body = """const went = editing.step(1, true); await wait(20); const looking = editing.isReadOnly;
       await editing.open(7); const isReadOnly = editing.isReadOnly; gates[0](); await went;
-      return done([looking, isReadOnly, editing.number, editing.isReadOnly]);"""
-    assert page.evaluate(EDITING % (SLOW % "unconfirmed" + body)) == [True, False, 7, False]
+      const { number } = editing, next = editing.step(1); const going = editing.isReadOnly; await next;
+      return done([looking, isReadOnly, number, going, editing.isReadOnly]);"""
+    assert page.evaluate(EDITING % (SLOW % "unconfirmed" + body)) == [True, False, 7, True, False]
 
 
 def test_second_key_starts_from_the_segment_on_its_way(page: Any) -> None:
