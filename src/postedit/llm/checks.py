@@ -67,6 +67,9 @@ _SCRIPTS: Final = {
 }
 """Scripts of languages that do not write in Latin letters."""
 
+_SPACELESS: Final = ("CJK", "THAI")
+"""Scripts without spaces between words."""
+
 
 def fault_of(
     question: Question,
@@ -100,7 +103,8 @@ def fault_of(
         return "language"
     if fault := _mixed_up(question, text, others):
         return fault
-    if _is_cut_off(mt, text) and not _is_as_long_as(question.src, text) and _is_cut_off(_without_repetition(mt), text):
+    is_short = _is_cut_off(mt, text) and _is_cut_off(_without_repetition(mt), text)
+    if _breaks_off(mt, text) or (is_short and not _is_as_long_as(question.src, text)):
         return "cut off"
     longest = 1.5 * max(len(mt), len(question.src)) + 30
     if len(text) > longest or (similarity(mt, text) < least_kept and not _is_small_change(mt, text)):
@@ -201,12 +205,25 @@ def _contains(mt: str, text: str, other: str, answer: str) -> bool:
 def _is_cut_off(mt: str, text: str) -> bool:
     """Return whether a text lacks a good part of mt at its end, or is far shorter, whatever punctuation ends it."""
     mt, text = _without_end(mt), _without_end(text)
-    blocks = [block for block in Levenshtein.opcodes(mt, text).as_matching_blocks() if block.size >= _BLOCK]
-    if not blocks:
+    if not (ends := _common_ends(mt, text)):
         return False
-    end, written = blocks[-1].a + blocks[-1].size, blocks[-1].b + blocks[-1].size
-    lost, missing = (len(mt) - end) - (len(text) - written), len(mt) - len(text)
+    lost, missing = (len(mt) - ends[0]) - (len(text) - ends[1]), len(mt) - len(text)
     return lost >= max(_LEAST_LOST, _LOST * len(mt)) or missing >= max(_LEAST_MISSING, _MISSING * len(mt))
+
+
+def _breaks_off(mt: str, text: str) -> bool:
+    """Return whether a text stops in the middle of a word of mt, a good part before its end."""
+    mt, text = _without_end(mt), _without_end(text)
+    end, written = _common_ends(mt, text) or (0, 0)
+    if written < len(text) or len(mt) - end < max(_LEAST_LOST, _LOST * len(mt)):
+        return False
+    return mt[end - 1 : end + 1].isalpha() and _letter_script(text[-1]) not in _SPACELESS
+
+
+def _common_ends(mt: str, text: str) -> tuple[int, int] | None:
+    """Return where the last part that both texts have ends in each; None if they have nothing in common."""
+    blocks = [block for block in Levenshtein.opcodes(mt, text).as_matching_blocks() if block.size >= _BLOCK]
+    return (blocks[-1].a + blocks[-1].size, blocks[-1].b + blocks[-1].size) if blocks else None
 
 
 def _is_as_long_as(src: str, text: str) -> bool:

@@ -143,6 +143,24 @@ def test_a_text_that_ends_as_mt_does_may_be_cut_off(text: str) -> None:
     assert fault_of(question, text) == "cut off"
 
 
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        ("Wasser Wass .", "cut off"),
+        ("Wasser Straße .", None),
+        ("Wasser Wasser .", None),
+    ],
+)
+def test_text_that_breaks_off_in_a_word_is_cut_off_whatever_comes_twice_in_mt(text: str, fault: str | None) -> None:
+    assert fault_of(Question("water street .", "Wasser Wasser Straße ."), text) == fault
+    assert fault_of(Question("water street .", "errWasser errWasser Straße ."), text, least_kept=0.4) == fault
+
+
+def test_text_that_breaks_off_in_a_word_is_cut_off_however_short_the_source() -> None:
+    assert fault_of(Question("OK", "Speichern"), "Speich") == "cut off"
+    assert fault_of(Question("OK", "保存します"), "保存") is None, "there is no space where a word ends"
+
+
 def test_what_a_long_source_has_may_not_go() -> None:
     question = Question("Save the file that you have opened.", "Speichern Sie die Datei, die Sie geöffnet haben.")
     assert fault_of(question, "Speichern Sie die Datei.") == "cut off"
