@@ -103,7 +103,7 @@ def fault_of(
         return "language"
     if fault := _mixed_up(question, text, others):
         return fault
-    is_short = _is_cut_off(mt, text) and _is_cut_off(_without_repetition(mt), text)
+    is_short = _is_cut_off(mt, text) and _is_cut_off(_without_mistaken_repetition(question), text)
     if _breaks_off(mt, text) or (is_short and not _is_as_long_as(question.src, text)):
         return "cut off"
     longest = 1.5 * max(len(mt), len(question.src)) + 30
@@ -231,19 +231,25 @@ def _is_as_long_as(src: str, text: str) -> bool:
     return len(text) >= len(src) and _script(src) not in ("CJK", "HANGUL")
 
 
-def _without_repetition(mt: str) -> str:
-    """Return mt without words that repeat those before them, as translators write them by mistake."""
-    words = [(one.group(), *one.span()) for one in _WORD.finditer(mt)]
+def _without_mistaken_repetition(question: Question) -> str:
+    """Return mt without words that repeat those before them, unless the source repeats words, too."""
+    is_meant = _without_repetition(question.src) != question.src
+    return question.mt if is_meant else _without_repetition(question.mt)
+
+
+def _without_repetition(text: str) -> str:
+    """Return a text without words that repeat those before them."""
+    words = [(one.group(), *one.span()) for one in _WORD.finditer(text)]
     plain, start = [word for word, _, _ in words], 0
     kept: list[str] = []
     while start < len(words):
         lengths = range(1, min(_LONGEST_REPEATED, (len(words) - start) // 2) + 1)
         repeated = next((n for n in lengths if plain[start : start + n] == plain[start + n : start + 2 * n]), 0)
         if not repeated:
-            end = words[start + 1][1] if start + 1 < len(words) else len(mt)
-            kept.append(mt[words[start][1] : end])
+            end = words[start + 1][1] if start + 1 < len(words) else len(text)
+            kept.append(text[words[start][1] : end])
         start += repeated or 1
-    return "".join(kept) or mt
+    return "".join(kept) or text
 
 
 def _without_end(text: str) -> str:

@@ -156,6 +156,12 @@ def test_text_that_breaks_off_in_a_word_is_cut_off_whatever_comes_twice_in_mt(te
     assert fault_of(Question("water street .", "errWasser errWasser Straße ."), text, least_kept=0.4) == fault
 
 
+def test_words_that_the_source_repeats_may_not_go() -> None:
+    mt = "Papier Drucker Drucker Bild ."
+    assert fault_of(Question("paper printer printer picture .", mt), "Papier Drucker .") == "cut off"
+    assert fault_of(Question("paper printer .", mt.replace(" Bild", "")), "Papier Drucker .") is None
+
+
 def test_text_that_breaks_off_in_a_word_is_cut_off_however_short_the_source() -> None:
     assert fault_of(Question("OK", "Speichern"), "Speich") == "cut off"
     assert fault_of(Question("OK", "保存します"), "保存") is None, "there is no space where a word ends"
