@@ -151,7 +151,7 @@ def test_a_text_that_ends_as_mt_does_may_be_cut_off(text: str) -> None:
         ("Wasser Wasser .", None),
     ],
 )
-def test_text_that_breaks_off_in_a_word_is_cut_off_whatever_comes_twice_in_mt(text: str, fault: str | None) -> None:
+def test_text_that_breaks_off_in_a_word_is_cut_off_though_mt_repeats(text: str, fault: str | None) -> None:
     assert fault_of(Question("water street .", "Wasser Wasser Straße ."), text) == fault
     assert fault_of(Question("water street .", "errWasser errWasser Straße ."), text, least_kept=0.4) == fault
 
@@ -162,7 +162,7 @@ def test_words_that_the_source_repeats_may_not_go() -> None:
     assert fault_of(Question("paper printer .", mt.replace(" Bild", "")), "Papier Drucker .") is None
 
 
-def test_text_that_breaks_off_in_a_word_is_cut_off_however_short_the_source() -> None:
+def test_text_that_breaks_off_in_a_word_is_cut_off_as_long_as_src() -> None:
     assert fault_of(Question("OK", "Speichern"), "Speich") == "cut off"
     assert fault_of(Question("OK", "保存します"), "保存") is None, "there is no space where a word ends"
 

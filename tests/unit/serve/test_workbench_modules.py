@@ -334,9 +334,9 @@ EDITING = """async () => { const { Editing } = await import(`${base}/editor/edit
 
 def test_text_is_saved_on_the_version_that_it_was_written_on(page: Any) -> None:
     body = """type("x"); rows.set(1, { ...rows.get(1), version: 5, target: "theirs", state: "draft" });
-      await editing.refresh([1]); const shown = editing.draft.marked.text;
+      await editing.news.refresh([1]); const shown = editing.draft.marked.text;
       editing.flush(); await wait(20); const first = sent[0].version;
-      rows.set(1, { ...rows.get(1), version: 6 }); await editing.refresh([1]); type("y"); editing.flush();
+      rows.set(1, { ...rows.get(1), version: 6 }); await editing.news.refresh([1]); type("y"); editing.flush();
       return [shown, first, queue.pending("f", 1).version, editing.cache.peek(1).version];"""
     assert page.evaluate(EDITING % body) == ["xm", 1, 1, 1]
 
@@ -388,9 +388,9 @@ SLOW = """const own = globalThis.fetch, gates = []; globalThis.fetch = async (pa
 
 def test_what_was_saved_before_events_came_is_shown(page: Any) -> None:
     body = """const theirs = { version: 5, target: "theirs", state: "draft" };
-      rows.set(1, { ...rows.get(1), ...theirs }); await editing.missed(); const shown = editing.draft.marked.text;
+      rows.set(1, { ...rows.get(1), ...theirs }); await editing.news.missed(); const shown = editing.draft.marked.text;
       const opened = editing.open(2); await wait(20); rows.set(2, { ...rows.get(2), ...theirs });
-      await editing.missed(); gates[0](); await opened; await wait(50);
+      await editing.news.missed(); gates[0](); await opened; await wait(50);
       return done([shown, editing.number, editing.draft.marked.text, editing.cache.old.size]);"""
     assert page.evaluate(EDITING % (SLOW % "segments\\/2$" + body)) == ["theirs", 2, "theirs", 0]
 
@@ -431,7 +431,7 @@ def test_confirmed_segment_is_changed_by_no_key(page: Any) -> None:
 
 
 def test_former_state_that_comes_late_does_not_take_a_confirmation_back(page: Any) -> None:
-    body = """rows.set(1, { ...rows.get(1), version: 2, target: "later", state: "draft" }); await editing.missed();
+    body = """rows.set(1, { ...rows.get(1), version: 2, target: "later", state: "draft" }); await editing.news.missed();
       globalThis.fetch = async (path) => { const isHistory = /history/.test(path);
         const place = isHistory ? 1 : 0;
         if (place || /unconfirmed/.test(path)) await new Promise((release) => { gates[place] = release; });

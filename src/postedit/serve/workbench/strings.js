@@ -158,7 +158,6 @@ export const t = {
       enter: "Ctrl+Enter confirms. Shift+Enter begins a new line.",
       tags: "Tags cannot be deleted. Alt+Shift+arrows move the tag beside the caret.",
       nesting: "A closing tag cannot stand before its opening tag.",
-      loading: "The next segment is being loaded. Type when it is shown.",
     },
     isHere: (names) => `${names.join(", ")} ${names.length === 1 ? "is" : "are"} here`,
     lastBy: (name, when) => `last changed by ${name}, ${when}`,

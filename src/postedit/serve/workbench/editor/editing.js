@@ -8,13 +8,13 @@ import { announce, toast } from "../ui/messages.js";
 import { t } from "../strings.js";
 import { Draft } from "../core/draft.js";
 import { Matches } from "./matches.js";
+import { News } from "./news.js";
 import { Past } from "./past.js";
 import { Presence } from "./presence.js";
 import { Renewal } from "./renewal.js";
 import { Timer } from "./timer.js";
 import { walk } from "./walk.js";
 
-const GATHERED = 30; // milliseconds in which events are taken together
 const AUTOSAVE = 500; // milliseconds after the first change that is not saved
 
 export class Editing {
@@ -33,6 +33,7 @@ export class Editing {
     this.renewal = new Renewal(this);
     this.past = new Past(this);
     this.matches = new Matches(this);
+    this.news = new News(this);
     /** Segments that changed by what was learnt since the file was opened. */
     this.learnt = signal(new Set());
     this.drafts = new Map();
@@ -95,7 +96,7 @@ export class Editing {
       this.problem.value = "";
       this.renewal.explain();
       this.matches.find();
-      if (this.cache.old.has(number)) this.#fetchStale();
+      if (this.cache.old.has(number)) this.news.fetchStale();
     } catch (error) {
       if (this.wanted !== number) return;
       this.problem.value = error.message;
@@ -116,7 +117,7 @@ export class Editing {
 
   /** Return whether nothing may be written now, and say why. */
   refuses() {
-    if (this.isReadOnly) announce(this.isLocked ? (this.mayWrite ? t.editor.locked : t.editor.readOnly) : t.editor.refused.loading);
+    if (this.isReadOnly) announce(this.isLocked ? (this.mayWrite ? t.editor.locked : t.editor.readOnly) : t.loading);
     return this.isReadOnly;
   }
 
@@ -221,7 +222,7 @@ export class Editing {
     const filled = answer.filled ?? [];
     if (filled.length) {
       toast(t.editor.filled(filled.length));
-      await this.refresh(filled);
+      await this.news.refresh(filled);
     }
     if (entry.body.state === "confirmed" || answer.correction) await this.renewal.learn();
   }
@@ -230,36 +231,6 @@ export class Editing {
   readSaved(json) {
     const segment = readSegment(json);
     return json.terms?.length ? segment : { ...segment, terms: this.cache.peek(json.number)?.terms ?? [] };
-  }
-
-  /** Take an event of the project. @param {string} kind @param {any} data */
-  heard(kind, data) {
-    if (data.file !== this.file) return;
-    if (kind === "presence") this.presence.heard(data);
-    if (kind !== "segment") return;
-    const [first] = data.numbers;
-    const isKnown = (number) => number === first && !data.proposal && this.cache.peek(number)?.version >= data.version;
-    this.cache.stale(data.numbers.filter((number) => !isKnown(number)));
-    this.hearing ??= setTimeout(() => { // many come together
-      this.hearing = undefined;
-      this.#fetchStale();
-    }, GATHERED);
-  }
-
-  /** Fetch segments again that have changed: those on screen now, others when they come to be shown. @param {number[]} numbers */
-  refresh(numbers) {
-    this.cache.stale(numbers);
-    return this.#fetchStale();
-  }
-
-  /** What was fetched before may be old: it is fetched again, as after `refresh`. */
-  missed() {
-    return this.refresh([...this.cache.known.keys(), ...this.cache.asked, ...this.cache.reloading]);
-  }
-
-  async #fetchStale() {
-    await this.cache.fetchStale([this.number]); // apart: it may be far from those on screen
-    await this.cache.fetchStale(this.visible);
   }
 
   /**

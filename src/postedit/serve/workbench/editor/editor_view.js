@@ -36,7 +36,7 @@ function Workplace({ project, file, number, queue, onHelp }) {
   useEffect(() => {
     queue.onSaved = (entry, answer) => editing.saved(entry, answer);
     begin(editing, number);
-    const stop = listen(project.id, (kind, data) => editing.heard(kind, data), (isFirst) => { queue.retry(); if (isFirst) editing.missed(); });
+    const stop = listen(project.id, (kind, data) => editing.news.heard(kind, data), (isFirst) => { queue.retry(); if (isFirst) editing.news.missed(); });
     return () => {
       stop();
       editing.close();
