@@ -103,8 +103,7 @@ def fault_of(
         return "language"
     if fault := _mixed_up(question, text, others):
         return fault
-    is_short = _is_cut_off(mt, text) and _is_cut_off(_without_mistaken_repetition(question), text)
-    if _breaks_off(mt, text) or (is_short and not _is_as_long_as(question.src, text)):
+    if _breaks_off(mt, text) or (_is_short(question, text) and not _is_as_long_as(question.src, text)):
         return "cut off"
     longest = 1.5 * max(len(mt), len(question.src)) + 30
     if len(text) > longest or (similarity(mt, text) < least_kept and not _is_small_change(mt, text)):
@@ -231,10 +230,12 @@ def _is_as_long_as(src: str, text: str) -> bool:
     return len(text) >= len(src) and _script(src) not in ("CJK", "HANGUL")
 
 
-def _without_mistaken_repetition(question: Question) -> str:
-    """Return mt without words that repeat those before them, unless the source repeats words, too."""
+def _is_short(question: Question, text: str) -> bool:
+    """Return whether a text is cut off, also without words that come twice by mistake: as the source has none."""
+    if not _is_cut_off(question.mt, text):
+        return False
     is_meant = _without_repetition(question.src) != question.src
-    return question.mt if is_meant else _without_repetition(question.mt)
+    return is_meant or _is_cut_off(_without_repetition(question.mt), _without_repetition(text))
 
 
 def _without_repetition(text: str) -> str:
