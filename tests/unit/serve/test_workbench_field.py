@@ -42,7 +42,7 @@ SETUP = """async (proposal) => {
   const draft = new Draft(proposal, null);
   const refused = [];
   const owner = { draft, breaksLines: false, changed: () => field.show(), undo: () => { draft.undo(); field.show(); },
-    redo: () => { draft.redo(); field.show(); }, refused: (why) => refused.push(why) };
+    redo: () => { draft.redo(); field.show(); }, refuses: () => false, refused: (why) => refused.push(why) };
   const field = new TargetField(element, owner);
   element.addEventListener("keydown", (event) => {
     const command = owner[shortcuts.shortcutOf(event)?.id];
@@ -100,6 +100,20 @@ def test_deleting_everything_leaves_the_codes(page: Any) -> None:
         assert check(page)["text"] == ("x" if key == "x" else "")
         page.keyboard.type("new")
         assert "new" in check(page)["text"]
+
+
+def test_field_that_refuses_changes_takes_none(page: Any) -> None:
+    before = check(page)
+    page.evaluate("globalThis.count = 0; bench.owner.refuses = () => { count++; return true; }")
+    page.keyboard.type("x")
+    page.keyboard.press("Control+a")
+    page.keyboard.press("Control+x")
+    assert check(page) == before
+    page.evaluate("""() => { bench.element.dispatchEvent(new CompositionEvent("compositionstart"));
+      bench.element.firstChild.data += "日"; bench.element.dispatchEvent(new CompositionEvent("compositionend"));
+      bench.field.moveCode(1, 0); }""")
+    assert check(page) == before
+    assert page.evaluate("count") >= 4
 
 
 def test_backspace_at_a_code_steps_over_it(page: Any) -> None:

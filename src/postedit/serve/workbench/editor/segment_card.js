@@ -72,12 +72,12 @@ function Field({ editing, language, fieldRef }) {
   useLayoutEffect(() => {
     const field = new TargetField(ref.current, {
       get draft() { return editing.draft; },
-      get isReadOnly() { return editing.isReadOnly; },
       get breaksLines() { return editing.segment.value.src.includes("\n"); },
       changed: () => editing.changed(),
       undo: () => editing.undo(),
       redo: () => editing.redo(),
-      refused: (why) => (why === "readOnly" ? editing.refuses() : why === "nesting" ? toast(t.editor.refused[why]) : announce(t.editor.refused[why])),
+      refuses: () => editing.refuses(),
+      refused: (why) => (why === "nesting" ? toast(t.editor.refused[why]) : announce(t.editor.refused[why])),
     });
     fieldRef.current = field;
     return () => field.close();

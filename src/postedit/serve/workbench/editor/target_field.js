@@ -8,7 +8,8 @@ import * as dom from "./field_dom.js";
 
 /**
  * @typedef {{draft: import("../core/draft.js").Draft, changed: () => void, undo: () => void, redo: () => void,
- *   breaksLines: boolean, isReadOnly?: boolean, refused: (why: "enter"|"tags"|"nesting"|"readOnly") => void}} FieldOwner
+ *   breaksLines: boolean, refuses: () => boolean, refused: (why: "enter"|"tags"|"nesting") => void}} FieldOwner
+ *   `refuses`: whether nothing may be written now, which it then says
  */
 export class TargetField {
   /** @param {HTMLElement} element @param {FieldOwner} owner */
@@ -86,10 +87,7 @@ export class TargetField {
   }
 
   #write(start, end, text, kind) {
-    if (this.owner.isReadOnly) {
-      this.owner.refused("readOnly");
-      return;
-    }
+    if (this.owner.refuses()) return;
     this.#draft.write(start, end, text, kind);
     this.owner.changed();
   }
@@ -149,11 +147,7 @@ export class TargetField {
 
   /** Read what an input method or an extension wrote; codes that it took away come back. */
   #takePage() {
-    if (this.owner.isReadOnly) {
-      this.owner.refused("readOnly");
-      this.show();
-      return;
-    }
+    if (this.owner.refuses()) return this.show();
     const { flat, found } = dom.read(this.element);
     const before = this.#draft.content;
     if (flat !== before.flat || found.length !== before.codes.length) {
@@ -162,7 +156,7 @@ export class TargetField {
       this.#draft.take(content, Math.min(caret, content.flat.length));
       this.owner.changed();
     }
-    this.show();
+    return this.show();
   }
 
   #input() { if (!this.composing) this.#takePage(); }
@@ -228,10 +222,7 @@ export class TargetField {
 
   /** Move a code to a flat offset. @param {number} index @param {number} at */
   moveCode(index, at) {
-    if (this.owner.isReadOnly) {
-      this.owner.refused("readOnly");
-      return;
-    }
+    if (this.owner.refuses()) return;
     if (this.#draft.moveCode(index, at)) this.owner.changed();
     else this.owner.refused("nesting");
   }
