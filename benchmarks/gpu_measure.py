@@ -32,7 +32,9 @@ from postedit.train.update import Updater
 # Largest difference of a log-probability (in nats) in fp32 that the order of summation explains;
 # in bf16 (8 bits of mantissa) a difference is no evidence of an error, so it is only reported.
 FP32_TOLERANCE = 1e-3
-FP32_GRADIENT_TOLERANCE = 1e-3  # of the gradient of a parameter, relative to its largest entry
+# Of the gradient of a parameter, relative to its largest entry. Rounding may move an input of a ReLU across 0, on the CPU
+# too; so both are compared with fp64, and an error of twice that of the CPU passes as well.
+FP32_GRADIENT_TOLERANCE = 1e-3
 
 RECIPES = Path(__file__).resolve().parent.parent / "recipes"
 
@@ -46,7 +48,10 @@ TINY_RECIPES = ("demo",)  # for a trial on a CPU
 
 
 def check(device: torch.device, results: Path) -> bool:
-    """Compare log-probabilities, loss and gradients of the model of every small recipe on the CPU and on `device`."""
+    """Compare log-probabilities, loss and gradients of the model of every small recipe on the CPU and on `device`.
+
+    Gradients of both are compared with those in fp64 on the CPU.
+    """
     torch.backends.cuda.matmul.allow_tf32 = False
     torch.backends.cudnn.allow_tf32 = False
     tolerances = {"log_probs_fp32": FP32_TOLERANCE, "gradients_fp32": FP32_GRADIENT_TOLERANCE}
@@ -72,21 +77,19 @@ def _compared(name: str, device: torch.device) -> dict[str, Any]:
             module.train()
             module.dropout = 0.0
     batch = _batch(model, CHECKED_ROWS, ragged=True)
-    here = _evaluate(model, batch, torch.device("cpu"))
-    there = _evaluate(model, batch, device)
+    cpu = torch.device("cpu")
+    here, there = _evaluate(model, batch, cpu), _evaluate(model, batch, device)
     rough = _evaluate(model, batch, device, torch.bfloat16)
-    gradients = [
-        float((there.gradients[key] - gradient).abs().max() / gradient.abs().max().clamp(min=1e-12))
-        for key, gradient in here.gradients.items()
-        if float(gradient.abs().max()) > 1e-6
-    ]
+    exact = _evaluate(model.double(), batch, cpu)
     found = {
         "log_probs_fp32": _difference(here.log_probs, there.log_probs),
         "loss_fp32": abs(here.loss - there.loss) / abs(here.loss),
-        "gradients_fp32": max(gradients, key=lambda value: math.inf if math.isnan(value) else value),
+        "gradients_fp32": _gradient_error(there, exact),
+        "gradients_cpu": _gradient_error(here, exact),
         "log_probs_bf16": _difference(here.log_probs, rough.log_probs),
     }
-    close = found["log_probs_fp32"] <= FP32_TOLERANCE and found["gradients_fp32"] <= FP32_GRADIENT_TOLERANCE
+    tolerated = max(FP32_GRADIENT_TOLERANCE, 2 * found["gradients_cpu"])
+    close = found["log_probs_fp32"] <= FP32_TOLERANCE and found["gradients_fp32"] <= tolerated
     return {**found, "passed": close}
 
 
@@ -110,6 +113,17 @@ def _evaluate(model: Seq2Seq, batch: Batch, device: torch.device, dtype: torch.d
     # Copies: a gradient that stays with its parameter moves to the next device with it.
     gradients = {n: p.grad.float().cpu().clone() for n, p in model.named_parameters() if p.grad is not None}
     return _Evaluation(log_probs, float(result.loss.detach()), gradients)
+
+
+def _gradient_error(found: _Evaluation, exact: _Evaluation) -> float:
+    """Return the largest error of any gradient, relative to the largest entry of that of its parameter; NaN wins."""
+    largest = {name: float(gradient.abs().max()) for name, gradient in exact.gradients.items()}
+    errors = [
+        _difference(found.gradients[name], gradient) / largest[name]
+        for name, gradient in exact.gradients.items()
+        if largest[name] > 1e-6
+    ]
+    return max(errors, key=lambda value: math.inf if math.isnan(value) else value)
 
 
 def _difference(one: Tensor, other: Tensor) -> float:

@@ -260,8 +260,28 @@ def test_a_model_that_the_device_refuses_costs_no_other_check(monkeypatch: pytes
     assert gpu.check(torch.device("cpu"), tmp_path) is False
     rows = {row["model"]: row for row in json.loads((tmp_path / "check.json").read_text())["models"]}
     assert rows["copycat-small"] == {"model": "copycat-small", "error": "RuntimeError('no kernel')", "passed": False}
-    assert rows["flat-attention-small"]["gradients_fp32"] == 0.0
+    assert rows["flat-attention-small"]["gradients_fp32"] == rows["flat-attention-small"]["gradients_cpu"]
     assert rows["transference-small"]["passed"]
+
+
+@pytest.mark.parametrize(("wrong", "passes"), [([1], False), ([0, 1], True), ([0], True), ([], True)])
+def test_the_device_may_be_as_far_from_exact_gradients_as_the_cpu(
+    monkeypatch: pytest.MonkeyPatch, wrong: list[int], passes: bool
+) -> None:
+    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
+    gpu = importlib.import_module("gpu_measure")
+    evaluate, calls = gpu._evaluate, []
+
+    def rounded(*arguments: Any) -> Any:
+        found = evaluate(*arguments)
+        if len(calls) in wrong:  # 0: on the CPU, 1: on the device
+            for gradient in found.gradients.values():
+                gradient *= 1.01
+        calls.append(found)
+        return found
+
+    monkeypatch.setattr(gpu, "_evaluate", rounded)
+    assert gpu._compared("m-cgru-small", torch.device("cpu"))["passed"] is passes
 
 
 def test_a_gradient_that_is_no_number_does_not_pass(monkeypatch: pytest.MonkeyPatch) -> None:
