@@ -32,8 +32,8 @@ from postedit.train.update import Updater
 # Largest difference of a log-probability (in nats) in fp32 that the order of summation explains;
 # in bf16 (8 bits of mantissa) a difference is no evidence of an error, so it is only reported.
 FP32_TOLERANCE = 1e-3
-# Of the gradient of a parameter, relative to its largest entry. Rounding may move an input of a ReLU across 0, on the CPU
-# too; so both are compared with fp64, and an error of twice that of the CPU passes as well.
+# Of the gradient of a parameter, relative to its largest entry. Rounding may move an input of a ReLU across 0, on the
+# CPU too; so both are compared with fp64, and an error of twice that of the CPU passes as well.
 FP32_GRADIENT_TOLERANCE = 1e-3
 
 RECIPES = Path(__file__).resolve().parent.parent / "recipes"

@@ -5,9 +5,10 @@
 
 DATA holds a folder `adobe-pe.en-LANG` for each language. For each of them this writes `WORK/LANG.{src,mt,pe}`, cleaned
 by `postedit data clean` with `recipes/clean/help.toml`, whose report says what was taken out and why, and
-`WORK/LANG.dev.{src,mt,pe}`. `WORK/dev.{src,mt,pe}` holds evenly spaced lines of all dev sets, to validate on in
-training. With `--held-lines N`, the last N cleaned lines of each language, which are the latest corrections, go to
-`WORK/LANG.held.{src,mt,pe}` instead: no model is trained on them, so they can teach which edits of models to keep.
+`WORK/LANG.dev.{src,mt,pe}`. `WORK/LANG-raw.{src,mt,pe}` has the cleaned triplets that are most like dev and test: those
+whose mt is raw and whose pe is all human. `WORK/dev.{src,mt,pe}` holds evenly spaced lines of all dev sets, to validate
+on in training. With `--held-lines N`, the last N cleaned lines of each language, which are the latest corrections, go
+to `WORK/LANG.held.{src,mt,pe}` instead: no model is trained on them, so they can teach which edits of models to keep.
 `--held-documents N` holds out whole documents instead, drawn by a hash of their paths until they have N lines, of those
 whose mt is raw, as that of the dev and test sets is: of the latest German lines, most were revised before.
 
@@ -32,6 +33,7 @@ RECIPE = Path(__file__).resolve().parents[1] / "recipes" / "clean" / "help.toml"
 UNLICENSED = frozenset({"adobe:campaign-classic", "adobe:media-analytics", "adobe:primetime"})
 REPOSITORY_COLUMN = 2
 MOST_HUMAN = 20  # per cent of human translation of a file, in the first column, up to which its mt is raw
+ALL_HUMAN = 95  # likewise in the second column, from which its pe is all human
 
 # A source of so many words that stands in pe as a whole is no name that was kept.
 SOURCE_WORDS = 3
@@ -64,6 +66,7 @@ def main() -> None:
             hold(options.work, language, options.held_lines)
         if options.held_documents:
             hold_documents(folder, options.work, language, options.held_documents)
+        select_raw(folder, options.work, language)
         for side, lines in read(folder / "dev").items():
             write(options.work / f"{language}.dev.{side}", lines)
             step = max(1, len(lines) // options.dev_lines)
@@ -139,11 +142,8 @@ def hold_documents(folder: Path, work: Path, language: str, count: int) -> None:
 
     Other lines of these documents, whose mt was not raw, are left out.
     """
-    info = (folder / "train.info").read_text(encoding="utf-8").split("\n")[:-1]
-    columns = [line.split("\t") for line in info]
-    known = dict(zip(zip(*read(folder / "train").values(), strict=True), columns, strict=True))
     rows = list(zip(*read(work / language).values(), strict=True))
-    places = [known[row] for row in rows]
+    places = origins(folder, rows)
     documents = ["".join(place[REPOSITORY_COLUMN : REPOSITORY_COLUMN + 2]) for place in places]
     raw = [int(place[0]) <= MOST_HUMAN for place in places]
     sizes = Counter(document for document, is_raw in zip(documents, raw, strict=True) if is_raw)
@@ -157,6 +157,23 @@ def hold_documents(folder: Path, work: Path, language: str, count: int) -> None:
         write(work / f"{language}.held.{side}", [row[number] for row, of, is_raw in rows_of if of in held and is_raw])
         write(work / f"{language}.{side}", [row[number] for row, of, _ in rows_of if of not in held])
     (work / f"{language}.sha256").unlink()  # of the files as they were cleaned
+
+
+def select_raw(folder: Path, work: Path, language: str) -> None:
+    """Write the triplets of `work`/LANG whose mt is raw and whose pe is all human as `work`/LANG-raw."""
+    rows = list(zip(*read(work / language).values(), strict=True))
+    wanted = [int(place[0]) <= MOST_HUMAN and int(place[1]) >= ALL_HUMAN for place in origins(folder, rows)]
+    for number, side in enumerate(SIDES):
+        write(work / f"{language}-raw.{side}", [row[number] for row, want in zip(rows, wanted, strict=True) if want])
+
+
+def origins(folder: Path, rows: Sequence[tuple[str, ...]]) -> list[list[str]]:
+    """Return the columns of `folder/train.info` for each of these triplets of `folder/train`."""
+    info = (folder / "train.info").read_text(encoding="utf-8").split("\n")[:-1]
+    known = dict(
+        zip(zip(*read(folder / "train").values(), strict=True), (line.split("\t") for line in info), strict=True)
+    )
+    return [known[row] for row in rows]
 
 
 def read(prefix: Path) -> dict[str, list[str]]:
