@@ -2,8 +2,10 @@
 
 import asyncio
 import socket
+import sys
 import threading
 import time
+import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -55,8 +57,13 @@ def serving(config: ServeConfig, *, scripted: bool = True) -> Iterator["RunningS
             server.should_exit = True
             thread.join(90)  # a compilation in another thread may hold it up
         if thread.is_alive():
-            tasks = asyncio.all_tasks(app.state.service.jobs._loop)
-            pytest.fail(f"the service does not stop: {[(task, task.get_stack()) for task in tasks]}")
+            frame = sys._current_frames().get(thread.ident or 0)
+            stack = "".join(traceback.format_stack(frame)) if frame else "none\n"
+            tasks = "\n".join(map(str, asyncio.all_tasks(app.state.service.jobs._loop)))
+            connections = server.server_state.connections
+            pytest.fail(
+                f"the service does not stop; its thread is at\n{stack}connections: {connections}\ntasks:\n{tasks}"
+            )
 
 
 @dataclass(frozen=True, slots=True)
