@@ -60,7 +60,7 @@ def main() -> None:
     dev: dict[str, list[str]] = {side: [] for side in SIDES}
     for language in options.languages:
         folder = options.data / f"adobe-pe.en-{language}"
-        select(folder, options.work / f"{language}.raw", any_licence=options.any_licence)
+        select(folder, options.work / f"{language}.uncleaned", any_licence=options.any_licence)
         clean(options.work, language)
         if options.held_lines:
             hold(options.work, language, options.held_lines)
@@ -118,7 +118,7 @@ def fault_of(src: str, mt: str, pe: str, growth: float) -> str:
 
 
 def clean(work: Path, language: str) -> None:
-    command = [sys.executable, "-m", "postedit", "data", "clean", str(work / f"{language}.raw")]
+    command = [sys.executable, "-m", "postedit", "data", "clean", str(work / f"{language}.uncleaned")]
     command += ["--recipe", str(RECIPE), "--out", str(work / language)]
     command += ["--set", "src_lang=en", "--set", f"tgt_lang={language}"]
     if language == "ja":  # no spaces: a text is one "word", and digits stand where English has words
