@@ -76,13 +76,15 @@ def test_a_run_of_two_processes_resumed_by_one_learns_the_same(recipe: Path, tmp
     assert [start["processes"] for start in starts] == [2, 1]
 
 
-def recorded(record: Path, steps: int, killed: int, processes: int, *arguments: object) -> int:
-    """Run `recorded_training.py` in so many processes, and return its exit code."""
+def recorded(
+    record: Path, steps: int, killed: int, processes: int, *arguments: object
+) -> subprocess.CompletedProcess[str]:
+    """Run `recorded_training.py` in so many processes to its end."""
     torchrun = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(processes)]
     script = [str(Path(__file__).with_name("recorded_training.py")), str(record), str(steps), str(killed)]
     command = [sys.executable, *(torchrun if processes > 1 else []), *script, *map(str, arguments)]
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path), "OMP_NUM_THREADS": "1", "PYTHONUTF8": "1"}
-    return subprocess.run(command, env=environment, capture_output=True, timeout=300, check=False).returncode
+    return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300, check=False)
 
 
 def seen(record: Path, first: int, last: int) -> dict[int, Counter[str]]:
@@ -103,11 +105,13 @@ def test_one_of_two_processes_killed_and_nothing_is_lost_or_seen_twice(
 ) -> None:
     alone, shared = tmp_path / "alone", tmp_path / "shared"
     one, two, more = (tmp_path / f"record-{name}" for name in ("one", "two", "more"))
-    assert recorded(one, 0, 0, 1, "train", recipe, "--out", alone) == 0
-    assert recorded(two, 0, 7, 2, "train", recipe, "--out", shared) != 0
+    undisturbed_run = recorded(one, 0, 0, 1, "train", recipe, "--out", alone)
+    assert undisturbed_run.returncode == 0, undisturbed_run.stderr
+    assert recorded(two, 0, 7, 2, "train", recipe, "--out", shared).returncode != 0
     steps = max(int(path.name.rpartition("-")[2]) for path in (shared / "checkpoints").iterdir())
     assert steps in (4, 6), "the last checkpoint, or one that the other process made at its end"
-    assert recorded(more, steps, 0, processes, "train", recipe, "--out", shared, "--resume") == 0
+    resumed_run = recorded(more, steps, 0, processes, "train", recipe, "--out", shared, "--resume")
+    assert resumed_run.returncode == 0, resumed_run.stderr
     undisturbed, whole = seen(one, 1, 8), {**seen(two, 1, steps), **seen(more, steps + 1, 8)}
     assert whole == undisturbed
     assert sum(map(Counter.total, undisturbed.values())) > 300, "more than an epoch"

@@ -56,6 +56,7 @@ def train(
         if seeds is not None:
             models = " ".join(str(result.model) for result in results)
             typer.echo(f"\nAs an ensemble: postedit edit {models} --src FILE --mt FILE")
+    training.disconnect_processes()
 
 
 def describe(result: "RunResult") -> str:

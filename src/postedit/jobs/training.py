@@ -228,6 +228,15 @@ def is_main_process() -> bool:
     return bool(_processes().is_main_process)
 
 
+def disconnect_processes() -> None:
+    """Close the connections of this process to the others of a run that has ended.
+
+    A process that leaves them open may abort as Python ends, though all is written: threads of Gloo then still hold
+    tensors of the last exchange.
+    """
+    _processes().destroy_process_group()
+
+
 def _processes() -> PartialState:
     """Return the processes of this run; `accelerate` connects processes without GPUs only if told so."""
     cpu = bool(parse_flag_from_env("ACCELERATE_USE_CPU")) or not torch.accelerator.is_available()
