@@ -5,6 +5,7 @@ from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
+from zipfile import is_zipfile
 
 from postedit.cli import search_options as options
 from postedit.cli.edit_command import EditCommand
@@ -22,8 +23,11 @@ _SUFFIXES: Final = frozenset([".xlf", ".xliff", ".sdlxliff", ".mqxliff", ".mxlif
 def split_inputs(named: Sequence[str] | None, *, folders: bool) -> tuple[list[str] | None, list[Path]]:
     """Return the models (None if there are none) and the translation files and folders among the arguments.
 
-    Names that end like translation files are files; so, if `folders`, are folders that are no models. All else names
-    models.
+    Names that end like translation files are files; so are files whose content shows it and, if `folders`, folders that
+    are no models. All else names models.
+
+    Raises:
+        DataError: if a translation file is missing or packed, or copies of a folder have no place.
     """
     models: list[str] = []
     files: list[Path] = []
@@ -32,13 +36,26 @@ def split_inputs(named: Sequence[str] | None, *, folders: bool) -> tuple[list[st
         is_folder = path.is_dir() and not _is_model(path)
         if is_folder and not folders and any(file.suffix.lower() in _SUFFIXES for file in path.iterdir()):
             raise DataError(f"give --out: the folder of the copies of the files in {path}")
-        if path.suffix.lower() in _SUFFIXES or (folders and is_folder):
+        if path.suffix.lower() in _SUFFIXES or _shows_translations(path) or (folders and is_folder):
             if not path.exists():
                 raise DataError(f"{path}: there is no such file")
             files.append(path)
         else:
             models.append(name)
     return models or None, files
+
+
+def _shows_translations(path: Path) -> bool:
+    """Return whether there is a file whose content is that of a translation file."""
+    if not path.is_file():
+        return False
+    from postedit.files.formats import is_translation_file
+
+    if is_zipfile(path):
+        raise DataError(
+            f"{path}: is a package; unpack it, and give the translation files in it, such as .xlf or .mqxliff"
+        )
+    return is_translation_file(path)
 
 
 def _is_model(folder: Path) -> bool:

@@ -14,7 +14,8 @@ from postedit.files.options import UnitState
 from postedit.files.units import NewTarget, OtherTarget, Patch, Unit, contains_ascii
 
 _HEAD: Final = 2**16  # bytes in which the header entry is expected
-_CHARSET: Final = re.compile(rb"Content-Type:[^\"\n]*charset=([\w.:-]+)", re.IGNORECASE)
+_COMMENT: Final = re.compile(rb"^[ \t]*#.*\n?", re.MULTILINE)
+_CHARSET: Final = re.compile(rb"Content-Type:[^\"\n\\]*charset=([\w.:-]+)", re.IGNORECASE)
 
 _STRINGS: Final = r'"(?:[^"\\]|\\.)*"(?:\s*"(?:[^"\\]|\\.)*")*'
 _LINE: Final = re.compile(
@@ -31,7 +32,7 @@ _WRITTEN: Final = {character: f"\\{name}" for name, character in _READ.items()} 
 _SPACES: Final = " \t\r\n\f\v"
 _FUZZY: Final = re.compile(r",[ \t]*fuzzy(?=[,\s]|$)")
 _OURS: Final = "# postedit:"  # begins the comments that an edit leaves
-_FORMER: Final = re.compile(rf"{_OURS} former(?:\[(\d{{1,3}})\])?: (.*)")
+_FORMER: Final = re.compile(rf'{_OURS} former(?:\[(\d{{1,3}})\])?: "(.*)"')
 
 
 class _Line(NamedTuple):
@@ -138,7 +139,8 @@ def _codec(stream: BinaryIO, path: Path) -> str:
     stream.seek(0)
     if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         raise DataError(f"{path}: is in UTF-16, which gettext cannot read; save it as UTF-8")
-    match = _CHARSET.search(head)
+    strings = re.sub(rb'"\s*"', b"", _COMMENT.sub(b"", head))  # comments may quote another header
+    match = _CHARSET.search(strings)
     name = "utf-8" if match is None or match[1] == b"CHARSET" else match[1].decode("ascii")
     try:
         codec = codecs.lookup(name).name
@@ -267,7 +269,7 @@ def _value(header: str, name: str) -> str:
 
 def _one_line(raw: str) -> str:
     """Return strings as one, in one line."""
-    return _BREAK.sub("", raw)
+    return "".join(piece for piece in _PIECES.findall(raw) if not piece.startswith('"'))
 
 
 def _marked(raw: str, codec: str) -> MarkedText:
@@ -361,10 +363,14 @@ def _not_fuzzy(entry: _Entry, codec: str) -> Iterator[Patch]:
 
 
 def _comments(unit: Unit, new: NewTarget) -> Iterator[str]:
-    """Yield the comments for translators: the former target, and a note."""
+    """Yield the comments for translators: the former target, and a note.
+
+    None ends in a backslash, after which gettext takes the next line for a part of the comment.
+    """
     slot = _slot(unit)
     form = f"[{slot.number}]" if len(slot.entry.translations) > 1 else ""
     if new.keep_former and unit.target is not None and unit.target.text.strip():
-        yield f"{_OURS} former{form}: {_one_line(slot.entry.translations[slot.number].raw)}"
+        yield f'{_OURS} former{form}: "{_one_line(slot.entry.translations[slot.number].raw)}"'
     if new.note:
-        yield f"{_OURS} {' '.join(new.note.split())}"
+        note = " ".join(new.note.split())
+        yield f"{_OURS} {note}{' ' if note.endswith(chr(92)) else ''}"

@@ -71,6 +71,7 @@ _ORIGINS: Final[Mapping[str, Origin]] = {  # of `state-qualifier`, SDL's `origin
     "tm": "memory",
     "document-match": "memory",
     "interactive": "human",
+    "auto-propagated": "human",  # what a person has confirmed in another segment
     "x-post-edited": "human",
 }
 
@@ -128,7 +129,10 @@ def _units(collected: Collected) -> Iterator[Unit]:
         target=None,
         locked=_is_locked(collected),
         notes=tuple(marked_text(collected, note).text for note in element.elements("note")),
-        languages=(file_values.get("source-language", ""), file_values.get("target-language", "")),
+        languages=(
+            file_values.get("source-language") or source.attributes.get("xml:lang", ""),
+            file_values.get("target-language") or ("" if target is None else target.attributes.get("xml:lang", "")),
+        ),
         max_length=_max_length(element),
         slot=Slot(collected, target, target),
     )
@@ -143,16 +147,17 @@ def _units(collected: Collected) -> Iterator[Unit]:
         for defs in element.elements("sdl:seg-defs")
         for one in defs.elements("sdl:seg")
     }
-    is_filled = whole.target is not None and bool(whole.target.text.strip() or whole.target.codes)
-    if not sources or ((targets or is_filled) and of_targets != numbers):
+    if not sources or (of_targets != numbers and (targets or _is_filled(collected, target))):
         # Without segments, or with others in the target: the unit is edited as a whole, if its tags and states allow.
+        all_states = tuple(states.values())
         unit = replace(
             whole,
             source=marked_text(collected, source),
             target=None if target is None else marked_text(collected, target),
-            locked=whole.locked or any(map(_is_locked_segment, states.values())),
+            locked=whole.locked or any(map(_is_locked_segment, all_states)),
+            slot=Slot(collected, target, target, sdl=all_states),
         )
-        yield _with_state(unit, element, target, None, "")
+        yield _with_state(unit, element, target, _most_human(all_states), "")
         return
     holders: dict[str, list[Element]] = {}
     for number, segment in targets:
@@ -165,9 +170,14 @@ def _units(collected: Collected) -> Iterator[Unit]:
             max_length=whole.max_length if len(sources) == 1 else None,
             source=marked_text(collected, segment),
             target=None if holder is None else marked_text(collected, holder),
-            slot=Slot(collected, holder, target, number, state),
+            slot=Slot(collected, holder, target, number, () if state is None else (state,)),
         )
         yield _with_state(unit, element, target, state, number)
+
+
+def _is_filled(collected: Collected, target: Element | None) -> bool:
+    content = MarkedText("") if target is None else marked_text(collected, target)
+    return bool(content.text.strip() or content.codes)
 
 
 def _max_length(unit: Element) -> int | None:
@@ -195,6 +205,20 @@ def _is_locked(collected: Collected) -> bool:
 
 def _is_locked_segment(sdl: Element) -> bool:
     return sdl.attributes.get("locked") == "true" or sdl.attributes.get("conf") in _APPROVED
+
+
+def _most_human(states: Sequence[Element]) -> Element | None:
+    """Return which of SDL's states counts for all segments: what a person has confirmed, or written, comes first."""
+
+    def rank(one: Element) -> tuple[bool, bool]:
+        origin = _origin_of(one)
+        return one.attributes.get("conf") == "Translated" and origin in ("human", "machine"), origin == "human"
+
+    return max(states, key=rank, default=None)
+
+
+def _origin_of(sdl: Element) -> Origin | None:
+    return _first(_ORIGINS, sdl.attributes.get("origin"))
 
 
 def _is_confirmed(unit: Element, sdl: Element | None, origin: Origin | None) -> bool:
@@ -298,7 +322,7 @@ def _earlier_origins(sdl: Element) -> list[Origin]:
     """Return the origins of a target before the present one, the last one first."""
     found: list[Origin] = []
     for earlier in sdl.elements("sdl:prev-origin"):
-        origin = _first(_ORIGINS, earlier.attributes.get("origin"))
+        origin = _origin_of(earlier)
         score = _percent(earlier.attributes.get("percent"))
         found += ["fuzzy" if origin == "memory" and (score or 0) < 100 else origin] if origin else []
         found += _earlier_origins(earlier)

@@ -29,7 +29,7 @@ class Slot:
     holder: Element | None
     target: Element | None
     segment: str = ""
-    sdl: Element | None = None  # SDL's state of the segment
+    sdl: tuple[Element, ...] = ()  # SDL's state of the segment; of all segments if they are edited as a whole
 
 
 def slot_of(unit: Unit) -> Slot:
@@ -69,8 +69,8 @@ def unit_patches(changed: Sequence[tuple[Unit, NewTarget]]) -> Iterator[Patch]:
         for holder, (_, new) in zip(holders, changed, strict=True):
             yield from content_patches(collected, holder, new.content, state if holder is target else {})
     for one, new in changed:
-        if (sdl := slot_of(one).sdl) is not None:
-            conf = _CONFIRMED_SDL if new.author else _NEW_SDL
+        conf = _CONFIRMED_SDL if new.author else _NEW_SDL
+        for sdl in slot_of(one).sdl:
             yield tag_patch(collected, sdl, conf | _present(sdl, _NO_MATCH_SDL))
     confirmed = all(new.author for _, new in changed)
     if dialect == "mq":

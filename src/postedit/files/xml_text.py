@@ -1,7 +1,7 @@
 """Inline content of XML formats as marked text, and tags with other attributes."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from html import escape as html_escape
 from html import unescape
 from typing import Final
@@ -58,13 +58,19 @@ def escape(character: str) -> str:
     return _ESCAPES.get(character, character)
 
 
-def with_attributes(tag: str, values: Mapping[str, str]) -> str:
-    """Return a start tag with other values of some attributes; those it has keep their place, quotes and prefix."""
-    wanted = dict(values)
+def with_attributes(tag: str, values: Mapping[str, str], names: Iterable[str] = ()) -> str:
+    """Return a start tag with other values of some attributes; those it has keep their place, quotes and prefix.
+
+    Args:
+        tag: the tag.
+        values: the values, by names as those of `Element.attributes`.
+        names: of the attributes that the tag has, in their order; as they are written if not given.
+    """
+    wanted, known = dict(values), iter(names)
 
     def changed(match: re.Match[str]) -> str:
-        name = next((name for name in wanted if name.rpartition(":")[2] == match[1].rpartition(":")[2]), None)
-        if name is None or (":" in name) != (":" in match[1]):
+        name = next(known, match[1])
+        if name not in wanted:
             return match[0]
         value, quote = wanted.pop(name), match[2][0]
         return f"{match[0][: match.start(2) - match.start(0)]}{quote}{html_escape(value)}{quote}"

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, Final
 
 from rich.console import Console
 
@@ -23,6 +23,9 @@ from postedit.text.protected_spans import Value
 
 BrokenSpans = Callable[[str, str, str], Sequence[Value]]
 """Returns the protected spans that a target breaks, given source, former target and target."""
+
+
+_TOO_LONG: Final = "the new target would be longer than the file allows (maxwidth)"
 
 
 @dataclass(slots=True)
@@ -131,7 +134,11 @@ class CopyWriter:
                 lost = [{"kind": one.kind, "value": one.value, "by": "mt"} for one in broken]
                 record["fallbacks"] = [*record.get("fallbacks", ()), *lost]
             self.summary.given_up += given_up > 0
-            self.summary.unchanged += content is None
+            if content is not None and _is_too_long(unit, result.text, mt):
+                content, result = None, keep_edits(mt, result, [False] * len(result.edits))
+                self.summary.not_edited[_TOO_LONG] += 1
+            else:
+                self.summary.unchanged += content is None
         self.summary.add(record)
         if self.report is not None:
             _write_record(self.report, task.path, unit, record, result, given_up, written=content is not None)
@@ -142,10 +149,18 @@ class CopyWriter:
 
     def _translation(self, task: FileTask, unit: Unit, result: PostEdit) -> str | None:
         """Return the translation of a unit without a target as it is written in the file."""
+        if _is_too_long(unit, result.text):
+            self.summary.not_edited[_TOO_LONG] += 1
+            return None
         content = translated(unit, result.text, task.format.escape(unit)) if result.text.strip() else None
         if content is None:
             self.summary.not_edited["a translation has no place for the inline codes of the source"] += 1
         return content
+
+
+def _is_too_long(unit: Unit, text: str, mt: str = "") -> bool:
+    """Return whether a text has more characters than the file allows; one that is no longer than mt may be too long."""
+    return unit.max_length is not None and len(text.strip()) > max(unit.max_length, len(mt))
 
 
 def write_files(

@@ -5,6 +5,7 @@ import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from zipfile import ZipFile
 
 import pytest
 from tests.unit.cli.commands import refused
@@ -85,6 +86,31 @@ def test_folders_keep_their_structure(edit: Any, tmp_path: Path) -> None:
     assert "1 other files in the folders, which are no translation files" in result.stderr
     assert sorted(path.name for path in (tmp_path / "out").rglob("*.*")) == ["a.xlf", "b.xliff"]
     assert "Haus!" in (tmp_path / "out/y/b.xliff").read_text()
+
+
+def test_a_file_is_known_by_its_content(edit: Any, tmp_path: Path) -> None:
+    path, out = write(tmp_path / "a.xml", *UNITS), tmp_path / "b.xml"
+    assert edit("MODEL", path, "--out", out).exit_code == 0
+    assert "Haus!" in out.read_text()
+
+
+def test_a_package_is_refused_in_words(edit: Any, tmp_path: Path) -> None:
+    with ZipFile(tmp_path / "a.mqxlz", "w") as package:
+        package.writestr("document.mqxliff", HEAD + TAIL)
+    assert "a.mqxlz: is a package; unpack it" in refused(edit(tmp_path / "a.mqxlz", "--out", tmp_path / "b"))
+
+
+@pytest.mark.parametrize(("width", "changed"), [(10, 0), (11, 1), (5, 0)])
+def test_no_target_is_made_longer_than_the_file_allows(edit: Any, tmp_path: Path, width: int, changed: int) -> None:
+    text = unit(1, "a", "lange Wort").replace('id="1"', f'id="1" maxwidth="{width}" size-unit="char"')
+    path, out = write(tmp_path / "a.xlf", text), tmp_path / "b.xlf"
+    result = edit("MODEL", path, "--out", out, "--format", "jsonl")
+    assert result.exit_code == 0, result.output
+    assert f"{changed} changed, 0 left as they are" in result.stderr
+    assert ("longer than the file allows" in result.stderr) == (not changed)
+    record = json.loads((tmp_path / "b.xlf.jsonl").read_text())
+    assert (record["written"], record["changed"]) == (bool(changed), bool(changed))
+    assert (out.read_text() == path.read_text()) == (not changed)
 
 
 def test_an_interrupted_run_continues(edit: Any, editor: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -44,6 +44,15 @@ def assert_content(path: Path, content: str | list[str]) -> None:
     assert list(path.parent.iterdir()) == [path]
 
 
+def test_a_file_that_is_replaced_passes_on_its_permissions(tmp_path: Path) -> None:
+    path = tmp_path / "a"
+    path.write_text("old")
+    path.chmod(0o640)
+    with atomic_write(path) as file:
+        file.write("new")
+    assert (path.read_text(), path.stat().st_mode & 0o777) == ("new", 0o640)
+
+
 class TestAtomicWrite:
     def test_text_is_utf8_with_plain_line_ends(self, tmp_path: Path) -> None:
         with atomic_write(tmp_path / "a") as file:

@@ -80,7 +80,7 @@ def test_each_plural_form_is_a_unit() -> None:
         ("#, c-format\n", "b", UnitState.FINAL, None),
         ("#, fuzzy\n", "b", UnitState.INITIAL, "fuzzy"),
         ("#, c-format, fuzzy\n", "b", UnitState.INITIAL, "fuzzy"),
-        ("# postedit: former: c\n#, fuzzy\n", "b", UnitState.INITIAL, "machine"),
+        ('# postedit: former: "c"\n#, fuzzy\n', "b", UnitState.INITIAL, "machine"),
         ("", "", UnitState.INITIAL, None),
     ],
 )
@@ -185,12 +185,12 @@ def test_what_does_not_change_keeps_its_lines() -> None:
 @pytest.mark.parametrize(
     ("comments", "after"),
     [
-        ("", "# postedit: former: b\n# postedit: why\n#, fuzzy\n"),
-        ("#, fuzzy\n", "# postedit: former: b\n# postedit: why\n#, fuzzy\n"),
-        ("# x\n#, c-format\n", "# x\n# postedit: former: b\n# postedit: why\n#, fuzzy, c-format\n"),
+        ("", '# postedit: former: "b"\n# postedit: why\n#, fuzzy\n'),
+        ("#, fuzzy\n", '# postedit: former: "b"\n# postedit: why\n#, fuzzy\n'),
+        ("# x\n#, c-format\n", '# x\n# postedit: former: "b"\n# postedit: why\n#, fuzzy, c-format\n'),
         (
             '#. y\n#: a.c:1\n#| msgid "z"\n',
-            '# postedit: former: b\n# postedit: why\n#. y\n#: a.c:1\n#, fuzzy\n#| msgid "z"\n',
+            '# postedit: former: "b"\n# postedit: why\n#. y\n#: a.c:1\n#, fuzzy\n#| msgid "z"\n',
         ),
     ],
 )
@@ -199,16 +199,52 @@ def test_an_edit_adds_the_flag_and_comments_in_their_places(comments: str, after
     assert edited(body.format(comments, "b"), "neu", note="why", keep_former=True) == body.format(after, "neu")
 
 
+@pytest.mark.parametrize(
+    "strings", ['"said \\"Bob\\""\n" and went."', '"a \\"b\\""', '"C:\\\\"', '"a "\n"\\" b "', '""\n"\\""\n"c\\\\"']
+)
+def test_a_former_target_is_in_one_line_that_gettext_ends(strings: str) -> None:
+    body = f'msgid "a"\nmsgstr {strings}\n'
+    was = units(body)[0].target
+    after = edited(body, "neu", note="in C:\\", keep_former=True)
+    former, note, rest = after.split("\n", 2)
+    assert former.startswith('# postedit: former: "')
+    assert not former.endswith("\\")
+    assert note == "# postedit: in C:\\ "
+    assert rest.startswith('#, fuzzy\nmsgid "a"\nmsgstr "')
+    (unit,) = units(after)
+    assert was is not None
+    assert [one.target.text for one in unit.candidates] == [was.text]
+
+
+def test_the_id_of_a_unit_does_not_depend_on_line_breaks() -> None:
+    (one,) = units('msgid ""\n"said \\"Bob\\""\n" and went."\nmsgstr "b"\n')
+    (other,) = units('msgid "said \\"Bob\\" and went."\nmsgstr "b"\n')
+    assert one.id == other.id
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        '# Content-Type: text/plain; charset=ASCII was wrong\nmsgid ""\nmsgstr "Content-Type: text/plain; charset=latin-1\\n"\n',
+        'msgid ""\nmsgstr ""\n"Content-Type: text/plain; "\n"charset=ISO-8859-1\\n"\n',
+    ],
+)
+def test_the_encoding_is_that_of_the_strings_of_the_header(head: str) -> None:
+    (unit,) = units_of(FORMAT, (head + '\nmsgid "a"\nmsgstr "für"\n').encode("latin-1"))
+    assert unit.target is not None
+    assert unit.target.text == "für"
+
+
 def test_former_targets_are_candidates_of_their_form() -> None:
     body = 'msgid "a"\nmsgid_plural "b"\nmsgstr[0] "c\\n"\n"d"\nmsgstr[1] "e"\n'
     after = edited(body, "neu", "neue", keep_former=True)
-    assert after.startswith("# postedit: former[0]: c\\nd\n# postedit: former[1]: e\n#, fuzzy\nmsgid")
+    assert after.startswith('# postedit: former[0]: "c\\nd"\n# postedit: former[1]: "e"\n#, fuzzy\nmsgid')
     found = [[(one.target.text, one.former) for one in unit.candidates] for unit in units(after)]
     assert found == [[("c\nd", True)], [("e", True)]]
 
 
 def test_a_comment_with_an_endless_number_is_a_note() -> None:
-    (unit,) = units(f'# postedit: former[{"1" * 5000}]: x\nmsgid "a"\nmsgstr "b"\n')
+    (unit,) = units(f'# postedit: former[{"1" * 5000}]: "x"\nmsgid "a"\nmsgstr "b"\n')
     assert unit.candidates == ()
 
 

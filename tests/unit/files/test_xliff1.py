@@ -15,7 +15,7 @@ FORMAT = Xliff1()
 HEAD = (
     '<?xml version="1.0"?><xliff version="1.2" xmlns="urn:oasis:names:tc:xliff:document:1.2" '
     'xmlns:sdl="http://sdl.com/FileTypes/SdlXliff/1.0" xmlns:mq="MQXliff" xmlns:m="http://www.memsource.com/mxlf/2.0" '
-    'xmlns:iws="http://www.idiominc.com/ws/asset"><file original="a.txt" source-language="en" target-language="de">'
+    'xmlns:iws="http://www.idiominc.com/ws/asset" xmlns:o="urn:other"><file original="a.txt" source-language="en" target-language="de">'
     "<body>"
 )
 TAIL = "</body></file></xliff>"
@@ -183,6 +183,49 @@ def test_segments_of_which_the_target_has_others_are_one_unit() -> None:
     assert [code.raw for _, code in unit.target.codes] == ['<mrk mtype="seg" mid="1">', "</mrk>", '<g id="7">', "</g>"]
 
 
+def test_a_target_without_segments_is_edited_as_a_whole() -> None:
+    body = f"{SEGMENTED[: SEGMENTED.index('<target>')]}<target>C. D.</target></trans-unit>"
+    (unit,) = units(body)
+    assert (unit.source.text, unit.target and unit.target.text) == ("A. B.", "C. D.")
+    assert patched(body, "X").endswith('state-qualifier="mt-suggestion">X</target></trans-unit>')
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "origin", "state"),
+    [
+        ('conf="Translated" origin="tm" percent="100"', 'conf="Draft" origin="mt"', "memory", UnitState.TRANSLATED),
+        ('conf="Draft" origin="mt"', 'conf="Translated" origin="interactive"', "human", UnitState.TRANSLATED),
+        ('conf="Translated" origin="tm" percent="100"', 'conf="Translated" origin="mt"', "human", UnitState.TRANSLATED),
+        ('conf="Draft" origin="interactive"', 'conf="Translated" origin="mt"', "human", UnitState.TRANSLATED),
+        ('conf="Draft" origin="mt"', 'conf="Draft" origin="interactive"', "human", UnitState.INITIAL),
+    ],
+)
+def test_what_a_person_did_in_one_segment_counts_for_a_whole_unit(
+    first: str, second: str, origin: str, state: UnitState
+) -> None:
+    body = SEGMENTED.replace('<mrk mtype="seg" mid="2">D.</mrk>', "D.")
+    body = body.replace('conf="Translated" origin="tm" percent="80"', first)
+    body = body.replace('conf="ApprovedSignOff" locked="true"', second)
+    (unit,) = units(body)
+    assert (unit.origin, unit.state, unit.locked) == (origin, state, False)
+    after = patched(body, "X")
+    assert after.count('conf="Draft" origin="mt"') == after.count('origin-system="postedit"') == 2
+    assert "<target>X</target>" in after
+
+
+def test_what_is_propagated_in_trados_is_a_persons() -> None:
+    body = SEGMENTED.replace('origin="tm" percent="80"', 'origin="auto-propagated" percent="100"')
+    assert units(body)[0].origin == "human"
+
+
+@pytest.mark.parametrize(("of_file", "expected"), [("", ("en", "fr")), (' target-language="de"', ("en", "de"))])
+def test_a_target_names_its_language_if_the_file_does_not(of_file: str, expected: tuple[str, str]) -> None:
+    head = HEAD.replace(' target-language="de"', of_file)
+    body = '<trans-unit id="1"><source>a</source><target xml:lang="fr">b</target></trans-unit>'
+    (unit,) = FORMAT.units(io.BytesIO((head + body + TAIL).encode()), Path("f.xlf"))
+    assert unit.languages == expected
+
+
 def test_an_edit_leaves_target_state_former_target_and_note() -> None:
     body = '<trans-unit id="1">\n  <source>a</source>\n  <target state="new">b &#38; c</target>\n</trans-unit>'
     assert patched(body, "B &#38; c", keep_former=True, note='"b" -> "B"') == (
@@ -217,6 +260,16 @@ def test_a_former_target_is_a_candidate_when_read_again() -> None:
             '<trans-unit id="1" m:confirmed="1"><source>a</source><target>b</target></trans-unit>',
             '<trans-unit id="1" m:confirmed="0"><source>a</source><target state="needs-review-translation" '
             'state-qualifier="mt-suggestion">X</target></trans-unit>',
+        ),
+        (
+            '<trans-unit id="1" o:status="b" mq:status="Pretranslated"><source>a</source><target>b</target></trans-unit>',
+            '<trans-unit id="1" o:status="b" mq:status="MachineTranslated"><source>a</source>'
+            "<target>X</target></trans-unit>",
+        ),
+        (
+            '<trans-unit xmlns:q="MQXliff" id="1" q:status="Pretranslated"><source>a</source><target>b</target></trans-unit>',
+            '<trans-unit xmlns:q="MQXliff" id="1" q:status="MachineTranslated"><source>a</source>'
+            "<target>X</target></trans-unit>",
         ),
         (
             '<trans-unit id="1" mq:status="Pretranslated"><source>a</source><target>b</target></trans-unit>',
