@@ -25,9 +25,9 @@ _LARGEST_TEXT: Final = 1 << 26
 def atomic_write(path: Path, mode: str = "w") -> Iterator[IO[Any]]:
     """Open a file for writing that takes the name `path` only when the block ends without an error.
 
-    A file that is replaced passes on its permissions; of a symbolic link, the target is replaced. Names that end in .gz,
-    .xz or .zst are compressed. Streams (see `postedit.core.output_paths`) are written to directly. `mode` is "w" for
-    UTF-8 text with line feeds, "wb" for bytes.
+    A file that is replaced passes on its permissions; of a symbolic link, the target is replaced. Names that end in
+    .gz, .xz or .zst are compressed. Streams (see `postedit.core.output_paths`) are written to directly. `mode` is "w"
+    for UTF-8 text with line feeds, "wb" for bytes.
 
     Raises:
         OutputError: if the file cannot be written, or the disk is full.

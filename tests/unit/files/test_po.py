@@ -225,7 +225,8 @@ def test_the_id_of_a_unit_does_not_depend_on_line_breaks() -> None:
 @pytest.mark.parametrize(
     "head",
     [
-        '# Content-Type: text/plain; charset=ASCII was wrong\nmsgid ""\nmsgstr "Content-Type: text/plain; charset=latin-1\\n"\n',
+        "# Content-Type: text/plain; charset=ASCII was wrong\n"
+        'msgid ""\nmsgstr "Content-Type: text/plain; charset=latin-1\\n"\n',
         'msgid ""\nmsgstr ""\n"Content-Type: text/plain; "\n"charset=ISO-8859-1\\n"\n',
     ],
 )

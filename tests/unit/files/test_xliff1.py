@@ -15,7 +15,8 @@ FORMAT = Xliff1()
 HEAD = (
     '<?xml version="1.0"?><xliff version="1.2" xmlns="urn:oasis:names:tc:xliff:document:1.2" '
     'xmlns:sdl="http://sdl.com/FileTypes/SdlXliff/1.0" xmlns:mq="MQXliff" xmlns:m="http://www.memsource.com/mxlf/2.0" '
-    'xmlns:iws="http://www.idiominc.com/ws/asset" xmlns:o="urn:other"><file original="a.txt" source-language="en" target-language="de">'
+    'xmlns:iws="http://www.idiominc.com/ws/asset" xmlns:o="urn:other">'
+    '<file original="a.txt" source-language="en" target-language="de">'
     "<body>"
 )
 TAIL = "</body></file></xliff>"
@@ -262,12 +263,14 @@ def test_a_former_target_is_a_candidate_when_read_again() -> None:
             'state-qualifier="mt-suggestion">X</target></trans-unit>',
         ),
         (
-            '<trans-unit id="1" o:status="b" mq:status="Pretranslated"><source>a</source><target>b</target></trans-unit>',
+            '<trans-unit id="1" o:status="b" mq:status="Pretranslated"><source>a</source>'
+            "<target>b</target></trans-unit>",
             '<trans-unit id="1" o:status="b" mq:status="MachineTranslated"><source>a</source>'
             "<target>X</target></trans-unit>",
         ),
         (
-            '<trans-unit xmlns:q="MQXliff" id="1" q:status="Pretranslated"><source>a</source><target>b</target></trans-unit>',
+            '<trans-unit xmlns:q="MQXliff" id="1" q:status="Pretranslated"><source>a</source>'
+            "<target>b</target></trans-unit>",
             '<trans-unit xmlns:q="MQXliff" id="1" q:status="MachineTranslated"><source>a</source>'
             "<target>X</target></trans-unit>",
         ),
