@@ -45,6 +45,7 @@ from postedit.models import ARCHITECTURES
 from postedit.text.processor import TextProcessor
 
 _FORMAT: Final = 1
+_MOST_READS: Final = 5  # of a folder that is replaced while it is read
 _CONFIG, _WEIGHTS, _PROVENANCE, _CARD = "config.json", "model.safetensors", "provenance.json", "README.md"
 _NOTICE: Final = "NOTICE"
 _TEXT, _DRAFT = "text", "draft"
@@ -154,10 +155,23 @@ class ModelFolder:
     def load(cls, path: Path, device: torch.device | str = "cpu") -> "ModelFolder":
         """Read a model folder, or RUN/model with other weights of its run (RUN/best/*.safetensors).
 
+        A folder that is replaced meanwhile, as training does with that of a better model, is read again.
+
         Raises:
             ModelFolderError: if something is missing, damaged, or not what config.json says.
         """
-        path, weights = _parts(path)
+        folder, weights = _parts(path)
+        for _ in range(_MOST_READS - 1):
+            before = _identity(folder)
+            try:
+                return cls._load(folder, weights, device)
+            except ModelFolderError:
+                if _identity(folder) == before:
+                    raise
+        return cls._load(folder, weights, device)
+
+    @classmethod
+    def _load(cls, path: Path, weights: Path, device: torch.device | str) -> "ModelFolder":
         values = read_config(path)
         if values["architecture"] == CHAIN:
             raise ModelFolderError(f"{path}: is a chain of two models; name one of them, as {path / CHAINED[0]}")
@@ -304,6 +318,15 @@ def content_fingerprint(path: Path) -> str:
     except OSError as error:
         raise ModelFolderError(f"{path}: cannot be read: {reason_of(error)}") from None
     return hashlib.sha256("".join(parts).encode()).hexdigest()
+
+
+def _identity(folder: Path) -> tuple[int, int, int] | None:
+    """Return what tells a folder from another one of that name; None if there is none."""
+    try:
+        status = folder.stat()
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino, status.st_ctime_ns  # numbers of files are used again
 
 
 def _parts(path: Path) -> tuple[Path, Path]:

@@ -15,6 +15,7 @@ from postedit.core.errors import ModelFolderError, OutputError
 from postedit.core.search_config import SearchConfig
 from postedit.core.tensor_files import model_tensors, save_sealed_tensors
 from postedit.folder import ModelFolder
+from postedit.text.processor import TextProcessor
 
 
 @pytest.fixture
@@ -142,6 +143,21 @@ def test_flipped_bytes_in_the_weights_are_found(copy: Path) -> None:
     weights.write_bytes(content)
     with pytest.raises(ModelFolderError, match="damaged: its SHA-256 is not the recorded one"):
         ModelFolder.load(copy)
+
+
+def test_a_folder_replaced_while_it_is_read_is_read_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path, others = tmp_path / "model", [tiny_models.nonsense("transference")]
+    weights = next(others[0].model.parameters()).clone()
+    tiny_models.folder().save(path)
+    read = TextProcessor.load
+
+    def replaced_after_config(text: Path) -> TextProcessor:
+        if others:
+            others.pop().save(path)
+        return read(text)
+
+    monkeypatch.setattr("postedit.folder.TextProcessor.load", replaced_after_config)
+    assert torch.equal(next(ModelFolder.load(path).model.parameters()), weights)
 
 
 def test_weights_of_a_run_that_are_no_numbers_are_named(tmp_path: Path) -> None:

@@ -180,6 +180,9 @@ def _check_same(old: Recipe, new: Recipe, where: Path) -> None:
         for option in sorted(before.keys() | after.keys())
         if before.get(option) != after.get(option) and option not in free and not option.startswith("search.")
     ]
+    order = [[stage.name for stage in one.stage] for one in (old, new)]
+    if order[0] != order[1]:
+        problems.append(f"stage: the order was {', '.join(order[0])}, is {', '.join(order[1])}")
     if problems:
         raise problem_report(
             f"{where}: a run cannot be resumed with another recipe; choose another folder by --out, or delete this one",

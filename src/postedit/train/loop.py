@@ -313,12 +313,7 @@ class Trainer:
     def _restore(self, checkpoint: Checkpoint) -> None:
         saved = TrainState.from_dict(checkpoint.state["run"])
         self.state = with_changed_data(saved, checkpoint, self.identity, self._display.say)
-        missing = [scored for scored in self.state.kept if not self.best.path(scored).exists()]
-        if missing:
-            self.state.best = tuple(scored for scored in self.state.best if scored not in missing)
-            self.state.last = tuple(scored for scored in self.state.last if scored not in missing)
-            names = ", ".join(scored.file_name for scored in missing)
-            self._display.say(f"{self.best.folder}: {names} is gone, and counts as one of the best no more")
+        self._forget_lost_weights()
         self.snapshots.restore(checkpoint, self.state.step)
         if self._is_main:  # a disk may have failed between the last checkpoint and this
             self.checkpoints.tidy(self.state.step)
@@ -330,6 +325,19 @@ class Trainer:
                 "The number of processes is another than before: dropout will differ from what it would have been"
             )
         self._display.say(f"Resumed at step {self.state.step:,}")
+
+    def _forget_lost_weights(self) -> None:
+        """Keep no models whose weights are gone or damaged; this step is validated again if it was one, or the best."""
+        lost = [scored for scored in self.state.kept if not self.best.is_whole(scored)]
+        if not lost:
+            return
+        self.state.best = tuple(scored for scored in self.state.best if scored not in lost)
+        self.state.last = tuple(scored for scored in self.state.last if scored not in lost)
+        if not self.state.best or any(scored.step == self.state.step for scored in lost):
+            self.state.validated = 0
+            self.state.last = tuple(scored for scored in self.state.last if scored.step != self.state.step)
+        names = ", ".join(scored.file_name for scored in lost)
+        self._display.say(f"{self.best.folder}: {names}: gone or damaged, so it counts as one of the best no more")
 
     def _finish(self, reason: str, report: Report) -> TrainResult:
         """Validate the last step, and export the best single model or the average, whichever is better on dev.

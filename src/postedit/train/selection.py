@@ -12,7 +12,7 @@ from accelerate import Accelerator
 from accelerate.utils import broadcast_object_list
 from torch import nn
 
-from postedit.core.errors import TrainingError
+from postedit.core.errors import ModelFolderError, TrainingError
 from postedit.core.files import explain_os_errors
 from postedit.core.model import Seq2Seq
 from postedit.core.tensor_files import load_model_tensors, load_tensors, model_tensors, save_json, save_sealed_tensors
@@ -43,6 +43,14 @@ class BestWeights:
     def path(self, scored: ValidatedModel) -> Path:
         """Return the file of weights of `scored`."""
         return self.folder / scored.file_name
+
+    def is_whole(self, scored: ValidatedModel) -> bool:
+        """Return whether the weights of `scored` are there as they were written."""
+        try:
+            load_tensors(self.path(scored))
+        except ModelFolderError:
+            return False
+        return True
 
     def save(self, scored: ValidatedModel, model: nn.Module) -> None:
         """Write the weights of `scored`."""

@@ -163,18 +163,25 @@ def test_flipped_values_of_best_weights_of_an_unfinished_run_are_found(tmp_path:
     assert check_whole(run).damage == {file: f"damaged: its weights are not those that were written; {mend}"}
 
 
-def test_a_run_goes_on_without_damaged_best_weights_that_were_deleted(tmp_path: Path) -> None:
+@pytest.mark.parametrize("deleted", [True, False])
+@pytest.mark.parametrize("steps", [2, 3])
+def test_a_run_goes_on_without_damaged_best_weights(tmp_path: Path, deleted: bool, steps: int) -> None:
     run = neural_run(tmp_path)
     listed = json.loads((run / "best/best.json").read_text())["best"]
-    file = run / "best" / listed[0]["file"]
-    flip_value(file)
-    assert "delete it, and continue" in check_whole(run).damage[file]
-    file.unlink()
+    files = [run / "best" / one["file"] for one in listed]
+    for file in files:
+        flip_value(file)
+        assert "delete it, and continue" in check_whole(run).damage[file]
+        if deleted:
+            file.unlink()
     console = Console(file=io.StringIO(), width=1000)
-    longer = load_recipe(tmp_path / "recipe.toml", ["train.max_steps=3"])
-    assert train(longer, run, resume=True, console=console).training.steps == 3
-    assert f"{file.name} is gone, and counts as one of the best no more" in console.file.getvalue()
-    assert file.name not in (run / "best/best.json").read_text()
+    longer = load_recipe(tmp_path / "recipe.toml", [f"train.max_steps={steps}"])
+    assert train(longer, run, resume=True, console=console).training.steps == steps
+    said = console.file.getvalue()
+    for file in files:
+        assert file.name in said
+    assert "gone or damaged, so it counts as one of the best no more" in said
+    assert [one["step"] for one in json.loads((run / "best/best.json").read_text())["best"]][0] in (2, steps)
     assert check_whole(run).damage == {}
 
 

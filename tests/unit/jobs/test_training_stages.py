@@ -136,6 +136,15 @@ def test_only_how_long_to_train_may_change_when_a_stage_goes_on(tmp_path: Path) 
         )
 
 
+def test_stages_in_another_order_are_another_recipe(tmp_path: Path) -> None:
+    path = stage_tools.write_recipe(tmp_path)
+    training.train(load_recipe(path), tmp_path / "run", console=QUIET)
+    before, first, second = path.read_text().split("[[stage]]")
+    path.write_text(f"{before}[[stage]]{second}\n[[stage]]{first}")
+    with pytest.raises(RecipeError, match="the order was generic, fine-tuning, is fine-tuning, generic"):
+        training.train(load_recipe(path), tmp_path / "run", resume=True, console=QUIET)
+
+
 def test_training_starts_from_the_matching_weights_of_another_model(tmp_path: Path) -> None:
     path = stage_tools.write_recipe(tmp_path)
     path.write_text(path.read_text().partition("[[stage]]")[0])
