@@ -97,16 +97,16 @@ bytes = {len(content)}
 sha256 = "{hashlib.sha256(content).hexdigest()}\""""
 
 
-def enter(domain: str, entries: Sequence[tuple[Entry, Path]], *, first: bool = False) -> None:
-    """Write the entries of a domain, each with its release file, to the catalogue in place of older ones.
+def enter(replaced: Sequence[str], entries: Sequence[tuple[Entry, Path]], *, first: bool = False) -> None:
+    """Write entries, each with its release file, to the catalogue in place of older ones.
 
     Args:
-        domain: what the names of all its models begin with.
+        replaced: what the names of older entries begin with.
         entries: the models.
         first: whether they are to be preferred to others of the same pairs.
     """
     head, *known = re.split(r"(?=^\[\[models\]\]$)", CATALOGUE.read_text(encoding="utf-8"), flags=re.MULTILINE)
-    others = [one.rstrip() for one in known if f'name = "{domain}.' not in one]
+    others = [one.rstrip() for one in known if not any(f'name = "{begin}' in one for begin in replaced)]
     new = [entry.text(archive) for entry, archive in entries]
     with atomic_write(CATALOGUE) as file:
         file.write("\n\n".join([head.rstrip(), *(new + others if first else others + new)]) + "\n")

@@ -1,18 +1,20 @@
-"""Pack the model for product help as a release file, with a card and a NOTICE.
+"""Pack a model for product help as a release file, with a card and a NOTICE.
 
-    python benchmarks/releases.py MODEL DATA WORK [--out releases]
+    python benchmarks/releases.py MODEL DATA WORK [--languages de fr es ja] [--file help-2] [--recipe NAME]
+        [--out releases]
 
-MODEL is the one of `recipes/reference/long-end.toml`. WORK is what
+MODEL is what RECIPE trains, by default `recipes/reference/long-end.toml`, for one language or several. WORK is what
 `benchmarks/help_data.py DATA WORK --held-lines 1500` made: lines of repositories with a stated licence, the latest
-1,500 lines of each language held out. These choose the edit cost: that with the lowest mean TER. Dev, whole documents
-of other lines, is scored for the card alone.
+1,500 lines of each language held out. These choose the edit cost: that with the lowest mean TER. Dev, whole
+documents of other lines, is scored for the card alone.
 
-This writes `OUT/help-2.tar.xz`, and its entries, one a language pair, into `src/postedit/releases/catalogue.toml`.
+This writes `OUT/FILE.tar.xz`, and its entries, one a language pair, into `src/postedit/releases/catalogue.toml`. Another
+content has another FILE.
 """
 
 import argparse
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
@@ -29,12 +31,17 @@ from postedit.folder import ModelFolder
 from postedit.releases.archive import pack
 
 NAMES: Final = {"de": "German", "fr": "French", "es": "Spanish", "ja": "Japanese"}
-EDIT_COSTS: Final = (0.0, 0.25, 0.5)
-VERSION: Final = 2  # of the release file: another one for another content
+EDIT_COSTS: Final = (0.0, 0.25, 0.5, 1.0)
 LICENCES: Final = {
     "adobe": "MIT, Copyright Adobe",
     "adobe:data-workbench": "Apache 2.0 (English) and MIT (translation), Copyright Adobe",
     "microsoft": "CC BY 4.0 (text) and MIT (code), Copyright Microsoft Corporation",
+}
+OWNERS: Final = {"adobe": "Adobe (github.com/AdobeDocs)", "microsoft": "Microsoft (github.com/MicrosoftDocs)"}
+LINKS: Final = {
+    "MIT": "https://opensource.org/license/mit",
+    "Apache 2.0": "https://www.apache.org/licenses/LICENSE-2.0",
+    "CC BY 4.0": "https://creativecommons.org/licenses/by/4.0/",
 }
 MIT: Final = """\
 The MIT License, for the texts under it: Permission is hereby granted, free of charge, to any person obtaining a
@@ -55,32 +62,37 @@ def main() -> None:
     parser.add_argument("model", type=Path, help="folder of the model")
     parser.add_argument("data", type=Path, help="folder of adobe-pe.en-LANG")
     parser.add_argument("work", type=Path, help="prepared lines: LANG.{src,mt,pe}, LANG.held.*, LANG.dev.*")
+    parser.add_argument("--languages", nargs="+", choices=NAMES, default=list(NAMES))
+    parser.add_argument("--file", default="help-2", help="name of the release file")
+    parser.add_argument("--recipe", default="recipes/reference/long-end.toml", help="what trained the model")
     parser.add_argument("--out", type=Path, default=ROOT / "releases")
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
-    editor = PostEditor.load(options.model)
-    search, held = chosen(editor, options.work)
-    dev = {language: scored(editor, search, options.work / f"{language}.dev", language) for language in NAMES}
+    model = ModelFolder.load(options.model)
+    search, held = chosen(PostEditor.load(options.model), options.work, options.languages)
+    folder, archive = options.work / "release", options.out / f"{options.file}.tar.xz"
+    replace(model, search=search).save(folder, stored=torch.bfloat16)
+    editor = PostEditor.load(folder)
+    dev = {language: scored(editor, search, options.work / f"{language}.dev", language) for language in held}
     for language, found in dev.items():
         print(f"{language}, dev: {found}", flush=True)
-    folder = options.work / "release"
-    replace(ModelFolder.load(options.model), search=search).save(folder, stored=torch.bfloat16)
-    triplets = {language: len(read(options.work / language)["src"]) for language in NAMES}
-    (folder / "README.md").write_text(card(search, triplets, held, dev), encoding="utf-8")
-    (folder / "NOTICE").write_text(notice(used_repositories(options.data)), encoding="utf-8")
+    triplets = {language: len(read(options.work / language)["src"]) for language in dev}
+    (folder / "README.md").write_text(card(model, search, options.recipe, triplets, held, dev), encoding="utf-8")
+    used = used_repositories(options.data, options.languages)
+    (folder / "NOTICE").write_text(notice(used, options.languages), encoding="utf-8")
     record_folder(folder)
-    archive = options.out / f"help-{VERSION}.tar.xz"
     pack(folder, archive)
-    enter("help", [(entry(language, triplets[language], found), archive) for language, found in dev.items()])
+    entries = [entry(language, triplets[language], used, found) for language, found in dev.items()]
+    enter([f'{one.name}"' for one in entries], [(one, archive) for one in entries])
     print(f"{archive}: {archive.stat().st_size / 1e6:.1f} MB")
 
 
-def chosen(editor: PostEditor, work: Path) -> tuple[SearchConfig, dict[str, Gain]]:
+def chosen(editor: PostEditor, work: Path, languages: Sequence[str]) -> tuple[SearchConfig, dict[str, Gain]]:
     """Return greedy search with the edit cost of the lowest mean TER on the held-out lines, and its gains there."""
     found: list[tuple[SearchConfig, dict[str, Gain]]] = []
     for cost in EDIT_COSTS:
         search = editor.search.model_copy(update={"beam": 1, "edit_cost": cost})
-        gains = {language: scored(editor, search, work / f"{language}.held", language) for language in NAMES}
+        gains = {language: scored(editor, search, work / f"{language}.held", language) for language in languages}
         told = "; ".join(f"{name} {one.ter}" for name, one in gains.items())
         print(f"edit cost {cost}, held-out lines: {told}", flush=True)
         found.append((search, gains))
@@ -103,12 +115,33 @@ def repositories(info: Path) -> Counter[str]:
     return Counter({name: count for name, count in found.items() if name not in UNLICENSED})
 
 
-def used_repositories(data: Path) -> Counter[str]:
-    """Return the lines of each repository with a stated licence, of all languages."""
-    return sum((repositories(data / f"adobe-pe.en-{language}/train.info") for language in NAMES), Counter[str]())
+def used_repositories(data: Path, languages: Sequence[str]) -> Counter[str]:
+    """Return the lines of each repository with a stated licence, of some languages."""
+    return sum((repositories(data / f"adobe-pe.en-{language}/train.info") for language in languages), Counter[str]())
 
 
-def card(search: SearchConfig, triplets: Mapping[str, int], held: Mapping[str, Gain], dev: Mapping[str, Gain]) -> str:
+def listed(names: Sequence[str]) -> str:
+    """Return names as a list in words."""
+    return " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
+
+
+def card(
+    model: ModelFolder,
+    search: SearchConfig,
+    recipe: str,
+    triplets: Mapping[str, int],
+    held: Mapping[str, Gain],
+    dev: Mapping[str, Gain],
+) -> str:
+    architecture, pair = model.architecture, f"en-{next(iter(dev))}"
+    others = "; likewise for the others" if len(dev) > 1 else ""
+    reads = "It reads src and mt" if "src" in model.model.spec.inputs else "It reads mt alone"
+    shown = ", and knows its language by it" if len(dev) > 1 else ""
+    unread = (
+        "\n- It does not read the source, so it cannot see what the translation has left out or got wrong."
+        if "src" not in model.model.spec.inputs
+        else ""
+    )
     rows = "\n".join(
         f"| {NAMES[language]} | {triplets[language]:,} | {held[language].ter} | {one.before.lines:,} "
         f"| {one.ter} | {one.bleu} | {one.verdict} |"
@@ -117,20 +150,18 @@ def card(search: SearchConfig, triplets: Mapping[str, int], held: Mapping[str, G
     return f"""\
 ---
 library_name: postedit
-language: [en, {", ".join(NAMES)}]
+language: [en, {", ".join(dev)}]
 license: other
 tags: [automatic-post-editing, translation]
 ---
-# Product help, English to {", ".join(list(NAMES.values())[:-1])} and {NAMES["ja"]}
+# Product help, English to {listed([NAMES[language] for language in dev])}
 
 It corrects machine translations of the help pages of software: terms, punctuation and turns of phrase that translators
-of such pages have corrected again and again. Raw text in, raw text out. `postedit models fetch en-es` gets it; then
-`postedit edit en-es`, `PostEditor.load("en-es")` and `postedit serve en-es` take it; likewise for the others.
+of such pages have corrected again and again. Raw text in, raw text out. `postedit models fetch {pair}` gets it; then
+`postedit edit {pair}`, `PostEditor.load("{pair}")` and `postedit serve {pair}` take it{others}.
 
-Edit operations (after Bérard et al. 2017): a recurrent network that keeps, deletes or inserts tokens of mt, one
-position after the other. It reads mt alone, and knows its language by it. `recipes/reference/long-end.toml`; greedy \
-search
-with an edit cost of {search.edit_cost:g}, which was chosen on held-out lines.
+Architecture: `{architecture.name}` ({architecture.paper}), {architecture.summary}. {reads}{shown}. It was trained by
+`{recipe}`. Greedy search with an edit cost of {search.edit_cost:g}, which was chosen on held-out lines.
 
 ## Data
 
@@ -141,7 +172,7 @@ repositories with a stated licence; `NOTICE` names them. Cleaned by `recipes/cle
 
 Dev: whole documents that the model has not learnt from; they chose the checkpoint, which flatters it. Held out: the
 latest 1,500 triplets of each language; they chose the edit cost. TER of Japanese is of
-characters, of other languages of what stands between spaces. Signature of TER: {dev["ja"].after.signatures["TER"]}.
+characters, of other languages of what stands between spaces. Signature of TER: {dev[pair[3:]].after.signatures["TER"]}.
 
 | | triplets learnt | held out, TER | lines of dev | TER | BLEU | |
 | --- | ---: | --- | ---: | --- | --- | --- |
@@ -152,37 +183,43 @@ characters, of other languages of what stands between spaces. Signature of TER: 
 - Nearly all lines are about the products of one company, with its terms and its style: French and German have forms
   that include all genders, Spanish is that of Spain. In other texts these edits may be wrong: look at what it does to
   yours (`postedit explain`), have it gated by your own post-edits (`postedit gate`), or assess it on them (`postedit
-  assess`).
-- It does not read the source, so it cannot see what the translation has left out or got wrong.
+  assess`).{unread}
 """
 
 
-def notice(used: Counter[str]) -> str:
+def notice(used: Counter[str], languages: Sequence[str]) -> str:
+    names = {name.partition(":")[0] for name in used}
+    owners = " and ".join(OWNERS[name] for name in sorted(names))
     rows = "\n".join(
         f"- {name.replace(':', ', ')} ({count:,} lines before cleaning): "
         f"{LICENCES.get(name, LICENCES[name.partition(':')[0]])}"
         for name, count in sorted(used.items())
     )
+    links = "\n".join(f"{name}: {LINKS[name]}" for name in licences(used))
     return f"""\
-The weights of this model were learnt from texts, in English and {", ".join(NAMES.values())}, of the public
-repositories of product help by Adobe (github.com/AdobeDocs) and Microsoft (github.com/MicrosoftDocs). Lines with faults
-were left out. The owners do not endorse this model. The texts have these licences:
+The weights of this model were learnt from texts in {listed(["English", *(NAMES[one] for one in languages)])}, of the
+public repositories of product help by {owners}. Lines with faults were left out. The owners do not endorse this model.
+The texts have these licences:
 
 {rows}
 
-MIT: https://opensource.org/license/mit
-Apache 2.0: https://www.apache.org/licenses/LICENSE-2.0
-CC BY 4.0: https://creativecommons.org/licenses/by/4.0/
+{links}
 
 {MIT}"""
 
 
-def entry(language: str, triplets: int, found: Gain) -> Entry:
+def licences(used: Counter[str]) -> list[str]:
+    """Return the names of the licences of repositories."""
+    told = " ".join(LICENCES.get(name, LICENCES[name.partition(":")[0]]) for name in used)
+    return [name for name in LINKS if name in told]
+
+
+def entry(language: str, triplets: int, used: Counter[str], found: Gain) -> Entry:
     return Entry(
         f"help.en-{language}",
         f"product help, English to {NAMES[language]}",
         triplets,
-        "MIT, Apache 2.0, CC BY 4.0",
+        ", ".join(licences(used)),
         f"{found.before.lines:,} lines of help{', characters' if language == 'ja' else ''}",
         found,
     )

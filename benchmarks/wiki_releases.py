@@ -70,7 +70,7 @@ def main() -> None:
         released.append(
             (Entry(f"{DOMAIN}.{pair}", texts, triplets, "CC0 1.0", f"MLQE-PE {pair}, 500 lines", found), archive)
         )
-    enter(DOMAIN, released, first=True)
+    enter([f"{DOMAIN}."], released, first=True)
 
 
 def trained(pair: str, data: Path, work: Path) -> tuple[Path, int, Gain]:

@@ -81,7 +81,9 @@ def test_repositories_without_a_licence_are_not_named(tmp_path: Path) -> None:
     (tmp_path / "info").write_text("".join(f"{row}\n" for row in [*rows, rows[0]]))
     used = maker.repositories(tmp_path / "info")
     assert used == Counter({"adobe:analytics": 2, "microsoft:cpp-docs": 1})
-    text = maker.notice(used)
+    text = maker.notice(used, ["de", "ja"])
+    assert "texts in English, German and Japanese, of the\npublic repositories of product help by Adobe" in text
+    assert "Apache" not in text
     assert "- adobe, analytics (2 lines before cleaning): MIT, Copyright Adobe\n" in text
     assert "- microsoft, cpp-docs (1 lines before cleaning): CC BY 4.0 (text)" in text
     assert "Permission is hereby granted" in text
@@ -93,14 +95,15 @@ def test_entries_take_the_place_of_older_ones(tmp_path: Path, monkeypatch: pytes
     monkeypatch.setattr(release_files, "CATALOGUE", copy)
     (tmp_path / "help-1.tar.xz").write_bytes(b"content")
     scores: Any = [SimpleNamespace(ter=ter, bleu=0.0, lines=1030) for ter in (23.8, 22.25)]
-    entry = maker.entry("fr", 116_872, release_files.Gain(*scores, -0.3, "better"))
+    entry = maker.entry("fr", 116_872, Counter({"adobe:analytics": 2}), release_files.Gain(*scores, -0.3, "better"))
+    assert entry.licence == "MIT"
     for _ in range(2):
-        release_files.enter("help", [(entry, tmp_path / "help-1.tar.xz")])
+        release_files.enter(["help."], [(entry, tmp_path / "help-1.tar.xz")])
     entries = [KnownModel.model_validate(one) for one in read_toml(copy)["models"]]
     assert [one.name for one in entries if one.name.startswith("help.")] == ["help.en-fr"]
     assert [one.name for one in entries if one.file is None] == ["wiki.en-zh"], "the others stay"
     assert (entries[-1].triplets, entries[-1].bytes, entries[-1].gain.ter) == (116_872, 7, 22.25)
-    release_files.enter("help", [(entry, tmp_path / "help-1.tar.xz")], first=True)
+    release_files.enter(["help."], [(entry, tmp_path / "help-1.tar.xz")], first=True)
     assert read_toml(copy)["models"][0]["name"] == "help.en-fr"
 
 
