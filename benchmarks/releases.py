@@ -8,8 +8,8 @@ MODEL is what RECIPE trains, by default `recipes/reference/long-end.toml`, for o
 1,500 lines of each language held out. These choose the edit cost: that with the lowest mean TER. Dev, whole
 documents of other lines, is scored for the card alone.
 
-This writes `OUT/FILE.tar.xz`, and its entries, one a language pair, into `src/postedit/releases/catalogue.toml`. Another
-content has another FILE.
+This writes `OUT/FILE.tar.xz`, and its entries, one a language pair, into `src/postedit/releases/catalogue.toml`.
+Another content has another FILE.
 """
 
 import argparse
