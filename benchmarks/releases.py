@@ -31,7 +31,7 @@ from postedit.folder import ModelFolder
 from postedit.releases.archive import pack
 
 NAMES: Final = {"de": "German", "fr": "French", "es": "Spanish", "ja": "Japanese"}
-EDIT_COSTS: Final = (0.0, 0.25, 0.5, 1.0)
+EDIT_COSTS: Final = (0.0, 0.25, 0.5, 1.0, 2.0)
 LICENCES: Final = {
     "adobe": "MIT, Copyright Adobe",
     "adobe:data-workbench": "Apache 2.0 (English) and MIT (translation), Copyright Adobe",
