@@ -131,8 +131,8 @@ def test_recipes_of_the_reference_models_are_sound(path: Path, tmp_path: Path) -
         assert load_synth_recipe(path, [f"synth.dir={tmp_path}"])
     else:
         recipe = load_recipe(path, check_data=False)
-        others = {"translator": "bleu", "long": "chrf", "long-end": "loss", "help-language": "loss", "help-japanese": "loss"}
-        usual = "loss" if path.stem.startswith("gpu") else "ter"
+        others = {"translator": "bleu", "long": "chrf", "long-end": "loss"}
+        usual = "loss" if path.stem.startswith(("gpu", "help")) else "ter"
         assert recipe.train.metric == others.get(path.stem, usual)
 
 
