@@ -37,6 +37,11 @@ LICENCES: Final = {
     "adobe:data-workbench": "Apache 2.0 (English) and MIT (translation), Copyright Adobe",
     "microsoft": "CC BY 4.0 (text) and MIT (code), Copyright Microsoft Corporation",
 }
+STYLE: Final = {
+    "de": "German has forms that include all genders",
+    "fr": "French has forms that include all genders",
+    "es": "Spanish is that of Spain",
+}
 OWNERS: Final = {"adobe": "Adobe (github.com/AdobeDocs)", "microsoft": "Microsoft (github.com/MicrosoftDocs)"}
 LINKS: Final = {
     "MIT": "https://opensource.org/license/mit",
@@ -142,6 +147,8 @@ def card(
         if "src" not in model.model.spec.inputs
         else ""
     )
+    told = [STYLE[language] for language in dev if language in STYLE]
+    style = f" ({', '.join(told)})" if told else ""
     rows = "\n".join(
         f"| {NAMES[language]} | {triplets[language]:,} | {held[language].ter} | {one.before.lines:,} "
         f"| {one.ter} | {one.bleu} | {one.verdict} |"
@@ -180,10 +187,9 @@ characters, of other languages of what stands between spaces. Signature of TER: 
 
 ## Limits
 
-- Nearly all lines are about the products of one company, with its terms and its style: French and German have forms
-  that include all genders, Spanish is that of Spain. In other texts these edits may be wrong: look at what it does to
-  yours (`postedit explain`), have it gated by your own post-edits (`postedit gate`), or assess it on them (`postedit
-  assess`).{unread}
+- Nearly all lines are about the products of one company, with its terms and its style{style}. In other texts
+  these edits may be wrong: look at what it does to yours (`postedit explain`), have it gated by your own post-edits
+  (`postedit gate`), or assess it on them (`postedit assess`).{unread}
 """
 
 
