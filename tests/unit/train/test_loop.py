@@ -195,7 +195,7 @@ def test_best_weights_that_somebody_removed_are_no_candidates_any_more(tmp_path:
     console = quiet()
     result = trainer(tmp_path, corpora, {}, console=console).run(resume=True)
     assert result.steps == 12
-    assert "step-00000004.safetensors is gone" in shown(console)
+    assert "step-00000004.safetensors: gone or damaged" in shown(console)
     assert not (tmp_path / "best/.step-00000006.safetensors.1.tmp").exists()
 
 
