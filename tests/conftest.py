@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 from hypothesis import settings
+from typer.testing import Result
 
 # A machine that does other work is slow, not wrong.
 settings.register_profile("postedit", deadline=None)
@@ -16,6 +17,14 @@ def pytest_configure() -> None:
     """Ctrl-C is tested with child processes, which would ignore it if the tests were started in the background."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def _in_words(self: Result) -> str:
+    return f"<Result {self.exception!r}: {self.stderr[-2000:]}>"
+
+
+# A failed assertion on an exit code shows what the command said.
+Result.__repr__ = _in_words  # type: ignore[method-assign]
 
 
 @pytest.fixture(autouse=True)
