@@ -14,6 +14,7 @@ first/, second/     in place of weights and text: the model folders of a chain, 
 
 import hashlib
 import json
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -46,6 +47,7 @@ from postedit.text.processor import TextProcessor
 
 _FORMAT: Final = 1
 _MOST_READS: Final = 5  # of a folder that is replaced while it is read
+_BETWEEN_READS: Final = 0.01  # seconds
 _CONFIG, _WEIGHTS, _PROVENANCE, _CARD = "config.json", "model.safetensors", "provenance.json", "README.md"
 _NOTICE: Final = "NOTICE"
 _TEXT, _DRAFT = "text", "draft"
@@ -164,10 +166,15 @@ class ModelFolder:
         for _ in range(_MOST_READS - 1):
             before = _identity(folder)
             try:
-                return cls._load(folder, weights, device)
+                found = cls._load(folder, weights, device)
             except ModelFolderError:
-                if _identity(folder) == before:
+                if before is not None and _identity(folder) == before:
                     raise
+            else:
+                if _identity(folder) == before:
+                    return found
+            if before is None:  # perhaps because the next one has not got the name yet
+                time.sleep(_BETWEEN_READS)
         return cls._load(folder, weights, device)
 
     @classmethod

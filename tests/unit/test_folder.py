@@ -6,6 +6,7 @@ import shutil
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 import tiny_models
@@ -14,7 +15,7 @@ import torch
 from postedit.core.errors import ModelFolderError, OutputError
 from postedit.core.search_config import SearchConfig
 from postedit.core.tensor_files import model_tensors, save_sealed_tensors
-from postedit.folder import ModelFolder
+from postedit.folder import ModelFolder, read_json
 from postedit.text.processor import TextProcessor
 
 
@@ -158,6 +159,30 @@ def test_a_folder_replaced_while_it_is_read_is_read_again(tmp_path: Path, monkey
 
     monkeypatch.setattr("postedit.folder.TextProcessor.load", replaced_after_config)
     assert torch.equal(next(ModelFolder.load(path).model.parameters()), weights)
+
+
+def test_a_folder_replaced_as_its_reading_ends_is_read_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "model"
+    tiny_models.folder().save(path)
+    other = replace(tiny_models.folder(), provenance={"made": "later"}, notice="Of the later one.\n")
+    read = read_json
+
+    def replaced_then(file: Path) -> dict[str, Any]:
+        values = read(file)
+        if file.name == "provenance.json" and not (path / "NOTICE").exists():
+            other.save(path)
+        return values
+
+    monkeypatch.setattr("postedit.folder.read_json", replaced_then)
+    found = ModelFolder.load(path)
+    assert (found.provenance["made"], found.notice) == ("later", "Of the later one.\n")
+
+
+def test_a_folder_between_two_names_is_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path, away = tmp_path / "model", tmp_path / "away"
+    tiny_models.folder().save(away)
+    monkeypatch.setattr("postedit.folder.time.sleep", lambda seconds: away.rename(path))
+    ModelFolder.load(path)
 
 
 def test_weights_of_a_run_that_are_no_numbers_are_named(tmp_path: Path) -> None:

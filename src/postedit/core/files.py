@@ -10,7 +10,7 @@ import shutil
 import tempfile
 import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any, BinaryIO, Final, cast
 
@@ -41,12 +41,13 @@ def atomic_write(path: Path, mode: str = "w") -> Iterator[IO[Any]]:
         temporary = temporary_path(target)
         try:
             with temporary.open("wb") as raw:
+                # A new file has no permissions to take over, and some file systems let nobody set them.
+                with suppress(OSError):
+                    shutil.copymode(target, temporary)
                 with encode_output(cast(BinaryIO, raw), path, mode) as file:
                     yield file
                 raw.flush()
                 os.fsync(raw.fileno())
-            if target.exists():
-                shutil.copymode(target, temporary)
             temporary.replace(target)
         finally:
             temporary.unlink(missing_ok=True)

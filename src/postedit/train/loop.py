@@ -9,6 +9,7 @@ from time import perf_counter
 
 import torch
 from accelerate import Accelerator
+from accelerate.utils import broadcast_object_list
 from rich.console import Console
 
 from postedit.core.errors import OutputError, RecipeError, TrainingError
@@ -313,8 +314,8 @@ class Trainer:
     def _restore(self, checkpoint: Checkpoint) -> None:
         saved = TrainState.from_dict(checkpoint.state["run"])
         self.state = with_changed_data(saved, checkpoint, self.identity, self._display.say)
-        self._forget_lost_weights()
         self.snapshots.restore(checkpoint, self.state.step)
+        self._mend_best_weights()
         if self._is_main:  # a disk may have failed between the last checkpoint and this
             self.checkpoints.tidy(self.state.step)
             self._remove_unnamed_weights()
@@ -326,18 +327,22 @@ class Trainer:
             )
         self._display.say(f"Resumed at step {self.state.step:,}")
 
-    def _forget_lost_weights(self) -> None:
-        """Keep no models whose weights are gone or damaged; this step is validated again if it was one, or the best."""
-        lost = [scored for scored in self.state.kept if not self.best.is_whole(scored)]
-        if not lost:
-            return
+    def _mend_best_weights(self) -> None:
+        """Write the weights of this step again if they are gone or damaged, and forget other models that are."""
+        damaged = [scored for scored in self.state.kept if not self.best.is_whole(scored)] if self._is_main else []
+        (damaged,) = broadcast_object_list([damaged])  # processes may see a shared folder at different times
+        lost = [scored for scored in damaged if scored.step != self.state.step]
         self.state.best = tuple(scored for scored in self.state.best if scored not in lost)
         self.state.last = tuple(scored for scored in self.state.last if scored not in lost)
-        if not self.state.best or any(scored.step == self.state.step for scored in lost):
+        if not self.state.best:
             self.state.validated = 0
-            self.state.last = tuple(scored for scored in self.state.last if scored.step != self.state.step)
-        names = ", ".join(scored.file_name for scored in lost)
-        self._display.say(f"{self.best.folder}: {names}: gone or damaged, so it counts as one of the best no more")
+        for scored in damaged:
+            if scored not in lost and self._is_main:
+                self.best.save(scored, self.model if self.ema is None else self.ema.model)
+            outcome = "so it counts as one of the best no more" if scored in lost else "so it was written again"
+            self._display.say(f"{self.best.path(scored)}: gone or damaged, {outcome}")
+        if lost and self._is_main:
+            self.best.forget(lost, self.state.best, self.config.metric)
 
     def _finish(self, reason: str, report: Report) -> TrainResult:
         """Validate the last step, and export the best single model or the average, whichever is better on dev.

@@ -1,7 +1,7 @@
 """Model selection: dev scores, the weights of the best models, and the model that is exported."""
 
 from collections.abc import Callable, Iterable, Mapping
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from dataclasses import asdict
 from itertools import islice
 from math import exp, inf
@@ -45,12 +45,24 @@ class BestWeights:
         return self.folder / scored.file_name
 
     def is_whole(self, scored: ValidatedModel) -> bool:
-        """Return whether the weights of `scored` are there as they were written."""
+        """Return whether the weights of `scored` are there as they were written.
+
+        Raises:
+            OSError: if the disk or its connection fails, which says nothing about the file.
+        """
         try:
             load_tensors(self.path(scored))
         except ModelFolderError:
+            with suppress(FileNotFoundError), self.path(scored).open("rb") as file:
+                file.read(1)
             return False
         return True
+
+    def forget(self, lost: Iterable[ValidatedModel], best: Iterable[ValidatedModel], metric: str) -> None:
+        """Remove what is left of the weights of `lost`, and list `best` without them."""
+        for scored in lost:
+            self.path(scored).unlink(missing_ok=True)
+        self.write_list(best, metric)
 
     def save(self, scored: ValidatedModel, model: nn.Module) -> None:
         """Write the weights of `scored`."""

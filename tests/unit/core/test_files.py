@@ -49,8 +49,21 @@ def test_a_file_that_is_replaced_passes_on_its_permissions(tmp_path: Path) -> No
     path.write_text("old")
     path.chmod(0o640)
     with atomic_write(path) as file:
+        (written,) = set(tmp_path.iterdir()) - {path}
+        assert written.stat().st_mode & 0o777 == 0o640
         file.write("new")
     assert (path.read_text(), path.stat().st_mode & 0o777) == ("new", 0o640)
+
+
+def test_a_disk_without_permissions_is_written_to(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*arguments: object, **named: object) -> None:
+        raise PermissionError(errno.EPERM, "Operation not permitted")
+
+    (tmp_path / "a").write_text("old")
+    monkeypatch.setattr(os, "chmod", refuse)
+    with atomic_write(tmp_path / "a") as file:
+        file.write("new")
+    assert (tmp_path / "a").read_text() == "new"
 
 
 class TestAtomicWrite:

@@ -1,5 +1,6 @@
 """The course of a run: what is learnt, logged, kept, resumed and exported."""
 
+import errno
 import json
 import math
 from dataclasses import asdict
@@ -12,7 +13,7 @@ import torch
 from rich.console import Console
 from tiny_run import Scores, TinyModel, log, quiet, shown, train_config, trainer, weights
 
-from postedit.core.errors import OutputError, RecipeError
+from postedit.core.errors import ModelFolderError, OutputError, RecipeError
 from postedit.core.model import Seq2Seq
 from postedit.core.tensor_files import load_tensors
 from postedit.data.batching import ordered_batches
@@ -197,6 +198,40 @@ def test_best_weights_that_somebody_removed_are_no_candidates_any_more(tmp_path:
     assert result.steps == 12
     assert "step-00000004.safetensors: gone or damaged" in shown(console)
     assert not (tmp_path / "best/.step-00000006.safetensors.1.tmp").exists()
+
+
+def test_lost_weights_of_the_last_step_do_not_count_twice(tmp_path: Path, corpora: Path) -> None:
+    settings = {"max_steps": 6, "validate_every": 2, "keep_best": 3, "metric": "ter", "average": False}
+    trainer(tmp_path, corpora, settings, score_dev=Scores(1.0, 2.0, 3.0)).run()
+    file = tmp_path / "best/step-00000006.safetensors"
+    before = file.read_bytes()
+    file.unlink()
+    longer = {**settings, "max_steps": 8}
+    again = trainer(tmp_path, corpora, longer, score_dev=Scores(4.0))
+    again.run(resume=True)
+    assert again.state.stale == 3
+    assert file.read_bytes() == before
+
+
+def test_weights_out_of_reach_are_not_lost(tmp_path: Path, corpora: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    trainer(tmp_path, corpora, {"max_steps": 9}).run()
+    before = weights(tmp_path)
+    opened = Path.open
+
+    def out_of_reach(path: Path, *arguments: Any, **named: Any) -> Any:
+        if path.name == "step-00000004.safetensors":
+            raise OSError(errno.ESTALE, "Stale file handle", str(path))
+        return opened(path, *arguments, **named)
+
+    def fail(path: Path) -> None:
+        raise ModelFolderError(f"{path}: cannot be read")
+
+    monkeypatch.setattr(Path, "open", out_of_reach)
+    monkeypatch.setattr("postedit.train.selection.load_tensors", fail)
+    with pytest.raises(OSError, match="Stale"):
+        trainer(tmp_path, corpora, {}).run(resume=True)
+    monkeypatch.undo()
+    assert weights(tmp_path) == before
 
 
 def test_best_weights_that_an_earlier_checkpoint_names_are_kept(tmp_path: Path, corpora: Path) -> None:
