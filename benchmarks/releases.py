@@ -1,6 +1,6 @@
 """Pack a model for product help as a release file, with a card and a NOTICE.
 
-    python benchmarks/releases.py MODEL DATA WORK [--languages de fr es ja] [--file help-2] [--recipe NAME]
+    python benchmarks/releases.py MODEL DATA WORK [--languages de fr es] [--file help-2] [--recipe NAME]
         [--out releases]
 
 MODEL is what RECIPE trains, by default `recipes/reference/long-end.toml`, for one language or several. WORK is what
@@ -67,7 +67,9 @@ def main() -> None:
     parser.add_argument("model", type=Path, help="folder of the model")
     parser.add_argument("data", type=Path, help="folder of adobe-pe.en-LANG")
     parser.add_argument("work", type=Path, help="prepared lines: LANG.{src,mt,pe}, LANG.held.*, LANG.dev.*")
-    parser.add_argument("--languages", nargs="+", choices=NAMES, default=list(NAMES))
+    parser.add_argument(
+        "--languages", nargs="+", choices=NAMES, default=["de", "fr", "es"], help="(default: %(default)s)"
+    )
     parser.add_argument("--file", default="help-2", help="name of the release file")
     parser.add_argument("--recipe", default="recipes/reference/long-end.toml", help="what trained the model")
     parser.add_argument("--out", type=Path, default=ROOT / "releases")
@@ -82,8 +84,8 @@ def main() -> None:
     for language, found in dev.items():
         print(f"{language}, dev: {found}", flush=True)
     triplets = {language: len(read(options.work / language)["src"]) for language in dev}
-    (folder / "README.md").write_text(card(model, search, options.recipe, triplets, held, dev), encoding="utf-8")
     used = used_repositories(options.data, options.languages)
+    (folder / "README.md").write_text(card(model, search, options.recipe, triplets, held, dev, used), encoding="utf-8")
     (folder / "NOTICE").write_text(notice(used, options.languages), encoding="utf-8")
     record_folder(folder)
     pack(folder, archive)
@@ -137,6 +139,7 @@ def card(
     triplets: Mapping[str, int],
     held: Mapping[str, Gain],
     dev: Mapping[str, Gain],
+    used: Counter[str],
 ) -> str:
     architecture, pair = model.architecture, f"en-{next(iter(dev))}"
     others = "; likewise for the others" if len(dev) > 1 else ""
@@ -147,6 +150,12 @@ def card(
         if "src" not in model.model.spec.inputs
         else ""
     )
+    names = licences(used)
+    licence = names[0].lower() if len(names) == 1 else "other"
+    latest = "1,500 triplets" if len(dev) == 1 else "1,500 triplets of each language"
+    words = "what stands between spaces" if "ja" not in dev else "characters"
+    if "ja" in dev and len(dev) > 1:
+        words = "characters in Japanese, of what stands between spaces in other languages"
     told = [STYLE[language] for language in dev if language in STYLE]
     style = f" ({', '.join(told)})" if told else ""
     rows = "\n".join(
@@ -158,7 +167,7 @@ def card(
 ---
 library_name: postedit
 language: [en, {", ".join(dev)}]
-license: other
+license: {licence}
 tags: [automatic-post-editing, translation]
 ---
 # Product help, English to {listed([NAMES[language] for language in dev])}
@@ -178,8 +187,8 @@ repositories with a stated licence; `NOTICE` names them. Cleaned by `recipes/cle
 ## Scores
 
 Dev: whole documents that the model has not learnt from; they chose the checkpoint, which flatters it. Held out: the
-latest 1,500 triplets of each language; they chose the edit cost. TER of Japanese is of
-characters, of other languages of what stands between spaces. Signature of TER: {dev[pair[3:]].after.signatures["TER"]}.
+latest {latest}; they chose the edit cost. TER is of {words}.
+Signature of TER: {dev[pair[3:]].after.signatures["TER"]}.
 
 | | triplets learnt | held out, TER | lines of dev | TER | BLEU | |
 | --- | ---: | --- | ---: | --- | --- | --- |

@@ -9,6 +9,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+import tiny_models
 
 from postedit import PostEditor
 from postedit.core.config import read_toml
@@ -105,6 +106,37 @@ def test_entries_take_the_place_of_older_ones(tmp_path: Path, monkeypatch: pytes
     assert (entries[-1].triplets, entries[-1].bytes, entries[-1].gain.ter) == (116_872, 7, 22.25)
     release_files.enter(["help."], [(entry, tmp_path / "help-1.tar.xz")], first=True)
     assert read_toml(copy)["models"][0]["name"] == "help.en-fr"
+
+
+def test_an_entry_of_one_language_leaves_the_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    copy = tmp_path / "catalogue.toml"
+    copy.write_text(catalogue._CATALOGUE.read_text())
+    monkeypatch.setattr(release_files, "CATALOGUE", copy)
+    (tmp_path / "help-fr-9.tar.xz").write_bytes(b"content")
+    scores: Any = [SimpleNamespace(ter=ter, bleu=0.0, lines=1030) for ter in (23.8, 22.25)]
+    entry = maker.entry("fr", 116_872, Counter({"adobe:analytics": 2}), release_files.Gain(*scores, -0.3, "better"))
+    before = {one["name"]: one["file"] for one in read_toml(copy)["models"] if "file" in one}
+    release_files.enter(['help.en-fr"'], [(entry, tmp_path / "help-fr-9.tar.xz")])
+    after = {one["name"]: one["file"] for one in read_toml(copy)["models"] if "file" in one}
+    assert after == before | {"help.en-fr": "help-fr-9.tar.xz"}
+
+
+@pytest.mark.parametrize(
+    ("languages", "used", "said"),
+    [
+        (["ja"], "adobe:analytics", ["license: mit", "latest 1,500 triplets;", "TER is of characters.\n"]),
+        (["fr"], "adobe:data-workbench", ["license: other", "TER is of what stands between spaces.\n", "(French has"]),
+        (["de", "ja"], "adobe:analytics", ["triplets of each language;", "TER is of characters in Japanese, of what"]),
+    ],
+)
+def test_a_card_says_what_holds_for_its_languages(languages: list[str], used: str, said: list[str]) -> None:
+    scores: Any = SimpleNamespace(ter=20.0, bleu=60.0, lines=1030, signatures={"TER": "nrefs:1"})
+    gains = dict.fromkeys(languages, release_files.Gain(scores, scores, 0.0, "better"))
+    triplets = dict.fromkeys(languages, 100_000)
+    model = tiny_models.folder()
+    text = maker.card(model, model.search, "a.toml", triplets, gains, gains, Counter({used: 3}))
+    for words in said:
+        assert words in text
 
 
 def test_lines_that_choose_weights_are_not_scored(tmp_path: Path) -> None:

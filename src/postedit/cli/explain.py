@@ -135,7 +135,8 @@ def explain(
         editor, texts, focus, shared.warn, attention=attention, gold_alignments=gold_links is not None, mask=mask
     )
     files = {"src": src, "mt": mt, "pe": pe}
-    kept = job.open_evidence(evidence, editor, texts, files, cite, resume=resume) if evidence else None
+    edited_by = spec.job(editor, editor.search, "jsonl")
+    kept = job.open_evidence(evidence, edited_by, texts, files, cite, resume=resume) if evidence else None
     shared.announce_models(named)
     with shared.usage_printed(spec.endpoint, editor):
         found = job.Explanations.of(editor, texts, kept, console(stderr=True), cite)

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 from rich.console import Console
 
@@ -150,19 +150,31 @@ def check_model(
 
 
 def open_evidence(
-    path: Path, editor: Editor, inputs: ExplainInputs, files: Mapping[str, Path | None], cite: Cite, *, resume: bool
+    path: Path,
+    edited_by: Mapping[str, Any],
+    inputs: ExplainInputs,
+    files: Mapping[str, Path | None],
+    cite: Cite,
+    *,
+    resume: bool,
 ) -> LineSink:
-    """Open the file to which each sentence is written as soon as it is explained; `files` are the inputs by side.
+    """Open the file to which each sentence is written as soon as it is explained.
+
+    Args:
+        path: the file.
+        edited_by: what determines the outputs besides the input, see `EditorSpec.job`.
+        inputs: the texts.
+        files: where they come from, by side.
+        cite: the evidence.
+        resume: continue after the lines that are there.
 
     Raises:
         OutputError: if it cannot be written, or holds the lines of another run.
     """
-    identity = editor.identity()
     job = {
+        **edited_by,
         **{f"{side} file": None if file is None else file_fingerprint(file) for side, file in files.items()},
         "sentence": [inputs.src, inputs.mt] if files["src"] is None else None,
-        "model": list(identity.models),
-        **(identity.settings if "memory" in identity.settings else {}),
         "evidence (--cite)": cite,
     }
     return open_sink(path, job, resume=resume)

@@ -191,6 +191,8 @@ def test_an_interrupted_run_goes_on(run: Any, model: Path, files: Path, monkeypa
         interrupt_after(0, patched)
         result = explain("part", "--resume", "--cite", "attention")
     assert "made with another evidence (--cite)" in refused(result)
+    assert "another search.edit_cost" in refused(explain("part", "--resume", "--set", "search.edit_cost=9"))
+    assert "another protect" in refused(explain("part", "--resume", "--protect", "none"))
     with monkeypatch.context() as patched:
         interrupt_after(1, patched)  # no more than what is left
         result = explain("part", "--resume")

@@ -143,6 +143,10 @@ def test_stages_in_another_order_are_another_recipe(tmp_path: Path) -> None:
     path.write_text(f"{before}[[stage]]{second}\n[[stage]]{first}")
     with pytest.raises(RecipeError, match="the order was generic, fine-tuning, is fine-tuning, generic"):
         training.train(load_recipe(path), tmp_path / "run", resume=True, console=QUIET)
+    path.write_text(f"{before}[[stage]]{first}\n[[stage]]{second}\n[[stage]]{first.replace('generic', 'more')}")
+    with pytest.raises(RecipeError, match="stage.more") as caught:
+        training.train(load_recipe(path), tmp_path / "run", resume=True, console=QUIET)
+    assert "the order" not in str(caught.value)
 
 
 def test_training_starts_from_the_matching_weights_of_another_model(tmp_path: Path) -> None:
