@@ -189,10 +189,9 @@ class FileJobs:
             change.event("file", file=file["id"], action="ready", name=file["name"])
 
     def _languages(self, file: Row, units: Sequence[tuple[int, Unit]]) -> tuple[str, str]:
-        """Return the languages of a file, which are those of its project as far as both are known."""
+        """Return the languages of a file, which are those that its project had as far as both are known."""
         found = next((unit.languages for _, unit in units if any(unit.languages)), ("", ""))
-        project = self._store.projects.row(file["project"])
-        wanted = (project["source_language"], project["target_language"])
+        wanted = (file["wanted_source"], file["wanted_target"])
         if any(one and other and not same_language(one, other) for one, other in zip(found, wanted, strict=True)):
             raise DataError(
                 f"{file['name']}: is from {found[0]} to {found[1]}, and the project from "

@@ -90,6 +90,9 @@ files: Final = sql.Table(
     _text("format"),
     _text("source_language"),
     _text("target_language"),
+    # Languages of the project when the file came; empty: any. Which units of a TMX are segments depends on them.
+    _text("wanted_source"),
+    _text("wanted_target"),
     _text("state"),
     _text("error"),
     sql.Column("size", sql.BigInteger, nullable=False),

@@ -13,7 +13,7 @@ from postedit.files.formats import FORMATS, format_of_head
 from postedit.files.marked_text import Escape
 from postedit.files.tmx import Tmx
 from postedit.files.units import Format
-from postedit.serve.schema import file_parts, files, projects, segments
+from postedit.serve.schema import file_parts, files, segments
 from postedit.serve.store_base import Database, ProjectChange, Row, new_id, now, one_row, rows_of
 
 PART: Final = 2**20
@@ -39,8 +39,9 @@ class Files:
         file, name = new_id(), plain_name(name)
         form = format_of_head(stream.read(2**16), Path(name))
         stream.seek(0)
-        number = change.event("file", file=file, action="added", name=name)
+        number, project = change.event("file", file=file, action="added", name=name), change.settings()
         values = {"id": file, "project": change.project, "sequence": number, "name": name, "format": form.name}
+        values |= {"wanted_source": project["source_language"], "wanted_target": project["target_language"]}
         change.execute(sql.insert(files).values(**values, state="importing", size=0, created=now()))
         size = 0
         for number, part in enumerate(iter(lambda: stream.read(PART), b"")):
@@ -93,11 +94,12 @@ class Files:
         return io.BufferedReader(_Parts(self._db, self.row(file)), PART)
 
     def format(self, row: Row) -> Format:
-        """Return the format of a file, which knows the languages of its project."""
+        """Return the format of a file, which knows the languages that its project had when the file came.
+
+        Those that the project has now may find other units, and the numbers of segments would mean others.
+        """
         if row["format"] == Tmx.name:
-            with self._db.read() as connection:
-                project = one_row(connection, sql.select(projects).where(projects.c.id == row["project"]), "project")
-            return Tmx((project["source_language"], project["target_language"]))
+            return Tmx((row["wanted_source"], row["wanted_target"]))
         return next(one for one in FORMATS if one.name == row["format"])
 
     def _escape(self, file: str) -> Escape:

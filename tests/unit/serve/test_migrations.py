@@ -51,6 +51,37 @@ def test_an_older_database_is_brought_up_to_date_with_its_contents(place: str) -
     store.close()
 
 
+@pytest.mark.parametrize(
+    ("project", "found", "wanted"),
+    [
+        (("en", "de"), ("en-GB", "de-DE"), ("en", "de")),
+        (("en", "fr"), ("en", "de"), ("en", "de")),
+        (("", ""), ("en", "de"), ("", "de")),
+        (("en", "de"), ("", ""), ("en", "de")),
+    ],
+    ids=["unchanged", "changed since", "any", "not read yet"],
+)
+def test_files_of_older_databases_keep_the_languages_they_were_read_in(
+    place: str, project: tuple[str, str], found: tuple[str, str], wanted: tuple[str, str]
+) -> None:
+    memory = CorrectionMemory(open_memory(place))
+    memory.add([Correction("a", "b", "c", project="default")])
+    engine = open_memory(place)
+    migrations.upgrade(engine, "0002")
+    with engine.begin() as connection:
+        projects = "INSERT INTO serve_projects (id, source_language, target_language) VALUES ('garden', '%s', '%s')"
+        files = (
+            "INSERT INTO serve_files (id, project, sequence, size, source_language, target_language) "
+            "VALUES ('f', 'garden', 1, 0, '%s', '%s')"
+        )
+        connection.exec_driver_sql(projects % project)
+        connection.exec_driver_sql(files % found)
+    store = Store(place)
+    row = store.files.row("f")
+    assert (row["wanted_source"], row["wanted_target"]) == wanted
+    store.close()
+
+
 @pytest.mark.slow
 def test_several_processes_may_start_at_once(place: str) -> None:
     code = "import sys; from postedit.serve.store import Store; print(len(Store(sys.argv[1]).projects.all()))"

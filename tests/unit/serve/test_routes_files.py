@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -13,6 +14,22 @@ from serve_tools import PAIRS, decide, upload, xliff
 from postedit.serve.accounts import LOCAL, Access
 from postedit.serve.http_errors import HttpError
 from postedit.serve.routes_files import Numbers, propose
+
+
+def _tmx(*variants: dict[str, str]) -> bytes:
+    units = (
+        "".join(f'<tuv xml:lang="{language}"><seg>{text}</seg></tuv>' for language, text in unit.items())
+        for unit in variants
+    )
+    body = "\n".join(f"<tu>{unit}</tu>" for unit in units)
+    return f'<tmx version="1.4"><header srclang="en"/><body>\n{body}\n</body></tmx>'.encode()
+
+
+MEMORY = _tmx(
+    {"en": "One", "de": "Eins"},
+    {"en": "Two", "fr": "Deux", "de": "Zwei"},
+    {"en": "Three", "fr": "Trois", "de": "Drei"},
+)
 
 
 def test_a_file_becomes_segments_with_proposals(client: TestClient) -> None:
@@ -68,6 +85,22 @@ def test_white_space_at_the_ends_of_segments_stays(client: TestClient) -> None:
     assert (learnt["src"], learnt["mt"], learnt["pe"]) == ("the house", "die Haus", "das Haus")
     assert learnt["decisions"] == [{"start": 0, "end": 3, "text": "das", "accepted": True}]
     assert b">\n das Haus  </target>" in client.get(f"/v1/files/{file}/download").content
+
+
+@pytest.mark.parametrize("language", ["fr", "es", "de-AT", ""])
+def test_other_languages_of_a_project_are_for_files_that_follow(client: TestClient, language: str) -> None:
+    project = client.post("/v1/projects", json={"name": "a", "source_language": "en", "target_language": "de"}).json()
+    file = upload(client, MEMORY, "m.tmx", project["id"])
+    for number in (1, 2, 3):
+        assert decide(client, file, number, f"Satz {number}").status_code == 200
+    before = client.get(f"/v1/files/{file}").json()
+    assert client.patch(f"/v1/projects/{project['id']}", json={"target_language": language}).status_code == 200
+    text = client.get(f"/v1/files/{file}/download").content.decode()
+    assert re.findall(r'lang="(\w+)"[^>]*><seg>(Satz \d)</seg>', text) == [("de", f"Satz {one}") for one in (1, 2, 3)]
+    assert re.findall(r"<seg>([DT]\w+)</seg>", text) == ["Two", "Deux", "Three", "Trois"]
+    archive = client.get(f"/v1/projects/{project['id']}/export")
+    assert archive.status_code == 200
+    assert client.get(f"/v1/files/{file}").json() == before
 
 
 def test_segments_are_found_by_filter_and_text(client: TestClient) -> None:
