@@ -117,3 +117,24 @@ def test_one_of_two_processes_killed_and_nothing_is_lost_or_seen_twice(
     assert sum(map(Counter.total, undisturbed.values())) > 300, "more than an epoch"
     for resumed, plain in zip(course(shared), course(alone), strict=True):
         assert resumed == pytest.approx(plain, rel=1e-3)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="names of threads are asked of Linux")
+def test_ended_processes_hold_no_connections(recipe: Path, tmp_path: Path) -> None:
+    script = tmp_path / "threads.py"
+    script.write_text(
+        "import os, sys\n"
+        "from pathlib import Path\n"
+        "from postedit.cli.main import app\n"
+        "app(sys.argv[1:], standalone_mode=False)\n"
+        "names = [(Path('/proc/self/task') / one / 'comm').read_text() for one in os.listdir('/proc/self/task')]\n"
+        "print('threads of a process:', *map(str.strip, names))\n"
+    )
+    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", str(script)]
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path), "OMP_NUM_THREADS": "1", "PYTHONUTF8": "1"}
+    command += ["train", str(recipe), "--out", str(tmp_path / "run")]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("threads of a process:") == 2
+    assert "gloo" not in done.stdout

@@ -15,6 +15,7 @@ run.lock           locked while a process trains here
 model/             the model folder: the best so far, from the first validation on
 """
 
+import gc
 import shutil
 from collections.abc import Mapping
 from contextlib import nullcontext
@@ -235,6 +236,7 @@ def disconnect_processes() -> None:
     tensors of the last exchange.
     """
     _processes().destroy_process_group()
+    gc.collect()  # the model, which is in reference cycles with its trainer, holds the connections too
 
 
 def _processes() -> PartialState:

@@ -144,7 +144,7 @@ def test_stages_in_another_order_are_another_recipe(tmp_path: Path) -> None:
     with pytest.raises(RecipeError, match="the order was generic, fine-tuning, is fine-tuning, generic"):
         training.train(load_recipe(path), tmp_path / "run", resume=True, console=QUIET)
     path.write_text(f"{before}[[stage]]{first}\n[[stage]]{second}\n[[stage]]{first.replace('generic', 'more')}")
-    with pytest.raises(RecipeError, match="stage.more") as caught:
+    with pytest.raises(RecipeError, match=r"stage\.more") as caught:
         training.train(load_recipe(path), tmp_path / "run", resume=True, console=QUIET)
     assert "the order" not in str(caught.value)
 
