@@ -1,14 +1,14 @@
 """Routes of projects: settings, glossary, corrections, events, members, export, deletion."""
 
+import io
 import re
 from functools import partial
 from typing import Annotated, Any, Final
 
 from fastapi import APIRouter, Header, Query, Request
 from fastapi.responses import Response, StreamingResponse
-from pydantic import AwareDatetime, BaseModel, Field
+from pydantic import Field
 
-from postedit.adapt.correction import Correction, Decision, check_decisions
 from postedit.core.errors import DataError
 from postedit.serve import api_answers as api
 from postedit.serve.accounts import Access, AccessDep, may_still_read
@@ -22,19 +22,16 @@ from postedit.serve.api_types import (
     Name,
     PlainText,
     Search,
-    Small,
     download,
     event_response,
 )
+from postedit.serve.correction_imports import read_corrections
 from postedit.serve.service import at_length
 from postedit.serve.store_exports import entry_json
 from postedit.serve.store_people import Role
 from postedit.text.span_patterns import KINDS, Kind
 
 router = APIRouter(prefix="/v1/projects", tags=["projects"], responses=ERRORS)
-
-_MOST: Final = 100_000
-"""Corrections of one import."""
 
 Language = Annotated[PlainText, Field(max_length=35, description="code of a language, as en or pt-BR; empty: any")]
 Limit = Annotated[int, Query(ge=1, le=1000, description="how many, at most")]
@@ -67,26 +64,6 @@ class Membership(Body):
     """The role of a user in a project."""
 
     role: Role | None = Field(description="reader, translator or manager; null: none")
-
-
-class _LineDecision(BaseModel):
-    start: Small
-    end: Small
-    text: PlainText
-    accepted: bool
-
-
-class _Line(BaseModel):
-    """A correction of an import; other fields of an export are left out."""
-
-    src: PlainText
-    mt: PlainText
-    pe: PlainText
-    author: PlainText = ""
-    file: PlainText = ""
-    unit: PlainText = ""
-    made: AwareDatetime | None = None
-    decisions: list[_LineDecision] = []
 
 
 @router.get("", **answering(api.ProjectList))
@@ -190,11 +167,14 @@ def export_corrections(project: Id, access: AccessDep) -> StreamingResponse:
 
 @router.post("/{project}/corrections/import", openapi_extra=_TABLE, **answering(api.Imported))
 async def import_corrections(project: Id, request: Request, access: AccessDep) -> dict[str, Any]:
-    """Add corrections, all or none: lines of src, mt and pe with tabs between, or lines of JSON as exported."""
+    """Add corrections, all or none: lines of src, mt and pe with tabs between, or lines of JSON as exported.
+
+    The first line of a table may name its columns.
+    """
     text = await _text_of(request)
 
     def save() -> list[int]:
-        corrections = _corrections(text, access.caller.name)
+        corrections = read_corrections(io.BytesIO(text.encode()), access.caller.name)
         return access.store.projects.add_corrections(access.project(project, "manage"), corrections, access.caller.name)
 
     numbers = await at_length(access.service, save)
@@ -295,30 +275,3 @@ async def _text_of(request: Request) -> str:
     if "\0" in text:
         raise DataError("the body has a NUL character; remove it")
     return text
-
-
-def _corrections(text: str, author: str) -> list[Correction]:
-    """Return the corrections of an import."""
-    lines = [(number, line) for number, line in enumerate(text.split("\n"), 1) if line.strip()]
-    if not 0 < len(lines) <= _MOST:
-        raise DataError(f"an import has 1 to {_MOST:,} corrections, this one {len(lines):,}")
-    return [_correction(line.rstrip("\r"), f"line {number}", author) for number, line in lines]
-
-
-def _correction(line: str, where: str, author: str) -> Correction:
-    try:
-        if not line.lstrip().startswith("{"):
-            src, mt, pe = line.split("\t")
-            return Correction(src, mt, pe, author=author)
-        given = _Line.model_validate_json(line)
-    except ValueError:
-        raise DataError(f"{where}: is neither src, mt and pe with tabs between, nor a line of an export") from None
-    except DataError as error:
-        raise DataError(f"{where}: {error}") from None
-    decisions = tuple(Decision(one.start, one.end, one.text, one.accepted) for one in given.decisions)
-    texts = given.model_dump(include={"author", "file", "unit", "made"})
-    try:
-        check_decisions(given.mt, decisions)
-        return Correction(given.src, given.mt, given.pe, decisions=decisions, **texts)
-    except DataError as error:
-        raise DataError(f"{where}: {error}") from None

@@ -69,8 +69,24 @@ def test_corrections_are_listed_searched_undone_and_exchanged(client: TestClient
     exported = client.get(f"{url}/export").content
     assert [json.loads(line)["src"] for line in exported.splitlines()] == ["Äpfel"]
     assert client.post(f"/v1/projects/{other}/corrections/import", content=exported).json()["added"] == 1
-    for bad in (b"one\ttwo", b'{"src": 1}', b"", b"a\tb\t ", b"\xff\t\t"):
+    for bad in (b"one\ttwo", b'{"src": 1}', b"", b"src\tmt\tpe\n", b"a\tb\t ", b"\xff\t\t"):
         assert client.post(f"{url}/import", content=bad).status_code == 422
+
+
+@pytest.mark.parametrize(
+    "lines",
+    ["src\tmt\tpe\na {x}\tb\tc\n", "\ufeffpe\tid\tsrc\tmt\r\nc\t1\ta {x}\tb\r\n", "{x} a\tb\tc"],
+    ids=["header", "other columns", "placeholder"],
+)
+def test_tables_of_corrections_may_name_their_columns(client: TestClient, lines: str) -> None:
+    url = f"/v1/projects/{project(client)}/corrections"
+    assert client.post(f"{url}/import", content=lines.encode()).json()["added"] == 1
+    (found,) = client.get(url).json()["corrections"]
+    assert (sorted(found["src"].split()), found["mt"], found["pe"]) == (["a", "{x}"], "b", "c")
+    refused = client.post(f"{url}/import", content=f"{lines}\nsrc\tpe\n".encode())
+    assert "tabs between" in refused.json()["error"]["message"]
+    blank = client.post(f"{url}/import", content=b"a\tb\tc\na\tb\t \n").json()
+    assert blank["error"]["message"] == "line 2: a correction needs pe, which is blank"
 
 
 def test_what_is_learnt_shows_in_segments_that_nobody_has_seen(client: TestClient) -> None:
