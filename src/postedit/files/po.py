@@ -15,7 +15,11 @@ from postedit.files.units import NewTarget, OtherTarget, Patch, Unit, contains_a
 
 _HEAD: Final = 2**16  # bytes in which the header entry is expected
 _COMMENT: Final = re.compile(rb"^[ \t]*#.*\n?", re.MULTILINE)
-_CHARSET: Final = re.compile(rb"Content-Type:[^\"\n\\]*charset=([\w.:-]+)", re.IGNORECASE)
+_HEADER: Final = re.compile(  # the translation of an empty msgid; one in a context is none
+    rb'^[ \t]*(?P<context>msgctxt.*\n(?:\s*".*\n)*\s*)?msgid[ \t]*(?:""\s*)+msgstr(?P<strings>.*(?:\n\s*".*)*)',
+    re.MULTILINE,
+)
+_CHARSET: Final = re.compile(rb"charset=([\w.:-]+)", re.IGNORECASE)  # gettext looks for no more than that, too
 
 _STRINGS: Final = r'"(?:[^"\\]|\\.)*"(?:\s*"(?:[^"\\]|\\.)*")*'
 _LINE: Final = re.compile(
@@ -102,7 +106,7 @@ class Po:
             identifier = entry.fields.get("msgid")
             if identifier is None or not entry.translations:
                 continue
-            if "msgctxt" not in entry.fields and not _marked(identifier.raw, codec).text:
+            if "msgctxt" not in entry.fields and not _one_line(identifier.raw):
                 header = _marked(entry.translations[min(entry.translations)].raw, codec).text
                 languages = (_value(header, "X-Source-Language"), _value(header, "Language"))
             else:
@@ -139,8 +143,9 @@ def _codec(stream: BinaryIO, path: Path) -> str:
     stream.seek(0)
     if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         raise DataError(f"{path}: is in UTF-16, which gettext cannot read; save it as UTF-8")
-    strings = re.sub(rb'"\s*"', b"", _COMMENT.sub(b"", head))  # comments may quote another header
-    match = _CHARSET.search(strings)
+    fields = _COMMENT.sub(b"", head.removeprefix(codecs.BOM_UTF8))  # comments may quote another header
+    header = next((one["strings"] for one in _HEADER.finditer(fields) if one["context"] is None), b"")
+    match = _CHARSET.search(re.sub(rb'"\s*"', b"", header))
     name = "utf-8" if match is None or match[1] == b"CHARSET" else match[1].decode("ascii")
     try:
         codec = codecs.lookup(name).name

@@ -1,6 +1,8 @@
 """PO of gettext: what is read, and what an edit leaves in the file."""
 
+import io
 from pathlib import Path
+from time import process_time
 
 import polib
 import pytest
@@ -9,7 +11,7 @@ from file_tools import patched, units_of, written
 from postedit.core.errors import DataError
 from postedit.files.options import UnitState
 from postedit.files.output_codes import set_back
-from postedit.files.po import Po
+from postedit.files.po import Po, _codec
 from postedit.files.text_alignment import TextChange, TextSpan
 from postedit.files.units import NewTarget, Unit
 
@@ -234,6 +236,56 @@ def test_the_encoding_is_that_of_the_strings_of_the_header(head: str) -> None:
     (unit,) = units_of(FORMAT, (head + '\nmsgid "a"\nmsgstr "für"\n').encode("latin-1"))
     assert unit.target is not None
     assert unit.target.text == "für"
+
+
+QUOTE = '"Send Content-Type: text/html; charset=ISO-8859-1"'
+
+
+@pytest.mark.parametrize(
+    "entries",
+    [
+        'msgid ""\nmsgstr "Language: de\\n"\n\nmsgid {}\nmsgstr "b"\n',
+        'msgid ""\nmsgstr ""\n"Language: de\\n"\n\nmsgid ""\n{}\nmsgstr "b"\n',
+        'msgid {}\nmsgstr "b"\n',
+        'msgctxt "x"\nmsgid ""\nmsgstr {}\n',
+        'msgctxt ""\n"x"\n\nmsgid ""\nmsgstr {}\n',
+    ],
+)
+def test_a_message_that_quotes_a_header_does_not_name_the_encoding(entries: str) -> None:
+    data = (entries.format(QUOTE) + '\nmsgid "a"\nmsgstr "für"\n').encode()
+    last = units_of(FORMAT, data)[-1]
+    assert last.target is not None
+    assert last.target.text == "für"
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        'msgid ""\n""\nmsgstr ""\n"Content-Type: text/plain; "\n"char"\n"set=ISO-8859-1\\n"\n',
+        '\ufeffmsgid ""\r\nmsgstr "Content-Type: text/plain; charset=ISO-8859-1\\n"\r\n',
+        f'msgctxt "x"\nmsgid "y"\nmsgstr {QUOTE.replace("8859-1", "8859-2")}\n\n'
+        'msgid ""\nmsgstr "Content-Type: text/plain; charset=ISO-8859-1\\n"\n',
+    ],
+)
+def test_the_header_names_the_encoding_wherever_it_stands(head: str) -> None:
+    mark = b"\xef\xbb\xbf" if head[0] == "\ufeff" else b""
+    data = mark + (head.lstrip("\ufeff") + '\nmsgid "a"\nmsgstr "für"\n').encode("latin-1")
+    last = units_of(FORMAT, data)[-1]
+    assert last.target is not None
+    assert last.target.text == "für"
+
+
+@pytest.mark.parametrize("start", ['msgid ""\nmsgstr ""\n', 'msgid ""\n', 'msgctxt ""\n', ""])
+def test_strings_without_an_encoding_are_read_once(start: str) -> None:
+    data = (start + '"Content-Type: x;"\n' * 3600).encode()
+    began = process_time()
+    assert _codec(io.BytesIO(data), Path("a.po")) == "utf-8"
+    assert process_time() - began < 0.5  # seconds; 4 where each line was searched to the end
+
+
+def test_a_source_of_markup_alone_is_no_header() -> None:
+    first, second = units('msgid "<br>"\nmsgstr "<br>"\n\nmsgid "a"\nmsgstr "b"\n')
+    assert (first.languages, second.languages) == (("", "de"), ("", "de"))
 
 
 def test_former_targets_are_candidates_of_their_form() -> None:
