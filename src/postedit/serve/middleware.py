@@ -45,7 +45,10 @@ _METHODS: Final = _SAFE | {"POST", "PUT", "PATCH", "DELETE"}
 """Methods that metrics name; clients may send any word."""
 
 _UPLOADS: Final = re.compile(r"/v1/(?:jobs|projects/[^/]+/files)")
-"""Paths to which files are sent."""
+"""Paths to which files are sent, as parts of a form."""
+
+_IMPORTS: Final = re.compile(r"/v1/projects/[^/]+/corrections/import")
+"""Paths to which files are sent as they are."""
 
 _SIGN_IN: Final = "/v1/session"
 _OPEN: Final = frozenset({_SIGN_IN, "/translate", "/detect"})
@@ -299,8 +302,10 @@ def _needs_sign_in(scope: Scope) -> bool:
 
 
 def _is_upload(scope: Scope, headers: Headers) -> bool:
+    """Return whether a request sends a file, which is kept on the disk while it is received."""
     is_form = headers.get("content-type", "").startswith("multipart/")
-    return is_form and scope["method"] == "POST" and _UPLOADS.fullmatch(scope["path"]) is not None
+    paths = (_UPLOADS, _IMPORTS) if is_form else (_IMPORTS,)
+    return scope["method"] == "POST" and any(one.fullmatch(scope["path"]) for one in paths)
 
 
 def _has_key(headers: Headers) -> bool:

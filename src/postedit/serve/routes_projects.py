@@ -1,11 +1,11 @@
 """Routes of projects: settings, glossary, corrections, events, members, export, deletion."""
 
-import io
 import re
 from functools import partial
+from tempfile import TemporaryFile
 from typing import Annotated, Any, Final
 
-from fastapi import APIRouter, Header, Query, Request
+from fastapi import APIRouter, Header, Query, Request, UploadFile
 from fastapi.responses import Response, StreamingResponse
 from pydantic import Field
 
@@ -171,13 +171,17 @@ async def import_corrections(project: Id, request: Request, access: AccessDep) -
 
     The first line of a table may name its columns.
     """
-    text = await _text_of(request)
 
     def save() -> list[int]:
-        corrections = read_corrections(io.BytesIO(text.encode()), access.caller.name)
+        corrections = read_corrections(file, access.caller.name)
         return access.store.projects.add_corrections(access.project(project, "manage"), corrections, access.caller.name)
 
-    numbers = await at_length(access.service, save)
+    with TemporaryFile() as file:
+        body = UploadFile(file)  # which is written without blocking
+        async for part in request.stream():
+            await body.write(part)
+        await body.seek(0)
+        numbers = await at_length(access.service, save)
     return {"added": len(numbers), "first": numbers[0], "last": numbers[-1]}
 
 

@@ -138,9 +138,13 @@ class LimitsConfig(Config):
     batch_timeout_seconds: float = Field(
         120.0, gt=0, description="a model process that takes longer for a batch is stopped and restarted"
     )
-    body_bytes: int = Field(4 * 1024**2, ge=1024, description="largest body of a request, apart from uploads of files")
-    file_bytes: int = Field(64 * 1024**2, ge=1024, description="largest file")
-    uploads: int = Field(16, ge=1, description="files that are received at the same time; more get 429")
+    body_bytes: int = Field(
+        4 * 1024**2, ge=1024, description="largest body of a request, apart from files and imports of corrections"
+    )
+    file_bytes: int = Field(64 * 1024**2, ge=1024, description="largest file, or import of corrections")
+    uploads: int = Field(
+        16, ge=1, description="files and imports of corrections that are received at the same time; more get 429"
+    )
     segments: int = Field(256, ge=1, description="most segments of a request")
     characters: int = Field(5000, ge=1, description="most characters of a text")
     requests_per_second: float = Field(0.0, ge=0, description="requests of one client per second; 0: no limit")

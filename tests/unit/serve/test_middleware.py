@@ -120,9 +120,16 @@ def test_large_bodies_are_for_uploads_of_files_alone(tmp_path: Path) -> None:
         ("/v1/jobs", 200),
         ("/v1/edit", 413),
         ("/v1/jobs/x", 413),
-        ("/v1/projects/default/corrections/import", 413),
+        ("/v1/projects/default/corrections/import", 200),
     ):
         assert client.post(path, files={"file": b"x" * 2000}).status_code == status, path
+
+
+def test_corrections_are_imported_up_to_the_size_of_files(tmp_path: Path) -> None:
+    client = behind_checks(tmp_path, limits={"body_bytes": 1024, "file_bytes": 4096})
+    for size, status in ((2000, 200), (5000, 413)):
+        answer = client.post("/v1/projects/default/corrections/import", content=b"x" * size)
+        assert answer.status_code == status, size
 
 
 def test_bodies_of_those_who_send_neither_key_nor_cookie_are_not_read(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ import json
 import threading
 import time
 import zipfile
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -87,6 +87,17 @@ def test_tables_of_corrections_may_name_their_columns(client: TestClient, lines:
     assert "tabs between" in refused.json()["error"]["message"]
     blank = client.post(f"{url}/import", content=b"a\tb\tc\na\tb\t \n").json()
     assert blank["error"]["message"] == "line 2: a correction needs pe, which is blank"
+
+
+def test_exports_of_many_corrections_can_be_imported(serve: Callable[..., TestClient]) -> None:
+    client = serve(limits={"body_bytes": 1024, "file_bytes": 100_000})
+    one, other = (f"/v1/projects/{project(client)}/corrections" for _ in range(2))
+    for number in range(2):
+        client.post(f"{one}/import", content="".join(f"a {number} {line}\tb\tc\n" for line in range(100)))
+    exported = client.get(f"{one}/export").content
+    assert len(exported) > 20_000
+    assert client.post(f"{other}/import", content=exported).json()["added"] == 200
+    assert client.post(f"{other}/import", content=exported * 5).status_code == 413
 
 
 def test_what_is_learnt_shows_in_segments_that_nobody_has_seen(client: TestClient) -> None:
