@@ -71,7 +71,7 @@ _ORIGINS: Final[Mapping[str, Origin]] = {  # of `state-qualifier`, SDL's `origin
     "tm": "memory",
     "document-match": "memory",
     "interactive": "human",
-    "auto-propagated": "human",  # what a person has confirmed in another segment
+    "auto-propagated": "human",  # what a person confirmed in another segment of the same source
     "x-post-edited": "human",
 }
 
@@ -85,6 +85,8 @@ _VERSIONS: Final[Mapping[str, Origin]] = {  # of the status of a former target i
     "Proofread": "human",
     "Rejected": "human",
 }
+
+_CARE: Final[Sequence[Origin | None]] = (None, "machine", "fuzzy", "memory", "human")  # by the care that went into it
 
 _APPROVED: Final = frozenset(["ApprovedTranslation", "ApprovedSignOff"])  # of `conf`
 
@@ -150,14 +152,15 @@ def _units(collected: Collected) -> Iterator[Unit]:
     if not sources or (of_targets != numbers and (targets or _is_filled(collected, target))):
         # Without segments, or with others in the target: the unit is edited as a whole, if its tags and states allow.
         all_states = tuple(states.values())
-        unit = replace(
+        whole = replace(
             whole,
             source=marked_text(collected, source),
             target=None if target is None else marked_text(collected, target),
             locked=whole.locked or any(map(_is_locked_segment, all_states)),
             slot=Slot(collected, target, target, sdl=all_states),
         )
-        yield _with_state(unit, element, target, _most_human(all_states), "")
+        by_state = (_with_state(whole, element, target, state) for state in all_states or (None,))
+        yield _with_candidates(max(by_state, key=_progress), element, "")
         return
     holders: dict[str, list[Element]] = {}
     for number, segment in targets:
@@ -172,7 +175,7 @@ def _units(collected: Collected) -> Iterator[Unit]:
             target=None if holder is None else marked_text(collected, holder),
             slot=Slot(collected, holder, target, number, () if state is None else (state,)),
         )
-        yield _with_state(unit, element, target, state, number)
+        yield _with_candidates(_with_state(unit, element, target, state), element, number)
 
 
 def _is_filled(collected: Collected, target: Element | None) -> bool:
@@ -207,14 +210,11 @@ def _is_locked_segment(sdl: Element) -> bool:
     return sdl.attributes.get("locked") == "true" or sdl.attributes.get("conf") in _APPROVED
 
 
-def _most_human(states: Sequence[Element]) -> Element | None:
-    """Return which of SDL's states counts for all segments: what a person has confirmed, or written, comes first."""
-
-    def rank(one: Element) -> tuple[bool, bool]:
-        origin = _origin_of(one)
-        return one.attributes.get("conf") == "Translated" and origin in ("human", "machine"), origin == "human"
-
-    return max(states, key=rank, default=None)
+def _progress(unit: Unit) -> tuple[bool, int, int, float, int]:
+    """Return how far a person has come with a unit, if it has one of several states."""
+    is_done = unit.origin == "human" and (unit.state or UnitState.INITIAL) >= UnitState.TRANSLATED
+    state = -1 if unit.state is None else unit.state
+    return is_done, state, _CARE.index(unit.origin), unit.score or 0, _CARE.index(unit.former_origin)
 
 
 def _origin_of(sdl: Element) -> Origin | None:
@@ -230,8 +230,8 @@ def _is_confirmed(unit: Element, sdl: Element | None, origin: Origin | None) -> 
     )
 
 
-def _with_state(unit: Unit, element: Element, target: Element | None, sdl: Element | None, segment: str) -> Unit:
-    """Return a unit with its state, the origin of its target, and the candidates of the file."""
+def _with_state(unit: Unit, element: Element, target: Element | None, sdl: Element | None) -> Unit:
+    """Return a unit with its state, and with the origin of its target."""
     values = dict(element.attributes)
     of_target: Mapping[str, str] = {} if target is None else target.attributes
     of_segment: Mapping[str, str] = {} if sdl is None else sdl.attributes
@@ -272,11 +272,13 @@ def _with_state(unit: Unit, element: Element, target: Element | None, sdl: Eleme
         score=score,
         locked=unit.locked or signed_off or (sdl is not None and _is_locked_segment(sdl)),
         former_origin=former,
-        candidates=(
-            *_candidates(unit, element, segment),
-            *_former_targets(unit, element, former or origin),
-        ),
     )
+
+
+def _with_candidates(unit: Unit, element: Element, segment: str) -> Unit:
+    """Return a unit with the other targets that the file has for it."""
+    others = (*_candidates(unit, element, segment), *_former_targets(unit, element))
+    return replace(unit, candidates=others)
 
 
 def _first(table: Mapping[str, Value], *keys: str | None) -> Value | None:
@@ -329,10 +331,11 @@ def _earlier_origins(sdl: Element) -> list[Origin]:
     return found
 
 
-def _former_targets(unit: Unit, element: Element, origin: Origin | None) -> Iterator[OtherTarget]:
+def _former_targets(unit: Unit, element: Element) -> Iterator[OtherTarget]:
     """Yield what tracked changes (SDL) and the history of a segment (memoQ) tell of former targets."""
     slot = slot_of(unit)
     if slot.holder is not None and has_tracked_changes(slot.holder):
+        origin = unit.former_origin or unit.origin
         yield OtherTarget(marked_text(slot.unit, slot.holder, before_changes=True), origin, former=True)
     for version in chain.from_iterable(
         one.elements("mq:historical-unit") for one in element.elements("mq:minorversions")

@@ -126,6 +126,7 @@ SEGMENTED = (
     '<sdl:seg-defs><sdl:seg id="1" conf="Translated" origin="tm" percent="80"/>'
     '<sdl:seg id="2" conf="ApprovedSignOff" locked="true"/></sdl:seg-defs></trans-unit>'
 )
+OF_SEGMENTS = ('conf="Translated" origin="tm" percent="80"', 'conf="ApprovedSignOff" locked="true"')
 
 
 def test_segments_are_units_with_their_states() -> None:
@@ -191,27 +192,46 @@ def test_a_target_without_segments_is_edited_as_a_whole() -> None:
     assert patched(body, "X").endswith('state-qualifier="mt-suggestion">X</target></trans-unit>')
 
 
+MT, MEMORY = 'conf="Draft" origin="mt"', 'conf="Translated" origin="tm" percent="100"'
+HUMAN_DRAFT, REJECTED = 'conf="Draft" origin="interactive"', 'conf="RejectedSignOff" origin="interactive"'
+
+
+@pytest.mark.parametrize("is_reversed", [False, True])
 @pytest.mark.parametrize(
     ("first", "second", "origin", "state"),
     [
-        ('conf="Translated" origin="tm" percent="100"', 'conf="Draft" origin="mt"', "memory", UnitState.TRANSLATED),
-        ('conf="Draft" origin="mt"', 'conf="Translated" origin="interactive"', "human", UnitState.TRANSLATED),
-        ('conf="Translated" origin="tm" percent="100"', 'conf="Translated" origin="mt"', "human", UnitState.TRANSLATED),
-        ('conf="Draft" origin="interactive"', 'conf="Translated" origin="mt"', "human", UnitState.TRANSLATED),
-        ('conf="Draft" origin="mt"', 'conf="Draft" origin="interactive"', "human", UnitState.INITIAL),
+        (MEMORY, MT, "memory", UnitState.TRANSLATED),
+        (MEMORY, HUMAN_DRAFT, "memory", UnitState.TRANSLATED),
+        (MEMORY, MEMORY.replace("100", "80"), "memory", UnitState.TRANSLATED),
+        (MEMORY, 'conf="Translated" origin="mt"', "human", UnitState.TRANSLATED),
+        (MEMORY, REJECTED, "human", UnitState.TRANSLATED),
+        (MT, 'conf="Translated" origin="interactive"', "human", UnitState.TRANSLATED),
+        (MT, REJECTED, "human", UnitState.TRANSLATED),
+        (MT, HUMAN_DRAFT, "human", UnitState.INITIAL),
+        (MT, 'conf="Draft" origin="tm" percent="100"', "memory", UnitState.INITIAL),
+        (MT, "", "machine", UnitState.INITIAL),
+        (HUMAN_DRAFT, 'conf="Translated" origin="mt"', "human", UnitState.TRANSLATED),
+        (HUMAN_DRAFT, REJECTED, "human", UnitState.TRANSLATED),
     ],
 )
-def test_what_a_person_did_in_one_segment_counts_for_a_whole_unit(
-    first: str, second: str, origin: str, state: UnitState
+def test_a_unit_edited_as_a_whole_counts_as_its_most_finished_segment(
+    first: str, second: str, origin: str, state: UnitState, is_reversed: bool
 ) -> None:
     body = SEGMENTED.replace('<mrk mtype="seg" mid="2">D.</mrk>', "D.")
-    body = body.replace('conf="Translated" origin="tm" percent="80"', first)
-    body = body.replace('conf="ApprovedSignOff" locked="true"', second)
+    for before, after in zip(OF_SEGMENTS, (second, first) if is_reversed else (first, second), strict=True):
+        body = body.replace(before, after)
     (unit,) = units(body)
     assert (unit.origin, unit.state, unit.locked) == (origin, state, False)
     after = patched(body, "X")
-    assert after.count('conf="Draft" origin="mt"') == after.count('origin-system="postedit"') == 2
+    assert after.count('conf="Draft"') == after.count('origin="mt"') == after.count('origin-system="postedit"') == 2
     assert "<target>X</target>" in after
+
+
+def test_of_the_matches_of_a_whole_unit_the_best_one_counts() -> None:
+    for scores in ((75, 90), (90, 75)):
+        states = "".join(f'<sdl:seg id="{one}" conf="Draft" origin="tm" percent="{one}"/>' for one in scores)
+        inside = f"<source>a</source><target>b</target><sdl:seg-defs>{states}</sdl:seg-defs>"
+        assert (one(inside).origin, one(inside).score) == ("fuzzy", 90)
 
 
 def test_what_is_propagated_in_trados_is_a_persons() -> None:
