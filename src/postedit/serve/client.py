@@ -6,20 +6,27 @@ Example:
             print(one.text, one.edits)
 """
 
+import json
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from http import HTTPStatus
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Self
 
 from postedit.core.editor import Edit, Fallback, segments_of
-from postedit.core.errors import PosteditError, library
+from postedit.core.errors import DataError, PosteditError, library
 
 if TYPE_CHECKING:
     import httpx
 
 _SEGMENTS: Final = 100
 """Segments of a request; longer lists are sent in several."""
+
+_BYTES: Final = 40_000
+"""Of the segments of a request, unless it has one: a fifth of what a service lets a client have in work by default."""
+
+_Values = Mapping[str, Any]
 
 _ONCE: Final = frozenset({"/v1/learn", "/v1/undo"})
 """Paths of requests that are not repeated after 503: what they ask for may have been done before the answer failed."""
@@ -128,9 +135,9 @@ class Client:
 
         Raises:
             ServiceError: if the service refuses.
-            DataError: if the numbers of texts differ.
+            DataError: if the numbers of texts differ, or a text has lone surrogates.
         """
-        segments = [
+        segments: list[_Values] = [
             {
                 "src": one.src,
                 "mt": one.mt,
@@ -147,11 +154,19 @@ class Client:
             "min_confidence": min_confidence,
             "markup": markup,
         }
-        found = []
-        for start in range(0, len(segments), _SEGMENTS):
-            answer = self._post("/v1/edit", {"segments": segments[start : start + _SEGMENTS], **options})
-            found += [_served(one, answer["model"], answer["fingerprint"]) for one in answer["results"]]
-        return found
+        _check_texts({"segments": segments, **options})
+        return [one for part in _parts(segments) for one in self._edited(part, options)]
+
+    def _edited(self, segments: Sequence[_Values], options: _Values) -> list[ServedEdit]:
+        """Return the corrections of segments; if they are too much for the service, of one half after the other."""
+        try:
+            answer = self._asked("POST", "/v1/edit", {"segments": segments, **options})
+        except ServiceError as error:
+            if error.status != HTTPStatus.REQUEST_ENTITY_TOO_LARGE or len(segments) == 1:
+                raise
+            half = len(segments) // 2
+            return self._edited(segments[:half], options) + self._edited(segments[half:], options)
+        return [_served(one, answer["model"], answer["fingerprint"]) for one in answer["results"]]
 
     def learn(
         self, src: str, mt: str, pe: str, *, project: str = "default", author: str = "", file: str = "", unit: str = ""
@@ -160,6 +175,7 @@ class Client:
 
         Raises:
             ServiceError: if the service refuses.
+            DataError: if a text has lone surrogates.
         """
         values = {"src": src, "mt": mt, "pe": pe, "project": project, "author": author, "file": file, "unit": unit}
         return int(self._post("/v1/learn", values)["number"])
@@ -179,6 +195,7 @@ class Client:
 
         Raises:
             ServiceError: if the service refuses.
+            DataError: if a text has lone surrogates.
         """
         values = {"hyp": list(hyp), "pe": list(pe), "mt": None if mt is None else list(mt), "tokenize": tokenize}
         answer = self._post("/v1/score", values)
@@ -192,10 +209,11 @@ class Client:
         """
         return list(self._asked("GET", "/v1/models", None)["data"])
 
-    def _post(self, path: str, values: Mapping[str, Any]) -> Any:
+    def _post(self, path: str, values: _Values) -> Any:
+        _check_texts(values)
         return self._asked("POST", path, values)
 
-    def _asked(self, method: str, path: str, values: Mapping[str, Any] | None) -> Any:
+    def _asked(self, method: str, path: str, values: _Values | None) -> Any:
         httpx = library("httpx", "the client", "serve")
         until = time.monotonic() + self._patience
         while True:
@@ -207,6 +225,35 @@ class Client:
             if pause is None or time.monotonic() + pause > until:
                 return _checked(answer)
             time.sleep(pause)
+
+
+def _parts(segments: Sequence[_Values]) -> Iterator[Sequence[_Values]]:
+    """Yield the segments of each request, in order."""
+    start = size = 0
+    for at, one in enumerate(segments):
+        own = len(json.dumps(one, ensure_ascii=False).encode())
+        if at > start and (at == start + _SEGMENTS or size + own > _BYTES):
+            yield segments[start:at]
+            start, size = at, 0
+        size += own
+    if segments:
+        yield segments[start:]
+
+
+def _check_texts(value: Any, where: str = "") -> None:
+    """Check that all texts of a request can be sent.
+
+    Raises:
+        DataError: naming the first that has lone surrogates.
+    """
+    if isinstance(value, str):
+        try:
+            value.encode()
+        except UnicodeEncodeError:
+            raise DataError(f"{where}: has lone surrogates, which are no text") from None
+    elif isinstance(value, (list, Mapping)):
+        for name, one in value.items() if isinstance(value, Mapping) else enumerate(value):
+            _check_texts(one, f"{where}.{name}" if where else str(name))
 
 
 def _pause(answer: "httpx.Response", *, may_repeat: bool) -> float | None:

@@ -14,6 +14,7 @@ from postedit.core.errors import DataError
 from postedit.serve import api_models as api
 from postedit.serve.accounts import CallerDep
 from postedit.serve.api_models import edited_json
+from postedit.serve.backlog import TooLargeError
 from postedit.serve.inline_markup import MarkedSegment, Markup
 from postedit.serve.service import ServiceDep, unless_gone
 from postedit.serve.service_logs import FIELDS
@@ -135,10 +136,10 @@ def check_count(limits: LimitsConfig, count: int) -> None:
     """Check the number of segments of a request.
 
     Raises:
-        DataError: if there are too many.
+        TooLargeError: if there are too many.
     """
     if count > limits.segments:
-        raise DataError(f"the request has {count:,} segments, and {limits.segments:,} are the limit; send fewer")
+        raise TooLargeError(f"the request has {count:,} segments, and {limits.segments:,} are the limit; send fewer")
 
 
 def _edited(segment: Segment, result: PostEdit) -> dict[str, Any]:

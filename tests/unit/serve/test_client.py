@@ -1,6 +1,7 @@
 """The Python client."""
 
 from contextlib import suppress
+from pathlib import Path
 
 import httpx
 import pytest
@@ -26,6 +27,33 @@ def test_long_lists_are_sent_in_several_requests(service: RunningService) -> Non
     with Client(service.address) as client:
         texts = [f"m{number}" for number in range(250)]
         assert [one.text for one in client.edit(texts, texts)] == [text.upper() for text in texts]
+
+
+def test_long_texts_are_sent_in_several_requests(service: RunningService) -> None:
+    with Client(service.address) as client:
+        texts = [f"m{number} " + "b " * 500 for number in range(100)]
+        assert [one.text for one in client.edit(["a " * 500] * 100, texts)] == [text.upper() for text in texts]
+
+
+def test_what_is_too_large_for_a_service_is_sent_in_halves(tmp_path: Path) -> None:
+    with serving(settings(tmp_path, limits={"segments": 3, "body_bytes": 1024})) as service:
+        texts = [*map(str, range(10)), "x" * 300, "x" * 300, "x" * 300]
+        with Client(service.address) as client:
+            assert [one.text for one in client.edit(texts, texts)] == [text.upper() for text in texts]
+            with pytest.raises(ServiceError, match="larger than 1,024 bytes") as found:
+                client.edit(["a", "b"], ["a", "x" * 1024])
+        assert found.value.status == 413
+
+
+def test_texts_that_cannot_be_sent_are_named(service: RunningService) -> None:
+    with Client(service.address) as client:
+        texts = ["a"] * 150
+        with pytest.raises(DataError, match=r"segments\.149\.mt: has lone surrogates"):
+            client.edit(texts, [*texts[:-1], "\ud800"])
+        with pytest.raises(DataError, match="pe: has lone surrogates"):
+            client.learn("a", "b", "\udcff")
+        with pytest.raises(DataError, match=r"hyp\.1: has lone surrogates"):
+            client.score(["a", "\ud800"], ["a", "b"])
 
 
 def test_refusals_are_errors_with_code_and_id(service: RunningService) -> None:

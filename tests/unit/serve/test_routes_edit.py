@@ -101,7 +101,9 @@ def test_lone_surrogates_are_refused_and_odd_texts_survive(service: RunningServi
 def test_limits_of_requests_are_kept(tmp_path) -> None:
     limits = {"segments": 2, "characters": 10, "body_bytes": 1024}
     with serving(settings(tmp_path, limits=limits)) as service:
-        assert "3 segments, and 2 are the limit" in service.edit("a", "b", "c").json()["error"]["message"]
+        many = service.edit("a", "b", "c")
+        assert (many.status_code, many.json()["error"]["code"]) == (413, "too_large")
+        assert "3 segments, and 2 are the limit" in many.json()["error"]["message"]
         assert "11 characters, and 10 are the limit" in service.edit("x" * 11).json()["error"]["message"]
         large = service.edit("x" * 2000)
         assert large.status_code == 413
