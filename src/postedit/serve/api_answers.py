@@ -88,11 +88,12 @@ class CorrectionPage(BaseModel):
 
 
 class Imported(BaseModel):
-    """The corrections that were added."""
+    """The corrections that were added, and how many were not, because they were there."""
 
     added: int
-    first: int = Field(description="number of the first")
-    last: int
+    known: int = Field(description="corrections with a time that the project had; they are not added again")
+    first: int | None = Field(description="number of the first that was added; null: none was")
+    last: int | None
 
 
 class Deleted(BaseModel):

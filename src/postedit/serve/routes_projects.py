@@ -169,20 +169,22 @@ def export_corrections(project: Id, access: AccessDep) -> StreamingResponse:
 async def import_corrections(project: Id, request: Request, access: AccessDep) -> dict[str, Any]:
     """Add corrections, all or none: lines of src, mt and pe with tabs between, or lines of JSON as exported.
 
-    The first line of a table may name its columns.
+    The first line of a table may name its columns. What was exported from the project, or imported before, is not added
+    again if it has the time when it was made.
     """
 
-    def save() -> list[int]:
-        corrections = read_corrections(file, access.caller.name)
-        return access.store.projects.add_corrections(access.project(project, "manage"), corrections, access.caller.name)
+    def save() -> dict[str, Any]:
+        corrections, who = read_corrections(file, access.caller.name), access.caller.name
+        added = access.store.projects.import_corrections(access.project(project, "manage"), corrections, who)
+        first, last = (added[0], added[-1]) if added else (None, None)
+        return {"added": len(added), "known": len(corrections) - len(added), "first": first, "last": last}
 
     with TemporaryFile() as file:
         body = UploadFile(file)  # which is written without blocking
         async for part in request.stream():
             await body.write(part)
         await body.seek(0)
-        numbers = await at_length(access.service, save)
-    return {"added": len(numbers), "first": numbers[0], "last": numbers[-1]}
+        return await at_length(access.service, save)
 
 
 @router.delete("/{project}/corrections", **answering(api.Deleted))

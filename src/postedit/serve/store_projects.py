@@ -2,14 +2,16 @@
 
 import json
 import logging
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from datetime import datetime
 from pathlib import Path
 from typing import Any, Final
 
 import sqlalchemy as sql
 
 from postedit.adapt.correction import Correction
-from postedit.adapt.correction_memory import Entry
+from postedit.adapt.correction_memory import CorrectionMemory, Entry
 from postedit.core.errors import DataError
 from postedit.serve.model_work import ProjectSettings
 from postedit.serve.schema import decisions, events, files, members, projects, segments
@@ -188,10 +190,22 @@ class Projects:
     def add_corrections(self, project: str, corrections: Sequence[Correction], who: str) -> list[int]:
         """Add corrections to the memory of a project, all or none, and return their numbers."""
         with self._db.change(project, who) as change:
-            numbers = self._db.memory.of(project).add(corrections, connection=change.connection)
-            if numbers:
-                self._jobs.renew(change)
-                change.event("correction", added=len(numbers), number=numbers[-1])
+            return self._add(change, corrections)
+
+    def import_corrections(self, project: str, corrections: Sequence[Correction], who: str) -> list[int]:
+        """Add the corrections of an import that a project lacks, all or none, and return their numbers.
+
+        It has a correction if one of the same texts was made at the same time, and has not been undone: it was exported
+        from this project, or imported before. Those without a time are always new.
+        """
+        with self._db.change(project, who) as change:
+            return self._add(change, _lacking(corrections, self._db.memory.of(project)))
+
+    def _add(self, change: ProjectChange, corrections: Sequence[Correction]) -> list[int]:
+        numbers = self._db.memory.of(change.project).add(corrections, connection=change.connection)
+        if numbers:
+            self._jobs.renew(change)
+            change.event("correction", added=len(numbers), number=numbers[-1])
         return numbers
 
     def events(self, project: str, after: int, limit: int) -> list[dict[str, Any]]:
@@ -245,6 +259,26 @@ class Projects:
 def _is_of(project: str) -> sql.ColumnElement[bool]:
     """Return whether a segment is in a file of a project."""
     return segments.c.file.in_(sql.select(files.c.id).where(files.c.project == project))
+
+
+def _lacking(corrections: Sequence[Correction], memory: CorrectionMemory) -> list[Correction]:
+    """Return the corrections that a memory lacks; what an import has twice, the memory is to have twice."""
+    wanted = {_same(one) for one in corrections if one.made is not None}
+    if not wanted:
+        return list(corrections)
+    there = Counter(same for entry in memory.corrections() if (same := _same(entry.correction)) in wanted)
+    lacking = []
+    for one in corrections:
+        if there[_same(one)]:
+            there[_same(one)] -= 1
+        else:
+            lacking.append(one)
+    return lacking
+
+
+def _same(one: Correction) -> tuple[str, str, str, datetime | None]:
+    """Return what a correction has in common with itself, imported again."""
+    return one.src, one.mt, one.pe, one.made
 
 
 def _is_settled() -> sql.ColumnElement[bool]:

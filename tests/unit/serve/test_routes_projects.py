@@ -57,7 +57,7 @@ def test_corrections_are_listed_searched_undone_and_exchanged(client: TestClient
     one, other = project(client), project(client)
     lines = "the house\tdie Haus\tdas Haus\r\nÄpfel\tx\ty\n\n"
     added = client.post(f"/v1/projects/{one}/corrections/import", content=lines.encode())
-    assert added.json() == {"added": 2, "first": 1, "last": 2}
+    assert added.json() == {"added": 2, "known": 0, "first": 1, "last": 2}
     assert client.post(f"/v1/projects/{other}/corrections/1/undo").status_code == 422
     url = f"/v1/projects/{one}/corrections"
     assert [found["number"] for found in client.get(url, params={"q": "äpfel"}).json()["corrections"]] == [2]
@@ -87,6 +87,24 @@ def test_tables_of_corrections_may_name_their_columns(client: TestClient, lines:
     assert "tabs between" in refused.json()["error"]["message"]
     blank = client.post(f"{url}/import", content=b"a\tb\tc\na\tb\t \n").json()
     assert blank["error"]["message"] == "line 2: a correction needs pe, which is blank"
+
+
+def test_what_is_imported_again_counts_once(client: TestClient) -> None:
+    url, other = (f"/v1/projects/{project(client)}/corrections" for _ in range(2))
+    table = "a\tb\tc\na\tb\tc\nd\te\tf\n"
+    for _ in range(2):
+        assert client.post(f"{url}/import", content=table).json()["added"] == 3, "lines without a time are new ones"
+    exported = client.get(f"{url}/export").content
+
+    def imported(url: str) -> tuple[int, int]:
+        answer = client.post(f"{url}/import", content=exported).json()
+        return answer["added"], answer["known"]
+
+    assert [imported(url), imported(other), imported(other)] == [(0, 6), (6, 0), (0, 6)]
+    assert client.post(f"{url}/import", content=exported).json()["first"] is None
+    client.post(f"{url}/2/undo")
+    assert [imported(url), imported(url)] == [(1, 5), (0, 6)], "what was undone is restored"
+    assert len(client.get(f"{url}/export").content.splitlines()) == 6
 
 
 def test_exports_of_many_corrections_can_be_imported(serve: Callable[..., TestClient]) -> None:
