@@ -38,6 +38,19 @@ class OtherTarget:
     same_source: bool = True  # it is a translation of the source of the unit
 
 
+@dataclass(slots=True)
+class Room:
+    """How many characters the targets that share it may have more than they have now; below 0 if they have too many."""
+
+    left: int
+
+    def take(self, growth: int) -> bool:
+        """Return whether targets may have so many characters more; if so, they have them from now on."""
+        is_free = growth <= max(0, self.left)
+        self.left -= growth if is_free else 0
+        return is_free
+
+
 @dataclass(frozen=True, slots=True)
 class Unit:
     """A segment of a translation file.
@@ -55,7 +68,8 @@ class Unit:
         former_origin: of the target before a person edited it; None if the file does not say.
         languages: of source and target, as far as known.
         can_have_target: a target can be added; False if the file does not say in which language.
-        max_length: most characters of the target; None if the file does not say.
+        max_length: most characters of the target; None if the file does not say, or says it of several units together.
+        room: of the target, or of the targets of several units; None if the file does not say how long they may be.
         slot: where the format writes a target; for the format alone.
     """
 
@@ -72,6 +86,7 @@ class Unit:
     languages: tuple[str, str] = ("", "")
     can_have_target: bool = True
     max_length: int | None = None
+    room: Room | None = field(default=None, compare=False)
     slot: object = field(default=None, repr=False, compare=False)
 
 

@@ -9,10 +9,10 @@ from typing import BinaryIO, Final, TypeVar
 
 from postedit.files.marked_text import Escape, MarkedText
 from postedit.files.options import MACHINE_NAMES, Origin, UnitState
-from postedit.files.units import NewTarget, OtherTarget, Patch, Unit
+from postedit.files.units import NewTarget, OtherTarget, Patch, Room, Unit
 from postedit.files.xliff1_patches import Slot, segments_of, slot_of, unit_patches
 from postedit.files.xml_reader import Collected, Element, XmlReader
-from postedit.files.xml_text import escape, has_tracked_changes, marked_text
+from postedit.files.xml_text import escape, has_tracked_changes, marked_text, text_length
 
 Value = TypeVar("Value")
 
@@ -144,6 +144,8 @@ def _units(collected: Collected) -> Iterator[Unit]:
     numbers, of_targets = sorted(one for one, _ in sources), sorted(one for one, _ in targets)
     if _has_repeated(numbers) or _has_repeated(of_targets):
         whole = replace(whole, locked=True)
+    if whole.max_length is not None:
+        whole = replace(whole, room=Room(whole.max_length - _present_length(collected, target, sources)))
     states = {
         one.attributes.get("id", ""): one
         for defs in element.elements("sdl:seg-defs")
@@ -181,6 +183,18 @@ def _units(collected: Collected) -> Iterator[Unit]:
 def _is_filled(collected: Collected, target: Element | None) -> bool:
     content = MarkedText("") if target is None else marked_text(collected, target)
     return bool(content.text.strip() or content.codes)
+
+
+def _present_length(collected: Collected, target: Element | None, sources: Sequence[tuple[str, Element]]) -> int:
+    """Return the length of a target; of an empty one, that of the text which will stand between its segments."""
+
+    def length(element: Element) -> int:
+        return text_length(collected.text(element.content, element.close))
+
+    if target is not None and (not sources or _is_filled(collected, target)):
+        return length(target)
+    segmented = collected.element.first("seg-source")
+    return length(segmented) - sum(length(one) for _, one in sources) if sources and segmented is not None else 0
 
 
 def _max_length(unit: Element) -> int | None:

@@ -11,6 +11,9 @@ from postedit.files.xml_reader import Collected, Element, Markup, Text
 
 _WRITTEN: Final = re.compile(r"&[^;]*;|\r\n?|[^&\r]+")
 _ATTRIBUTE: Final = re.compile(r"""\s+([^\s=/>]+)\s*=\s*("[^"]*"|'[^']*')""")
+_TAGS: Final = re.compile(  # of characters in a CDATA section, the tags are its brackets
+    r"""<!--.*?-->|<\?.*?\?>|<!\[CDATA\[(.*?)\]\]>|<(?:[^"'>]|"[^"]*"|'[^']*')*>""", re.DOTALL
+)
 _NOT_XML: Final = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _ESCAPES: Final = {"&": "&amp;", "<": "&lt;", ">": "&gt;", "\r": "&#13;"}
 
@@ -37,6 +40,11 @@ def marked_text(collected: Collected, element: Element, *, before_changes: bool 
             return MarkedText(plain)
     parts = _parts(collected, element, _ADDED if before_changes else _DELETED)
     return MarkedText.of(parts, PHRASE_MARKUP if is_of_phrase else MARKUP)
+
+
+def text_length(content: str) -> int:
+    """Return the number of characters of content that is written in XML: tags have none, escaped markup has them."""
+    return len(unescape(_TAGS.sub(lambda tag: html_escape(tag[1] or ""), content)))
 
 
 def has_tracked_changes(element: Element) -> bool:

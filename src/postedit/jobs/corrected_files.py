@@ -14,9 +14,10 @@ from postedit.core.editor import EVENTS, Edit, PostEdit
 from postedit.core.errors import DataError
 from postedit.core.files import atomic_write
 from postedit.editing.results import keep_edits
-from postedit.files.corrections import correct, note_of, translated
+from postedit.files.corrections import Corrected, correct, note_of, translated
 from postedit.files.options import NOT_EDITED, FilesConfig
 from postedit.files.units import NewTarget, Unit, copy_patched
+from postedit.files.xml_text import text_length
 from postedit.jobs.editing import edit_records, kept_spans
 from postedit.jobs.translation_files import FileTask, UnitReader, open_file
 from postedit.text.protected_spans import Value
@@ -24,8 +25,8 @@ from postedit.text.protected_spans import Value
 BrokenSpans = Callable[[str, str, str], Sequence[Value]]
 """Returns the protected spans that a target breaks, given source, former target and target."""
 
-
 _TOO_LONG: Final = "the new target would be longer than the file allows (maxwidth)"
+_NO_PLACE: Final = "a translation has no place for the inline codes of the source"
 
 
 @dataclass(slots=True)
@@ -117,50 +118,52 @@ class CopyWriter:
                 yield unit, new
 
     def _new_target(self, task: FileTask, unit: Unit, record: dict[str, Any]) -> NewTarget | None:
-        result, given_up = _result(record), 0
-        content: str | None = None
+        content, result, given_up = Corrected(None, _result(record))
+        reason: str | None = record["skipped"]
         mt = "" if unit.target is None else unit.target.text.strip()
-        if result.skipped:
-            self.summary.not_edited[result.skipped] += 1
-        elif not mt:
-            content = self._translation(task, unit, result)
-        else:
-            content, result, reasons = correct(unit, result, task.format.escape(unit))
-            given_up = len(reasons)
-            # Edits that are given up may be one half of a protected span that moved.
-            broken = self.broken_spans(unit.source.text.strip(), mt, result.text) if given_up else ()
-            if broken:
-                content, result = None, keep_edits(mt, result, [False] * len(result.edits))
-                lost = [{"kind": one.kind, "value": one.value, "by": "mt"} for one in broken]
-                record["fallbacks"] = [*record.get("fallbacks", ()), *lost]
-            self.summary.given_up += given_up > 0
-            if content is not None and _is_too_long(unit, result.text, mt):
-                content, result = None, keep_edits(mt, result, [False] * len(result.edits))
-                self.summary.not_edited[_TOO_LONG] += 1
-            else:
-                self.summary.unchanged += content is None
+        if reason is None and mt:
+            content, result, given_up = self._corrected(task, unit, record, result, mt)
+        elif reason is None:
+            content = translated(unit, result.text, task.format.escape(unit)) if result.text.strip() else None
+            reason = _NO_PLACE if content is None else None
+        if content is not None and not _has_room(unit, content):
+            content, reason = None, _TOO_LONG
+            result = _unedited(mt, result) if mt else result
+        if reason is not None:
+            self.summary.not_edited[reason] += 1
+        self.summary.unchanged += content is None and reason is None
+        self.summary.given_up += bool(given_up)
         self.summary.add(record)
         if self.report is not None:
-            _write_record(self.report, task.path, unit, record, result, given_up, written=content is not None)
+            record = {**record, "skipped": reason}
+            _write_record(self.report, task.path, unit, record, result, len(given_up), written=content is not None)
         if content is None:
             return None
         self.summary.changed += 1
         return NewTarget(content, self.config.keep_former, note_of(mt, result) if mt and self.config.notes else "")
 
-    def _translation(self, task: FileTask, unit: Unit, result: PostEdit) -> str | None:
-        """Return the translation of a unit without a target as it is written in the file."""
-        if _is_too_long(unit, result.text):
-            self.summary.not_edited[_TOO_LONG] += 1
-            return None
-        content = translated(unit, result.text, task.format.escape(unit)) if result.text.strip() else None
-        if content is None:
-            self.summary.not_edited["a translation has no place for the inline codes of the source"] += 1
-        return content
+    def _corrected(self, task: FileTask, unit: Unit, record: dict[str, Any], result: PostEdit, mt: str) -> Corrected:
+        """Return the new target of a unit that has one; spans that it would have lost are added to the record."""
+        corrected = correct(unit, result, task.format.escape(unit))
+        # Edits that are given up may be one half of a protected span that moved.
+        broken = self.broken_spans(unit.source.text.strip(), mt, corrected.result.text) if corrected.given_up else ()
+        if not broken:
+            return corrected
+        lost = [{"kind": one.kind, "value": one.value, "by": "mt"} for one in broken]
+        record["fallbacks"] = [*record.get("fallbacks", ()), *lost]
+        return Corrected(None, _unedited(mt, corrected.result), corrected.given_up)
 
 
-def _is_too_long(unit: Unit, text: str, mt: str = "") -> bool:
-    """Return whether a text has more characters than the file allows; one that is no longer than mt may be too long."""
-    return unit.max_length is not None and len(text.strip()) > max(unit.max_length, len(mt))
+def _unedited(mt: str, result: PostEdit) -> PostEdit:
+    return keep_edits(mt, result, [False] * len(result.edits))
+
+
+def _has_room(unit: Unit, content: str) -> bool:
+    """Return whether a new target is not longer than the file allows; one that is no longer than it was may be."""
+    if unit.room is None:
+        return True
+    former = "" if unit.target is None else unit.target.written()
+    return unit.room.take(text_length(content) - text_length(former))
 
 
 def write_files(

@@ -14,6 +14,7 @@ from tests.unit.cli.conftest import SCORES
 from postedit import shipped
 from postedit.core.editor import Edit, Fallback, PostEdit
 from postedit.files.units import copy_patched
+from postedit.jobs import corrected_files
 
 HEAD = '<xliff version="1.2"><file original="a" source-language="en-US" target-language="de"><body>\n'
 TAIL = "</body></file></xliff>\n"
@@ -100,17 +101,78 @@ def test_a_package_is_refused_in_words(edit: Any, tmp_path: Path) -> None:
     assert "a.mqxlz: is a package; unpack it" in refused(edit(tmp_path / "a.mqxlz", "--out", tmp_path / "b"))
 
 
-@pytest.mark.parametrize(("width", "changed"), [(10, 0), (11, 1), (5, 0)])
-def test_no_target_is_made_longer_than_the_file_allows(edit: Any, tmp_path: Path, width: int, changed: int) -> None:
-    text = unit(1, "a", "lange Wort").replace('id="1"', f'id="1" maxwidth="{width}" size-unit="char"')
-    path, out = write(tmp_path / "a.xlf", text), tmp_path / "b.xlf"
+def limited(width: int, source: str, target: str | None, more: str = "") -> str:
+    return unit(1, source, target, more=more).replace('id="1"', f'id="1" maxwidth="{width}" size-unit="char"')
+
+
+@pytest.mark.parametrize(
+    ("target", "width", "changed"),
+    [
+        ("lange Wort", 10, 0),
+        ("lange Wort", 11, 1),
+        ("lange Wort", 5, 0),
+        (" lange Wort", 11, 0),
+        (" lange Wort\n", 13, 1),
+        ("a &amp;<x id='1'/> b", 5, 0),
+        ("a &amp;<x id='1'/> b", 6, 1),
+        ("one<x id='1'/>two", 7, 1),
+        ("&lt;b&gt;a", 4, 0),
+        ("&lt;b&gt;a", 5, 1),
+    ],
+)
+def test_no_target_is_made_longer_than_the_file_allows(
+    edit: Any, tmp_path: Path, target: str, width: int, changed: int
+) -> None:
+    path, out = write(tmp_path / "a.xlf", limited(width, "a", target)), tmp_path / "b.xlf"
     result = edit("MODEL", path, "--out", out, "--format", "jsonl")
     assert result.exit_code == 0, result.output
     assert f"{changed} changed, 0 left as they are" in result.stderr
     assert ("longer than the file allows" in result.stderr) == (not changed)
     record = json.loads((tmp_path / "b.xlf.jsonl").read_text())
     assert (record["written"], record["changed"]) == (bool(changed), bool(changed))
+    assert (record["skipped"] or "") == ("" if changed else corrected_files._TOO_LONG)
     assert (out.read_text() == path.read_text()) == (not changed)
+
+
+@pytest.mark.parametrize("new", ["kurz", "lange Werk"])
+def test_a_target_that_is_too_long_may_become_no_longer(edit: Any, editor: Any, tmp_path: Path, new: str) -> None:
+    edits = (Edit("replace", (0, 10), (0, len(new))),)
+    editor._one = lambda text: PostEdit(new, True, edits=edits, confidences=(1.0,), token_spans=((0, 1),))
+    path, out = write(tmp_path / "a.xlf", limited(3, "a", "lange Wort")), tmp_path / "b.xlf"
+    assert edit("MODEL", path, "--out", out).exit_code == 0
+    assert f">{new}</target>" in out.read_text()
+
+
+@pytest.mark.parametrize(("width", "written"), [(22, []), (23, ["eins"]), (24, ["eins", "ein Satz"])])
+def test_segments_of_a_unit_are_together_as_long_as_allowed(
+    edit: Any, tmp_path: Path, width: int, written: list[str]
+) -> None:
+    def segments(*texts: str) -> str:
+        return " &amp; ".join(f'<mrk mtype="seg" mid="{mid}">{text}</mrk>' for mid, text in enumerate(texts))
+
+    source = f"<seg-source>{segments('a', 'b', 'c')}</seg-source>"
+    target = f"<target>{segments('eins', 'ein Satz', 'same')}</target>"
+    path = write(tmp_path / "a.xlf", limited(width, "a b c", None, source + target))
+    result = edit("MODEL", path, "--out", tmp_path / "b.xlf")
+    assert f"{len(written)} changed, 1 left as they are" in result.stderr
+    assert [text for text in ("eins", "ein Satz") if f">{text}!<" in (tmp_path / "b.xlf").read_text()] == written
+
+
+@pytest.mark.parametrize(
+    ("source", "width", "changed"),
+    [("ab", 3, 0), ("ab", 4, 1), (" ab ", 5, 0), (" ab ", 6, 1), ("<x id='1'/>ab", 3, 0), ("<x id='1'/>ab", 4, 1)],
+)
+def test_no_translation_is_longer_than_the_file_allows(
+    edit: Any, editor: Any, tmp_path: Path, source: str, width: int, changed: int
+) -> None:
+    editor.can = replace(editor.can, needs_mt=False)
+    path, out = write(tmp_path / "a.xlf", limited(width, source, None)), tmp_path / "b.xlf"
+    result = edit("MODEL", path, "--out", out, "--set", "files.translate=true", "--format", "jsonl")
+    assert result.exit_code == 0, result.output
+    assert ("ab~!" in out.read_text()) == bool(changed)
+    assert f"{changed} changed, 0 left as they are" in result.stderr
+    record = json.loads((tmp_path / "b.xlf.jsonl").read_text())
+    assert (record["text"], record["skipped"]) == ("ab~!", None if changed else corrected_files._TOO_LONG)
 
 
 def test_an_interrupted_run_continues(edit: Any, editor: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -233,13 +295,15 @@ def test_units_without_a_target_are_translated_on_demand(edit: Any, editor: Any,
     codes = "<g id='1'>d</g> e<x id='2'/>"
     units = (unit(2, "b", None), unit(3, "c", ""), unit(4, codes, None), unit(5, "f", "<x id='9'/>"))
     path = write(tmp_path / "a.xlf", unit(1, "a", "Haus"), *units)
-    result = edit("MODEL", path, "--out", tmp_path / "b.xlf", "--set", "files.translate=true")
+    result = edit("MODEL", path, "--out", tmp_path / "b.xlf", "--set", "files.translate=true", "--format", "jsonl")
     assert result.exit_code == 0, result.output
     written = (tmp_path / "b.xlf").read_text()
     assert [text in written for text in (">Haus!</target>", ">b~!</target>", ">c~!</target>")] == [True] * 3
     assert "><g id='1'>d</g> e<x id='2'/>~!</target>" in written
     assert written.count("<target") == 5 + written.count("<alt-trans")
     assert "1 units not edited: a translation has no place for the inline codes" in result.stderr
+    records = [json.loads(line) for line in (tmp_path / "b.xlf.jsonl").read_text().splitlines()]
+    assert [record["skipped"] for record in records] == [None, None, None, None, corrected_files._NO_PLACE]
 
 
 def test_folders_are_models_where_lines_are_edited(run: Any, tmp_path: Path) -> None:

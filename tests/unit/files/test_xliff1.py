@@ -8,7 +8,7 @@ import pytest
 from postedit.core.editor import Edit, PostEdit
 from postedit.files.corrections import correct
 from postedit.files.options import UnitState
-from postedit.files.units import NewTarget, Unit, copy_patched
+from postedit.files.units import NewTarget, Room, Unit, copy_patched
 from postedit.files.xliff1 import Xliff1
 
 FORMAT = Xliff1()
@@ -245,6 +245,14 @@ def test_a_target_names_its_language_if_the_file_does_not(of_file: str, expected
     body = '<trans-unit id="1"><source>a</source><target xml:lang="fr">b</target></trans-unit>'
     (unit,) = FORMAT.units(io.BytesIO((head + body + TAIL).encode()), Path("f.xlf"))
     assert unit.languages == expected
+
+
+@pytest.mark.parametrize(("of_file", "expected"), [("", "fr"), (' source-language="en"', "en")])
+def test_a_source_names_its_language_if_the_file_does_not(of_file: str, expected: str) -> None:
+    head = HEAD.replace(' source-language="en"', of_file)
+    body = '<trans-unit id="1"><source xml:lang="fr">a</source><target>b</target></trans-unit>'
+    (unit,) = FORMAT.units(io.BytesIO((head + body + TAIL).encode()), Path("f.xlf"))
+    assert unit.languages == (expected, "de")
 
 
 def test_an_edit_leaves_target_state_former_target_and_note() -> None:
@@ -498,3 +506,36 @@ def test_a_confirmed_target_is_that_of_a_person() -> None:
 )
 def test_the_greatest_length_is_known_in_characters_alone(attributes: str, expected: int | None) -> None:
     assert one("<source>a</source>", attributes).max_length == expected
+
+
+@pytest.mark.parametrize(
+    ("target", "left"),
+    [
+        ("<target>b <x id='1'/>&amp; </target>", 6),
+        ("<target/>", 10),
+        ("<target> </target>", 9),
+        ("", 10),
+    ],
+)
+def test_what_a_target_has_takes_room(target: str, left: int) -> None:
+    room = one(f"<source>a</source>{target}", ' maxwidth="10" size-unit="char"').room
+    assert room is not None
+    assert room.left == left
+
+
+def test_what_is_refused_takes_no_room() -> None:
+    room = Room(2)
+    assert [room.take(growth) for growth in (3, 2, 1, -1, 1, 0)] == [False, True, False, True, True, True]
+
+
+@pytest.mark.parametrize(
+    ("target", "left"),
+    [(None, 5), ("<target/>", 9), ("", 9), ("<target>C. D.</target>", 5)],
+)
+def test_segments_share_the_room_of_their_unit(target: str | None, left: int) -> None:
+    start, end = SEGMENTED.index("<target>"), SEGMENTED.index("<sdl:seg-defs>")
+    body = SEGMENTED if target is None else SEGMENTED[:start] + target + SEGMENTED[end:]
+    found = units(body.replace('id="1"', 'id="1" maxwidth="10" size-unit="char"', 1))
+    assert found[0].room is found[-1].room
+    assert found[0].room is not None
+    assert found[0].room.left == left
