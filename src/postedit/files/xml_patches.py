@@ -17,7 +17,7 @@ def patch(collected: Collected, start: int, end: int, text: str) -> Patch:
 
 def tag_patch(collected: Collected, element: Element, values: Mapping[str, str]) -> Patch:
     """Return the patch that changes or adds attributes of an element."""
-    tag = with_attributes(collected.text(element.start, element.content), values, element.attributes)
+    tag = with_attributes(collected.text(element.start, element.content), values, element.names)
     return patch(collected, element.start, element.content, tag)
 
 
@@ -25,7 +25,7 @@ def content_patches(
     collected: Collected, element: Element, content: str, values: Mapping[str, str] = _NONE
 ) -> Iterator[Patch]:
     """Yield the patches that replace the content of an element, and change or add attributes."""
-    tag = with_attributes(collected.text(element.start, element.content), values, element.attributes)
+    tag = with_attributes(collected.text(element.start, element.content), values, element.names)
     if element.is_empty_tag:
         new = f"{tag.removesuffix('/>').rstrip()}>{content}</{tag_name(tag)}>"
         yield patch(collected, element.start, element.end, new)

@@ -52,6 +52,7 @@ class Element:
         name: the local name of an element of the format; "prefix:name" in other namespaces that the format knows, and
             "{namespace}name" in those it does not know.
         attributes: values by names, which are written like names of elements.
+        names: those of attributes by the names that they have in the file, where these have a prefix.
         start: of the start tag.
         content: of the content, which is the end of the start tag.
         close: of the end tag; `content` of an empty-element tag.
@@ -61,6 +62,7 @@ class Element:
 
     name: str
     attributes: Mapping[str, str]
+    names: Mapping[str, str]
     start: int
     content: int = -1
     close: int = -1
@@ -201,8 +203,9 @@ class XmlReader:
             self._refuse(f"an element has more than {_MAX_ATTRIBUTES} attributes")
         scope = self._scope(attributes)
         self._scopes.append(scope)
-        values = {_name(key, scope) if ":" in key else key: value for key, value in attributes.items()}
-        element = Element(_name(name, scope), values, offset)
+        names = {key: _name(key, scope) for key in attributes if ":" in key}
+        values = {names.get(key, key): value for key, value in attributes.items()}
+        element = Element(_name(name, scope), values, names, offset)
         self._wait(element, "content")
         if self._open:
             self._open[-1].children.append(element)

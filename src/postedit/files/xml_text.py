@@ -1,7 +1,7 @@
 """Inline content of XML formats as marked text, and tags with other attributes."""
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from html import escape as html_escape
 from html import unescape
 from typing import Final
@@ -15,6 +15,7 @@ _TAGS: Final = re.compile(  # of characters in a CDATA section, the tags are its
     r"""<!--.*?-->|<\?.*?\?>|<!\[CDATA\[(.*?)\]\]>|<(?:[^"'>]|"[^"]*"|'[^']*')*>""", re.DOTALL
 )
 _NOT_XML: Final = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_AS_WRITTEN: Final[Mapping[str, str]] = {}
 _ESCAPES: Final = {"&": "&amp;", "<": "&lt;", ">": "&gt;", "\r": "&#13;"}
 
 # Elements around text, whose tags become the codes of a pair; and elements of which two make a pair, by the attribute
@@ -66,27 +67,28 @@ def escape(character: str) -> str:
     return _ESCAPES.get(character, character)
 
 
-def with_attributes(tag: str, values: Mapping[str, str], names: Iterable[str] = ()) -> str:
+def with_attributes(tag: str, values: Mapping[str, str], names: Mapping[str, str] = _AS_WRITTEN) -> str:
     """Return a start tag with other values of some attributes; those it has keep their place, quotes and prefix.
 
     Args:
         tag: the tag.
         values: the values, by names as those of `Element.attributes`.
-        names: of the attributes that the tag has, in their order; as they are written if not given.
+        names: see `Element`; two attributes of one name both get its value.
     """
-    wanted, known = dict(values), iter(names)
+    missing = dict(values)
 
     def changed(match: re.Match[str]) -> str:
-        name = next(known, match[1])
-        if name not in wanted:
+        name = names.get(match[1], match[1])
+        if name not in values:
             return match[0]
-        value, quote = wanted.pop(name), match[2][0]
-        return f"{match[0][: match.start(2) - match.start(0)]}{quote}{html_escape(value)}{quote}"
+        missing.pop(name, None)
+        quote = match[2][0]
+        return f"{match[0][: match.start(2) - match.start(0)]}{quote}{html_escape(values[name])}{quote}"
 
     tag = _ATTRIBUTE.sub(changed, tag)
     end = re.search(r"\s*/?>$", tag)
     assert end is not None
-    added = "".join(f' {name}="{html_escape(value)}"' for name, value in wanted.items())
+    added = "".join(f' {name}="{html_escape(value)}"' for name, value in missing.items())
     return tag[: end.start()] + added + tag[end.start() :]
 
 

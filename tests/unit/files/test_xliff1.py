@@ -303,6 +303,13 @@ def test_a_former_target_is_a_candidate_when_read_again() -> None:
             "<target>X</target></trans-unit>",
         ),
         (
+            '<trans-unit xmlns:x="urn:oasis:names:tc:xliff:document:1.2" id="1"><source>a</source>'
+            '<target x:state="new" state="new" xml:lang="de" state-qualifier="fuzzy-match">b</target></trans-unit>',
+            '<trans-unit xmlns:x="urn:oasis:names:tc:xliff:document:1.2" id="1"><source>a</source>'
+            '<target x:state="needs-review-translation" state="needs-review-translation" xml:lang="de" '
+            'state-qualifier="mt-suggestion">X</target></trans-unit>',
+        ),
+        (
             '<trans-unit id="1" mq:status="Pretranslated"><source>a</source><target>b</target></trans-unit>',
             '<trans-unit id="1" mq:status="MachineTranslated"><source>a</source><target>X</target></trans-unit>',
         ),
