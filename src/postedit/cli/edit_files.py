@@ -5,7 +5,7 @@ from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
-from zipfile import is_zipfile
+from zipfile import BadZipFile, ZipFile, is_zipfile
 
 from postedit.cli import search_options as options
 from postedit.cli.edit_command import EditCommand
@@ -18,6 +18,7 @@ from postedit.jobs import editing as job
 from postedit.llm.usage_report import ENDING
 
 _SUFFIXES: Final = frozenset([".xlf", ".xliff", ".sdlxliff", ".mqxliff", ".mxliff", ".tmx", ".po", ".pot"])
+_OF_MODELS: Final = frozenset([".toml", ".safetensors"])  # combinations, whose prompts may quote anything; weights
 
 
 def split_inputs(named: Sequence[str] | None, *, folders: bool) -> tuple[list[str] | None, list[Path]]:
@@ -46,16 +47,26 @@ def split_inputs(named: Sequence[str] | None, *, folders: bool) -> tuple[list[st
 
 
 def _shows_translations(path: Path) -> bool:
-    """Return whether there is a file whose content is that of a translation file."""
-    if not path.is_file():
+    """Return whether there is a file whose content is that of a translation file, and whose name is not a model's."""
+    if path.suffix.lower() in _OF_MODELS or not path.is_file():
         return False
     from postedit.files.formats import is_translation_file
 
     if is_zipfile(path):
-        raise DataError(
-            f"{path}: is a package; unpack it, and give the translation files in it, such as .xlf or .mqxliff"
-        )
+        raise DataError(f"{path}: is a package {_advice_on(path)}")
     return is_translation_file(path)
+
+
+def _advice_on(package: Path) -> str:
+    """Return what a package has, and what to do with it."""
+    try:
+        with ZipFile(package) as opened:
+            suffixes = {Path(name).suffix.lower() for name in opened.namelist()}
+    except (BadZipFile, NotImplementedError, ValueError):
+        return "that cannot be read; save it again"
+    if found := sorted(suffixes & _SUFFIXES):
+        return f"with {' and '.join(found)} files; unpack it, and give these"
+    return "without translation files, and no model; export its text as XLIFF, TMX or PO"
 
 
 def _is_model(folder: Path) -> bool:

@@ -12,6 +12,7 @@ from tests.unit.cli.commands import refused
 from tests.unit.cli.conftest import SCORES
 
 from postedit import shipped
+from postedit.cli.edit_files import split_inputs
 from postedit.core.editor import Edit, Fallback, PostEdit
 from postedit.files.units import copy_patched
 from postedit.jobs import corrected_files
@@ -95,10 +96,34 @@ def test_a_file_is_known_by_its_content(edit: Any, tmp_path: Path) -> None:
     assert "Haus!" in out.read_text()
 
 
-def test_a_package_is_refused_in_words(edit: Any, tmp_path: Path) -> None:
-    with ZipFile(tmp_path / "a.mqxlz", "w") as package:
-        package.writestr("document.mqxliff", HEAD + TAIL)
-    assert "a.mqxlz: is a package; unpack it" in refused(edit(tmp_path / "a.mqxlz", "--out", tmp_path / "b"))
+@pytest.mark.parametrize(
+    ("names", "message"),
+    [
+        (["document.mqxliff", "a.txt"], "is a package with .mqxliff files; unpack it, and give these"),
+        (["de/a.sdlxliff", "de/b.SDLXLIFF", "a.tmx"], "is a package with .sdlxliff and .tmx files; unpack it"),
+        (["word/document.xml"], "is a package without translation files, and no model; export its text as XLIFF"),
+    ],
+)
+def test_a_package_is_refused_in_words(edit: Any, tmp_path: Path, names: list[str], message: str) -> None:
+    with ZipFile(tmp_path / "a.zip", "w") as package:
+        for name in names:
+            package.writestr(name, HEAD + TAIL)
+    assert f"a.zip: {message}" in refused(edit(tmp_path / "a.zip", "--out", tmp_path / "b"))
+
+
+def test_a_damaged_package_is_refused_in_words(edit: Any, tmp_path: Path) -> None:
+    with ZipFile(tmp_path / "a.zip", "w") as package:
+        package.writestr("a.xlf", HEAD + TAIL)
+    data = (tmp_path / "a.zip").read_bytes()
+    (tmp_path / "a.zip").write_bytes(data.replace(b"PK\1\2", b"PK\0\0"))
+    assert "a.zip: is a package that cannot be read" in refused(edit(tmp_path / "a.zip", "--out", tmp_path / "b"))
+
+
+@pytest.mark.parametrize("name", ["model.toml", "model.TOML", "model.safetensors"])
+def test_a_model_that_quotes_a_translation_file_is_a_model(tmp_path: Path, name: str) -> None:
+    model = tmp_path / name
+    model.write_text("prompt = '<xliff version=\"1.2\">'\n")
+    assert split_inputs([str(model)], folders=True) == ([str(model)], [])
 
 
 def limited(width: int, source: str, target: str | None, more: str = "") -> str:
