@@ -1,6 +1,7 @@
 """Values of requests, checked so far that no database and no file refuses them; and responses of many parts."""
 
 import logging
+import re
 from collections.abc import AsyncIterator, Iterator
 from typing import IO, Annotated, Final
 from urllib.parse import quote
@@ -31,8 +32,37 @@ def _check_text(text: str) -> str:
 PlainText = Annotated[str, AfterValidator(_check_text)]
 """Text without NUL characters and lone surrogates."""
 
-Name = Annotated[PlainText, Field(min_length=1, max_length=200, pattern=r"\S")]
+
+def _check_name(text: str) -> str:
+    if not text.strip():
+        raise ValueError("is blank; give one that people can see")
+    return text
+
+
+Name = Annotated[
+    PlainText, AfterValidator(_check_name), Field(max_length=200, json_schema_extra={"minLength": 1, "pattern": r"\S"})
+]
 """A name with at least one visible character."""
+
+_LANGUAGE: Final = r"^([A-Za-z]{2,3}([-_][A-Za-z0-9]+)*)?$"
+"""In JavaScript, too; the form for new projects in the workbench has the same."""
+
+
+def _check_language(code: str) -> str:
+    if re.fullmatch(_LANGUAGE, code) is None:
+        raise ValueError(f"{code!r} is no code of a language, such as en, de or zh-TW")
+    return code
+
+
+Language = Annotated[
+    PlainText,
+    AfterValidator(_check_language),
+    Field(
+        max_length=35,
+        description="code of a language, as en or pt-BR; empty: any",
+        json_schema_extra={"pattern": _LANGUAGE},
+    ),
+]
 
 Search = Annotated[PlainText, Field(max_length=1000, description="text that is looked for, in capitals or not")]
 

@@ -18,6 +18,7 @@ from postedit.serve.api_types import (
     Body,
     EntryNumber,
     Id,
+    Language,
     Large,
     Name,
     PlainText,
@@ -33,7 +34,6 @@ from postedit.text.span_patterns import KINDS, Kind
 
 router = APIRouter(prefix="/v1/projects", tags=["projects"], responses=ERRORS)
 
-Language = Annotated[PlainText, Field(max_length=35, description="code of a language, as en or pt-BR; empty: any")]
 Limit = Annotated[int, Query(ge=1, le=1000, description="how many, at most")]
 BEFORE: Final = "the number that theirs are below; the latest of all if not given"
 

@@ -39,6 +39,27 @@ def test_a_project_keeps_its_settings(client: TestClient) -> None:
         assert client.patch(f"/v1/projects/{one}", json=body).status_code == 422
 
 
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"name": "  "}, "name: is blank; give one that people can see"),
+        ({"name": ""}, "name: is blank; give one that people can see"),
+        ({"source_language": "!!"}, "source_language: '!!' is no code of a language, such as en, de or zh-TW"),
+        ({"target_language": "de\n"}, "target_language: 'de\\n' is no code of a language, such as en, de or zh-TW"),
+    ],
+)
+def test_settings_that_nobody_can_use_are_refused(client: TestClient, given: dict[str, str], message: str) -> None:
+    for method, url in (("POST", "/v1/projects"), ("PATCH", f"/v1/projects/{project(client)}")):
+        refused = client.request(method, url, json={"name": "Garden", **given})
+        assert refused.status_code == 422
+        assert refused.json()["error"]["message"] == message
+
+
+@pytest.mark.parametrize("language", ["", "de", "pt-BR", "zh_Hant_TW", "ast"])
+def test_codes_of_languages_are_taken(client: TestClient, language: str) -> None:
+    assert client.get(f"/v1/projects/{project(client, source_language=language)}").json()["source_language"] == language
+
+
 def test_terms_of_the_glossary_are_shown_in_segments(client: TestClient) -> None:
     one = project(client)
     answer = client.put(f"/v1/projects/{one}/glossary", content="house\tHaus\ntree\tBaum\n")
@@ -319,7 +340,7 @@ def test_hostile_uploads_end_in_a_sentence(client: TestClient, name: str, conten
 def test_requests_that_make_no_sense_are_refused_in_a_sentence(
     client: TestClient, method: str, url: str, body: Any
 ) -> None:
-    given: dict[str, Any] = {"content": body} if isinstance(body, str) else {"json": body}
-    response = client.request(method, url, **given)
+    content = json.dumps(body) if isinstance(body, dict) else body
+    response = client.request(method, url, content=content, headers={"Content-Type": "application/json"})
     assert response.status_code in (404, 422), response.text
     assert len(response.json()["error"]["message"]) > 5
