@@ -241,11 +241,11 @@ class ErrorResponse(BaseModel):
 ERRORS: Final[dict[int | str, dict[str, Any]]] = {
     status: {"model": ErrorResponse, "description": text}
     for status, text in {
-        400: "The body cannot be parsed.",
         401: "Neither a key nor a sign-in.",
         403: "The key, or the person, may not do this.",
         404: "There is no such thing.",
         413: "Too large.",
+        415: "The body is not said to be JSON.",
         422: "The request is not valid; the message says why.",
         429: "Too much in work; Retry-After says when to try again.",
         502: "The server of a language model refuses what the service asks, until the administrator changes that.",

@@ -137,6 +137,8 @@ def _status_of(error: Exception) -> int:
 
 async def _invalid(request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, RequestValidationError)
+    if isinstance(error.body, bytes):  # it was not parsed
+        return error_response(415, "send JSON with Content-Type: application/json", request_id_of(request))
     sentences = [_sentence(one) for one in error.errors()]
     return error_response(422, "; ".join(sentences[:10]), request_id_of(request))
 
@@ -144,6 +146,8 @@ async def _invalid(request: Request, error: Exception) -> JSONResponse:
 def _sentence(problem: Any) -> str:
     if problem["type"] == "json_invalid":
         return f"the body is no JSON: {problem['ctx']['error']} at character {problem['loc'][-1]}"
+    if problem["loc"] == ("body",) and problem["type"] in ("missing", "model_attributes_type"):
+        return "the body must be a JSON object"
     where = ".".join(str(part) for part in problem["loc"] if part != "body") or "body"
     return f"{where}: {problem['msg'].removeprefix('Value error, ')}"
 
@@ -152,7 +156,21 @@ async def _starlette_error(request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, HTTPException)
     if isinstance(error.__cause__, OSError) and error.__cause__.errno in _NO_ROOM:  # for the files of a form
         return await _system_error(request, error.__cause__)
+    if error.status_code == 400:  # of a body, which is as invalid as one with wrong fields
+        return error_response(422, _body_problem(error), request_id_of(request))
     return error_response(error.status_code, str(error.detail), request_id_of(request), None, error.headers)
+
+
+def _body_problem(error: HTTPException) -> str:
+    """Return what is wrong with a body that cannot be parsed."""
+    cause = error.__cause__
+    if isinstance(cause, UnicodeDecodeError):
+        return f"the body is not UTF-8, from byte {cause.start + 1} on"
+    if isinstance(cause, RecursionError):
+        return "the body is nested too deeply"
+    if isinstance(cause, ValueError):  # as Python refuses numbers of thousands of digits
+        return "the body has a number with too many digits"
+    return str(error.detail)
 
 
 async def _system_error(request: Request, error: Exception) -> JSONResponse:

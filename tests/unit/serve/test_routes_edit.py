@@ -79,13 +79,37 @@ def test_no_segments_are_no_results(service: RunningService) -> None:
 @pytest.mark.parametrize("body", [b"", b"{", b"[]", b'"text"', b"null", b'{"segments": [{"src": "\xff"}]}'])
 def test_bodies_that_are_no_request_are_refused(service: RunningService, body: bytes) -> None:
     answer = service.client.post("/v1/edit", content=body, headers={"Content-Type": "application/json"})
-    assert answer.status_code in (400, 422)
+    assert answer.status_code == 422
     assert answer.json()["error"]["message"]
 
 
-def test_a_body_that_is_no_json_is_a_sentence(service: RunningService) -> None:
-    answer = service.client.post("/v1/edit", content=b"[1", headers={"Content-Type": "application/json"})
-    assert answer.json()["error"]["message"] == "the body is no JSON: Expecting ',' delimiter at character 2"
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        (b"[1", "the body is no JSON: Expecting ',' delimiter at character 2"),
+        (b"", "the body must be a JSON object"),
+        (b"[]", "the body must be a JSON object"),
+        (b'{"segments": "\xff"}', "the body is not UTF-8, from byte 15 on"),
+        (b"[" * 100_000, "the body is nested too deeply"),
+        (b'{"n_best": ' + b"1" * 5000 + b"}", "the body has a number with too many digits"),
+    ],
+    ids=["no json", "empty", "list", "bytes", "nested", "digits"],
+)
+def test_a_body_that_is_no_json_is_a_sentence(service: RunningService, body: bytes, message: str) -> None:
+    answer = service.client.post("/v1/edit", content=body, headers={"Content-Type": "application/json"})
+    assert answer.status_code == 422
+    assert answer.json()["error"]["message"] == message
+
+
+@pytest.mark.parametrize("headers", [{}, {"Content-Type": "text/plain"}])
+def test_bodies_that_are_not_said_to_be_json_are_refused(service: RunningService, headers: dict[str, str]) -> None:
+    answer = service.client.post("/v1/edit", content=b'{"segments": []}', headers=headers)
+    assert answer.status_code == 415
+    error = answer.json()["error"]
+    assert (error["code"], error["message"]) == (
+        "unsupported_media_type",
+        "send JSON with Content-Type: application/json",
+    )
 
 
 def test_lone_surrogates_are_refused_and_odd_texts_survive(service: RunningService) -> None:

@@ -614,9 +614,9 @@ def test_files_that_cannot_be_read_end_in_a_sentence(store: Store, tmp_path: Any
         (xliff(*PAIRS), "a.xlf: is from en to de, and the project from any language to fr"),
     ):
         with store.database.change("default", "anna") as change:
+            change.execute(sql.update(projects).values(target_language="fr" if "any" in message else ""))
             file = store.files.create(change, "a.po" if content == PO_WITH_NUL else "a.xlf", io.BytesIO(content))
             store.jobs.add(change, "import", file)
-            change.execute(sql.update(projects).values(target_language="fr" if "any" in message else ""))
         job = store.jobs.claim()
         assert job is not None
         engine.store = store
