@@ -6,6 +6,7 @@ import shutil
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -181,7 +182,7 @@ def test_a_folder_replaced_as_its_reading_ends_is_read_again(tmp_path: Path, mon
 def test_a_folder_between_two_names_is_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path, away = tmp_path / "model", tmp_path / "away"
     tiny_models.folder().save(away)
-    monkeypatch.setattr("postedit.folder.time.sleep", lambda seconds: away.rename(path))
+    monkeypatch.setattr("postedit.folder.time", SimpleNamespace(sleep=lambda seconds: away.rename(path)))
     ModelFolder.load(path)
 
 

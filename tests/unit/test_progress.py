@@ -1,4 +1,5 @@
 import io
+from types import SimpleNamespace
 
 import pytest
 from rich.console import Console
@@ -10,7 +11,7 @@ from postedit.progress import LineProgress
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     now = [100.0]
-    monkeypatch.setattr(progress.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(progress, "time", SimpleNamespace(monotonic=lambda: now[0]))
     return now
 
 

@@ -46,7 +46,7 @@ class ScriptedRay:
 
 def test_the_first_answer_counts_and_ends_the_other_and_nothing_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     ray, clock = ScriptedRay(), [0.0]
-    monkeypatch.setattr("postedit.distributed.executors.time.monotonic", lambda: clock[0])
+    monkeypatch.setattr("postedit.distributed.executors.time", SimpleNamespace(monotonic=lambda: clock[0]))
     pool = _ActorPool(ray, [], [ray.actor(number) for number in range(3)], Schedule(3, 0.0))
     results: list[str] = []
 

@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -362,7 +363,7 @@ def failing(throttle: Throttle, name: str, address: str) -> bool:
 
 def test_wrong_passwords_from_elsewhere_keep_nobody_out(monkeypatch: pytest.MonkeyPatch) -> None:
     moment = [0.0]
-    monkeypatch.setattr("postedit.serve.accounts.time.monotonic", lambda: moment[0])
+    monkeypatch.setattr("postedit.serve.accounts.time", SimpleNamespace(monotonic=lambda: moment[0]))
     throttle = Throttle()
     checked = 0
     for moment[0] in range(0, 24 * 3600, 10):  # a day long
@@ -374,7 +375,7 @@ def test_wrong_passwords_from_elsewhere_keep_nobody_out(monkeypatch: pytest.Monk
 
 
 def test_a_right_password_in_between_gives_no_more_guesses(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("postedit.serve.accounts.time.monotonic", lambda: 0.0)
+    monkeypatch.setattr("postedit.serve.accounts.time", SimpleNamespace(monotonic=lambda: 0.0))
     throttle, guessed = Throttle(), 0
     while failing(throttle, f"victim {guessed}", "192.0.2.1"):
         guessed += 1
@@ -385,7 +386,7 @@ def test_a_right_password_in_between_gives_no_more_guesses(monkeypatch: pytest.M
 
 def test_failures_are_forgotten_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
     moment = [0.0]
-    monkeypatch.setattr("postedit.serve.accounts.time.monotonic", lambda: moment[0])
+    monkeypatch.setattr("postedit.serve.accounts.time", SimpleNamespace(monotonic=lambda: moment[0]))
     throttle = Throttle()
     assert [failing(throttle, "ben", "192.0.2.1") for _ in range(6)] == [True] * 5 + [False]
     moment[0] = 600
