@@ -41,7 +41,10 @@ def tune(
     src: Annotated[Path, typer.Option(help="Source lines of the development set.")],
     mt: shared.DevMtOption,
     pe: shared.DevPeOption,
-    out: Annotated[Path, typer.Option(help="The combination to write, which `postedit edit` takes as a model.")],
+    out: Annotated[
+        Path,
+        typer.Option(help="The combination, or the model folder, to write; `postedit edit` takes either as a model."),
+    ],
     metric: shared.MetricOption = "ter",
     method: shared.MethodOption = "mert",
     rounds: Annotated[int, typer.Option(min=1, help="Largest number of searches with new weights.")] = 5,
@@ -72,11 +75,14 @@ def tune(
     behind = [model for model in models if model.startswith(ENDPOINT)]
     asked = given.endpoint_spec(behind or models)
     folders = [Path(model) for model in models if model not in behind]
-    shared.check_outputs({"--out": out}, (src, mt, pe, search_file, *given.paths))
     from postedit.folder import architecture_of
     from postedit.phrase.phrase_options import NAME
 
-    if not behind and [architecture_of(model) for model in folders] == [NAME]:
+    is_phrase_based = not behind and [architecture_of(model) for model in folders] == [NAME]
+    if is_phrase_based and out.exists():
+        raise OutputError(f"{out}: exists already; choose a new folder by --out")
+    shared.check_outputs({"--out": out}, (src, mt, pe, search_file, *given.paths))
+    if is_phrase_based:
         _tune_phrases(folders[0], (src, mt, pe), out, (metric, method, rounds, seed), tokenize)
         return
     folder = out.with_name(f"{out.name}.rounds")

@@ -98,6 +98,8 @@ class Caller:
             return
         if project is not None and not self.may("read", project):
             raise HttpError(404, f"there is no project {project!r}")
+        if project is None and scope != "edit" and not self.admin:
+            raise HttpError(403, f"this is for administrators, and {self.name} is none")
         where = "" if project is None else f" in project {project!r}"
         raise HttpError(403, f"this needs the right {scope!r}{where}, which {self.name} has not")
 

@@ -120,6 +120,16 @@ def test_a_folder_without_lists_is_no_unfinished_run(
     assert not left.exists()
 
 
+def test_a_phrase_based_model_alone_gets_a_new_folder(run: Any, dev: dict[str, Path], tmp_path: Path) -> None:
+    write_recipe(tmp_path)
+    assert run("train", tmp_path / "phrases.toml", "--out", tmp_path / "run").exit_code == 0
+    model = tmp_path / "run/model"
+    before = (model / "config.json").read_bytes()
+    for out in (model, tmp_path):
+        assert f"{out}: exists already; choose a new folder" in refused(run(*command([model], dev, out)))
+    assert (model / "config.json").read_bytes() == before
+
+
 def test_a_phrase_based_model_is_tuned_with_a_neural_one(
     run: Any, models: list[Path], dev: dict[str, Path], tmp_path: Path
 ) -> None:

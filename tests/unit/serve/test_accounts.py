@@ -475,7 +475,12 @@ def test_managers_of_a_project_choose_its_members(team: Team) -> None:
     assert [(one["name"], one["role"]) for one in members] == [("anna", "manager"), ("ben", "reader")]
     team.store.people.set_role(team.projects["ben"], ben, "translator", "root")
     for headers in (team.key("ben", "manage"), team.key("anna", "edit")):
-        assert team.client.get("/v1/users", headers=headers).status_code == 403
+        answer = team.client.get("/v1/users", headers=headers)
+        assert answer.status_code == 403
+        assert "administrators and managers of projects" in answer.json()["error"]["message"]
+    answer = team.client.post("/v1/projects", json={"name": "x"}, headers=manager)
+    assert answer.status_code == 403
+    assert answer.json()["error"]["message"] == "this is for administrators, and anna is none"
 
 
 @pytest.mark.parametrize("form", [False, True])
