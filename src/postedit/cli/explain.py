@@ -135,8 +135,10 @@ def explain(
         editor, texts, focus, shared.warn, attention=attention, gold_alignments=gold_links is not None, mask=mask
     )
     files = {"src": src, "mt": mt, "pe": pe}
-    edited_by = spec.job(editor, editor.search, "jsonl")
-    kept = job.open_evidence(evidence, edited_by, texts, files, cite, resume=resume) if evidence else None
+    kept = None
+    if evidence:
+        edited_by = spec.job(editor, editor.search, "jsonl")
+        kept = job.open_evidence(evidence, edited_by, texts, files, cite, resume=resume)
     shared.announce_models(named)
     with shared.usage_printed(spec.endpoint, editor):
         found = job.Explanations.of(editor, texts, kept, console(stderr=True), cite)

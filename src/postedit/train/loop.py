@@ -336,6 +336,7 @@ class Trainer:
         self.state.last = tuple(scored for scored in self.state.last if scored not in lost)
         if not self.state.best:
             self.state.validated = 0
+            self.state.last = tuple(scored for scored in self.state.last if scored.step != self.state.step)
         for scored in damaged:
             if scored not in lost and self._is_main:
                 self.best.save(scored, self.model if self.ema is None else self.ema.model)

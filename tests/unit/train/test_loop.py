@@ -213,6 +213,17 @@ def test_lost_weights_of_the_last_step_do_not_count_twice(tmp_path: Path, corpor
     assert file.read_bytes() == before
 
 
+def test_without_any_best_weights_the_last_step_is_averaged_once(tmp_path: Path, corpora: Path) -> None:
+    settings = {"max_steps": 6, "validate_every": 2, "keep_best": 2, "metric": "ter", "average": "last"}
+    trainer(tmp_path, corpora, settings, score_dev=Scores(1.0, 2.0, 3.0, 3.0)).run()
+    for step in (2, 4):
+        (tmp_path / f"best/step-{step:08d}.safetensors").unlink()
+    again = trainer(tmp_path, corpora, settings, score_dev=Scores(3.0, 3.0))
+    again.run(resume=True)
+    assert [scored.step for scored in again.state.best] == [6]
+    assert [scored.step for scored in again.state.last] == [6]
+
+
 def test_weights_out_of_reach_are_not_lost(tmp_path: Path, corpora: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     trainer(tmp_path, corpora, {"max_steps": 9}).run()
     before = weights(tmp_path)
