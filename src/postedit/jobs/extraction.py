@@ -114,9 +114,12 @@ class _FileReader:
             left_out[_other(self.languages)] += error.units
         yield self._piece(lines, left_out, ends_file=True)
 
-    def __call__(self, path: Path | None) -> list[_Piece]:
+    def __call__(self, path: Path | None) -> list[_Piece] | DataError:
         """Return what a file gives that a worker reads, nothing for None; the languages must be known."""
-        return [] if path is None else list(self.pieces(path, units_of))
+        try:
+            return [] if path is None else list(self.pieces(path, units_of))
+        except DataError as error:  # the other files are read, too
+            return error
 
     def find_languages(self, files: Iterable[Path]) -> None:
         """Read files that are finished up to the first unit that says its languages."""
@@ -170,20 +173,21 @@ def extract(
         executor: runs the workers.
 
     Raises:
-        DataError: if a file is broken, or there is no line.
+        DataError: if files are broken, all of which are named, or there is no line.
         OutputError: if they cannot be written.
     """
     outputs_of = OutputFiles(out, output_sides(with_mt=with_mt))
     job = {"postedit": __version__, **(settings or {}), "languages": languages, "files": fingerprint(files)}
     outputs = ResumableOutputs(outputs_of, job, resume=resume)
     one = _FileReader(take, with_mt, languages)
+    broken: list[DataError] = []
     try:
         with UnitReader(files, console) as reader, resumable(outputs, outputs_of, partial(_done, len(files))):
-            problem = _write(outputs, outputs_of.sides, _pieces(files, one, reader, executor, outputs.done))
+            if not outputs.done.whole:
+                pieces = _pieces(files, one, reader, executor, outputs.done, broken)
+                _write(outputs, outputs_of.sides, pieces, broken)
         found = _extracted(outputs.done)
-        if problem is None and not found.lines:
-            reasons = "; ".join(f"{count:,} {reason}" for reason, count in found.left_out.most_common())
-            problem = DataError(f"{files[0]}: there is nothing to extract ({reasons or 'no units'})")
+        problem = _problem(files, found, broken)
         if problem is not None:  # the same files will never give anything else
             outputs.discard()
             raise problem
@@ -194,17 +198,23 @@ def extract(
     return found
 
 
-def _write(outputs: ResumableOutputs, sides: Sequence[str], pieces: Iterator[_Piece]) -> DataError | None:
-    """Write what files give; return what is wrong with the first one that cannot be read to its end."""
-    if outputs.done.whole:
-        return None
-    try:
-        for piece in pieces:
+def _write(
+    outputs: ResumableOutputs, sides: Sequence[str], pieces: Iterable[_Piece], broken: Sequence[DataError]
+) -> None:
+    """Write what files give, up to the first broken one; the files after it are read to learn which are broken."""
+    for piece in pieces:
+        if not broken:
             number = outputs.done.chunks
             outputs.write(piece.chunk(number, sides, number + 1 - outputs.done.counts.get(_PIECES, 0)))
-    except DataError as error:
-        return error
-    return None
+
+
+def _problem(files: Sequence[Path], found: Extracted, broken: Sequence[DataError]) -> DataError | None:
+    if broken:
+        return broken[0] if len(broken) == 1 else DataError("\n".join(map(str, broken)))
+    if found.lines:
+        return None
+    reasons = "; ".join(f"{count:,} {reason}" for reason, count in found.left_out.most_common())
+    return DataError(f"{files[0]}: there is nothing to extract ({reasons or 'no units'})")
 
 
 def _done(files: int, state: OutputState) -> str:
@@ -233,26 +243,40 @@ def fingerprint(files: Iterable[Path]) -> str:
 
 
 def _pieces(
-    files: Sequence[Path], one: _FileReader, reader: UnitReader, executor: Executor, done: OutputState
+    files: Sequence[Path],
+    one: _FileReader,
+    reader: UnitReader,
+    executor: Executor,
+    done: OutputState,
+    broken: list[DataError],
 ) -> Iterator[_Piece]:
-    """Yield what all files give, in order, after what is done."""
+    """Yield what all files give, in order, after what is done; say in `broken` what is wrong with files."""
     finished = done.counts.get(_FILES, 0)
     skipped = done.chunks - done.counts.get(_PIECES, 0)  # of the first file that is not finished
     reader.skip(*files[:finished])
     one.find_languages(files[:finished])
     left = deque(files[finished:])
     while left and (executor == IN_THIS_PROCESS or not one.languages):
-        yield from islice(one.pieces(left.popleft(), reader.units), skipped, None)
+        yield from islice(_read_here(left.popleft(), one, reader, broken), skipped, None)
         skipped = 0
     small = [None if path.stat().st_size > LARGE else path for path in left]
     with closing(executor.map(same_in_all(one), small)) as made:
         for path, known, pieces in zip(left, small, made):
             if known is None:
-                yield from islice(one.pieces(path, reader.units), skipped, None)
+                yield from islice(_read_here(path, one, reader, broken), skipped, None)
+            elif isinstance(pieces, DataError):
+                broken.append(pieces)
             else:
                 yield from pieces[skipped:]
                 reader.skip(path)
             skipped = 0
+
+
+def _read_here(path: Path, one: _FileReader, reader: UnitReader, broken: list[DataError]) -> Iterator[_Piece]:
+    try:
+        yield from one.pieces(path, reader.units)
+    except DataError as error:
+        broken.append(error)
 
 
 def files_among(paths: Iterable[Path]) -> list[Path]:

@@ -10,6 +10,7 @@ import pytest
 from rich.console import Console
 
 from postedit.core.errors import DataError, OutputError
+from postedit.core.processes import IN_THIS_PROCESS, Executor
 from postedit.distributed.chunks import Chunk
 from postedit.distributed.resumable_outputs import ResumableOutputs
 from postedit.jobs.extraction import extract, files_among
@@ -140,6 +141,24 @@ def test_a_broken_file_leaves_nothing(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"1\.tmx") as error:
         pairs_of(tmp_path, files, "out")
     assert "--resume" not in str(error.value)
+    assert [path.name for path in tmp_path.iterdir() if path.is_file()] == []
+
+
+@pytest.mark.parametrize(
+    ("executor", "large"),
+    [(IN_THIS_PROCESS, 1 << 23), (Counting(), 1 << 23), (Counting(), 0)],
+    ids=["here", "workers", "large"],
+)
+def test_all_broken_files_are_named(
+    tmp_path: Path, executor: Executor, large: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("postedit.jobs.extraction.LARGE", large)
+    files = units(tmp_path, 5, 3)
+    for number in (1, 3):
+        files[number].write_text(files[number].read_text()[:-20])
+    with pytest.raises(DataError) as error:
+        pairs_of(tmp_path, files, "out", executor=executor)
+    assert [line.split(": ")[0] for line in str(error.value).splitlines()] == [str(files[1]), str(files[3])]
     assert [path.name for path in tmp_path.iterdir() if path.is_file()] == []
 
 
