@@ -208,7 +208,9 @@ def test_learning_helps_if_it_spares_more_edits_than_chance(
 
 
 @pytest.mark.parametrize("kind", ["online", "nearest"])
-@pytest.mark.parametrize("undone", [{1}, {12}, {3, 11}, {9, 10, 11, 12}])
+@pytest.mark.parametrize(
+    "undone", [{3, 11}, *(pytest.param(one, marks=pytest.mark.slow) for one in ({1}, {12}, {9, 10, 11, 12}))]
+)
 def test_judgements_are_those_of_a_memory_that_never_had_what_is_undone(
     path: Path, kind: str, undone: set[int]
 ) -> None:
