@@ -1,6 +1,7 @@
 """The `postedit` command: verbs, error messages and exit codes."""
 
 import importlib
+import inspect
 import logging
 import os
 import signal
@@ -77,10 +78,19 @@ class _Commands(UserDict[str, Any]):
 def _load_verb(name: str) -> Any:
     verb = getattr(importlib.import_module(f"postedit.cli.{name}"), name)
     if isinstance(verb, typer.Typer):
-        return typer.main.get_group(verb)
+        return _fill_paragraphs(typer.main.get_group(verb))
     single = typer.Typer(add_completion=False)
     single.command(name)(verb)
-    return typer.main.get_command(single)
+    return _fill_paragraphs(typer.main.get_command(single))
+
+
+def _fill_paragraphs(command: Any) -> Any:
+    """Let the terminal break the lines of help texts: typer keeps the line breaks of docstrings."""
+    paragraphs = inspect.cleandoc(command.help or "").split("\n\n")
+    command.help = "\n\n".join(" ".join(paragraph.split()) for paragraph in paragraphs)
+    for one in getattr(command, "commands", {}).values():
+        _fill_paragraphs(one)
+    return command
 
 
 class _Group(TyperGroup):

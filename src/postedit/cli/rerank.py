@@ -56,7 +56,7 @@ def rerank(
     from postedit.evaluate.metrics import additive_metric
     from postedit.evaluate.scores import score_systems
     from postedit.search.rescoring import weighted_sum
-    from postedit.tuning.nbest_files import feature_names, read_outputs
+    from postedit.tuning.nbest_files import ORDER, feature_names, read_outputs
     from postedit.tuning.nbest_lists import NBestPool
     from postedit.tuning.rounds import TuneOptions, optimise
 
@@ -70,7 +70,8 @@ def rerank(
         pool = NBestPool(names, references, additive_metric(metric, tokenize))
         pool.add([[output.entry for output in one] for one in outputs])
         options = TuneOptions(method, seed=seed)
-        best = optimise(pool.lists(), np.ones(len(names)), np.full(len(names), -np.inf), options)
+        as_listed = np.array([float(name == ORDER) for name in names])
+        best = optimise(pool.lists(), as_listed, np.full(len(names), -np.inf), options)
         size = float(np.abs(best).sum()) or 1.0
         found = {name: weight / size for name, weight in zip(names, best.tolist(), strict=True)}
         with atomic_write(tune) as file:

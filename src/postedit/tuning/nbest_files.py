@@ -9,13 +9,20 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from postedit.core.errors import DataError
 from postedit.data.lines import read_lines
 from postedit.tuning.nbest_lists import NBestEntry
 
-SCORE = "score"  # the only feature of lists without features: the score of the model or ensemble
+SCORE: Final = "score"
+"""The score of the model or ensemble: a feature of lists without features of a combination."""
+
+ORDER: Final = "order"
+"""The feature 0 for the first output of a list, -1 for the second, and so on; the search ranked them by more than scores.
+
+An edit cost, for example, is in no other feature. With this one, the order as listed is among those that can be tuned.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,18 +61,19 @@ def _list(path: Path, number: int, line: str) -> list[NBestRecord]:
     try:
         record = json.loads(line)
         alternatives = record.pop("alternatives", [])
-        return [_output(one) for one in (record, *alternatives)]
+        return [_output(one, place) for place, one in enumerate((record, *alternatives))]
     except (ValueError, KeyError, TypeError, AttributeError):
         raise DataError(
             f"{path}, line {number}: is not an n-best list; make them by `postedit edit --format jsonl --n-best N`"
         ) from None
 
 
-def _output(record: Mapping[str, Any]) -> NBestRecord:
+def _output(record: Mapping[str, Any], place: int) -> NBestRecord:
     own = record.get("features") or ({} if record.get("skipped") else {SCORE: record[SCORE]})
     features = {str(name): float(value) for name, value in own.items()}
     if not all(map(math.isfinite, features.values())):
         raise ValueError("a feature that is no finite number")
+    features[ORDER] = -float(place)
     return NBestRecord({"text": str(record["text"]), **record}, features)
 
 

@@ -83,6 +83,13 @@ def test_help_shows_brackets_and_names_arguments_in_capitals(run: Any, words: "t
         assert all(word in shown for word in written), option.name
 
 
+@pytest.mark.parametrize("words", list(commands()), ids=" ".join)
+def test_the_terminal_alone_breaks_the_lines_of_help(words: "tuple[str, ...]") -> None:
+    found = command._load_verb(words[0])
+    texts = [found.help, found.commands[words[1]].help] if len(words) > 1 else [found.help]
+    assert all(text and "\n" not in text.replace("\n\n", "") for text in texts)
+
+
 def test_version(run: Any) -> None:
     assert run("--version").stdout == f"postedit {postedit.__version__}\n"
 

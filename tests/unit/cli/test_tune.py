@@ -259,7 +259,7 @@ def test_lists_are_ranked_by_their_own_scores_and_further_columns(run: Any, nbes
     )
     last = json.loads(result.stdout.splitlines()[-1])
     assert [last["text"], *(one["text"] for one in last["alternatives"])] == ["e", "d", "c"]
-    assert last["features"] == {"score": -3.0, "lm": -8.0, "qe": 3.0}
+    assert last["features"] == {"score": -3.0, "order": -2.0, "lm": -8.0, "qe": 3.0}
 
 
 def test_weights_of_columns_are_tuned_and_then_used(run: Any, nbest: dict[str, Path], tmp_path: Path) -> None:
@@ -270,7 +270,16 @@ def test_weights_of_columns_are_tuned_and_then_used(run: Any, nbest: dict[str, P
     assert "as listed" in result.stderr
     assert run(*options, "--weights", tuned, "--out", out).exit_code == 0
     assert out.read_text() == nbest["pe"].read_text()
-    assert set(tomllib.loads(tuned.read_text())["weights"]) == {"score", "lm", "qe"}
+    assert set(tomllib.loads(tuned.read_text())["weights"]) == {"score", "order", "lm", "qe"}
+
+
+def test_tuned_weights_are_no_worse_than_the_order_as_listed(run: Any, tmp_path: Path) -> None:
+    lists, pe, tuned, out = (tmp_path / name for name in ("lists", "pe", "tuned.toml", "out"))
+    lines = [{"text": "a", "score": -2.0, "alternatives": [{"text": "b", "score": -1.0}]}] * 3
+    lists.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    pe.write_text("a\na\nb\n")
+    assert run("rerank", lists, "--tune", tuned, "--pe", pe, "--out", out).exit_code == 0
+    assert out.read_text() == "a\na\na\n"
 
 
 def test_a_combination_ranks_its_own_lists(run: Any, models: list[Path], dev: dict[str, Path], tmp_path: Path) -> None:
