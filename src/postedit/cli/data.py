@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from postedit.core.saved_arrays import SavedArrays
     from postedit.data.triplets import TripletFiles
 
-data = typer.Typer(no_args_is_help=True, help="Analyse triplets, and clean them.")
+data = typer.Typer(no_args_is_help=True, help="Extract, describe and clean triplets.")
 
 TripletsArgument = Annotated[
     list[str],

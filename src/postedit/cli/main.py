@@ -33,7 +33,7 @@ VERBS: Final = {
     "synth": "Make artificial triplets.",
     "average": "Average the weights of checkpoints.",
     "models": "List and fetch models of language pairs; list architectures.",
-    "data": "Describe and clean triplets.",
+    "data": "Extract, describe and clean triplets.",
     "check": "Check whether models, runs and corpora are whole.",
     "serve": "Serve models over HTTP, with a workbench for post-editors.",
 }

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from postedit.core.errors import RecipeError
+from postedit.core.errors import DataError, RecipeError
 
 if TYPE_CHECKING:
     from postedit.recipe import Recipe
@@ -98,6 +98,9 @@ def fetch(
     from postedit.releases import fetching
     from postedit.releases.catalogue import models_of
 
+    for name in names:
+        if Path(name).is_file():
+            raise DataError(f"{name}: is a file; give the language pair, and the release file by --from {name}")
     for model in [models_of(name)[0] for name in names]:
         fetched = fetching.fetch(model, origin)
         typer.echo(f"{model.name} ({model.texts}): {'fetched into' if fetched else 'is already in'} {model.folder}")

@@ -53,6 +53,12 @@ def test_a_fetch_of_several_checks_all_names_first(run: Any, world: World) -> No
     assert not world.models.exists()
 
 
+def test_a_release_file_is_given_by_its_option(run: Any, world: World) -> None:
+    file = next(world.releases.iterdir())
+    message = refused(run("models", "fetch", file))
+    assert f"is a file; give the language pair, and the release file by --from {file}" in message
+
+
 def test_explain_and_simulate_take_a_pair(run: Any, world: World, tmp_path: Path) -> None:
     run("models", "fetch", "en-fr", "--from", world.releases)
     result = run("explain", "en-fr", "--src-text", PAIR[0], "--mt-text", PAIR[1])
