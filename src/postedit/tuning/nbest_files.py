@@ -19,9 +19,9 @@ SCORE: Final = "score"
 """The score of the model or ensemble: a feature of lists without features of a combination."""
 
 ORDER: Final = "order"
-"""The feature 0 for the first output of a list, -1 for the second, and so on; the search ranked them by more than scores.
+"""The feature that is 0 for the first output of a list, -1 for the second, and so on.
 
-An edit cost, for example, is in no other feature. With this one, the order as listed is among those that can be tuned.
+The search ranks by more than the score, such as an edit cost. With this feature, tuning can keep the order as listed.
 """
 
 
