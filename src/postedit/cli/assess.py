@@ -63,7 +63,7 @@ def assess(
     words_per_hour: Annotated[
         float,
         typer.Option(
-            rich_help_panel=_WORK, help=f"Words that a post-editor does in an hour, without an editor{_CHARACTERS}."
+            rich_help_panel=_WORK, help=f"Words that a post-editor edits in an hour, without an editor{_CHARACTERS}."
         ),
     ] = 600.0,
     editing_share: Annotated[

@@ -16,7 +16,7 @@ def average(
         Path | None, typer.Option(help="Model folder that gives text processing and settings; default: the first.")
     ] = None,
     stored: Annotated[
-        Literal["float32", "bf16"], typer.Option(help="Type of the stored weights: bf16 halves the space.")
+        Literal["float32", "bf16"], typer.Option(help="Type of the stored weights; bf16 halves the size.")
     ] = "float32",
 ) -> None:
     """Average the weights of models of the same shape, such as the best checkpoints of a run."""

@@ -23,7 +23,7 @@ def chain(
     out: Annotated[Path, typer.Option(help="Folder of the chain, which is a model folder.")],
     metric: Annotated[
         Literal["ter", "bleu", "chrf"],
-        typer.Option(help="Chooses the edit costs; chrf suits text without spaces."),
+        typer.Option(help="Metric that chooses the edit costs; chrf suits text without spaces."),
     ] = "ter",
     edit_costs: Annotated[str, typer.Option(metavar="COSTS", help="Edit costs tried for each model.")] = _COSTS,
     protect: shared.ProtectOption = "all",

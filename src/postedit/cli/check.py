@@ -28,7 +28,7 @@ def check(
         ),
     ] = False,
 ) -> None:
-    """Check that every file of models, runs and corpora is as it was written; the exit code is 1 if one is damaged."""
+    """Check that all files of models, runs and corpora are as they were written; exit with 1 if one is damaged."""
     from postedit.jobs.integrity import check_whole, record_whole
 
     damaged = False

@@ -173,7 +173,10 @@ def extract(
     ],
     out: Annotated[
         Path,
-        typer.Option(parser=located, help="Prefix of the lines: OUT.src, OUT.mt, OUT.pe, and OUT.ids, their origins."),
+        typer.Option(
+            parser=located,
+            help="Prefix of the outputs: OUT.src, OUT.mt, OUT.pe, and OUT.ids with the origin of each line.",
+        ),
     ],
     before: Annotated[
         Path | None,

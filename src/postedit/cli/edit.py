@@ -40,10 +40,13 @@ def edit(
     out: Annotated[Path | None, _text(help="Output; stdout if not given.")] = None,
     form: Annotated[
         job.OutputFormat,
-        _file("--format", help="text: the corrected line; jsonl: with scores and edits, of files beside the copies."),
+        _file(
+            "--format",
+            help="text: the corrected lines; jsonl: also scores and edits; of translation files, beside the copies.",
+        ),
     ] = "text",
     force: Annotated[
-        Path | None, _file(hidden=True, help="Score these outputs, line by line, instead of editing; jsonl.")
+        Path | None, _file(hidden=True, help="Score these outputs, one per line, instead of editing; writes jsonl.")
     ] = None,
     resume: Annotated[bool, _file("--resume", help="Continue after the lines of an unfinished run.")] = False,
     beam: Annotated[int | None, typer.Option(rich_help_panel=options.PANEL, help=options.field_help("beam"))] = None,
@@ -54,7 +57,7 @@ def edit(
     passes: Annotated[
         int,
         typer.Option(
-            min=1, hidden=True, help="Correct corrections again until nothing changes, at most N passes in all."
+            min=1, hidden=True, help="Edit the output again until it no longer changes, at most N passes in all."
         ),
     ] = 1,
     assignments: options.SetOption = None,
@@ -68,7 +71,7 @@ def edit(
         _gate(
             min=0.0,
             max=1.0,
-            help="Take back edits with less probability under the model; with --gate, of making mt better.",
+            help="Take back edits of lower probability under the model; with --gate, of making mt better.",
         ),
     ] = 0.0,
     protect: shared.ProtectOption = "all",
@@ -76,7 +79,10 @@ def edit(
     endpoint: Annotated[str | None, typer.Option(metavar="URL", hidden=True, help=shared.ENDPOINT_HELP)] = None,
     budget: Annotated[float | None, typer.Option(metavar="COST", hidden=True, help=shared.BUDGET_HELP)] = None,
     estimate: Annotated[
-        bool, typer.Option("--estimate", hidden=True, help="Say what openai:MODEL would cost and take, and stop.")
+        bool,
+        typer.Option(
+            "--estimate", hidden=True, help="Print what openai:MODEL would cost and how long it would take, and exit."
+        ),
     ] = False,
     memory: shared.MemoryOption = None,
     learn: Annotated[Learning, typer.Option(hidden=True, help="How a neural model learns from the memory.")] = "auto",
@@ -93,7 +99,7 @@ def edit(
         str | None, _speed(metavar="HOST:PORT", envvar="RAY_ADDRESS", hidden=True, help="Of the Ray cluster.")
     ] = None,
 ) -> None:
-    """Correct machine translations: lines in, lines out; or copies of translation files (XLIFF, TMX, PO).
+    """Correct machine translations, line by line or in translation files (XLIFF, TMX, PO).
 
     postedit edit MODEL --src FILE --mt FILE --out FILE
 
@@ -101,12 +107,12 @@ def edit(
 
     --engine ray edits in a Ray cluster (extra `ray` of postedit), at --address HOST:PORT or started on this machine.
 
-    More options serve research: --n-best N (search.n_best) returns N corrections a line; --passes N corrects the
-    corrections again until nothing changes, N times at most; --force FILE scores the outputs of another system instead
-    of editing. --learn is explained by `postedit simulate --help`.
+    Options for research: --n-best N (search.n_best) writes N corrections of each line; --passes N edits the output
+    again until it no longer changes, at most N times; --force FILE scores the outputs of another system instead of
+    editing. `postedit simulate --help` explains --learn.
 
-    postedit edit openai:MODEL --endpoint URL ... asks a language model; --budget COST bounds what that costs, and
-    --estimate says it, and stops.
+    postedit edit openai:MODEL --endpoint URL ... asks a language model; --budget COST limits what that may cost, and
+    --estimate prints the cost and exits.
     """
     # Without --out, or with --src, a folder can only be a model, though a damaged one.
     named, files = split_inputs(named, folders=out is not None and src is None)

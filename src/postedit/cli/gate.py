@@ -27,10 +27,11 @@ def gate(
     out: Annotated[Path, typer.Option(help="The gate to write, a JSON file for `postedit edit --gate`.")],
     level: Annotated[
         Literal["auto", "sentence", "edit"],
-        typer.Option(help="Decide on whole lines, on each edit, or as is better on the development set."),
+        typer.Option(help="Decide on whole lines, on each edit, or on whichever is better on the development set."),
     ] = "auto",
     confidence: Annotated[
-        float, typer.Option(min=0.5, max=0.999, help="That TER behind the gate is not above that of unedited MT.")
+        float,
+        typer.Option(min=0.5, max=0.999, help="Confidence that TER behind the gate is not above that of unedited MT."),
     ] = 0.95,
     plot: Annotated[Path | None, typer.Option(metavar="PNG", help="Where to write the reliability diagram.")] = None,
     assignments: SetOption = None,

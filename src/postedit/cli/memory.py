@@ -22,7 +22,7 @@ MemoryArgument = Annotated[
     str,
     typer.Argument(metavar="MEMORY", help="A file, or the URL of a PostgreSQL database: postgresql://USER@HOST/NAME."),
 ]
-AuthorOption = Annotated[str, typer.Option(help="Who does this.")]
+AuthorOption = Annotated[str, typer.Option(help="Who takes it back.")]
 
 
 @memory.command()
@@ -37,14 +37,14 @@ def add(
         ),
     ],
     project: Annotated[
-        str, typer.Option(help="Customer or project that they belong to, all of which can be deleted.")
+        str, typer.Option(help="Customer or project of the corrections, by which they can all be deleted.")
     ] = "",
     author: Annotated[str, typer.Option(help="Who made them.")] = "",
     file: Annotated[str, typer.Option(help="Name of the file that they belong to.")] = "",
     before: BeforeOption = None,
     languages: shared.LanguagesOption = "",
 ) -> None:
-    """Add corrections, all or none; the memory is made if there is none."""
+    """Add corrections, all or none; create the memory if it does not exist."""
     from postedit.adapt.correction_memory import CorrectionMemory
 
     corrections, _ = read_corrections(stream, before, languages, project=project, author=author, file=file)
@@ -136,7 +136,7 @@ def _minute(made: datetime | None) -> str:
 def export(
     where: MemoryArgument,
     out: Annotated[Path, typer.Argument(metavar="OUT", help="Prefix of the files: OUT.src, OUT.mt and OUT.pe.")],
-    project: Annotated[str | None, typer.Option(help="Write the corrections of this project alone.")] = None,
+    project: Annotated[str | None, typer.Option(help="Write only the corrections of this project.")] = None,
 ) -> None:
     """Write the corrections that have not been undone, as `train` and `simulate` read them."""
     from postedit.jobs import memory_exchange
@@ -154,7 +154,7 @@ def undo(
     number: Annotated[int, typer.Argument(metavar="NUMBER", help="Number of the correction; see `show --last`.")],
     author: AuthorOption = "",
 ) -> None:
-    """Take a correction back: models that follow the memory are as if they had never learnt it."""
+    """Take a correction back: models that learn from the memory become as if they had never seen it."""
     with _opened(where) as opened:
         entry = opened.undo(number, author)
         typer.echo(f"{opened.place}: correction {number} undone, by entry {entry}")
@@ -166,7 +166,7 @@ def delete(
     project: Annotated[str, typer.Option(help="Project to delete; empty for the corrections without one.")],
     yes: Annotated[bool, typer.Option("--yes", help="Do it; without this, only show what would be deleted.")] = False,
 ) -> None:
-    """Delete all entries of a project for good, with their texts; what follows the memory begins anew."""
+    """Delete all entries of a project for good, with their texts; models that learn from the memory start again."""
     from postedit.jobs.memory_exchange import check_project
 
     with _opened(where) as opened:

@@ -60,9 +60,11 @@ def architectures(
 
 @models.command("list")
 def list_models(
-    pair: Annotated[str | None, typer.Argument(metavar="PAIR", help="Of this language pair alone, as en-de.")] = None,
+    pair: Annotated[
+        str | None, typer.Argument(metavar="PAIR", help="Only models for this language pair, such as en-de.")
+    ] = None,
 ) -> None:
-    """List the models that are known by their language pair: where they are, and what they gain."""
+    """List the models for language pairs: where they are, and what they gain."""
     from postedit.cli.tables import console, new_table
     from postedit.releases.catalogue import known_models, models_of
 
@@ -78,7 +80,8 @@ def list_models(
 @models.command()
 def fetch(
     names: Annotated[
-        list[str], typer.Argument(metavar="PAIR", help="Language pairs, as en-de, or names of models, as help.en-de.")
+        list[str],
+        typer.Argument(metavar="PAIR", help="Language pairs, such as en-de, or names of models, such as help.en-de."),
     ],
     origin: Annotated[
         str | None,

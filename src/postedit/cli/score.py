@@ -39,7 +39,11 @@ def score(
         bool, typer.Option("--all", help="Also print the scores by bucket, which the output files always contain.")
     ] = False,
     summaries: Annotated[
-        bool, typer.Option("--summaries", help="Add ROUGE, and n-grams repeated or not in --src (else --mt).")
+        bool,
+        typer.Option(
+            "--summaries",
+            help="Add ROUGE, and the shares of n-grams that are repeated and that are not in --src (or --mt).",
+        ),
     ] = False,
     stem: Annotated[bool, typer.Option("--stem", help="ROUGE of --summaries compares stems of English words.")] = False,
     lowercase: Annotated[bool, typer.Option("--lowercase", help="Add case-insensitive BLEU.")] = False,

@@ -14,7 +14,7 @@ def serve(
         str | None,
         typer.Argument(
             metavar="MODEL",
-            help="Model folder, hub id, or language pair, as en-de; none: only phrases learnt from corrections. "
+            help="Model folder, hub id, or language pair, such as en-de; none: only phrases learnt from corrections. "
             "The model that comes with postedit if not given.",
         ),
     ] = None,

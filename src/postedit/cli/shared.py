@@ -34,13 +34,13 @@ LEARNING: Final = "Learning from corrections"
 
 def _checked_languages(given: str) -> str:
     if given and not re.fullmatch("[^:]+:[^:]+", given):
-        raise DataError(f"--languages {given}: must be two languages, as en:de")
+        raise DataError(f"--languages {given}: must be two languages, such as en:de")
     return given
 
 
 MODELS_HELP: Final = (
     "A model folder, hub id, file of weights (RUN/best/*.safetensors), or a combination from `postedit tune`; several "
-    "models make an ensemble. openai:MODEL is a language model behind an endpoint. A language pair, as en-de, is the "
+    "models make an ensemble. openai:MODEL is a language model behind an endpoint. A language pair, such as en-de, is the "
     "model of postedit for it (`postedit models list`). If none is given, the model that comes with postedit."
 )
 ModelsArgument = Annotated[
@@ -127,7 +127,7 @@ ProtectOption = Annotated[
         "--protect",
         metavar="KINDS",
         rich_help_panel=_PROTECTION,
-        help="Spans that stay as in mt and src: all; none; some, as number,url; or all but some, as -code,-path.",
+        help="Spans that stay as in mt and src: all; none; some: number,url; or all except some: -code,-path.",
     ),
 ]
 GlossaryOption = Annotated[
@@ -142,7 +142,9 @@ GlossaryOption = Annotated[
 LanguagesOption = Annotated[
     str,
     typer.Option(
-        metavar="SOURCE:TARGET", callback=_checked_languages, help="As en:de; those of the first unit if not given."
+        metavar="SOURCE:TARGET",
+        callback=_checked_languages,
+        help="Languages, such as en:de; those of the first unit if not given.",
     ),
 ]
 LearnOption = Annotated[
@@ -161,7 +163,7 @@ MemoryOption = Annotated[
         "--memory",
         metavar="FILE|URL",
         rich_help_panel=LEARNING,
-        help="The model first learns from this memory of corrections, as it is now (see `postedit memory`).",
+        help="Learn from this memory of corrections first, as it is now (see `postedit memory`).",
     ),
 ]
 JsonOption = Annotated[Path | None, typer.Option("--json", parser=located, metavar="OUT", help="All numbers as JSON.")]

@@ -24,10 +24,10 @@ def simulate(
     ],
     named: shared.ModelsArgument = None,
     lines: Annotated[
-        int | None, typer.Option(min=1, help="Segments to simulate, from the first on; all if not given.")
+        int | None, typer.Option(min=1, help="Number of segments to simulate, from the first; all if not given.")
     ] = None,
     window: Annotated[
-        int, typer.Option(min=1, help="Segments of a row of the table, and of a point of the curve.")
+        int, typer.Option(min=1, help="Number of segments for each row of the table and each point of the curve.")
     ] = 500,
     tokenize: Annotated[
         Literal["none", "13a", "characters"],
@@ -38,9 +38,11 @@ def simulate(
     search_file: options.SearchFileOption = None,
     protect: shared.ProtectOption = "all",
     json_out: shared.JsonOption = None,
-    plot: Annotated[Path | None, typer.Option(metavar="OUT.svg", help="The curve, as .svg or .png.")] = None,
+    plot: Annotated[
+        Path | None, typer.Option(metavar="OUT.svg", help="Where to write the curve, as .svg or .png.")
+    ] = None,
 ) -> None:
-    """Simulate post-editing: edit a segment, learn from its correction, go on to the next.
+    """Simulate post-editing: edit a segment, learn from its correction, and go on to the next.
 
     Prints TER beside unedited MT and the editor that does not learn, how often the same error had to be corrected
     again, and the time that learning took.

@@ -47,7 +47,7 @@ def tune(
     ],
     metric: shared.MetricOption = "ter",
     method: shared.MethodOption = "mert",
-    rounds: Annotated[int, typer.Option(min=1, help="Largest number of searches with new weights.")] = 5,
+    rounds: Annotated[int, typer.Option(min=1, help="Maximum number of searches with new weights.")] = 5,
     restarts: Annotated[
         int | None, typer.Option(min=0, help="Random points that mert starts from; 20 if not given.")
     ] = None,
