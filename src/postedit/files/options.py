@@ -65,7 +65,9 @@ class FilesConfig(Config):
         None, ge=0, description="highest score of a match that is edited, in percent; above 100 for matches in context"
     )
     languages: str = Field(
-        "", pattern="^$|^[^:]+:[^:]+$", description="source and target to edit of TMX, such as en:de; the model's if empty"
+        "",
+        pattern="^$|^[^:]+:[^:]+$",
+        description="source and target to edit of TMX, such as en:de; the model's if empty",
     )
     check_languages: bool = Field(True, description="refuse files of other languages than the model's")
     translate: bool = Field(False, description="translate units without a target, if the model can")
