@@ -14,10 +14,10 @@ from postedit.core.files import check_writable
 from postedit.core.output_paths import is_stream
 from postedit.data.lines import read_lines
 from postedit.data.resumable_file import PartialFile, check_partial, file_fingerprint
+from postedit.files.formats import SUFFIXES, is_translation_file
 from postedit.jobs import editing as job
 from postedit.llm.usage_report import ENDING
 
-_SUFFIXES: Final = frozenset([".xlf", ".xliff", ".sdlxliff", ".mqxliff", ".mxliff", ".tmx", ".po", ".pot"])
 _OF_MODELS: Final = frozenset([".toml", ".safetensors"])  # combinations, whose prompts may quote anything; weights
 
 
@@ -35,9 +35,9 @@ def split_inputs(named: Sequence[str] | None, *, folders: bool) -> tuple[list[st
     for name in named or ():
         path = Path(name)
         is_folder = path.is_dir() and not _is_model(path)
-        if is_folder and not folders and any(file.suffix.lower() in _SUFFIXES for file in path.iterdir()):
+        if is_folder and not folders and any(file.suffix.lower() in SUFFIXES for file in path.iterdir()):
             raise DataError(f"give --out: the folder of the copies of the files in {path}")
-        if path.suffix.lower() in _SUFFIXES or _shows_translations(path) or (folders and is_folder):
+        if path.suffix.lower() in SUFFIXES or _shows_translations(path) or (folders and is_folder):
             if not path.exists():
                 raise DataError(f"{path}: there is no such file")
             files.append(path)
@@ -50,8 +50,6 @@ def _shows_translations(path: Path) -> bool:
     """Return whether there is a file whose content is that of a translation file, and whose name is not a model's."""
     if path.suffix.lower() in _OF_MODELS or not path.is_file():
         return False
-    from postedit.files.formats import is_translation_file
-
     if is_zipfile(path):
         raise DataError(f"{path}: is a package {_advice_on(path)}")
     return is_translation_file(path)
@@ -64,7 +62,7 @@ def _advice_on(package: Path) -> str:
             suffixes = {Path(name).suffix.lower() for name in opened.namelist()}
     except (BadZipFile, NotImplementedError, ValueError):
         return "that cannot be read; save it again"
-    if found := sorted(suffixes & _SUFFIXES):
+    if found := sorted(suffixes & SUFFIXES):
         return f"with {' and '.join(found)} files; unpack it, and give these"
     return "without translation files, and no model; export its text as XLIFF, TMX or PO"
 
@@ -134,14 +132,19 @@ def edit_files(command: EditCommand, inputs: Sequence[Path], announce: Callable[
             del editor
             job.write_edited(edited, sink, pairs.total, err, resumable=not is_stream(out), what="units")
         records, broken_spans = read_lines(sink.path), command.spec.broken_spans
-        summary = corrected_files.write_files(pairs.tasks, config, records, broken_spans, report, err)
+        try:
+            summary = corrected_files.write_files(pairs.tasks, config, records, broken_spans, report, err)
+        except KeyboardInterrupt:
+            hint = "" if is_stream(out) else f"; the corrections are kept in {kept}, and --resume writes the copies"
+            raise KeyboardInterrupt(f"stopped before all copies were written{hint}") from None
         sink.discard()
     for line in summary.lines():
         err.print(line, soft_wrap=True, highlight=False, markup=False)
-    if others := translation_files.count_others(inputs, tasks):
+    unrecognised = translation_files.unrecognised(inputs)
+    if others := translation_files.count_others(inputs, tasks) - len(unrecognised):
         err.print(f"{others:,} other files in the folders, which are no translation files, are not copied")
     if report is not None:
         err.print(f"Records of the edited units: {report}", soft_wrap=True, highlight=False, markup=False)
-    if refused := pairs.refused:
+    if refused := [*pairs.refused, *unrecognised]:
         faults = "\n".join(f"  - {error}" for error in refused)
         raise DataError(f"{len(refused)} of {len(refused) + len(pairs.tasks)} files were not edited:\n{faults}")

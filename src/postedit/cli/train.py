@@ -36,10 +36,14 @@ def train(
     from postedit.recipe import load_recipe
     from postedit.shipped import find_recipe
 
+    if accept_changed_data and not resume:
+        raise RecipeError("--accept-changed-data is for --resume; without it, the data is read as it is")
     path, folder, err = find_recipe(recipe), out or Path("runs") / recipe.stem, console(stderr=True)
     if is_phrase_recipe(path, overrides or ()):
         if seeds is not None:
             raise RecipeError("--seeds: nothing in the training of a phrase-based model is random; leave it out")
+        if accept_changed_data:
+            raise RecipeError("--accept-changed-data: a phrase-based model is trained from the start; leave it out")
         from postedit.jobs.phrase_training import train_phrases
 
         typer.echo(describe_phrases(train_phrases(load_phrase_recipe(path, overrides or ()), folder, resume, err)))

@@ -8,6 +8,7 @@ import typer
 
 from postedit.cli import shared
 from postedit.cli.search_options import (
+    CommandOptions,
     HelpSearchOption,
     SearchFileOption,
     SetOption,
@@ -21,9 +22,12 @@ from postedit.core.search_config import SearchConfig
 
 if TYPE_CHECKING:
     from postedit.core.editor import Editor
+    from postedit.phrase.phrase_options import PhraseTuneConfig
 
 _BEAM: Final = 10
 """Hypotheses kept, and length of the n-best lists, unless search.beam says otherwise."""
+
+_SHORT: Final = "search.beam is the length of the n-best lists: it must be at least 2"
 
 _JOB: Final = "job.json"
 """Says what the n-best lists beside it are made from."""
@@ -34,8 +38,8 @@ def tune(
         list[str],
         typer.Argument(
             metavar="MODEL",
-            help="Model folders, or files of weights (RUN/best/*.safetensors); one may be openai:MODEL, behind an "
-            "endpoint.",
+            help="Model folders, language pairs, or files of weights (RUN/best/*.safetensors); one may be "
+            "openai:MODEL, behind an endpoint.",
         ),
     ],
     src: Annotated[Path, typer.Option(help="Source lines of the development set.")],
@@ -74,16 +78,23 @@ def tune(
     space = given.space_of(models)
     behind = [model for model in models if model.startswith(ENDPOINT)]
     asked = given.endpoint_spec(behind or models)
-    folders = [Path(model) for model in models if model not in behind]
     from postedit.folder import architecture_of
-    from postedit.phrase.phrase_options import NAME
+    from postedit.phrase.phrase_options import NAME, PhraseTuneConfig
+    from postedit.releases.catalogue import resolved
 
+    folders = [Path(resolved(model)) for model in models if model not in behind]
     is_phrase_based = not behind and [architecture_of(model) for model in folders] == [NAME]
-    if is_phrase_based and out.exists():
-        raise OutputError(f"{out}: exists already; choose a new folder by --out")
+    if is_phrase_based:
+        _check_phrase_options(given, resume=resume, restarts=restarts)
+        if out.exists():
+            raise OutputError(f"{out}: exists already; choose a new folder by --out")
     shared.check_outputs({"--out": out}, (src, mt, pe, search_file, *given.paths))
     if is_phrase_based:
-        _tune_phrases(folders[0], (src, mt, pe), out, (metric, method, rounds, seed), tokenize)
+        outputs = given.search.get("beam", PhraseTuneConfig().outputs)
+        if not isinstance(outputs, int) or outputs < 2:
+            raise DataError(_SHORT)
+        config = PhraseTuneConfig(metric=metric, method=method, rounds=rounds, seed=seed, outputs=outputs)
+        _tune_phrases(folders[0], (src, mt, pe), out, config, tokenize)
         return
     folder = out.with_name(f"{out.name}.rounds")
     if _unfinished(folder) and not resume:
@@ -138,7 +149,7 @@ def tune(
         own.pop("exempt_src", None)
     loaded.search = search_config(loaded.plain(space), own, with_mt=True)
     if loaded.search.beam < 2:
-        raise DataError("search.beam is the length of the n-best lists: it must be at least 2")
+        raise DataError(_SHORT)
     if _unfinished(folder):
         check_job(folder / _JOB, job, folder)
     else:
@@ -148,7 +159,11 @@ def tune(
     if llm is not None:
         err.print(str(estimate(llm.inner, map(Segment, dev.src, dev.mt))), soft_wrap=True)
     with shared.usage_printed(asked, loaded.plain(space)):
-        found = tuning.tune(loaded, dev, additive_metric(metric, tokenize), options, folder, err)
+        try:
+            found = tuning.tune(loaded, dev, additive_metric(metric, tokenize), options, folder, err)
+        except KeyboardInterrupt as interrupt:
+            message = f"stopped; n-best lists are kept in {folder}, and the same command with --resume continues"
+            raise KeyboardInterrupt(str(interrupt) or message) from None
     scores = score_systems({"equal weights": found.before, "tuned": found.after}, dev.pe, dev.mt, tokenize)
     record = {
         "metric": metric,
@@ -182,20 +197,32 @@ def _remove(folder: Path) -> None:
     shutil.rmtree(folder)
 
 
+def _check_phrase_options(given: CommandOptions, *, resume: bool, restarts: int | None) -> None:
+    """Refuse what a phrase-based model alone has no use for."""
+    others = [
+        *(["--resume"] if resume else []),
+        *(["--restarts"] if restarts is not None else []),
+        *(f"search.{name}" for name in given.search if name != "beam"),
+    ]
+    if others:
+        raise DataError(
+            f"{', '.join(others)}: not for a phrase-based model alone, which is tuned from the start each time, by its "
+            "own search; leave it out"
+        )
+
+
 def _tune_phrases(
     model: Path,
     texts: tuple[Path, Path, Path],
     out: Path,
-    given: tuple[str, str, int, int],
+    config: "PhraseTuneConfig",
     tokenize: Literal["none", "13a"],
 ) -> None:
     """Write a phrase-based model with weights tuned on `texts`."""
     from postedit.cli.tables import console, print_scores
     from postedit.data.lines import DevTexts
     from postedit.jobs.phrase_training import retune
-    from postedit.phrase.phrase_options import PhraseTuneConfig
 
-    config = PhraseTuneConfig.model_validate(dict(zip(("metric", "method", "rounds", "seed"), given, strict=True)))
     err = console(stderr=True)
     print_scores(retune(model, DevTexts.read(*texts), out, config, tokenize, err), console())
     err.print(f"Wrote {out}; these scores are of the set that chose the weights", soft_wrap=True)

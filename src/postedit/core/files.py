@@ -64,6 +64,8 @@ def atomic_folder(path: Path) -> Iterator[Path]:
     """
     with explain_os_errors(path):
         path = link_target(path)
+        if path.exists() and not path.is_dir():
+            raise OutputError(f"{path}: is a file; remove it, or name another folder")
         path.parent.mkdir(parents=True, exist_ok=True)
         temporary = temporary_path(path)
         temporary.mkdir()
@@ -166,6 +168,8 @@ def reason_of(error: Exception) -> str:
         errno.EFBIG: "the file is larger than this system allows here",
         errno.EACCES: "permission denied; choose a place that you may use",
         errno.EROFS: "the file system is read-only; choose another place",
+        errno.EEXIST: "there is a file of this name; remove it, or choose another name",
+        errno.ENOTDIR: "a part of the path is a file, not a folder",
         errno.EIO: "the disk or its connection fails; check both, and run again",
         errno.ESTALE: "the file server has lost it; connect the shared folder again",
     }

@@ -57,20 +57,20 @@ class PartialFile:
         return list(read_lines(self._partial)) if self.done else []
 
     def write(self, lines: Sequence[str]) -> None:
-        """Write further lines to the disk.
+        """Write further lines to the disk: all or none, so that lines edited together are again after a resume.
 
         Raises:
             OutputError: if that fails, for instance because the disk is full.
         """
-        rest = memoryview(encode_lines(lines))
+        rest, start = memoryview(encode_lines(lines)), os.fstat(self._file.fileno()).st_size
         try:
             with explain_os_errors(self._partial):
                 while rest:
                     rest = rest[self._file.write(rest) :]
                 os.fsync(self._file.fileno())
             self.done += len(lines)
-        except BaseException:  # Ctrl-C or a full disk: only lines that arrived count
-            self.done = _cut_torn_line(self._file)
+        except BaseException:  # Ctrl-C or a full disk
+            self._file.truncate(start)
             raise
 
     @property

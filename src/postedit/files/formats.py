@@ -16,6 +16,9 @@ from postedit.files.xliff2 import Xliff2
 FORMATS: Final[tuple[Format, ...]] = (Xliff1(), Xliff2(), Tmx(), Po())
 """All formats; a file has the first one that recognises it."""
 
+SUFFIXES: Final = frozenset([".xlf", ".xliff", ".sdlxliff", ".mqxliff", ".mxliff", ".tmx", ".po", ".pot"])
+"""Endings of the names of translation files, in lower case; .pot is also that of PowerPoint templates."""
+
 _HEAD: Final = 2**16
 _COMMENT: Final = re.compile(rb"<!--(?:[^-]|-[^-])*-->")  # of XML
 _UTF16: Final = {codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
@@ -73,3 +76,19 @@ def translation_files(folder: Path) -> list[Path]:
     if not found:
         raise DataError(f"{folder}: has no translation files ({', '.join(one.name for one in FORMATS)})")
     return found
+
+
+def unrecognised_files(folder: Path) -> list[Path]:
+    """Return the files in a folder and its folders that are named like translation files, but cannot be read as such.
+
+    An upload that was cut off is such a file. Hidden files are left out.
+    """
+    named = (path for path in folder.rglob("*") if path.suffix.lower() in SUFFIXES - {".pot"} and not path.is_dir())
+    return sorted(path for path in named if not path.name.startswith(".") and _lacks_format(path))
+
+
+def _lacks_format(path: Path) -> bool:
+    try:
+        return not is_translation_file(path)
+    except DataError:
+        return True

@@ -15,7 +15,7 @@ from rich.console import Console
 from rich.text import Text
 
 from postedit.core.editor import EVENTS, Editor, PostEdit, events_of
-from postedit.core.errors import DataError, StoppedError
+from postedit.core.errors import DataError, OutputError, StoppedError
 from postedit.core.processes import WorkerError
 from postedit.core.search_config import SearchConfig
 from postedit.data.line_sinks import LineSink
@@ -199,7 +199,7 @@ def write_edited(
 
     Raises:
         DataError: if the number of lines is not `total`.
-        WorkerError, KeyboardInterrupt: with a message that says how to continue.
+        OutputError, WorkerError, KeyboardInterrupt: with a message that says how to continue.
     """
     from postedit.progress import LineProgress
 
@@ -217,7 +217,7 @@ def write_edited(
             _warn_of_events(tally, err)
         of = "" if total is None else f" of {total:,}"
         raise KeyboardInterrupt(f"stopped after {sink.done:,}{of} {what}{sink.kept}{hint}") from None
-    except (WorkerError, StoppedError) as error:
+    except (OutputError, WorkerError, StoppedError) as error:
         if what == "lines":
             _warn_of_events(tally, err)
         raise type(error)(f"{error}; {sink.done:,} {what} are done{sink.kept}{hint}") from None

@@ -20,7 +20,7 @@ from postedit.data.lines import encode_lines
 from postedit.distributed.chunks import Chunk
 from postedit.distributed.pipeline import resumable
 from postedit.distributed.resumable_outputs import OutputFiles, OutputState, ResumableOutputs
-from postedit.files.formats import format_of, translation_files
+from postedit.files.formats import format_of, translation_files, unrecognised_files
 from postedit.files.tmx import OtherLanguagesError, Tmx
 from postedit.files.units import Format, Unit
 from postedit.jobs.translation_files import UnitReader, open_file, units_of
@@ -210,7 +210,9 @@ def _write(
 
 def _problem(files: Sequence[Path], found: Extracted, broken: Sequence[DataError]) -> DataError | None:
     if broken:
-        return broken[0] if len(broken) == 1 else DataError("\n".join(map(str, broken)))
+        faults = "\n".join(f"  - {error}" for error in broken)
+        advice = "so that nothing was extracted; mend them, or leave them out"
+        return DataError(f"{len(broken)} of {len(files):,} files cannot be read, {advice}:\n{faults}")
     if found.lines:
         return None
     reasons = "; ".join(f"{count:,} {reason}" for reason, count in found.left_out.most_common())
@@ -280,5 +282,9 @@ def _read_here(path: Path, one: _FileReader, reader: UnitReader, broken: list[Da
 
 
 def files_among(paths: Iterable[Path]) -> list[Path]:
-    """Return files, and the translation files in folders."""
-    return [file for path in paths for file in (translation_files(path) if path.is_dir() else [path])]
+    """Return files, and the files in folders that are translation files or named like one."""
+    return [
+        file
+        for path in paths
+        for file in (sorted([*translation_files(path), *unrecognised_files(path)]) if path.is_dir() else [path])
+    ]

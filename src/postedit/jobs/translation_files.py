@@ -14,7 +14,7 @@ from rich.console import Console
 from postedit.core.errors import DataError
 from postedit.core.files import explain_os_errors, reason_of
 from postedit.core.output_paths import is_stream
-from postedit.files.formats import format_of, translation_files
+from postedit.files.formats import format_of, translation_files, unrecognised_files
 from postedit.files.options import FilesConfig
 from postedit.files.tmx import Tmx
 from postedit.files.units import Format, Unit
@@ -144,9 +144,20 @@ def common_languages(inputs: Iterable[Path], config: FilesConfig) -> tuple[str, 
     return next(iter(found), ("", ""))
 
 
+def unrecognised(inputs: Iterable[Path]) -> list[DataError]:
+    """Return what is wrong with files in folders that are named like translation files, but are none."""
+    faults = []
+    for path in (path for given in inputs if given.is_dir() for path in unrecognised_files(given)):
+        try:
+            format_of(path)
+        except DataError as error:
+            faults.append(error)
+    return faults
+
+
 def count_others(inputs: Sequence[Path], tasks: Sequence[FileTask]) -> int:
-    """Return the number of files in folders that are no translation files, and have no copy."""
-    files = sum(path.is_file() for folder in inputs if folder.is_dir() for path in folder.rglob("*"))
+    """Return the number of files in folders that have no copy."""
+    files = sum(not path.is_dir() for folder in inputs if folder.is_dir() for path in folder.rglob("*"))
     return files - len(tasks) + sum(not path.is_dir() for path in inputs)
 
 

@@ -17,6 +17,7 @@ LARGEST: Final = 1 << 29
 """Bytes of all files of a release, unpacked; the largest models have a tenth of it."""
 
 _NAME: Final = re.compile(r"(?:[A-Za-z0-9_][A-Za-z0-9._-]*/){0,2}[A-Za-z0-9_][A-Za-z0-9._-]*")
+_LONGEST: Final = 100  # characters of a name
 _CHUNK: Final = 1 << 20
 
 
@@ -34,17 +35,20 @@ def pack(folder: Path, archive: Path) -> None:
                 tar.addfile(member, file)
 
 
-def unpack(archive: Path, folder: Path, largest: int = LARGEST) -> None:
+def unpack(archive: Path, folder: Path, largest: int = LARGEST, *, name: str | None = None) -> None:
     """Write the files of a release to an empty folder.
 
     Args:
         archive: a .tar.xz file.
         folder: where the files go.
         largest: bytes of the unpacked archive, at most.
+        name: of the archive in messages; its path if not given.
 
     Raises:
         DataError: if it is damaged, holds more, or anything else than plain files with plain names, each once.
+        OSError: if the files cannot be written.
     """
+    name = name or str(archive)
     try:
         with lzma.open(archive) as packed:
             bounded = cast(IO[bytes], _Bounded(packed, largest))
@@ -53,17 +57,18 @@ def unpack(archive: Path, folder: Path, largest: int = LARGEST) -> None:
                     _write(tar, member, folder)
     except (tarfile.TarError, lzma.LZMAError, EOFError, UnicodeError, ValueError) as error:
         if isinstance(error, DataError):
-            raise DataError(f"{archive}: {error}") from None
-        raise DataError(f"{archive}: is damaged, or no release file ({error}); get it again") from None
+            raise DataError(f"{name}: {error}") from None
+        raise DataError(f"{name}: is damaged, or no release file ({error}); get it again") from None
 
 
 def _write(tar: tarfile.TarFile, member: tarfile.TarInfo, folder: Path) -> None:
-    if member.type not in (tarfile.REGTYPE, tarfile.AREGTYPE):
+    # The holes of a sparse file are in no archive, but would be written.
+    if member.type not in (tarfile.REGTYPE, tarfile.AREGTYPE) or member.issparse():
         raise DataError(f"holds {member.name!a}, which is no plain file; it is not unpacked")
-    if not _NAME.fullmatch(member.name):
-        raise DataError(f"holds a file named {member.name!a}, which could lie elsewhere; it is not unpacked")
+    if not _NAME.fullmatch(member.name) or max(map(len, member.name.split("/"))) > _LONGEST:
+        raise DataError(f"holds a file named {member.name!a}, as no file of a model is; it is not unpacked")
     path = folder / member.name
-    if path.exists():
+    if path.exists() or any(parent.is_file() for parent in path.parents):  # "a" and "a/b"
         raise DataError(f"holds {member.name!a} twice; it is not unpacked")
     path.parent.mkdir(parents=True, exist_ok=True)
     content = tar.extractfile(member)

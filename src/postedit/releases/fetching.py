@@ -40,7 +40,7 @@ def fetch(model: KnownModel, origin: str | None = None) -> bool:
     with atomic_folder(model.folder) as folder:
         archive = folder / _ARCHIVE
         archive.write_bytes(_content(place, model))
-        unpack(archive, folder)
+        unpack(archive, folder, name=place)
         archive.unlink()
         if not is_whole(folder):
             raise ModelFolderError(f"{place}: holds no whole model; get another release")

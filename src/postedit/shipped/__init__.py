@@ -30,6 +30,8 @@ def find_recipe(path: Path, kind: str = "") -> Path:
         RecipeError: if there is neither, with the nearest name.
     """
     if path.exists() and not path.is_dir():
+        if not path.is_file():
+            raise RecipeError(f"{path}: is a stream, but a recipe is read more than once; give a file")
         return path
     shipped = {file.relative_to(RECIPES).with_suffix("").as_posix(): file for file in sorted(RECIPES.rglob("*.toml"))}
     known = shipped | {name.removeprefix(f"{kind}/"): file for name, file in shipped.items() if name.startswith(kind)}

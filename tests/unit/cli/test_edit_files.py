@@ -309,8 +309,12 @@ def test_records_of_edited_units_are_written_beside_the_copies(edit: Any, editor
 def test_files_of_a_folder_that_are_refused_are_named_at_the_end(edit: Any, tmp_path: Path) -> None:
     write(tmp_path / "in/a.xlf", *UNITS)
     (tmp_path / "in/b.xlf").write_text(HEAD + "<trans-unit>\n</body>")
+    for name in ("c.xliff", "readme.txt", "._a.xlf"):
+        (tmp_path / "in" / name).write_text("")
     result = edit("MODEL", tmp_path / "in", "--out", tmp_path / "out")
-    assert "1 of 2 files were not edited" in refused(result)
+    assert "2 of 3 files were not edited" in refused(result)
+    assert "c.xliff: is no translation file that can be read here" in " ".join(result.stderr.split())
+    assert "2 other files in the folders" in result.stderr
     assert "b.xlf: line 3, column 3: is not well-formed XML" in result.stderr
     assert [path.name for path in (tmp_path / "out").iterdir()] == ["a.xlf"]
 

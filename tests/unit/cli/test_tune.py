@@ -128,6 +128,23 @@ def test_a_phrase_based_model_alone_gets_a_new_folder(run: Any, dev: dict[str, P
     for out in (model, tmp_path):
         assert f"{out}: exists already; choose a new folder" in refused(run(*command([model], dev, out)))
     assert (model / "config.json").read_bytes() == before
+    for option, message in (
+        (["--resume"], "--resume: not for a phrase-based model alone"),
+        (["--restarts", 0, "--set", "search.edit_cost=9"], "--restarts, search.edit_cost: not for"),
+        (["--set", "search.beam=1"], "search.beam is the length of the n-best lists"),
+    ):
+        assert message in refused(run(*command([model], dev, tmp_path / "new", *option)))
+    given = ["--src", dev["src"], "--mt", dev["mt"], "--pe", dev["pe"], "--set", "search.beam=5"]
+    result = run("tune", model, *given, "--out", tmp_path / "new")
+    assert result.exit_code == 0, result.stderr
+
+
+def test_a_pair_that_is_not_here_says_how_to_fetch_it(
+    run: Any, dev: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("POSTEDIT_MODELS", str(tmp_path / "models"))
+    result = run("tune", "en-es", "--src", dev["src"], "--mt", dev["mt"], "--pe", dev["pe"], "--out", tmp_path / "new")
+    assert "postedit models fetch" in refused(result)
 
 
 def test_a_phrase_based_model_is_tuned_with_a_neural_one(

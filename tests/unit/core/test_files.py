@@ -145,6 +145,13 @@ class TestAtomicFolder:
             (folder / "new").write_text("y")
         assert_content(old_folder, ["old"])
 
+    @pytest.mark.parametrize(("name", "reason"), [("a", "a: is a file; remove it"), ("a/b", "there is a file of this")])
+    def test_a_file_in_its_place_stays(self, tmp_path: Path, name: str, reason: str) -> None:
+        (tmp_path / "a").write_text("x")
+        with pytest.raises(OutputError, match=reason), atomic_folder(tmp_path / name):
+            raise AssertionError("nothing is written")
+        assert [(path.name, path.read_text()) for path in tmp_path.iterdir()] == [("a", "x")]
+
     def test_others_may_read_the_folder(self, tmp_path: Path) -> None:
         with atomic_folder(tmp_path / "model"):
             pass

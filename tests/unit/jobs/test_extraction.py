@@ -154,11 +154,14 @@ def test_all_broken_files_are_named(
 ) -> None:
     monkeypatch.setattr("postedit.jobs.extraction.LARGE", large)
     files = units(tmp_path, 5, 3)
-    for number in (1, 3):
-        files[number].write_text(files[number].read_text()[:-20])
+    files[1].write_text(files[1].read_text()[:-20])
+    files[3].write_text("")
+    assert files_among([tmp_path / "after"]) == files
     with pytest.raises(DataError) as error:
         pairs_of(tmp_path, files, "out", executor=executor)
-    assert [line.split(": ")[0] for line in str(error.value).splitlines()] == [str(files[1]), str(files[3])]
+    head, *faults = str(error.value).splitlines()
+    assert head.startswith("2 of 5 files cannot be read, so that nothing was extracted")
+    assert [line.split(": ")[0] for line in faults] == [f"  - {files[1]}", f"  - {files[3]}"]
     assert [path.name for path in tmp_path.iterdir() if path.is_file()] == []
 
 

@@ -133,8 +133,8 @@ from pathlib import Path
 from postedit.releases import catalogue, fetching
 catalogue._CATALOGUE = Path(sys.argv[1])
 unpack = fetching.unpack
-def slow(*arguments):
-    unpack(*arguments)
+def slow(*arguments, **options):
+    unpack(*arguments, **options)
     print("unpacked", flush=True)
     import time
     time.sleep(60)
