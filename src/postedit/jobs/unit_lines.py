@@ -61,10 +61,13 @@ class BeforeAndAfter:
     """
 
     def __init__(self, before: Path, after: Path) -> None:
+        for path in (before, after):
+            if not path.exists():
+                raise DataError(f"{path}: there is no such file or folder")
         if before.is_dir() != after.is_dir():
             raise DataError(f"{before} and {after}: give two files, or two folders with files of the same names")
-        if not before.exists():
-            raise DataError(f"{before}: there is no such file or folder")
+        if before.samefile(after):
+            raise DataError(f"{before}: is given as before and as after post-editing, so that nothing was edited")
         self._before, self._after = before, after
         self._current: Path | None = None
         self._texts = _TextsBefore()

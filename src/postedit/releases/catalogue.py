@@ -117,8 +117,8 @@ def models_of(name: str) -> list[KnownModel]:
         names = sorted({"-".join(one.pair) for one in known_models()})
         hint = "" if pair else nearest(name, [one.name for one in known_models()])
         raise ModelFolderError(
-            f"{name}: there is no model of this name or language pair{hint}; there are models for {', '.join(names)} "
-            "(`postedit models list`). Train one, and give its folder"
+            f"{name or repr(name)}: there is no model of this name or language pair; there are models for "
+            f"{', '.join(names)} (`postedit models list`). For others, train one, and give its folder{hint}"
         )
     return found
 

@@ -69,7 +69,10 @@ def _place(file: str, origin: str | None) -> str:
 
 
 def _is_address(place: str) -> bool:
-    return place.startswith(("http://", "https://"))
+    scheme, separator, _ = place.partition("://")
+    if separator and scheme.lower() not in ("http", "https"):
+        raise DataError(f"{place}: only addresses that begin with http:// or https:// can be downloaded")
+    return bool(separator)
 
 
 def _content(place: str, model: KnownModel) -> bytes:
@@ -109,7 +112,7 @@ def _downloaded(address: str, size: int) -> bytes:
     except urllib.error.HTTPError as error:
         raise DataError(f"{address}: the server does not give this file (HTTP {error.code})") from None
     except (OSError, http.client.HTTPException, ValueError) as error:
-        reason = getattr(error, "reason", None) or error
+        reason = " ".join(str(getattr(error, "reason", None) or error).split())
         raise DataError(
             f"{address}: cannot be downloaded ({reason}); check the network, or get the file on another machine and "
             "give its path by --from"

@@ -1,3 +1,4 @@
+import os
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -54,6 +55,17 @@ def test_all_faults_of_a_recipe_are_told_at_once(run: Any, tmp_path: Path) -> No
     assert result.stdout == ""
     for part in ('did you mean "transference"', "train.lr", "none.src"):
         assert part in result.stderr
+
+
+def test_what_would_have_no_effect_is_refused(run: Any, tmp_path: Path) -> None:
+    result = run("train", tmp_path / "any.toml", "--accept-changed-data")
+    assert (result.exit_code, "--accept-changed-data is for --resume" in result.stderr) == (1, True)
+
+
+def test_a_recipe_from_a_stream_is_refused(run: Any, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "recipe.toml")
+    result = run("train", tmp_path / "recipe.toml")
+    assert (result.exit_code, "is a stream, but a recipe is read more than once" in result.stderr) == (1, True)
 
 
 def test_several_seeds_end_with_their_ensemble(run: Any, calls: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:

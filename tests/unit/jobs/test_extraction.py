@@ -135,6 +135,17 @@ def test_a_large_file_is_read_here_and_continued_in_its_middle(
     assert [chunk.size for chunk in written][: at - 1] == [2, 2, 2, 2, 1, 2, 2, 2, 2][: at - 1]
 
 
+def test_files_before_are_others_that_exist(tmp_path: Path) -> None:
+    units(tmp_path, 1, 1)
+    before, after = tmp_path / "before", tmp_path / "after"
+    with pytest.raises(DataError, match="nowhere: there is no such file or folder"):
+        BeforeAndAfter(tmp_path / "nowhere", after)
+    with pytest.raises(DataError, match="is given as before and as after"):
+        BeforeAndAfter(after, after)
+    with pytest.raises(DataError, match="give two files, or two folders"):
+        BeforeAndAfter(before, after / "0.tmx")
+
+
 def test_a_broken_file_leaves_nothing(tmp_path: Path) -> None:
     files = units(tmp_path, 2, 3)
     files[1].write_text(files[1].read_text()[:-20])

@@ -96,6 +96,8 @@ def test_what_is_not_there_is_told_with_what_to_do(
         fetch(model, "http://127.0.0.1:9/releases")
     with pytest.raises(DataError, match="cannot be downloaded"):
         fetch(model, "https://no such host/releases")
+    with pytest.raises(DataError, match="ftp://x/y: only addresses that begin with http:// or https://"):
+        fetch(model, "ftp://x/y")
     assert installed(world) == []
 
 
