@@ -32,7 +32,7 @@ class OnlineConfig(Config):
     replay: int = Field(3, ge=0, description="earlier corrections in the batch of a step")
     version_every: int = Field(20, ge=1, description="corrections between states that are kept to undo")
     watched: int = Field(
-        200, ge=0, description="last corrections on which it is measured whether learning helps, else it is off; 0: on"
+        200, ge=0, description="recent corrections that decide whether learning helps; else it is off; 0: always on"
     )
     seed: int = Field(1, ge=0, description="seed of replay and of adapters")
 
@@ -45,7 +45,7 @@ class NearestConfig(Config):
     rate: float = Field(1e-3, gt=0, description="learning rate of a step for a similarity of 1; it falls in proportion")
     steps: int = Field(3, ge=1, description="steps on the nearest triplets")
     watched: int = Field(
-        200, ge=0, description="last corrections on which it is measured whether this helps, else it is off; 0: on"
+        200, ge=0, description="recent corrections that decide whether this helps; else it is off; 0: always on"
     )
 
 

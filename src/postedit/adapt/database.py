@@ -115,8 +115,8 @@ def clean(engine: sql.Engine) -> None:
             is_busy, *_ = connection.execute(sql.text("PRAGMA wal_checkpoint(TRUNCATE)")).one()
         if is_busy:
             raise OutputError(
-                f"{place_of(engine)}: what was deleted is gone, but not from the log of changes, which others read "
-                "just now; delete it once more in a while"
+                f"{place_of(engine)}: the entries are deleted, but their texts remain in the write-ahead log, which "
+                "another process is reading; run the command again later"
             )
 
 

@@ -130,7 +130,9 @@ def _models_of_chain(model: Path, device: torch.device | str) -> tuple[PostEdito
     """
     first, second = (model / name for name in CHAINED)
     if [read_config(one)["architecture"] == PHRASE_BASED for one in (first, second)] != [False, True]:
-        raise ModelFolderError(f"{model}: of chains, only a neural model with phrases after it learns")
+        raise ModelFolderError(
+            f"{model}: a chain can learn only if it is a neural model followed by a phrase-based model"
+        )
     return load_to_adapt(first, device), PhraseFolder.load(second).editor(second)
 
 
@@ -177,5 +179,5 @@ class MemorySpec:
             raise DataError(f"one model learns from corrections, not {len(models)}: name one")
         memory = CorrectionMemory(self.where, create=False)
         if memory.name != self.name:
-            raise DataError(f"{self.where}: is another memory than that which this work began with; start it anew")
+            raise DataError(f"{self.where}: is not the memory that this run started with; start the run again")
         return load_learning(models[0], memory, self.learn, self.config, device=device, position=self.position)

@@ -173,7 +173,7 @@ class Remembering(EditorWrapper[Editor]):
 
     def _check_learns(self) -> None:
         if self._fixed is not None:
-            raise DataError("this editor keeps to a position of its memory, and learns nothing more")
+            raise DataError("this editor is fixed to one position of its memory, and cannot learn further corrections")
 
 
 def _numbers(result: PostEdit) -> Iterator[int]:

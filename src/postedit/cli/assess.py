@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from postedit.progress import LineProgress
 
 _WORK = "The work, and what it costs"
-_CHARACTERS = "; characters where texts are divided into those, as in Japanese and Chinese"
+_CHARACTERS = "; characters for text without spaces between words, such as Japanese and Chinese"
 
 
 def assess(

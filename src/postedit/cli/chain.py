@@ -31,9 +31,9 @@ def chain(
 ) -> None:
     """Let a second model correct what a first one writes, as one model.
 
-    Phrases after a neural model often correct what it leaves. The chain has copies of both models, with the edit costs
-    that are best together on the development set; report scores on another set. An ensemble asks several models for one
-    output instead, and `postedit tune` weighs them.
+    A phrase-based model often corrects errors that a neural model leaves. The chain has copies of both models, with
+    the edit costs that are best together on the development set; report scores on another set. To combine the scores
+    of several models for one output instead, use `postedit tune`.
     """
     costs = _costs_of(edit_costs)
     if out.exists():

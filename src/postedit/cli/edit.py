@@ -71,7 +71,7 @@ def edit(
         _gate(
             min=0.0,
             max=1.0,
-            help="Take back edits of lower probability under the model; with --gate, of making mt better.",
+            help="Take back edits of lower confidence: probability under the model; with --gate, of making mt better.",
         ),
     ] = 0.0,
     protect: shared.ProtectOption = "all",
@@ -111,8 +111,8 @@ def edit(
     again until it no longer changes, at most N times; --force FILE scores the outputs of another system instead of
     editing. `postedit simulate --help` explains --learn.
 
-    postedit edit openai:MODEL --endpoint URL ... asks a language model; --budget COST limits what that may cost, and
-    --estimate prints the cost and exits.
+    postedit edit openai:MODEL --endpoint URL ... edits with a language model; --budget COST limits the cost, and
+    --estimate prints the expected cost and exits.
     """
     # Without --out, or with --src, a folder can only be a model, though a damaged one.
     named, files = split_inputs(named, folders=out is not None and src is None)

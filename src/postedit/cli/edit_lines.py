@@ -75,7 +75,7 @@ def _check_options(command: EditCommand, src: Path | None, mt: Path | None, forc
     if mt and not src:
         raise DataError("give --src with --mt, or neither to read src<TAB>mt from stdin")
     if given.get("n_best", 1) != 1 and command.form == "text":
-        raise DataError("n_best above 1 does not fit into one line of text a line of input; add --format jsonl")
+        raise DataError("n_best above 1 needs more than one line of output per line of input; add --format jsonl")
     if command.takes_edits_back and src and not mt:
         raise DataError("--gate and --min-confidence take edits of mt back: give --mt, or leave them out")
     if command.takes_edits_back and force:

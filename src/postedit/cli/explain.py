@@ -63,7 +63,9 @@ def explain(
     ] = None,
     focus: Annotated[
         Literal["auto", "attention", "occlusion"],
-        typer.Option(help="Measure the weight of src by attention that src and mt share, or by emptying one text."),
+        typer.Option(
+            help="Measure the weight of src by attention shared between src and mt, or by leaving out one of them."
+        ),
     ] = "auto",
     threshold: Annotated[
         float,
@@ -71,10 +73,15 @@ def explain(
     ] = 0.6,
     cite: Annotated[
         Literal["losses", "attention"],
-        typer.Option(help="Edits cite words of src by what they lose without each word, or by attention to it."),
+        typer.Option(
+            help="Cite the source words without which the edit loses probability, or those with most attention."
+        ),
     ] = "losses",
     mask: Annotated[
-        bool, typer.Option("--mask", help="Test evidence: are edits gone when the source words they cite are cut out?")
+        bool,
+        typer.Option(
+            "--mask", help="Test the evidence: remove the cited source words and check whether the edits disappear."
+        ),
     ] = False,
     seed: shared.SeedOption = 1,
     resamples: shared.ResamplesOption = 10_000,

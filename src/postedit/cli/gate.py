@@ -45,7 +45,7 @@ def gate(
     seed: shared.SeedOption = 1,
     resume: shared.ResumeOption = False,
 ) -> None:
-    """Learn which edits of a model to keep, so that its output is not worse than the machine translation.
+    """Learn which edits of a model to keep, so that its output is, with a given confidence, not worse than mt.
 
     The gate is learnt on one part of the development set and tested on the rest. If no gate passes the test, it stays
     closed: the output is mt. The test holds for text like that of the development set.

@@ -22,7 +22,7 @@ VERBS: Final = {
     "train": "Train a model from a recipe.",
     "edit": "Correct machine translations with a model.",
     "gate": "Learn which edits of a model to take back.",
-    "tune": "Find the weights of an ensemble.",
+    "tune": "Tune the weights of a combination of models.",
     "chain": "Let one model correct what another wrote.",
     "rerank": "Choose the best hypothesis of each n-best list.",
     "memory": "Keep corrections, from which models learn.",

@@ -68,7 +68,7 @@ def list_models(
     from postedit.cli.tables import console, new_table
     from postedit.releases.catalogue import known_models, models_of
 
-    table = new_table(["pair", "model", "texts", "gain on a dev set", "licence of data", "size", "where"], ["size"])
+    table = new_table(["pair", "model", "texts", "measured gain", "licence of data", "size", "where"], ["size"])
     for model in known_models() if pair is None else models_of(pair):
         where = str(model.folder) if model.is_here else f"`postedit models fetch {model.name}` gets it"
         size = sum(file.stat().st_size for file in model.folder.rglob("*") if file.is_file()) or model.bytes

@@ -63,9 +63,7 @@ def score(
     html: shared.HtmlOption = None,
     resume: Annotated[
         bool,
-        typer.Option(
-            "--resume", help="Continue after what an interrupted command has counted; it is kept beside its output."
-        ),
+        typer.Option("--resume", help="Continue from the counts that an interrupted command saved beside its output."),
     ] = False,
     workers: shared.ProcessesOption = None,
     engine: shared.EngineOption = "local",

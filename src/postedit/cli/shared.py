@@ -54,7 +54,7 @@ WeightsArgument = Annotated[
     list[Path], typer.Argument(metavar="MODEL", help="Model folders, or files of weights (RUN/best/*.safetensors).")
 ]
 DevMtOption = Annotated[Path, typer.Option("--mt", help="Its machine translations.")]
-DevPeOption = Annotated[Path, typer.Option("--pe", help="Its post-edits by people.")]
+DevPeOption = Annotated[Path, typer.Option("--pe", help="Human post-edits of these translations.")]
 RecipeSetOption = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="SECTION.NAME=VALUE", help="Override an option of the recipe; may be repeated."),
@@ -95,10 +95,12 @@ TokenizeOption = Annotated[
 MetricOption = Annotated[Literal["ter", "bleu"], typer.Option("--metric", help="Metric that tuned weights improve.")]
 MethodOption = Annotated[
     Literal["mert", "mira"],
-    typer.Option("--method", help="How weights are tuned. mert: exact search along lines; mira: small corrections."),
+    typer.Option("--method", help="Tuning algorithm. mert: minimum error rate training; mira: batch MIRA."),
 ]
-ENDPOINT_HELP: Final = "Server of openai:MODEL, up to /v1; $OPENAI_BASE_URL, or that of OpenAI, if not given."
-BUDGET_HELP: Final = "Stop before requests could cost more than this, by the prices of llm.prices."
+ENDPOINT_HELP: Final = (
+    "Base URL of the server of openai:MODEL, ending in /v1; $OPENAI_BASE_URL, or that of OpenAI, if not given."
+)
+BUDGET_HELP: Final = "Stop before the total cost, at the prices in llm.prices, could exceed this amount."
 EndpointOption = Annotated[
     str | None,
     typer.Option(

@@ -35,7 +35,7 @@ EVENTS: Final = {
     "cut input": "only the first search.max_input tokens were read (search.cut_input)",
     "too long": "not edited, because a text is too long (for search.max_input, or the model)",
     "no memory": "not edited, because there is not enough memory, even for the segment alone",
-    "impossible": "not edited, because no output was found that has all that is required and nothing that is banned",
+    "impossible": "not edited, because no output was found that satisfies the required and banned words",
     "damaged": "not edited, because the output was no valid text, or blank",
     "no answer": "not edited, because the language model gave no answer that can be a correction, even alone",
     "no mt": "no mt, so that the output is empty (a model with a first stage translates src without --mt)",
@@ -107,7 +107,7 @@ class PostEdit:
         skipped: why the segment stays as it is, if it was not edited.
         evidence: attention and reasons behind the words of the output, if asked for; for other reasons, see `Edit`.
         alternatives: the next best corrections, best first, if asked for; no two have the same text. mt itself is
-            always the best one or here, with `changed` False and the score that the model gives it.
+            always the best one or among these, with `changed` False and the score that the model gives it.
         draft: output of the first stage, which this corrects; None if mt was given, or there is no first stage.
         features: features of a log-linear combination, by name; None if they were not needed.
         token_spans: for each edit, the range (end exclusive) in `token_scores` of the tokens of the words it wrote; of

@@ -103,8 +103,8 @@ def map_in_processes(
             raise errors[0]
     except BrokenProcessPool:
         raise WorkerError(
-            f"one of {processes} worker processes was ended from outside, perhaps for want of memory; fewer of them "
-            "(--workers) need less"
+            f"one of {processes} worker processes was killed, perhaps because memory ran out; use fewer processes "
+            "(--workers)"
         ) from None
     except BaseException:
         ours.close()  # ends the processes at once

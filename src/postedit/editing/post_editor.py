@@ -89,7 +89,7 @@ class PostEditor(Editor):
                 postedit or were fetched (`postedit models fetch`); files of weights of a run (RUN/best/*.safetensors),
                 which are loaded with the options of RUN/model; or one file that `postedit tune` wrote. Without any, the
                 model that comes with postedit, English to Chinese.
-            device: a GPU if there is one, else the CPU, if not given; members take turns on several devices.
+            device: where to run; by default a GPU if there is one, else the CPU; members take turns on several.
             dtype: of weights and sums: "float32"; "bf16"; or "int8", 8-bit weights of linear layers, on a CPU.
             weights: of the members of an ensemble; equal if not given.
             space: whether an ensemble averages log-probabilities ("log") or probabilities ("probability").

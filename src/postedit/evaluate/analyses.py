@@ -110,7 +110,7 @@ def edits_spared(systems: Sequence[EvaluatedSystem]) -> Table:
         )
         for system in systems[1:]
     )
-    note = "Edits that need no longer be done, in per cent of those of that kind that the machine translation needs."
+    note = "Edits saved, as a percentage of the edits of the same kind that the unedited MT needs."
     return Table("edits spared, %", ("system",), columns([*KINDS, "all"], 1), rows, note)
 
 

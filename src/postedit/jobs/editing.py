@@ -236,7 +236,7 @@ def write_edited(
 def kept_spans(kinds: Counter[str]) -> str:
     """Return a sentence on protected spans that were saved, by kind."""
     counts = ", ".join(f"{count:,} {kind}" for kind, count in kinds.most_common())
-    return f"protected spans kept against the editor: {counts}"
+    return f"protected spans restored: {counts}"
 
 
 def _warn_of_events(tally: Tally, err: Console) -> None:

@@ -211,7 +211,7 @@ def _write(
 def _problem(files: Sequence[Path], found: Extracted, broken: Sequence[DataError]) -> DataError | None:
     if broken:
         faults = "\n".join(f"  - {error}" for error in broken)
-        advice = "so that nothing was extracted; mend them, or leave them out"
+        advice = "so that nothing was extracted; correct or leave out these files"
         return DataError(f"{len(broken)} of {len(files):,} files cannot be read, {advice}:\n{faults}")
     if found.lines:
         return None

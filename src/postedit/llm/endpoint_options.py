@@ -55,7 +55,7 @@ class LlmConfig(Config):
         0.5,
         ge=0,
         le=1,
-        description="least similarity of an answer to mt, from 0 to 1 (the same); below it, mt stays",
+        description="minimum similarity of an answer to mt, from 0 to 1 (identical); below it, mt is kept",
     )
 
     examples: int = Field(4, ge=0, le=50, description="number of similar corrections from --memory shown for a segment")
@@ -81,7 +81,7 @@ class LlmConfig(Config):
     )
     tagged: str = Field("", description="file of the lines of mt that llm.tags describes")
 
-    concurrency: int = Field(8, ge=1, le=1000, description="most requests at the same time")
+    concurrency: int = Field(8, ge=1, le=1000, description="maximum number of concurrent requests")
     requests_per_minute: int = Field(0, ge=0, description="most requests per minute; 0: no limit")
     tokens_per_minute: int = Field(0, ge=0, description="most tokens per minute, of prompts and answers; 0: no limit")
     timeout: float = Field(120.0, gt=0, description="seconds for an answer")

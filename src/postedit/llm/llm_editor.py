@@ -298,7 +298,7 @@ def load_llm(spec: EndpointSpec, glossary: Glossary | None = None, memory: Memor
     editor = LlmEditor(spec, glossary=glossary, memory=known, scorer=scorer)
     opened = CorrectionMemory(memory.where, create=False)
     if opened.name != memory.name:
-        raise DataError(f"{memory.where}: is another memory than that which this work began with; start it anew")
+        raise DataError(f"{memory.where}: is not the memory that this run started with; start the run again")
     return Remembering(editor, known, opened, options={"learn": "examples"}, position=memory.position)
 
 

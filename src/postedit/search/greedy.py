@@ -37,7 +37,9 @@ class Sampling:
         if self.count < 1:
             raise DataError(f"count must be at least 1, not {self.count}")
         if not self.temperature > 0.0:
-            raise DataError(f"temperature must be above 0, not {self.temperature}; greedy search is what 0 would be")
+            raise DataError(
+                f"temperature must be above 0, not {self.temperature}; for temperature 0, use greedy search"
+            )
         if self.top_k < 0:
             raise DataError(f"top_k must be at least 0, not {self.top_k}")
 

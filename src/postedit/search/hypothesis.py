@@ -40,5 +40,5 @@ def require_possible(score: float) -> None:
     """
     if not score > -math.inf:
         raise ModelFolderError(
-            "the model gives nothing that it may write a probability: its weights are damaged, or training diverged"
+            "the model assigns zero probability to every allowed token: its weights are damaged, or training diverged"
         )

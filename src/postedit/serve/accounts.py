@@ -99,9 +99,9 @@ class Caller:
         if project is not None and not self.may("read", project):
             raise HttpError(404, f"there is no project {project!r}")
         if project is None and scope != "edit" and not self.admin:
-            raise HttpError(403, f"this is for administrators, and {self.name} is none")
+            raise HttpError(403, f"only administrators may do this, and {self.name} is not one")
         where = "" if project is None else f" in project {project!r}"
-        raise HttpError(403, f"this needs the right {scope!r}{where}, which {self.name} has not")
+        raise HttpError(403, f"this requires the right {scope!r}{where}, which {self.name} does not have")
 
     def role(self, project: str) -> Role:
         """Return what the caller is in a project that they may see."""

@@ -105,7 +105,7 @@ class People:
             if admin is False or active is False:
                 left = sql.select(users.c.id).where(users.c.admin.is_(True), users.c.active.is_(True)).limit(1)
                 if not connection.execute(left).first():
-                    raise DataError("somebody must be administrator; make another one first")
+                    raise DataError("at least one administrator is required; appoint another one first")
             if password is not None or active is False:
                 connection.execute(sql.delete(sessions).where(sessions.c.user == user))
 

@@ -323,7 +323,7 @@ class Trainer:
             self.state.update_batches = self.config.accumulate * checkpoint.processes
         if checkpoint.processes != self.accelerator.num_processes:
             self._display.say(
-                "The number of processes is another than before: dropout will differ from what it would have been"
+                "The number of processes has changed, so dropout will differ from that of an uninterrupted run"
             )
         self._display.say(f"Resumed at step {self.state.step:,}")
 
@@ -340,7 +340,7 @@ class Trainer:
         for scored in damaged:
             if scored not in lost and self._is_main:
                 self.best.save(scored, self.model if self.ema is None else self.ema.model)
-            outcome = "so it counts as one of the best no more" if scored in lost else "so it was written again"
+            outcome = "so it is no longer among the best models" if scored in lost else "so it was written again"
             self._display.say(f"{self.best.path(scored)}: gone or damaged, {outcome}")
         if lost and self._is_main:
             self.best.forget(lost, self.state.best, self.config.metric)
@@ -379,7 +379,7 @@ class Trainer:
         paths = self.checkpoints.paths()
         last = f"The last checkpoint is {paths[0]}, but --resume alone" if paths else "--resume alone"
         change = "change the recipe and train into another folder, from nothing"
-        return f"{last} would come to the same end: {change}{self._or_the_best()}"
+        return f"{last} would fail in the same way: {change}{self._or_the_best()}"
 
     def _or_the_best(self) -> str:
         model = self.model_folder

@@ -295,7 +295,7 @@ def test_records_of_edited_units_are_written_beside_the_copies(edit: Any, editor
     path = write(tmp_path / "a.xlf", body, *UNITS[1:])
     result = edit("MODEL", path, "--format", "jsonl", "--out", tmp_path / "b.xlf")
     assert result.exit_code == 0, result.output
-    assert "protected spans kept against the editor: 1 number" in result.stderr
+    assert "protected spans restored: 1 number" in result.stderr
     assert "1 units with edits that were given up" in result.stderr
     first, second = map(json.loads, (tmp_path / "b.xlf.jsonl").read_text().splitlines())
     expected = {"file": str(path), "id": "a#1", "src": "a", "mt": "das Haus", "text": "das Haus!", "given_up": 1}
@@ -403,7 +403,7 @@ def test_spans_stay_whole_when_edits_are_given_up_for_codes(edit: Any, editor: A
     result = edit("MODEL", path, "--out", tmp_path / "b.xlf", "--format", "jsonl")
     assert result.exit_code == 0
     assert (tmp_path / "b.xlf").read_text() == path.read_text()
-    assert "protected spans kept against the editor: 1 number" in result.stderr
+    assert "protected spans restored: 1 number" in result.stderr
     (record,) = map(json.loads, (tmp_path / "b.xlf.jsonl").read_text().splitlines())
     assert (record["text"], record["edits"], record["given_up"], record["written"]) == ("5 Haus", [], 1, False)
     assert record["fallbacks"] == [{"kind": "number", "value": "5", "by": "mt"}]

@@ -36,7 +36,7 @@ def test_spans_kept_are_counted_and_listed_unless_left_out(
 ) -> None:
     kept = run("edit", model, *texts, "--format", "jsonl")
     assert kept.exit_code == 0, kept.stderr
-    assert "protected spans kept against the editor:" in kept.stderr
+    assert "protected spans restored:" in kept.stderr
     records = [json.loads(line) for line in (tmp_path / "out").read_text(encoding="utf-8").splitlines()]
     listed = {span["kind"] for record in records for span in record["fallbacks"]}
     assert {"number", "placeholder"} <= listed

@@ -147,7 +147,7 @@ def test_a_dead_worker_is_reported_and_finished_work_kept(model: Path, files: li
     _, err = process.communicate(timeout=120)
     assert process.returncode == 1
     done = (tmp_path / "out.partial").read_text().count("\n")
-    assert "one of 2 worker processes was ended from outside" in err
+    assert "one of 2 worker processes was killed" in err
     assert f"{done:,} lines are done, kept in {tmp_path / 'out.partial'}; the same command with --resume" in err
     assert "Traceback" not in err
 

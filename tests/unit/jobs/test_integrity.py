@@ -181,7 +181,7 @@ def test_a_run_goes_on_without_damaged_best_weights(tmp_path: Path, deleted: boo
     said = console.file.getvalue()
     assert f"{last}: gone or damaged, so it was written again" in said
     for file in others:
-        assert f"{file}: gone or damaged, so it counts as one of the best no more" in said
+        assert f"{file}: gone or damaged, so it is no longer among the best models" in said
     now = [run / "best" / one["file"] for one in json.loads((run / "best/best.json").read_text())["best"]]
     assert not set(now) & set(others)
     assert all(file.exists() for file in now)

@@ -245,7 +245,7 @@ def test_a_loss_that_rises_for_good_ends_training(tmp_path: Path, corpora: Path)
     message = str(caught.value)
     assert "step 80: training diverges: the mean loss of the last updates, 20 or more, is" in message
     assert f'train.init = "{tmp_path / "model"}"' in message
-    assert "--resume alone would come to the same end" in message
+    assert "--resume alone would fail in the same way" in message
     assert [path.name for path in run.checkpoints.paths()] == ["step-00000060", "step-00000040"]
     model = Sinking()
     assert (

@@ -91,7 +91,7 @@ def test_processes_that_cannot_share_an_update_equally_are_reported(tmp_path: Pa
     run_processes(tmp_path, corpora, PROCESSES, 2, resume=True)
     told = (tmp_path / "console.txt").read_text()
     assert "Batches of an update: 1, as when the run was started; 2 processes cannot share them equally" in told
-    assert "The number of processes is another than before" in told
+    assert "The number of processes has changed" in told
 
 
 def test_more_processes_than_cores_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
