@@ -53,17 +53,17 @@ def stats(
     from postedit.progress import LineProgress
 
     files = files_of(triplets)
-    inputs = [path for one in files for path in one.paths]
-    shared.check_outputs({"--json": json_out, "--picture": picture}, inputs)
-    if picture is not None:
-        check_picture(picture)
-    if resume and not (json_out or picture):
-        raise DataError("--resume continues after counts kept beside an output: name one, such as --json FILE")
     others = {
         label if len(names) == 1 else f"{label} {name}": files_of([name])
         for label, names in (("dev", dev or ()), ("test", test or ()))
         for name in names
     }
+    inputs = [path for some in (files, *others.values()) for one in some for path in one.paths]
+    shared.check_outputs({"--json": json_out, "--picture": picture}, inputs)
+    if picture is not None:
+        check_picture(picture)
+    if resume and not (json_out or picture):
+        raise DataError("--resume continues after counts kept beside an output: name one, such as --json FILE")
     total = _count(files)
     for other in others.values():
         _count(other)

@@ -8,6 +8,8 @@ import typer
 
 from postedit.cli import shared
 from postedit.cli.search_options import HelpSearchOption, SearchFileOption, SetOption, read_options, search_config
+from postedit.core.errors import OutputError
+from postedit.core.output_paths import is_stream
 from postedit.jobs.editing import silence_library
 
 if TYPE_CHECKING:
@@ -63,7 +65,13 @@ def gate(
     from postedit.jobs.gating import job_before, judge_lines, make_gate, note_of
 
     library("sklearn.linear_model", "making a gate", "gate")
-    dev = DevTexts.read(src, mt, pe)
+    whole = DevTexts.read(src, mt, pe)
+    dev = whole.different
+    if repeated := len(whole.src) - len(dev.src):
+        shared.warn(
+            f"{repeated:,} of {len(whole.src):,} lines have the source and machine translation of an earlier one; they "
+            "are left out, because the test needs lines that are independent of those that the gate is learnt on"
+        )
     texts = {"src": file_fingerprint(src), "mt": file_fingerprint(mt), "pe": file_fingerprint(pe)}
     if len(dev.src) < ENOUGH_LINES:
         shared.warn(
@@ -73,11 +81,15 @@ def gate(
     silence_library()
     kinds, terms = shared.kinds_to_protect(protect), shared.read_glossary(glossary)
     spec = options.editor_spec(models, dtype=dtype, protect=kinds, glossary=terms)
+    if is_stream(out):
+        raise OutputError(f"{out}: is a stream, beside which nothing can be kept; give a file")
     kept = out.with_name(f"{out.name}.judged")
     if spec.endpoint is not None:  # what the work has cost so far counts for the budget
         spec = replace(spec, endpoint=spec.endpoint.continued(job_before(kept, resume=resume)))
     editor = spec.load(None)
-    known = {model: uses_of(dev, Path(model)) for model in models if Path(model).exists() and not is_combination(model)}
+    known = {
+        model: uses_of(whole, Path(model)) for model in models if Path(model).exists() and not is_combination(model)
+    }
     for model, uses in known.items():
         if uses:
             how = "was trained on" if "train" in uses else "was selected by its scores on"
@@ -87,7 +99,7 @@ def gate(
             )
     search = search_config(editor, {"n_best": 1, **options.search}, with_mt=True)
     identity = editor.identity(search)
-    job = {"model": list(identity.models), "search settings": repr(identity.settings), "texts": texts}
+    job = {"model": list(identity.models), "search settings": repr(identity.settings), "development set": texts}
     if spec.endpoint is not None:
         job |= spec.endpoint.job
     with shared.usage_printed(spec.endpoint, editor):

@@ -1,7 +1,6 @@
 """`postedit rerank`."""
 
 import json
-import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -46,7 +45,7 @@ def rerank(
         raise DataError("give --weights, to rank by them, or --tune with --pe, to find them first")
     if (tune is None) != (pe is None):
         raise DataError("--tune needs --pe, the post-edits to tune on, and --pe is for --tune alone")
-    shared.check_outputs({"--tune": tune, "--out": out}, (lists, pe, *(features or [])))
+    shared.check_outputs({"--tune": tune, "--out": out}, (lists, weights, pe, *(features or [])))
     import numpy as np
     import tomli_w
 
@@ -91,9 +90,10 @@ def rerank(
 
 def _read_weights(path: Path, names: Sequence[str]) -> dict[str, float]:
     from postedit.core.config import read_toml
+    from postedit.tuning.nbest_files import is_number
 
     values = read_toml(path, "file of weights").get("weights")
-    if not isinstance(values, dict) or not all(map(_is_number, values.values())):
+    if not isinstance(values, dict) or not all(map(is_number, values.values())):
         raise ModelFolderError(f"{path}: must have a section [weights] with a number for each feature")
     for name in values:
         if name not in names:
@@ -102,10 +102,6 @@ def _read_weights(path: Path, names: Sequence[str]) -> dict[str, float]:
                 f"(they have {', '.join(names)}); give further columns by --features"
             )
     return values
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
 
 
 def _line(outputs: "Sequence[NBestRecord]", form: OutputFormat) -> str:

@@ -137,7 +137,7 @@ def tune(
     options = tuning.TuneOptions(method, rounds, 20 if restarts is None else restarts, seed, space, exempt)
     job: dict[str, Any] = {
         "models": [member.fingerprint for member in members],
-        "texts": [file_fingerprint(path) for path in (src, mt, pe)],
+        "development set": [file_fingerprint(path) for path in (src, mt, pe)],
         "metric": [metric, tokenize],
         "search": repr(given.search),
         "options": repr(options),

@@ -38,6 +38,14 @@ class DevTexts:
         texts = read_aligned(src, mt, pe)
         return cls(texts[src], texts[mt], texts[pe])
 
+    @property
+    def different(self) -> "DevTexts":
+        """The lines without those that have the source and machine translation of an earlier one."""
+        rows: dict[tuple[str, str], int] = {}
+        for row, pair in enumerate(zip(self.src, self.mt, strict=True)):
+            rows.setdefault(pair, row)
+        return DevTexts(*([side[row] for row in rows.values()] for side in (self.src, self.mt, self.pe)))
+
 
 def read_lines(path: Path) -> Iterator[str]:
     """Yield the lines of a file, of a pipe, or for `-` of standard input, without their line feeds.

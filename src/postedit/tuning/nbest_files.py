@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from postedit.core.errors import DataError
-from postedit.data.lines import read_lines
+from postedit.data.lines import one_line, read_lines
 from postedit.tuning.nbest_lists import NBestEntry
 
 SCORE: Final = "score"
@@ -62,23 +62,33 @@ def _list(path: Path, number: int, line: str) -> list[NBestRecord]:
         record = json.loads(line)
         alternatives = record.pop("alternatives", [])
         return [_output(one, place) for place, one in enumerate((record, *alternatives))]
-    except (ValueError, KeyError, TypeError, AttributeError):
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        reason = f" ({error})" if isinstance(error, _WrongRecordError) else ""
         raise DataError(
-            f"{path}, line {number}: is not an n-best list; make them by `postedit edit --format jsonl --n-best N`"
+            f"{path}, line {number}: is not an n-best list{reason}; make them by `postedit edit --format jsonl "
+            "--n-best N`"
         ) from None
 
 
+class _WrongRecordError(ValueError):
+    """What is wrong with a record."""
+
+
 def _output(record: Mapping[str, Any], place: int) -> NBestRecord:
-    own = record.get("features") or ({} if record.get("skipped") else {SCORE: record[SCORE]})
-    features = {str(name): float(value) for name, value in own.items()}
-    if not all(map(math.isfinite, features.values())):
-        raise ValueError("a feature that is no finite number")
-    features[ORDER] = -float(place)
-    return NBestRecord({"text": str(record["text"]), **record}, features)
+    own = record.get("features")
+    if own is None:
+        own = {} if record.get("skipped") else {SCORE: record[SCORE]}
+    if not all(map(is_number, own.values())):
+        raise _WrongRecordError("a score or feature is not a finite number")
+    text = record["text"]
+    if not isinstance(text, str) or one_line(text) != text:
+        raise _WrongRecordError("text must be a string of one line")
+    text.encode()  # a half of a surrogate pair cannot be written
+    return NBestRecord(record, {**{name: float(value) for name, value in own.items()}, ORDER: float(0 - place)})
 
 
 def _rows(path: Path, count: int, lists: Path) -> list[dict[str, float]]:
-    lines = list(read_lines(path))
+    lines = [line.removesuffix("\r") for line in read_lines(path)]
     names = lines[0].split("\t") if lines else []
     if not names or len(set(names)) < len(names) or _is_number(names[0]):
         raise DataError(f"{path}, line 1: must name the columns, each once, separated by tabs")
@@ -101,6 +111,14 @@ def _extended(output: NBestRecord, more: Mapping[str, float], path: Path) -> NBe
     if twice:
         raise DataError(f"{path}: the lists already have the feature {min(twice)}; give the column another name")
     return NBestRecord(output.record, {**output.features, **more})
+
+
+def is_number(value: object) -> bool:
+    """Return whether a value of JSON or TOML is a finite number."""
+    try:
+        return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+    except OverflowError:  # an integer beyond all floats
+        return False
 
 
 def _is_number(text: str) -> bool:

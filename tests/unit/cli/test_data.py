@@ -50,6 +50,12 @@ class TestStats:
         assert values["edits"]["most frequent"][0]["contexts"]
         assert "<svg" in picture.read_text()
 
+    def test_a_dev_set_is_not_written_over(self, run: Any, sample: Path) -> None:
+        before = (sample / "dev.pe").read_bytes()
+        result = run("data", "stats", sample / "test", "--dev", sample / "dev", "--json", sample / "dev.pe")
+        assert (result.exit_code, "is one of the files to read" in result.stderr) == (1, True)
+        assert (sample / "dev.pe").read_bytes() == before
+
     def test_a_picture_of_chinese_edits_raises_no_warning(self, run: Any, tmp_path: Path, recwarn: Any) -> None:
         for side, text in {"src": "a .", "mt": "甲 , 乙 .", "pe": "甲 ， 丙 。"}.items():
             (tmp_path / f"zh.{side}").write_text(f"{text}\n" * 3, encoding="utf-8")

@@ -68,6 +68,22 @@ def test_a_model_that_does_harm_gets_a_closed_gate_and_changes_nothing(run: Any,
     assert piped.stdout.split("\n")[:-1] == MT[:9]
 
 
+def test_repeated_lines_count_once(run: Any, model: Path, tmp_path: Path) -> None:
+    options = files(tmp_path, MT)
+    for side in ("src", "mt", "pe"):
+        path = tmp_path / f"dev.{side}"
+        path.write_text(path.read_text(encoding="utf-8") * 4, encoding="utf-8")
+    result = run("gate", model, *options, "--out", tmp_path / "gate.json")
+    assert result.exit_code == 0, result.stderr
+    assert "360 of 480 lines have the source and machine translation of an earlier one" in result.stderr
+    assert "120 lines are few" in result.stderr
+
+
+def test_a_gate_goes_to_no_stream(run: Any, model: Path, tmp_path: Path) -> None:
+    result = run("gate", model, *files(tmp_path, MT), "--out", "/dev/stderr")
+    assert (result.exit_code, "is a stream" in result.stderr) == (1, True)
+
+
 def test_a_model_that_does_good_gets_an_open_gate(run: Any, model: Path, outputs: list[str], tmp_path: Path) -> None:
     gate, plot = tmp_path / "gate.json", tmp_path / "gate.png"
     # Right where it writes little, and wrong elsewhere.

@@ -323,6 +323,14 @@ def test_a_combination_ranks_its_own_lists(run: Any, models: list[Path], dev: di
         ("weights", "lm = 1\n", r"must have a section \[weights\]"),
         ("weights", "[weights]\nlm = nan\n", r"must have a section \[weights\] with a number for each"),
         ("lists", '{"text": "a", "score": NaN}\n', "lists, line 1: is not an n-best list"),
+        ("lists", f'{{"text": "a", "score": {"9" * 400}}}\n', "a score or feature is not a finite number"),
+        ("lists", '{"text": "a", "score": "1"}\n', "a score or feature is not a finite number"),
+        ("lists", '{"text": "a", "score": 1, "features": []}\n', "lists, line 1: is not an n-best list"),
+        ("lists", "[" * 100_000 + "\n", "lists, line 1: is not an n-best list"),
+        ("lists", '{"text": "\\ud800", "score": 1}\n', "lists, line 1: is not an n-best list"),
+        ("lists", '{"text": null, "score": 1}\n', "text must be a string of one line"),
+        ("lists", '{"text": "a\\nb", "score": 1}\n', "text must be a string of one line"),
+        ("weights", f"[weights]\nlm = {'9' * 400}\n", r"must have a section \[weights\] with a number for each"),
     ],
 )
 def test_files_that_do_not_fit(run: Any, nbest: dict[str, Path], name: str, text: str, message: str) -> None:
@@ -330,6 +338,21 @@ def test_files_that_do_not_fit(run: Any, nbest: dict[str, Path], name: str, text
     result = run("rerank", nbest["lists"], "--features", nbest["lm"], "--weights", nbest["weights"])
     assert (result.exit_code, result.stdout) == (1, "")
     assert re.search(message, result.stderr)
+
+
+def test_lines_of_columns_may_end_as_in_windows(run: Any, nbest: dict[str, Path]) -> None:
+    command = ["rerank", nbest["lists"], "--features", nbest["lm"], "--weights", nbest["weights"]]
+    expected = run(*command).stdout
+    nbest["lm"].write_bytes(nbest["lm"].read_bytes().replace(b"\n", b"\r\n"))
+    assert run(*command).stdout == expected
+
+
+def test_weights_are_not_written_over(run: Any, nbest: dict[str, Path]) -> None:
+    before = nbest["weights"].read_text()
+    assert "is one of the files to read" in refused(
+        run("rerank", nbest["lists"], "--weights", nbest["weights"], "--out", nbest["weights"])
+    )
+    assert nbest["weights"].read_text() == before
 
 
 def test_ranking_needs_weights_or_what_to_tune_them_on(run: Any, nbest: dict[str, Path]) -> None:
