@@ -126,7 +126,8 @@ def _saved_counts(
 def clean(
     triplets: TripletsArgument,
     out: Annotated[
-        Path, typer.Option(parser=located, help="Prefix of the cleaned files: OUT.src, OUT.mt, OUT.pe and others.")
+        Path,
+        typer.Option(parser=shared.prefix, help="Prefix of the cleaned files: OUT.src, OUT.mt, OUT.pe and others."),
     ],
     recipe: Annotated[
         Path | None,
@@ -174,7 +175,7 @@ def extract(
     out: Annotated[
         Path,
         typer.Option(
-            parser=located,
+            parser=shared.prefix,
             help="Prefix of the outputs: OUT.src, OUT.mt, OUT.pe, and OUT.ids with the origin of each line.",
         ),
     ],

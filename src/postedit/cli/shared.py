@@ -11,7 +11,7 @@ import typer
 
 from postedit.adapt.adaptation_config import Learning
 from postedit.core.errors import DataError, OutputError, RecipeError, nearest
-from postedit.core.files import atomic_write, check_writable
+from postedit.core.files import atomic_write, check_writable, prefix_problem
 from postedit.core.output_paths import is_stream, same_file
 from postedit.core.processes import Executor, LocalExecutor
 from postedit.data import far_outputs
@@ -301,6 +301,13 @@ def check_outputs(outputs: Mapping[str, Path | None], inputs: Iterable[Path | No
         taken[option] = path
         if not is_far(path):
             check_writable(path)
+
+
+def prefix(name: str) -> Path:
+    """Return what the names of outputs begin with, as it was written: a path has no slash at its end."""
+    if problem := prefix_problem(name):
+        raise typer.BadParameter(f"{name!r} {problem}")
+    return located(name)
 
 
 def beside(out: Path | None, ending: str) -> Path | None:

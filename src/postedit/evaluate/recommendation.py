@@ -1,5 +1,6 @@
 """Whether post-editing by machine is worth it for a customer: what editors gain, what that saves, and the answer."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Final, Literal, NamedTuple
@@ -51,6 +52,9 @@ class Workload:
         above = {"words": self.words, "words_per_hour": self.words_per_hour}
         shares = {"editing_share": self.editing_share, "least_share": self.least_share}
         prices = {"hour_price": self.hour_price or 0.0, "machine_price": self.machine_price}
+        wrong = next((name for name, value in {**above, **prices}.items() if math.isinf(value)), None)
+        if wrong is not None:
+            raise DataError(f"{wrong} must be a finite number")
         wrong = next((name for name, value in above.items() if not value > 0), None)
         if wrong is not None:
             raise DataError(f"{wrong} must be above 0, not {above[wrong]:g}")

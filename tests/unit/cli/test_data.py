@@ -32,6 +32,14 @@ def sample(tmp_path: Path) -> Path:
     return tmp_path
 
 
+@pytest.mark.parametrize("out", ["folder/", "", ".."])
+@pytest.mark.parametrize("verb", ["clean", "extract"])
+def test_what_no_names_of_files_begin_with(run: Any, sample: Path, verb: str, out: str) -> None:
+    result = run("data", verb, sample / "test", "--out", out)
+    assert result.exit_code == 2
+    assert "what the names of files begin with" in " ".join(result.stderr.replace("│", " ").split())
+
+
 class TestStats:
     def test_tables(self, run: Any, sample: Path) -> None:
         result = run("data", "stats", sample / "test", "--dev", sample / "dev")
@@ -187,10 +195,6 @@ class TestClean:
         monkeypatch.undo()
         assert "add --resume" in run(*arguments).stderr
         assert run(*arguments, "--resume").exit_code == 0
-
-    def test_a_prefix_that_names_nothing(self, run: Any, sample: Path) -> None:
-        result = run("data", "clean", sample / "dev", "--out", "..", *self.LANGUAGES)
-        assert "must be what the names of files begin with" in refused(result)
 
     @pytest.mark.parametrize(
         ("fails", "after"),  # which of its calls: blocks have two files each, and there are three blocks

@@ -178,6 +178,8 @@ def test_costs_are_those_of_all_the_work() -> None:
         ({"words": 0}, "words must be above 0, not 0"),
         ({"words_per_hour": float("nan")}, "words_per_hour must be above 0, not nan"),
         ({"editing_share": 1.5}, "editing_share is a share, from 0 to 1, not 1.5"),
+        ({"words_per_hour": float("inf")}, "words_per_hour must be a finite number"),
+        ({"machine_price": float("inf")}, "machine_price must be a finite number"),
         ({"hour_price": -1.0}, "hour_price must not be below 0, but is -1"),
     ],
 )
