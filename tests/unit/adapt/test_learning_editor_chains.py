@@ -88,7 +88,7 @@ def test_chains_that_do_not_learn(chain: Path, tmp_path: Path) -> None:
     save_chain(tmp_path / "neural", (first, first), (0.0, 0.0), {}, "")
     with CorrectionMemory(tmp_path / "memory.db") as memory:
         for name in ("reverse", "neural"):
-            with pytest.raises(ModelFolderError, match="only a neural model with phrases after it learns"):
+            with pytest.raises(ModelFolderError, match="only if it is a neural model followed by a phrase-based model"):
                 load_learning(tmp_path / name, memory)
         with pytest.raises(DataError, match="a chain learns by both of its models; give auto"):
             load_learning(chain, memory, "nearest")
