@@ -161,7 +161,7 @@ def test_no_file_before_or_after_is_overwritten(run: Any, tmp_path: Path) -> Non
 def test_the_help_says_how_many_updates_and_what_words_are(run: Any) -> None:
     told = re.sub(r"[│\s]+", " ", run("assess", "--help").output)
     assert f"{UPDATES} if not given" in told
-    assert told.count("characters where texts are divided into those, as in Japanese and Chinese") == 2
+    assert told.count("characters for text without spaces between words, such as Japanese and Chinese") == 2
 
 
 def test_files_that_do_not_go_are_refused(run: Any, triplets: Path, tmp_path: Path) -> None:

@@ -36,7 +36,7 @@ def test_an_error_is_that_of_the_block(workers: int) -> None:
 
 
 def test_a_process_that_dies_is_reported() -> None:
-    with pytest.raises(WorkerError, match="one of 2 worker processes was ended"):
+    with pytest.raises(WorkerError, match="one of 2 worker processes was killed"):
         list(LocalExecutor(2).map(same_in_all(die), [[0], [1]]))
 
 

@@ -78,9 +78,9 @@ def test_the_grammar_of_hard_attention_is_kept(name: str) -> None:
 
 
 def test_a_model_that_gives_nothing_a_probability_is_refused() -> None:
-    with pytest.raises(ModelFolderError, match="gives nothing"):
+    with pytest.raises(ModelFolderError, match="assigns zero probability to every allowed token"):
         sample(Table({(): {A: 0.0}}), batch(), limits(3), Sampling())
-    with pytest.raises(ModelFolderError, match="gives nothing"):
+    with pytest.raises(ModelFolderError, match="assigns zero probability to every allowed token"):
         sample(Table({(): {A: math.nan}}), batch(), limits(3), Sampling())
 
 
