@@ -137,7 +137,7 @@ class TestAtPosition:
         _, editor = remembering(memory, memory.position)
         assert not editor.abilities.learns
         for call in (lambda: editor.learn("a", "x", "y"), lambda: editor.undo(1)):
-            with pytest.raises(DataError, match="keeps to a position"):
+            with pytest.raises(DataError, match="fixed to one position"):
                 call()
         assert memory.position.last == 2
 
