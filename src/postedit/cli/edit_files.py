@@ -14,7 +14,7 @@ from postedit.core.files import check_writable
 from postedit.core.output_paths import is_stream
 from postedit.data.lines import read_lines
 from postedit.data.resumable_file import PartialFile, check_partial, file_fingerprint
-from postedit.files.formats import SUFFIXES, is_translation_file
+from postedit.files.options import SUFFIXES
 from postedit.jobs import editing as job
 from postedit.llm.usage_report import ENDING
 
@@ -50,6 +50,8 @@ def _shows_translations(path: Path) -> bool:
     """Return whether there is a file whose content is that of a translation file, and whose name is not a model's."""
     if path.suffix.lower() in _OF_MODELS or not path.is_file():
         return False
+    from postedit.files.formats import is_translation_file
+
     if is_zipfile(path):
         raise DataError(f"{path}: is a package {_advice_on(path)}")
     return is_translation_file(path)
@@ -135,7 +137,9 @@ def edit_files(command: EditCommand, inputs: Sequence[Path], announce: Callable[
         try:
             summary = corrected_files.write_files(pairs.tasks, config, records, broken_spans, report, err)
         except KeyboardInterrupt:
-            hint = "" if is_stream(out) else f"; the corrections are kept in {kept}, and --resume writes the copies"
+            hint = (
+                "" if is_stream(out) else f"; the corrections are kept in {sink.path}, and --resume writes the copies"
+            )
             raise KeyboardInterrupt(f"stopped before all copies were written{hint}") from None
         sink.discard()
     for line in summary.lines():

@@ -7,6 +7,7 @@ from typing import Final
 
 from postedit.core.errors import DataError
 from postedit.core.files import reason_of
+from postedit.files.options import SUFFIXES
 from postedit.files.po import Po
 from postedit.files.tmx import Tmx
 from postedit.files.units import Format
@@ -15,9 +16,6 @@ from postedit.files.xliff2 import Xliff2
 
 FORMATS: Final[tuple[Format, ...]] = (Xliff1(), Xliff2(), Tmx(), Po())
 """All formats; a file has the first one that recognises it."""
-
-SUFFIXES: Final = frozenset([".xlf", ".xliff", ".sdlxliff", ".mqxliff", ".mxliff", ".tmx", ".po", ".pot"])
-"""Endings of the names of translation files, in lower case; .pot is also that of PowerPoint templates."""
 
 _HEAD: Final = 2**16
 _COMMENT: Final = re.compile(rb"<!--(?:[^-]|-[^-])*-->")  # of XML

@@ -46,6 +46,9 @@ NOT_EDITED: Final = {
 }
 """Why a unit is not edited, in the order in which reasons apply."""
 
+SUFFIXES: Final = frozenset([".xlf", ".xliff", ".sdlxliff", ".mqxliff", ".mxliff", ".tmx", ".po", ".pot"])
+"""Endings of the names of translation files, in lower case; .pot is also that of PowerPoint templates."""
+
 
 class FilesConfig(Config):
     """Which units of translation files are edited, and what an edit leaves."""
