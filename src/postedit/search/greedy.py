@@ -37,9 +37,7 @@ class Sampling:
         if self.count < 1:
             raise DataError(f"count must be at least 1, not {self.count}")
         if not self.temperature > 0.0:
-            raise DataError(
-                f"temperature must be above 0, not {self.temperature}; for temperature 0, use greedy search"
-            )
+            raise DataError(f"temperature must be above 0, not {self.temperature}; greedy search is temperature 0")
         if self.top_k < 0:
             raise DataError(f"top_k must be at least 0, not {self.top_k}")
 
@@ -81,9 +79,8 @@ def write(
         tokens = chosen.tokens[:, 0]
         columns = tokens, chosen.ranked[:, 0], chosen.gained[:, 0], chosen.ending
         going = []
-        for row, (index, token, ranked, gained, ending) in enumerate(
-            zip(outputs, *(part.tolist() for part in columns))
-        ):
+        rows = zip(outputs, *(part.tolist() for part in columns))
+        for row, (index, token, ranked, gained, ending) in enumerate(rows):
             if guided and ranked == -torch.inf:
                 stuck[index] = True
                 continue
@@ -97,8 +94,8 @@ def write(
                 going.append(row)
         rules = rules.advance(tokens)
         if len(going) < len(outputs):
-            rows = torch.tensor(going, dtype=torch.long, device=device)
+            kept = torch.tensor(going, dtype=torch.long, device=device)
             outputs = [outputs[row] for row in going]
-            state, tokens, rules = state.select(rows), tokens[rows], rules.select(rows)
+            state, tokens, rules = state.select(kept), tokens[kept], rules.select(kept)
         length += 1
     return [Hypothesis(tuple(written[i]), tuple(scores[i]), hit_limit[i], bias[i], stuck[i]) for i in range(count)]
