@@ -23,6 +23,7 @@ _CHARACTERS = "; characters for text without spaces between words, such as Japan
 
 
 def assess(
+    ctx: typer.Context,
     triplets: Annotated[
         str,
         typer.Argument(
@@ -105,6 +106,8 @@ def assess(
     from postedit.jobs.editing import silence_library
     from postedit.jobs.small_neural_model import UPDATES
 
+    if not editors:
+        shared.refuse_given(ctx, ("assignments", "search_file", "protect"), "without --editor MODEL")
     work = Workload(words, words_per_hour, editing_share, hour_price, machine_price, least_share)
     chosen = options.read_options(assignments, search_file, llm={"endpoint": endpoint, "budget": budget})
     if chosen.llm.model_fields_set and not any(endpoint_model([one]) for one in editors or ()):

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 
 def rerank(
+    ctx: typer.Context,
     lists: Annotated[
         Path, typer.Argument(metavar="NBEST.jsonl", help="From `postedit edit --format jsonl --n-best N`.")
     ],
@@ -45,6 +46,10 @@ def rerank(
         raise DataError("give --weights, to rank by them, or --tune with --pe, to find them first")
     if (tune is None) != (pe is None):
         raise DataError("--tune needs --pe, the post-edits to tune on, and --pe is for --tune alone")
+    if tune is None:
+        shared.refuse_given(ctx, ("metric", "method", "seed", "tokenize"), "without --tune")
+    elif out is None:
+        shared.refuse_given(ctx, ("form",), "with --tune but without --out")
     shared.check_outputs({"--tune": tune, "--out": out}, (lists, weights, pe, *(features or [])))
     import numpy as np
     import tomli_w

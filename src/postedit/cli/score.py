@@ -100,6 +100,8 @@ def score(
     warnings = _warnings(texts, [*([mt] if mt else []), *hypotheses], pe, raw=tokenize == "13a")
     if len(test.pe) < MIN_SENTENCES:
         warnings.append(f"{too_few(len(test.pe))} systems: there are no intervals and no p-values")
+    twice = sorted({str(path) for path in hypotheses if hypotheses.count(path) > 1})
+    warnings += [f"{path} is given more than once; it is one row of the tables" for path in twice]
     for warning in warnings:
         shared.warn(warning)
     outputs = {str(path): texts[path] for path in hypotheses}

@@ -303,6 +303,19 @@ def check_outputs(outputs: Mapping[str, Path | None], inputs: Iterable[Path | No
             check_writable(path)
 
 
+def refuse_given(ctx: typer.Context, parameters: Sequence[str], why: str) -> None:
+    """Refuse those `parameters` of the command that were given; `why` says without what they have no effect.
+
+    Raises:
+        DataError: if one was given.
+    """
+    options = {one.name: one.opts[0] for one in ctx.command.params}
+    sources = {name: ctx.get_parameter_source(name) for name in parameters}
+    given = [options[name] for name, source in sources.items() if source is not None and source.name != "DEFAULT"]
+    if given:
+        raise DataError(f"{', '.join(given)}: no effect {why}")
+
+
 def prefix(name: str) -> Path:
     """Return what the names of outputs begin with, as it was written: a path has no slash at its end."""
     if problem := prefix_problem(name):

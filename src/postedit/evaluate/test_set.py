@@ -104,9 +104,11 @@ def evaluate_systems(
     `saved` now and then, and after an error.
 
     Raises:
-        DataError: if a system has not as many lines as the test set.
+        DataError: if a system has not as many lines as the test set, or has the name of the unedited MT.
         OutputError: if what is saved cannot be used.
     """
+    if test.mt is not None and UNEDITED_MT in systems:
+        raise DataError(f'a system cannot be named "{UNEDITED_MT}": that is the name of mt itself; rename its file')
     named = {**({} if test.mt is None else {UNEDITED_MT: test.mt}), **systems}
     check_lengths(len(test.pe), systems)
     tallies = [_Tally.empty(test) for _ in named]

@@ -112,6 +112,8 @@ def test_given_editors_are_tried(run: Any, triplets: Path, editor: Any, tmp_path
         (["--words-per-hour", "0"], "words_per_hour must be above 0"),
         (["--least-share", "2"], "least_share is a share, from 0 to 1"),
         (["--languages", "en:de"], "--before and --languages are for translation files"),
+        (["--set", "search.beam=3"], "--set: no effect without --editor MODEL"),
+        (["--protect", "all"], "--protect: no effect without --editor MODEL"),
         (["--endpoint", "http://localhost/v1"], "are for a model behind an endpoint: give --editor"),
     ],
 )

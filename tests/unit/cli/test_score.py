@@ -152,6 +152,19 @@ def test_comet_is_skipped_with_a_reason(run: Any, files: Path, monkeypatch: pyte
     assert "give --src" in refused(run(*arguments))
 
 
+def test_no_system_takes_the_place_of_the_unedited_mt(run: Any, files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(files)
+    Path("good").rename("unedited MT")
+    result = run("score", "unedited MT", "--pe", "pe", "--mt", "mt")
+    assert 'a system cannot be named "unedited MT"' in refused(result)
+
+
+def test_an_output_given_twice_is_told_and_scored_once(run: Any, files: Path) -> None:
+    result = run("score", files / "bad", files / "bad", "--pe", files / "pe")
+    assert f"{files / 'bad'} is given more than once; it is one row" in " ".join(result.stderr.split())
+    assert len([line for line in result.stdout.partition("TER: ")[0].splitlines() if "bad" in line]) == 1
+
+
 def test_stems_are_for_summaries(run: Any, files: Path) -> None:
     assert "give --summaries too" in refused(run("score", files / "good", "--pe", files / "pe", "--stem"))
 

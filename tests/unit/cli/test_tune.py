@@ -360,6 +360,13 @@ def test_ranking_needs_weights_or_what_to_tune_them_on(run: Any, nbest: dict[str
     assert "--tune needs --pe" in run("rerank", nbest["lists"], "--tune", "x").stderr
 
 
+def test_options_without_effect_on_ranking_are_refused(run: Any, nbest: dict[str, Path], tmp_path: Path) -> None:
+    by_weights = ["rerank", nbest["lists"], "--weights", nbest["weights"]]
+    assert "--metric, --seed: no effect without --tune" in refused(run(*by_weights, "--metric", "bleu", "--seed", 1))
+    tuning = ["rerank", nbest["lists"], "--tune", tmp_path / "tuned.toml", "--pe", nbest["pe"]]
+    assert "--format: no effect with --tune but without --out" in refused(run(*tuning, "--format", "text"))
+
+
 def test_a_combination_has_its_own_beam(run: Any, models: list[Path], dev: dict[str, Path], tmp_path: Path) -> None:
     combination = tmp_path / "c.toml"
     run(*command(models, dev, combination))
