@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 import typer
 
@@ -14,6 +14,9 @@ from postedit.jobs.editing import silence_library
 
 if TYPE_CHECKING:
     from postedit.gate.calibrate import Calibrated
+
+
+_PLOTS: Final = (".png", ".svg", ".pdf")
 
 
 def gate(
@@ -35,7 +38,9 @@ def gate(
         float,
         typer.Option(min=0.5, max=0.999, help="Confidence that TER behind the gate is not above that of unedited MT."),
     ] = 0.95,
-    plot: Annotated[Path | None, typer.Option(metavar="PNG", help="Where to write the reliability diagram.")] = None,
+    plot: Annotated[
+        Path | None, typer.Option(metavar="OUT", help="Where to write the reliability diagram: .png, .svg or .pdf.")
+    ] = None,
     assignments: SetOption = None,
     search_file: SearchFileOption = None,
     help_search: HelpSearchOption = False,
@@ -55,6 +60,8 @@ def gate(
     options = read_options(assignments, search_file, llm={"endpoint": endpoint, "budget": budget})
     inputs = (src, mt, pe, search_file, *options.paths, *shared.files_named(glossary, None))
     shared.check_outputs({"--out": out, "--plot": plot}, inputs)
+    if plot is not None and plot.suffix not in _PLOTS:
+        raise OutputError(f"--plot: {plot} must end in {', '.join(_PLOTS)}, which says what is written")
     from postedit.cli.tables import console
     from postedit.core.errors import library
     from postedit.data.lines import DevTexts
@@ -75,7 +82,7 @@ def gate(
     texts = {"src": file_fingerprint(src), "mt": file_fingerprint(mt), "pe": file_fingerprint(pe)}
     if len(dev.src) < ENOUGH_LINES:
         shared.warn(
-            f"{len(dev.src):,} lines are few: the test may keep a good model's gate closed. With {ENOUGH_LINES} lines "
+            f"{len(dev.src):,} {'line is' if len(dev.src) == 1 else 'lines are'} few: the test may keep a good model's gate closed. With {ENOUGH_LINES} lines "
             "or more a gate keeps most of what a model gains; with 200 lines a quarter or less"
         )
     silence_library()

@@ -200,7 +200,11 @@ def e_value(gains: Floats, worst: float, expected: Floats | None = None, seed: i
 
 
 def draw_reliability(forecasts: Forecasts, path: Path) -> None:
-    """Write the reliability diagram as PNG: the frequency of improvement by predicted probability.
+    """Write the reliability diagram: the frequency of improvement by predicted probability.
+
+    Args:
+        forecasts: what is drawn.
+        path: a file; its suffix is a format of matplotlib, such as `.png`.
 
     Raises:
         OutputError: if it cannot be written.
@@ -217,7 +221,7 @@ def draw_reliability(forecasts: Forecasts, path: Path) -> None:
     axes.set_title(f"{len(forecasts.better):,} changes, expected calibration error {error:.3f}", fontsize=10)
     axes.legend(loc="upper left")
     with atomic_write(path, "wb") as file:
-        figure.savefig(file, format="png", dpi=150)
+        figure.savefig(file, format=path.suffix[1:], dpi=150)
 
 
 @dataclass(frozen=True, eq=False, slots=True)

@@ -214,6 +214,12 @@ def test_options_against_a_gate_are_refused(run: Any, model: Path, tmp_path: Pat
         assert message in refused(run("edit", model, *more, *option))
 
 
+def test_the_name_of_a_diagram_says_what_it_is(run: Any, tmp_path: Path) -> None:
+    texts = files(tmp_path, ["a"])
+    result = run("gate", "MODEL", *texts, "--out", tmp_path / "g.json", "--plot", tmp_path / "g.jpg")
+    assert "g.jpg must end in .png, .svg, .pdf" in refused(result)
+
+
 def test_an_interrupted_run_goes_on(run: Any, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     gate, options = tmp_path / "gate.json", files(tmp_path, MT)
     whole, judge = gating.judge, []
