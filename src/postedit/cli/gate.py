@@ -81,9 +81,10 @@ def gate(
         )
     texts = {"src": file_fingerprint(src), "mt": file_fingerprint(mt), "pe": file_fingerprint(pe)}
     if len(dev.src) < ENOUGH_LINES:
+        few = "line is" if len(dev.src) == 1 else "lines are"
         shared.warn(
-            f"{len(dev.src):,} {'line is' if len(dev.src) == 1 else 'lines are'} few: the test may keep a good model's gate closed. With {ENOUGH_LINES} lines "
-            "or more a gate keeps most of what a model gains; with 200 lines a quarter or less"
+            f"{len(dev.src):,} {few} few: the test may keep a good model's gate closed. With {ENOUGH_LINES} lines or "
+            "more a gate keeps most of what a model gains; with 200 lines a quarter or less"
         )
     silence_library()
     kinds, terms = shared.kinds_to_protect(protect), shared.read_glossary(glossary)

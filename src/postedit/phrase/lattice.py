@@ -102,24 +102,24 @@ def search_lattice(
                 first, last = candidates.first[place], candidates.first[place + 1]
                 if beam.ended[path] == _INSERTED:
                     last = first
-                for one in range(first if inserting else first - 1, last):
-                    keep = one < first
-                    end = place + 1 if keep else np.int64(candidates.spans[one, END])
+                for candidate in range(first if inserting else first - 1, last):
+                    keep = candidate < first
+                    end = place + 1 if keep else np.int64(candidates.spans[candidate, END])
                     if (end == place) != inserting:
                         continue
                     size = beam.known[path]
                     words[:size] = beam.context[path, :size]
                     output, language = beam.output[path], 0.0
-                    for offset in range(1 if keep else candidates.spans[one, COUNT]):
-                        word = mt[place] if keep else candidates.words[candidates.spans[one, PLACE] + offset]
+                    for offset in range(1 if keep else candidates.spans[candidate, COUNT]):
+                        word = mt[place] if keep else candidates.words[candidates.spans[candidate, PLACE] + offset]
                         language += log_probability(model, words[:size], word)
                         output = extended(output, word)
                         words[size] = word
                         size += 1
-                    score = beam.score[path] + language_weight * language + (0.0 if keep else scores[one])
+                    score = beam.score[path] + language_weight * language + (0.0 if keep else scores[candidate])
                     context = words[max(0, size - model.order + 1) : size]
                     ended = _KEPT if keep else _INSERTED if inserting else _REPLACED
-                    at = _room(beam, heads[end], context, output, ended, score, outputs)
+                    at = _slot(beam, heads[end], context, output, ended, score, outputs)
                     if at == -1:
                         continue
                     if at == -2:
@@ -127,7 +127,7 @@ def search_lattice(
                             beam = _enlarged(beam)
                         at, used = used, used + 1
                         beam.following[at], heads[end] = heads[end], at
-                    beam.before[at], beam.step[at] = path, _KEEP if keep else one
+                    beam.before[at], beam.step[at] = path, _KEEP if keep else candidate
                     beam.score[at], beam.language[at] = score, beam.language[path] + language
                     beam.context[at, : context.size], beam.known[at] = context, context.size
                     beam.output[at], beam.ended[at] = output, ended
@@ -150,7 +150,7 @@ def _chain(beam: Any, head: Any, limit: Any) -> Any:
 
 
 @compiled
-def _room(beam: Any, head: Any, context: Any, output: Any, ended: Any, score: Any, outputs: Any) -> Any:
+def _slot(beam: Any, head: Any, context: Any, output: Any, ended: Any, score: Any, outputs: Any) -> Any:
     """Return the path that a new one replaces, -2 if none, or -1 if the new one is not among the best `outputs`."""
     same, worst, path = 0, -1, head
     while path >= 0:

@@ -222,13 +222,13 @@ class WorkerPool:
 
     def _take(self, worker: _Worker, *, at_home: bool) -> list[WaitingSegment]:
         home: Callable[[EditKind], bool] | None = (lambda kind: self._is_home(worker, kind)) if at_home else None
-        return self._backlog.take(worker.model, partial(self._room, worker), home)
+        return self._backlog.take(worker.model, partial(self._batch_size, worker), home)
 
     def _is_home(self, worker: _Worker, kind: EditKind) -> bool:
         """Return whether a process is the one that learns what a project teaches first; any is, without project."""
         return kind.project is None or crc32(kind.project.encode()) % worker.spec.config.processes == worker.number
 
-    def _room(self, worker: _Worker, first: WaitingSegment) -> int:
+    def _batch_size(self, worker: _Worker, first: WaitingSegment) -> int:
         """Return the tokens of a batch that takes the usual time, and no more than its first segment has left."""
         config, speeds = worker.spec.config, self._speeds[worker.model]
         if not speeds:

@@ -192,17 +192,17 @@ def broken_values(src: Mapping[Value, int], mt: Mapping[Value, int], output: Map
     the source (5 000 and 5,000; 5 . 2 and 5.2).
     """
     broken = []
-    gone: list[str] = []
-    mended: list[str] = []
+    removed: list[str] = []
+    written: list[str] = []
     for value in {**mt, **output}:
-        there, before, now = src.get(value, 0), mt.get(value, 0), output.get(value, 0)
-        if not min(there, before) <= now <= max(there, before):
+        in_src, in_mt, in_output = src.get(value, 0), mt.get(value, 0), output.get(value, 0)
+        if not min(in_src, in_mt) <= in_output <= max(in_src, in_mt):
             broken.append(value)
         elif value.kind == "number" and not value.value.startswith(FAULTS):
-            mended += [value.value] * (now - before)
-            gone += [value.value] * (before - now) if not there else []
-    if len(gone) > len(mended) and _digits(gone) != _digits(mended):
-        broken += [Value("number", number) for number in dict.fromkeys(gone)]
+            written += [value.value] * (in_output - in_mt)
+            removed += [value.value] * (in_mt - in_output) if not in_src else []
+    if len(removed) > len(written) and _digits(removed) != _digits(written):
+        broken += [Value("number", number) for number in dict.fromkeys(removed)]
     return broken
 
 
