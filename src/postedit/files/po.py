@@ -332,11 +332,11 @@ def _entry_patches(changed: Sequence[tuple[Unit, NewTarget]]) -> Iterator[Patch]
         place = next((line for line in entry.comments if not _is_kind(line, " ")), entry.first)
         text = "".join(line + line_end for line in lines)
         yield Patch(place.start, place.start, text.encode(slot.codec, "replace"))
-    confirmed = len(changed) == len(entry.translations) and all(new.author for _, new in changed)
-    if confirmed:
-        yield from _not_fuzzy(entry, slot.codec)
-    elif not entry.is_fuzzy:
+    confirmed = all(new.author for _, new in changed)
+    if not confirmed and not entry.is_fuzzy:
         yield _fuzzy(entry, line_end)
+    elif confirmed and len(changed) == len(entry.translations):
+        yield from _not_fuzzy(entry, slot.codec)
     for unit, new in changed:
         translation = entry.translations[_slot(unit).number]
         yield Patch(translation.start, translation.end, _wrapped(translation, new.content).encode(slot.codec))
@@ -377,5 +377,5 @@ def _comments(unit: Unit, new: NewTarget) -> Iterator[str]:
     if new.keep_former and unit.target is not None and unit.target.text.strip():
         yield f'{_OURS} former{form}: "{_one_line(slot.entry.translations[slot.number].raw)}"'
     if new.note:
-        note = " ".join(new.note.split())
+        note = " ".join(f"{form} {new.note}".split())
         yield f"{_OURS} {note}{' ' if note.endswith(chr(92)) else ''}"

@@ -13,6 +13,7 @@ from postedit.files.xml_text import indent_before, tag_name, with_attributes
 
 _STATE: Final = {"state": "needs-review-translation", "state-qualifier": "mt-suggestion"}
 
+_FINISHED: Final = ("translated", "signed-off", "final")  # states after which nobody has to translate any more
 _CONFIRMED: Final = {"state": "translated", "state-qualifier": "x-post-edited"}
 _CONFIRMED_SDL: Final = {"conf": "Translated", "origin": "interactive"}
 _NEW_SDL: Final = {"conf": "Draft", "origin": "mt", "origin-system": "postedit"}
@@ -54,7 +55,7 @@ def unit_patches(changed: Sequence[tuple[Unit, NewTarget]]) -> Iterator[Patch]:
     slot = slot_of(changed[0][0])
     collected, unit, target = slot.unit, slot.unit.element, slot.target
     dialect = "sdl" if any(slot_of(one).sdl for one, _ in changed) else "mq" if "mq:status" in unit.attributes else ""
-    state = {} if dialect else _state_after(unit, changed)
+    state = {} if dialect else _state_after(unit, target, changed)
     if target is None:
         yield _new_target(collected, changed, state)
     elif slot.holder is None:  # an empty target beside segments of the source
@@ -85,13 +86,17 @@ def unit_patches(changed: Sequence[tuple[Unit, NewTarget]]) -> Iterator[Patch]:
         yield patch(collected, after.end, after.end, added)
 
 
-def _state_after(unit: Element, changed: Sequence[tuple[Unit, NewTarget]]) -> dict[str, str]:
-    """Return the state of a target: that of confirmed ones if all its segments are."""
+def _state_after(unit: Element, target: Element | None, changed: Sequence[tuple[Unit, NewTarget]]) -> dict[str, str]:
+    """Return the new state of a target; it stays as it is if a person confirmed some segments and others need work."""
     segmented = unit.first("seg-source")
     count = 1 if segmented is None or not slot_of(changed[0][0]).segment else len(segments_of(segmented))
-    if len(changed) < count or not all(new.author for _, new in changed):
+    if not all(new.author for _, new in changed):
         return _STATE
-    return _CONFIRMED
+    is_finished = target is not None and target.attributes.get("state") in _FINISHED
+    if is_finished or len(changed) == count:
+        return _CONFIRMED
+    is_new = target is None or slot_of(changed[0][0]).holder is None
+    return {"state": "needs-translation"} if is_new else {}
 
 
 def _present(element: Element, values: Mapping[str, str]) -> dict[str, str]:

@@ -15,9 +15,9 @@ from postedit.core.errors import DataError
 from postedit.core.files import atomic_write
 from postedit.editing.results import keep_edits
 from postedit.files.corrections import Corrected, correct, note_of, translated
+from postedit.files.lengths import has_room
 from postedit.files.options import NOT_EDITED, FilesConfig
 from postedit.files.units import NewTarget, Unit, copy_patched
-from postedit.files.xml_text import text_length
 from postedit.jobs.editing import edit_records, kept_spans
 from postedit.jobs.translation_files import FileTask, UnitReader, open_file
 from postedit.text.protected_spans import Value
@@ -126,7 +126,7 @@ class CopyWriter:
         elif reason is None:
             content = translated(unit, result.text, task.format.escape(unit)) if result.text.strip() else None
             reason = _NO_PLACE if content is None else None
-        if content is not None and not _has_room(unit, content):
+        if content is not None and not has_room(unit, content):
             content, reason = None, _TOO_LONG
             result = _unedited(mt, result) if mt else result
         if reason is not None:
@@ -156,14 +156,6 @@ class CopyWriter:
 
 def _unedited(mt: str, result: PostEdit) -> PostEdit:
     return keep_edits(mt, result, [False] * len(result.edits))
-
-
-def _has_room(unit: Unit, content: str) -> bool:
-    """Return whether a new target is not longer than the file allows; one that is no longer than it was may be."""
-    if unit.room is None:
-        return True
-    former = "" if unit.target is None else unit.target.written()
-    return unit.room.take(text_length(content) - text_length(former))
 
 
 def write_files(

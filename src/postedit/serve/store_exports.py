@@ -4,19 +4,27 @@ import json
 import tempfile
 import zipfile
 from collections.abc import Iterable, Iterator
-from typing import IO, Any, Final
+from typing import IO, Any, Final, NamedTuple
 
 import sqlalchemy as sql
 
 from postedit.adapt.correction_memory import Entry
+from postedit.files.lengths import has_room
 from postedit.files.units import NewTarget, Unit, copy_patched
 from postedit.serve.schema import segments
 from postedit.serve.store_base import Database, Row, rows_of
 from postedit.serve.store_files import Files, numbered_units
 from postedit.serve.store_projects import Projects
+from postedit.serve.store_proposals import OPEN_STATES
 
 _AT_ONCE: Final = 1000  # segments that are read at a time
 _IN_MEMORY: Final = 2**20  # bytes of a file that is written; more are on the disk
+
+
+class _Target(NamedTuple):
+    number: int  # of the segment
+    new: NewTarget
+    is_proposal: bool  # of a model; else a person wrote it
 
 
 class Exports:
@@ -30,7 +38,8 @@ class Exports:
 
         Args:
             file: its id.
-            proposals: write those for segments that are not confirmed, too.
+            proposals: also write drafts, and proposals where nobody has written anything, unless they are longer than
+                the file allows.
 
         Raises:
             NotFoundError: if there is no such file.
@@ -69,42 +78,42 @@ class Exports:
         """Yield the corrections of a project that have not been undone, as lines of JSON."""
         return (_line(entry_json(one)) for one in self._db.memory.of(project).corrections())
 
-    def _targets(self, file: str, *, proposals: bool) -> Iterator[tuple[int, NewTarget]]:
-        """Yield the number of each segment with another target, and the target."""
-        confirmed = (segments.c.state == "confirmed") & (segments.c.version > 0)
-        wanted = confirmed
+    def _targets(self, file: str, *, proposals: bool) -> Iterator[_Target]:
+        """Yield the segments with another target."""
+        wanted = (segments.c.state == "confirmed") & (segments.c.version > 0)
         if proposals:
-            wanted |= segments.c.changed.is_(True) & segments.c.state.not_in(("locked", "confirmed"))
-        names = ("number", "content", "proposal_content", "updated_by")
-        columns = (*(segments.c[name] for name in names), confirmed.label("confirmed"))
+            wanted |= (segments.c.state == "draft") & (segments.c.content != "")
+            wanted |= segments.c.changed.is_(True) & segments.c.state.in_(OPEN_STATES)
+        names = ("number", "state", "content", "proposal_content", "updated_by")
+        columns = [segments.c[name] for name in names]
         after = 0
         while True:
             query = sql.select(*columns).where(segments.c.file == file, segments.c.number > after, wanted)
             with self._db.read() as connection:
                 rows = rows_of(connection, query.order_by(segments.c.number).limit(_AT_ONCE))
             for row in rows:
-                yield row["number"], _new_target(row)
+                yield _target(row)
             if len(rows) < _AT_ONCE:
                 return
             after = rows[-1]["number"]
 
 
-def _new_target(row: Row) -> NewTarget:
-    if row["confirmed"]:
-        return NewTarget(row["content"], keep_former=False, author=row["updated_by"] or "?")
-    return NewTarget(row["proposal_content"], keep_former=False)
+def _target(row: Row) -> _Target:
+    if row["state"] in OPEN_STATES:
+        return _Target(row["number"], NewTarget(row["proposal_content"], keep_former=False), is_proposal=True)
+    author = (row["updated_by"] or "?") if row["state"] == "confirmed" else ""
+    return _Target(row["number"], NewTarget(row["content"], keep_former=False, author=author), is_proposal=False)
 
 
-def _changed(
-    units: Iterable[tuple[int, Unit]], targets: Iterator[tuple[int, NewTarget]]
-) -> Iterator[tuple[Unit, NewTarget]]:
+def _changed(units: Iterable[tuple[int, Unit]], targets: Iterator[_Target]) -> Iterator[tuple[Unit, NewTarget]]:
     """Yield the units with another target; both come in order."""
     wanted = next(targets, None)
     for number, unit in units:
         if wanted is None:
             return
-        if number == wanted[0]:
-            yield unit, wanted[1]
+        if number == wanted.number:
+            if has_room(unit, wanted.new.content) or not wanted.is_proposal:
+                yield unit, wanted.new
             wanted = next(targets, None)
 
 

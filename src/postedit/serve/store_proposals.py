@@ -10,6 +10,7 @@ from postedit.core.editor import PostEdit
 from postedit.core.errors import DataError
 from postedit.evaluate.ter import count_edits
 from postedit.files.corrections import margins, place_correction, place_translation
+from postedit.files.lengths import longest_text
 from postedit.files.marked_text import MarkedText
 from postedit.files.options import FilesConfig
 from postedit.files.units import Unit
@@ -166,6 +167,7 @@ def _segment(file: str, number: int, unit: Unit) -> Row:
     state = "locked" if locked else "new" if reason is None else "confirmed"
     texts = {"src": source.text, "src_marks": marks_of(source), "mt": target.text, "mt_marks": marks_of(target)}
     done = state != "new"
+    most = longest_text(unit)
     matches = [
         {"src": source.text, "target": one.target.text, "score": one.score, "origin": one.origin}
         for one in unit.candidates
@@ -178,11 +180,11 @@ def _segment(file: str, number: int, unit: Unit) -> Row:
         "number": number,
         "unit": unit.id,
         **texts,
-        "same": hashlib.sha256(as_json([*texts.values(), unit.max_length]).encode()).hexdigest()[:32],
-        "max_length": unit.max_length,
+        "same": hashlib.sha256(as_json([*texts.values(), most]).encode()).hexdigest()[:32],
+        "max_length": most,
         "notes": as_json(unit.notes),
         "matches": as_json(matches),
-        "too_long": unit.max_length is not None and len(target.text) > unit.max_length,
+        "too_long": most is not None and len(target.text) > most,
         "tagged": bool(source.codes or target.codes),
         "state": state,
         "target": target.text if done else "",

@@ -283,6 +283,20 @@ def test_strings_without_an_encoding_are_read_once(start: str) -> None:
     assert thread_time() - began < 0.5  # seconds; 4 where each line was searched to the end
 
 
+@pytest.mark.parametrize(("flags", "expected"), [("", ""), ("#, fuzzy\n", "#, fuzzy\n")])
+def test_a_person_who_mends_one_form_changes_no_flag(flags: str, expected: str) -> None:
+    body = 'msgid "a"\nmsgid_plural "b"\nmsgstr[0] "c"\nmsgstr[1] "d"\n'
+    _, second = units_of(FORMAT, (HEAD + flags + body).encode())
+    changed = [(second, NewTarget("e", keep_former=False, author="anna"))]
+    after = written(FORMAT, (HEAD + flags + body).encode(), changed).decode()
+    assert after == HEAD + expected + body.replace('"d"', '"e"')
+
+
+def test_a_note_says_which_form_it_is_of() -> None:
+    body = 'msgid "a"\nmsgid_plural "b"\nmsgstr[0] "c"\nmsgstr[1] "d"\n'
+    assert edited(body, "x", "y", note="why").startswith("# postedit: [0] why\n# postedit: [1] why\n#, fuzzy\n")
+
+
 def test_a_source_of_markup_alone_is_no_header() -> None:
     first, second = units('msgid "<br>"\nmsgstr "<br>"\n\nmsgid "a"\nmsgstr "b"\n')
     assert (first.languages, second.languages) == (("", "de"), ("", "de"))

@@ -497,8 +497,13 @@ def test_a_confirmed_target_is_that_of_a_person() -> None:
         '<mrk mtype="seg" mid="2">b</mrk></seg-source><target><mrk mtype="seg" mid="1">c</mrk> '
         '<mrk mtype="seg" mid="2">d</mrk></target></trans-unit>'
     )
-    assert 'state="translated"' not in confirmed(segments, "e", None)
     assert 'state="translated"' in confirmed(segments, "e", "f")
+    assert "<target><mrk" in confirmed(segments, "e", None)  # nobody has said anything about the other segment
+    without = segments[: segments.index("<target>")] + "</trans-unit>"
+    assert '<target state="needs-translation"><mrk' in confirmed(without, "e", None)
+    for state in ("translated", "final"):
+        after = confirmed(segments.replace("<target>", f'<target state="{state}">'), None, "f")
+        assert '<target state="translated" state-qualifier="x-post-edited"><mrk' in after
 
 
 @pytest.mark.parametrize(

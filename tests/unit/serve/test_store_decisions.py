@@ -351,3 +351,46 @@ def test_a_process_that_takes_over_fills_in_no_repetition_twice(store: Store, mo
         store.decisions.fill_on(died)
     histories = [store.segments.history(file, number) for number in range(1, 10)]
     assert [[one["target"] for one in history] for history in histories] == [["one"]] * 9
+
+
+def propose(store: Store, file: str, number: int, content: str) -> None:
+    values = {"proposal": json.dumps({"text": content, "edits": []}), "text": content, "changed": True}
+    with store.database.change("default", "") as change:
+        store.proposals.save(
+            change, file, [Proposal(number, {**values, "proposal_content": content, "proposed_at": 0})]
+        )
+
+
+def test_a_draft_is_downloaded_in_place_of_a_proposal(store: Store, file: str) -> None:
+    for number in (1, 2, 4):
+        propose(store, file, number, "vom Modell")
+    save(store, file, 2, "von Anna", state="draft")
+    save(store, file, 4, " ", state="draft")
+    with store.exports.file(file, proposals=True) as stream:
+        found = [None if unit.target is None else unit.target.text for unit in Xliff1().units(stream, Path("a.xlf"))]
+    assert found[:2] == ["vom Modell", "von Anna"]
+    assert "vom Modell" not in found[2:]
+    with store.exports.file(file) as stream:
+        assert b"vom Modell" not in (text := stream.read())
+        assert b"von Anna" not in text
+
+
+def test_no_proposal_is_longer_than_its_file_allows(store: Store) -> None:
+    content = xliff(("a", "b"), ("c", "d")).replace(b"<trans-unit ", b'<trans-unit maxwidth="5" size-unit="char" ')
+    file = imported(store, content)
+    propose(store, file, 1, "123456")
+    propose(store, file, 2, "12345")
+    with store.exports.file(file, proposals=True) as stream:
+        text = stream.read()
+    assert b"<target>b</target>" in text
+    assert b">12345</target>" in text
+    save(store, file, 1, "1234567", state="draft")  # people may, and are warned
+    with store.exports.file(file, proposals=True) as stream:
+        assert b">1234567</target>" in stream.read()
+
+
+def test_escaped_markup_leaves_less_room_for_text(store: Store) -> None:
+    content = xliff(("a", "A &lt;b&gt;x&lt;/b&gt;")).replace(b'id="1"', b'id="1" maxwidth="12" size-unit="char"')
+    file = imported(store, content)
+    assert store.segments.some(file, [1])[0]["max_length"] == 5  # seven characters are markup
+    assert store.segments.numbers(file, only="long") == []

@@ -126,7 +126,7 @@ function Below({ editing, segment, onPast }) {
 }
 
 function Length({ draft, most }) {
-  if (!most) return null;
+  if (most === null) return null;
   const now = countPoints(plain(draft.content.flat));
   const isOver = now > most;
   return html`<p class=${isOver ? "length over" : "length"} role=${isOver ? "alert" : undefined}>${t.editor.length(now, most)}${isOver && ` · ${t.editor.tooLong(now - most)}`}</p>`;
