@@ -12,6 +12,7 @@ from postedit.cli import search_options as options
 from postedit.cli import shared
 from postedit.cli.correction_inputs import BeforeOption, files_read, read_corrections
 from postedit.core.errors import DataError
+from postedit.core.wording import counted
 from postedit.llm.endpoint_options import LlmConfig, endpoint_model
 
 if TYPE_CHECKING:
@@ -140,7 +141,7 @@ def assess(
         typer.echo(f"{note[:1].upper()}{note[1:]}.")
     for reason, count in found.left_out.items():
         if reason not in left_out:  # those of reading are told already
-            typer.echo(f"{count:,} triplets left out: {reason}.")
+            typer.echo(f"{counted(count, 'triplet')} left out: {reason}.")
     for name, why in found.not_tried.items():
         typer.echo(f"Not tried: {name}: {why}.")
 

@@ -10,6 +10,7 @@ from postedit.cli import shared
 from postedit.cli.data import files_of
 from postedit.cli.edit_files import split_inputs
 from postedit.core.errors import DataError
+from postedit.core.wording import counted
 
 if TYPE_CHECKING:
     from postedit.adapt.correction import Correction
@@ -66,7 +67,7 @@ def _triplets(stream: str, origin: dict[str, str]) -> "tuple[list[Correction], C
     for source in report.sources.values():
         for reason, skipped in source.skipped.items():
             left_out[reason] += skipped.count
-            shared.warn(f"{skipped.count:,} triplets left out: {reason}")
+            shared.warn(f"{counted(skipped.count, 'triplet')} left out: {reason}")
     return found, left_out
 
 
@@ -81,5 +82,5 @@ def _units(
     files = extraction.files_among([path])
     found, report = from_translation_files(files, take, console(stderr=True), languages, **origin)
     for reason, count in report.left_out.most_common():
-        typer.echo(f"{count:,} units left out: {reason}", err=True)
+        typer.echo(f"{counted(count, 'unit')} left out: {reason}", err=True)
     return found, report.left_out

@@ -11,6 +11,7 @@ import typer
 
 from postedit.cli import shared
 from postedit.core.errors import DataError, PosteditError
+from postedit.core.wording import counted
 from postedit.data.text_paths import is_far, located
 
 if TYPE_CHECKING:
@@ -219,9 +220,9 @@ def extract(
             executor=executor,
         )  # fmt: skip
     kind = "pairs" if parallel else "triplets"
-    typer.echo(f"{found.lines:,} {kind} from {len(files):,} files: {', '.join(str(path) for path in outputs.values())}")
+    typer.echo(f"{found.lines:,} {kind} from {counted(len(files), 'file')}: {', '.join(map(str, outputs.values()))}")
     for reason, count in found.left_out.most_common():
-        typer.echo(f"{count:,} units left out: {reason}")
+        typer.echo(f"{counted(count, 'unit')} left out: {reason}")
 
 
 def _count(files: "Sequence[TripletFiles]") -> int:

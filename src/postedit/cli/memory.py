@@ -10,6 +10,7 @@ import typer
 from postedit.cli import shared
 from postedit.cli.correction_inputs import BeforeOption, read_corrections
 from postedit.core.errors import DataError
+from postedit.core.wording import counted
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -50,7 +51,9 @@ def add(
     corrections, _ = read_corrections(stream, before, languages, project=project, author=author, file=file)
     with CorrectionMemory(where) as opened:
         numbers = opened.add(corrections)
-        typer.echo(f"{opened.place}: {len(numbers):,} corrections added, numbers {numbers[0]} to {numbers[-1]}")
+        typer.echo(
+            f"{opened.place}: {counted(len(numbers), 'correction')} added, numbers {numbers[0]} to {numbers[-1]}"
+        )
 
 
 @memory.command()
@@ -76,8 +79,8 @@ def show(
             "last entries": [_entry_values(one) for one in entries],
         }
         heading = (
-            f"{opened.place}: {corrections:,} corrections, and {undone:,} undone; edition {position.edition}, last "
-            f"entry {position.last}"
+            f"{opened.place}: {counted(corrections, 'correction')}, and {undone:,} undone; edition {position.edition}, "
+            f"last entry {position.last}"
         )
     if json_out is not None:
         shared.write_text(json_out, json.dumps(values, indent=2, ensure_ascii=False) + "\n")
@@ -145,7 +148,7 @@ def export(
     shared.check_outputs(outputs, [Path(where)])
     with _opened(where) as opened:
         count = memory_exchange.export(opened, out, project)
-    typer.echo(f"{count:,} corrections: {', '.join(outputs)}")
+    typer.echo(f"{counted(count, 'correction')}: {', '.join(outputs)}")
 
 
 @memory.command()
@@ -174,7 +177,7 @@ def delete(
         if not yes:
             (found,) = (one for one in opened.projects() if one.name == project)
             raise DataError(
-                f'{opened.place}: would delete {found.corrections:,} corrections of project "{project}", and '
+                f'{opened.place}: would delete {counted(found.corrections, "correction")} of project "{project}", and '
                 f"{found.undone:,} undone, for good; add --yes to do it"
             )
         count = opened.delete(project)

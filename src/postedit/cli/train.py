@@ -7,6 +7,7 @@ import typer
 
 from postedit.cli import shared
 from postedit.core.errors import RecipeError
+from postedit.core.wording import counted
 
 if TYPE_CHECKING:
     from postedit.jobs.phrase_training import PhraseRun
@@ -69,7 +70,7 @@ def describe(result: "RunResult") -> str:
     chosen = training.chosen
     ours = "  ".join(f"{name.upper()} {chosen.metrics[name]:.2f}" for name in ("ter", "bleu") if name in chosen.metrics)
     where = "" if result.stage is None else f" in the last stage, {result.stage}"
-    lines = [f"Trained {training.steps:,} updates{where}; ended because {training.reason}."]
+    lines = [f"Trained {counted(training.steps, 'update')}{where}; ended because {training.reason}."]
     if (base := result.unedited) is not None:
         label = f"dev, {base.name}:"
         lines.append(f"{label:18}TER {base.ter:.2f}  BLEU {base.bleu:.2f}  ({base.signatures['TER']})")
@@ -79,7 +80,7 @@ def describe(result: "RunResult") -> str:
 
 def describe_phrases(run: "PhraseRun") -> str:
     """Return a summary of the run of a phrase-based model: its dev scores next to those of unedited MT."""
-    lines = [f"Learnt from {run.triplets:,} triplets."]
+    lines = [f"Learnt from {counted(run.triplets, 'triplet')}."]
     for label, scores in ((f"dev, {run.unedited.name}:", run.unedited), ("dev, model:", run.scores)):
         lines.append(f"{label:18}TER {scores.ter:.2f}  BLEU {scores.bleu:.2f}  ({scores.signatures['TER']})")
     return "\n".join([*lines, f"Model: {run.model}"])

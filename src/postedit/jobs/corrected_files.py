@@ -13,6 +13,7 @@ from rich.console import Console
 from postedit.core.editor import EVENTS, Edit, PostEdit
 from postedit.core.errors import DataError
 from postedit.core.files import atomic_write
+from postedit.core.wording import counted
 from postedit.editing.results import keep_edits
 from postedit.files.corrections import Corrected, correct, note_of, translated
 from postedit.files.lengths import has_room
@@ -46,23 +47,23 @@ class Summary:
 
     def lines(self) -> Iterator[str]:
         """Yield the summary in sentences."""
-        files = "1 file" if self.files == 1 else f"{self.files:,} files"
-        yield f"{files}, {self.units:,} units: {self.changed:,} changed, {self.unchanged:,} left as they are"
+        read = f"{counted(self.files, 'file')}, {counted(self.units, 'unit')}"
+        yield f"{read}: {self.changed:,} changed, {self.unchanged:,} left as they are"
         if self.given_up:
-            yield f"{self.given_up:,} units with edits that were given up, as their inline codes had no sound place"
+            yield f"{counted(self.given_up, 'unit')} with edits that were given up: inline codes had no sound place"
         if self.fallbacks:
             yield kept_spans(self.fallbacks)
         if self.unsaved:
             yield f"{self.unsaved:,} protected spans differ from the source in translations without mt to keep"
         if self.cut_off:
-            yield f"{self.cut_off:,} units: {EVENTS['cut off']}"
+            yield f"{counted(self.cut_off, 'unit')}: {EVENTS['cut off']}"
         if self.input_cut:
-            yield f"{self.input_cut:,} units: {EVENTS['cut input']}"
+            yield f"{counted(self.input_cut, 'unit')}: {EVENTS['cut input']}"
         for reason, meaning in NOT_EDITED.items():
             if count := self.not_edited[reason]:
-                yield f"{count:,} units not edited: {meaning}"
+                yield f"{counted(count, 'unit')} not edited: {meaning}"
         for reason in sorted(set(self.not_edited) - set(NOT_EDITED)):
-            yield f"{self.not_edited[reason]:,} units {EVENTS.get(reason, f'not edited: {reason}')}"
+            yield f"{counted(self.not_edited[reason], 'unit')} {EVENTS.get(reason, f'not edited: {reason}')}"
 
     def add(self, record: Mapping[str, Any]) -> None:
         """Count what happened to a unit that was edited, apart from its codes."""

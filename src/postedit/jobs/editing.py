@@ -18,6 +18,7 @@ from postedit.core.editor import EVENTS, Editor, PostEdit, events_of
 from postedit.core.errors import DataError, OutputError, StoppedError
 from postedit.core.processes import WorkerError
 from postedit.core.search_config import SearchConfig
+from postedit.core.wording import counted
 from postedit.data.line_sinks import LineSink
 from postedit.jobs.editor_spec import EditorSpec
 
@@ -63,7 +64,7 @@ class Tally:
         for event, meaning in EVENTS.items():
             if count := self.events[event]:
                 numbers = ", ".join(f"{line:,}" for line in self.first[event])
-                more = f", ... ({count:,} lines)" if count > len(self.first[event]) else ""
+                more = f", ... ({counted(count, 'line')})" if count > len(self.first[event]) else ""
                 yield f"line{'s' if count > 1 else ''} {numbers}{more}: {meaning}"
 
 
@@ -227,7 +228,7 @@ def write_edited(
     if what == "units":
         return
     reverted = f", {tally.reverted:,} edits taken back" if tally.reverted else ""
-    err.print(f"{tally.lines:,} lines, {tally.changed:,} changed{reverted}, {rate:,.1f} lines/s")
+    err.print(f"{counted(tally.lines, 'line')}, {tally.changed:,} changed{reverted}, {rate:,.1f} lines/s")
     if tally.fallbacks:
         err.print(kept_spans(tally.fallbacks), soft_wrap=True, highlight=False)
     _warn_of_events(tally, err)

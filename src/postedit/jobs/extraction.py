@@ -16,6 +16,7 @@ from rich.console import Console
 from postedit import __version__
 from postedit.core.errors import DataError
 from postedit.core.processes import IN_THIS_PROCESS, Executor, same_in_all
+from postedit.core.wording import counted
 from postedit.data.lines import encode_lines
 from postedit.distributed.chunks import Chunk
 from postedit.distributed.pipeline import resumable
@@ -212,7 +213,7 @@ def _problem(files: Sequence[Path], found: Extracted, broken: Sequence[DataError
     if broken:
         faults = "\n".join(f"  - {error}" for error in broken)
         advice = "so that nothing was extracted; correct or leave out these files"
-        return DataError(f"{len(broken)} of {len(files):,} files cannot be read, {advice}:\n{faults}")
+        return DataError(f"{len(broken)} of {counted(len(files), 'file')} cannot be read, {advice}:\n{faults}")
     if found.lines:
         return None
     reasons = "; ".join(f"{count:,} {reason}" for reason, count in found.left_out.most_common())
@@ -220,7 +221,7 @@ def _problem(files: Sequence[Path], found: Extracted, broken: Sequence[DataError
 
 
 def _done(files: int, state: OutputState) -> str:
-    return f"{state.lines:,} lines, from {state.counts.get(_FILES, 0):,} of {files:,} files"
+    return f"{counted(state.lines, 'line')}, from {state.counts.get(_FILES, 0):,} of {counted(files, 'file')}"
 
 
 def _extracted(state: OutputState) -> Extracted:

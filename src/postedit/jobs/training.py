@@ -36,6 +36,7 @@ from postedit.core.files import atomic_folder
 from postedit.core.model import Seq2Seq
 from postedit.core.tensor_files import save_json
 from postedit.core.weight_transfer import inherit_embeddings, take_weights
+from postedit.core.wording import counted
 from postedit.data.corpus import Corpus
 from postedit.data.triplets import DataConfig, Triplet, read_triplets
 from postedit.editing.post_editor import PostEditor
@@ -250,7 +251,7 @@ def _train_first_stage(text: Path, console: Console, accept_changed_data: bool, 
     console.print(f"First stage, in {folder}", soft_wrap=True, highlight=False, markup=False)
     is_begun = (folder / "recipe.toml").exists()
     result = train(stage, folder, is_begun, console, SharedParts(text), accept_changed_data).training
-    console.print(f"First stage: {result.steps:,} updates; ended because {result.reason}", highlight=False)
+    console.print(f"First stage: {counted(result.steps, 'update')}; ended because {result.reason}", highlight=False)
 
 
 def _train_stages(

@@ -9,7 +9,7 @@ import time
 from collections import Counter, OrderedDict
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, Final, NamedTuple
 
 from anyio import to_thread
@@ -98,9 +98,11 @@ class Caller:
             return
         if project is not None and not self.may("read", project):
             raise HttpError(404, f"there is no project {project!r}")
+        where = "" if project is None else f" in project {project!r}"
+        if self.scopes is not None and replace(self, scopes=None, projects=None).may(scope, project):
+            raise HttpError(403, f"this requires the right {scope!r}{where}, which this key does not have")
         if project is None and scope != "edit" and not self.admin:
             raise HttpError(403, f"only administrators may do this, and {self.name} is not one")
-        where = "" if project is None else f" in project {project!r}"
         raise HttpError(403, f"this requires the right {scope!r}{where}, which {self.name} does not have")
 
     def role(self, project: str) -> Role:

@@ -110,7 +110,12 @@ def _segment(values: Mapping[str, Any]) -> Segment:
     src, mt = _first(values, _SOURCE), _first(values, _TRANSLATION)
     if not isinstance(src, str) or not isinstance(mt, str | None):
         raise DataError(_FORMS)
-    return Segment(src, mt)
+    return Segment(src, given_mt(src, mt))
+
+
+def given_mt(src: str, mt: str | None) -> str | None:
+    """Return a translation; None for a blank one of a source with text, by which many tools say that there is none."""
+    return None if mt is not None and src.strip() and not mt.strip() else mt
 
 
 def _first(values: Mapping[str, Any], names: Sequence[str]) -> Any:

@@ -194,7 +194,7 @@ class FileJobs:
         wanted = (file["wanted_source"], file["wanted_target"])
         if any(one and other and not same_language(one, other) for one, other in zip(found, wanted, strict=True)):
             raise DataError(
-                f"{file['name']}: is from {found[0]} to {found[1]}, and the project from "
+                f"{file['name']}: is from {found[0] or 'any language'} to {found[1] or 'any'}, and the project from "
                 f"{wanted[0] or 'any language'} to {wanted[1] or 'any'}; "
                 "add the file to another project"
             )

@@ -149,6 +149,10 @@ def _sentence(problem: Any) -> str:
     if problem["loc"] == ("body",) and problem["type"] in ("missing", "model_attributes_type"):
         return "the body must be a JSON object"
     where = ".".join(str(part) for part in problem["loc"] if part != "body") or "body"
+    if problem["type"] in ("too_short", "too_long") and isinstance(problem["input"], str):
+        least, most = problem["ctx"].get("min_length"), problem["ctx"].get("max_length")
+        bound = f"at least {least}" if most is None else f"at most {most}"
+        return f"{where}: must have {bound} characters, not {len(problem['input'])}"
     return f"{where}: {problem['msg'].removeprefix('Value error, ')}"
 
 

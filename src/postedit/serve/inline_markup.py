@@ -51,11 +51,10 @@ class MarkedSegment:
         """
         if markup == "html":
             return cls(Unit("1", MarkedText.of([src]), None if mt is None else MarkedText.of([mt])), _html)
-        target = "" if mt is None else f"<target>{mt}</target>"
-        document = _DOCUMENTS[markup].format(f"<source>{src}</source>{target}")
         form = _FORMATS[markup]
         try:
-            units = list(form.units(BytesIO(document.encode(errors="replace")), Path("segment")))
+            units = _units(markup, src, mt)
+            _units(markup, mt or "", src)  # one that ends its element is not well-formed in the other
         except DataError as error:
             raise DataError(f"src and mt are no content of XLIFF: {_PLACE.sub('', str(error))}") from None
         if len(units) != 1 or (mt is not None and units[0].target is None):
@@ -80,6 +79,12 @@ class MarkedSegment:
         if found is None:
             return result.text if self.unit.target is None else self.unit.target.written()
         return found
+
+
+def _units(markup: Markup, src: str, mt: str | None) -> list[Unit]:
+    target = "" if mt is None else f"<target>{mt}</target>"
+    document = _DOCUMENTS[markup].format(f"<source>{src}</source>{target}")
+    return list(_FORMATS[markup].units(BytesIO(document.encode(errors="replace")), Path("segment")))
 
 
 def _html(character: str) -> str:

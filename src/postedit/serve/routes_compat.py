@@ -18,7 +18,7 @@ from postedit.serve import compat_answers as answers
 from postedit.serve.accounts import Caller, CallerDep, caller_with
 from postedit.serve.api_answers import answering
 from postedit.serve.backlog import token_count
-from postedit.serve.chat_messages import read_task
+from postedit.serve.chat_messages import given_mt, read_task
 from postedit.serve.http_errors import HttpError
 from postedit.serve.inline_markup import MarkedSegment
 from postedit.serve.middleware import BYTES_BEFORE_SIGN_IN, limited
@@ -196,7 +196,7 @@ async def translate(request: Request, service: ServiceDep) -> dict[str, Any]:
     check_texts(service.config.limits, [*asked.texts, *translations])
     check_count(service.config.limits, len(asked.texts))
     marked = None
-    segments = [Segment(src, mt) for src, mt in zip(asked.texts, translations, strict=True)]
+    segments = [Segment(src, given_mt(src, mt)) for src, mt in zip(asked.texts, translations, strict=True)]
     if asked.format == "html":
         marked = [MarkedSegment.of(one.src, one.mt, "html") for one in segments]
         segments = [one.segment for one in marked]

@@ -66,8 +66,8 @@ def test_targets_are_corrected_and_all_else_stays(edit: Any, tmp_path: Path) -> 
     assert sorted(tmp_path.iterdir()) == [path, out]
     for line in (
         "1 file, 4 units: 2 changed, 0 left as they are",
-        "1 units not edited: reviewed or final",
-        "1 units not edited: no target yet",
+        "1 unit not edited: reviewed or final",
+        "1 unit not edited: no target yet",
     ):
         assert line in result.stderr
 
@@ -296,7 +296,7 @@ def test_records_of_edited_units_are_written_beside_the_copies(edit: Any, editor
     result = edit("MODEL", path, "--format", "jsonl", "--out", tmp_path / "b.xlf")
     assert result.exit_code == 0, result.output
     assert "protected spans restored: 1 number" in result.stderr
-    assert "1 units with edits that were given up" in result.stderr
+    assert "1 unit with edits that were given up" in result.stderr
     first, second = map(json.loads, (tmp_path / "b.xlf.jsonl").read_text().splitlines())
     expected = {"file": str(path), "id": "a#1", "src": "a", "mt": "das Haus", "text": "das Haus!", "given_up": 1}
     assert expected.items() <= first.items()
@@ -330,7 +330,7 @@ def test_units_without_a_target_are_translated_on_demand(edit: Any, editor: Any,
     assert [text in written for text in (">Haus!</target>", ">b~!</target>", ">c~!</target>")] == [True] * 3
     assert "><g id='1'>d</g> e<x id='2'/>~!</target>" in written
     assert written.count("<target") == 5 + written.count("<alt-trans")
-    assert "1 units not edited: a translation has no place for the inline codes" in result.stderr
+    assert "1 unit not edited: a translation has no place for the inline codes" in result.stderr
     records = [json.loads(line) for line in (tmp_path / "b.xlf.jsonl").read_text().splitlines()]
     assert [record["skipped"] for record in records] == [None, None, None, None, corrected_files._NO_PLACE]
 
@@ -357,7 +357,7 @@ def test_a_file_that_does_not_say_its_target_language_gets_no_targets(edit: Any,
         (tmp_path / name).write_text(f"{text.format(target)}</file></xliff>")
     result = edit("MODEL", tmp_path / "in", "--out", tmp_path / "out", "--set", "files.translate=true")
     assert result.exit_code == 0, result.output
-    assert "1 units not edited: no target yet, and the file does not say in which language" in result.stderr
+    assert "1 unit not edited: no target yet, and the file does not say in which language" in result.stderr
     assert "b!<" in (tmp_path / "out/b.xlf").read_text()
 
 
@@ -375,7 +375,7 @@ def test_triplets_of_one_pair_of_languages_are_extracted(run: Any, tmp_path: Pat
         path.write_text(path.read_text().replace('target-language="de"', f'target-language="{language}"'))
     for option, expected, other in (((), "de", "from en-US to de"), (("--languages", "en:fr"), "fr", "from en to fr")):
         result = run("data", "extract", tmp_path / "in", "--parallel", *option, "--out", tmp_path / "t")
-        assert f"1 units left out: not {other} (--languages chooses)" in result.stdout
+        assert f"1 unit left out: not {other} (--languages chooses)" in result.stdout
         assert (tmp_path / "t.pe").read_text() == f"{expected}\n"
     head = '<tmx version="1.4"><header srclang="en"/><body><tu><tuv xml:lang="en"><seg>a</seg></tuv>'
     (tmp_path / "in/c.tmx").write_text(f'{head}<tuv xml:lang="fr"><seg>b</seg></tuv></tu></body></tmx>')
@@ -446,14 +446,14 @@ def test_triplets_come_from_files_before_and_after(run: Any, tmp_path: Path) -> 
         "not in the file before",
         "not translated or post-edited",
     ):
-        assert f"1 units left out: {reason}" in result.stdout
+        assert f"1 unit left out: {reason}" in result.stdout
 
 
 def test_triplets_come_from_candidates_and_parallel_text_from_targets(run: Any, tmp_path: Path) -> None:
     machine = '<alt-trans origin="mt"><target>das <x id="1"/>Haus</target></alt-trans>'
     path = write(tmp_path / "a.xlf", unit(1, "the house", "ein Haus", more=machine), unit(2, "b", "zwei"))
     result = run("data", "extract", path, "--out", tmp_path / "t")
-    assert "1 units left out: no machine translation beside the target" in result.stdout
+    assert "1 unit left out: no machine translation beside the target" in result.stdout
     assert [(tmp_path / f"t.{side}").read_text() for side in ("src", "mt", "pe")] == [
         "the house\n",
         "das Haus\n",
@@ -475,7 +475,7 @@ def test_triplets_come_from_the_history_of_segments(run: Any, tmp_path: Path) ->
         unit(2, "a", "neu", more=history("ManuallyConfirmed", "alt")),
     )
     result = run("data", "extract", path, "--out", tmp_path / "t")
-    assert "1 units left out: no machine translation beside the target" in result.stdout
+    assert "1 unit left out: no machine translation beside the target" in result.stdout
     assert [(tmp_path / f"t.{side}").read_text() for side in ("src", "mt", "pe")] == ["a\n", "alt\n", "neu\n"]
 
 

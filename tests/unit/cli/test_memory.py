@@ -47,7 +47,7 @@ def contents(where: Path) -> list[tuple[str, ...]]:
 def test_triplets_are_added_but_for_those_without_mt(run: Any, where: Path, stream: Path) -> None:
     result = run("memory", "add", where, stream, "--project", "garden")
     assert result.stdout == f"{where}: 2 corrections added, numbers 1 to 2\n"
-    assert "1 triplets left out: mt is empty" in result.stderr
+    assert "1 triplet left out: mt is empty" in result.stderr
     assert contents(where) == [("a", "A", "Ä", "garden", "", "", ""), ("c", "C", "C", "garden", "", "", "")]
 
 
@@ -57,7 +57,7 @@ def test_units_of_translation_files_are_added(run: Any, where: Path, tmp_path: P
         (tmp_path / name / "a.xlf").write_text(XLIFF.format(target))
     result = run("memory", "add", where, tmp_path / "after", "--before", tmp_path / "before", "--author", "anna")
     assert result.exit_code == 0, result.output
-    assert "1 units left out: no target" in result.stderr
+    assert "1 unit left out: no target" in result.stderr
     path = str(tmp_path / "after/a.xlf")
     assert contents(where) == [("the house", "das Haus", "das Häuschen", "", "anna", path, "a#u1")]
 
@@ -98,7 +98,7 @@ def test_export_leaves_out_what_is_undone_or_of_other_projects(run: Any, filled:
 def test_deletion_needs_yes(run: Any, filled: Path) -> None:
     run("memory", "undo", filled, 1)
     message = refused(run("memory", "delete", filled, "--project", "garden"))
-    assert 'would delete 1 corrections of project "garden", and 1 undone, for good; add --yes to do it' in message
+    assert 'would delete 1 correction of project "garden", and 1 undone, for good; add --yes to do it' in message
     assert len(contents(filled)) == 3
     result = run("memory", "delete", filled, "--project", "garden", "--yes")
     assert result.stdout == f'{filled}: 3 entries of project "garden" deleted\n'

@@ -192,6 +192,19 @@ def test_a_key_is_good_for_its_scopes_alone(team: Team) -> None:
         assert response.status_code in (403, 404), (method, path, response.status_code, response.text)
 
 
+def test_who_lacks_a_right_is_told_whether_the_key_or_the_person_does(team: Team) -> None:
+    learn = {"src": "a", "mt": "b", "pe": "c", "project": team.projects["anna"]}
+    for user, path, body, right in (
+        ("anna", "/v1/learn", learn, "'learn' in project"),
+        ("root", "/v1/projects", {"name": "x"}, "'manage'"),
+    ):
+        refused = team.client.post(path, json=body, headers=team.key(user, "edit"))
+        message = refused.json()["error"]["message"]
+        assert (refused.status_code, "which this key does not have" in message, right in message) == (403, True, True)
+    refused = team.client.post("/v1/projects", json={"name": "x"}, headers=team.key("anna", "edit", "manage"))
+    assert "only administrators may do this, and anna is not one" in refused.json()["error"]["message"]
+
+
 def test_confirming_and_taking_that_back_need_the_right_to_teach(team: Team) -> None:
     ids = ids_of(team)
     url = f"/v1/files/{ids['file']}/segments/4"
@@ -456,6 +469,8 @@ def test_the_projects_of_keys_do_not_tell_which_there_are(team: Team) -> None:
 
 def test_people_may_change_their_own_password_alone(team: Team) -> None:
     headers = {CSRF_HEADER: team.sign_in("ben").json()["csrf"]}
+    refused = team.client.patch(f"/v1/users/{team.ids['ben']}", json={"password": "short"}, headers=headers)
+    assert refused.json()["error"]["message"] == "password: must have at least 10 characters, not 5"
     for body, status in (({"admin": True}, 403), ({"password": "short"}, 422), ({"password": "long enough"}, 200)):
         assert team.client.patch(f"/v1/users/{team.ids['ben']}", json=body, headers=headers).status_code == status
     assert team.sign_in("ben", "long enough").status_code == 200

@@ -90,6 +90,11 @@ def test_strings_of_weblate_are_corrected_and_untranslated_ones_stay(ai: openai.
     assert ask_as_weblate(ai, of_weblate(STRINGS, terms)) == ["EIN HAUS", "not @@PH1@@", "DAS @@PH1@@"]
 
 
+def test_a_blank_translation_is_none(ai: openai.OpenAI) -> None:
+    strings = [{"source": one, "translation": ""} for one in ("a", "")]
+    assert ask_as_weblate(ai, of_weblate(strings)) == ["a", ""]
+
+
 def test_the_string_with_which_weblate_tries_a_service_is_answered(ai: openai.OpenAI) -> None:
     """Weblate saves no service that refuses it."""
     assert [model.id for model in ai.models.list()] == ["scripted"]
@@ -141,6 +146,7 @@ def test_several_texts_and_tags_of_html_are_corrected(service: RunningService) -
     ("body", "message"),
     [
         ({"q": "a", "target": "de"}, "segment 1 needs mt"),
+        ({"q": "a", "translation": " "}, "segment 1 needs mt"),
         ({"q": ["a"], "translation": ["a", "b"]}, "q has 1 texts, and translation 2"),
         ({"translation": "a"}, "q: Field required"),
         ([], "body"),

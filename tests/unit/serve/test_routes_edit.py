@@ -171,10 +171,16 @@ def test_inline_codes_of_xliff_are_kept(service: RunningService) -> None:
     (result,) = service.client.post("/v1/edit", json=body).json()["results"]
     assert result["text"] == "DAS HAUS &"
     assert result["content"] == 'DAS <g id="1">HAUS</g> &amp;'
-    segment["mt"] = "<g>"
-    answer = service.client.post("/v1/edit", json=body)
-    assert answer.status_code == 422
-    assert "no content of XLIFF: is not well-formed XML" in answer.json()["error"]["message"]
+    for values in (
+        {"mt": "<g>"},
+        {"mt": "a</target><target>b"},
+        {"src": "a</source><note>b</note><source>"},
+        {"src": "a</source><note>b</note><source>", "mt": None},
+    ):
+        body["segments"] = [{**segment, **values}]
+        answer = service.client.post("/v1/edit", json=body)
+        assert answer.status_code == 422
+        assert "no content of XLIFF: is not well-formed XML" in answer.json()["error"]["message"]
 
 
 def test_many_inline_codes_are_read_beside_the_event_loop(
