@@ -282,6 +282,13 @@ def test_jump_in_a_long_list_makes_few_rows(service: Service, page: Any) -> None
         page.get_by_role("heading", name=f"Segment {number:,}").wait_for()
         page.locator(".row[aria-selected=true]", has_text=f"Row {number - 1}").wait_for()
         assert page.locator(".row").count() < 60
+    page.locator("#search").fill("row 1500")
+    page.locator("#search").press("Enter")
+    page.locator(".row", has_text="Row 1500").click()
+    page.get_by_role("heading", name="Segment 1,501").wait_for()
+    page.locator(".context", has_text="Row 1502").wait_for()
+    assert page.locator(".row").count() == 1
+    assert page.locator(".context p").all_inner_texts()[::2] == [f"Row {row}" for row in (1498, 1499, 1501, 1502)]
 
 
 @pytest.mark.slow

@@ -44,7 +44,7 @@ Name = Annotated[
 ]
 """A name with at least one visible character."""
 
-_LANGUAGE: Final = r"^([A-Za-z]{2,3}([-_][A-Za-z0-9]+)*)?$"
+_LANGUAGE: Final = r"^([A-Za-z]{2,3}([\-_][A-Za-z0-9]+)*)?$"
 """In JavaScript, too; the form for new projects in the workbench has the same."""
 
 

@@ -148,12 +148,12 @@ def test_selection_of_a_moment_ago_outlives_showing_the_draft_again(page: Any) -
 def test_only_plain_text_is_pasted(page: Any) -> None:
     html = "<b>bold</b> <span class=chip data-code=0>fake</span>"
     script = """(html) => { const data = new DataTransfer(); data.setData("text/html", html);
-      data.setData("text/plain", "bold\\r\\nfake");
+      data.setData("text/plain", "bold\\vfa\\u0002ke\\r\\n");
       bench.element.dispatchEvent(new ClipboardEvent("paste", { clipboardData: data, bubbles: true,
         cancelable: true })); }"""
     page.keyboard.press("Control+Home")
     page.evaluate(script, html)
-    assert check(page)["text"] == f"bold fake{PROPOSAL['text']}"
+    assert check(page)["text"] == f"bold fake {PROPOSAL['text']}"
 
 
 def test_copies_have_no_codes_and_cut_leaves_them(page: Any) -> None:

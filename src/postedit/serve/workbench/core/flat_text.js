@@ -52,8 +52,12 @@ export function plain(flat) {
   return text + flat.slice(done);
 }
 
-/** Make text that people type or paste safe to insert. @param {string} text */
-export const clean = (text) => text.replace(/\r\n?/g, "\n").replace(/[\0\ufffe\uffff]/g, "").toWellFormed();
+/**
+ * Make text that people type or paste safe to insert: other programs have line breaks of their own, and XML has no
+ * control characters. @param {string} text
+ */
+export const clean = (text) =>
+  text.replace(/\r\n?|[\v\f\u2028]/g, "\n").replace(/[\0-\x08\x0e-\x1f\ufffe\uffff]/g, "").toWellFormed();
 
 /**
  * Replace a stretch by text. Codes within it stay: they follow the new text.

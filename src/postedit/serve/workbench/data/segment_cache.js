@@ -15,6 +15,8 @@ export class SegmentCache {
     this.filter = signal({ filter: "", q: "", from: "" });
     /** Numbers of the segments under the filter; null while they are fetched. @type {import("../lib.js").Signal<number[]|null>} */
     this.numbers = signal(null);
+    /** Numbers of all segments; null until they were fetched. @type {import("../lib.js").Signal<number[]|null>} */
+    this.all = signal(null);
     /** @type {Map<number, import("./segment.js").Segment>} */
     this.known = new Map();
     this.version = signal(0); // grows whenever a segment changes
@@ -40,6 +42,7 @@ export class SegmentCache {
       const found = await get(withQuery(`${this.path}/index`, filter), { signal: aborted });
       if (aborted.aborted) return;
       this.numbers.value = found.numbers;
+      if (!filter.filter && !filter.q) this.all.value = found.numbers;
       this.problem.value = "";
     } catch (error) {
       if (!aborted.aborted) this.problem.value = error.message;
@@ -103,8 +106,20 @@ export class SegmentCache {
   }
 
   /** Fetch what is not known of the rows from `first` to `last`. @param {number} first @param {number} last */
-  async show(first, last) {
-    const numbers = (this.numbers.value ?? []).slice(Math.max(0, first), last);
+  show(first, last) { return this.fetchAllOf((this.numbers.value ?? []).slice(Math.max(0, first), last)); }
+
+  /** Fetch the numbers of all segments, if they are not known. */
+  async fetchNumbers() {
+    if (this.all.value) return;
+    try {
+      this.all.value = (await get(`${this.path}/index`)).numbers;
+    } catch (error) {
+      this.problem.value = error.message;
+    }
+  }
+
+  /** Fetch what is not known of some segments. @param {number[]} numbers in order */
+  async fetchAllOf(numbers) {
     const isMissing = (number) => (!this.known.has(number) || this.old.has(number)) && !this.asked.has(number);
     for (let missing = numbers.filter(isMissing); missing.length; missing = missing.slice(PAGE)) {
       await this.#fetchPage(missing.slice(0, PAGE));

@@ -10,12 +10,12 @@ const AROUND = 2; // segments
 export function Context({ editing, languages, side }) {
   const { cache } = editing;
   const { number } = editing.segment.value;
-  const numbers = cache.numbers.value ?? [];
+  const numbers = cache.all.value ?? []; // whatever the filter of the list is
   const row = rowOf(numbers, number);
-  const [first, last] = side < 0 ? [row - AROUND, row] : [row + 1, row + 1 + AROUND];
-  useEffect(() => { cache.show(Math.max(0, first), last); }, [number, numbers]);
+  const around = side < 0 ? numbers.slice(Math.max(0, row - AROUND), row) : numbers.slice(row + 1, row + 1 + AROUND);
+  useEffect(() => { cache.fetchNumbers().then(() => cache.fetchAllOf(around)); }, [number, numbers]);
   cache.version.value;
-  const shown = numbers.slice(Math.max(0, first), last).map((one) => cache.peek(one)).filter(Boolean);
+  const shown = around.map((one) => cache.peek(one)).filter(Boolean);
   return html`<ul class="context" aria-label=${t.editor.context}>
     ${shown.map((segment) => html`<li key=${segment.number}>
       <p lang=${languages[0]} dir="auto">${segment.src}</p>

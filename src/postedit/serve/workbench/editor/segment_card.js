@@ -54,8 +54,8 @@ function Head({ editing, segment }) {
     ${here.length > 0 && html`<span class="badge person">${t.editor.isHere(here)}</span>`}
     ${segment.unit && html`<span class="soft unit" title=${segment.unit}>${segment.unit}</span>`}
     <span class="grow"></span>
-    <button type="button" class="quiet" aria-label=${t.editor.previous} title="Alt+↑" onClick=${() => editing.step(-1)}>↑</button>
-    <button type="button" class="quiet" aria-label=${t.editor.next} title="Alt+↓" onClick=${() => editing.step(1)}>↓</button>
+    <span class="steps"><button type="button" class="quiet" aria-label=${t.editor.previous} title="Alt+↑" onClick=${() => editing.step(-1)}>↑</button>
+      <button type="button" class="quiet" aria-label=${t.editor.next} title="Alt+↓" onClick=${() => editing.step(1)}>↓</button></span>
   </header>`;
 }
 

@@ -5,7 +5,8 @@ import { rowOf } from "../data/segment_cache.js";
 import { VirtualList } from "./virtual_list.js";
 import { freshness, writtenTarget } from "../data/segment.js";
 
-const ROW = 68; // pixels
+const ROW = 4.25; // rem, of whatever size people have chosen for text
+const rowHeight = () => ROW * parseFloat(getComputedStyle(document.documentElement).fontSize); // pixels
 const PAUSE = 300; // milliseconds after the last key of a search
 
 /** @param {{editing: import("./editing.js").Editing, languages: [string, string], onEnter: () => void}} props */
@@ -23,7 +24,7 @@ export function SegmentList({ editing, languages, onEnter }) {
       <${Filters} editing=${editing} />
       ${cache.problem.value && html`<p class="warning" role="alert">${cache.problem.value}</p>`}
       ${numbers && numbers.length === 0 && html`<p class="hint pad">${t.editor.nothing}</p>`}
-      ${cache.version.value >= 0 && numbers && html`<${VirtualList} id="segments" count=${numbers.length} rowHeight=${ROW}
+      ${cache.version.value >= 0 && numbers && html`<${VirtualList} id="segments" count=${numbers.length} rowHeight=${rowHeight()}
         selected=${numbers[row] === present ? row : -1} label=${t.editor.segments} keyOf=${(at) => numbers[at]}
         row=${(at) => html`<${Row} number=${numbers[at]} segment=${cache.peek(numbers[at])} editing=${editing} languages=${languages} />`}
         onSelect=${(at) => editing.open(numbers[at])} onClick=${async (at) => { await editing.open(numbers[at]); onEnter(); }} onEnter=${onEnter} onVisible=${onVisible} />`}

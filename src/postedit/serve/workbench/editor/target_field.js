@@ -198,7 +198,7 @@ export class TargetField {
     this.readSelection();
     const { start, end } = this.#draft.state;
     const text = event.clipboardData.getData("text/plain");
-    if (text) this.#write(start, end, this.owner.breaksLines ? text : text.replace(/\s*[\r\n]+\s*/g, " "), "");
+    if (text) this.#write(start, end, this.owner.breaksLines ? text : text.replace(/\s*[\r\n\v\f\u2028]+\s*/g, " "), "");
   }
 
   #dragStart(event) {

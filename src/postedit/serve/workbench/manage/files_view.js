@@ -72,7 +72,8 @@ function DropZone({ onFiles }) {
 }
 
 function Upload({ upload: { name, share, problem } }) {
-  if (problem) return html`<p class="warning" role="alert"><bdi>${name}</bdi>: ${problem}</p>`;
+  const isNamed = problem?.startsWith(`${name}: `); // by the server, if it has read the file
+  if (problem) return html`<p class="warning" role="alert">${!isNamed && html`<bdi>${name}</bdi>: `}${problem}</p>`;
   const text = share ? t.files.uploading(share) : t.files.waiting;
   return html`<div class="upload" role="status"><span><bdi>${name}</bdi> · ${text}</span><${Bar} value=${share} label=${text} /></div>`;
 }

@@ -64,8 +64,8 @@ function NewProject({ onClose }) {
         ${(models.value ?? []).map((model) => html`<option value=${model.id}>${model.id}${model.languages?.[0] ? ` (${model.languages.join(" → ")})` : ""}</option>`)}
       </select></label>
       <div class="pair">
-        <label>${t.projects.source}<input required autocomplete="off" pattern="[A-Za-z]{2,3}([-_][A-Za-z0-9]+)*" title=${t.projects.languageHint} value=${values.source_language} onInput=${change("source_language")} /></label>
-        <label>${t.projects.target}<input required autocomplete="off" pattern="[A-Za-z]{2,3}([-_][A-Za-z0-9]+)*" title=${t.projects.languageHint} value=${values.target_language} onInput=${change("target_language")} /></label>
+        <label>${t.projects.source}<input required autocomplete="off" pattern="[A-Za-z]{2,3}([\\-_][A-Za-z0-9]+)*" title=${t.projects.languageHint} value=${values.source_language} onInput=${change("source_language")} /></label>
+        <label>${t.projects.target}<input required autocomplete="off" pattern="[A-Za-z]{2,3}([\\-_][A-Za-z0-9]+)*" title=${t.projects.languageHint} value=${values.target_language} onInput=${change("target_language")} /></label>
       </div>
       <p class="hint">${t.projects.languageHint}</p>
       <div class="actions"><button type="button" onClick=${onClose}>${t.cancel}</button><button class="primary">${t.projects.submit}</button></div>
