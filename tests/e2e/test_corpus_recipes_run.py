@@ -36,8 +36,8 @@ def test_every_recipe_is_run_by_a_test() -> None:
 @pytest.fixture(autouse=True)
 def nonsense_is_text(monkeypatch: pytest.MonkeyPatch) -> None:
     """Leave bytes that are no text in outputs: models that have learnt nothing write little else."""
-    monkeypatch.setattr("postedit.editing.results.keeps_text_sound", lambda *arguments: True)
-    monkeypatch.setattr("postedit.editing.results.empties", lambda *arguments: False)
+    monkeypatch.setattr("postedit.editing.soundness.keeps_text_sound", lambda *arguments: True)
+    monkeypatch.setattr("postedit.editing.soundness.empties", lambda *arguments: False)
     monkeypatch.setattr("postedit.editing.post_editor.without_damaged", lambda mt, result: result)
     monkeypatch.setattr("postedit.synthesis.translation.parallel_text._is_broken", lambda drawn: False)
 

@@ -56,8 +56,8 @@ def write(folder: Path, **draft: Any) -> Path:
 def nonsense_is_text() -> Iterator[None]:
     """Leave bytes that are no text in outputs: models that are hardly trained write little else."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("postedit.editing.results.keeps_text_sound", lambda *arguments: True)
-        patch.setattr("postedit.editing.results.empties", lambda *arguments: False)
+        patch.setattr("postedit.editing.soundness.keeps_text_sound", lambda *arguments: True)
+        patch.setattr("postedit.editing.soundness.empties", lambda *arguments: False)
         yield
 
 

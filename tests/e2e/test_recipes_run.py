@@ -26,8 +26,8 @@ TEXTS = {"src": "the house", "mt": "das Haus", "pe": "das Häuschen"}
 @pytest.fixture(autouse=True)
 def nonsense_is_text(monkeypatch: pytest.MonkeyPatch) -> None:
     """Leave blanks and bytes that are no text in outputs: models that are hardly trained write little else."""
-    monkeypatch.setattr("postedit.editing.results.keeps_text_sound", lambda *arguments: True)
-    monkeypatch.setattr("postedit.editing.results.empties", lambda *arguments: False)
+    monkeypatch.setattr("postedit.editing.soundness.keeps_text_sound", lambda *arguments: True)
+    monkeypatch.setattr("postedit.editing.soundness.empties", lambda *arguments: False)
 
 
 def recipes() -> list[Path]:

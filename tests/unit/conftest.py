@@ -48,6 +48,6 @@ def nonsense_is_text(monkeypatch: pytest.MonkeyPatch) -> None:
 
     A module that tests the check for sound text, or compares processes, overrides this fixture.
     """
-    monkeypatch.setattr("postedit.editing.results.keeps_text_sound", lambda *arguments: True)
+    monkeypatch.setattr("postedit.editing.soundness.keeps_text_sound", lambda *arguments: True)
     monkeypatch.setattr("postedit.editing.post_editor.without_damaged", lambda mt, result: result)
-    monkeypatch.setattr("postedit.editing.results.empties", lambda *arguments: False)
+    monkeypatch.setattr("postedit.editing.soundness.empties", lambda *arguments: False)

@@ -26,9 +26,10 @@ from postedit.core.model import Seq2Seq
 from postedit.core.search_config import SearchConfig
 from postedit.editing.constraints import GuidanceBuilder, required_of
 from postedit.editing.loading import Loaded, choose, load_choice
-from postedit.editing.results import checked, to_post_edit, unchanged, warn, with_text, without_damaged
+from postedit.editing.results import to_post_edit, unchanged, warn, with_text
 from postedit.editing.search import SegmentSearch
 from postedit.editing.segments import EncodedSegment, encode_segments
+from postedit.editing.soundness import checked, without_damaged
 from postedit.folder import ModelFolder, content_fingerprint
 from postedit.nn.inference import Precision, check_precision, prepare_for_inference
 from postedit.releases.catalogue import default_model

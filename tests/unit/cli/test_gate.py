@@ -33,8 +33,8 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def outputs(model: Path) -> list[str]:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("postedit.editing.results.keeps_text_sound", lambda *arguments: True)
-        patch.setattr("postedit.editing.results.empties", lambda *arguments: False)
+        patch.setattr("postedit.editing.soundness.keeps_text_sound", lambda *arguments: True)
+        patch.setattr("postedit.editing.soundness.empties", lambda *arguments: False)
         return [one.text.replace("\n", " ") for one in PostEditor.load(model, device="cpu").edit(SRC, MT)]
 
 

@@ -53,7 +53,6 @@ function Head({ editing, segment }) {
     ${segment.repeats > 1 && html`<span class="soft">${t.editor.occurs(segment.repeats)}</span>`}
     ${here.length > 0 && html`<span class="badge person">${t.editor.isHere(here)}</span>`}
     ${segment.unit && html`<span class="soft unit" title=${segment.unit}>${segment.unit}</span>`}
-    <span class="grow"></span>
     <span class="steps"><button type="button" class="quiet" aria-label=${t.editor.previous} title="Alt+↑" onClick=${() => editing.step(-1)}>↑</button>
       <button type="button" class="quiet" aria-label=${t.editor.next} title="Alt+↓" onClick=${() => editing.step(1)}>↓</button></span>
   </header>`;

@@ -7,7 +7,7 @@ from itertools import accumulate
 import pytest
 
 from postedit.core.editor import Edit, PostEdit
-from postedit.editing.results import revert_damage, without_damaged
+from postedit.editing.soundness import distinct, revert_damage, without_damaged
 from postedit.text.edits import changes
 
 KNOWN = set("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZäöüß ,.!?。，按继续")
@@ -106,3 +106,19 @@ def test_samples_that_are_no_text_become_mt() -> None:
     result = without_damaged("a", PostEdit("b", True, alternatives=(other,)))
     assert (result.text, [(one.text, one.skipped) for one in result.alternatives]) == ("b", [("a", "damaged")])
     assert without_damaged("\ufffd", PostEdit("\ufffd b", True)).text == "\ufffd b"
+
+
+def test_texts_that_become_equal_are_listed_once_with_the_score_of_the_text_itself() -> None:
+    listed = (
+        replace(corrected("a b .", "X b ."), score=-2.0),
+        replace(corrected("a b .", "X \ufffd ."), score=-2.5),
+        PostEdit("a b .", False, -3.0),
+        replace(corrected("a b .", "\ufffd b ."), score=-4.0),
+    )
+    best = replace(corrected("a b .", "\ufffd b ."), score=-1.0, alternatives=listed)
+    found = distinct(revert_damage("a b", "a b .", best, lacks))
+    entries = [(one.text, one.score, one.reverted) for one in (found, *found.alternatives)]
+    assert entries == [("a b .", -3.0, 1), ("X b .", -2.0, 0)]
+    alone = distinct(revert_damage("a b", "a b .", replace(best, alternatives=listed[:2]), lacks))
+    assert [(one.text, one.score) for one in (alone, *alone.alternatives)] == [("a b .", -1.0), ("X b .", -2.0)]
+    assert distinct(listed[0]) is listed[0]
