@@ -129,7 +129,7 @@ class Recipe:
             file.write(tomli_w.dumps(self.to_dict()))
 
 
-def load_recipe(path: Path, overrides: Sequence[str] = (), *, check_data: bool = True) -> Recipe:
+def load_recipe(path: str | Path, overrides: Sequence[str] = (), *, check_data: bool = True) -> Recipe:
     """Return the recipe at `path` with `overrides` (`train.lr=3e-4`) applied; `check_data`: data files must exist.
 
     `data.dir`, `train.init` and `text.model` are relative to the recipe's folder, or to the current one in overrides.
@@ -137,6 +137,7 @@ def load_recipe(path: Path, overrides: Sequence[str] = (), *, check_data: bool =
     Raises:
         RecipeError: naming all problems.
     """
+    path = Path(path)
     values = override(read_toml(path), [with_path_from_here(assignment) for assignment in overrides])
     return parse_recipe(values, str(path), path.resolve().parent if check_data else None)
 
@@ -245,6 +246,9 @@ def _resolved(stage: StageConfig, recipe: Recipe, prefix: str, base: Path | None
 def _with_init(train: TrainConfig | None, prefix: str, base: Path, problems: list[str]) -> TrainConfig | None:
     """Return the section with the path of the model to start from made absolute."""
     if train is None or train.init is None:
+        return train
+    if not train.init:
+        problems.append(f"{prefix}init: is empty; give a model folder, or leave it out")
         return train
     path = (base / Path(train.init).expanduser()).resolve()
     # A file holds weights of a run (RUN/best/*.safetensors), which are checked when they are read.

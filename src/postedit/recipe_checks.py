@@ -64,6 +64,11 @@ def build_on_meta(
         option = str(error).removeprefix("model.")
         problems.append(f"{prefix}{option}" if option != str(error) else f"{prefix.removesuffix('.')}: {error}")
         return None
+    except RuntimeError as error:
+        if "overflow" not in str(error):
+            raise
+        problems.append(f"{prefix.removesuffix('.')}: its sizes are larger than any memory; choose smaller ones")
+        return None
 
 
 def with_text_of_model(text: TextConfig, base: Path, problems: list[str]) -> TextConfig | None:

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
+from postedit.core.errors import PosteditError
+
 if TYPE_CHECKING:
     from postedit.jobs.integrity import Finding
 
@@ -29,19 +31,26 @@ def check(
     ] = False,
 ) -> None:
     """Check that all files of models, runs and corpora are as they were written; exit with 1 if one is damaged."""
+    from postedit.cli.main import report_error
     from postedit.jobs.integrity import check_whole, record_whole
 
-    damaged = False
+    damaged, failed = False, False
     for folder in folders:
-        if record:
-            record_whole(folder)
-        finding = check_whole(folder)
+        try:
+            if record:
+                record_whole(folder)
+            finding = check_whole(folder)
+        except PosteditError as error:
+            report_error(str(error))
+            failed = True
+            continue
         damaged |= bool(finding.damage)
         typer.echo(describe(finding))
     if damaged:
         typer.echo(
             "A file that was changed on purpose: postedit check --record FOLDER takes all as they are.", err=True
         )
+    if damaged or failed:
         raise typer.Exit(1)
 
 

@@ -116,7 +116,8 @@ class _Group(TyperGroup):
             result = super().invoke(ctx)
             sys.stdout.flush()
         except PosteditError as error:
-            raise _failure(str(error)) from None
+            report_error(str(error))
+            raise typer.Exit(1) from None
         except KeyboardInterrupt as interrupt:
             typer.echo(str(interrupt) or "interrupted", err=True)
             raise typer.Exit(INTERRUPTED) from None
@@ -126,14 +127,16 @@ class _Group(TyperGroup):
         except OSError as error:
             _abandon_stdout()
             where = f"{error.filename}: " if error.filename else ""
-            raise _failure(f"{where}{reason_of(error)}") from None
+            report_error(f"{where}{reason_of(error)}")
+            raise typer.Exit(1) from None
         except typer.Exit:  # a RuntimeError, of the exit code of a command
             raise
         except (MemoryError, RuntimeError) as error:
             if not _is_out_of_memory(error):
                 raise
             _abandon_stdout()
-            raise _failure(f"not enough memory: {_TO_SAVE_MEMORY}") from None
+            report_error(f"not enough memory: {_TO_SAVE_MEMORY}")
+            raise typer.Exit(1) from None
         return result
 
 
@@ -177,9 +180,9 @@ def main() -> None:
     app()
 
 
-def _failure(message: str) -> typer.Exit:
+def report_error(message: str) -> None:
+    """Print an error to stderr."""
     typer.echo(f"{typer.style('error:', fg='red', bold=True)} {message}", err=True)
-    return typer.Exit(1)
 
 
 def _abandon_stdout() -> None:

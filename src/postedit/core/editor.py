@@ -9,8 +9,9 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import NoneType
-from typing import TYPE_CHECKING, Any, Final, Generic, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Generic, Literal, TypeVar, get_args
 
+from postedit.core.arguments import entries_of, is_list, texts_of, whole
 from postedit.core.edit_reasons import EditReason
 from postedit.core.errors import DataError
 from postedit.core.search_config import SearchConfig
@@ -218,7 +219,7 @@ class Editor(ABC):
         Raises:
             DataError: naming the option that cannot be met.
         """
-        if search.needs_mt and not with_mt:
+        if search.needs_mt and not with_mt and not self.abilities.needs_mt:
             raise DataError(
                 "post_edit_penalty, edit_cost and max_edits compare outputs with mt: give mt, or leave them out"
             )
@@ -286,10 +287,12 @@ class Editor(ABC):
         """
         segments = segments_of(src, mt, prefix, required)
         given = {"beam": beam, "n_best": n_best, "batch_tokens": batch_tokens}
-        options = {name: value for name, value in given.items() if value is not None}
+        options = {name: whole(value) for name, value in given.items() if value is not None}
         config = self.search if search is None else search
+        if not isinstance(config, SearchConfig):
+            raise DataError(f"search must be a SearchConfig, such as SearchConfig(beam=4), not {config!r:.80}")
         config = config.with_options(**options) if options else config
-        return self.edit_segments(segments, config, evidence="reasons" if evidence is True else evidence or None)
+        return self.edit_segments(segments, config, evidence=_detail(evidence))
 
     def score(
         self,
@@ -301,10 +304,10 @@ class Editor(ABC):
     ) -> list[PostEdit]:
         """Return the scores that the editor gives to corrections it did not write; see `score_segments`."""
         segments = segments_of(src, mt)
-        given = _texts("outputs", outputs)
+        given = texts_of("outputs", outputs)
         if len(given) != len(segments):
             raise DataError(f"src has {len(segments)} segments and there are {len(given)} outputs; give one for each")
-        return self.score_segments(segments, given, evidence="reasons" if evidence is True else evidence or None)
+        return self.score_segments(segments, given, evidence=_detail(evidence))
 
 
 class EditorWrapper(Editor, Generic[EditorT]):
@@ -364,28 +367,25 @@ def segments_of(
     Raises:
         DataError: naming the argument or segment that is not text, or the lengths that differ.
     """
-    sources = _texts("src", src)
+    sources = texts_of("src", src)
     count = len(sources)
-    translations = [None] * count if mt is None else _texts("mt", mt, (str, NoneType))
+    translations = [None] * count if mt is None else texts_of("mt", mt, (str, NoneType))
     if len(translations) != count:
         raise DataError(f"src has {count} segments and mt has {len(translations)}; they must match one to one")
-    beginnings = [""] * count if prefix is None else prefix
-    phrases: Sequence[Sequence[str]] = [()] * count if required is None else required
-    for name, given in (("prefix", beginnings), ("required", phrases)):
-        if isinstance(given, str) or len(given) != count:
-            raise DataError(f"{name} must be a list with one entry for each of the {count} segments, not {given!r:.80}")
-    for number, one in enumerate(phrases, start=1):
-        if isinstance(one, str) or not all(isinstance(phrase, str) and phrase.strip() for phrase in one):
+    beginnings = [""] * count if prefix is None else entries_of("prefix", prefix, count)
+    phrases = [()] * count if required is None else entries_of("required", required, count)
+    for number, (start, one) in enumerate(zip(beginnings, phrases, strict=True), start=1):
+        if not isinstance(start, str):
+            raise DataError(f"segment {number}: prefix must be text, not {start!r:.80}")
+        if not is_list(one) or not all(isinstance(phrase, str) and phrase.strip() for phrase in one):
             raise DataError(f"segment {number}: required must be a list of words or phrases, not {one!r:.80}")
     rows = zip(sources, translations, beginnings, phrases, strict=True)
     return [Segment(source, target, Constraints(start, tuple(one))) for source, target, start, one in rows]
 
 
-def _texts(name: str, texts: Iterable[str | None], kinds: tuple[type, ...] = (str,)) -> list[Any]:
-    if isinstance(texts, str):
-        raise DataError(f'{name} is a list of segments, not a single string; write {name}=["..."]')
-    found = list(texts)
-    for number, text in enumerate(found, start=1):
-        if not isinstance(text, kinds):
-            raise DataError(f"segment {number} of {name} is not text but {text!r}")
-    return found
+def _detail(evidence: bool | Detail) -> Detail | None:
+    if evidence is True or not evidence:
+        return "reasons" if evidence else None
+    if evidence not in get_args(Detail):
+        raise DataError(f"evidence must be True, False, {', '.join(get_args(Detail))}, not {evidence!r:.80}")
+    return evidence

@@ -1,7 +1,7 @@
 """Evidence of an output: attention, probabilities and runners-up, over tokens or over words."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -48,6 +48,14 @@ class Evidence:
     # natural-log probability of each token if a stream is empty, by stream
     without: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
     losses: NDArray[np.floating] | None = None  # Float[K,W], nats that each token loses without each word of src
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Evidence):
+            return NotImplemented
+        return all(_is_same(getattr(self, one.name), getattr(other, one.name)) for one in fields(self))
+
+    def __hash__(self) -> int:
+        return hash((self.output, self.log_probs))
 
     def __post_init__(self) -> None:
         count = len(self.output)
@@ -188,3 +196,12 @@ def word_starts(tokens: Sequence[str]) -> list[int]:
         word += token.startswith(_SPACE)
         index.append(-1 if token in SPECIAL_TOKENS else word)
     return index
+
+
+def _is_same(one: object, other: object) -> bool:
+    """Return whether two values are equal, with arrays in them or not."""
+    if isinstance(one, Mapping) and isinstance(other, Mapping):
+        return one.keys() == other.keys() and all(_is_same(one[key], other[key]) for key in one)
+    if isinstance(one, np.ndarray) or isinstance(other, np.ndarray):
+        return np.array_equal(one, other)  # type: ignore[arg-type]
+    return bool(one == other)

@@ -151,6 +151,10 @@ class Corpus:
             self._mapping.madvise(mmap.MADV_DONTNEED)
 
 
+class EmptyCorpusError(DataError):
+    """None of the triplets can be learnt from."""
+
+
 def write_corpus(
     path: Path,
     sources: Sequence[Iterable[Triplet]],
@@ -175,7 +179,8 @@ def write_corpus(
         hints_of: makes the hints of each triplet; their length has limits of its own.
 
     Raises:
-        DataError: if no triplet is left, or a text is not valid Unicode.
+        EmptyCorpusError: if no triplet is left.
+        DataError: if a text is not valid Unicode.
         OutputError: if the file cannot be written.
     """
     report = report or DataReport()
@@ -202,7 +207,7 @@ def write_corpus(
             parts.append(part)
         rows = sum(part.rows for part in parts)
         if not rows:
-            raise DataError(f"no triplet is left to write into {path}\n{report}".rstrip())
+            raise EmptyCorpusError(f"no triplet is left\n{report}".rstrip())
         summary = {"rows": rows, "tokens": tokens, "vocabularies": vocabularies, "fingerprint": digest.hexdigest()}
         summary["parts"] = [part._asdict() for part in parts]
         empty = pa.record_batch([pa.array([], field.type) for field in schema], schema=schema)

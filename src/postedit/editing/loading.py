@@ -4,7 +4,7 @@ import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, get_args
 
 import torch
 from torch import Tensor
@@ -122,8 +122,10 @@ def choose(models: Sequence[str | Path], weights: Sequence[float] | None, space:
 
     Raises:
         ModelFolderError: if a model is not found, or the combination is damaged or its members have changed.
-        DataError: if a combination is given with other models or with weights.
+        DataError: if a combination is given with other models or with weights, or `space` is no such space.
     """
+    if space not in get_args(Space):
+        raise DataError(f"space must be {' or '.join(get_args(Space))}, not {space!r}")
     file = next((Path(model) for model in models if is_combination(model)), None)
     if file is None:
         return Choice(tuple(map(find_folder, models)), weights, space)

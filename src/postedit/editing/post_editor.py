@@ -353,7 +353,23 @@ class TwoStage(EditorWrapper[PostEditor]):
 
 
 def devices_of(device: Device | Sequence[Device] | None) -> list[torch.device]:
-    """Return the devices on which models take turns; if none is given, a GPU if there is one, else the CPU."""
-    default: Device = "cuda" if torch.cuda.is_available() else "cpu"
-    given = [device or default] if device is None or isinstance(device, (str, torch.device)) else device
-    return [torch.device(one) for one in given]
+    """Return the devices on which models take turns; if none is given, a GPU if there is one, else the CPU.
+
+    Raises:
+        DataError: if one is no device, or is not here.
+    """
+    if device is None:
+        device = "cuda" if torch.cuda.is_available() else "cpu"
+    given = [device] if isinstance(device, (str, torch.device)) else device
+    if not isinstance(given, Sequence) or not given:
+        raise DataError(f"device must be a device such as cpu or cuda:1, or a list of them, not {device!r:.80}")
+    return [_device_of(one) for one in given]
+
+
+def _device_of(name: Device) -> torch.device:
+    try:
+        torch.empty(0, device=(device := torch.device(name)))
+    except (AssertionError, RuntimeError, TypeError) as error:  # AssertionError: PyTorch was built without it
+        reason = str(error).partition("\n")[0].rstrip(".")
+        raise DataError(f"device {name!r} cannot be used here ({reason}); give another one, such as cpu") from None
+    return device

@@ -2,10 +2,11 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, Final, Self
+from typing import Any, Final, Self, get_args
 
 import numpy as np
 
+from postedit.core.arguments import texts_of
 from postedit.core.errors import DataError
 from postedit.evaluate.chrf import AdditiveCHRF
 from postedit.evaluate.metrics import AdditiveBLEU, AdditiveTER, Floats, Tokenize
@@ -90,8 +91,12 @@ def score_systems(
         tokenize: how metrics separate words.
 
     Raises:
-        DataError: if a text has not as many lines as `pe`, or there are none.
+        DataError: if a text has not as many lines as `pe`, there are none, or they are not lists of texts.
     """
+    if tokenize not in get_args(Tokenize):
+        raise DataError(f"tokenize must be {' or '.join(get_args(Tokenize))}, not {tokenize!r}")
+    pe, mt = texts_of("pe", pe), None if mt is None else texts_of("mt", mt)
+    systems = {name: texts_of(name, hyp) for name, hyp in systems.items()}
     baseline = {} if mt is None else {UNEDITED_MT: mt}
     return [score_system(name, hyp, pe, mt, tokenize) for name, hyp in [*baseline.items(), *systems.items()]]
 

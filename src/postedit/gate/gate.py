@@ -126,12 +126,13 @@ class Gate:
             file.write("\n")
 
     @classmethod
-    def load(cls, path: Path) -> Self:
+    def load(cls, path: str | Path) -> Self:
         """Read the file at `path`.
 
         Raises:
             ModelFolderError: if it cannot be read, or is not a gate that this version can use.
         """
+        path = Path(path)
         try:
             values = load_json(path)
         except OSError as error:

@@ -11,6 +11,7 @@ import os
 import platform
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
 from typing import Any, Final
 
@@ -20,7 +21,7 @@ from rich.console import Console
 import postedit
 from postedit.core.checksums import record_folder
 from postedit.core.editor import PostEdit
-from postedit.core.errors import RecipeError
+from postedit.core.errors import DataError, RecipeError
 from postedit.core.files import check_writable, explain_os_errors
 from postedit.core.tensor_files import save_json
 from postedit.data.lines import DevTexts
@@ -104,13 +105,16 @@ def _finished(recipe: PhraseRecipe, folder: Path) -> PhraseRun:
 def _trained(recipe: PhraseRecipe, folder: Path, console: Console) -> PhraseRun:
     report = DataReport()
     digest = hashlib.sha256()
+    dev, tokenize = _dev_texts(recipe), _tokenize(recipe)
     with LineProgress(console, count_lines(recipe.data.train)) as progress:
-        triplets = progress.track(read_triplets(recipe.data.train, report))
-        model = learn(_split(recipe, triplets, report, digest), recipe.model)
+        split = _split(recipe, progress.track(read_triplets(recipe.data.train, report)), report, digest)
+        first = next(split, None)
+        if first is None:
+            raise DataError(f"data.train: no triplet is left\n{report}".rstrip())
+        model = learn(chain([first], split), recipe.model)
     save_json(folder / "data.json", report.to_dict())
     console.print(str(report), highlight=False, markup=False, soft_wrap=True)
     editor = PhraseEditor(model, recipe.model, recipe.text, recipe.search)
-    dev, tokenize = _dev_texts(recipe), _tokenize(recipe)
     tuned = tune_weights(editor, dev, _METRICS[recipe.tune.metric](tokenize), recipe.tune, console)
     edits = tuned.edit(dev.src, dev.mt)
     unedited, scores = _scored({NAME: edits}, dev, recipe.text, tokenize)
@@ -140,7 +144,10 @@ def _split(
 
 
 def _dev_texts(recipe: PhraseRecipe) -> DevTexts:
-    triplets = list(read_triplets(recipe.data.dev))
+    report = DataReport()
+    triplets = list(read_triplets(recipe.data.dev, report))
+    if not triplets:
+        raise DataError(f"data.dev: no triplet is left\n{report}".rstrip())
     return DevTexts(*([getattr(triplet, side) for triplet in triplets] for side in ("src", "mt", "pe")))
 
 

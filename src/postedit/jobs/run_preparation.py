@@ -19,14 +19,15 @@ from postedit.core.tensor_files import save_json
 from postedit.core.weight_transfer import check_sizes
 from postedit.data.blocks import sample_evenly
 from postedit.data.compression import raw_lines
-from postedit.data.corpus import Corpus, HintsOf, write_corpus
+from postedit.data.corpus import Corpus, EmptyCorpusError, HintsOf, write_corpus
 from postedit.data.manifest import MANIFEST, changed_files, manifest
 from postedit.data.report import DataReport
 from postedit.data.triplets import DataConfig, SamplingWeight, Triplet, TripletFiles, check_files, read_triplets
 from postedit.data.weighted_sampler import WeightedSampler
-from postedit.folder import ModelFolder
+from postedit.folder import ModelFolder, architecture_of
 from postedit.jobs.drafting import are_drafted, renew_drafting
 from postedit.jobs.training_hints import TrainingHints
+from postedit.models import ARCHITECTURES
 from postedit.progress import LineProgress
 from postedit.recipe import Recipe, parse_recipe
 from postedit.recipe_checks import build_on_meta, flat_options
@@ -45,6 +46,10 @@ def check_start(recipe: Recipe) -> None:
     for prefix, part in parts.items():
         if part.train.init is None:
             continue
+        architecture = architecture_of(Path(part.train.init))
+        if architecture is not None and architecture not in ARCHITECTURES:
+            why = f"is a {architecture} model, which has no weights to start from"
+            raise RecipeError(f"{prefix}train.init: {part.train.init}: {why}")
         model = build_on_meta(part.architecture, part.model, part.text, "model.", [])
         try:
             if model is not None:
@@ -243,7 +248,13 @@ def write_corpora(
         for name, sources in parts.items():
             triplets = [progress.track(read_triplets(files, report)) for files in sources]
             path, cut = temporary / f"{name}.arrow", data.too_long == "cut"
-            write_corpus(path, triplets, processor, data.max_length, report, writes, cut=cut, hints_of=hints_of[name])
+            try:
+                write_corpus(
+                    path, triplets, processor, data.max_length, report, writes, cut=cut, hints_of=hints_of[name]
+                )
+            except EmptyCorpusError as error:
+                longer = f"raise data.max_length (now {data.max_length}) if their texts are too long"
+                raise DataError(f"data.{name}: {error}\nCheck the files; {longer}") from None
         record_folder(temporary)
         # Before the corpora have their name, so that a kill leaves no corpora without these files.
         save_json(folder / "data.json", report.to_dict())

@@ -4,7 +4,7 @@ The result of a row does not depend on other rows of the batch. For eight bits s
 """
 
 from collections.abc import Callable
-from typing import ClassVar, Final, Literal, TypeVar
+from typing import Any, ClassVar, Final, Literal, TypeVar
 
 import torch
 from torch import Tensor, nn
@@ -105,6 +105,15 @@ class PackedLinear(nn.Module):
         # The layout is private to oneDNN, so the weights are in no state dict.
         self.register_buffer("weight", torch.ops.mkldnn._reorder_linear_weight(weight), persistent=False)
         self.register_buffer("bias", bias)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the state for copies and other processes, in the plain layout."""
+        return {**self.__dict__, "_buffers": {**self._buffers, "weight": self.weight.to_dense()}}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Take a state, and lay out its weights here."""
+        super().__setstate__(state)  # type: ignore[no-untyped-call]
+        self.weight = torch.ops.mkldnn._reorder_linear_weight(self.weight)
 
     def forward(self, x: Tensor) -> Tensor:
         """Return W x + b, Float[...,out]."""

@@ -171,6 +171,10 @@ def check_weights(weights: Sequence[float], members: int) -> Sequence[float]:
     Raises:
         DataError: if there is not one weight above 0 for each member.
     """
+    try:
+        weights = [float(weight) for weight in weights]
+    except (TypeError, ValueError):
+        raise DataError(f"weights must be a list of numbers, not {weights!r:.80}") from None
     if len(weights) != members:
         raise DataError(
             f"{len(weights)} weights for {members} models: give one weight for each model, in the order of the models"

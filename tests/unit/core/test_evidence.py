@@ -60,6 +60,17 @@ def test_rows_still_sum_to_one(inputs: list[int], outputs: list[int], seed: int)
     np.testing.assert_allclose(words.attention[SRC].sum(1), 1.0)
 
 
+def test_evidence_with_equal_arrays_is_equal() -> None:
+    one = replace(evidence(), losses=np.array([[0.5], [0.0], [1.0]]))
+    same = replace(evidence(), losses=np.array([[0.5], [0.0], [1.0]]))
+    assert one == same
+    assert hash(one) == hash(same)
+    assert one != evidence()
+    assert one != replace(one, losses=np.array([[0.5], [0.0], [2.0]]))
+    assert one != replace(one, attention={SRC: one.attention[SRC]})
+    assert one != "evidence"
+
+
 def test_half_precision_attention_is_accepted() -> None:
     weights = np.full((1, 300), 1 / 300, dtype=np.float16)
     Evidence({"src": ("x",) * 300}, ("y",), (0.0,), {SRC: weights})

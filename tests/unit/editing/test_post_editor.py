@@ -1,12 +1,16 @@
 """The facade: what goes in comes out in order, whatever it is; what cannot be used is named."""
 
+import copy
 import logging
+import pickle
 import shutil
 import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 import tiny_models
 import torch
@@ -159,6 +163,32 @@ def test_the_fingerprint_is_that_of_what_decides_outputs(path: Path, tmp_path: P
 def test_any_iterable_of_texts_will_do(editor: PostEditor) -> None:
     src, mt = ["the house", "it goes"], ["das Haus", "es geht"]
     assert editor.edit(iter(src), (text for text in mt)) == editor.edit(src, mt)
+    assert editor.edit(src, mt, prefix=iter(["", "es"])) == editor.edit(src, mt, prefix=["", "es"])
+    found = editor.edit(np.array(src), np.array(mt), beam=np.int64(2))  # type: ignore[arg-type]
+    assert found == editor.edit(src, mt, beam=2)
+    assert {type(one.text) for one in found} == {str}
+
+
+def test_copies_and_processes_edit_alike(editor: PostEditor) -> None:
+    expected = editor.edit(["the house"], ["das Haus"], evidence="losses")
+    for other in (copy.deepcopy(editor), pickle.loads(pickle.dumps(editor))):
+        assert other.edit(["the house"], ["das Haus"], evidence="losses") == expected
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"device": "gpu"}, "device 'gpu' cannot be used here"),
+        ({"device": "meta:3:4"}, "device 'meta:3:4' cannot be used here"),
+        ({"device": []}, r"device must be a device such as cpu or cuda:1, or a list of them, not \[\]"),
+        ({"space": "probabilities"}, "space must be log or probability, not 'probabilities'"),
+        ({"weights": ["a"]}, r"weights must be a list of numbers, not \['a'\]"),
+        ({"weights": 1.0}, "weights must be a list of numbers, not 1.0"),
+    ],
+)
+def test_options_of_loading_that_make_no_sense(path: Path, options: Any, message: str) -> None:
+    with pytest.raises(DataError, match=message):
+        PostEditor.load(path, path, **options)
 
 
 @pytest.mark.parametrize("beam", [1, 3])
@@ -199,7 +229,14 @@ def test_evidence_is_as_detailed_as_asked_for(editor: PostEditor) -> None:
         (["a"], ["a", "b"], {}, "src has 1 segments and mt has 2"),
         ("a", ["b"], {}, "src is a list of segments, not a single string"),
         (["a", None], ["a", "b"], {}, "segment 2 of src is not text but None"),
-        (["a"], ["\ud800"], {}, "not valid Unicode"),
+        (["a"], ["\ud800"], {}, r"segment 1 of mt has half a character, U\+D800, which is no valid Unicode"),
+        (None, ["a"], {}, "src is a list of segments, not None"),
+        (["a"], ["b"], {"prefix": [1]}, "segment 1: prefix must be text, not 1"),
+        (["a"], ["b"], {"prefix": "b"}, "prefix must be a list with one entry for each of the 1 segments"),
+        (["a"], ["b"], {"required": [None]}, "required must be a list of words or phrases, not None"),
+        (["a"], ["b"], {"required": iter([])}, "required must be a list with one entry for each"),
+        (["a"], ["b"], {"search": {"beam": 2}}, r"search must be a SearchConfig, such as SearchConfig\(beam=4\)"),
+        (["a"], ["b"], {"evidence": "losse"}, "evidence must be True, False, attention, reasons, losses, not 'losse'"),
         (["a"], ["b"], {"batch_tokens": 0}, "batch_tokens: must be at least 1"),
     ],
 )

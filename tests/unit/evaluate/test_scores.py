@@ -1,4 +1,5 @@
 import json
+from typing import Any
 
 import pytest
 
@@ -26,6 +27,25 @@ def test_doing_nothing_comes_first_and_changes_nothing() -> None:
 def test_without_mt_there_is_neither_baseline_nor_count() -> None:
     (scores,) = score_systems({"model": HYP}, PE, None)
     assert scores.changes is None
+
+
+@pytest.mark.parametrize(
+    ("hyp", "pe", "options", "message"),
+    [
+        ("ab", ["a", "b"], {}, "model is a list of segments, not a single string"),
+        (["a", "b"], "ab", {}, "pe is a list of segments, not a single string"),
+        (["a", None], ["a", "b"], {}, "segment 2 of model is not text but None"),
+        (["a"], ["a"], {"tokenize": "intl"}, "tokenize must be none or 13a, not 'intl'"),
+    ],
+)
+def test_what_is_no_list_of_texts_is_refused(hyp: Any, pe: Any, options: Any, message: str) -> None:
+    with pytest.raises(DataError, match=message):
+        score_systems({"model": hyp}, pe, None, **options)
+
+
+def test_any_iterable_of_texts_is_scored() -> None:
+    (scores,) = score_systems({"model": iter(HYP)}, iter(PE), None)  # type: ignore[dict-item, arg-type]
+    assert scores.ter == score_system("model", HYP, PE, None).ter
 
 
 def test_signatures_follow_the_tokeniser() -> None:

@@ -8,7 +8,7 @@ from tests.unit.phrase.small_corpus import TRIPLETS, write_recipe
 
 from postedit import PostEditor
 from postedit.core.editor import PostEdit
-from postedit.core.errors import OutputError, RecipeError
+from postedit.core.errors import DataError, OutputError, RecipeError
 from postedit.data.lines import DevTexts
 from postedit.jobs.dev_overlap import uses_of
 from postedit.jobs.phrase_training import PhraseRun, retune, train_phrases
@@ -99,6 +99,15 @@ def test_a_run_that_was_stopped_starts_again(run: PhraseRun, folder: Path) -> No
     stopped.mkdir()
     recipe.save(stopped / "recipe.toml")
     assert train_phrases(recipe, stopped, True, QUIET).scores.ter == run.scores.ter
+
+
+@pytest.mark.parametrize("part", ["train", "dev"])
+def test_data_without_a_usable_triplet_is_named(part: str, tmp_path: Path) -> None:
+    recipe = write_recipe(tmp_path)
+    for side in ("src", "mt", "pe"):
+        (tmp_path / f"{part}.{side}").write_text("\n\n")
+    with pytest.raises(DataError, match=rf"(?s)^data\.{part}: no triplet is left.*{part}.*0 of 2 triplets kept"):
+        train_phrases(load_phrase_recipe(recipe), tmp_path / "run", False, QUIET)
 
 
 def test_other_work_is_not_overwritten(folder: Path, tmp_path: Path) -> None:

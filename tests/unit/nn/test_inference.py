@@ -2,6 +2,7 @@
 
 import copy
 import os
+import pickle
 import subprocess
 import sys
 
@@ -11,7 +12,7 @@ from torch import nn
 
 from postedit.core.errors import DataError
 from postedit.nn.heads import SoftmaxHead
-from postedit.nn.inference import PackedLinear, check_precision, prepare_for_inference
+from postedit.nn.inference import PackedLinear, Precision, check_precision, prepare_for_inference
 from postedit.nn.int8 import Int8Linear
 
 
@@ -49,6 +50,16 @@ def test_only_large_layers_change_and_shared_weights_stay_shared() -> None:
     x = torch.randn(1, 2, 1024, generator=torch.Generator().manual_seed(1))
     expected = torch.log_softmax(nn.functional.linear(x, model.table.weight, model.head.bias), -1)
     torch.testing.assert_close(model.head(x).log_probs(), expected, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("precision", ["float32", "int8"])
+def test_prepared_models_can_be_copied_and_sent_to_processes(precision: Precision) -> None:
+    model = prepare_for_inference(Twice(), precision)
+    x = torch.randn(1, 2, 1024)
+    for other in (copy.deepcopy(model), pickle.loads(pickle.dumps(model))):
+        assert other.first is other.second
+        assert torch.equal(other.first(x), model.first(x))
+        assert torch.equal(other.head(x).log_probs(), model.head(x).log_probs())
 
 
 def test_double_precision_stays_as_it_is() -> None:

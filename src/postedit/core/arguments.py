@@ -1,0 +1,54 @@
+"""Checks of arguments that people give in Python."""
+
+import re
+from collections.abc import Collection, Iterable, Iterator
+from operator import index
+from typing import Any, Final
+
+from postedit.core.errors import DataError
+
+_SURROGATE: Final = re.compile("[\ud800-\udfff]")  # halves of characters, which have no UTF-8 form
+
+
+def texts_of(name: str, texts: Iterable[str | None], kinds: tuple[type, ...] = (str,)) -> list[Any]:
+    """Return the texts of the argument `name` as a list, each of one of the `kinds`.
+
+    Raises:
+        DataError: naming the text that is none.
+    """
+    if isinstance(texts, str):
+        raise DataError(f'{name} is a list of segments, not a single string; write {name}=["..."]')
+    if not isinstance(texts, Iterable):
+        raise DataError(f"{name} is a list of segments, not {texts!r:.80}")
+    found = list(texts)
+    for number, text in enumerate(found, start=1):
+        if not isinstance(text, kinds):
+            raise DataError(f"segment {number} of {name} is not text but {text!r:.80}")
+        if text is not None and (wrong := _SURROGATE.search(text)):
+            raise DataError(
+                f"segment {number} of {name} has half a character, U+{ord(wrong[0]):04X}, which is no valid Unicode; "
+                "remove it"
+            )
+    return [text if text is None else str(text) for text in found]
+
+
+def entries_of(name: str, given: Any, count: int) -> list[Any]:
+    """Return the entries of the argument `name`, one for each segment.
+
+    Raises:
+        DataError: if it is no list, or has another number of them.
+    """
+    found = list(given) if is_list(given) or isinstance(given, Iterator) else None
+    if found is None or len(found) != count:
+        raise DataError(f"{name} must be a list with one entry for each of the {count} segments, not {given!r:.80}")
+    return found
+
+
+def is_list(given: Any) -> bool:
+    """Return whether an argument is a list or the like, such as an array of NumPy, but no text."""
+    return isinstance(given, Collection) and not isinstance(given, str)
+
+
+def whole(value: Any) -> Any:
+    """Return an integer of NumPy as one of Python, and anything else as it is."""
+    return index(value) if hasattr(value, "__index__") and not isinstance(value, bool) else value
