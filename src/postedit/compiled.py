@@ -14,6 +14,8 @@ from numba.core.caching import FunctionCache
 
 _log = logging.getLogger(__name__)
 
+_SOON: Final = 0.5  # seconds, after which waiting is told
+
 
 class _Announcer(event.Listener):
     """Logs the first compilation; functions loaded from the cache do not count."""
@@ -59,7 +61,7 @@ class _SharedCache(FunctionCache):
             return found
         lock = _lock_of(self.cache_path, os.getpid())
         try:
-            lock.acquire(_SharedCache.patience)
+            _acquire(lock)
         except Timeout:
             _SharedCache.patience = 0.0
             return None
@@ -80,6 +82,27 @@ class _SharedCache(FunctionCache):
                     self._held.pop().release()
 
         return compiling_once
+
+
+def _acquire(lock: FileLock) -> None:
+    """Take a lock.
+
+    Raises:
+        Timeout: if another process keeps it for too long.
+        OSError: if it cannot be taken here.
+    """
+    try:
+        lock.acquire(min(_SOON, _SharedCache.patience))
+    except Timeout:
+        if not _SharedCache.patience:
+            raise
+        _log.info("Waiting for another process, which compiles for this processor")
+        lock.acquire(_SharedCache.patience)
+
+
+def wait_no_longer(seconds: float) -> None:
+    """Let this process wait for others that compile only so long; then it compiles for itself."""
+    _SharedCache.patience = min(seconds, _SharedCache.patience)
 
 
 def compiled_with(**options: Any) -> Callable[[Any], Any]:

@@ -126,6 +126,26 @@ def test_the_service_reloads_and_turns_unready_before_it_stops(tmp_path: Path) -
 
 
 @pytest.mark.slow
+def test_a_service_that_loads_stops_at_the_first_signal(tmp_path: Path) -> None:
+    environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path / "cache")}  # so that it compiles for a while
+    command = [sys.executable, "-m", "postedit", "serve", "none", "--port", "0"]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, cwd=tmp_path, env=environment) as process:
+        wait_until(lambda: len(models_of(process.pid)) >= 2)
+        loading = models_of(process.pid)
+        process.send_signal(signal.SIGTERM)
+        told = process.communicate(timeout=20)[1]
+    assert process.returncode == 130
+    assert "Traceback" not in told
+    wait_until(lambda: not any(Path(f"/proc/{pid}/cmdline").exists() for pid in loading))
+
+
+def models_of(pid: int) -> list[int]:
+    """Return the ids of the model processes of a service."""
+    lines = {one: Path(f"/proc/{one}/cmdline") for one in children(pid)}
+    return [one for one, path in lines.items() if path.exists() and b"spawn_main" in path.read_bytes()]
+
+
+@pytest.mark.slow
 def test_what_cannot_be_served_is_a_sentence(tmp_path: Path) -> None:
     assert "no such" in refusal("missing/model", "--port", "0", folder=tmp_path)
     assert "anybody could read" not in refusal("none", "--config", "x", folder=tmp_path)

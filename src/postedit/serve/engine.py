@@ -94,6 +94,10 @@ class Engine:
             pass
         await self._pool.stop()
 
+    def kill(self) -> None:
+        """End the model processes at once."""
+        self._pool.kill()
+
     def facts(self, model: str) -> ModelFacts:
         """Return what is known about a model.
 

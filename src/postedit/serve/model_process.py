@@ -2,9 +2,10 @@
 
 import os
 import signal
+from collections.abc import Callable
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
-from typing import Final
+from typing import Final, Self
 
 from postedit.core.errors import ModelFolderError, PosteditError
 from postedit.jobs.editing import silence_library
@@ -13,6 +14,9 @@ from postedit.serve.project_editors import ProjectEditors
 
 _SECONDS_TO_END: Final = 5.0
 """Time for a process to end by itself."""
+
+_COMPILING: Final = 30.0
+"""Seconds for which a process waits for others that compile: it is ended after `limits.batch_timeout_seconds`."""
 
 _THREADS: Final = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS")
 """Variables that PyTorch, NumPy and Numba read when they are imported, which a model process does later."""
@@ -30,7 +34,8 @@ class ModelProcess:
         ProcessDiedError: if the process ends while it loads.
     """
 
-    def __init__(self, spec: ProcessSpec) -> None:
+    def __init__(self, spec: ProcessSpec, began: Callable[[Self], None] = lambda process: None) -> None:
+        """Start a process, and wait until it has loaded the model; `began` gets it before, to kill it if need be."""
         context = get_context("spawn")
         self._connection, theirs = context.Pipe()
         self._process = context.Process(target=_serve, args=(spec, theirs), daemon=True, name="postedit model")
@@ -38,6 +43,7 @@ class ModelProcess:
         self._works = False
         self.is_new = True  # until it has answered: what it has not done before takes longer
         theirs.close()
+        began(self)
         facts = self._answer(None)
         if isinstance(facts, str):
             self.stop()
@@ -89,6 +95,10 @@ class ModelProcess:
         finally:
             self._works = False
 
+    def kill(self) -> None:
+        """End the process at once, from any thread; who waits for its answer gets a `ProcessDiedError`."""
+        self._process.kill()
+
     def stop(self) -> None:
         """End the process; what it works on is lost."""
         if self._works:
@@ -122,6 +132,9 @@ def _serve(spec: ProcessSpec, connection: Connection) -> None:
     for name in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(name, signal.SIG_IGN)
     os.environ.update(dict.fromkeys(_THREADS, str(spec.threads)))
+    from postedit.compiled import wait_no_longer  # which imports what reads these variables
+
+    wait_no_longer(_COMPILING)
     silence_library()
     try:
         try:

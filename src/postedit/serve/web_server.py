@@ -1,11 +1,13 @@
-"""The web server in this process: it listens before models load, and stops without losing what it accepted."""
+"""The web server: it takes its address before models load, and stops without losing what it accepted."""
 
 import asyncio
 import logging
 import math
+import os
 import signal
 import socket
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from types import FrameType
 from typing import Final
 
@@ -36,6 +38,9 @@ _REQUEST_SECONDS: Final = 30.0
 
 _STOP_SECONDS: Final = 2.0
 """For the rest of a request that is being received when the service stops."""
+
+_INTERRUPTED: Final = 130
+"""Exit code, as of a shell, of a process that a signal ended."""
 
 _GRACE: Final = 5.0
 """Seconds beyond the longest request until open connections are closed."""
@@ -86,13 +91,44 @@ async def _serve(app: FastAPI, listening: socket.socket, announce: Callable[[str
         timeout_keep_alive=_KEEP_ALIVE,
     )
     server = _Server(config, service)
-    async with app.router.lifespan_context(app):
+    async with _loading(app, service):
         reload = _Reload(service)
         asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, reload.start)
         host, port = listening.getsockname()[:2]
         listening.listen(_WAITING)  # so that who reads the address can connect at once
         announce(f"http://{f'[{host}]' if ':' in host else host}:{port}/")
         await server.serve(sockets=[listening])
+
+
+@asynccontextmanager
+async def _loading(app: FastAPI, service: Service) -> AsyncIterator[None]:
+    """Run the lifespan of an application; while it starts, SIGTERM and SIGINT end this process at once.
+
+    Nothing has been accepted then that could be lost, and nothing else would end the threads that compile.
+    """
+    loop, signals = asyncio.get_running_loop(), (signal.SIGTERM, signal.SIGINT)
+    before = {number: signal.getsignal(number) for number in signals}
+    for number in signals:
+        loop.add_signal_handler(number, _give_up, service)
+
+    def restore() -> None:
+        for number in signals:
+            if loop.remove_signal_handler(number):
+                signal.signal(number, before[number])
+
+    try:
+        async with app.router.lifespan_context(app):
+            restore()
+            yield
+    finally:
+        restore()
+
+
+def _give_up(service: Service) -> None:
+    service.engine.kill()
+    _log.warning("stopped before the models were loaded")
+    logging.shutdown()
+    os._exit(_INTERRUPTED)
 
 
 class _Connection(HttpToolsProtocol):

@@ -9,6 +9,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Final, TypeVar
+from weakref import WeakSet
 from zlib import crc32
 
 from postedit.core.errors import DataError, ModelFolderError, OutputError, PosteditError
@@ -103,6 +104,7 @@ class WorkerPool:
         self._demands: defaultdict[str, Demand] = defaultdict(Demand)
         count = sum(spec.config.processes for spec in specs.values())
         self._threads = ThreadPoolExecutor(2 * count, "model process")
+        self._processes: WeakSet[ModelProcess] = WeakSet()
 
     async def start(self) -> None:
         """Start all processes.
@@ -128,6 +130,11 @@ class WorkerPool:
         await asyncio.gather(*self._tasks, return_exceptions=True)
         await asyncio.gather(*(self._in_thread(worker.process.stop) for worker in self._workers))
         self._threads.shutdown(wait=False)
+
+    def kill(self) -> None:
+        """End all processes at once, also those that still load."""
+        for process in list(self._processes):
+            process.kill()
 
     def facts(self, model: str) -> ModelFacts:
         """Return what is known about a model.
@@ -344,11 +351,19 @@ class WorkerPool:
         Raises:
             ModelFolderError: if it cannot be started, or the model cannot be loaded.
         """
-        future = self._threads.submit(ModelProcess, spec)
+        begun: list[ModelProcess] = []
+
+        def began(process: ModelProcess) -> None:
+            begun.append(process)
+            self._processes.add(process)
+
+        future = self._threads.submit(ModelProcess, spec, began)
         try:
             return await asyncio.wrap_future(future)
         except asyncio.CancelledError:
             future.add_done_callback(_stop_unused)
+            for process in begun:  # it may load for a minute
+                process.kill()
             raise
         except (ProcessDiedError, OSError) as error:
             message = f"{spec.path}: its process cannot be started, or did not live to load it: {error}"

@@ -12,7 +12,8 @@ from postedit.train.train_state import TrainState
 
 STEPS_BETWEEN_WAITS: Final = 20
 """An accelerator works ahead of the host. Waiting for it this often costs no measurable time, and bounds the memory
-that is kept to explain a failure. A CPU has nothing to wait for."""
+that is kept to explain a failure. A CPU has nothing to wait for, and its updates take long: a signal should not have to
+wait for twenty of them, as `torchrun` kills after 30 seconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +31,7 @@ class StoppingRules:
     def is_pause(self, state: TrainState, saved_step: int) -> bool:
         """Return whether the host waits for the device at this step; the last checkpoint is of `saved_step`."""
         config, step = self.config, state.step
-        if self.accelerator.device.type == "cpu" and self.accelerator.num_processes == 1:
+        if self.accelerator.device.type == "cpu":
             return True
         intervals = (STEPS_BETWEEN_WAITS, config.log_every, config.validate_every, config.save_every)
         due = any(step % every == 0 for every in intervals)

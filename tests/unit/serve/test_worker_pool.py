@@ -199,7 +199,7 @@ def test_batches_grow_from_one_to_the_next(tmp_path: Path) -> None:
         kind = EditKind("scripted", None, ProjectSettings(), 1, evidence=False)
         segment = WaitingSegment(Segment("a", "b"), kind, "interactive", loop.time() + 60, "", loop.create_future())
         worker = worker_pool._Worker("scripted", pool._specs["scripted"], 0, None, last_tokens=last_tokens)  # type: ignore[arg-type]
-        return pool._room(worker, segment)
+        return pool._batch_size(worker, segment)
 
     assert asyncio.run(room(0)) == 200, "as long as a request alone, at the speed of the largest batches"
     assert asyncio.run(room(500)) == 1_000, "an overload is known before batches are long"
