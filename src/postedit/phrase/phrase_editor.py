@@ -146,7 +146,7 @@ class PhraseEditor(Editor):
         for one, output in zip(read, outputs, strict=True):
             score, features = (0.0, np.zeros(0)) if one.skipped else next(scored)
             named = dict(zip(ALL_FEATURES, features.tolist())) or None
-            results.append(PostEdit(output, output != one.mt, score, features=named, skipped=one.skipped))
+            results.append(PostEdit(output, output != one.mt, float(score), features=named, skipped=one.skipped))
         return results
 
     def save_pretrained(self, path: str | Path) -> None:
