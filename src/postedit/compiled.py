@@ -96,8 +96,13 @@ def _acquire(lock: FileLock) -> None:
     except Timeout:
         if not _SharedCache.patience:
             raise
-        _log.info("Waiting for another process, which compiles for this processor")
+        _tell_of_waiting()
         lock.acquire(_SharedCache.patience)
+
+
+@cache
+def _tell_of_waiting() -> None:
+    _log.info("Waiting for another process, which compiles for this processor")
 
 
 def wait_no_longer(seconds: float) -> None:

@@ -219,8 +219,10 @@ def extract(
             files, take, here, err, with_mt=not parallel, settings=settings, languages=languages, resume=resume,
             executor=executor,
         )  # fmt: skip
-    kind = "pairs" if parallel else "triplets"
-    typer.echo(f"{found.lines:,} {kind} from {counted(len(files), 'file')}: {', '.join(map(str, outputs.values()))}")
+    kind = "pair" if parallel else "triplet"
+    typer.echo(
+        f"{counted(found.lines, kind)} from {counted(len(files), 'file')}: {', '.join(map(str, outputs.values()))}"
+    )
     for reason, count in found.left_out.most_common():
         typer.echo(f"{counted(count, 'unit')} left out: {reason}")
 

@@ -60,7 +60,7 @@ def gate(
     options = read_options(assignments, search_file, llm={"endpoint": endpoint, "budget": budget})
     inputs = (src, mt, pe, search_file, *options.paths, *shared.files_named(glossary, None))
     shared.check_outputs({"--out": out, "--plot": plot}, inputs)
-    if plot is not None and plot.suffix not in _PLOTS:
+    if plot is not None and plot.suffix.lower() not in _PLOTS:
         raise OutputError(f"--plot: {plot} must end in {', '.join(_PLOTS)}, which says what is written")
     from postedit.cli.tables import console
     from postedit.core.errors import library

@@ -1,7 +1,7 @@
 """Checks of arguments that people give in Python."""
 
 import re
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping, Set
 from operator import index
 from typing import Any, Final
 
@@ -24,12 +24,18 @@ def texts_of(name: str, texts: Iterable[str | None], kinds: tuple[type, ...] = (
     for number, text in enumerate(found, start=1):
         if not isinstance(text, kinds):
             raise DataError(f"segment {number} of {name} is not text but {text!r:.80}")
-        if text is not None and (wrong := _SURROGATE.search(text)):
-            raise DataError(
-                f"segment {number} of {name} has half a character, U+{ord(wrong[0]):04X}, which is no valid Unicode; "
-                "remove it"
-            )
+        check_text(f"segment {number} of {name}", text or "")
     return [text if text is None else str(text) for text in found]
+
+
+def check_text(name: str, text: str) -> None:
+    """Check that a text, called `name`, is valid Unicode.
+
+    Raises:
+        DataError: if it has half a character.
+    """
+    if wrong := _SURROGATE.search(text):
+        raise DataError(f"{name} has half a character, U+{ord(wrong[0]):04X}, which is no valid Unicode; remove it")
 
 
 def entries_of(name: str, given: Any, count: int) -> list[Any]:
@@ -46,9 +52,16 @@ def entries_of(name: str, given: Any, count: int) -> list[Any]:
 
 def is_list(given: Any) -> bool:
     """Return whether an argument is a list or the like, such as an array of NumPy, but no text."""
-    return isinstance(given, Collection) and not isinstance(given, str)
+    return isinstance(given, Collection) and not isinstance(given, str | Mapping | Set)
 
 
-def whole(value: Any) -> Any:
-    """Return an integer of NumPy as one of Python, and anything else as it is."""
-    return index(value) if hasattr(value, "__index__") and not isinstance(value, bool) else value
+def whole(name: str, value: Any) -> Any:
+    """Return an integer of NumPy, the argument `name`, as one of Python, and another number as it is.
+
+    Raises:
+        DataError: if it is no number.
+    """
+    try:
+        return value if isinstance(value, bool | float) else index(value)
+    except TypeError:
+        raise DataError(f"{name}: must be a whole number (found {value!r:.80})") from None

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from types import NoneType
 from typing import TYPE_CHECKING, Any, Final, Generic, Literal, TypeVar, get_args
 
-from postedit.core.arguments import entries_of, is_list, texts_of, whole
+from postedit.core.arguments import check_text, entries_of, is_list, texts_of, whole
 from postedit.core.edit_reasons import EditReason
 from postedit.core.errors import DataError
 from postedit.core.search_config import SearchConfig
@@ -116,7 +116,7 @@ class PostEdit:
         confidences: for each edit, the probability of its tokens. Behind a gate: the probability that the edit (or, for
             a gate of whole segments, the correction) makes mt better.
         reverted: number of edits taken back, by a gate or because they would damage text or a protected span; `score`,
-            `token_scores` and `evidence` are of the whole output.
+            `token_scores` and `evidence` are of the whole output, unless the model listed the text that is left itself.
         fallbacks: protected spans that the correction would have broken, each with how it was saved.
         input_cut: only the first tokens of a text were read (`search.cut_input`).
     """
@@ -287,7 +287,7 @@ class Editor(ABC):
         """
         segments = segments_of(src, mt, prefix, required)
         given = {"beam": beam, "n_best": n_best, "batch_tokens": batch_tokens}
-        options = {name: whole(value) for name, value in given.items() if value is not None}
+        options = {name: whole(name, value) for name, value in given.items() if value is not None}
         config = self.search if search is None else search
         if not isinstance(config, SearchConfig):
             raise DataError(f"search must be a SearchConfig, such as SearchConfig(beam=4), not {config!r:.80}")
@@ -379,13 +379,15 @@ def segments_of(
             raise DataError(f"segment {number}: prefix must be text, not {start!r:.80}")
         if not is_list(one) or not all(isinstance(phrase, str) and phrase.strip() for phrase in one):
             raise DataError(f"segment {number}: required must be a list of words or phrases, not {one!r:.80}")
+        for name, text in (("prefix", start), *(("required", phrase) for phrase in one)):
+            check_text(f"segment {number}: {name}", text)
     rows = zip(sources, translations, beginnings, phrases, strict=True)
     return [Segment(source, target, Constraints(start, tuple(one))) for source, target, start, one in rows]
 
 
-def _detail(evidence: bool | Detail) -> Detail | None:
-    if evidence is True or not evidence:
+def _detail(evidence: bool | Detail | None) -> Detail | None:
+    if evidence is None or isinstance(evidence, bool):
         return "reasons" if evidence else None
-    if evidence not in get_args(Detail):
+    if not isinstance(evidence, str) or evidence not in get_args(Detail):
         raise DataError(f"evidence must be True, False, {', '.join(get_args(Detail))}, not {evidence!r:.80}")
     return evidence

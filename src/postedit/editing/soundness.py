@@ -32,9 +32,10 @@ def distinct(result: PostEdit) -> PostEdit:
     for one in (result, *result.alternatives):
         if not one.reverted:
             written.setdefault(one.text, one)
-    best = written.get(result.text, result)
-    if best is not result:
-        best = replace(best, skipped=result.skipped, reverted=result.reverted)
+    best = result
+    if result.evidence is None and result.text in written:  # evidence is of the whole output, and stays with its scores
+        kept = {name: getattr(result, name) for name in ("skipped", "reverted", "input_cut")}
+        best = replace(written[result.text], **kept)
     others: dict[str, PostEdit] = {}
     for one in result.alternatives:
         if one.text != best.text and written.get(one.text, one) is one:

@@ -1,6 +1,6 @@
 """TER, BLEU and chrF of systems on one test set, and how many sentences each system changed for better or worse."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Final, Self, get_args
 
@@ -97,8 +97,19 @@ def score_systems(
         raise DataError(f"tokenize must be {' or '.join(get_args(Tokenize))}, not {tokenize!r}")
     pe, mt = texts_of("pe", pe), None if mt is None else texts_of("mt", mt)
     systems = {name: texts_of(name, hyp) for name, hyp in systems.items()}
+    check_names(systems, mt)
     baseline = {} if mt is None else {UNEDITED_MT: mt}
     return [score_system(name, hyp, pe, mt, tokenize) for name, hyp in [*baseline.items(), *systems.items()]]
+
+
+def check_names(systems: Collection[str], mt: object) -> None:
+    """Check that no system has the name of the unedited MT, if that is known.
+
+    Raises:
+        DataError: if one has.
+    """
+    if mt is not None and UNEDITED_MT in systems:
+        raise DataError(f'a system cannot be named "{UNEDITED_MT}": that is the name of mt itself; rename it')
 
 
 def score_system(

@@ -20,6 +20,7 @@ from postedit.evaluate.scores import (
     SystemScores,
     check_lengths,
     check_lines,
+    check_names,
     scores_of_sums,
 )
 from postedit.evaluate.significance import RESAMPLED, group_of
@@ -107,8 +108,7 @@ def evaluate_systems(
         DataError: if a system has not as many lines as the test set, or has the name of the unedited MT.
         OutputError: if what is saved cannot be used.
     """
-    if test.mt is not None and UNEDITED_MT in systems:
-        raise DataError(f'a system cannot be named "{UNEDITED_MT}": that is the name of mt itself; rename its file')
+    check_names(systems, test.mt)
     named = {**({} if test.mt is None else {UNEDITED_MT: test.mt}), **systems}
     check_lengths(len(test.pe), systems)
     tallies = [_Tally.empty(test) for _ in named]

@@ -6,10 +6,18 @@ from postedit.files.xml_text import text_length
 
 def has_room(unit: Unit, content: str) -> bool:
     """Return whether a new target is not longer than the file allows; one that is no longer than it was may be."""
-    if unit.room is None:
-        return True
+    return unit.room is None or unit.room.take(_growth(unit, content))
+
+
+def take_room(unit: Unit, content: str) -> None:
+    """Give a target the room that it needs, also if there is not so much."""
+    if unit.room is not None:
+        unit.room.left -= _growth(unit, content)
+
+
+def _growth(unit: Unit, content: str) -> int:
     former = "" if unit.target is None else unit.target.written()
-    return unit.room.take(text_length(content) - text_length(former))
+    return text_length(content) - text_length(former)
 
 
 def longest_text(unit: Unit) -> int | None:

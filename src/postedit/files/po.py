@@ -332,14 +332,22 @@ def _entry_patches(changed: Sequence[tuple[Unit, NewTarget]]) -> Iterator[Patch]
         place = next((line for line in entry.comments if not _is_kind(line, " ")), entry.first)
         text = "".join(line + line_end for line in lines)
         yield Patch(place.start, place.start, text.encode(slot.codec, "replace"))
-    confirmed = all(new.author for _, new in changed)
-    if not confirmed and not entry.is_fuzzy:
+    others = [
+        one for number, one in entry.translations.items() if number not in {_slot(unit).number for unit, _ in changed}
+    ]
+    is_whole = all(new.author for _, new in changed) and not any(_is_blank(one, slot.codec) for one in others)
+    if not is_whole and not entry.is_fuzzy:
         yield _fuzzy(entry, line_end)
-    elif confirmed and len(changed) == len(entry.translations):
+    elif is_whole and not others:
         yield from _not_fuzzy(entry, slot.codec)
     for unit, new in changed:
         translation = entry.translations[_slot(unit).number]
         yield Patch(translation.start, translation.end, _wrapped(translation, new.content).encode(slot.codec))
+
+
+def _is_blank(translation: _Field, codec: str) -> bool:
+    marked = _marked(translation.raw, codec)
+    return not marked.text.strip() and not marked.codes
 
 
 def _wrapped(translation: _Field, content: str) -> str:

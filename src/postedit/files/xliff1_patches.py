@@ -9,11 +9,10 @@ from postedit.files.options import Origin
 from postedit.files.units import NewTarget, Patch, Unit
 from postedit.files.xml_patches import content_patches, patch, tag_patch
 from postedit.files.xml_reader import Collected, Element
-from postedit.files.xml_text import indent_before, tag_name, with_attributes
+from postedit.files.xml_text import indent_before, marked_text, tag_name, with_attributes
 
 _STATE: Final = {"state": "needs-review-translation", "state-qualifier": "mt-suggestion"}
 
-_FINISHED: Final = ("translated", "signed-off", "final")  # states after which nobody has to translate any more
 _CONFIRMED: Final = {"state": "translated", "state-qualifier": "x-post-edited"}
 _CONFIRMED_SDL: Final = {"conf": "Translated", "origin": "interactive"}
 _NEW_SDL: Final = {"conf": "Draft", "origin": "mt", "origin-system": "postedit"}
@@ -55,7 +54,8 @@ def unit_patches(changed: Sequence[tuple[Unit, NewTarget]]) -> Iterator[Patch]:
     slot = slot_of(changed[0][0])
     collected, unit, target = slot.unit, slot.unit.element, slot.target
     dialect = "sdl" if any(slot_of(one).sdl for one, _ in changed) else "mq" if "mq:status" in unit.attributes else ""
-    state = {} if dialect else _state_after(unit, target, changed)
+    is_whole = len(changed) >= _segments_with_text(collected, changed[0][0])
+    state = {} if dialect else _state_after(target, changed, is_whole=is_whole)
     if target is None:
         yield _new_target(collected, changed, state)
     elif slot.holder is None:  # an empty target beside segments of the source
@@ -74,7 +74,9 @@ def unit_patches(changed: Sequence[tuple[Unit, NewTarget]]) -> Iterator[Patch]:
         for sdl in slot_of(one).sdl:
             yield tag_patch(collected, sdl, conf | _present(sdl, _NO_MATCH_SDL))
     confirmed = all(new.author for _, new in changed)
-    if dialect == "mq":
+    if confirmed and not is_whole:
+        pass  # the unit has one state, and segments that nobody has said anything about
+    elif dialect == "mq":
         status = "ManuallyConfirmed" if confirmed else "MachineTranslated"
         yield tag_patch(collected, unit, {"mq:status": status} | _present(unit, {"mq:percent": "0"}))
     elif "m:confirmed" in unit.attributes:
@@ -86,14 +88,21 @@ def unit_patches(changed: Sequence[tuple[Unit, NewTarget]]) -> Iterator[Patch]:
         yield patch(collected, after.end, after.end, added)
 
 
-def _state_after(unit: Element, target: Element | None, changed: Sequence[tuple[Unit, NewTarget]]) -> dict[str, str]:
-    """Return the new state of a target; it stays as it is if a person confirmed some segments and others need work."""
-    segmented = unit.first("seg-source")
-    count = 1 if segmented is None or not slot_of(changed[0][0]).segment else len(segments_of(segmented))
+def _segments_with_text(collected: Collected, unit: Unit) -> int:
+    """Return how many segments of the unit have something to translate; 1 if it is edited as a whole."""
+    segmented = collected.element.first("seg-source")
+    if segmented is None or not slot_of(unit).segment:
+        return 1
+    return sum(bool(marked_text(collected, one).text.strip()) for _, one in segments_of(segmented))
+
+
+def _state_after(
+    target: Element | None, changed: Sequence[tuple[Unit, NewTarget]], *, is_whole: bool
+) -> dict[str, str]:
+    """Return the new state of a target; it stays as it is if a person confirmed some segments and not the others."""
     if not all(new.author for _, new in changed):
         return _STATE
-    is_finished = target is not None and target.attributes.get("state") in _FINISHED
-    if is_finished or len(changed) == count:
+    if is_whole:
         return _CONFIRMED
     is_new = target is None or slot_of(changed[0][0]).holder is None
     return {"state": "needs-translation"} if is_new else {}

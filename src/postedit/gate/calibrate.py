@@ -221,7 +221,7 @@ def draw_reliability(forecasts: Forecasts, path: Path) -> None:
     axes.set_title(f"{len(forecasts.better):,} changes, expected calibration error {error:.3f}", fontsize=10)
     axes.legend(loc="upper left")
     with atomic_write(path, "wb") as file:
-        figure.savefig(file, format=path.suffix[1:], dpi=150)
+        figure.savefig(file, format=path.suffix[1:].lower(), dpi=150)
 
 
 @dataclass(frozen=True, eq=False, slots=True)

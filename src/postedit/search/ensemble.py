@@ -1,7 +1,7 @@
 """Ensembles: several models that decide together on each token."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, Literal, Self, cast
 
@@ -172,6 +172,8 @@ def check_weights(weights: Sequence[float], members: int) -> Sequence[float]:
         DataError: if there is not one weight above 0 for each member.
     """
     try:
+        if isinstance(weights, str | Mapping):
+            raise TypeError
         weights = [float(weight) for weight in weights]
     except (TypeError, ValueError):
         raise DataError(f"weights must be a list of numbers, not {weights!r:.80}") from None

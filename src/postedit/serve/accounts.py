@@ -100,6 +100,8 @@ class Caller:
             raise HttpError(404, f"there is no project {project!r}")
         where = "" if project is None else f" in project {project!r}"
         if self.scopes is not None and replace(self, scopes=None, projects=None).may(scope, project):
+            if scope in self.scopes:
+                raise HttpError(403, "this key is limited to some projects, and this is not within one of them")
             raise HttpError(403, f"this requires the right {scope!r}{where}, which this key does not have")
         if project is None and scope != "edit" and not self.admin:
             raise HttpError(403, f"only administrators may do this, and {self.name} is not one")

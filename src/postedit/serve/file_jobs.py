@@ -193,10 +193,10 @@ class FileJobs:
         found = next((unit.languages for _, unit in units if any(unit.languages)), ("", ""))
         wanted = (file["wanted_source"], file["wanted_target"])
         if any(one and other and not same_language(one, other) for one, other in zip(found, wanted, strict=True)):
+            own = f"{found[0] or 'an unknown language'} to {found[1] or 'an unknown one'}"
+            project = f"{wanted[0] or 'any language'} to {wanted[1] or 'any'}"
             raise DataError(
-                f"{file['name']}: is from {found[0] or 'any language'} to {found[1] or 'any'}, and the project from "
-                f"{wanted[0] or 'any language'} to {wanted[1] or 'any'}; "
-                "add the file to another project"
+                f"{file['name']}: is from {own}, and the project from {project}; add the file to another project"
             )
         return found[0] or wanted[0], found[1] or wanted[1]
 

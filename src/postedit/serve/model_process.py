@@ -35,15 +35,18 @@ class ModelProcess:
     """
 
     def __init__(self, spec: ProcessSpec, began: Callable[[Self], None] = lambda process: None) -> None:
-        """Start a process, and wait until it has loaded the model; `began` gets it before, to kill it if need be."""
+        """Start a process, and wait until it has loaded the model; `began` gets it first, to kill it if need be."""
         context = get_context("spawn")
         self._connection, theirs = context.Pipe()
         self._process = context.Process(target=_serve, args=(spec, theirs), daemon=True, name="postedit model")
-        self._process.start()
         self._works = False
+        self._is_unwanted = False
         self.is_new = True  # until it has answered: what it has not done before takes longer
-        theirs.close()
         began(self)
+        self._process.start()
+        theirs.close()
+        if self._is_unwanted:
+            self._process.kill()
         facts = self._answer(None)
         if isinstance(facts, str):
             self.stop()
@@ -97,7 +100,9 @@ class ModelProcess:
 
     def kill(self) -> None:
         """End the process at once, from any thread; who waits for its answer gets a `ProcessDiedError`."""
-        self._process.kill()
+        self._is_unwanted = True
+        if self._process.pid is not None:
+            self._process.kill()
 
     def stop(self) -> None:
         """End the process; what it works on is lost."""

@@ -4,12 +4,13 @@ import json
 import tempfile
 import zipfile
 from collections.abc import Iterable, Iterator
+from itertools import groupby
 from typing import IO, Any, Final, NamedTuple
 
 import sqlalchemy as sql
 
 from postedit.adapt.correction_memory import Entry
-from postedit.files.lengths import has_room
+from postedit.files.lengths import has_room, take_room
 from postedit.files.units import NewTarget, Unit, copy_patched
 from postedit.serve.schema import segments
 from postedit.serve.store_base import Database, Row, rows_of
@@ -49,7 +50,8 @@ class Exports:
         form = self._files.format(row)
         with self._files.open(file) as stream, self._files.open(file) as again:
             units = numbered_units(form, again, row["name"])
-            copy_patched(stream, form.patches(_changed(units, self._targets(file, proposals=proposals))), out)
+            changed = filter(_is_new, _changed(units, self._targets(file, proposals=proposals)))
+            copy_patched(stream, form.patches(_fitting(changed)), out)
         out.seek(0)
         return out
 
@@ -105,16 +107,33 @@ def _target(row: Row) -> _Target:
     return _Target(row["number"], NewTarget(row["content"], keep_former=False, author=author), is_proposal=False)
 
 
-def _changed(units: Iterable[tuple[int, Unit]], targets: Iterator[_Target]) -> Iterator[tuple[Unit, NewTarget]]:
-    """Yield the units with another target; both come in order."""
+def _changed(units: Iterable[tuple[int, Unit]], targets: Iterator[_Target]) -> Iterator[tuple[Unit, _Target]]:
+    """Yield the units with a target to write; both come in order."""
     wanted = next(targets, None)
     for number, unit in units:
         if wanted is None:
             return
         if number == wanted.number:
-            if has_room(unit, wanted.new.content) or not wanted.is_proposal:
-                yield unit, wanted.new
+            yield unit, wanted
             wanted = next(targets, None)
+
+
+def _fitting(changed: Iterable[tuple[Unit, _Target]]) -> Iterator[tuple[Unit, NewTarget]]:
+    """Yield new targets; of units that share their room, proposals get what the targets of people leave."""
+    for _, group in groupby(changed, lambda pair: id(pair[0] if pair[0].room is None else pair[0].room)):
+        pairs = list(group)
+        for unit, target in pairs:
+            if not target.is_proposal:
+                take_room(unit, target.new.content)
+        for unit, target in pairs:
+            if not target.is_proposal or has_room(unit, target.new.content):
+                yield unit, target.new
+
+
+def _is_new(pair: tuple[Unit, _Target]) -> bool:
+    """Return whether a target says more than the file: it is another one, or a person has confirmed it."""
+    unit, target = pair
+    return bool(target.new.author) or unit.target is None or target.new.content != unit.target.written()
 
 
 def _add(archive: zipfile.ZipFile, name: str, parts: Iterable[bytes]) -> None:

@@ -40,7 +40,7 @@ _STOP_SECONDS: Final = 2.0
 """For the rest of a request that is being received when the service stops."""
 
 _INTERRUPTED: Final = 130
-"""Exit code, as of a shell, of a process that a signal ended."""
+"""Exit code after Ctrl-C."""
 
 _GRACE: Final = 5.0
 """Seconds beyond the longest request until open connections are closed."""
@@ -109,7 +109,7 @@ async def _loading(app: FastAPI, service: Service) -> AsyncIterator[None]:
     loop, signals = asyncio.get_running_loop(), (signal.SIGTERM, signal.SIGINT)
     before = {number: signal.getsignal(number) for number in signals}
     for number in signals:
-        loop.add_signal_handler(number, _give_up, service)
+        loop.add_signal_handler(number, _give_up, service, number)
 
     def restore() -> None:
         for number in signals:
@@ -118,17 +118,20 @@ async def _loading(app: FastAPI, service: Service) -> AsyncIterator[None]:
 
     try:
         async with app.router.lifespan_context(app):
+            await asyncio.sleep(0)  # for a signal that has just come
             restore()
             yield
     finally:
         restore()
 
 
-def _give_up(service: Service) -> None:
-    service.engine.kill()
-    _log.warning("stopped before the models were loaded")
-    logging.shutdown()
-    os._exit(_INTERRUPTED)
+def _give_up(service: Service, number: signal.Signals) -> None:
+    try:
+        service.engine.kill()
+        _log.warning("stopped before the models were loaded")
+        logging.shutdown()
+    finally:
+        os._exit(_INTERRUPTED if number == signal.SIGINT else 0)  # as when it serves
 
 
 class _Connection(HttpToolsProtocol):

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
+from threading import Lock
 from typing import Any, Final, TypeVar
 from weakref import WeakSet
 from zlib import crc32
@@ -105,6 +106,7 @@ class WorkerPool:
         count = sum(spec.config.processes for spec in specs.values())
         self._threads = ThreadPoolExecutor(2 * count, "model process")
         self._processes: WeakSet[ModelProcess] = WeakSet()
+        self._lock = Lock()  # of these
 
     async def start(self) -> None:
         """Start all processes.
@@ -133,7 +135,9 @@ class WorkerPool:
 
     def kill(self) -> None:
         """End all processes at once, also those that still load."""
-        for process in list(self._processes):
+        with self._lock:
+            processes = list(self._processes)
+        for process in processes:
             process.kill()
 
     def facts(self, model: str) -> ModelFacts:
@@ -355,7 +359,8 @@ class WorkerPool:
 
         def began(process: ModelProcess) -> None:
             begun.append(process)
-            self._processes.add(process)
+            with self._lock:
+                self._processes.add(process)
 
         future = self._threads.submit(ModelProcess, spec, began)
         try:

@@ -183,6 +183,7 @@ def test_copies_and_processes_edit_alike(editor: PostEditor) -> None:
         ({"device": []}, r"device must be a device such as cpu or cuda:1, or a list of them, not \[\]"),
         ({"space": "probabilities"}, "space must be log or probability, not 'probabilities'"),
         ({"weights": ["a"]}, r"weights must be a list of numbers, not \['a'\]"),
+        ({"weights": "12"}, "weights must be a list of numbers, not '12'"),
         ({"weights": 1.0}, "weights must be a list of numbers, not 1.0"),
     ],
 )
@@ -236,6 +237,10 @@ def test_evidence_is_as_detailed_as_asked_for(editor: PostEditor) -> None:
         (["a"], ["b"], {"required": [None]}, "required must be a list of words or phrases, not None"),
         (["a"], ["b"], {"required": iter([])}, "required must be a list with one entry for each"),
         (["a"], ["b"], {"search": {"beam": 2}}, r"search must be a SearchConfig, such as SearchConfig\(beam=4\)"),
+        (["a"], ["b"], {"prefix": ["\ud800"]}, r"segment 1: prefix has half a character, U\+D800"),
+        (["a"], ["b"], {"prefix": {"b": 1}}, "prefix must be a list with one entry for each of the 1 segments"),
+        (["a"], ["b"], {"beam": np.array([1, 2])}, "beam: must be a whole number"),
+        (["a"], ["b"], {"evidence": np.array(["a", "b"])}, "evidence must be True, False, attention"),
         (["a"], ["b"], {"evidence": "losse"}, "evidence must be True, False, attention, reasons, losses, not 'losse'"),
         (["a"], ["b"], {"batch_tokens": 0}, "batch_tokens: must be at least 1"),
     ],

@@ -7,6 +7,7 @@ from itertools import accumulate
 import pytest
 
 from postedit.core.editor import Edit, PostEdit
+from postedit.core.evidence import Evidence
 from postedit.editing.soundness import distinct, revert_damage, without_damaged
 from postedit.text.edits import changes
 
@@ -122,3 +123,12 @@ def test_texts_that_become_equal_are_listed_once_with_the_score_of_the_text_itse
     alone = distinct(revert_damage("a b", "a b .", replace(best, alternatives=listed[:2]), lacks))
     assert [(one.text, one.score) for one in (alone, *alone.alternatives)] == [("a b .", -1.0), ("X b .", -2.0)]
     assert distinct(listed[0]) is listed[0]
+
+
+def test_evidence_of_an_output_stays_with_its_scores() -> None:
+    evidence = Evidence({}, ("a",), (-1.0,), {})
+    own = PostEdit("a b .", False, -3.0)
+    best = replace(corrected("a b .", "\ufffd b ."), score=-1.0, alternatives=(own,), input_cut=True)
+    found = distinct(revert_damage("a b", "a b .", replace(best, evidence=evidence), lacks))
+    assert (found.score, found.evidence, found.alternatives, found.input_cut) == (-1.0, evidence, (), True)
+    assert distinct(revert_damage("a b", "a b .", best, lacks)).input_cut

@@ -43,6 +43,12 @@ def test_what_is_no_list_of_texts_is_refused(hyp: Any, pe: Any, options: Any, me
         score_systems({"model": hyp}, pe, None, **options)
 
 
+def test_no_system_has_the_name_of_the_unedited_mt() -> None:
+    with pytest.raises(DataError, match='a system cannot be named "unedited MT"'):
+        score_systems({UNEDITED_MT: HYP}, PE, MT)
+    assert score_systems({UNEDITED_MT: MT}, PE, None)[0].name == UNEDITED_MT
+
+
 def test_any_iterable_of_texts_is_scored() -> None:
     (scores,) = score_systems({"model": iter(HYP)}, iter(PE), None)  # type: ignore[dict-item, arg-type]
     assert scores.ter == score_system("model", HYP, PE, None).ter

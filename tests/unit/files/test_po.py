@@ -292,6 +292,16 @@ def test_a_person_who_mends_one_form_changes_no_flag(flags: str, expected: str) 
     assert after == HEAD + expected + body.replace('"d"', '"e"')
 
 
+@pytest.mark.parametrize("empty", ['""', '""\n""'])
+def test_an_entry_with_a_form_that_is_missing_is_not_finished(empty: str) -> None:
+    body = f'msgid "a"\nmsgid_plural "b"\nmsgstr[0] ""\nmsgstr[1] {empty}\n'
+    for flags in ("", "#, fuzzy\n"):
+        first, _ = units_of(FORMAT, (HEAD + flags + body).encode())
+        changed = [(first, NewTarget("eins", keep_former=False, author="anna"))]
+        after = written(FORMAT, (HEAD + flags + body).encode(), changed).decode()
+        assert after == HEAD + "#, fuzzy\n" + body.replace('[0] ""', '[0] "eins"')
+
+
 def test_a_note_says_which_form_it_is_of() -> None:
     body = 'msgid "a"\nmsgid_plural "b"\nmsgstr[0] "c"\nmsgstr[1] "d"\n'
     assert edited(body, "x", "y", note="why").startswith("# postedit: [0] why\n# postedit: [1] why\n#, fuzzy\n")

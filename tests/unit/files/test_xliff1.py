@@ -501,9 +501,13 @@ def test_a_confirmed_target_is_that_of_a_person() -> None:
     assert "<target><mrk" in confirmed(segments, "e", None)  # nobody has said anything about the other segment
     without = segments[: segments.index("<target>")] + "</trans-unit>"
     assert '<target state="needs-translation"><mrk' in confirmed(without, "e", None)
-    for state in ("translated", "final"):
-        after = confirmed(segments.replace("<target>", f'<target state="{state}">'), None, "f")
-        assert '<target state="translated" state-qualifier="x-post-edited"><mrk' in after
+    assert '<target state="final"><mrk' in confirmed(segments.replace("<target>", '<target state="final">'), None, "f")
+    blank = segments.replace('mid="2">b<', 'mid="2"> <').replace('mid="2">d<', 'mid="2"> <')
+    assert '<target state="translated"' in confirmed(blank, "e", None)
+    for attribute in ('mq:status="MachineTranslated"', 'm:confirmed="0"'):
+        unit = segments.replace('id="1">', f'id="1" {attribute}>', 1)
+        assert attribute in confirmed(unit, "e", None)
+        assert attribute not in confirmed(unit, "e", "f")
 
 
 @pytest.mark.parametrize(

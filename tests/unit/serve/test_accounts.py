@@ -201,6 +201,9 @@ def test_who_lacks_a_right_is_told_whether_the_key_or_the_person_does(team: Team
         refused = team.client.post(path, json=body, headers=team.key(user, "edit"))
         message = refused.json()["error"]["message"]
         assert (refused.status_code, "which this key does not have" in message, right in message) == (403, True, True)
+    limited = team.key("root", "manage", projects=[team.projects["anna"]])
+    refused = team.client.post("/v1/projects", json={"name": "x"}, headers=limited)
+    assert "this key is limited to some projects" in refused.json()["error"]["message"]
     refused = team.client.post("/v1/projects", json={"name": "x"}, headers=team.key("anna", "edit", "manage"))
     assert "only administrators may do this, and anna is not one" in refused.json()["error"]["message"]
 

@@ -389,6 +389,37 @@ def test_no_proposal_is_longer_than_its_file_allows(store: Store) -> None:
         assert b">1234567</target>" in stream.read()
 
 
+@pytest.mark.parametrize(
+    ("decided", "proposed", "expected"),
+    [
+        (2, 1, b'mid="1">xx</mrk> <mrk mtype="seg" mid="2">123456789<'),
+        (1, 2, b'mid="1">123456789</mrk> <mrk mtype="seg" mid="2">yy<'),
+    ],
+)
+def test_proposals_leave_the_targets_of_people_their_room(
+    store: Store, decided: int, proposed: int, expected: bytes
+) -> None:
+    unit = (
+        b'<trans-unit id="1" maxwidth="9" size-unit="char"><source>a b</source><seg-source><mrk mtype="seg" mid="1">a'
+        b'</mrk> <mrk mtype="seg" mid="2">b</mrk></seg-source><target><mrk mtype="seg" mid="1">xx</mrk> '
+        b'<mrk mtype="seg" mid="2">yy</mrk></target></trans-unit>'
+    )
+    start, _, rest = xliff(("a", "b")).partition(b"<trans-unit ")
+    file = imported(store, start + unit + rest.partition(b"</trans-unit>")[2])
+    save(store, file, decided, "123456789")
+    propose(store, file, proposed, "abcd")
+    with store.exports.file(file, proposals=True) as stream:
+        assert expected in stream.read()
+
+
+def test_a_draft_that_is_what_the_file_has_changes_nothing(store: Store) -> None:
+    content = xliff(("a", "b")).replace(b"<target", b'<target state="final"')
+    file = imported(store, content)
+    save(store, file, 1, "b", state="draft")
+    with store.exports.file(file, proposals=True) as stream:
+        assert stream.read() == content
+
+
 def test_escaped_markup_leaves_less_room_for_text(store: Store) -> None:
     content = xliff(("a", "A &lt;b&gt;x&lt;/b&gt;")).replace(b'id="1"', b'id="1" maxwidth="12" size-unit="char"')
     file = imported(store, content)

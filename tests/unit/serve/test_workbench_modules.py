@@ -530,6 +530,19 @@ def test_newest_filter_wins(page: Any) -> None:
     assert page.evaluate(CACHE % body) == [[2], ""]
 
 
+def test_the_numbers_of_all_segments_are_fetched_once(page: Any) -> None:
+    body = """const chosen = cache.choose({ filter: "", q: "a", from: "" });
+      const first = cache.fetchNumbers(), second = cache.fetchNumbers();
+      answers[0]({ numbers: [2] }); await chosen; await new Promise((resolve) => setTimeout(resolve));
+      const asked = answers.length; answers[1]({ numbers: [1, 2, 3] }); await first; await second;
+      await cache.fetchNumbers();
+      return [asked, answers.length, cache.numbers.value, cache.all.value];"""
+    assert page.evaluate(CACHE % body) == [2, 2, [2], [1, 2, 3]]
+    body = """const chosen = cache.choose({ filter: "", q: "", from: "" }), all = cache.fetchNumbers();
+      answers[0]({ numbers: [1, 2] }); await chosen; await all; return [answers.length, cache.all.value];"""
+    assert page.evaluate(CACHE % body) == [1, [1, 2]]
+
+
 def test_presence_ends_with_a_farewell_or_by_time(page: Any) -> None:
     body = """async () => { const { Presence } = await import(`${base}/editor/presence.js`);
       const told = [], own = globalThis.fetch, now = Date.now, every = globalThis.setInterval;

@@ -108,13 +108,20 @@ export class SegmentCache {
   /** Fetch what is not known of the rows from `first` to `last`. @param {number} first @param {number} last */
   show(first, last) { return this.fetchAllOf((this.numbers.value ?? []).slice(Math.max(0, first), last)); }
 
-  /** Fetch the numbers of all segments, if they are not known. */
-  async fetchNumbers() {
-    if (this.all.value) return;
+  /** Fetch the numbers of all segments, unless they are known or on their way. */
+  fetchNumbers() {
+    if (this.all.value) return Promise.resolve();
+    return (this.numbering ??= this.#fetchNumbers());
+  }
+
+  async #fetchNumbers() {
     try {
-      this.all.value = (await get(`${this.path}/index`)).numbers;
+      await this.chosen; // which fetches them if there is no filter
+      this.all.value ??= (await get(`${this.path}/index`)).numbers;
     } catch (error) {
       this.problem.value = error.message;
+    } finally {
+      this.numbering = null;
     }
   }
 

@@ -5,15 +5,16 @@ import { t } from "../strings.js";
 import { rowOf } from "../data/segment_cache.js";
 
 const AROUND = 2; // segments
+const NONE = []; // one and the same at each rendering
 
 /** @param {{editing: import("./editing.js").Editing, languages: [string, string], side: 1 | -1}} props */
 export function Context({ editing, languages, side }) {
   const { cache } = editing;
   const { number } = editing.segment.value;
-  const numbers = cache.all.value ?? []; // whatever the filter of the list is
+  const numbers = cache.all.value ?? NONE; // whatever the filter of the list is
   const row = rowOf(numbers, number);
   const around = side < 0 ? numbers.slice(Math.max(0, row - AROUND), row) : numbers.slice(row + 1, row + 1 + AROUND);
-  useEffect(() => { cache.fetchNumbers().then(() => cache.fetchAllOf(around)); }, [number, numbers]);
+  useEffect(() => { numbers === NONE ? cache.fetchNumbers() : cache.fetchAllOf(around); }, [number, numbers]);
   cache.version.value;
   const shown = around.map((one) => cache.peek(one)).filter(Boolean);
   return html`<ul class="context" aria-label=${t.editor.context}>

@@ -198,8 +198,11 @@ export class TargetField {
     this.readSelection();
     const { start, end } = this.#draft.state;
     const text = event.clipboardData.getData("text/plain");
-    if (text) this.#write(start, end, this.owner.breaksLines ? text : text.replace(/\s*[\r\n\v\f\u2028]+\s*/g, " "), "");
+    if (text) this.#write(start, end, this.#fitting(text), "");
   }
+
+  /** Return text from elsewhere, in one line if the source has one. @param {string} text */
+  #fitting(text) { return this.owner.breaksLines ? text : text.replace(/\s*[\r\n\v\f\u2028]+\s*/g, " "); }
 
   #dragStart(event) {
     const chip = event.target.nodeType === Node.ELEMENT_NODE && event.target.closest("[data-code]");
@@ -215,7 +218,7 @@ export class TargetField {
     const at = dom.offsetOf(this.element, place.offsetNode, place.offset);
     if (this.dragged === null || this.dragged === undefined) {
       const text = event.dataTransfer.getData("text/plain");
-      if (text) this.#write(at, at, text, "");
+      if (text) this.#write(at, at, this.#fitting(text), "");
     } else this.moveCode(this.dragged, at);
     this.dragged = null;
   }
