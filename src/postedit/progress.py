@@ -7,8 +7,8 @@ from typing import Final, Self, TypeVar
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from postedit.core.durations import duration
 from postedit.core.errors import StoppedError
+from postedit.core.wording import duration
 from postedit.data.line_sinks import LineSink
 
 Item = TypeVar("Item")

@@ -1,4 +1,4 @@
-"""Inline content of XML formats as marked text, and tags with other attributes."""
+"""Inline content of XML formats as marked text, how long it may be, and tags with other attributes."""
 
 import re
 from collections.abc import Mapping
@@ -7,6 +7,7 @@ from html import unescape
 from typing import Final
 
 from postedit.files.marked_text import MARKUP, PHRASE_MARKUP, Code, MarkedText, Part
+from postedit.files.units import Unit
 from postedit.files.xml_reader import Collected, Element, Markup, Text
 
 _WRITTEN: Final = re.compile(r"&[^;]*;|\r\n?|[^&\r]+")
@@ -46,6 +47,35 @@ def marked_text(collected: Collected, element: Element, *, before_changes: bool 
 def text_length(content: str) -> int:
     """Return the number of characters of content that is written in XML: tags have none, escaped markup has them."""
     return len(unescape(_TAGS.sub(lambda tag: html_escape(tag[1] or ""), content)))
+
+
+def has_room(unit: Unit, content: str) -> bool:
+    """Return whether a new target is not longer than the file allows; one that is no longer than it was may be."""
+    return unit.room is None or unit.room.take(_growth(unit, content))
+
+
+def take_room(unit: Unit, content: str) -> None:
+    """Give a target the room that it needs, also if there is not so much."""
+    if unit.room is not None:
+        unit.room.left -= _growth(unit, content)
+
+
+def _growth(unit: Unit, content: str) -> int:
+    former = "" if unit.target is None else unit.target.written()
+    return text_length(content) - text_length(former)
+
+
+def longest_text(unit: Unit) -> int | None:
+    """Return how many characters a new target may have besides its codes; None if the file does not say.
+
+    Escaped markup counts for the file, and is a code here. So do characters outside of the segment of a unit.
+    """
+    if unit.max_length is None or unit.room is None:
+        return None
+    if unit.target is not None and unit.target.text.strip():
+        return max(0, unit.room.left + len(unit.target.text))
+    former = 0 if unit.target is None else text_length(unit.target.written())
+    return max(0, unit.room.left + former - text_length(unit.source.written()) + len(unit.source.text))
 
 
 def has_tracked_changes(element: Element) -> bool:

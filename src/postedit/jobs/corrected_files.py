@@ -16,9 +16,9 @@ from postedit.core.files import atomic_write
 from postedit.core.wording import counted
 from postedit.editing.results import keep_edits
 from postedit.files.corrections import Corrected, correct, note_of, translated
-from postedit.files.lengths import has_room
 from postedit.files.options import NOT_EDITED, FilesConfig
 from postedit.files.units import NewTarget, Unit, copy_patched
+from postedit.files.xml_text import has_room
 from postedit.jobs.editing import edit_records, kept_spans
 from postedit.jobs.translation_files import FileTask, UnitReader, open_file
 from postedit.text.protected_spans import Value

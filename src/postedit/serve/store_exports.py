@@ -10,8 +10,8 @@ from typing import IO, Any, Final, NamedTuple
 import sqlalchemy as sql
 
 from postedit.adapt.correction_memory import Entry
-from postedit.files.lengths import has_room, take_room
 from postedit.files.units import NewTarget, Unit, copy_patched
+from postedit.files.xml_text import has_room, take_room
 from postedit.serve.schema import segments
 from postedit.serve.store_base import Database, Row, rows_of
 from postedit.serve.store_files import Files, numbered_units

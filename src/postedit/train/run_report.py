@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from time import perf_counter
 
-from postedit.core.durations import duration
+from postedit.core.wording import duration
 from postedit.train.config import TrainConfig
 from postedit.train.optimisers import learning_rate
 from postedit.train.run_log import Display, RunLog

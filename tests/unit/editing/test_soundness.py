@@ -109,7 +109,7 @@ def test_samples_that_are_no_text_become_mt() -> None:
     assert without_damaged("\ufffd", PostEdit("\ufffd b", True)).text == "\ufffd b"
 
 
-def test_texts_that_become_equal_are_listed_once_with_the_score_of_the_text_itself() -> None:
+def test_texts_that_become_equal_are_listed_once_with_own_scores() -> None:
     listed = (
         replace(corrected("a b .", "X b ."), score=-2.0),
         replace(corrected("a b .", "X \ufffd ."), score=-2.5),
