@@ -288,6 +288,11 @@ def test_jump_in_a_long_list_makes_few_rows(service: Service, page: Any) -> None
     page.get_by_role("heading", name="Segment 1,501").wait_for()
     page.locator(".context", has_text="Row 1502").wait_for()
     assert page.locator(".row").count() == 1
+    page.evaluate("document.documentElement.style.fontSize = '24px'")
+    page.locator("#search").fill("row 150")
+    page.locator("#search").press("Enter")
+    page.locator(".row", has_text="Row 1505").wait_for()
+    assert page.locator(".row").first.bounding_box()["height"] == 1.5 * 68
     assert page.locator(".context p").all_inner_texts()[::2] == [f"Row {row}" for row in (1498, 1499, 1501, 1502)]
 
 

@@ -53,6 +53,10 @@ def test_dialogs_and_help_are_accessible_and_give_the_focus_back(service: Servic
     page.get_by_role("button", name="New project").click()
     page.get_by_label("Name").wait_for()
     assert not browser.serious_violations(page, source)
+    languages = page.get_by_label("Source")
+    for code, is_valid in (("english language", False), ("en", True), ("zh-TW", True), ("pt_BR", True)):
+        languages.fill(code)
+        assert languages.evaluate("(field) => field.validity.valid") is is_valid, code
     page.keyboard.press("Escape")
     page.locator("button:focus", has_text="New project").wait_for()
     page.goto(f"{address}/file/{project['file']}/1")

@@ -4,6 +4,9 @@ import sys
 from pathlib import Path
 
 import pytest
+from filelock import FileLock, Timeout
+
+from postedit import compiled
 
 # `postedit --version` does what every verb does before its work.
 DRAW = """
@@ -63,6 +66,27 @@ def test_of_processes_that_start_together_one_compiles(tmp_path: Path) -> None:
     names = [line for line in lines if line.startswith(("next_below", "table_of", "mix64"))]
     assert len(names) >= 2
     assert len(set(names)) == len(names)
+
+
+def test_who_waits_for_another_process_is_told_once_and_not_for_long(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(compiled, "_SOON", 0.01)
+    monkeypatch.setattr(compiled._SharedCache, "patience", 300.0)
+    compiled._tell_of_waiting.cache_clear()
+    compiled.wait_no_longer(0.05)
+    lock, other = (FileLock(str(tmp_path / "compiling.lock"), thread_local=False) for _ in range(2))
+    with caplog.at_level("INFO", "postedit.compiled"):
+        compiled._acquire(lock)
+        for _ in range(2):
+            with pytest.raises(Timeout):
+                compiled._acquire(other)
+        lock.release()
+        compiled._acquire(other)
+    other.release()
+    assert caplog.messages == ["Waiting for another process, which compiles for this processor"]
+    compiled.wait_no_longer(300.0)
+    assert compiled._SharedCache.patience == 0.05
 
 
 FAILED = """

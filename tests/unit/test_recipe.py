@@ -45,6 +45,20 @@ def test_missing_files_are_reported_with_other_faults_of_their_section(tmp_path:
     assert any(line.startswith("data.debug: no such option") for line in found)
 
 
+@pytest.mark.parametrize(
+    ("sections", "message"),
+    [
+        ({"train": {"init": ""}}, "train.init: is empty; give a model folder, or leave it out"),
+        ({"train": {"diverges": 1.0}}, "train: diverges must be above 1, as a loss"),
+        ({"data": {"train": []}}, "data.train: must have 1 or more entries (it has 0)"),
+        ({"model": {"dim": 2**40}}, "model: its sizes are larger than any memory; choose smaller ones"),
+    ],
+)
+def test_values_that_nobody_means_are_told(tmp_path: Path, sections: dict[str, Any], message: str) -> None:
+    tiny_models.write_triplets(tmp_path, ("train", "dev"))
+    assert any(line.startswith(message) for line in problems(tmp_path, **sections))
+
+
 def test_faults_of_init_and_freeze_come_with_others_of_training(tmp_path: Path) -> None:
     found = problems(tmp_path, train={"lr": "high", "init": "nowhere", "freeze": ["embd*"]})
     assert any(line.startswith("train.lr") for line in found)

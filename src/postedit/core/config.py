@@ -68,8 +68,8 @@ _OWN_WORDS: Final = {
     "dict_type": "must be a table",
     "model_type": "must be a table",
     "literal_error": "must be {expected}",
-    "too_short": "must have {min_length} entries or more (it has {actual_length})",
-    "too_long": "must have {max_length} entries or fewer (it has {actual_length})",
+    "too_short": "must have {min_length} or more entries (it has {actual_length})",
+    "too_long": "must have {max_length} or fewer entries (it has {actual_length})",
 }
 """Messages by pydantic's type of problem; other types keep its own."""
 

@@ -332,9 +332,8 @@ def _entry_patches(changed: Sequence[tuple[Unit, NewTarget]]) -> Iterator[Patch]
         place = next((line for line in entry.comments if not _is_kind(line, " ")), entry.first)
         text = "".join(line + line_end for line in lines)
         yield Patch(place.start, place.start, text.encode(slot.codec, "replace"))
-    others = [
-        one for number, one in entry.translations.items() if number not in {_slot(unit).number for unit, _ in changed}
-    ]
+    numbers = {_slot(unit).number for unit, _ in changed}
+    others = [one for number, one in entry.translations.items() if number not in numbers]
     is_whole = all(new.author for _, new in changed) and not any(_is_blank(one, slot.codec) for one in others)
     if not is_whole and not entry.is_fuzzy:
         yield _fuzzy(entry, line_end)

@@ -64,7 +64,7 @@ class Tally:
         for event, meaning in EVENTS.items():
             if count := self.events[event]:
                 numbers = ", ".join(f"{line:,}" for line in self.first[event])
-                more = f", ... ({counted(count, 'line')})" if count > len(self.first[event]) else ""
+                more = f", ... ({count:,} lines)" if count > len(self.first[event]) else ""
                 yield f"line{'s' if count > 1 else ''} {numbers}{more}: {meaning}"
 
 

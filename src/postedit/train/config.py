@@ -204,7 +204,7 @@ class TrainConfig(Config):
     @model_validator(mode="after")
     def _check(self) -> Self:
         if 0.0 < self.diverges <= 1.0:
-            raise ValueError("diverges: a loss exceeds the lowest so far by chance; give more than 1, or 0 for never")
+            raise ValueError("diverges must be above 1, as a loss exceeds the lowest so far by chance; 0: never")
         if self.schedule == "linear" and self.max_steps is None:
             raise ValueError('schedule = "linear" falls to 0 at max_steps: set max_steps')
         if self.coverage > 0.0 and (self.has_risk or self.rdrop > 0.0):

@@ -79,3 +79,14 @@ def test_faults(run: Any, tmp_path: Path, two: tuple[ModelFolder, ModelFolder]) 
         assert result.exit_code == 1, message
         assert message in result.stderr
         assert not (tmp_path / "mean").exists()
+
+
+def test_a_folder_that_cannot_be_checked_hides_no_damage(run: Any, tmp_path: Path) -> None:
+    save(tmp_path / "model", 1)
+    with (tmp_path / "model" / "model.safetensors").open("r+b") as file:
+        file.seek(-1, 2)
+        file.write(b"x")
+    result = run("check", tmp_path / "missing", tmp_path / "model")
+    assert result.exit_code == 1
+    assert "missing" in result.stderr
+    assert "1 damaged" in result.stdout

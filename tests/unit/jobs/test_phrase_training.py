@@ -3,6 +3,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import tiny_models
 from rich.console import Console
 from tests.unit.phrase.small_corpus import TRIPLETS, write_recipe
 
@@ -12,9 +13,12 @@ from postedit.core.errors import DataError, OutputError, RecipeError
 from postedit.data.lines import DevTexts
 from postedit.jobs.dev_overlap import uses_of
 from postedit.jobs.phrase_training import PhraseRun, retune, train_phrases
+from postedit.jobs.run_preparation import check_start
+from postedit.jobs.training import train
 from postedit.phrase.phrase_folder import PhraseFolder
 from postedit.phrase.phrase_options import PhraseTuneConfig
 from postedit.phrase.phrase_recipe import load_phrase_recipe
+from postedit.recipe import load_recipe
 
 QUIET = Console(quiet=True)
 
@@ -99,6 +103,23 @@ def test_a_run_that_was_stopped_starts_again(run: PhraseRun, folder: Path) -> No
     stopped.mkdir()
     recipe.save(stopped / "recipe.toml")
     assert train_phrases(recipe, stopped, True, QUIET).scores.ter == run.scores.ter
+
+
+def test_no_neural_model_starts_from_phrases(run: PhraseRun, tmp_path: Path) -> None:
+    tiny_models.write_triplets(tmp_path, ("train", "dev"))
+    recipe = load_recipe(tiny_models.write_recipe(tmp_path / "r.toml", train={"init": str(run.model)}))
+    with pytest.raises(RecipeError, match=r"train\.init: .* is a phrase-based model, which has no weights to start"):
+        check_start(recipe)
+
+
+@pytest.mark.parametrize("part", ["train", "dev"])
+def test_a_neural_run_names_the_data_without_a_usable_triplet(part: str, tmp_path: Path) -> None:
+    tiny_models.write_triplets(tmp_path, ("train", "dev"))
+    recipe = load_recipe(tiny_models.write_recipe(tmp_path / "r.toml"))
+    for side in ("src", "mt", "pe"):
+        (tmp_path / f"{part}.{side}").write_text("a " * 300 + "\n")
+    with pytest.raises(DataError, match=rf"^data\.{part}: no triplet is left[\s\S]*raise data\.max_length \(now"):
+        train(recipe, tmp_path / "run", False, QUIET)
 
 
 @pytest.mark.parametrize("part", ["train", "dev"])
