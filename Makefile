@@ -90,8 +90,8 @@ docs: $(READY) ## Build the documentation into site/
 docs-serve: $(READY) ## Show the documentation at http://127.0.0.1:8000
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs serve
 
-gpu-bundle: $(READY) ## Pack the triplets in DATA for benchmarks/gpu.sh
-	$(BIN)/python benchmarks/gpu_bundle.py $(DATA)
+gpu-bundle: $(READY) ## Pack the triplets in DATA for benchmarks/gpu.sh; ARGS="--recipe FILE" makes the corpora here
+	$(BIN)/python benchmarks/gpu_bundle.py $(DATA) $(ARGS)
 
 papers-tables: $(READY) ## Write papers-tables.md: the papers' tables, beside figures of RUNS/TASK/NAME on TEXTS/TASK
 	$(BIN)/python benchmarks/papers_tables.py $(RUNS) $(TEXTS) $(ARGS)

@@ -14,12 +14,14 @@ import hashlib
 import io
 import json
 import os
+import shutil
 import signal
 import sys
 import tarfile
 import tempfile
 import threading
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +35,7 @@ from postedit.folder import ModelFolder
 from postedit.jobs.training import train as train_recipe
 from postedit.recipe import load_recipe
 
+PREPARED = "prepared"  # folder of a bundle with the vocabularies and corpora of a recipe
 SAVE_MINUTES = 3.0  # between checkpoints: the most that an aborted call may lose
 
 
@@ -54,7 +57,7 @@ def unpack(bundle: Path, target: Path, name: str | None) -> Path:
     if not target.is_dir():
         with atomic_folder(target) as folder, tarfile.open(archive, "r:xz") as tar:
             tar.extractall(folder, filter="data")
-    names = sorted(path.name for path in target.iterdir())
+    names = sorted(path.name for path in target.iterdir() if path.name != PREPARED)
     if name is None and len(names) == 1:
         return target / names[0]
     if name not in names:
@@ -62,9 +65,25 @@ def unpack(bundle: Path, target: Path, name: str | None) -> Path:
     return target / name
 
 
-def train(recipe: Path, run: Path, results: Path, minutes: float, overrides: Sequence[str]) -> None:
-    """Start or resume training of `recipe`, with all its stages, in `run`; stop after `minutes` as by Ctrl-C."""
-    resolved = load_recipe(recipe, [f"train.save_minutes={SAVE_MINUTES}", *overrides])
+def train(
+    recipe: Path, run: Path, results: Path, minutes: float, overrides: Sequence[str], *, last: bool, prepared: Path
+) -> None:
+    """Start or resume training of `recipe`, with all its stages, in `run`; stop after `minutes` as by Ctrl-C.
+
+    In the last slice `max_steps` is the number of updates that there is time for, so that the learning rate of a linear
+    schedule is 0 at the end. A run starts with the vocabularies and corpora of the folder `prepared`, if there is one.
+    """
+    options = [f"train.save_minutes={SAVE_MINUTES}", *overrides]
+    if last:
+        options.append(f"train.max_steps={updates_until(run, minutes)}")
+    resolved = load_recipe(recipe, options, check_data=not prepared.is_dir())
+    if prepared.is_dir():
+        data, _ = resolved.data.resolve(Path())  # its problems: the triplets for training are not here
+        resolved = replace(resolved, data=data)
+        if not (run / "recipe.toml").exists():
+            with atomic_folder(run) as folder:
+                shutil.copytree(prepared, folder, dirs_exist_ok=True)
+                resolved.save(folder / "recipe.toml")
     before = minutes_spent(run)
     console = Console(force_terminal=False, width=120)
     clock = threading.Timer(60.0 * minutes, os.kill, [os.getpid(), signal.SIGINT])
@@ -85,6 +104,27 @@ def train(recipe: Path, run: Path, results: Path, minutes: float, overrides: Seq
     print(f"trained from minute {before:.1f} to {after:.1f}{', to the end' if finished else ''}", flush=True)
 
 
+def updates_until(run: Path, minutes: float) -> int:
+    """Return the updates that `run` will have made after `minutes` more, by the speed of its last logged updates.
+
+    Raises:
+        DataError: if it has not logged twice yet.
+    """
+    rows = rows_of(parts_of(run)[-1])
+    logged = [row for row in rows if "lr" in row][-20:]
+    if len(logged) < 2:
+        raise DataError(f"{run}: its speed is not known yet: train a slice without GPU_LAST=1 first")
+    first, latest = logged[0], logged[-1]
+    rate = (latest["step"] - first["step"]) / (latest["seconds"] - first["seconds"])
+    return int(latest["step"] + 0.95 * rate * 60.0 * minutes)  # some time is for loading
+
+
+def rows_of(part: Path) -> list[dict[str, Any]]:
+    """Return the rows of the log of a run or of a stage."""
+    log = part / "log.jsonl"
+    return [json.loads(line) for line in log.read_text(encoding="utf-8").splitlines()] if log.exists() else []
+
+
 def parts_of(run: Path) -> list[Path]:
     """Return the folders with checkpoints of a run: its own, or those of its stages in order."""
     stages = sorted((run / "stages").glob("*/log.jsonl"), key=lambda path: path.stat().st_mtime)
@@ -102,9 +142,7 @@ def last_dev_scores(run: Path) -> dict[str, Any]:
     """Return the last validation of each stage."""
     found: dict[str, Any] = {}
     for part in parts_of(run):
-        log = part / "log.jsonl"
-        rows = [json.loads(line) for line in log.read_text(encoding="utf-8").splitlines()] if log.exists() else []
-        if validations := [row for row in rows if "dev_nll" in row]:
+        if validations := [row for row in rows_of(part) if "dev_nll" in row]:
             found[part.name] = validations[-1]
     return found
 
@@ -175,6 +213,8 @@ def main(arguments: list[str] | None = None) -> int:
     train_verb.add_argument("--minutes", type=float, default=9.0)
     train_verb.add_argument("--finish", type=float, default=1.5)
     train_verb.add_argument("--used-seconds", type=float, default=0.0)
+    train_verb.add_argument("--last", action="store_true", help="let a linear schedule end with this slice")
+    train_verb.add_argument("--prepared", type=Path, default=Path(PREPARED), help="vocabularies and corpora")
     train_verb.add_argument("--set", action="append", default=[], dest="overrides")
     pack_verb = verbs.add_parser("pack")
     pack_verb.add_argument("run", type=Path)
@@ -208,7 +248,8 @@ def _run(options: argparse.Namespace) -> int:
             if minutes <= 0.0:
                 print("no time is left for training in this slice; the next one goes on")
                 return 0
-            train(options.recipe, options.run, results, minutes, options.overrides)
+            how = {"last": options.last, "prepared": options.prepared}
+            train(options.recipe, options.run, results, minutes, options.overrides, **how)
         case "pack":
             pack(options.run, results, int(options.part_mib * 2**20), options.first, options.count)
     return 0

@@ -13,6 +13,7 @@
 #   GPU_SLICE_MINUTES  9      minutes for the whole call
 #   GPU_FINISH_MINUTES 1.5    of these, reserved for the last dev scores, the export and the packing
 #   GPU_STAGES         "check speed train pack"
+#   GPU_LAST           ""     1: in this slice the learning rate of a linear schedule falls to 0
 #   GPU_RUN            runs/gpu/NAME_OF_RECIPE   the run folder, kept between calls
 #   GPU_BUNDLE         gpu-bundle                the output of make gpu-bundle, and wheels/ with missing packages
 #   GPU_DATA           the bundle's folder of triplets to train on, if there are several
@@ -75,7 +76,8 @@ fi
 if wants train; then
     say "training $recipe in $run"
     gpu train "$recipe" "$run/train" --minutes "${GPU_SLICE_MINUTES:-9}" --finish "${GPU_FINISH_MINUTES:-1.5}" \
-        --used-seconds $((SECONDS - started)) --set "data.dir=$data" "${overrides[@]/#/--set=}"
+        --used-seconds $((SECONDS - started)) ${GPU_LAST:+--last} --prepared "$(dirname "$data")/prepared" \
+        --set "data.dir=$data" "${overrides[@]/#/--set=}"
 fi
 if wants decode; then
     # For a recipe with stages: the newest stage that has exported a model.

@@ -1,8 +1,10 @@
 """Pack triplets for `benchmarks/gpu.sh`, which runs on a machine without a network, and list what else to carry.
 
-    python benchmarks/gpu_bundle.py DATA_FOLDER... [--out gpu-bundle]
+    python benchmarks/gpu_bundle.py DATA_FOLDER... [--out gpu-bundle] [--recipe RECIPE]
 
-Each folder is packed under its own name with all its `NAME.src`, `NAME.mt` and `NAME.pe`.
+Each folder is packed under its own name with all its `NAME.src`, `NAME.mt` and `NAME.pe`. With a recipe (without
+stages), which takes one folder, vocabularies and corpora are made here, and packed in place of the triplets for
+training, so that no GPU waits for that.
 """
 
 import argparse
@@ -10,10 +12,16 @@ import hashlib
 import re
 import sys
 import tarfile
+import tempfile
 from pathlib import Path
 
-from postedit.core.errors import DataError, OutputError, PosteditError
+from rich.console import Console
+
+from postedit.core.errors import DataError, OutputError, PosteditError, RecipeError
 from postedit.core.files import atomic_write, explain_os_errors
+from postedit.data.manifest import MANIFEST
+from postedit.jobs.run_preparation import learn_text, write_corpora
+from postedit.recipe import load_recipe
 
 ROOT = Path(__file__).resolve().parents[1]
 MAX_BYTES = 40 * 2**20
@@ -54,9 +62,13 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
     parser.add_argument("folders", nargs="+", type=Path, metavar="DATA_FOLDER")
     parser.add_argument("--out", type=Path, default=ROOT / "gpu-bundle")
+    parser.add_argument("--recipe", type=Path, help="make the corpora of this recipe here")
     options = parser.parse_args(arguments)
     try:
-        archive = pack(options.folders, options.out)
+        if options.recipe is None:
+            archive = pack(options.folders, options.out)
+        else:
+            archive = pack_prepared(options.folders, options.recipe, options.out)
     except PosteditError as error:
         print(f"gpu-bundle: {error}", file=sys.stderr)
         return 1
@@ -75,6 +87,41 @@ def pack(folders: list[Path], out: Path) -> Path:
     if len(set(names)) != len(names):
         raise DataError(f"two of the folders have the same name: {', '.join(names)}; rename one")
     files = [(f"{name}/{file.name}", file) for name, folder in zip(names, folders) for file in triplet_files(folder)]
+    return write_archive(files, out)
+
+
+def pack_prepared(folders: list[Path], recipe_path: Path, out: Path) -> Path:
+    """Write the same with the prepared run of a recipe, in `prepared/`, and the dev triplets.
+
+    Raises:
+        DataError: if there are several folders, or a file of the recipe is missing.
+        RecipeError: if the recipe has problems, or stages, each of which makes corpora of its own.
+        OutputError: as `pack`.
+    """
+    if len(folders) != 1:
+        raise DataError("--recipe takes the one folder that the recipe trains on")
+    (folder,) = folders
+    recipe = load_recipe(recipe_path, [f"data.dir={folder}"])
+    if recipe.stage or recipe.draft is not None:
+        raise RecipeError(f"{recipe_path}: has stages, whose corpora are made where they are trained; omit --recipe")
+    console = Console(stderr=True, markup=False)
+    with tempfile.TemporaryDirectory() as temporary:
+        run = Path(temporary)
+        learn_text(recipe, run, None, console)
+        write_corpora(recipe.data, recipe.architecture.model.writes, run, console)
+        (run / MANIFEST).unlink()  # of triplets that do not travel
+        prepared = sorted(path for path in run.rglob("*") if path.is_file())
+        files = [(f"prepared/{path.relative_to(run)}", path) for path in prepared]
+        files += [(f"{folder.resolve().name}/{path.name}", path) for path in recipe.data.dev.paths]
+        return write_archive(files, out)
+
+
+def write_archive(files: list[tuple[str, Path]], out: Path) -> Path:
+    """Write `out/triplets.tar.xz`, with each file under its name, and its SHA-256 sum.
+
+    Raises:
+        OutputError: if the archive cannot be written or is larger than 40 MB.
+    """
     with explain_os_errors(out):
         out.mkdir(parents=True, exist_ok=True)
     archive = out / "triplets.tar.xz"

@@ -1,10 +1,11 @@
 """Let a second editor correct what a first one wrote: choose searches on dev, and write the test output.
 
     python benchmarks/two_editors.py FIRST SECOND --data DATA/TASK --work WORK [--outputs benchmarks/outputs]
-        [--first-costs 0 0.25 0.5] [--second-costs 0 0.25 0.5] [--first-beam 1] [--protect all] [--characters]
-        [--trained COMMAND]
+        [--first-costs 0 0.25 0.5] [--second-costs 0 0.25 0.5] [--first-beam 1] [--first-dtype float32]
+        [--protect all] [--characters] [--trained COMMAND]
 
-FIRST and SECOND are model folders. Both search greedily, the first with another beam if asked to. The edit costs are
+FIRST and SECOND are model folders; FIRST may be several models with commas between, which `postedit edit` combines.
+Both search greedily, the first with another beam if asked to. The edit costs are
 those that together have the lowest TER on DATA/TASK/dev. Of mt, each editor alone and both, the best on dev edits
 DATA/TASK/test: OUTPUTS/TASK.pe, described by OUTPUTS/TASK.json. `--characters`: TER and BLEU of characters, spaces
 dropped, for text without spaces between words.
@@ -50,7 +51,7 @@ def main() -> None:
 
 def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("first", help="model folder")
+    parser.add_argument("first", help="model folder, or several with commas between")
     parser.add_argument("second", help="model folder")
     parser.add_argument("--data", type=Path, required=True, help="folder of dev.{src,mt,pe} and test.{src,mt}")
     parser.add_argument("--work", type=Path, required=True)
@@ -58,6 +59,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--first-costs", type=float, nargs="+", default=[0.0, 0.25, 0.5])
     parser.add_argument("--second-costs", type=float, nargs="+", default=[0.0, 0.25, 0.5])
     parser.add_argument("--first-beam", type=int, default=1)
+    parser.add_argument("--first-dtype", default="float32", help="type of the weights of the first")
     parser.add_argument("--protect", default="all", help="spans that both leave as they are, as `postedit edit` has it")
     parser.add_argument("--characters", action="store_true", help="figures of characters, not of words")
     parser.add_argument("--trained", default="", help="commands that trained the models, for the JSON file")
@@ -78,12 +80,13 @@ def edited(options: argparse.Namespace, part: str, costs: Costs) -> list[str]:
     for number, (model, cost) in enumerate(zip((options.first, options.second), costs, strict=True)):
         if cost is None:
             continue
-        settings = (options.first_beam, options.protect, *costs[: number + 1])
+        dtype = [] if options.first_dtype == "float32" else [options.first_dtype]
+        settings = (options.first_beam, options.protect, *dtype, *costs[: number + 1])
         out = options.work / f"{part}.{'-'.join(map(str, settings))}"
         if not out.exists():
-            beam = 1 if number else options.first_beam
-            search = ["--beam", str(beam), "--set", f"search.edit_cost={cost}", "--protect", options.protect]
-            postedit("edit", model, "--src", src, "--mt", mt, "--out", out, *search)
+            own = ["--beam", "1"] if number else ["--beam", str(options.first_beam), "--dtype", options.first_dtype]
+            search = ["--set", f"search.edit_cost={cost}", "--protect", options.protect]
+            postedit("edit", *model.split(","), "--src", src, "--mt", mt, "--out", out, *own, *search)
         mt = out
     return read(mt)
 
@@ -137,7 +140,8 @@ def write_output(options: argparse.Namespace, costs: Costs, systems: list[dict[s
     """Write the test output of the best system, and what it is."""
     task = options.data.name
     lines, mt = edited(options, "test", costs), read(options.data / "test.mt")
-    models = ["/".join(Path(model).parts[-2:]) for model in (options.first, options.second)]  # without paths
+    folders = [model.split(",") for model in (options.first, options.second)]
+    models = [",".join("/".join(Path(folder).parts[-2:]) for folder in each) for each in folders]  # without paths
     options.outputs.mkdir(parents=True, exist_ok=True)
     write(options.outputs / f"{task}.pe", lines)
     given = f"--first-costs {spread(options.first_costs)} --second-costs {spread(options.second_costs)}"
@@ -145,7 +149,7 @@ def write_output(options: argparse.Namespace, costs: Costs, systems: list[dict[s
         "models": models,
         "trained": options.trained,
         "command": f"python benchmarks/two_editors.py {' '.join(models)} --data {task} --work WORK --outputs OUTPUTS "
-        f"{given} --first-beam {options.first_beam} --protect {options.protect}"
+        f"{given} --first-beam {options.first_beam} --first-dtype {options.first_dtype} --protect {options.protect}"
         f"{' --characters' if options.characters else ''}",
         "how": f"{name}, edit costs {costs[0]} and {costs[1]}, chosen on dev",
         "lines": len(lines),

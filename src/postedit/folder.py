@@ -410,6 +410,15 @@ def architecture_of(path: Path) -> str | None:
         return None
 
 
+def target_vocabulary(path: Path) -> str:
+    """Return the fingerprint of the vocabulary in which a neural model writes.
+
+    Raises:
+        ModelFolderError: if the model is missing, or its text processing is damaged.
+    """
+    return TextProcessor.load(_parts(path)[0] / _TEXT).vocabulary("pe").fingerprint
+
+
 def read_json(path: Path) -> dict[str, Any]:
     """Return the values of a file of a model folder.
 

@@ -175,6 +175,32 @@ def test_two_slices_resume_each_other_and_return_a_model(tmp_path: Path) -> None
         assert any(name.endswith(".jsonl") for name in tar.getnames())
 
 
+@pytest.mark.slow
+def test_prepared_corpora_are_trained_on_and_the_last_slice_ends_the_schedule(tmp_path: Path) -> None:
+    recipe, settings = prepared(tmp_path)
+    linear = '[train]\nschedule = "linear"\nlog_every = 2\nwarmup_steps = 2\nlr = 1e-3'
+    recipe.write_text(TINY.replace("[train]", linear), encoding="utf-8")
+    script = [sys.executable, str(ROOT / "benchmarks/gpu_bundle.py"), str(tmp_path / "data")]
+    done = run([*script, "--recipe", str(recipe), "--out", settings["GPU_BUNDLE"]])
+    assert done.returncode == 0, done.stderr
+    with tarfile.open(tmp_path / "bundle/triplets.tar.xz") as tar:
+        names = tar.getnames()
+    assert {"prepared/corpus/train.arrow", "prepared/text/text.json", "data/dev.pe"} < set(names)
+    assert "data/train.pe" not in names
+    command = ["bash", "benchmarks/gpu.sh", str(tmp_path / "results"), str(recipe)]
+    settings |= {"GPU_STAGES": "train", "GPU_SLICE_MINUTES": "60"}
+    early = run(command, **settings, GPU_LAST="1")
+    assert "its speed is not known yet" in early.stderr
+    assert run(command, **settings).returncode == 0
+    settings |= {"GPU_SLICE_MINUTES": "0.7", "GPU_FINISH_MINUTES": "0.1"}
+    last = run(command, **settings, GPU_LAST="1")
+    assert last.returncode == 0, last.stdout + last.stderr
+    rows = [json.loads(line) for line in (tmp_path / "runs/tiny/train/log.jsonl").read_text().splitlines()]
+    assert rows[-1]["step"] > 6
+    if json.loads((tmp_path / "results/slice.json").read_text())["finished"]:
+        assert [row["lr"] for row in rows if "lr" in row][-1] < 1e-4
+
+
 def test_decoding_before_there_is_a_model_says_so(tmp_path: Path) -> None:
     recipe, settings = prepared(tmp_path)
     command = ["bash", "benchmarks/gpu.sh", str(tmp_path / "results"), str(recipe)]

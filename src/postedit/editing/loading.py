@@ -17,7 +17,7 @@ from postedit.core.special_tokens import EOS
 from postedit.core.types import Batch, DecoderOutput, Stream
 from postedit.data.collate import collate
 from postedit.editing.combination import Combination, is_combination
-from postedit.folder import CHAIN, FILES, ModelFolder, architecture_of
+from postedit.folder import CHAIN, FILES, ModelFolder, architecture_of, target_vocabulary
 from postedit.phrase.phrase_options import NAME as PHRASE_BASED
 from postedit.releases.catalogue import resolved
 from postedit.search import Ensemble
@@ -110,6 +110,16 @@ class Choice:
     def phrase_based(self) -> list[bool]:
         """Whether each model is phrase-based."""
         return [architecture_of(path) == PHRASE_BASED for path in self.paths]
+
+    @property
+    def alone(self) -> list[bool]:
+        """Whether each model searches on its own: it is phrase-based, or writes with another vocabulary than others."""
+        phrase_based = self.phrase_based
+        if len(self.paths) == 1 or any(self.chains):
+            return phrase_based
+        neural = [path for path, phrases in zip(self.paths, phrase_based, strict=True) if not phrases]
+        targets = dict(zip(neural, map(target_vocabulary, neural), strict=True))
+        return [path not in targets or targets[path] != targets[neural[0]] for path in self.paths]
 
     @property
     def chains(self) -> list[bool]:

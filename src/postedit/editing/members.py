@@ -1,6 +1,7 @@
 """The models of a combination, loaded once: editors with any weights are made of them."""
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Self
 
 import torch
@@ -13,18 +14,20 @@ from postedit.editing.chained_editors import Chain
 from postedit.editing.loading import Choice, load_ensemble
 from postedit.editing.pooled import Pooled
 from postedit.editing.post_editor import PostEditor, TwoStage
+from postedit.folder import architecture_of
 from postedit.nn.inference import Precision
 from postedit.phrase.phrase_editor import PhraseEditor
 from postedit.phrase.phrase_folder import PhraseFolder
+from postedit.phrase.phrase_options import NAME as PHRASE_BASED
 from postedit.search.ensemble import Ensemble, Space, check_weights
 from postedit.search.rescoring import LogLinear, member_name
 
 
 class Members:
-    """Loaded models. Neural ones search together, as an ensemble; each of the others searches on its own.
+    """Loaded models. Neural ones with one target vocabulary search together, as an ensemble; each other one, alone.
 
     Args:
-        neural: the neural models as one editor, in their order; None if there are none.
+        neural: the models that search together as one editor, in their order; None if there are none.
         others: editors of the other models, by their place among all models.
         search: search options of editors made of them.
     """
@@ -60,18 +63,21 @@ class Members:
             DataError: if there is nothing to average in the space chosen.
         """
         others: dict[int, Editor] = dict(given or {})
-        places = (place for place in range(len(choice.paths) + len(others)) if place not in others)
-        chosen = list(zip([*places], zip(choice.paths, choice.phrase_based, strict=True), strict=True))
-        others |= {place: PhraseFolder.load(path).editor(path) for place, (path, phrases) in chosen if phrases}
-        paths = [path for _, (path, phrases) in chosen if not phrases]
+        places = [place for place in range(len(choice.paths) + len(others)) if place not in others]
+        alone = choice.alone
+        paths = [path for path, is_alone in zip(choice.paths, alone, strict=True) if not is_alone]
         if choice.space == "probability" and len(paths) < 2:
             raise DataError(
-                'ensemble.space = "probability" averages probabilities of tokens: give several neural models with it'
+                'ensemble.space = "probability" averages probabilities of tokens: give several neural models with one '
+                "target vocabulary with it"
             )
-        neural = None
-        if paths:
-            loaded = PostEditor.of(load_ensemble(paths, devices, warn=choice.combination is None), precision)
-            neural = loaded.inner if isinstance(loaded, TwoStage) else loaded
+        warn = choice.combination is None
+        for place, path, is_alone in zip(places, choice.paths, alone, strict=True):
+            if is_alone and architecture_of(path) == PHRASE_BASED:
+                others[place] = PhraseFolder.load(path).editor(path)
+            elif is_alone:
+                others[place] = _neural([path], devices, precision, warn)
+        neural = _neural(paths, devices, precision, warn) if paths else None
         first = others[min(others)] if neural is None else neural
         return cls(neural, others, first.search)
 
@@ -118,6 +124,12 @@ class Members:
         return editor
 
 
+def _neural(paths: Sequence[Path], devices: Sequence[torch.device], precision: Precision, warn: bool) -> PostEditor:
+    """Load neural models as one editor; of a model with a first stage, that which corrects."""
+    loaded = PostEditor.of(load_ensemble(paths, devices, warn=warn), precision)
+    return loaded.inner if isinstance(loaded, TwoStage) else loaded
+
+
 def _with_model(editor: PostEditor, model: Seq2Seq) -> PostEditor:
     """Return an editor with another model, which is prepared for inference already."""
     other = PostEditor(model, editor.processor, editor.search, sources=editor.sources)
@@ -128,7 +140,7 @@ def _with_model(editor: PostEditor, model: Seq2Seq) -> PostEditor:
 def load_others(
     choice: Choice, devices: Sequence[torch.device], precision: Precision
 ) -> PhraseEditor | PostEditor | Pooled | Chain:
-    """Load a chain, a phrase-based model, or an editor of several models with a phrase-based one among them.
+    """Load a chain, a phrase-based model, or an editor of several models of which some search on their own.
 
     Raises:
         ModelFolderError: if a model is damaged, or the models do not fit together.

@@ -82,8 +82,9 @@ class PostEditor(Editor):
     ) -> "PostEditor | TwoStage | PhraseEditor | Pooled | Chain":
         """Load a model folder, a model from the Hugging Face hub, several as an ensemble, or a combination.
 
-        An ensemble has the search options of its first member. A phrase-based model among others is no member of an
-        ensemble: the editor chooses among the outputs of all by the weighted sum of their scores.
+        An ensemble has the search options of its first member. A phrase-based model, or one with another target
+        vocabulary than the first, is no member of it: the editor chooses among the outputs of all by the weighted sum
+        of their scores.
 
         Args:
             models: folders, hub ids ("name/model"), or language pairs ("en-de"), which stand for models that come with
@@ -97,7 +98,8 @@ class PostEditor(Editor):
 
         Returns:
             The editor; for a folder with a first stage a `TwoStage` editor, which drafts where there is no mt; for a
-            phrase-based model a `PhraseEditor`, without device and dtype; with others, `Pooled`; for a chain, `Chain`.
+            phrase-based model a `PhraseEditor`, without device and dtype; for models some of which search on their
+            own, `Pooled`; for a chain, `Chain`.
 
         Raises:
             ModelFolderError: if a model is not found or damaged, or the members of an ensemble do not fit.
@@ -107,7 +109,7 @@ class PostEditor(Editor):
         for one in devices:
             check_precision(dtype, one)
         choice = choose(models or (default_model().folder,), weights, space)
-        if any(choice.phrase_based + choice.chains):
+        if any(choice.alone + choice.chains):
             from postedit.editing.members import load_others
 
             return load_others(choice, devices, dtype)

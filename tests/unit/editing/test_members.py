@@ -23,6 +23,7 @@ from postedit.phrase.phrase_folder import PhraseFolder
 from postedit.phrase.phrase_model import learn
 from postedit.phrase.phrase_options import PhraseConfig, PhraseTextConfig
 from postedit.search.rescoring import LogLinear
+from postedit.text.config import VocabularyConfig
 
 SRC, MT, _ = (list(side) for side in zip(*TRIPLETS[:4]))
 WEIGHTS = {"model 1": 0.5, "model 2": 0.25, "model 3": 0.25, "length": 0.5, "post_edit_penalty": -1.5}
@@ -100,6 +101,41 @@ def test_members_read_texts_as_long_as_the_combination_does(models: list[Path]) 
     members.search = members.search.with_options(max_input=400)
     (long,) = members.plain("log").edit([src], [mt])
     assert (short.text, short.skipped, long.text) == (mt, "too long", "so")
+
+
+@pytest.fixture(scope="module")
+def with_other_pieces(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a neural model that writes with another vocabulary than the others."""
+    text = tiny_models.processor(vocabulary=VocabularyConfig(size=290, sharing="mt-pe"))
+    path = tmp_path_factory.mktemp("other") / "transference"
+    tiny_models.nonsense("transference", text, beam=3).save(path)
+    return path
+
+
+@pytest.mark.parametrize("place", [0, 1, 2])
+def test_a_model_with_another_target_vocabulary_searches_on_its_own(
+    models: list[Path], with_other_pieces: Path, place: int
+) -> None:
+    chosen = [models[0], models[2]]
+    chosen.insert(place, with_other_pieces)
+    editor = load(*chosen)
+    assert isinstance(editor, Pooled)
+    together = [model for model in chosen if model != with_other_pieces] if place else [with_other_pieces]
+    alone = [model for model in chosen if model not in together]
+    proposers = [load(*together), *map(load, alone)]
+    for src, mt, found in zip(SRC, MT, editor.edit(SRC, MT, beam=6, n_best=2), strict=True):
+        share = 6 // len(proposers)
+        listed = [one.edit([src], [mt], beam=6, n_best=share)[0] for one in proposers]
+        texts = sorted({each.text for one in listed for each in outputs(one)} | {mt})
+        columns = [load(model).score([src] * len(texts), [mt] * len(texts), texts) for model in chosen]
+        means = {text: sum(each.score for each in row) / 3 for text, *row in zip(texts, *columns, strict=True)}
+        assert found.text == max(texts, key=lambda text: means[text])
+        assert found.score == pytest.approx(means[found.text])
+
+
+def test_probabilities_of_other_tokens_are_not_averaged(models: list[Path], with_other_pieces: Path) -> None:
+    with pytest.raises(DataError, match="several neural models with one target vocabulary"):
+        load(models[0], with_other_pieces, space="probability")
 
 
 def test_without_tuning_the_score_is_the_weighted_mean(models: list[Path]) -> None:
