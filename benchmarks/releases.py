@@ -1,12 +1,13 @@
 """Pack a model for product help as a release file, with a card and a NOTICE.
 
-    python benchmarks/releases.py MODEL DATA WORK [--languages de fr es] [--file help-2] [--recipe NAME]
-        [--out releases]
+    python benchmarks/releases.py MODEL DATA WORK [--languages de fr es ja] [--documents de] [--file help-3]
+        [--recipe NAME] [--out releases]
 
-MODEL is what RECIPE trains, by default `recipes/reference/long-end.toml`, for one language or several. WORK is what
-`benchmarks/help_data.py DATA WORK --held-lines 1500` made: lines of repositories with a stated licence, the latest
-1,500 lines of each language held out. These choose the edit cost: that with the lowest mean TER. Dev, whole
-documents of other lines, is scored for the card alone.
+MODEL is what RECIPE trains, by default `recipes/reference/gpu-help-copycat.toml`, for one language or several. WORK is
+what `benchmarks/help_data.py DATA WORK --held-lines 1500` made: lines of repositories with a stated licence, the latest
+1,500 lines of each language held out, or whole documents for the languages of `--documents` (`--held-documents 1500`).
+These choose the edit cost: that with the lowest mean TER. Dev, whole documents of other lines, is scored for the card
+alone.
 
 This writes `OUT/FILE.tar.xz`, and its entries, one a language pair, into `src/postedit/releases/catalogue.toml`.
 Another content has another FILE.
@@ -68,10 +69,11 @@ def main() -> None:
     parser.add_argument("data", type=Path, help="folder of adobe-pe.en-LANG")
     parser.add_argument("work", type=Path, help="prepared lines: LANG.{src,mt,pe}, LANG.held.*, LANG.dev.*")
     parser.add_argument(
-        "--languages", nargs="+", choices=NAMES, default=["de", "fr", "es"], help="(default: %(default)s)"
+        "--languages", nargs="+", choices=NAMES, default=["de", "fr", "es", "ja"], help="(default: %(default)s)"
     )
-    parser.add_argument("--file", default="help-2", help="name of the release file")
-    parser.add_argument("--recipe", default="recipes/reference/long-end.toml", help="what trained the model")
+    parser.add_argument("--documents", nargs="*", choices=NAMES, default=["de"], help="held out by whole documents")
+    parser.add_argument("--file", default="help-3", help="name of the release file")
+    parser.add_argument("--recipe", default="recipes/reference/gpu-help-copycat.toml", help="what trained the model")
     parser.add_argument("--out", type=Path, default=ROOT / "releases")
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
@@ -85,7 +87,9 @@ def main() -> None:
         print(f"{language}, dev: {found}", flush=True)
     triplets = {language: len(read(options.work / language)["src"]) for language in dev}
     used = used_repositories(options.data, options.languages)
-    (folder / "README.md").write_text(card(model, search, options.recipe, triplets, held, dev, used), encoding="utf-8")
+    documents = [language for language in options.languages if language in options.documents]
+    told = card(model, search, options.recipe, triplets, held, dev, used, documents)
+    (folder / "README.md").write_text(told, encoding="utf-8")
     (folder / "NOTICE").write_text(notice(used, options.languages), encoding="utf-8")
     record_folder(folder)
     pack(folder, archive)
@@ -140,6 +144,7 @@ def card(
     held: Mapping[str, Gain],
     dev: Mapping[str, Gain],
     used: Counter[str],
+    documents: Sequence[str],
 ) -> str:
     architecture, pair = model.architecture, f"en-{next(iter(dev))}"
     others = "; likewise for the others" if len(dev) > 1 else ""
@@ -153,6 +158,8 @@ def card(
     names = licences(used)
     licence = names[0].lower() if len(names) == 1 else "other"
     latest = "1,500 triplets" if len(dev) == 1 else "1,500 triplets of each language"
+    if documents:
+        latest += f", in {listed([NAMES[one] for one in documents])} whole documents of raw MT instead"
     words = "what stands between spaces" if "ja" not in dev else "characters"
     if "ja" in dev and len(dev) > 1:
         words = "characters in Japanese, of what stands between spaces in other languages"
