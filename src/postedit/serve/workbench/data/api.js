@@ -43,17 +43,17 @@ async function withToken(send) {
 /**
  * Make a request.
  * @param {string} method @param {string} path
- * @param {{body?: any, text?: string, type?: string, signal?: AbortSignal, keepalive?: boolean}} options `body` is sent as JSON or as a form;
- *   `keepalive`: also if the page is closed
+ * @param {{body?: any, raw?: string | Blob, type?: string, signal?: AbortSignal, keepalive?: boolean}} options `body` is sent as JSON or as a form;
+ *   `raw`: sent as it is, a file byte by byte; `keepalive`: also if the page is closed
  * @returns {Promise<any>} the JSON, or the text, of the answer
  */
 export const request = (method, path, options = {}) => withToken(() => requestOnce(method, path, options));
 
-async function requestOnce(method, path, { body, text, type, signal: abort, keepalive = false }) {
+async function requestOnce(method, path, { body, raw, type, signal: abort, keepalive = false }) {
   const headers = { Accept: "application/json, text/*" };
   if (method !== "GET" && csrf.value) headers["X-CSRF-Token"] = csrf.value;
-  let content = text;
-  if (text !== undefined) headers["Content-Type"] = type ?? "text/plain; charset=utf-8";
+  let content = raw;
+  if (raw !== undefined) headers["Content-Type"] = type ?? "text/plain; charset=utf-8";
   else if (body instanceof FormData) content = body;
   else if (body !== undefined) {
     headers["Content-Type"] = "application/json";

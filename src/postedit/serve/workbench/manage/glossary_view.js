@@ -51,7 +51,7 @@ export function GlossaryView({ project }) {
     event.preventDefault();
     if (bad) return toast(t.glossary.bad(bad), { isBad: true });
     return attempt(async () => {
-      await request("PUT", path, { text: writeTerms(lines(rows)), type: "text/tab-separated-values; charset=utf-8" });
+      await request("PUT", path, { raw: writeTerms(lines(rows)), type: "text/tab-separated-values; charset=utf-8" });
       toast(t.glossary.saved(rows.length));
     });
   };
