@@ -41,7 +41,7 @@ class Person:
 
     def ask(self, method: str, path: str, **options: Any) -> Any:
         answer = self.api.request(method, path, **options).raise_for_status()
-        return answer.json() if "json" in answer.headers.get("content-type", "") else answer.text
+        return answer.json() if answer.text[:1] in ("{", "[") else answer.text
 
     def close(self) -> None:
         self.context.close()
@@ -125,3 +125,62 @@ def test_file_shows_why_a_job_of_it_failed(anna: Person) -> None:
     page.reload()
     page.get_by_role("link", name="Open: work.xlf").wait_for()
     assert page.get_by_text("Editing failed").count() == 0, "a later one went well"
+
+
+def test_terms_that_are_not_saved_outlive_the_session_and_ask_before_they_are_left(anna: Person) -> None:
+    project = new_project(anna)
+    anna.ask("PUT", f"/v1/projects/{project}/glossary", content=b"house\tHaus\n")
+    page = anna.page(f"project/{project}/glossary")
+    page.get_by_label("Translation 1").fill("Heim")
+    page.get_by_text("This browser keeps your changes").wait_for()
+    page.get_by_role("link", name="Progress").click()
+    page.get_by_role("heading", name="Leave without saving the glossary?").wait_for()
+    page.get_by_role("button", name="Stay").click()
+    page.locator("dialog").wait_for(state="detached")
+    assert page.url.endswith("/glossary")
+    page.get_by_role("link", name="Progress").click()
+    page.get_by_role("button", name="Leave").click()
+    page.get_by_text("Nothing is confirmed yet").wait_for()
+    page.get_by_role("link", name="Glossary").click()
+    page.get_by_text("This browser keeps your changes").wait_for()
+    assert page.get_by_label("Translation 1").input_value() == "Heim"
+
+    anna.context.clear_cookies()
+    page.get_by_role("button", name="Save glossary").click()
+    page.get_by_label("Name").fill("anna")
+    page.get_by_label("Password").fill(word_server.PASSWORD)
+    page.get_by_role("button", name="Sign in").click()
+    page.get_by_text("This browser keeps your changes").wait_for()
+    assert page.get_by_label("Translation 1").input_value() == "Heim"
+    page.get_by_role("button", name="Save glossary").click()
+    page.get_by_text("This browser keeps your changes").wait_for(state="detached")
+    assert anna.ask("GET", f"/v1/projects/{project}/glossary") == "house\tHeim\n"
+    page.reload()
+    assert page.get_by_label("Translation 1").input_value() == "Heim"
+    page.get_by_role("link", name="Progress").click()
+    page.get_by_text("Nothing is confirmed yet").wait_for()
+
+
+def test_two_managers_do_not_overwrite_the_glossary_of_each_other(anna: Person, ben: Person) -> None:
+    project = new_project(anna, ben="manager")
+    path = f"/v1/projects/{project}/glossary"
+    page = ben.page(f"project/{project}/glossary")
+    conflict = page.get_by_role("alert", name="The glossary was saved by another person")
+    for choice, expected in (("Save mine", "house\tHeim\n"), ("Take theirs", "house\tHaus\ntree\tBaum\n")):
+        anna.ask("PUT", path, content=b"house\tHaus\n")
+        page.reload()
+        page.get_by_label("Translation 1").fill("Heim")
+        anna.ask("PUT", path, content=b"house\tHaus\ntree\tBaum\n")
+        page.get_by_role("button", name="Save glossary").click()
+        conflict.wait_for()
+        assert anna.ask("GET", path) == "house\tHaus\ntree\tBaum\n"
+        assert "Baum" in conflict.text_content()
+        assert not browser.serious_violations(page, browser.axe_source())
+        page.get_by_role("button", name=choice).click()
+        conflict.wait_for(state="detached")
+        assert page.get_by_label("Translation 1").input_value() == expected.split()[1]
+        assert anna.ask("GET", path) == expected
+    page.get_by_label("Translation 2").fill("Bäume")
+    page.get_by_role("button", name="Save glossary").click()
+    page.locator(".toast", has_text="Glossary saved: 2 terms.").wait_for()
+    assert anna.ask("GET", path) == "house\tHaus\ntree\tBäume\n"
