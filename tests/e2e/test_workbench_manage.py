@@ -184,3 +184,29 @@ def test_two_managers_do_not_overwrite_the_glossary_of_each_other(anna: Person, 
     page.get_by_role("button", name="Save glossary").click()
     page.locator(".toast", has_text="Glossary saved: 2 terms.").wait_for()
     assert anna.ask("GET", path) == "house\tHaus\ntree\tBäume\n"
+
+
+@pytest.mark.parametrize("gone", ["files", "projects"])
+def test_text_whose_file_is_gone_can_be_copied_and_discarded(gone: str, anna: Person, ben: Person) -> None:
+    project = new_project(anna, ben="translator")
+    file = new_file(anna, project)
+    ben.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    page = ben.page(f"project/{project}/file/{file}/2")
+    page.locator(".field").wait_for()
+    anna.ask("DELETE", f"/v1/{gone}/{file if gone == 'files' else project}")
+    page.keyboard.press("F2")
+    page.keyboard.press("Control+End")
+    page.keyboard.type(" by ben")
+    page.locator(".save-state", has_text="1 change refused").wait_for()
+    page.keyboard.press("Alt+ArrowDown")
+    page.reload()
+    page.get_by_role("heading", name="Texts that could not be saved").wait_for()
+    text = page.get_by_label("Segment 2").first.input_value()
+    assert text.endswith(" by ben")
+    assert not browser.serious_violations(page, browser.axe_source())
+    page.get_by_role("button", name="Copy").click()
+    page.get_by_text("Text of segment 2 copied.").wait_for()
+    assert page.evaluate("navigator.clipboard.readText()") == text
+    page.get_by_role("button", name="Discard").click()
+    page.locator(".save-state", has_text="Saved").wait_for()
+    assert page.get_by_role("heading", name="Texts that could not be saved").count() == 0

@@ -143,6 +143,11 @@ export const t = {
     allDone: "All segments are confirmed.",
   },
 
+  left: {
+    title: "Texts that could not be saved", hint: "The file or the project is gone, or you may no longer write in it. Copy a text to keep it.",
+    copy: "Copy", copied: (value) => `Text of segment ${value} copied.`,
+  },
+
   reasons: {
     title: "Why",
     none: "The model gives no reason for this edit.",
