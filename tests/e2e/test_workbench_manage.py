@@ -210,3 +210,121 @@ def test_text_whose_file_is_gone_can_be_copied_and_discarded(gone: str, anna: Pe
     page.get_by_role("button", name="Discard").click()
     page.locator(".save-state", has_text="Saved").wait_for()
     assert page.get_by_role("heading", name="Texts that could not be saved").count() == 0
+
+
+def refuse(page: Any, pattern: str, method: str) -> None:
+    """Let the service refuse some requests of a page."""
+    answer = {"error": {"code": "forbidden", "message": "not today", "request_id": "1"}}
+    page.route(
+        pattern, lambda one: one.fulfill(status=403, json=answer) if one.request.method == method else one.fallback()
+    )
+
+
+def test_controls_show_what_is_after_a_refusal(anna: Person) -> None:
+    project = new_project(anna, ben="translator")
+    page = anna.page("people")
+    box = page.get_by_label("Administrator: anna")
+    box.click()
+    page.locator(".toast.bad", has_text="at least one administrator").wait_for()
+    page.wait_for_function("document.querySelector('[aria-label=\"Administrator: anna\"]').checked")
+    page.goto(f"{anna.service.address}/#/project/{project}/settings")
+    refuse(page, "**/members/*", "PUT")
+    role = page.locator(".member", has_text="ben").locator("select")
+    role.select_option("manager")
+    page.locator(".toast.bad", has_text="not today").wait_for()
+    page.wait_for_function("[...document.querySelectorAll('.member select')].some((one) => one.value === 'translator')")
+    assert role.input_value() == "translator"
+
+
+def test_keys_have_owners_and_are_revoked_after_a_question(anna: Person, ben: Person) -> None:
+    project = new_project(anna, ben="translator")
+    given = {"name": "of ben", "scopes": ["edit"]}
+    ben.ask("POST", "/v1/keys", json={**given, "projects": [project]})
+    anna.ask("POST", "/v1/keys", json={"name": "a key with a rather long name", "scopes": ["edit", "learn", "files"]})
+    page = anna.page("people")
+    row = page.locator("tr", has_text="of ben")
+    row.wait_for()
+    page.locator("tr", has_text="of ben").filter(has_text="Work").wait_for()
+    assert row.locator("td").all_inner_texts()[:3] == ["ben", "edit", "Work"]
+    page.get_by_role("button", name="Disable: eva").wait_for()
+    source = browser.axe_source()
+    for width in (1440, 390, 320):
+        page.set_viewport_size({"width": width, "height": 800})
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        assert not browser.serious_violations(page, source)
+    revoke = page.get_by_role("button", name="Revoke: of ben")
+    for answer in ("Cancel", "Revoke"):
+        revoke.click()
+        page.get_by_role("heading", name="Revoke the key “of ben”?").wait_for()
+        assert not browser.serious_violations(page, source)
+        page.locator("dialog").get_by_role("button", name=answer, exact=True).click()
+        page.locator("dialog").wait_for(state="detached")
+        assert row.count() == (answer == "Cancel") or answer == "Revoke"
+    row.wait_for(state="detached")
+    assert [one["name"] for one in ben.ask("GET", "/v1/keys")["keys"]] == []
+
+
+def fill_in_password(page: Any, password: str, again: str) -> None:
+    page.get_by_label("New password", exact=True).fill(password)
+    page.get_by_label("New password again").fill(again)
+    page.locator("dialog").get_by_role("button", name="Change password").click()
+
+
+def test_people_change_their_password_and_administrators_set_one(anna: Person, shared: Service, chromium: Any) -> None:
+    eva = Person(shared, chromium, "eva")
+    page = eva.page()
+    page.get_by_role("button", name="eva: Change password").click()
+    fill_in_password(page, "another password", "another pasword")
+    page.get_by_role("alert").get_by_text("The two passwords differ.").wait_for()
+    assert not browser.serious_violations(page, browser.axe_source())
+    fill_in_password(page, "short", "short")
+    page.get_by_role("alert").get_by_text("at least 10 characters, not 5").wait_for()
+    fill_in_password(page, "another password", "another password")
+    page.locator(".toast", has_text="The password of eva is changed.").wait_for()
+    page.reload()
+    page.get_by_text("You are in no project yet.").wait_for()
+
+    page = anna.page("people")
+    page.get_by_role("button", name="Set password: eva").click()
+    fill_in_password(page, word_server.PASSWORD, word_server.PASSWORD)
+    page.locator(".toast", has_text="The password of eva is changed.").wait_for()
+    eva.sign_in(eva.api)
+    eva.close()
+
+
+def test_refused_deletion_is_told_in_its_dialog(anna: Person) -> None:
+    project = new_project(anna)
+    new_file(anna, project)
+    page = anna.page(f"project/{project}")
+    refuse(page, "**/v1/files/*", "DELETE")
+    page.get_by_role("button", name="Delete: work.xlf").click()
+    page.get_by_label("Type the name of the file").fill("work.xlf")
+    confirm = page.locator("dialog").get_by_role("button", name="Delete", exact=True)
+    confirm.click()
+    page.locator("dialog").get_by_role("alert").get_by_text("not today").wait_for()
+    assert page.locator(".toast").count() == 0
+    page.unroute("**/v1/files/*")
+    confirm.click()
+    page.locator("h1:focus", has_text="Work").wait_for()
+    assert page.get_by_text("No files yet").count() == 1
+    page.get_by_role("link", name="Settings").click()
+    refuse(page, "**/v1/projects/*", "DELETE")
+    page.get_by_role("button", name="Delete the project").click()
+    page.get_by_label("Type the name of the project").fill("Work")
+    confirm = page.locator("dialog").get_by_role("button", name="Delete the project")
+    confirm.click()
+    page.locator("dialog").get_by_role("alert").get_by_text("not today").wait_for()
+    page.unroute("**/v1/projects/*")
+    confirm.click()
+    page.locator("h1:focus", has_text="Projects").wait_for()
+
+
+def test_only_administrators_see_new_project_and_signing_in_leads_to_the_heading(ben: Person, anna: Person) -> None:
+    page = ben.context.new_page()
+    page.goto(ben.service.address)
+    page.get_by_label("Name").fill("ben")
+    page.get_by_label("Password").fill(word_server.PASSWORD)
+    page.get_by_role("button", name="Sign in").click()
+    page.locator("h1:focus", has_text="Projects").wait_for()
+    assert page.get_by_role("button", name="New project").count() == 0
+    anna.page().get_by_role("button", name="New project").wait_for()

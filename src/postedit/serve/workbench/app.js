@@ -7,6 +7,7 @@ import { hasAccounts, isSignedOut, loadSession, session, signOut, user } from ".
 import { EditorView } from "./editor/editor_view.js";
 import { Help } from "./editor/help.js";
 import { shortcutOf } from "./editor/shortcuts.js";
+import { PasswordDialog } from "./manage/password.js";
 import { PeopleView } from "./manage/people_view.js";
 import { ProjectView } from "./manage/project_view.js";
 import { ProjectsView } from "./manage/projects_view.js";
@@ -69,14 +70,16 @@ function skip(event) {
 }
 
 function Head({ project, queue, onHelp }) {
+  const [isChanging, setChanging] = useState(false); // one's own password
   return html`<header class="head"><nav aria-label=${t.nav.main}>
       <a class="brand" href=${address()}>${t.brand}</a>
       ${project && html`<span aria-hidden="true" class="soft">/</span><a href=${address("project", project.id)}><bdi>${project.name}</bdi></a>`}</nav>
     <${SaveState} queue=${queue} />
     <nav class="tools" aria-label=${t.nav.help}>
       ${user.value?.admin && hasAccounts.value && html`<a href=${address("people")}>${t.nav.people}</a>`}
-      ${hasAccounts.value && html`<span class="soft"><bdi>${user.value?.name}</bdi></span><button type="button" class="quiet" onClick=${signOut}>${t.nav.signOut}</button>`}
-      <button type="button" class="quiet" title=${t.nav.helpKeys} onClick=${onHelp}>${t.nav.help} <kbd>F1</kbd></button></nav></header>`;
+      ${hasAccounts.value && html`<button type="button" class="quiet" aria-label=${`${user.value?.name}: ${t.password.change}`} title=${t.password.change} onClick=${() => setChanging(true)}><bdi>${user.value?.name}</bdi></button><button type="button" class="quiet" onClick=${signOut}>${t.nav.signOut}</button>`}
+      <button type="button" class="quiet" title=${t.nav.helpKeys} onClick=${onHelp}>${t.nav.help} <kbd>F1</kbd></button></nav>
+    ${isChanging && html`<${PasswordDialog} person=${user.value} onClose=${() => setChanging(false)} />`}</header>`;
 }
 
 /** Whether all is saved. */

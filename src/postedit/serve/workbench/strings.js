@@ -52,6 +52,7 @@ export const t = {
     empty: "No projects yet. A project holds files in two languages, and learns from the corrections made in them.",
     create: "New project", name: "Name", source: "Source language", target: "Target language", languageHint: "A code such as en, de or zh-TW",
     model: "Model", modelDefault: "The model of the server", anyLanguages: "any languages", submit: "Create project",
+    none: "You are in no project yet. An administrator, or the manager of a project, can add you.",
     summary: (one) => `${counted(one.files, "file")} · ${counted(one.segments, "segment")}`,
     progress: (one) => `${percent.format(one.segments ? one.confirmed / one.segments : 0)} confirmed`,
   },
@@ -246,8 +247,14 @@ export const t = {
     keys: "Keys for programs", addKey: "Make a key", scopes: "Scopes", created: "Made", revoke: "Revoke",
     keyShown: "Copy this key now. It is not shown again.",
     members: "Members of the project", roles: { reader: "reader", translator: "translator", manager: "manager" },
-    revokeQuestion: (name) => `Revoke the key “${name}”?`,
-    projects: "Projects",
+    revokeQuestion: (name) => `Revoke the key “${name}”?`, revokeText: "Programs that use it can no longer reach the service. This cannot be undone.",
+    owner: "Owner", projects: "Projects", allProjects: "all", scopeNames: { metrics: "metrics (only reads figures of the service)" },
+  },
+
+  password: {
+    title: (name) => `Password of ${name}`, set: "Set password", change: "Change password", new: "New password", again: "New password again",
+    hint: "A password has at least 10 characters. A new one ends all other sessions of this person.",
+    differ: "The two passwords differ.", changed: (name) => `The password of ${name} is changed.`,
   },
 
   help: {

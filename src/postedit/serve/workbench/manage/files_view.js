@@ -3,9 +3,8 @@ import { html, useEffect, useRef, useState } from "../lib.js";
 import { get, remove } from "../data/api.js";
 import { address } from "../data/router.js";
 import { addUploads, uploads } from "../data/upload_queue.js";
-import { Bar, useLoaded, Waiting } from "../ui/controls.js";
+import { Bar, focusHeading, useLoaded, Waiting } from "../ui/controls.js";
 import { ConfirmByName } from "../ui/dialog.js";
-import { attempt } from "../ui/messages.js";
 import { format, t } from "../strings.js";
 import { useNews } from "./live_pages.js";
 import { listOf } from "./projects_view.js";
@@ -32,9 +31,10 @@ export function FilesView({ project, onChange }) {
     return () => { clearInterval(timer); onChange(); };
   }, [open]);
   const destroy = async () => {
-    await attempt(() => remove(`/v1/files/${doomed.id}`));
+    await remove(`/v1/files/${doomed.id}`);
     setDoomed(null);
     await renew();
+    focusHeading();
   };
   return html`
     ${role !== "reader" && html`<${DropZone} onFiles=${(files) => addUploads(project.id, files, () => loaded.reload())} />`}

@@ -1,5 +1,6 @@
 /** Dialogs: the element of the browser, which keeps the focus and closes on Escape. */
 import { html, useEffect, useId, useRef, useState } from "../lib.js";
+import { ApiError } from "../data/api.js";
 import { t } from "../strings.js";
 
 /** @param {{title: string, onClose: () => void, children: any, wide?: boolean}} props */
@@ -23,13 +24,50 @@ export function Dialog({ title, onClose, children, wide = false }) {
     </dialog>`;
 }
 
-/** Ask for a name before something is lost. @param {{title: string, text: string, label: string, name: string, action: string, onConfirm: () => void, onClose: () => void}} props */
+/**
+ * The work of a dialog. Its problem is shown in the dialog, as messages elsewhere lie behind it.
+ * @returns {{problem: string, tell: (problem: string) => void, isBusy: boolean, run: (work: () => Promise<any>) => Promise<void>}}
+ */
+export function useWork() {
+  const [problem, tell] = useState("");
+  const [isBusy, setBusy] = useState(false);
+  const run = async (work) => {
+    setBusy(true);
+    tell("");
+    try {
+      await work();
+    } catch (error) {
+      if (!(error instanceof ApiError)) throw error;
+      tell(error.message);
+    } finally {
+      setBusy(false);
+    }
+  };
+  return { problem, tell, isBusy, run };
+}
+
+/** The problem of a dialog, if there is one. @param {{text: string}} props */
+export const Problem = ({ text }) => (text ? html`<p class="warning" role="alert">${text}</p>` : null);
+
+/** Ask before something is lost. @param {{title: string, text: string, action: string, onConfirm: () => Promise<any>, onClose: () => void}} props */
+export function Confirm({ title, text, action, onConfirm, onClose }) {
+  const { problem, isBusy, run } = useWork();
+  return html`
+    <${Dialog} title=${title} onClose=${onClose}>
+      <p>${text}</p><${Problem} text=${problem} />
+      <div class="actions"><button type="button" autofocus onClick=${onClose}>${t.cancel}</button>
+        <button type="button" class="danger" disabled=${isBusy} onClick=${() => run(onConfirm)}>${action}</button></div>
+    <//>`;
+}
+
+/** Ask for a name before something is lost. @param {{title: string, text: string, label: string, name: string, action: string, onConfirm: () => Promise<any>, onClose: () => void}} props */
 export function ConfirmByName({ title, text, label, name, action, onConfirm, onClose }) {
   const [typed, setTyped] = useState("");
+  const { problem, isBusy, run } = useWork();
   const isRight = typed.trim() === name.trim();
   const submit = (event) => {
     event.preventDefault();
-    if (isRight) onConfirm();
+    if (isRight && !isBusy) run(onConfirm);
   };
   return html`
     <${Dialog} title=${title} onClose=${onClose}>
@@ -37,8 +75,9 @@ export function ConfirmByName({ title, text, label, name, action, onConfirm, onC
         <p>${text}</p>
         <label>${label}: <bdi class="strong">${name}</bdi>
           <input autofocus autocomplete="off" value=${typed} onInput=${(event) => setTyped(event.target.value)} /></label>
+        <${Problem} text=${problem} />
         <div class="actions"><button type="button" onClick=${onClose}>${t.cancel}</button>
-          <button class="danger" disabled=${!isRight}>${action}</button></div>
+          <button class="danger" disabled=${!isRight || isBusy}>${action}</button></div>
       </form>
     <//>`;
 }
