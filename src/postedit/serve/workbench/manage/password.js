@@ -8,7 +8,7 @@ import { t } from "../strings.js";
 
 /** @param {{person: {id: string, name: string}, onClose: () => void}} props */
 export function PasswordDialog({ person, onClose }) {
-  const { problem, tell, isBusy, run } = useWork();
+  const { problem, tell, run } = useWork();
   const isOwn = person.id === user.value?.id;
   const submit = (event) => {
     event.preventDefault();
@@ -26,6 +26,6 @@ export function PasswordDialog({ person, onClose }) {
       <p class="hint">${t.password.hint}</p><${Problem} text=${problem} />
       <label>${t.password.new}<input name="password" type="password" autofocus required autocomplete="new-password" /></label>
       <label>${t.password.again}<input name="again" type="password" required autocomplete="new-password" /></label>
-      <div class="actions"><button type="button" onClick=${onClose}>${t.cancel}</button><button class="primary" disabled=${isBusy}>${t.password.change}</button></div>
+      <div class="actions"><button type="button" onClick=${onClose}>${t.cancel}</button><button class="primary">${t.password.change}</button></div>
     </form><//>`;
 }

@@ -25,14 +25,15 @@ export function Dialog({ title, onClose, children, wide = false }) {
 }
 
 /**
- * The work of a dialog. Its problem is shown in the dialog, as messages elsewhere lie behind it.
- * @returns {{problem: string, tell: (problem: string) => void, isBusy: boolean, run: (work: () => Promise<any>) => Promise<void>}}
+ * The work of a dialog, done once at a time. Its problem is shown in the dialog, as messages elsewhere lie behind it.
+ * @returns {{problem: string, tell: (problem: string) => void, run: (work: () => Promise<any>) => Promise<void>}}
  */
 export function useWork() {
   const [problem, tell] = useState("");
-  const [isBusy, setBusy] = useState(false);
+  const isBusy = useRef(false); // no button is disabled meanwhile: it would lose the focus
   const run = async (work) => {
-    setBusy(true);
+    if (isBusy.current) return;
+    isBusy.current = true;
     tell("");
     try {
       await work();
@@ -40,10 +41,10 @@ export function useWork() {
       if (!(error instanceof ApiError)) throw error;
       tell(error.message);
     } finally {
-      setBusy(false);
+      isBusy.current = false;
     }
   };
-  return { problem, tell, isBusy, run };
+  return { problem, tell, run };
 }
 
 /** The problem of a dialog, if there is one. @param {{text: string}} props */
@@ -51,23 +52,23 @@ export const Problem = ({ text }) => (text ? html`<p class="warning" role="alert
 
 /** Ask before something is lost. @param {{title: string, text: string, action: string, onConfirm: () => Promise<any>, onClose: () => void}} props */
 export function Confirm({ title, text, action, onConfirm, onClose }) {
-  const { problem, isBusy, run } = useWork();
+  const { problem, run } = useWork();
   return html`
     <${Dialog} title=${title} onClose=${onClose}>
       <p>${text}</p><${Problem} text=${problem} />
       <div class="actions"><button type="button" autofocus onClick=${onClose}>${t.cancel}</button>
-        <button type="button" class="danger" disabled=${isBusy} onClick=${() => run(onConfirm)}>${action}</button></div>
+        <button type="button" class="danger" onClick=${() => run(onConfirm)}>${action}</button></div>
     <//>`;
 }
 
 /** Ask for a name before something is lost. @param {{title: string, text: string, label: string, name: string, action: string, onConfirm: () => Promise<any>, onClose: () => void}} props */
 export function ConfirmByName({ title, text, label, name, action, onConfirm, onClose }) {
   const [typed, setTyped] = useState("");
-  const { problem, isBusy, run } = useWork();
+  const { problem, run } = useWork();
   const isRight = typed.trim() === name.trim();
   const submit = (event) => {
     event.preventDefault();
-    if (isRight && !isBusy) run(onConfirm);
+    if (isRight) run(onConfirm);
   };
   return html`
     <${Dialog} title=${title} onClose=${onClose}>
@@ -77,7 +78,7 @@ export function ConfirmByName({ title, text, label, name, action, onConfirm, onC
           <input autofocus autocomplete="off" value=${typed} onInput=${(event) => setTyped(event.target.value)} /></label>
         <${Problem} text=${problem} />
         <div class="actions"><button type="button" onClick=${onClose}>${t.cancel}</button>
-          <button class="danger" disabled=${!isRight || isBusy}>${action}</button></div>
+          <button class="danger" disabled=${!isRight}>${action}</button></div>
       </form>
     <//>`;
 }
