@@ -74,7 +74,8 @@ async function requestOnce(method, path, { body, raw, type, ifMatch, signal: abo
 }
 
 async function answerOf(response) {
-  const isJson = (response.headers.get("Content-Type") ?? "").includes("json");
+  const isEmpty = response.status === 204; // which may call itself JSON all the same
+  const isJson = !isEmpty && (response.headers.get("Content-Type") ?? "").includes("json");
   let body;
   try {
     body = isJson ? await response.json() : await response.text();
