@@ -13,7 +13,7 @@ from postedit.core.errors import DataError
 from postedit.serve import api_answers as api
 from postedit.serve.accounts import Access, AccessDep, may_still_read
 from postedit.serve.api_answers import answering
-from postedit.serve.api_models import ERRORS
+from postedit.serve.api_models import ERRORS, ErrorResponse
 from postedit.serve.api_types import (
     Body,
     EntryNumber,
@@ -27,9 +27,11 @@ from postedit.serve.api_types import (
     event_response,
 )
 from postedit.serve.correction_imports import read_corrections
+from postedit.serve.http_errors import HttpError
 from postedit.serve.service import at_length
 from postedit.serve.store_exports import entry_json
 from postedit.serve.store_people import Role
+from postedit.serve.store_projects import StaleGlossaryError, glossary_tag
 from postedit.text.span_patterns import KINDS, Kind
 
 router = APIRouter(prefix="/v1/projects", tags=["projects"], responses=ERRORS)
@@ -124,23 +126,48 @@ _TABLE_OUT: Final[dict[int | str, dict[str, Any]]] = {
 
 @router.get("/{project}/glossary", response_class=Response, responses=_TABLE_OUT)
 def get_glossary(project: Id, access: AccessDep) -> Response:
-    """Return the glossary of a project, a table with tabs."""
+    """Return the glossary of a project, a table with tabs; its `ETag` says which one it is."""
     text = access.store.projects.row(access.project(project, "read"))["glossary"]
-    return Response(text, media_type="text/tab-separated-values")
+    return Response(text, headers=_tagged(text), media_type="text/tab-separated-values")
+
+
+def _tagged(glossary: str) -> dict[str, str]:
+    return {"ETag": f'"{glossary_tag(glossary)}"'}
 
 
 _TABLE: Final = {"requestBody": {"content": {"text/tab-separated-values": {"schema": {"type": "string"}}}}}
 
 
-@router.put("/{project}/glossary", openapi_extra=_TABLE, **answering(api.GlossarySaved))
-async def set_glossary(project: Id, request: Request, access: AccessDep) -> dict[str, Any]:
+@router.put(
+    "/{project}/glossary",
+    openapi_extra=_TABLE,
+    response_model=None,
+    responses={
+        200: {"model": api.GlossarySaved},
+        412: {"model": ErrorResponse, "description": "The glossary is not the one that If-Match names."},
+    },
+)
+async def set_glossary(
+    project: Id,
+    request: Request,
+    response: Response,
+    access: AccessDep,
+    if_match: Annotated[str, Header(description="the ETag of the glossary that is replaced; any if not given")] = "",
+) -> dict[str, Any]:
     """Replace the glossary of a project: lines of source and target with a tab between, or a table with a header."""
     text = await _text_of(request)
+    known = None if if_match.strip() in ("", "*") else re.findall(r'"([^"]*)"', if_match)
 
     def save() -> int:
-        return access.store.projects.set_glossary(access.project(project, "manage"), text, access.caller.name)
+        of_project = access.project(project, "manage")
+        try:
+            return access.store.projects.set_glossary(of_project, text, access.caller.name, known)
+        except StaleGlossaryError as error:
+            raise HttpError(412, str(error), "changed") from None
 
-    return {"entries": await at_length(access.service, save)}
+    saved = {"entries": await at_length(access.service, save)}
+    response.headers.update(_tagged(text))
+    return saved
 
 
 @router.get("/{project}/corrections", **answering(api.CorrectionPage))

@@ -1,5 +1,6 @@
 """Projects: their settings, glossaries, corrections and events, and their deletion."""
 
+import hashlib
 import json
 import logging
 from collections import Counter
@@ -41,6 +42,13 @@ OF_PROPOSALS: Final = ("model", "protect", "min_confidence", "glossary")
 _SETTINGS: Final = ("name", "source_language", "target_language", "model", "protect", "min_confidence")
 
 _PER_PAGE: Final = 1000  # of what was done, or of proposals, read at a time
+
+
+class StaleGlossaryError(DataError):
+    """A glossary that somebody else has saved since it was read."""
+
+    def __init__(self) -> None:
+        super().__init__("the glossary has been saved by somebody else since it was read; read it again")
 
 
 class Projects:
@@ -143,14 +151,23 @@ class Projects:
             return None
         return ProjectSettings(tuple(json.loads(row["protect"])), row["min_confidence"], glossary_of(row["glossary"]))
 
-    def set_glossary(self, project: str, text: str, who: str) -> int:
+    def set_glossary(self, project: str, text: str, who: str, known: Collection[str] | None = None) -> int:
         """Replace the glossary of a project, and return the number of its entries.
+
+        Args:
+            project: its id.
+            text: a table.
+            who: the name of a user.
+            known: tags of the glossaries that may be replaced (see `glossary_tag`); None: any.
 
         Raises:
             DataError: naming the line that is none of a glossary.
+            StaleGlossaryError: if the present one is none of those known.
         """
         entries = list(table_entries(Path("glossary.tsv"), text.encode()))
         with self._db.change(project, who) as change:
+            if known is not None and glossary_tag(change.settings()["glossary"]) not in known:
+                raise StaleGlossaryError
             self._set(change, glossary=text)
             change.event("project", action="glossary", entries=len(entries))
         return len(entries)
@@ -254,6 +271,11 @@ class Projects:
         with self._db.change(project, who) as change:
             change.execute(sql.delete(events).where(mine))
             change.event("presence", file=file, segment=number)
+
+
+def glossary_tag(text: str) -> str:
+    """Return a tag of the text of a glossary, which another text does not have."""
+    return hashlib.sha256(text.encode()).hexdigest()[:32]
 
 
 def _is_of(project: str) -> sql.ColumnElement[bool]:

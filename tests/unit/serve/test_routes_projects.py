@@ -74,6 +74,19 @@ def test_terms_of_the_glossary_are_shown_in_segments(client: TestClient) -> None
     assert client.put(f"/v1/projects/{one}/glossary", content=b"\xff").status_code == 422
 
 
+def test_a_glossary_is_replaced_only_as_it_was_read_if_that_is_asked_for(client: TestClient) -> None:
+    path = f"/v1/projects/{project(client)}/glossary"
+    read = client.get(path).headers["etag"]
+    saved = client.put(path, content="house\tHaus\n", headers={"If-Match": read})
+    assert saved.headers["etag"] == client.get(path).headers["etag"] != read
+    refused = client.put(path, content="tree\tBaum\n", headers={"If-Match": read})
+    assert (refused.status_code, refused.json()["error"]["code"]) == (412, "changed")
+    assert client.get(path).text == "house\tHaus\n"
+    for known in (f"W/{saved.headers['etag']}", f"{read}, {saved.headers['etag']}", "*", None):
+        given = {} if known is None else {"If-Match": known}
+        assert client.put(path, content="house\tHaus\n", headers=given).status_code == 200
+
+
 def test_corrections_are_listed_searched_undone_and_exchanged(client: TestClient) -> None:
     one, other = project(client), project(client)
     lines = "the house\tdie Haus\tdas Haus\r\nÄpfel\tx\ty\n\n"

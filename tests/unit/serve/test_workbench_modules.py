@@ -620,6 +620,27 @@ def test_each_tab_is_told_once_that_it_misses_nothing_from_now_on(page: Any) -> 
     assert page.evaluate(body) == ["first", "second"]
 
 
+def test_all_tabs_begin_anew_after_the_service_was_restored(page: Any) -> None:
+    body = """async () => { const { listen } = await import(`${base}/data/live_events.js`);
+      const own = { fetch: globalThis.fetch, EventSource: globalThis.EventSource, setTimeout: globalThis.setTimeout };
+      const later = own.setTimeout.bind(globalThis), heard = [], told = []; let last = 4;
+      globalThis.setTimeout = (run, time) => later(run, time / 100);
+      globalThis.EventSource = class extends EventTarget { constructor() { super();
+          later(() => this.dispatchEvent(new Event("error"))); } close() {} };
+      globalThis.fetch = async (path) => { const after = Number(/after=(\\d+)/.exec(path)[1]);
+        const events = Array.from({ length: Math.max(0, last - after) }, (_, row) => ({ id: after + row + 1,
+          kind: "segment" }));
+        return new Response(JSON.stringify({ events, last }), { headers: { "Content-Type": "application/json" } }); };
+      const until = async (done) => { while (!done()) await new Promise((resolve) => later(resolve, 10)); };
+      const times = (name, list) => list.filter(([one]) => one === name).length;
+      const stop = ["a", "b"].map((name) => listen("restored", (kind, { id }) => heard.push([name, id]),
+        (isFirst) => { if (isFirst) told.push([name]); }));
+      try { await until(() => told.length === 2); last = 2; await until(() => told.length === 4); last = 3;
+        await until(() => heard.length === 2); return [heard.sort(), times("a", told), times("b", told)]; }
+      finally { stop.forEach((one) => one()); Object.assign(globalThis, own); } }"""
+    assert page.evaluate(body) == [[["a", 3], ["b", 3]], 2, 2]
+
+
 def test_listening_for_long_leaves_nothing_behind(page: Any) -> None:
     body = """async () => { const { listen } = await import(`${base}/data/live_events.js`);
       const own = { fetch: globalThis.fetch, EventSource: globalThis.EventSource, setTimeout: globalThis.setTimeout };

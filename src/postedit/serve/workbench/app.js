@@ -7,11 +7,13 @@ import { hasAccounts, isSignedOut, loadSession, session, signOut, user } from ".
 import { EditorView } from "./editor/editor_view.js";
 import { Help } from "./editor/help.js";
 import { shortcutOf } from "./editor/shortcuts.js";
+import { PasswordDialog } from "./manage/password.js";
 import { PeopleView } from "./manage/people_view.js";
 import { ProjectView } from "./manage/project_view.js";
 import { ProjectsView } from "./manage/projects_view.js";
 import { SignIn } from "./manage/sign_in.js";
 import { Waiting, useLoaded } from "./ui/controls.js";
+import { LeftTexts } from "./ui/left_texts.js";
 import { Messages } from "./ui/messages.js";
 import { t } from "./strings.js";
 
@@ -50,7 +52,10 @@ function Shell({ queue, onHelp }) {
   function currentView() {
     if (kind === "people") return html`<${PeopleView} />`;
     if (!isProject) return kind ? html`<${NotFound} />` : html`<${ProjectsView} />`;
-    if (!project.value || project.value.id !== id) return html`<main id="content" class="page"><${Waiting} loaded=${project} /></main>`;
+    if (!project.value || project.value.id !== id) {
+      return html`<main id="content" class="page"><${Waiting} loaded=${project} />
+        ${project.error && html`<${LeftTexts} queue=${queue} isHere=${(entry) => entry.project === id} />`}</main>`;
+    }
     if (view === "file" && file) {
       return html`<${EditorView} key=${file} project=${project.value} file=${file} number=${number === undefined ? null : Number(number)} queue=${queue} onHelp=${onHelp} />`;
     }
@@ -65,14 +70,16 @@ function skip(event) {
 }
 
 function Head({ project, queue, onHelp }) {
+  const [isChanging, setChanging] = useState(false); // one's own password
   return html`<header class="head"><nav aria-label=${t.nav.main}>
       <a class="brand" href=${address()}>${t.brand}</a>
       ${project && html`<span aria-hidden="true" class="soft">/</span><a href=${address("project", project.id)}><bdi>${project.name}</bdi></a>`}</nav>
     <${SaveState} queue=${queue} />
     <nav class="tools" aria-label=${t.nav.help}>
       ${user.value?.admin && hasAccounts.value && html`<a href=${address("people")}>${t.nav.people}</a>`}
-      ${hasAccounts.value && html`<span class="soft"><bdi>${user.value?.name}</bdi></span><button type="button" class="quiet" onClick=${signOut}>${t.nav.signOut}</button>`}
-      <button type="button" class="quiet" title=${t.nav.helpKeys} onClick=${onHelp}>${t.nav.help} <kbd>F1</kbd></button></nav></header>`;
+      ${hasAccounts.value && html`<button type="button" class="quiet" aria-label=${`${user.value?.name}: ${t.password.change}`} title=${t.password.change} onClick=${() => setChanging(true)}><bdi>${user.value?.name}</bdi></button><button type="button" class="quiet" onClick=${signOut}>${t.nav.signOut}</button>`}
+      <button type="button" class="quiet" title=${t.nav.helpKeys} onClick=${onHelp}>${t.nav.help} <kbd>F1</kbd></button></nav>
+    ${isChanging && html`<${PasswordDialog} person=${user.value} onClose=${() => setChanging(false)} />`}</header>`;
 }
 
 /** Whether all is saved. */

@@ -43,17 +43,21 @@ async function withToken(send) {
 /**
  * Make a request.
  * @param {string} method @param {string} path
- * @param {{body?: any, text?: string, type?: string, signal?: AbortSignal, keepalive?: boolean}} options `body` is sent as JSON or as a form;
- *   `keepalive`: also if the page is closed
+ * @param {{body?: any, raw?: string | Blob, type?: string, ifMatch?: string, signal?: AbortSignal, keepalive?: boolean}} options `body` is sent as JSON or as a form;
+ *   `raw`: sent as it is, a file byte by byte; `ifMatch`: the tag of what is to be replaced; `keepalive`: also if the page is closed
  * @returns {Promise<any>} the JSON, or the text, of the answer
  */
-export const request = (method, path, options = {}) => withToken(() => requestOnce(method, path, options));
+export const request = async (method, path, options = {}) => (await requestTagged(method, path, options)).body;
 
-async function requestOnce(method, path, { body, text, type, signal: abort, keepalive = false }) {
+/** Make a request, as `request` does. @returns {Promise<{body: any, tag: string}>} `tag`: of what was read or saved */
+export const requestTagged = (method, path, options = {}) => withToken(() => requestOnce(method, path, options));
+
+async function requestOnce(method, path, { body, raw, type, ifMatch, signal: abort, keepalive = false }) {
   const headers = { Accept: "application/json, text/*" };
   if (method !== "GET" && csrf.value) headers["X-CSRF-Token"] = csrf.value;
-  let content = text;
-  if (text !== undefined) headers["Content-Type"] = type ?? "text/plain; charset=utf-8";
+  if (ifMatch) headers["If-Match"] = ifMatch;
+  let content = raw;
+  if (raw !== undefined) headers["Content-Type"] = type ?? "text/plain; charset=utf-8";
   else if (body instanceof FormData) content = body;
   else if (body !== undefined) {
     headers["Content-Type"] = "application/json";
@@ -70,7 +74,8 @@ async function requestOnce(method, path, { body, text, type, signal: abort, keep
 }
 
 async function answerOf(response) {
-  const isJson = (response.headers.get("Content-Type") ?? "").includes("json");
+  const isEmpty = response.status === 204; // which may call itself JSON all the same
+  const isJson = !isEmpty && (response.headers.get("Content-Type") ?? "").includes("json");
   let body;
   try {
     body = isJson ? await response.json() : await response.text();
@@ -78,7 +83,7 @@ async function answerOf(response) {
     if (error.name === "AbortError") throw error;
     throw new ApiError(0, "The answer of the service was cut off.");
   }
-  if (response.ok) return body;
+  if (response.ok) return { body, tag: response.headers.get("ETag") ?? "" };
   if (response.status === 401) listeners.forEach((listener) => listener());
   throw new ApiError(response.status, body?.error?.message ?? `The service answered ${response.status}.`, body);
 }

@@ -20,6 +20,31 @@ function storageOf(name) {
 export const ofBrowser = storageOf("localStorage");
 export const ofTab = storageOf("sessionStorage");
 
+/** A text that a person writes in a form, with the tag of what it is to replace: kept until it is saved. */
+export class KeptDraft {
+  /** @param {string} user  drafts of another person are never shown @param {string} place  what it is a draft of @param {Storage} storage */
+  constructor(user, place, storage = ofBrowser) {
+    this.key = `postedit.draft.${encodeURIComponent(user)}/${place}`;
+    this.storage = storage;
+  }
+
+  /** @returns {{text: string, tag: string} | null} */
+  read() {
+    try {
+      return JSON.parse(this.storage.getItem(this.key) ?? "null");
+    } catch {
+      return null; // written by something else
+    }
+  }
+
+  /** Keep a draft, or forget it; return whether the browser did. @param {{text: string, tag: string} | null} draft */
+  write(draft) {
+    if (draft) return keep(this.storage, this.key, JSON.stringify(draft));
+    this.storage.removeItem(this.key);
+    return true;
+  }
+}
+
 /** Keep a value; return whether the browser did. @param {Storage} storage @param {string} key @param {string} value */
 export function keep(storage, key, value) {
   try {

@@ -16,7 +16,8 @@ const canShare = () => Boolean(globalThis.BroadcastChannel && globalThis.navigat
  * Listen to a project until the returned function is called.
  * @param {string} project @param {(kind: string, data: any) => void} onEvent
  * @param {(isFirst: boolean) => void} onOpen
- *   from now on all events come, those of a break too; the first time, what was read before may be old
+ *   from now on all events come, those of a break too; the first time, and when the service has gone back to a backup,
+ *   what was read before may be old
  */
 export function listen(project, onEvent, onOpen = () => {}) {
   const listener = new Listener(project, onEvent, onOpen);
@@ -47,7 +48,12 @@ class Listener {
     const name = `postedit.events.${this.project}`;
     this.channel = new BroadcastChannel(name);
     this.early = []; // passed on to this tab before it has caught up
-    this.channel.onmessage = ({ data }) => (data.isOpen ? this.onOpen(false) : this.early ? this.early.push(data.event) : this.#take(data.event));
+    this.channel.onmessage = ({ data }) => {
+      if (data.isOpen) this.onOpen(false);
+      else if (data.last !== undefined) this.#goBack(data.last);
+      else if (this.early) this.early.push(data.event);
+      else this.#take(data.event);
+    };
     const joined = this.#join(signal);
     navigator.locks.request(name, { signal }, () => joined.then(() => this.#read(signal))).catch((error) => {
       if (error.name !== "AbortError") throw error; // it was not this tab's turn before it was hidden
@@ -82,6 +88,13 @@ class Listener {
     this.onEvent(event.kind, event);
   }
 
+  /** Begin anew after an event: the service was restored from a backup, which knows none of those after it. */
+  #goBack(last) {
+    if (this.last === null || this.last <= last) return; // another tab was quicker
+    this.last = last;
+    this.onOpen(true);
+  }
+
   /** Take an event, and pass it on to the other tabs. */
   #pass(event) {
     this.channel?.postMessage({ event });
@@ -111,10 +124,15 @@ class Listener {
   async #catchUp(signal, take = (event) => this.#take(event)) {
     try {
       for (let isMore = true; isMore;) {
-        const isNew = this.last === null;
-        const path = withQuery(`/v1/projects/${this.project}/events.json`, isNew ? { after: FUTURE, limit: 1 } : { after: this.last });
+        const known = this.last, isNew = known === null;
+        const path = withQuery(`/v1/projects/${this.project}/events.json`, isNew ? { after: FUTURE, limit: 1 } : { after: known });
         const { events, last } = await get(path, { signal });
         if (isNew) this.last ??= last;
+        else if (last < known) {
+          this.channel?.postMessage({ last });
+          this.#goBack(last);
+          return true;
+        }
         events.forEach(take);
         isMore = events.length > 0 && this.last < last;
       }

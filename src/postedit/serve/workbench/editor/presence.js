@@ -1,6 +1,6 @@
 /** Where the people who work on a file are. */
 import { signal } from "../lib.js";
-import { request } from "../data/api.js";
+import { ApiError, request } from "../data/api.js";
 
 const EVERY = 20_000; // milliseconds between signs of presence
 const NOWHERE = 0; // the number of no segment: a farewell
@@ -30,7 +30,7 @@ export class Presence {
 
   #tell(number, options) {
     request("POST", this.path, { body: { number }, ...options }).catch((error) => {
-      if (!error.isPassing && ![401, 403].includes(error.status)) throw error; // it is told again
+      if (!(error instanceof ApiError)) throw error; // it is told again, or the file is gone
     });
   }
 

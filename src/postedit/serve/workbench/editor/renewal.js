@@ -1,5 +1,6 @@
 /** Proposals that follow what is learnt, and the reasons of edits, which the model is asked for when a person looks. */
 import { signal } from "../lib.js";
+import { ApiError } from "../data/api.js";
 import { rowOf } from "../data/segment_cache.js";
 import { announce, toast } from "../ui/messages.js";
 import { t } from "../strings.js";
@@ -78,7 +79,8 @@ export class Renewal {
       changed = await editing.cache.refreshProposals(numbers, evidence);
       this.isLate = false;
     } catch (error) {
-      if (!error.isPassing) throw error;
+      if (!(error instanceof ApiError)) throw error;
+      if (!error.isPassing) return null; // the file is gone, or nobody is signed in
       if (!this.isLate) toast(t.editor.late); // a job of the service renews them all, and tells when they are new
       this.isLate = true;
       return null;

@@ -3,9 +3,8 @@ import { html, useEffect, useRef, useState } from "../lib.js";
 import { get, remove } from "../data/api.js";
 import { address } from "../data/router.js";
 import { addUploads, uploads } from "../data/upload_queue.js";
-import { Bar, useLoaded, Waiting } from "../ui/controls.js";
+import { Bar, focusHeading, useLoaded, Waiting } from "../ui/controls.js";
 import { ConfirmByName } from "../ui/dialog.js";
-import { attempt } from "../ui/messages.js";
 import { format, t } from "../strings.js";
 import { useNews } from "./live_pages.js";
 import { listOf } from "./projects_view.js";
@@ -20,6 +19,7 @@ export function FilesView({ project, onChange }) {
   const imports = (loaded.value?.jobs ?? []).filter((job) => OPEN.includes(job.state) && job.kind === "import");
   const open = imports.map((job) => job.id).join();
   const notes = Object.fromEntries((loaded.value?.jobs ?? []).filter((job) => job.note).map((job) => [job.file, job.note]));
+  const failures = failuresOf(loaded.value?.jobs ?? []);
   const shares = Object.fromEntries(imports.map((job) => [job.file, shareOf(job)]));
   const role = project.role;
   const renew = async () => { await loaded.reload(); onChange(); };
@@ -31,9 +31,10 @@ export function FilesView({ project, onChange }) {
     return () => { clearInterval(timer); onChange(); };
   }, [open]);
   const destroy = async () => {
-    await attempt(() => remove(`/v1/files/${doomed.id}`));
+    await remove(`/v1/files/${doomed.id}`);
     setDoomed(null);
     await renew();
+    focusHeading();
   };
   return html`
     ${role !== "reader" && html`<${DropZone} onFiles=${(files) => addUploads(project.id, files, () => loaded.reload())} />`}
@@ -41,7 +42,7 @@ export function FilesView({ project, onChange }) {
     ${!loaded.value ? html`<${Waiting} loaded=${loaded} />`
       : loaded.value.files.length === 0 ? html`<p class="hint">${t.files.empty}</p>`
       : html`<ul class="files">${loaded.value.files.map((file) => html`<${FileCard} key=${file.id} project=${project} file=${file}
-          share=${shares[file.id]} note=${notes[file.id]} onDelete=${role === "manager" ? () => setDoomed(file) : undefined} />`)}</ul>`}
+          share=${shares[file.id]} note=${notes[file.id]} failure=${failures.get(file.id)} onDelete=${role === "manager" ? () => setDoomed(file) : undefined} />`)}</ul>`}
     ${doomed && html`<${ConfirmByName} title=${t.files.removeQuestion(doomed.name)} text=${t.files.removeText} label=${t.files.removeConfirm}
       name=${doomed.name} action=${t.files.remove} onConfirm=${destroy} onClose=${() => setDoomed(null)} />`}`;
 }
@@ -49,6 +50,13 @@ export function FilesView({ project, onChange }) {
 async function filesAndJobs(project) {
   const [files, jobs] = await Promise.all([get(`/v1/projects/${project}/files`), get(`/v1/projects/${project}/jobs`)]);
   return { files: listOf(files, "files"), jobs: listOf(jobs, "jobs") };
+}
+
+/** Return by file the job that failed, if no later one went well. @param {any[]} jobs the latest first */
+function failuresOf(jobs) {
+  const latest = new Map();
+  for (const job of jobs) if (!latest.has(job.file) && job.state !== "cancelled") latest.set(job.file, job);
+  return new Map([...latest].filter(([, job]) => job.state === "failed"));
 }
 
 const shareOf = (job) => (job.total ? job.done / job.total : 0);
@@ -78,7 +86,7 @@ function Upload({ upload: { name, share, problem } }) {
   return html`<div class="upload" role="status"><span><bdi>${name}</bdi> · ${text}</span><${Bar} value=${share} label=${text} /></div>`;
 }
 
-function FileCard({ project, file, share, note, onDelete }) {
+function FileCard({ project, file, share, note, failure, onDelete }) {
   const isReady = file.state === "ready";
   const name = isReady ? html`<a href=${address("project", project.id, "file", file.id)}><bdi>${file.name}</bdi></a>` : html`<bdi>${file.name}</bdi>`;
   const link = (query, label) => html`<a class="button" href=${`/v1/files/${encodeURIComponent(file.id)}/download${query}`} download aria-label=${`${label}: ${file.name}`}>${label}</a>`;
@@ -87,6 +95,7 @@ function FileCard({ project, file, share, note, onDelete }) {
     <p class="soft">${[file.format, `${file.source_language || project.source_language} → ${file.target_language || project.target_language}`,
       format.counted(file.segments ?? 0, "segment"), format.counted(file.words ?? 0, "word")].filter(Boolean).join(" · ")}</p>
     ${file.state === "failed" && html`<p class="warning">${t.files.failed}: ${file.error}</p>`}
+    ${file.state !== "failed" && failure && html`<p class="warning">${t.files.jobFailed[failure.kind] ?? failure.kind}: ${failure.error}</p>`}
     ${(file.state === "importing" || share !== undefined) && html`<p role="status">${share ? t.files.importingShare(share) : t.files.importing}</p><${Bar} value=${share ?? 0} label=${t.files.importing} />`}
     ${isReady && html`<${Bar} value=${file.segments ? file.confirmed / file.segments : 0} label=${t.files.progress(file)} /><p class="soft small">${t.files.progress(file)}</p>`}
     ${isReady && file.estimate && html`<p class="estimate"><span class="strong">${t.files.estimate}</span> ${t.files.estimateText(file.estimate)}</p>`}

@@ -1,10 +1,16 @@
 /** The glossary of a project: a table to edit, or its text. */
-import { html, useState } from "../lib.js";
-import { get, request } from "../data/api.js";
+import { html, useEffect, useMemo, useRef, useState } from "../lib.js";
+import { requestTagged } from "../data/api.js";
+import { KeptDraft } from "../data/browser_storage.js";
+import { hasUnsaved, leave, leaving } from "../data/router.js";
+import { user } from "../data/session.js";
 import { useLoaded, Waiting } from "../ui/controls.js";
+import { Dialog } from "../ui/dialog.js";
 import { attempt, toast } from "../ui/messages.js";
 import { t } from "../strings.js";
 
+const TYPE = "text/tab-separated-values; charset=utf-8";
+const STALE = 412; // status: it is another one than that which was read
 const PLAIN = { term: 0, translation: 1 };
 
 /**
@@ -36,32 +42,91 @@ const withCell = (row, at, text) => Array.from({ length: Math.max(row.length, at
 
 const writeTerms = (rows) => rows.filter((row) => row.some((cell) => cell.trim())).map((row) => `${row.map((cell) => cell.replace(/[\t\n]+/g, " ").trim()).join("\t")}\n`).join("");
 
+/** Whether two texts have the same lines, blank ones aside. */
+const isSame = (one, other) => one === other || linesOf(one) === linesOf(other);
+const linesOf = (text) => text.split(/\r?\n/).filter((line) => line.trim()).join("\n");
+
 /** @param {{project: any}} props */
 export function GlossaryView({ project }) {
   const path = `/v1/projects/${project.id}/glossary`;
-  const loaded = useLoaded(() => get(path), [project.id]);
-  const [text, setText] = useState(null);
-  const [isText, setIsText] = useState(false);
+  const loaded = useLoaded(async () => {
+    const { body, tag } = await requestTagged("GET", path);
+    return { text: String(body), tag };
+  }, [project.id]);
   if (loaded.value === undefined) return html`<${Waiting} loaded=${loaded} />`;
-  const now = text ?? String(loaded.value);
+  return html`<${Terms} path=${path} project=${project} loaded=${loaded} />`;
+}
+
+function Terms({ path, project, loaded }) {
+  const saved = loaded.value, mayWrite = project.role === "manager";
+  const store = useMemo(() => new KeptDraft(user.value?.name ?? "", path), [path]);
+  const [draft, setDraft] = useState(() => (mayWrite ? store.read() : null));
+  const latest = useRef(draft);
+  const [isKept, setKept] = useState(true);
+  const [isText, setIsText] = useState(false);
+  const [turn, setTurn] = useState(0); // grows when the table has to begin with other rows
+  const isDirty = draft !== null && !isSame(draft.text, saved.text);
+  const isStale = isDirty && draft.tag !== saved.tag;
+  useEffect(() => {
+    hasUnsaved.value = isDirty;
+    return () => { hasUnsaved.value = false; };
+  }, [isDirty]);
+
+  const put = (next) => {
+    latest.current = next;
+    setDraft(next);
+    setKept(store.write(next));
+  };
+  const write = (text) => put(isSame(text, saved.text) ? null : { text, tag: isDirty ? latest.current.tag : saved.tag });
+  const discard = () => { put(null); setTurn(turn + 1); };
+
+  const now = isDirty ? draft.text : saved.text;
   const { head, columns, rows, bad } = readTerms(now);
   const lines = (terms) => (head ? [head, ...terms] : terms);
   const asText = isText || columns.translation < 0;
-  const save = (event) => {
-    event.preventDefault();
+  const save = () => {
     if (bad) return toast(t.glossary.bad(bad), { isBad: true });
+    const sent = latest.current;
     return attempt(async () => {
-      await request("PUT", path, { text: writeTerms(lines(rows)), type: "text/tab-separated-values; charset=utf-8" });
-      toast(t.glossary.saved(rows.length));
+      const raw = writeTerms(lines(rows));
+      try {
+        const { tag } = await requestTagged("PUT", path, { raw, type: TYPE, ifMatch: saved.tag });
+        loaded.set({ text: raw, tag });
+        put(latest.current === sent ? null : { ...latest.current, tag }); // what was typed meanwhile stays
+        toast(t.glossary.saved(rows.length));
+      } catch (error) {
+        if (error.status !== STALE) throw error;
+        await loaded.reload(); // which shows that there is another one now
+        if (!isDirty) setTurn(turn + 1);
+      }
     });
   };
-  return html`<form onSubmit=${save}>
+  return html`<form onSubmit=${(event) => { event.preventDefault(); save(); }}>
+    ${isStale && html`<${Stale} text=${saved.text} onSave=${save} onDiscard=${discard} />`}
     <div class="toolbar"><p class="hint grow">${t.glossary.hint}</p>${columns.translation >= 0 && html`<button type="button" class="quiet" onClick=${() => setIsText(!isText)}>${isText ? t.glossary.asTable : t.glossary.asText}</button>`}</div>
     ${asText
-      ? html`<label class="block"><span class="unseen">${t.glossary.label}</span><textarea class="text" rows="16" spellcheck="false" dir="auto" value=${now} onInput=${(event) => setText(event.target.value)} onKeyDown=${writeTab}></textarea></label>`
-      : html`<${TermTable} rows=${rows} columns=${columns} project=${project} onChange=${(changed) => setText(lines(changed).map((row) => row.join("\t")).join("\n"))} />`}
+      ? html`<label class="block"><span class="unseen">${t.glossary.label}</span><textarea class="text" rows="16" spellcheck="false" dir="auto" readonly=${!mayWrite} value=${now} onInput=${(event) => write(event.target.value)} onKeyDown=${writeTab}></textarea></label>`
+      : html`<${TermTable} key=${turn} rows=${rows} columns=${columns} project=${project} mayWrite=${mayWrite} onChange=${(changed) => write(lines(changed).map((row) => row.join("\t")).join("\n"))} />`}
     ${bad && html`<p class="warning" role="alert">${t.glossary.bad(bad)}</p>`}
-    <div class="actions"><button class="primary" disabled=${project.role !== "manager"}>${t.glossary.save}</button></div></form>`;
+    ${mayWrite && html`<div class="actions"><button class="primary" disabled=${isStale}>${t.glossary.save}</button>
+      ${isDirty && !isStale && html`<button type="button" onClick=${discard}>${t.glossary.discard}</button>`}
+      ${isDirty && html`<span class="soft">${isKept ? t.glossary.unsaved : t.glossary.notKept}</span>`}</div>`}
+    ${leaving.value !== null && html`<${Leaving} isKept=${isKept} />`}</form>`;
+}
+
+/** Another person has saved the glossary since this one began to change it. */
+function Stale({ text, onSave, onDiscard }) {
+  return html`<section class="conflict" role="alert" aria-label=${t.glossary.stale}><p class="strong">${t.glossary.stale}</p>
+    <div class="actions"><button type="button" class="primary" onClick=${onSave}>${t.editor.keepMine}</button>
+      <button type="button" onClick=${onDiscard}>${t.editor.takeTheirs}</button></div>
+    <details><summary>${t.glossary.theirs}</summary><p class="text" dir="auto">${text}</p></details></section>`;
+}
+
+function Leaving({ isKept }) {
+  const stay = () => { leaving.value = null; };
+  return html`<${Dialog} title=${t.glossary.leaveQuestion} onClose=${stay}><p>${isKept ? t.glossary.leaveKept : t.glossary.leaveLost}</p>
+    <div class="actions"><button type="button" class="primary" autofocus onClick=${stay}>${t.glossary.stay}</button>
+      <button type="button" onClick=${leave}>${t.glossary.leave}</button></div><//>`;
 }
 
 /** In the text, Alt+Tab is taken: Ctrl+I writes a tab, and Tab goes on to the next control as everywhere. */
@@ -72,14 +137,14 @@ function writeTab(event) {
   event.currentTarget.dispatchEvent(new Event("input", { bubbles: true }));
 }
 
-function TermTable({ rows, columns: { term, translation }, project, onChange }) {
+function TermTable({ rows, columns: { term, translation }, project, mayWrite, onChange }) {
   const [draft, setDraft] = useState(rows.length ? rows : [["", ""]]);
   const change = (changed) => { setDraft(changed); onChange(changed.filter((row) => row[term] || row[translation])); };
   const set = (index, side) => (event) => change(draft.map((row, other) => (other === index ? withCell(row, side, event.target.value) : row)));
   return html`<table class="wide terms-table"><thead><tr><th scope="col" class="label">${t.glossary.term}</th><th scope="col" class="label">${t.glossary.translation}</th><td></td></tr></thead>
     <tbody>${draft.map((row, index) => html`<tr key=${index}>
-      <td><input aria-label=${`${t.glossary.term} ${index + 1}`} lang=${project.source_language} dir="auto" value=${row[term] ?? ""} onInput=${set(index, term)} /></td>
-      <td><input aria-label=${`${t.glossary.translation} ${index + 1}`} lang=${project.target_language} dir="auto" value=${row[translation] ?? ""} onInput=${set(index, translation)} /></td>
-      <td><button type="button" class="quiet" aria-label=${t.glossary.remove(row[term] || String(index + 1))} onClick=${() => change(draft.filter((_, other) => other !== index))}>✕</button></td></tr>`)}</tbody></table>
-    <button type="button" onClick=${() => setDraft([...draft, ["", ""]])}>${t.glossary.add}</button>`;
+      <td><input aria-label=${`${t.glossary.term} ${index + 1}`} lang=${project.source_language} dir="auto" readonly=${!mayWrite} value=${row[term] ?? ""} onInput=${set(index, term)} /></td>
+      <td><input aria-label=${`${t.glossary.translation} ${index + 1}`} lang=${project.target_language} dir="auto" readonly=${!mayWrite} value=${row[translation] ?? ""} onInput=${set(index, translation)} /></td>
+      <td>${mayWrite && html`<button type="button" class="quiet" aria-label=${t.glossary.remove(row[term] || String(index + 1))} onClick=${() => change(draft.filter((_, other) => other !== index))}>✕</button>`}</td></tr>`)}</tbody></table>
+    ${mayWrite && html`<button type="button" onClick=${() => setDraft([...draft, ["", ""]])}>${t.glossary.add}</button>`}`;
 }

@@ -28,10 +28,15 @@ export function LearntView({ project }) {
     await pages.renew();
   });
   const add = (event) => attempt(async () => {
-    const [file] = event.target.files;
+    const input = event.target, [file] = input.files;
+    if (!file) return; // the choice was given up
     const type = file.name.endsWith(".tsv") ? "text/tab-separated-values; charset=utf-8" : "application/jsonl; charset=utf-8";
-    await request("POST", `${path}/import`, { text: await file.text(), type });
-    toast(t.learnt.imported);
+    try {
+      const { added, known } = await request("POST", `${path}/import`, { raw: file, type }); // its bytes: the service says if they are no UTF-8
+      toast(t.learnt.imported(added, known));
+    } finally {
+      input.value = ""; // so that the same file can be chosen again
+    }
     await pages.renew();
   });
   return html`

@@ -4,6 +4,7 @@ import { patch, remove } from "../data/api.js";
 import { address, go } from "../data/router.js";
 import { hasAccounts } from "../data/session.js";
 import { answerConsent, consent } from "../editor/timer.js";
+import { focusHeading } from "../ui/controls.js";
 import { ConfirmByName } from "../ui/dialog.js";
 import { attempt, toast } from "../ui/messages.js";
 import { t } from "../strings.js";
@@ -50,10 +51,11 @@ function SettingsView({ project, onChange }) {
       onChange();
     });
   };
-  const destroy = () => attempt(async () => {
+  const destroy = async () => {
     await remove(`/v1/projects/${project.id}`);
     go();
-  });
+    focusHeading();
+  };
   const isManager = project.role === "manager";
   return html`<div class="stack">
     ${isManager && html`<form class="card fields narrow" onSubmit=${save}>

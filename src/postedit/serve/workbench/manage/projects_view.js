@@ -2,6 +2,7 @@
 import { html, useState } from "../lib.js";
 import { get, post } from "../data/api.js";
 import { address, go } from "../data/router.js";
+import { user } from "../data/session.js";
 import { Bar, useLoaded, Waiting } from "../ui/controls.js";
 import { Dialog } from "../ui/dialog.js";
 import { t } from "../strings.js";
@@ -14,12 +15,13 @@ export const languagesOf = ({ source_language: source, target_language: target }
 
 export function ProjectsView() {
   const loaded = useLoaded(async () => listOf(await get("/v1/projects"), "projects"), []);
+  const isAdmin = user.value?.admin; // nobody else may make one
   const [isMaking, setMaking] = useState(false);
   return html`<main id="content" class="page" tabindex="-1">
     <div class="title"><h1>${t.projects.title}</h1>
-      <button type="button" class="primary" onClick=${() => setMaking(true)}>${t.projects.create}</button></div>
+      ${isAdmin && html`<button type="button" class="primary" onClick=${() => setMaking(true)}>${t.projects.create}</button>`}</div>
     ${!loaded.value ? html`<${Waiting} loaded=${loaded} />`
-      : loaded.value.length === 0 ? html`<p class="hint">${t.projects.empty}</p>`
+      : loaded.value.length === 0 ? html`<p class="hint">${isAdmin ? t.projects.empty : t.projects.none}</p>`
       : html`<ul class="cards">${loaded.value.map((project) => html`<${ProjectCard} key=${project.id} project=${project} />`)}</ul>`}
     ${isMaking && html`<${NewProject} onClose=${() => setMaking(false)} />`}
   </main>`;

@@ -1,6 +1,7 @@
 /** The page on which people sign in. */
 import { html, useState } from "../lib.js";
 import { signIn, user } from "../data/session.js";
+import { focusHeading } from "../ui/controls.js";
 import { t } from "../strings.js";
 
 export function SignIn() {
@@ -12,6 +13,7 @@ export function SignIn() {
     setBusy(true);
     try {
       await signIn(form.get("name"), form.get("password"));
+      focusHeading();
     } catch (error) {
       setProblem(error.message);
     }

@@ -3,6 +3,8 @@ import { html, useEffect, useRef, useState } from "../lib.js";
 import { ApiError } from "../data/api.js";
 import { format, t } from "../strings.js";
 
+const FRAMES = 600; // for which a heading is waited for: ten seconds
+
 /** A share as a bar. @param {{value: number, label: string, tone?: string}} props */
 export function Bar({ value, label, tone = "" }) {
   const share = Math.max(0, Math.min(1, value));
@@ -47,6 +49,19 @@ export function useLoaded(load, inputs) {
 export function Waiting({ loaded }) {
   if (!loaded.error) return html`<p class="hint" role="status">${t.loading}</p>`;
   return html`<p class="warning" role="alert">${loaded.error.message} <button type="button" onClick=${loaded.reload}>${t.retry}</button></p>`;
+}
+
+/**
+ * Give the focus to the heading of the view, as soon as there is one: what had the focus is gone. The editor takes it
+ * to its field.
+ */
+export function focusHeading(frames = FRAMES) {
+  const heading = document.querySelector("#content h1");
+  if (document.querySelector(".workplace") || frames <= 0) return;
+  if (heading && !document.querySelector(".sign-in, dialog[open]")) {
+    heading.tabIndex = -1;
+    heading.focus({ preventScroll: true });
+  } else requestAnimationFrame(() => focusHeading(frames - 1));
 }
 
 /** A time, whole on hover. @param {{value: string | null}} props */

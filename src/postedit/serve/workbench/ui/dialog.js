@@ -1,5 +1,6 @@
 /** Dialogs: the element of the browser, which keeps the focus and closes on Escape. */
 import { html, useEffect, useId, useRef, useState } from "../lib.js";
+import { ApiError } from "../data/api.js";
 import { t } from "../strings.js";
 
 /** @param {{title: string, onClose: () => void, children: any, wide?: boolean}} props */
@@ -23,13 +24,51 @@ export function Dialog({ title, onClose, children, wide = false }) {
     </dialog>`;
 }
 
-/** Ask for a name before something is lost. @param {{title: string, text: string, label: string, name: string, action: string, onConfirm: () => void, onClose: () => void}} props */
+/**
+ * The work of a dialog, done once at a time. Its problem is shown in the dialog, as messages elsewhere lie behind it.
+ * @returns {{problem: string, tell: (problem: string) => void, run: (work: () => Promise<any>) => Promise<void>}}
+ */
+export function useWork() {
+  const [problem, tell] = useState("");
+  const isBusy = useRef(false); // no button is disabled meanwhile: it would lose the focus
+  const run = async (work) => {
+    if (isBusy.current) return;
+    isBusy.current = true;
+    tell("");
+    try {
+      await work();
+    } catch (error) {
+      if (!(error instanceof ApiError)) throw error;
+      tell(error.message);
+    } finally {
+      isBusy.current = false;
+    }
+  };
+  return { problem, tell, run };
+}
+
+/** The problem of a dialog, if there is one. @param {{text: string}} props */
+export const Problem = ({ text }) => (text ? html`<p class="warning" role="alert">${text}</p>` : null);
+
+/** Ask before something is lost. @param {{title: string, text: string, action: string, onConfirm: () => Promise<any>, onClose: () => void}} props */
+export function Confirm({ title, text, action, onConfirm, onClose }) {
+  const { problem, run } = useWork();
+  return html`
+    <${Dialog} title=${title} onClose=${onClose}>
+      <p>${text}</p><${Problem} text=${problem} />
+      <div class="actions"><button type="button" autofocus onClick=${onClose}>${t.cancel}</button>
+        <button type="button" class="danger" onClick=${() => run(onConfirm)}>${action}</button></div>
+    <//>`;
+}
+
+/** Ask for a name before something is lost. @param {{title: string, text: string, label: string, name: string, action: string, onConfirm: () => Promise<any>, onClose: () => void}} props */
 export function ConfirmByName({ title, text, label, name, action, onConfirm, onClose }) {
   const [typed, setTyped] = useState("");
+  const { problem, run } = useWork();
   const isRight = typed.trim() === name.trim();
   const submit = (event) => {
     event.preventDefault();
-    if (isRight) onConfirm();
+    if (isRight) run(onConfirm);
   };
   return html`
     <${Dialog} title=${title} onClose=${onClose}>
@@ -37,6 +76,7 @@ export function ConfirmByName({ title, text, label, name, action, onConfirm, onC
         <p>${text}</p>
         <label>${label}: <bdi class="strong">${name}</bdi>
           <input autofocus autocomplete="off" value=${typed} onInput=${(event) => setTyped(event.target.value)} /></label>
+        <${Problem} text=${problem} />
         <div class="actions"><button type="button" onClick=${onClose}>${t.cancel}</button>
           <button class="danger" disabled=${!isRight}>${action}</button></div>
       </form>
