@@ -28,8 +28,8 @@ class SavedEditor(Editor):
         """
         if len(self.sources) != 1:
             raise ModelFolderError(
-                "this editor was not loaded from one model folder; save the members of an ensemble or a combination one "
-                "by one, each as an editor of its own (PostEditor.load(FOLDER))"
+                "this editor was not loaded from one model folder; save the members of an ensemble or a combination "
+                "one by one, each as an editor of its own (PostEditor.load(FOLDER))"
             )
         self._save(self.sources[0], Path(path).resolve())
 

@@ -20,7 +20,7 @@ def check(
         list[Path],
         typer.Argument(
             metavar="FOLDER",
-            help="Model folders, run folders, folders of corpora, prefixes of corpora (OUT of synth), or language pairs.",
+            help="Model or run folders, folders or prefixes (OUT of synth) of corpora, or language pairs of models.",
         ),
     ],
     record: Annotated[

@@ -63,7 +63,7 @@ def test_a_target_language_alone_stands_for_the_only_pair(world: World) -> None:
 
 
 def test_a_target_language_of_several_pairs_needs_the_source() -> None:
-    with pytest.raises(ModelFolderError, match="target language is en, and the source .* models for et-en, ne-en"):
+    with pytest.raises(ModelFolderError, match=r"target language is en, and the source .* models for et-en, ne-en"):
         model_of_languages("", "en")
 
 
