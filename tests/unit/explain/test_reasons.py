@@ -70,7 +70,7 @@ def test_attention_does_not_say_that_the_reason_is_elsewhere() -> None:
 
 
 def test_a_source_without_evidence_is_not_known_to_be_the_reason() -> None:
-    one = replace(sentence(), spans={**sentence().spans, "src": ()})
+    one = replace(sentence(), spans={**sentence().spans, "src": (None,) * 4})
     (reason,) = edit_reasons(1, one)
     record = reason.to_dict(one)
     assert (record["evidence"]["src"], record["in_source"]) == (None, None)
