@@ -31,7 +31,7 @@ class Chain(SavedEditor):
     caller changes; see `PRICES`. Alternatives are outputs of the first editor, with their scores there.
     """
 
-    def __init__(self, first: Editor, second: Editor, sources: tuple[Path, ...] = ()) -> None:
+    def __init__(self, first: Editor, second: Editor, *, sources: tuple[Path, ...] = ()) -> None:
         """Put `second` behind `first`; `sources` is the folder that both were loaded from.
 
         Raises:
