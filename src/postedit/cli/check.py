@@ -1,6 +1,7 @@
 """`postedit check`."""
 
 from collections.abc import Sequence
+from glob import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
@@ -19,7 +20,7 @@ def check(
         list[Path],
         typer.Argument(
             metavar="FOLDER",
-            help="Model folders, run folders, folders of corpora, or prefixes of corpora (OUT of synth).",
+            help="Model or run folders, folders or prefixes (OUT of synth) of corpora, or language pairs of models.",
         ),
     ],
     record: Annotated[
@@ -37,9 +38,10 @@ def check(
     damaged, failed = False, False
     for folder in folders:
         try:
+            place = _place_of(folder)
             if record:
-                record_whole(folder)
-            finding = check_whole(folder)
+                record_whole(place)
+            finding = check_whole(place)
         except PosteditError as error:
             report_error(str(error))
             failed = True
@@ -52,6 +54,13 @@ def check(
         )
     if damaged or failed:
         raise typer.Exit(1)
+
+
+def _place_of(given: Path) -> Path:
+    """Return the folder of the model that a language pair stands for; `given` if there are files of that name."""
+    from postedit.releases.catalogue import resolved
+
+    return given if any(given.parent.glob(f"{escape(given.name)}.*")) else Path(resolved(str(given)))
 
 
 def describe(finding: "Finding") -> str:

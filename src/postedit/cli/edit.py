@@ -152,7 +152,8 @@ def edit(
         raise DataError("--estimate is for models behind an endpoint (openai:MODEL): others cost nothing")
     announce = partial(shared.announce_models, named, languages)
     with nullcontext() if out is None else shared.written_to(out) as here:
-        command = EditCommand(spec, chosen, here, form, resume, executor, places, estimate)
+        known = shared.languages_of(named, languages)
+        command = EditCommand(spec, chosen, here, form, resume, executor, places, estimate, known)
         if files:
             edit_files(command, files, announce)
         else:

@@ -37,6 +37,7 @@ class EditCommand:
         executor: edits windows of lines.
         devices: of its workers; see `jobs.editing.window_worker`.
         only_estimate: say what a model behind an endpoint would cost, and stop.
+        languages: by which the model was chosen, source and target; empty if by none.
     """
 
     spec: EditorSpec
@@ -47,6 +48,7 @@ class EditCommand:
     executor: Executor
     devices: list[str | None]
     only_estimate: bool = False
+    languages: tuple[str, str] = ("", "")
 
     @property
     def takes_edits_back(self) -> bool:
@@ -123,6 +125,11 @@ class EditCommand:
                 "of it had been put back; delete them to restart"
             )
         return replace(self, spec=replace(self.spec, memory=replace(memory, position=position)))
+
+    def languages_of(self, editor: "Editor") -> tuple[str, str]:
+        """Return the languages of the editor; where its model does not say them, those by which it was chosen."""
+        source, target = editor.abilities.languages
+        return source or self.languages[0], target or self.languages[1]
 
     def load(self) -> "Editor":
         """Load the editor; where other processes edit, this one needs it for checks alone."""

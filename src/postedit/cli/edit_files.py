@@ -113,7 +113,7 @@ def edit_files(command: EditCommand, inputs: Sequence[Path], announce: Callable[
         if config.translate and editor.abilities.needs_mt:
             names = ", ".join(command.spec.models)
             raise DataError(f"files.translate: {names} cannot translate what has no target; leave it out")
-        pairs = translation_files.read_pairs(tasks, config, editor.abilities.languages, err)
+        pairs = translation_files.read_pairs(tasks, config, command.languages_of(editor), err)
         given = {"n_best": 1, **command.options.search}
         search = options.search_config(editor, given, with_mt=not config.translate)
         settings = {

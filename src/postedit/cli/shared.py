@@ -17,7 +17,7 @@ from postedit.core.processes import Executor, LocalExecutor
 from postedit.data import far_outputs
 from postedit.data.compression import find_file
 from postedit.data.text_paths import is_far, located
-from postedit.releases.catalogue import default_model, find_model, model_of_languages, resolved
+from postedit.releases.catalogue import KnownModel, default_model, find_model, model_of_languages, pair_of, resolved
 from postedit.text.glossary import Glossary
 from postedit.text.span_patterns import KINDS, Kind
 
@@ -224,17 +224,26 @@ def chosen_models(named: Sequence[str] | None, languages: tuple[str, str] = ("",
     """
     if named:
         return list(map(resolved, named))
-    return [str((model_of_languages(*languages) if all(languages) else default_model()).folder)]
+    return [str(_model_for(languages).folder)]
+
+
+def languages_of(named: Sequence[str] | None, languages: tuple[str, str] = ("", "")) -> tuple[str, str]:
+    """Return the languages of the first model of `chosen_models` that postedit knows; empty if it knows none."""
+    return pair_of(named) if named else _model_for(languages).pair
 
 
 def announce_models(named: Sequence[str] | None, languages: tuple[str, str] = ("", "")) -> None:
     """Announce the models of `chosen_models` that stand for languages. Call it once all is checked."""
     if named:
-        chosen = [model for name in named if (model := find_model(name)) and model.name != name]
+        chosen, hint = [model for name in named if (model := find_model(name)) and model.name != name], ""
     else:
-        chosen = [model_of_languages(*languages) if all(languages) else default_model()]
+        chosen, hint = [_model_for(languages)], "; name another to use that"
     for model in chosen:
-        typer.echo(f"Model: {model.name} ({model.texts}); name another to use that", err=True)
+        typer.echo(f"Model: {model.name} ({model.texts}){hint}", err=True)
+
+
+def _model_for(languages: tuple[str, str]) -> KnownModel:
+    return model_of_languages(*languages) if languages[1] else default_model()
 
 
 def kinds_to_protect(names: str) -> tuple[Kind, ...]:

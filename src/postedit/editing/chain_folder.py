@@ -67,7 +67,7 @@ def load_chain(choice: Choice, devices: Sequence[torch.device], precision: Preci
         if read_config(model)["architecture"] == CHAIN:
             raise ModelFolderError(f"{model}: is a chain itself; a chain is of two models")
         editors.append(PostEditor.load(model, device=devices[number % len(devices)], dtype=precision))
-    return Chain(*editors)
+    return Chain(*editors, sources=choice.paths)
 
 
 def chain_provenance(path: Path) -> dict[str, Any]:

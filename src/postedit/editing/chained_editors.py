@@ -7,11 +7,13 @@ import math
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, Final
 
 from postedit.core.editor import Abilities, Detail, Editor, Identity, PostEdit, Segment, Side
 from postedit.core.errors import DataError
 from postedit.core.search_config import SearchConfig
+from postedit.saved_editor import SavedEditor
 from postedit.text.composed_edits import SureEdit, composed_edits
 
 PRICES: Final = ("edit_cost", "post_edit_penalty")
@@ -19,7 +21,7 @@ PRICES: Final = ("edit_cost", "post_edit_penalty")
 to those of the second, so that both become more careful."""
 
 
-class Chain(Editor):
+class Chain(SavedEditor):
     """Lets a second editor correct the outputs of a first one.
 
     The result says what changed from mt (or the draft of a first stage) to the text of the second editor. Each edit has
@@ -29,8 +31,8 @@ class Chain(Editor):
     caller changes; see `PRICES`. Alternatives are outputs of the first editor, with their scores there.
     """
 
-    def __init__(self, first: Editor, second: Editor) -> None:
-        """Put `second` behind `first`.
+    def __init__(self, first: Editor, second: Editor, *, sources: tuple[Path, ...] = ()) -> None:
+        """Put `second` behind `first`; `sources` is the folder that both were loaded from.
 
         Raises:
             DataError: if their languages differ.
@@ -40,7 +42,7 @@ class Chain(Editor):
                 raise DataError(
                     f"the models of a chain are for one language pair, but one is for {one}, one for {other}"
                 )
-        self.first, self.second, self.search = first, second, first.search
+        self.first, self.second, self.search, self.sources = first, second, first.search, sources
 
     @property
     def abilities(self) -> Abilities:
@@ -55,7 +57,7 @@ class Chain(Editor):
             evidence=with_reasons,
             reasons=with_reasons,
             inputs=tuple(side for side in ("src", "mt") if side in read),
-            languages=(src or other_src, tgt or other_tgt),
+            languages=self._languages((src or other_src, tgt or other_tgt)),
             drafts=all(one.drafts for one in both),
             constraints=all(one.constraints for one in both),
             tokenises=any(one.tokenises for one in both),

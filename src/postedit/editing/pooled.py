@@ -9,6 +9,7 @@ from postedit.core.editor import Abilities, Detail, Editor, Identity, PostEdit, 
 from postedit.core.errors import DataError
 from postedit.core.search_config import SearchConfig
 from postedit.editing.results import unchanged
+from postedit.saved_editor import SavedEditor
 from postedit.search.ensemble import check_weights
 from postedit.search.rescoring import LEAST, LogLinear, member_name, weighted_sum, word_features
 
@@ -17,7 +18,7 @@ _Change = tuple[tuple[int, int], str]  # an edit: the characters of mt that it r
 _LEAST_PROBABILITY: Final = 1e-300  # of an edit; its logarithm is finite
 
 
-class Pooled(Editor):
+class Pooled(SavedEditor):
     """Chooses among the candidates of several editors by a log-linear model of the scores that members give to them.
 
     The candidates of a segment are the n-best lists of all proposers, together as long as the beam, and mt; of
@@ -52,7 +53,7 @@ class Pooled(Editor):
             evidence=any(proposer.abilities.reasons for proposer in self.proposers),
             reasons=any(proposer.abilities.reasons for proposer in self.proposers),
             inputs=tuple(side for side in ("src", "mt") if any(side in one.inputs for one in each)),
-            languages=first.languages,
+            languages=self._languages(first.languages),
             tokenises=first.tokenises,
         )
 

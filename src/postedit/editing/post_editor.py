@@ -1,6 +1,5 @@
 """The neural editor: load a model, an ensemble or a combination, and correct machine translation with it."""
 
-import tempfile
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import cached_property
@@ -32,7 +31,8 @@ from postedit.editing.segments import EncodedSegment, encode_segments
 from postedit.editing.soundness import checked, without_damaged
 from postedit.folder import ModelFolder, content_fingerprint
 from postedit.nn.inference import Precision, check_precision, prepare_for_inference
-from postedit.releases.catalogue import default_model
+from postedit.releases.catalogue import default_model, pair_of
+from postedit.saved_editor import SavedEditor
 from postedit.search import Hypothesis, Sampling
 from postedit.search.ensemble import Space
 from postedit.search.rescoring import LogLinear
@@ -51,7 +51,7 @@ __all__ = ["PostEdit", "PostEditor"]
 Device = torch.device | str
 
 
-class PostEditor(Editor):
+class PostEditor(SavedEditor):
     """A trained model with its text processing."""
 
     def __init__(
@@ -112,8 +112,11 @@ class PostEditor(Editor):
         if any(choice.alone + choice.chains):
             from postedit.editing.members import load_others
 
-            return load_others(choice, devices, dtype)
-        return cls.of(load_choice(choice, devices), dtype)
+            editor: PostEditor | TwoStage | PhraseEditor | Pooled | Chain = load_others(choice, devices, dtype)
+        else:
+            editor = cls.of(load_choice(choice, devices), dtype)
+        editor.pair = pair_of(models)
+        return editor
 
     from_pretrained = load
 
@@ -146,7 +149,7 @@ class PostEditor(Editor):
             evidence=True,
             inputs=tuple(self.model.spec.inputs),
             attention=frozenset(self.model.spec.attention),
-            languages=(self.processor.config.src_lang or "", self.processor.config.tgt_lang or ""),
+            languages=self._languages((self.processor.config.src_lang or "", self.processor.config.tgt_lang or "")),
             drafts=self.model.spec.parallel and self.log_linear is None,
             constraints=True,
             tokenises=self.processor.config.tokenizer != "none",
@@ -237,35 +240,9 @@ class PostEditor(Editor):
         """Return whether src and mt clearly seem to be exchanged; see `text.swapped_sides`."""
         return seem_swapped(self.processor, src, mt)
 
-    def save_pretrained(self, path: str | Path) -> None:
-        """Write the model folder as it was loaded; only a model or an empty folder at `path` is replaced.
-
-        Raises:
-            ModelFolderError: for an ensemble, or if the folder cannot be read any more.
-            OutputError: if something else is at `path`, or it cannot be written.
-        """
-        self._own_folder().save(Path(path).resolve())
-
-    def push_to_hub(self, repository: str, *, private: bool = False) -> str:
-        """Upload the model folder to the Hugging Face hub as `repository` ("name/model"); return its address.
-
-        Raises:
-            ModelFolderError: for an ensemble, or if the hub refuses or cannot be reached.
-            OutputError: if there is no room for a temporary copy.
-        """
-        from postedit.hub import upload
-
-        folder = self._own_folder()
-        with tempfile.TemporaryDirectory() as temporary:
-            path = Path(temporary) / "model"
-            folder.save(path)
-            return upload(path, repository, private=private)
-
-    def _own_folder(self) -> ModelFolder:
-        """Return the folder, read again: the weights here may have been converted for inference."""
-        if len(self.sources) != 1:
-            raise ModelFolderError("this editor was not loaded from one model folder; save the members of an ensemble")
-        return ModelFolder.load(self.sources[0])
+    def _save(self, source: Path, path: Path) -> None:
+        """Write the model, read again: the weights here may have been converted for inference."""
+        ModelFolder.load(source).save(path)
 
     def _encoded(
         self, segments: Sequence[Segment], config: SearchConfig, outputs: Sequence[str] | None = None
@@ -306,18 +283,19 @@ class PostEditor(Editor):
         ]
 
 
-class TwoStage(EditorWrapper[PostEditor]):
+class TwoStage(EditorWrapper[PostEditor], SavedEditor):
     """Drafting and refinement: writes a draft of each segment without mt, and corrects it (Li et al. 2017)."""
 
     def __init__(self, first: Editor, second: PostEditor) -> None:
         """Put a first stage, which needs no mt and has its own search options, before an editor that corrects."""
         super().__init__(second)
-        self.first = first
+        self.first, self.sources = first, second.sources
 
     @property
     def abilities(self) -> Abilities:
         """Abilities of the second stage; mt is not needed."""
-        return replace(self.inner.abilities, needs_mt=False)
+        found = self.inner.abilities
+        return replace(found, needs_mt=False, languages=self._languages(found.languages))
 
     def edit_segments(
         self, segments: Sequence[Segment], search: SearchConfig | None = None, *, evidence: Detail | None = None
@@ -345,13 +323,8 @@ class TwoStage(EditorWrapper[PostEditor]):
         """Check the search options of the second stage, which always has mt or a draft."""
         self.inner.check(search, with_mt=True)
 
-    def save_pretrained(self, path: str | Path) -> None:
-        """Write the model folder with both stages; see `PostEditor.save_pretrained`."""
-        self.inner.save_pretrained(path)
-
-    def push_to_hub(self, repository: str, *, private: bool = False) -> str:
-        """Upload the model folder with both stages; see `PostEditor.push_to_hub`."""
-        return self.inner.push_to_hub(repository, private=private)
+    def _save(self, source: Path, path: Path) -> None:
+        ModelFolder.load(source).save(path)
 
 
 def devices_of(device: Device | Sequence[Device] | None) -> list[torch.device]:

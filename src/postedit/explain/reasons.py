@@ -91,7 +91,7 @@ class Reason:
             "new": self.new,
             "confidence": round(self.confidence, 4),
             "evidence": cited,
-            "in_source": not self.is_elsewhere,
+            "in_source": False if self.is_elsewhere else None if self.src is None else True,
             **({"reasons": reasons_as_json(self.edit.reasons), "why": self.texts} if self.edit.reasons else {}),
         }
 

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from html import escape as html_escape
+from itertools import islice
 from pathlib import Path
 from typing import BinaryIO, Final
 
@@ -99,6 +100,16 @@ class Tmx:
                 "languages by files.languages or --languages",
                 count,
             )
+
+    def languages(self, stream: BinaryIO, path: Path, most: int) -> list[str]:
+        """Return the languages of the segments of at most `most` units at the beginning, each once.
+
+        Raises:
+            DataError: if this part of the file is broken.
+        """
+        read = XmlReader(path, frozenset(["tu"]), {}).read(stream)
+        variants = (one for unit in islice(read, most) for one in unit.element.elements("tuv"))
+        return list(dict.fromkeys(map(_language, variants)))
 
     def escape(self, unit: Unit) -> Escape:
         """Return what writes a character of XML."""

@@ -17,6 +17,7 @@ from postedit.core.wording import counted
 from postedit.editing.results import keep_edits
 from postedit.files.corrections import Corrected, correct, note_of, translated
 from postedit.files.options import NOT_EDITED, FilesConfig
+from postedit.files.output_codes import Fault
 from postedit.files.units import NewTarget, Unit, copy_patched
 from postedit.files.xml_text import has_room
 from postedit.jobs.editing import edit_records, kept_spans
@@ -28,6 +29,13 @@ BrokenSpans = Callable[[str, str, str], Sequence[Value]]
 
 _TOO_LONG: Final = "the new target would be longer than the file allows (maxwidth)"
 _NO_PLACE: Final = "a translation has no place for the inline codes of the source"
+_NO_SOUND_PLACE: Final = "inline codes had no sound place"
+_GIVEN_UP: Final[Mapping[Fault, str]] = {
+    "character": "the file cannot hold their characters, because of its encoding or format",
+    "markup": "they would have written markup",
+    "no text": "nothing of the target would have been left",
+}
+"""Why edits were given up that are not about the places of codes."""
 
 
 @dataclass(slots=True)
@@ -40,7 +48,7 @@ class Summary:
     unchanged: int = 0
     cut_off: int = 0  # units with outputs of the maximum length
     input_cut: int = 0  # units that were not read to their end
-    given_up: int = 0  # units with edits that were given up because their codes had no sound place
+    given_up: Counter[str] = field(default_factory=Counter)  # units with edits that were given up, by reason
     fallbacks: Counter[str] = field(default_factory=Counter)  # protected spans saved, by kind
     unsaved: int = 0  # protected spans lost, as there was no mt to fall back to
     not_edited: Counter[str] = field(default_factory=Counter)  # by the keys of `NOT_EDITED` and of `PostEdit.skipped`
@@ -49,8 +57,8 @@ class Summary:
         """Yield the summary in sentences."""
         read = f"{counted(self.files, 'file')}, {counted(self.units, 'unit')}"
         yield f"{read}: {self.changed:,} changed, {self.unchanged:,} left as they are"
-        if self.given_up:
-            yield f"{counted(self.given_up, 'unit')} with edits that were given up: inline codes had no sound place"
+        for reason, count in sorted(self.given_up.items()):
+            yield f"{counted(count, 'unit')} with edits that were given up: {reason}"
         if self.fallbacks:
             yield kept_spans(self.fallbacks)
         if self.unsaved:
@@ -133,7 +141,7 @@ class CopyWriter:
         if reason is not None:
             self.summary.not_edited[reason] += 1
         self.summary.unchanged += content is None and reason is None
-        self.summary.given_up += bool(given_up)
+        self.summary.given_up.update({_GIVEN_UP.get(fault, _NO_SOUND_PLACE) for fault in given_up})
         self.summary.add(record)
         if self.report is not None:
             record = {**record, "skipped": reason}

@@ -169,12 +169,14 @@ def windows_of(
 
 
 def check_sides(windows: Iterator[Window], editor: Editor, err: Console) -> Iterator[Window]:
-    """Return the windows; warn if the first shows Windows line ends, or src and mt that seem to have changed places."""
+    """Return the windows; warn if the first shows other line ends than LF, or src and mt that seem exchanged."""
     first = next(windows, None)
     if first is None:
         return windows
     for side, texts in (("src", first.src), ("mt", first.mt or ())):
-        if any(text is not None and text.endswith("\r") for text in texts):
+        if any(text is not None and "\r" in text[:-1] for text in texts):
+            _warn(f"lines of {side} have CR within, and count as one line each; end lines with LF in its place", err)
+        elif any(text is not None and text.endswith("\r") for text in texts):
             _warn(f"lines of {side} end in CR LF (Windows line ends); the CR counts as white space", err)
     if first.mt is not None and editor.seem_swapped(first.src, [text or "" for text in first.mt]):
         _warn(
@@ -204,7 +206,7 @@ def write_edited(
     """
     from postedit.progress import LineProgress
 
-    tally, started = Tally(), time.monotonic()
+    tally, started, before = Tally(), time.monotonic(), sink.done
     hint = "; the same command with --resume continues after them" if resumable else ""
     try:
         with LineProgress(err, total, what) as progress, closing(edited):
@@ -228,7 +230,8 @@ def write_edited(
     if what == "units":
         return
     reverted = f", {tally.reverted:,} edits taken back" if tally.reverted else ""
-    err.print(f"{counted(tally.lines, 'line')}, {tally.changed:,} changed{reverted}, {rate:,.1f} lines/s")
+    earlier = f" (without {counted(before, 'line')} of an earlier run)" if before else ""
+    err.print(f"{counted(tally.lines, 'line')}{earlier}, {tally.changed:,} changed{reverted}, {rate:,.1f} lines/s")
     if tally.fallbacks:
         err.print(kept_spans(tally.fallbacks), soft_wrap=True, highlight=False)
     _warn_of_events(tally, err)

@@ -127,6 +127,11 @@ def check_model(
         raise DataError("this model gives reasons with its edits, and none for words: leave out --mask and --focus")
     if mask and "src" not in able.inputs:
         raise DataError("this model does not read src, so its edits cite no words there that --mask could cut out")
+    if "src" not in able.inputs and not able.reasons:
+        warn(
+            "this model reads only mt, so edits have no evidence in src, and there are no tables of which text leads, "
+            "which --pe would add to"
+        )
     if inputs.mt is None and able.needs_mt:
         raise DataError("this model corrects translations: give it --mt (or --mt-text)")
     if inputs.mt is not None and editor.seem_swapped(inputs.src, inputs.mt):

@@ -23,6 +23,7 @@ from postedit.progress import LineProgress
 from postedit.text.language_tags import base_language, same_language
 
 _UNITS_PER_UPDATE: Final = 500  # of progress
+_FIRST_UNITS: Final = 1_000  # of a translation memory, where its languages are sought
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,12 +122,13 @@ def find_tasks(inputs: Sequence[Path], out: Path) -> list[FileTask]:
 
 
 def common_languages(inputs: Iterable[Path], config: FilesConfig) -> tuple[str, str]:
-    """Return the languages of files, and of files in folders, by the first unit of each; empty if none says both.
+    """Return the languages of files, and of files in folders, by the first units of each; empty if none says them.
 
-    Regions do not count. Files that cannot be read say nothing.
+    The source is empty if no file says it, as PO files do not. Regions do not count. Files that cannot be read say
+    nothing.
 
     Raises:
-        DataError: if two files have different languages, which one model does not edit.
+        DataError: if there are several language pairs, which one model does not edit.
     """
     if config.languages:
         source, _, target = config.languages.partition(":")
@@ -134,14 +136,31 @@ def common_languages(inputs: Iterable[Path], config: FilesConfig) -> tuple[str, 
     found: dict[tuple[str, str], Path] = {}
     for path in (path for given in inputs for path in (translation_files(given) if given.is_dir() else [given])):
         with suppress(DataError):
-            unit = next(units_of(path, format_of(path)), None)
-            if unit is not None and all(unit.languages):
-                source, target = map(base_language, unit.languages)
-                found.setdefault((source, target), path)
+            for pair in _first_pairs(path, format_of(path)):
+                found.setdefault(pair, path)
+    known = {target for source, target in found if source}
+    found = {(source, target): path for (source, target), path in found.items() if source or target not in known}
     if len(found) > 1:
-        pairs = ", ".join(f"{'-'.join(pair)} ({path})" for pair, path in found.items())
-        raise DataError(f"the files have several language pairs: {pairs}; name a model, or edit each pair by itself")
+        pairs = ", ".join(f"{'-'.join(filter(None, pair))} ({path})" for pair, path in found.items())
+        example = ":".join(next(pair for pair in found if all(pair))) if known else "en:de"
+        raise DataError(
+            f"the files have several language pairs: {pairs}; name a model, or edit each pair by itself (of TMX: --set "
+            f"files.languages={example})"
+        )
     return next(iter(found), ("", ""))
+
+
+def _first_pairs(path: Path, form: Format) -> list[tuple[str, str]]:
+    """Return the language pair of the first unit of a file, and those of other targets in the first units of TMX."""
+    unit = next(units_of(path, form), None)
+    if unit is None or not unit.languages[1]:
+        return []
+    source, target = map(base_language, unit.languages)
+    targets = [target]
+    if isinstance(form, Tmx):
+        with open_file(path) as stream:
+            targets += map(base_language, form.languages(stream, path, _FIRST_UNITS))
+    return [(source, one) for one in dict.fromkeys(targets) if one and one != source]
 
 
 def unrecognised(inputs: Iterable[Path]) -> list[DataError]:
@@ -243,8 +262,13 @@ def _pairs(
         pairs = zip(unit.languages, languages, strict=True)
         if config.check_languages and any(one and other and not same_language(one, other) for one, other in pairs):
             raise DataError(
-                f"{task.path}: is from {unit.languages[0]} to {unit.languages[1]}, and the model from "
-                f"{languages[0]} to {languages[1]}; name another model (or --set files.check_languages=false)"
+                f"{task.path}: is {_direction(unit.languages)}, and the model {_direction(languages)}; name another "
+                "model (or --set files.check_languages=false)"
             )
         mt = "" if unit.target is None else unit.target.text.strip()
         yield unit.source.text.strip(), mt or None
+
+
+def _direction(languages: tuple[str, str]) -> str:
+    """Return "from en to de", with the languages that are known."""
+    return " ".join(f"{word} {one}" for word, one in zip(("from", "to"), languages, strict=True) if one)

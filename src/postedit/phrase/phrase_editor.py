@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from postedit.core.edit_reasons import EditReason
-from postedit.core.editor import Abilities, Detail, Editor, Identity, PostEdit, Segment, Side, Skipped
+from postedit.core.editor import Abilities, Detail, Identity, PostEdit, Segment, Side, Skipped
 from postedit.core.errors import DataError
 from postedit.core.search_config import SearchConfig
 from postedit.folder import content_fingerprint
@@ -21,6 +21,7 @@ from postedit.phrase.phrase_model import PhraseModel, empty_model
 from postedit.phrase.phrase_options import PhraseConfig, PhraseTextConfig
 from postedit.phrase.phrase_reasons import FoundEdit, PhraseReasons
 from postedit.phrase.word_ids import TextsBuilder
+from postedit.saved_editor import SavedEditor
 from postedit.text.edits import Change, changes, splice
 from postedit.text.words import Splitter
 
@@ -48,7 +49,7 @@ class _Read(NamedTuple):
         return self.segment.mt or ""
 
 
-class PhraseEditor(Editor):
+class PhraseEditor(SavedEditor):
     """A phrase-based model with its text processing."""
 
     def __init__(
@@ -76,7 +77,7 @@ class PhraseEditor(Editor):
             forced_scores=True,
             evidence=True,
             reasons=True,
-            languages=(self.text.src_lang or "", self.text.tgt_lang or ""),
+            languages=self._languages((self.text.src_lang or "", self.text.tgt_lang or "")),
             tokenises=self.text.tokenizer != "none",
         )
 
@@ -148,17 +149,6 @@ class PhraseEditor(Editor):
             named = dict(zip(ALL_FEATURES, features.tolist())) or None
             results.append(PostEdit(output, output != one.mt, float(score), features=named, skipped=one.skipped))
         return results
-
-    def save_pretrained(self, path: str | Path) -> None:
-        """Write the model folder as it was loaded; only a model or an empty folder at `path` is replaced.
-
-        Raises:
-            ModelFolderError: if the folder cannot be read any more.
-            OutputError: if something else is at `path`, or it cannot be written.
-        """
-        from postedit.phrase.phrase_folder import PhraseFolder
-
-        PhraseFolder.load(self.sources[0]).save(Path(path).resolve())
 
     def _read(self, segments: Sequence[Segment], config: SearchConfig) -> list[_Read]:
         missing = next((number for number, one in enumerate(segments, start=1) if one.mt is None), None)

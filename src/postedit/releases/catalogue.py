@@ -148,13 +148,43 @@ def resolved(name: str) -> str:
     return name if model is None else str(model.folder)
 
 
+def pair_of(names: Iterable[str | Path]) -> tuple[str, str]:
+    """Return the languages of the first of some models that a pair or a name stands for; empty if none does."""
+    known = (find_model(str(name)) for name in names)
+    return next((model.pair for model in known if model is not None), ("", ""))
+
+
 def model_of_languages(source: str, target: str) -> KnownModel:
     """Return the model for a pair of languages, given by tags such as "de" or "de-AT".
 
+    If `source` is empty, it is the model for the target language, if there are models of one pair alone.
+
     Raises:
-        ModelFolderError: if there is no such model, or it has to be fetched.
+        ModelFolderError: if there is no such model, it has to be fetched, or the source language decides.
     """
-    return _first_here(models_of(f"{base_language(source)}-{base_language(target)}"))
+    source, target = base_language(source), base_language(target)
+    return _first_here(models_of(f"{source}-{target}" if source else _only_pair_to(target)))
+
+
+def _only_pair_to(target: str) -> str:
+    """Return the pair of the models for a target language.
+
+    Raises:
+        ModelFolderError: if there are none, or models of several pairs.
+    """
+    pairs = sorted({"-".join(one.pair) for one in known_models() if one.pair[1] == target})
+    if not pairs:
+        everything = ", ".join(sorted({"-".join(one.pair) for one in known_models()}))
+        raise ModelFolderError(
+            f"{target}: there is no model for this target language; there are models for {everything} "
+            "(`postedit models list`). For others, train one, and give its folder"
+        )
+    if len(pairs) > 1:
+        raise ModelFolderError(
+            f"the target language is {target}, and the source language is not named; there are models for "
+            f"{', '.join(pairs)}: name one of these"
+        )
+    return pairs[0]
 
 
 def default_model() -> KnownModel:

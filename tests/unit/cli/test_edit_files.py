@@ -72,6 +72,22 @@ def test_targets_are_corrected_and_all_else_stays(edit: Any, tmp_path: Path) -> 
         assert line in result.stderr
 
 
+def test_edits_that_the_encoding_cannot_hold_are_said_to_be_that(edit: Any, editor: Any, tmp_path: Path) -> None:
+    def quoted(text: str) -> PostEdit:
+        edit = Edit("insert", (len(text), len(text)), (len(text), len(text) + 1))
+        return PostEdit(f"{text}\u201d", True, -1.0, SCORES, (edit,), confidences=(0.5,), token_spans=((0, 1),))
+
+    editor._one = quoted
+    header = 'msgid ""\nmsgstr "Content-Type: text/plain; charset=ISO-8859-1\\n"\n\n'
+    path, out = tmp_path / "a.po", tmp_path / "b.po"
+    path.write_bytes(f'{header}#, fuzzy\nmsgid "a"\nmsgstr "sí"\n'.encode("iso-8859-1"))
+    result = edit("MODEL", path, "--out", out)
+    assert result.exit_code == 0, result.output
+    assert out.read_bytes() == path.read_bytes()
+    assert "given up: the file cannot hold their characters, because of its encoding or format" in result.stderr
+    assert "codes" not in result.stderr
+
+
 def test_no_model_leaves_files_as_they_are(edit: Any, tmp_path: Path) -> None:
     path = write(tmp_path / "a.xlf", *UNITS)
     path.write_bytes(path.read_bytes().replace(b"\n", b"\r\n"))
@@ -296,7 +312,7 @@ def test_records_of_edited_units_are_written_beside_the_copies(edit: Any, editor
     result = edit("MODEL", path, "--format", "jsonl", "--out", tmp_path / "b.xlf")
     assert result.exit_code == 0, result.output
     assert "protected spans restored: 1 number" in result.stderr
-    assert "1 unit with edits that were given up" in result.stderr
+    assert "1 unit with edits that were given up: inline codes had no sound place" in result.stderr
     first, second = map(json.loads, (tmp_path / "b.xlf.jsonl").read_text().splitlines())
     expected = {"file": str(path), "id": "a#1", "src": "a", "mt": "das Haus", "text": "das Haus!", "given_up": 1}
     assert expected.items() <= first.items()

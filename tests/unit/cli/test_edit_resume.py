@@ -28,7 +28,9 @@ def interrupted(run: Any, editor: Any, files: Files) -> Path:
 def test_control_c_keeps_what_is_done_and_resume_goes_on(run: Any, editor: Any, files: Files) -> None:
     partial = interrupted(run, editor, files)
     assert partial.read_text() == "mt 0!\nmt 1!\nmt 2!\n"
-    assert run(*options(files, "--resume")).exit_code == 0
+    result = run(*options(files, "--resume"))
+    assert result.exit_code == 0
+    assert result.stderr.startswith("4 lines (without 3 lines of an earlier run), 4 changed, ")
     assert editor.calls == [("mt 3", "mt 4", "mt 5", "mt 6")]
     assert files[2].read_text() == EXPECTED
     assert not partial.exists()

@@ -67,6 +67,14 @@ class TestInput:
         assert (result.exit_code, result.stdout) == (0, "eins!\n")
         assert "CR LF" not in result.stderr
 
+    def test_lone_crs_are_not_taken_for_windows_line_ends(self, run: Any, editor: Any, tmp_path: Path) -> None:
+        for side in ("src", "mt"):
+            (tmp_path / side).write_bytes(b"a\rb\r")
+        result = run("edit", "MODEL", "--src", tmp_path / "src", "--mt", tmp_path / "mt")
+        assert result.exit_code == 0
+        assert "lines of mt have CR within, and count as one line each; end lines with LF in its place" in result.stderr
+        assert "CR LF" not in result.stderr
+
     @pytest.mark.parametrize("shorter", ["--src", "--mt"])
     def test_pipes_of_unequal_length_fail_where_one_ends(self, run: Any, editor: Any, shorter: str) -> None:
         sides = {side: pipe("a\n" if side == shorter else "a\nb\n") for side in ("--src", "--mt")}

@@ -41,6 +41,18 @@ def test_one_sentence_is_explained_word_by_word(run: Any, model: Path) -> None:
     assert "Jauregi Unanue et al. 2018, 4.4" in result.stdout
 
 
+def test_a_model_that_reads_mt_alone_says_what_is_missing(run: Any, tiny_folders: Path, files: Path) -> None:
+    edits = files / "edits"
+    result = run("explain", tiny_folders / "edit-operations", *texts(files), "--pe", files / "pe", "--edits", edits)
+    assert result.exit_code == 0, result.output
+    assert (
+        "warning: this model reads only mt, so edits have no evidence in src, and there are no tables" in result.stderr
+    )
+    records = [json.loads(line) for line in edits.read_text().splitlines()]
+    assert records
+    assert {(record["evidence"]["src"], record["in_source"]) for record in records} == {(None, None)}
+
+
 def test_a_file_with_everything(run: Any, model: Path, files: Path) -> None:
     (files / "links").write_text("0-0 1-1\n0-0 1-1\n\n0-0 1-1 2-2\n")
     (files / "gold").write_text("OK OK OK BAD OK\nOK OK OK BAD BAD\nOK\nOK OK OK OK OK OK OK\n")

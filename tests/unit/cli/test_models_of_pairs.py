@@ -43,7 +43,7 @@ def test_a_model_is_fetched_and_edits_by_its_pair(run: Any, world: World, lines:
     assert "is already in" in again.stdout
     result = run(*command)
     assert result.stdout == f"{CORRECTED}\n"
-    assert "Model: house.en-de (texts of house.en-de); name another to use that" in result.stderr
+    assert "Model: house.en-de (texts of house.en-de)\n" in result.stderr
     assert "Model:" not in run("edit", world.models / "house.en-de-1", *command[2:]).stderr
 
 
@@ -86,19 +86,62 @@ def test_files_in_languages_without_a_model_say_so(run: Any, world: World, tmp_p
     assert "en-nl: there is no model" in refused(run("edit", given, "--out", tmp_path / "out.xlf"))
 
 
-def test_the_languages_of_a_memory_can_be_chosen(run: Any, world: World, tmp_path: Path) -> None:
-    run("models", "fetch", "en-fr", "--from", world.releases)
+def memory_of_three_languages(path: Path) -> Path:
     variants = "".join(
         f'<tuv xml:lang="{language}"><seg>{text}</seg></tuv>'
         for language, text in zip(("en-US", "de-DE", "fr-CA"), (PAIR[0], "x", PAIR[1]))
     )
-    given, out = tmp_path / "a.tmx", tmp_path / "out.tmx"
     head = '<header srclang="en-US" segtype="sentence" o-tmf="x" adminlang="en" datatype="plaintext"/>'
-    given.write_text(f'<tmx version="1.4">{head}<body><tu>{variants}</tu></body></tmx>')
-    assert "en-de: the model" in refused(run("edit", given, "--out", out)), "the first two languages"
+    path.write_text(f'<tmx version="1.4">{head}<body><tu>{variants}</tu></body></tmx>')
+    return path
+
+
+def test_the_languages_of_a_memory_can_be_chosen(run: Any, world: World, tmp_path: Path) -> None:
+    run("models", "fetch", "en-fr", "--from", world.releases)
+    given, out = memory_of_three_languages(tmp_path / "a.tmx"), tmp_path / "out.tmx"
+    message = refused(run("edit", given, "--out", out))
+    assert f"several language pairs: en-de ({given}), en-fr ({given}); name a model" in message
+    assert "--set files.languages=en:de" in message
     result = run("edit", given, "--out", out, "--set", "files.languages=en:fr")
     assert result.exit_code == 0, result.stderr
     assert f"<seg>{CORRECTED}</seg>" in out.read_text()
+
+
+def test_a_memory_is_edited_in_the_languages_of_the_named_pair(
+    run: Any, editor: Any, world: World, tmp_path: Path
+) -> None:
+    run("models", "fetch", "en-fr", "--from", world.releases)
+    assert editor.abilities.languages == ("", "")
+    given, out = memory_of_three_languages(tmp_path / "a.tmx"), tmp_path / "out.tmx"
+    result = run("edit", "en-fr", given, "--out", out)
+    assert result.exit_code == 0, result.stderr
+    assert (f"<seg>{PAIR[1]}!</seg>" in out.read_text(), "<seg>x</seg>" in out.read_text()) == (True, True)
+
+
+def test_files_of_other_languages_than_the_named_pair_are_refused(
+    run: Any, editor: Any, world: World, tmp_path: Path
+) -> None:
+    run("models", "fetch", "en-fr", "--from", world.releases)
+    given = write(tmp_path / "a.xlf", unit(1, *PAIR))
+    message = refused(run("edit", "en-fr", given, "--out", tmp_path / "out.xlf"))
+    assert "is from en-US to de, and the model from en to fr; name another model" in message
+
+
+def test_a_file_without_source_language_gets_the_only_model(run: Any, world: World, tmp_path: Path) -> None:
+    run("models", "fetch", "en-de", "--from", world.releases)
+    given, out = tmp_path / "a.po", tmp_path / "out.po"
+    given.write_text(f'msgid ""\nmsgstr "Language: de_AT\\n"\n\n#, fuzzy\nmsgid "{PAIR[0]}"\nmsgstr "{PAIR[1]}"\n')
+    result = run("edit", given, "--out", out)
+    assert result.exit_code == 0, result.stderr
+    assert "Model: house.en-de (texts of house.en-de); name another to use that" in result.stderr
+    other = write(tmp_path / "b.xlf", unit(1, *PAIR))
+    assert "house.en-de" in run("edit", given, other, "--out", tmp_path / "both").stderr
+    given.write_text(given.read_text().replace("de_AT", "ar"))
+    assert "ar: there is no model for this target language; there are models for en-de" in refused(
+        run("edit", given, "--out", out)
+    )
+    named = refused(run("edit", "en-de", given, "--out", out))
+    assert "is to ar, and the model from en to de; name another model" in named
 
 
 def test_files_without_languages_get_the_model_of_postedit(run: Any, world: World, tmp_path: Path) -> None:
@@ -142,6 +185,17 @@ def test_a_named_model_does_not_depend_on_the_languages_of_files(
     monkeypatch.setattr("postedit.jobs.translation_files.common_languages", lambda *_: pytest.fail("files are read"))
     given = write(tmp_path / "a.xlf", unit(1, *PAIR))
     assert run("edit", "en-de", given, "--out", tmp_path / "out.xlf").exit_code == 0
+
+
+def test_a_fetched_model_is_checked_by_its_pair(run: Any, world: World, tmp_path: Path, monkeypatch: Any) -> None:
+    assert "`postedit models fetch en-de` gets it" in refused(run("check", "en-de"))
+    run("models", "fetch", "en-de", "--from", world.releases)
+    result = run("check", "en-de")
+    assert result.exit_code == 0, result.output
+    assert result.stdout.startswith(f"{world.models / 'house.en-de-1'}: model of ")
+    monkeypatch.chdir(tmp_path)
+    Path("en-de.src").write_text("a\n")
+    assert "house" not in run("check", "en-de").output, "a corpus of that name comes first"
 
 
 def test_a_folder_that_looks_like_a_pair_is_a_folder(

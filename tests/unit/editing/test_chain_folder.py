@@ -59,6 +59,17 @@ def test_it_edits_as_both_models_in_turn(models: tuple[Path, Path], tmp_path: Pa
     assert order == 1 or any(one.changed for one in expected)  # no phrase is of nonsense
 
 
+def test_a_chain_is_saved_as_it_was_loaded(chain: Path, tmp_path: Path) -> None:
+    loaded = PostEditor.load(chain, device="cpu")
+    loaded.save_pretrained(tmp_path / "again")
+    assert PostEditor.load(tmp_path / "again", device="cpu").identity() == loaded.identity()
+    assert not check_whole(tmp_path / "again").damage
+    shutil.rmtree(chain)
+    with pytest.raises(ModelFolderError, match="no such model folder"):
+        loaded.save_pretrained(tmp_path / "gone")
+    assert not (tmp_path / "gone").exists()
+
+
 def test_edit_costs_are_those_given_and_the_models_are_left_as_they_were(
     models: tuple[Path, Path], chain: Path
 ) -> None:

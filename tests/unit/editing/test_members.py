@@ -44,6 +44,11 @@ def load(*models: Path, **options: object) -> Editor:
     return PostEditor.load(*models, device="cpu", **options)  # type: ignore[arg-type]
 
 
+def test_an_editor_of_several_models_is_not_saved_as_one(models: list[Path], tmp_path: Path) -> None:
+    with pytest.raises(ModelFolderError, match="save the members of an ensemble or a combination one by one"):
+        PostEditor.load(*models, device="cpu").save_pretrained(tmp_path / "saved")
+
+
 def outputs(found: PostEdit) -> list[PostEdit]:
     return [found, *found.alternatives]
 

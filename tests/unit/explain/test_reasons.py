@@ -69,6 +69,13 @@ def test_attention_does_not_say_that_the_reason_is_elsewhere() -> None:
     assert not reason.is_elsewhere
 
 
+def test_a_source_without_evidence_is_not_known_to_be_the_reason() -> None:
+    one = replace(sentence(), spans={**sentence().spans, "src": (None,) * 4})
+    (reason,) = edit_reasons(1, one)
+    record = reason.to_dict(one)
+    assert (record["evidence"]["src"], record["in_source"]) == (None, None)
+
+
 @pytest.mark.parametrize(
     ("losses", "stands_out"),
     [

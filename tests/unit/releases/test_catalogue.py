@@ -1,5 +1,6 @@
 """Which model a language pair stands for."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -42,6 +43,28 @@ def test_a_fetched_model_is_loaded_by_its_pair(world: World) -> None:
         editor = PostEditor.load(name)
         assert editor.edit(["the house is red ."], ["der Haus ist rot ,"])[0].text == "das Haus ist rot ."
         assert editor.abilities.languages == ("en", "fr")
+
+
+def test_an_editor_that_knows_no_languages_has_those_of_its_pair(world: World) -> None:
+    fetch(known("house.en-fr"), str(world.releases))
+    config = known("house.en-fr").folder / "config.json"
+    values = json.loads(config.read_text())
+    values["text"] |= {"src_lang": None, "tgt_lang": None}
+    config.write_text(json.dumps(values))
+    assert PostEditor.load("en-fr").abilities.languages == ("en", "fr")
+    assert PostEditor.load(config.parent).abilities.languages == ("", "")
+
+
+def test_a_target_language_alone_stands_for_the_only_pair(world: World) -> None:
+    fetch(known("house.en-fr"), str(world.releases))
+    assert model_of_languages("", "fr_CA").name == "house.en-fr"
+    with pytest.raises(ModelFolderError, match="nl: there is no model for this target language; there are models for"):
+        model_of_languages("", "nl")
+
+
+def test_a_target_language_of_several_pairs_needs_the_source() -> None:
+    with pytest.raises(ModelFolderError, match=r"target language is en, and the source .* models for et-en, ne-en"):
+        model_of_languages("", "en")
 
 
 def test_of_two_models_of_a_pair_the_first_that_is_here_is_taken(world: World) -> None:
