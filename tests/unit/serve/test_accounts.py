@@ -16,12 +16,14 @@ import pytest
 from fastapi.routing import APIRoute
 from fastapi.testclient import TestClient
 from serve_tools import PAIRS, xliff
+from sqlalchemy import event
 
 from postedit.core.errors import DataError, OutputError
 from postedit.serve import event_hub, routes_jobs, routes_workbench
 from postedit.serve.accounts import COOKIE, CSRF_HEADER, Throttle
 from postedit.serve.http_errors import HttpError
 from postedit.serve.service_logs import FIELDS
+from postedit.serve.store import Store
 from postedit.serve.store_jobs import Jobs
 from postedit.serve.store_people import People
 
@@ -543,6 +545,32 @@ def test_somebody_stays_administrator(team: Team) -> None:
         team.store.people.change_user(team.ids["root"], admin=False)
     team.store.people.set_admin("anna", "a new password")
     team.store.people.change_user(team.ids["root"], admin=False)
+
+
+@pytest.mark.parametrize("change", [{"admin": False}, {"active": False}])
+def test_of_two_administrators_who_remove_each_other_one_stays(
+    team: Team, place: str, change: dict[str, bool]
+) -> None:
+    team.store.people.set_admin("anna", PASSWORD)
+    other, began = Store(place), threading.Event()
+
+    def second() -> None:
+        began.set()
+        other.people.change_user(team.ids["root"], **change)
+
+    def meanwhile(_: object) -> None:  # the first change has been made, and not committed
+        if not began.is_set():
+            removals.append(pool.submit(second))
+            began.wait()
+            time.sleep(0.5)
+
+    removals: list[Any] = []
+    with ThreadPoolExecutor(1) as pool:
+        event.listen(team.store.database.engine, "commit", meanwhile)
+        team.store.people.change_user(team.ids["anna"], **change)
+        with pytest.raises(DataError, match="at least one administrator is required"):
+            removals[0].result(60)
+    other.close()
 
 
 def test_roles_say_what_members_may_do(team: Team) -> None:
