@@ -548,9 +548,7 @@ def test_somebody_stays_administrator(team: Team) -> None:
 
 
 @pytest.mark.parametrize("change", [{"admin": False}, {"active": False}])
-def test_of_two_administrators_who_remove_each_other_one_stays(
-    team: Team, place: str, change: dict[str, bool]
-) -> None:
+def test_of_two_administrators_who_remove_each_other_one_stays(team: Team, place: str, change: dict[str, bool]) -> None:
     team.store.people.set_admin("anna", PASSWORD)
     other, began = Store(place), threading.Event()
 
