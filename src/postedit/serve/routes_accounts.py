@@ -49,7 +49,7 @@ class NewKey(Body):
     """A key for a program. Its rights are bounded by those of the user who makes it."""
 
     name: Name
-    scopes: list[Scope] = Field(min_length=1, max_length=5)
+    scopes: list[Scope] = Field(min_length=1, max_length=6)
     projects: list[Annotated[str, Field(pattern="^[A-Za-z0-9_-]{1,32}$")]] | None = Field(
         None, max_length=1000, description="ids of the projects that it is good for; null: all"
     )

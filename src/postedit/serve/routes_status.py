@@ -61,7 +61,8 @@ async def readyz(service: ServiceDep, response: Response) -> dict[str, Any]:
 @router.get("/metrics", response_class=Response, responses={200: {"content": {"text/plain": {}}}, **api.ERRORS})
 async def metrics(service: ServiceDep, who: CallerDep) -> Response:
     """Give metrics in the text format of Prometheus."""
-    who.require("manage")
+    if not who.may("manage"):
+        who.require("metrics")
     return Response(service.metrics.text(), headers={"Content-Type": CONTENT_TYPE_LATEST})
 
 

@@ -17,7 +17,7 @@ from postedit.serve.schema import keys, members, projects, sessions, users
 from postedit.serve.store_base import Database, NotFoundError, Row, as_json, new_id, now, one_row, rows_of
 
 Role = Literal["reader", "translator", "manager"]
-Scope = Literal["edit", "learn", "files", "manage", "admin"]
+Scope = Literal["edit", "learn", "files", "manage", "metrics", "admin"]
 
 LEAST_PASSWORD: Final = 10
 """Characters."""

@@ -547,6 +547,26 @@ def test_somebody_stays_administrator(team: Team) -> None:
     team.store.people.change_user(team.ids["root"], admin=False)
 
 
+def test_a_key_for_figures_alone_reads_nothing_else(team: Team) -> None:
+    root = team.key("root", "admin", "metrics")
+    asked = {"name": "Prometheus", "scopes": ["metrics"], "projects": []}
+    made = team.client.post("/v1/keys", json=asked, headers=root)
+    assert made.status_code == 201
+    key = {"Authorization": f"Bearer {made.json()['key']}"}
+    assert "postedit_requests_total" in team.client.get("/metrics", headers=key).text
+    assert team.client.get("/metrics", headers=team.key("root", "manage")).status_code == 200
+    assert team.client.get("/v1/projects", headers=key).json()["projects"] == []
+    anna = f"/v1/projects/{team.projects['anna']}"
+    assert team.client.get(anna, headers=key).status_code == 404
+    assert team.client.delete(anna, headers=key).status_code == 404
+    for other in (team.key("root", "edit", "admin"), team.key("root", "manage", projects=[])):
+        refused = team.client.get("/metrics", headers=other)
+        assert refused.status_code == 403
+        assert "requires the right 'metrics'" in refused.json()["error"]["message"]
+    refused = team.client.get("/metrics", headers=team.key("anna", "metrics"))
+    assert "only administrators may do this, and anna is not one" in refused.json()["error"]["message"]
+
+
 @pytest.mark.parametrize("change", [{"admin": False}, {"active": False}])
 def test_of_two_administrators_who_remove_each_other_one_stays(team: Team, place: str, change: dict[str, bool]) -> None:
     team.store.people.set_admin("anna", PASSWORD)
