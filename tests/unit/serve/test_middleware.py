@@ -80,6 +80,12 @@ def test_names_of_this_machine_are_welcome(service: RunningService, host: str) -
     assert service.client.get("/healthz", headers={"Host": host}).status_code == 200
 
 
+@pytest.mark.parametrize("host", ["A.Example", "a.example:443", "[fd00::1]:80", "localhost"])
+def test_hosts_of_the_settings_are_known_in_capitals_too(tmp_path: Path, host: str) -> None:
+    client = behind_checks(tmp_path, hosts=["a.EXAMPLE", "[FD00::1]"])
+    assert client.get("/", headers={"Host": host}).status_code == 200
+
+
 @pytest.mark.parametrize(
     "headers",
     [
