@@ -45,7 +45,8 @@ async def healthz() -> dict[str, str]:
 async def readyz(service: ServiceDep, response: Response) -> dict[str, Any]:
     """Say whether requests are welcome.
 
-    503 while a model has no process, or the database does not answer or cannot be written, and when the service is about to stop.
+    503 while a model has no process, while the database does not answer or cannot be written, and when the service is
+    about to stop.
     """
     models = {name: _state(service, name) for name in service.config.models}
     if service.stopping.is_set():
