@@ -64,8 +64,6 @@ def _create_admin(database: str, name: str) -> None:
     password = os.environ.get("POSTEDIT_ADMIN_PASSWORD") or typer.prompt(
         f"Password of {name}", hide_input=True, confirmation_prompt=True
     )
-    if "://" not in database:
-        Path(database).parent.mkdir(parents=True, exist_ok=True)
     store = Store(database)
     try:
         store.people.set_admin(name, password)

@@ -3,12 +3,15 @@
 import io
 import itertools
 import logging
+import os
 import re
+import stat
 import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -18,6 +21,7 @@ from fastapi.testclient import TestClient
 from serve_tools import PAIRS, xliff
 from sqlalchemy import event
 
+from postedit.cli.serve import _create_admin
 from postedit.core.errors import DataError, OutputError
 from postedit.serve import event_hub, routes_jobs, routes_workbench
 from postedit.serve.accounts import COOKIE, CSRF_HEADER, Throttle
@@ -589,6 +593,16 @@ def test_of_two_administrators_who_remove_each_other_one_stays(team: Team, place
         with pytest.raises(DataError, match="at least one administrator is required"):
             removals[0].result(60)
     other.close()
+
+
+def test_the_folder_of_the_first_administrator_is_private(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("POSTEDIT_ADMIN_PASSWORD", PASSWORD)
+    folder, before = tmp_path / "data", os.umask(0o022)
+    try:
+        _create_admin(str(folder / "postedit.db"), "anna")
+    finally:
+        os.umask(before)
+    assert [stat.S_IMODE(path.stat().st_mode) for path in (folder, folder / "postedit.db")] == [0o700, 0o600]
 
 
 def test_roles_say_what_members_may_do(team: Team) -> None:
