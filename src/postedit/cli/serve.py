@@ -43,7 +43,6 @@ def serve(
         library(name, "postedit serve", "serve")
     from postedit.serve.service_logs import set_up_logs
     from postedit.serve.settings import SHIPPED, laptop_settings, load_settings
-    from postedit.serve.web_server import run_service
 
     if config is not None and model is not None:
         raise DataError("give MODEL, or --config with its models, but not both")
@@ -55,6 +54,8 @@ def serve(
         return
     set_up_logs(settings.log)
     typer.echo(f"Loading {', '.join(settings.models)} ...")
+    from postedit.serve.web_server import run_service  # which compiles functions, and logs that
+
     run_service(settings, lambda address: typer.echo(f"Serving at {address} (Ctrl-C stops)"))
 
 
