@@ -595,6 +595,27 @@ def test_of_two_administrators_who_remove_each_other_one_stays(team: Team, place
     other.close()
 
 
+@pytest.mark.parametrize("unseen", ["\n", "\x1b", "\u200b", "\u202e", "\u2028", "\u200d", "\u2066", "\xad", "\ufeff"])
+def test_names_of_users_have_no_characters_that_nobody_sees(team: Team, unseen: str) -> None:
+    root = team.key("root", "admin")
+    asked = {"name": f"an{unseen}na", "password": PASSWORD}
+    refused = team.client.post("/v1/users", json=asked, headers=root)
+    assert refused.status_code == 422
+    assert f"name: has the character U+{ord(unseen):04X}, which nobody sees" in refused.json()["error"]["message"]
+
+
+def test_blanks_around_a_name_are_left_out(team: Team) -> None:
+    root = team.key("root", "admin")
+    made = team.client.post("/v1/users", json={"name": "\u3000eve \t", "password": PASSWORD}, headers=root)
+    assert made.json()["name"] == "eve"
+    again = team.client.post("/v1/users", json={"name": " anna", "password": PASSWORD}, headers=root)
+    assert "there is a user 'anna' already" in again.json()["error"]["message"]
+    persian = "\u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645"  # with a joiner, as it is spelt
+    assert (
+        team.client.post("/v1/projects", json={"name": persian}, headers=team.key("root", "admin")).status_code == 201
+    )
+
+
 def test_the_folder_of_the_first_administrator_is_private(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("POSTEDIT_ADMIN_PASSWORD", PASSWORD)
     folder, before = tmp_path / "data", os.umask(0o022)
