@@ -49,7 +49,7 @@ def test_what_is_added_is_there_when_opened_again(place: str) -> None:
 
 
 @pytest.mark.parametrize("url", ["postgresql://u:secret@127.0.0.1:55x/db", "postgresql://u:secret@[::1/db"])
-def test_an_address_that_cannot_be_read_is_a_sentence_without_the_password(url: str) -> None:
+def test_a_url_that_cannot_be_read_is_a_sentence(url: str) -> None:
     with pytest.raises(DataError, match=r"cannot be read: it is postgresql://USER@HOST:PORT/NAME") as found:
         open_memory(url)
     assert "secret" not in str(found.value)

@@ -294,7 +294,7 @@ async def _check(jobs_of: FileJobs, model: str) -> None:
     jobs_of.proposer._engine._check_model(model)
 
 
-def test_a_job_waits_as_long_as_another_service_that_may_have_its_model_is_at_work(
+def test_a_job_waits_for_its_model_while_other_services_work(
     store: Store, jobs_of: FileJobs, other_model: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     clock = itertools.count(step=400.0)
