@@ -3,7 +3,7 @@
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import NamedTuple
 
 from postedit.core.errors import DataError
@@ -61,6 +61,13 @@ class Correction:
                 raise DataError(f"a correction has a NUL character in its {name}; remove it")
         if self.made is not None and self.made.tzinfo is None:
             raise DataError("the time of a correction needs a time zone")
+        if self.made is not None:
+            try:
+                self.made.astimezone(UTC)
+            except OverflowError:
+                raise DataError(
+                    f"the time of a correction, {self.made.isoformat()}, is outside the years 1 to 9999 in UTC"
+                ) from None
 
 
 def check_decisions(mt: str, decisions: Sequence[Decision]) -> None:

@@ -64,6 +64,11 @@ def open_database(where: str | Path, table: str, *, missing: str, create: bool) 
         raise DataError("memories in PostgreSQL need psycopg: pip install 'postedit[postgresql]'") from None
     except SQLAlchemyError as error:
         raise DataError(f"the URL of the memory cannot be read: {error}") from None
+    except ValueError:  # of SQLAlchemy, without a word about the URL
+        raise DataError(
+            "the URL of the memory cannot be read: it is postgresql://USER@HOST:PORT/NAME, where PORT is a number, an "
+            "IPv6 address is in brackets, and in names '%40' stands for '@', '%3A' for ':' and '%2F' for '/'"
+        ) from None
 
 
 def place_of(engine: sql.Engine) -> str:

@@ -43,7 +43,6 @@ def serve(
         library(name, "postedit serve", "serve")
     from postedit.serve.service_logs import set_up_logs
     from postedit.serve.settings import SHIPPED, laptop_settings, load_settings
-    from postedit.serve.web_server import run_service
 
     if config is not None and model is not None:
         raise DataError("give MODEL, or --config with its models, but not both")
@@ -55,6 +54,8 @@ def serve(
         return
     set_up_logs(settings.log)
     typer.echo(f"Loading {', '.join(settings.models)} ...")
+    from postedit.serve.web_server import run_service  # which compiles functions, and logs that
+
     run_service(settings, lambda address: typer.echo(f"Serving at {address} (Ctrl-C stops)"))
 
 
@@ -64,8 +65,6 @@ def _create_admin(database: str, name: str) -> None:
     password = os.environ.get("POSTEDIT_ADMIN_PASSWORD") or typer.prompt(
         f"Password of {name}", hide_input=True, confirmation_prompt=True
     )
-    if "://" not in database:
-        Path(database).parent.mkdir(parents=True, exist_ok=True)
     store = Store(database)
     try:
         store.people.set_admin(name, password)

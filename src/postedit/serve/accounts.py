@@ -34,6 +34,9 @@ _OF_ROLE: Final[Mapping[Role, frozenset[str]]] = {
     "translator": frozenset({"read", "edit", "learn", "files"}),
     "manager": frozenset({"read", "edit", "learn", "files", "manage"}),
 }
+_WITHOUT_PROJECT: Final = frozenset({"edit", "metrics"})
+"""Scopes that a key limited to projects has outside them, too."""
+
 _SAFE: Final = frozenset({"GET", "HEAD", "OPTIONS"})
 _MOST_TRIES: Final = 5
 """Wrong passwords for a user from an address before these have to wait."""
@@ -79,7 +82,11 @@ class Caller:
         """Return whether something is allowed, in a project or, without one, in general."""
         if self.scopes is not None and scope not in self.scopes | {"read"}:
             return False
-        if self.projects is not None and project not in self.projects and (project is not None or scope != "edit"):
+        if (
+            self.projects is not None
+            and project not in self.projects
+            and (project is not None or scope not in _WITHOUT_PROJECT)
+        ):
             return False
         if self.admin:
             return True

@@ -456,6 +456,6 @@ class Health(BaseModel):
 class Readiness(BaseModel):
     """Whether requests are welcome."""
 
-    status: Literal["ready", "starting", "stopping", "away"]
+    status: Literal["ready", "starting", "stopping", "away", "read_only"]
     models: dict[str, Literal["ready", "starting"]]
     message: str = Field("", description="why not")

@@ -2,6 +2,7 @@
 
 import logging
 import re
+import unicodedata
 from collections.abc import AsyncIterator, Iterator
 from typing import IO, Annotated, Final
 from urllib.parse import quote
@@ -33,16 +34,41 @@ PlainText = Annotated[str, AfterValidator(_check_text)]
 """Text without NUL characters and lone surrogates."""
 
 
+_UNSEEN: Final = frozenset({"Cc", "Cf", "Zl", "Zp"})
+"""Categories of Unicode: control and format characters, which move or hide others, and ends of lines."""
+
+_JOINERS: Final = "\u200c\u200d"
+"""Which the words of some languages need, such as Persian and Hindi."""
+
+
 def _check_name(text: str) -> str:
-    if not text.strip():
+    """Return a name without blanks around it."""
+    name = text.strip()
+    if not name:
         raise ValueError("is blank; give one that people can see")
-    return text
+    _check_seen(name.translate(dict.fromkeys(map(ord, _JOINERS))))
+    return name
+
+
+def _check_user_name(name: str) -> str:
+    """Return the name of a user, which is to look like no other one."""
+    _check_seen(name)
+    return name
+
+
+def _check_seen(name: str) -> None:
+    unseen = next((one for one in name if unicodedata.category(one) in _UNSEEN), None)
+    if unseen is not None:
+        raise ValueError(f"has the character U+{ord(unseen):04X}, which nobody sees; remove it")
 
 
 Name = Annotated[
     PlainText, AfterValidator(_check_name), Field(max_length=200, json_schema_extra={"minLength": 1, "pattern": r"\S"})
 ]
-"""A name with at least one visible character."""
+"""A name that people can see; blanks around it are left out."""
+
+UserName = Annotated[Name, AfterValidator(_check_user_name)]
+"""The name of a user."""
 
 _LANGUAGE: Final = r"^([A-Za-z]{2,3}([\-_][A-Za-z0-9]+)*)?$"
 """In JavaScript, too; the form for new projects in the workbench has the same."""

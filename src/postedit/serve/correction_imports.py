@@ -66,7 +66,7 @@ def read_corrections(stream: IO[bytes], author: str) -> list[Correction]:
 
 def _correction(line: str, columns: Sequence[str], where: str, author: str) -> Correction:
     try:
-        return _of_cells(line.split("\t"), columns, author) if "\t" in line else _of_json(line)
+        return _of_cells(line.split("\t"), columns, author) if "\t" in line else _of_json(line, author)
     except DataError as error:
         raise DataError(f"{where}: {error}") from None
     except ValueError:
@@ -79,9 +79,10 @@ def _of_cells(cells: Sequence[str], columns: Sequence[str], author: str) -> Corr
     return Correction(*(by_column[side] for side in SIDES), author=author)
 
 
-def _of_json(line: str) -> Correction:
+def _of_json(line: str, author: str) -> Correction:
     given = _Line.model_validate_json(line)
     decisions = tuple(Decision(one.start, one.end, one.text, one.accepted) for one in given.decisions)
     check_decisions(given.mt, decisions)
-    values = given.model_dump(include={"author", "file", "unit", "made"})
-    return Correction(given.src, given.mt, given.pe, decisions=decisions, **values)
+    values = given.model_dump(include={"file", "unit", "made"})
+    who = given.author or author
+    return Correction(given.src, given.mt, given.pe, decisions=decisions, author=who, **values)

@@ -2,7 +2,7 @@
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -97,6 +97,11 @@ class Engine:
     def kill(self) -> None:
         """End the model processes at once."""
         self._pool.kill()
+
+    @property
+    def models(self) -> Collection[str]:
+        """Names of the models."""
+        return self._config.models.keys()
 
     def facts(self, model: str) -> ModelFacts:
         """Return what is known about a model.

@@ -53,6 +53,9 @@ class EventHub:
     ) -> AsyncIterator[str]:
         """Yield the events of a project after a number, as server-sent events, as long as that is allowed.
 
+        If there is no such number yet, as when an older backup was restored, the first event is `reset`: the client is
+        to read everything anew. Events go on from the last one that there is.
+
         Args:
             project: its id.
             after: the number.
@@ -60,7 +63,12 @@ class EventHub:
         """
         loop = asyncio.get_running_loop()
         end, check = loop.time() + _STREAM_SECONDS, loop.time() + CHECK_SECONDS
-        yield f"id: {after}\n: \n\n"  # so that a client that is cut off before the first event misses none
+        last = (await asyncio.to_thread(self._store.projects.last_events, [project])).get(project, after)
+        if last < after:
+            after = last
+            yield server_sent("reset", {"id": last, "kind": "reset"}, last)
+        else:
+            yield f"id: {after}\n: \n\n"  # so that a client that is cut off before the first event misses none
         while not self._stopping.is_set() and loop.time() < end:
             if loop.time() >= check:
                 if not await asyncio.to_thread(is_allowed):

@@ -5,7 +5,7 @@ import itertools
 import logging
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from contextlib import suppress
 from typing import Any, Final
 
@@ -15,7 +15,7 @@ from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
 from postedit.core.errors import DataError, OutputError
 from postedit.files.units import Unit
 from postedit.serve.backlog import BudgetSpentError, EndpointRefusesError
-from postedit.serve.engine import Engine
+from postedit.serve.engine import Engine, UnknownNameError
 from postedit.serve.proposer import Made, ProposalRequest, Proposer
 from postedit.serve.schema import files
 from postedit.serve.store import Store
@@ -31,6 +31,7 @@ _SEGMENTS_AT_ONCE: Final = 16  # of a request to the model, between which those 
 _POLL_SECONDS: Final = 1.0  # between looks for jobs that other processes added
 _BEAT_SECONDS: Final = 2.0
 _DEAD_SECONDS: Final = 15.0  # without a sign of life after which a job is taken over
+_UNKNOWN_SECONDS: Final = 300.0  # for which a job waits for a service that has its model, which may be starting
 _MOST_INTERRUPTIONS: Final = 5  # of a job, after which it is given up, as it may be what kills processes
 _QUIET_SECONDS: Final = 2.0  # without a correction before proposals are renewed
 _QUIET_TRIES: Final = 10  # to wait for that; people who never pause are not to keep proposals old
@@ -48,10 +49,12 @@ class FileJobs:
     """
 
     def __init__(self, store: Store, engine: Engine, at_once: int = 2) -> None:
-        self._store, self._at_once = store, at_once
+        self._store, self._at_once, self._models = store, at_once, engine.models
         self.proposer = Proposer(store, engine)
         self._tasks: list[asyncio.Task[None]] = []
         self._seen: dict[str, tuple[int, float]] = {}  # beats of running jobs, and when they were first seen
+        self._own: set[str] = set()  # jobs that this process works on
+        self._unknown: dict[tuple[JobKind, ...], dict[str, float]] = {}  # jobs of models of others, and since when
         self._waited: dict[str, float] = {}  # by project, when jobs last waited until corrections paused
         self._wake = asyncio.Event()
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -96,8 +99,11 @@ class FileJobs:
             self._wake.clear()
 
     def _next(self, kinds: Sequence[JobKind]) -> ClaimedJob | None:
-        """Return a job that waits, or one whose process seems to be dead."""
-        job = self._store.jobs.claim(kinds)
+        """Return a job that waits, or one whose process seems to be dead, of the models that this process has.
+
+        One of another model is left to other processes for a while. If none of them takes it, it fails with the reason.
+        """
+        job = self._store.jobs.claim(kinds, self._models)
         if job is not None:
             return job
         moment, running = time.monotonic(), self._store.jobs.running()
@@ -106,13 +112,32 @@ class FileJobs:
             for one, beats in running.items()
         }
         for one, (beats, since) in self._seen.items():
-            if moment - since > _DEAD_SECONDS and (taken := self._taken_over(one, beats, kinds)) is not None:
+            if moment - since <= _DEAD_SECONDS:
+                continue
+            models = self._models if moment - since <= _DEAD_SECONDS + _UNKNOWN_SECONDS else None
+            if (taken := self._taken_over(one, beats, kinds, models)) is not None:
+                return taken
+        return self._of_unknown_model(kinds)
+
+    def _of_unknown_model(self, kinds: Sequence[JobKind]) -> ClaimedJob | None:
+        """Return a job whose model no process seems to have.
+
+        While others work on jobs of these kinds, one that has the model may be among them.
+        """
+        waiting, moment = self._store.jobs.of_other_models(kinds, self._models), time.monotonic()
+        others = waiting and self._store.jobs.running(kinds).keys() - self._own
+        seen = {} if others else self._unknown.get(tuple(kinds), {})
+        self._unknown[tuple(kinds)] = {one: seen.get(one, moment) for one in waiting}
+        for one, since in self._unknown[tuple(kinds)].items():
+            if moment - since > _UNKNOWN_SECONDS and (taken := self._taken_over(one, waiting[one], kinds)) is not None:
                 return taken
         return None
 
-    def _taken_over(self, job: str, beats: int, kinds: Sequence[JobKind] = JOB_KINDS) -> ClaimedJob | None:
+    def _taken_over(
+        self, job: str, beats: int, kinds: Sequence[JobKind] = JOB_KINDS, models: Collection[str] | None = None
+    ) -> ClaimedJob | None:
         """Take over a job, unless that was done so often that it seems to be what its processes died of."""
-        taken = self._store.jobs.take_over(job, beats, kinds)
+        taken = self._store.jobs.take_over(job, beats, kinds, models)
         if taken is None or taken.interruptions < _MOST_INTERRUPTIONS:
             return taken
         _log.error("job %s is given up: it was interrupted %d times", taken.id, taken.interruptions)
@@ -121,6 +146,7 @@ class FileJobs:
 
     async def _run(self, job: ClaimedJob) -> None:
         """Do a job; the outcome is recorded with it, or, if this process stops, the next one goes on."""
+        self._own.add(job.id)
         work = asyncio.create_task(self._do(job))
         beats = asyncio.create_task(self._beat(job, work))
         try:
@@ -133,10 +159,11 @@ class FileJobs:
             raise
         finally:
             beats.cancel()
+            self._own.discard(job.id)
         error = None if work.cancelled() else work.exception()
         if isinstance(error, OutputError) and _may_pass(error):  # the job is taken over when the database is back
             raise error
-        if isinstance(error, (DataError, BudgetSpentError, EndpointRefusesError)):
+        if isinstance(error, (DataError, BudgetSpentError, EndpointRefusesError, UnknownNameError)):
             await asyncio.to_thread(self._fail, job, str(error))
         elif error is not None and not isinstance(error, LostJobError):
             _log.error("job %s failed", job.id, exc_info=error)

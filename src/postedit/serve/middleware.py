@@ -284,7 +284,7 @@ def _too_large(limit: int) -> str:
 
 def _hosts(config: ServeConfig) -> Collection[str]:
     """Return the names under which the service may be asked; none: any."""
-    return {*LOOPBACK, config.host, *config.hosts} if config.local or config.hosts else ()
+    return {*LOOPBACK, config.host.strip("[]").lower(), *config.hosts} if config.local or config.hosts else ()
 
 
 def _host_name(host: str) -> str:

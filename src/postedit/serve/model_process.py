@@ -11,6 +11,8 @@ from postedit.core.errors import ModelFolderError, PosteditError
 from postedit.jobs.editing import silence_library
 from postedit.serve.model_work import Done, ModelFacts, ProcessSpec, Work
 from postedit.serve.project_editors import ProjectEditors
+from postedit.serve.service_logs import set_up_logs
+from postedit.serve.settings import LogConfig
 
 _SECONDS_TO_END: Final = 5.0
 """Time for a process to end by itself."""
@@ -140,6 +142,7 @@ def _serve(spec: ProcessSpec, connection: Connection) -> None:
     from postedit.compiled import wait_no_longer  # which imports what reads these variables
 
     wait_no_longer(_COMPILING)
+    set_up_logs(LogConfig(level="error"))
     silence_library()
     try:
         try:

@@ -10,7 +10,7 @@ from postedit.serve import api_answers as api
 from postedit.serve.accounts import COOKIE, THROTTLE, AccessDep, CallerDep
 from postedit.serve.api_answers import answering
 from postedit.serve.api_models import ERRORS
-from postedit.serve.api_types import Body, Id, Name, PlainText
+from postedit.serve.api_types import Body, Id, Name, PlainText, UserName
 from postedit.serve.http_errors import HttpError
 from postedit.serve.service import Service, ServiceDep
 from postedit.serve.store_base import Row
@@ -32,7 +32,7 @@ class SignIn(Body):
 class NewUser(Body):
     """A user."""
 
-    name: Name
+    name: UserName
     password: Password
     admin: bool = Field(False, description="may do everything")
 
@@ -49,7 +49,7 @@ class NewKey(Body):
     """A key for a program. Its rights are bounded by those of the user who makes it."""
 
     name: Name
-    scopes: list[Scope] = Field(min_length=1, max_length=5)
+    scopes: list[Scope] = Field(min_length=1, max_length=6)
     projects: list[Annotated[str, Field(pattern="^[A-Za-z0-9_-]{1,32}$")]] | None = Field(
         None, max_length=1000, description="ids of the projects that it is good for; null: all"
     )

@@ -3,7 +3,7 @@
 import asyncio
 from typing import IO, Annotated, Any, Final
 
-from fastapi import APIRouter, Query, Request, UploadFile
+from fastapi import APIRouter, Depends, Query, Request, UploadFile
 from fastapi.responses import JSONResponse, StreamingResponse
 from pydantic import Field
 
@@ -77,8 +77,24 @@ class Presence(Body):
     number: Small = Field(description="0: on none any more")
 
 
+async def _one_file(request: Request, file: UploadFile) -> UploadFile:
+    """Return the file of a form.
+
+    Raises:
+        HttpError: 422 if there are several, of which only the last one would be kept.
+    """
+    count = len((await request.form()).getlist("file"))
+    if count > 1:
+        raise HttpError(422, f"the form has {count} parts named file, and one is allowed; send each file by itself")
+    return file
+
+
+OneFile = Annotated[UploadFile, Depends(_one_file)]
+"""The file of a form that has no other one."""
+
+
 @router.post("/projects/{project}/files", status_code=202, **answering(api.Uploaded, 202))
-async def upload(project: Id, file: UploadFile, access: AccessDep) -> dict[str, Any]:
+async def upload(project: Id, file: OneFile, access: AccessDep) -> dict[str, Any]:
     """Add a translation file (XLIFF, TMX or PO); a job reads its segments and makes proposals."""
 
     def add() -> dict[str, Any]:

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Callable
 from functools import partial
 from typing import IO, Annotated, Any, Final
 
-from fastapi import APIRouter, Form, Request, UploadFile
+from fastapi import APIRouter, Form, Request
 from fastapi.responses import StreamingResponse
 from pydantic import Field
 
@@ -17,7 +17,7 @@ from postedit.serve.api_models import ERRORS
 from postedit.serve.api_types import Id, download, event_response
 from postedit.serve.event_hub import CHECK_SECONDS, server_sent
 from postedit.serve.http_errors import HttpError
-from postedit.serve.routes_files import receive
+from postedit.serve.routes_files import OneFile, receive
 from postedit.serve.service import at_length
 from postedit.serve.settings import DEFAULT_PROJECT
 from postedit.serve.store_base import NotFoundError
@@ -31,7 +31,7 @@ ProjectForm = Annotated[str, Form(pattern="^[A-Za-z0-9_-]{1,32}$"), Field(descri
 
 
 @router.post("/jobs", status_code=202, **answering(api.JobOut, 202))
-async def post_edit_file(file: UploadFile, access: AccessDep, project: ProjectForm = DEFAULT_PROJECT) -> dict[str, Any]:
+async def post_edit_file(file: OneFile, access: AccessDep, project: ProjectForm = DEFAULT_PROJECT) -> dict[str, Any]:
     """Post-edit a translation file; GET /v1/jobs/{id}/result returns it when the job is done."""
     return await at_length(access.service, lambda: receive(access, project, file, "edit"))
 

@@ -271,7 +271,10 @@ def events(
     ] = None,
     last_event_id: Annotated[str, Header()] = "",
 ) -> StreamingResponse:
-    """Return the events of a project as they happen (server-sent events)."""
+    """Return the events of a project as they happen (server-sent events).
+
+    The first one is `reset` if the known event has not happened, as an older backup was restored: read everything anew.
+    """
     access.project(project, "read")
     known = int(last_event_id) if re.fullmatch(r"\d{1,15}", last_event_id, re.ASCII) else after
     if known is None:
@@ -287,7 +290,10 @@ def poll_events(
     after: Annotated[Large, Query(description="number of the last event that is known")] = 0,
     limit: Limit = 500,
 ) -> dict[str, Any]:
-    """Return the events of a project after a number, in order."""
+    """Return the events of a project after a number, in order.
+
+    `last` is below the last event that is known if an older backup was restored: read everything anew then.
+    """
     access.project(project, "read")
     found = access.store.projects.events(project, after, limit)
     last = access.store.projects.last_events([project])[project]

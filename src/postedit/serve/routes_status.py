@@ -23,6 +23,8 @@ _REASONS: Final = {
     "stopping": "the service is about to stop",
     "starting": "a model has no process that is ready",
     "away": f"the database has not answered in {_PATIENCE:g} s; requests that need it fail",
+    "read_only": "the database takes no changes, as a standby server or a read-only file system does; requests that "
+    "change something fail",
 }
 
 
@@ -43,7 +45,8 @@ async def healthz() -> dict[str, str]:
 async def readyz(service: ServiceDep, response: Response) -> dict[str, Any]:
     """Say whether requests are welcome.
 
-    503 while a model has no process or the database does not answer, and when the service is about to stop.
+    503 while a model has no process, while the database does not answer or cannot be written, and when the service is
+    about to stop.
     """
     models = {name: _state(service, name) for name in service.config.models}
     if service.stopping.is_set():
@@ -51,7 +54,7 @@ async def readyz(service: ServiceDep, response: Response) -> dict[str, Any]:
     elif "starting" in models.values():
         status = "starting"
     else:
-        status = "ready" if await service.database_answers(_PATIENCE) else "away"
+        status = await service.database_state(_PATIENCE)
     if status == "ready":
         return {"status": status, "models": models}
     response.status_code = 503
@@ -61,7 +64,8 @@ async def readyz(service: ServiceDep, response: Response) -> dict[str, Any]:
 @router.get("/metrics", response_class=Response, responses={200: {"content": {"text/plain": {}}}, **api.ERRORS})
 async def metrics(service: ServiceDep, who: CallerDep) -> Response:
     """Give metrics in the text format of Prometheus."""
-    who.require("manage")
+    if not who.may("manage"):
+        who.require("metrics")
     return Response(service.metrics.text(), headers={"Content-Type": CONTENT_TYPE_LATEST})
 
 

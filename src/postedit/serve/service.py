@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
-from typing import Annotated, Any, Final, TypeVar, cast
+from typing import Annotated, Any, Final, Literal, TypeVar, cast
 
 from anyio import CapacityLimiter, to_thread
 from fastapi import Depends, FastAPI, Request
@@ -15,6 +15,7 @@ from postedit.serve.http_errors import HttpError
 from postedit.serve.service_metrics import Metrics
 from postedit.serve.settings import ServeConfig
 from postedit.serve.store import Store
+from postedit.serve.store_base import ReadOnlyError
 
 T = TypeVar("T")
 
@@ -46,14 +47,19 @@ class Service:
     long_work: CapacityLimiter = field(default_factory=lambda: CapacityLimiter(_LONG))
     _question: "asyncio.Future[None] | None" = None  # to the database, which may take long to fail
 
-    async def database_answers(self, seconds: float) -> bool:
-        """Return whether the database answers in some seconds; it is asked once at a time, whoever waits for that."""
+    async def database_state(self, seconds: float) -> Literal["ready", "away", "read_only"]:
+        """Return how the database answers in some seconds; it is asked once at a time, whoever waits for that."""
         if self._question is None or self._question.done():
             self._question = asyncio.ensure_future(asyncio.to_thread(self.store.database.check))
             self._question.add_done_callback(lambda done: done.cancelled() or done.exception())
         question = self._question  # another request may ask anew before this one goes on
         await asyncio.wait({question}, timeout=seconds)
-        return question.done() and question.exception() is None
+        if not question.done():
+            return "away"
+        error = question.exception()
+        if error is None:
+            return "ready"
+        return "read_only" if isinstance(error, ReadOnlyError) else "away"
 
 
 def service_of(request: Request) -> Service:

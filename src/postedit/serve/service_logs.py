@@ -17,6 +17,11 @@ request_id: Final[ContextVar[str]] = ContextVar("request_id", default="")
 FIELDS: Final = "fields"
 """In `extra` of a record: a table of further values."""
 
+_OWN: Final = ("postedit", "uvicorn")
+"""Loggers, with those below them, that have the level of the settings."""
+
+_COMPILED: Final = "postedit.compiled"
+
 _FRAMES: Final = 5
 """The innermost calls that a trace names."""
 
@@ -47,10 +52,22 @@ def trace_of(error: BaseException) -> str:
 
 
 def set_up_logs(config: LogConfig) -> None:
-    """Write the logs of the service, and of the web server, to stderr."""
+    """Write all logs to stderr: those of the service and the web server, and warnings of other libraries.
+
+    Messages that commands show as plain lines are among them. That functions are compiled, which takes up to a minute,
+    is said at each level but that of errors.
+    """
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonFormatter())
-    for name in ("postedit", "uvicorn"):
-        log = logging.getLogger(name)
-        log.handlers, log.propagate = [handler], False
-        log.setLevel(config.level.upper())
+    level = logging.getLevelNamesMapping()[config.level.upper()]
+    root = logging.getLogger()
+    root.handlers = [handler]
+    root.setLevel(max(level, logging.WARNING))
+    logging.captureWarnings(True)
+    for name in [*_OWN, *logging.Logger.manager.loggerDict]:
+        if name.partition(".")[0] in _OWN:
+            log = logging.getLogger(name)
+            log.handlers, log.propagate = [], True
+            log.setLevel(level if name in _OWN else logging.NOTSET)
+    if level < logging.ERROR:
+        logging.getLogger(_COMPILED).setLevel(min(level, logging.INFO))

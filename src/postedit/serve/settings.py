@@ -1,11 +1,12 @@
 """Settings of the service: `serve.toml`, checked as a whole before anything starts."""
 
 import ipaddress
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from postedit.adapt.adaptation_config import NO_MODEL, Learning, LearningConfig
 from postedit.core.config import Config, check_config, problem_report, read_toml
@@ -28,6 +29,8 @@ _FOR_ENDPOINTS: Final = {"processes": 1, "learns": False, "batch_seconds": 10.0}
 
 _PROMPT_REPLIES: Final = {"retries": 1, "timeout": 25.0}
 """Of a language model: somebody waits, and a process that takes longer than `batch_timeout_seconds` is ended."""
+
+_HOST_NAME: Final = re.compile(r"[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*")
 
 _NAME: Final = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$"
 
@@ -169,10 +172,14 @@ class ServeConfig(Config):
         None, description="file of SQLite, or URL of PostgreSQL; its password comes from PGPASSWORD or ~/.pgpass"
     )
     hosts: tuple[str, ...] = Field(
-        (), strict=False, description="names under which clients reach the service; others are refused"
+        (),
+        strict=False,
+        description="names or addresses, without port, under which clients reach the service; others are refused",
     )
     proxies: tuple[str, ...] = Field(
-        (), strict=False, description="addresses of proxies whose X-Forwarded-For and -Proto are believed"
+        (),
+        strict=False,
+        description="IP addresses or networks of proxies whose X-Forwarded-For and -Proto are believed",
     )
     drain_seconds: float = Field(
         0.0, ge=0, description="time between /readyz turning 503 and the end, for load balancers to notice"
@@ -190,6 +197,25 @@ class ServeConfig(Config):
         if self.default_model is not None and self.default_model not in self.models:
             raise ValueError(f"default_model: {self.default_model!r} is none of the models ({', '.join(self.models)})")
         return self
+
+    @field_validator("hosts")
+    @classmethod
+    def _check_hosts(cls, hosts: tuple[str, ...]) -> tuple[str, ...]:
+        for host in hosts:
+            if not _is_address(host.strip("[]")) and _HOST_NAME.fullmatch(host) is None:
+                raise ValueError(f"{host!r} is no host name; give it without scheme, port and path, as clients send it")
+        return tuple(host.strip("[]").lower() for host in hosts)
+
+    @field_validator("proxies")
+    @classmethod
+    def _check_proxies(cls, proxies: tuple[str, ...]) -> tuple[str, ...]:
+        for proxy in proxies if proxies != ("*",) else ():
+            if not _is_network(proxy):
+                raise ValueError(
+                    f"{proxy!r} is no address and no network; give the IP address of the proxy (10.0.0.2), or a "
+                    'network without bits of a host (10.0.0.0/24), and "*", for all, alone'
+                )
+        return proxies
 
     @property
     def default(self) -> str:
@@ -215,6 +241,23 @@ class ServeConfig(Config):
     def database_place(self) -> str:
         """File or URL of the database."""
         return self.database or str(Path(self.data) / "postedit.db")
+
+
+def _is_address(text: str) -> bool:
+    try:
+        ipaddress.ip_address(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _is_network(text: str) -> bool:
+    """Return whether a text is a network, or one address, as the web server reads it."""
+    try:
+        ipaddress.ip_network(text)
+    except ValueError:
+        return False
+    return True
 
 
 def is_loopback(host: str) -> bool:

@@ -7,6 +7,7 @@ change has events with the next numbers of the project; who reads them after the
 
 import json
 import logging
+import os
 import secrets
 import threading
 from collections.abc import Callable, Iterator, Mapping
@@ -22,7 +23,7 @@ from sqlalchemy.dialects.postgresql import insert as postgresql_insert
 from sqlalchemy.dialects.sqlite import insert as sqlite_insert
 
 from postedit.adapt.correction_memory import CorrectionMemory, open_memory
-from postedit.adapt.database import clean, explained
+from postedit.adapt.database import clean, explained, place_of
 from postedit.core.errors import DataError, OutputError
 from postedit.serve import migrations
 from postedit.serve.schema import events, projects
@@ -37,6 +38,10 @@ _log = logging.getLogger(__name__)
 
 class NotFoundError(DataError):
     """There is no such thing, or it is not for the caller to see."""
+
+
+class ReadOnlyError(OutputError):
+    """The database answers, and takes no changes."""
 
 
 def new_id() -> str:
@@ -119,13 +124,21 @@ class Database:
         self.engine.dispose()
 
     def check(self) -> None:
-        """Check that the database answers.
+        """Check that the database answers, and may be written, as far as reading tells.
 
         Raises:
-            OutputError: if it does not.
+            ReadOnlyError: if it cannot be written.
+            OutputError: if it does not answer.
         """
         with self.read() as connection:
             connection.execute(sql.select(projects.c.id).limit(1)).all()
+            if connection.dialect.name == "postgresql":
+                is_read_only = connection.execute(sql.text("SHOW transaction_read_only")).scalar_one() == "on"
+            else:  # which writes other files beside its own
+                file = Path(place_of(self.engine))
+                is_read_only = not (os.access(file, os.W_OK) and os.access(file.parent, os.W_OK))
+        if is_read_only:
+            raise ReadOnlyError(f"{place_of(self.engine)}: is read-only")
 
     @contextmanager
     def read(self) -> Iterator[sql.Connection]:

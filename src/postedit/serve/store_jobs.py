@@ -6,13 +6,13 @@ need not agree.
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Final, Literal, NamedTuple, get_args
 
 import sqlalchemy as sql
 
 from postedit.core.errors import PosteditError
-from postedit.serve.schema import files, jobs, segments
+from postedit.serve.schema import files, jobs, projects, segments
 from postedit.serve.store_base import (
     Database,
     NotFoundError,
@@ -134,15 +134,20 @@ class Jobs:
         if change.execute(importing.values(state="failed", error=sentence)).rowcount:
             change.event("file", file=file, action="failed", error=sentence)
 
-    def claim(self, kinds: Sequence[JobKind] = JOB_KINDS) -> ClaimedJob | None:
+    def claim(self, kinds: Sequence[JobKind] = JOB_KINDS, models: Collection[str] | None = None) -> ClaimedJob | None:
         """Claim a job of some kinds that waits, of a file without a running one; None if none does.
 
         Repetitions are filled in whatever else is done with the file, and nothing else waits for that.
+
+        Args:
+            kinds: of jobs.
+            models: that this process has, beside a default one; None: all. Jobs of other models are left to others.
         """
         other = jobs.alias()
         is_other = (other.c.file == jobs.c.file) & (other.c.kind != "fill") & (jobs.c.kind != "fill")
         busy = sql.exists().where(is_other, other.c.state == "running")
         waiting = sql.select(jobs.c.id).where(jobs.c.state == "waiting", jobs.c.kind.in_(kinds), ~busy)
+        waiting = waiting.where(_needs_only(models))
         first = (
             waiting.order_by(jobs.c.sequence, jobs.c.id)
             .limit(1)
@@ -151,16 +156,25 @@ class Jobs:
         )
         return self._claim(jobs.c.id == first)
 
-    def running(self) -> dict[str, int]:
+    def running(self, kinds: Sequence[JobKind] = JOB_KINDS) -> dict[str, int]:
         """Return the ids of running jobs, each with its signs of life; see `take_over`."""
+        return self._beats((jobs.c.state == "running") & jobs.c.kind.in_(kinds))
+
+    def of_other_models(self, kinds: Sequence[JobKind], models: Collection[str]) -> dict[str, int]:
+        """Return the ids of waiting jobs that `claim` leaves to others, each with its signs of life."""
+        return self._beats((jobs.c.state == "waiting") & jobs.c.kind.in_(kinds) & ~_needs_only(models))
+
+    def _beats(self, condition: sql.ColumnElement[bool]) -> dict[str, int]:
         with self._db.read() as connection:
-            rows = rows_of(connection, sql.select(jobs.c.id, jobs.c.beats).where(jobs.c.state == "running"))
+            rows = rows_of(connection, sql.select(jobs.c.id, jobs.c.beats).where(condition))
         return {row["id"]: row["beats"] for row in rows}
 
-    def take_over(self, job: str, beats: int, kinds: Sequence[JobKind] = JOB_KINDS) -> ClaimedJob | None:
-        """Claim a running job of some kinds whose process has given no sign of life since `beats`; None if it has."""
-        is_one = (jobs.c.id == job) & jobs.c.kind.in_(kinds)
-        return self._claim(is_one & (jobs.c.state == "running") & (jobs.c.beats == beats))
+    def take_over(
+        self, job: str, beats: int, kinds: Sequence[JobKind] = JOB_KINDS, models: Collection[str] | None = None
+    ) -> ClaimedJob | None:
+        """Claim a job of some kinds and models of which there is no sign of life since `beats`; None if there is."""
+        is_one = (jobs.c.id == job) & jobs.c.kind.in_(kinds) & _needs_only(models)
+        return self._claim(is_one & (jobs.c.beats == beats))
 
     def beat(self, job: ClaimedJob) -> None:
         """Give a sign of life.
@@ -204,6 +218,14 @@ class Jobs:
             return None
         plain = {name: row[name] for name in ("id", "project", "file", "kind", "who")}
         return ClaimedJob(**plain, options=json.loads(row["options"]), claim=row["claims"])
+
+
+def _needs_only(models: Collection[str] | None) -> sql.ColumnElement[bool]:
+    """Return whether a job needs no model, the default one, or one of some models; None: any."""
+    if models is None:
+        return sql.true()
+    has_one = sql.select(projects.c.id).where(projects.c.model.in_(["", *models]))
+    return (jobs.c.kind == "fill") | jobs.c.project.in_(has_one)
 
 
 def _keep(connection: sql.Connection, job: ClaimedJob, values: Mapping[str, Any]) -> None:

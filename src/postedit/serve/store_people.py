@@ -17,7 +17,7 @@ from postedit.serve.schema import keys, members, projects, sessions, users
 from postedit.serve.store_base import Database, NotFoundError, Row, as_json, new_id, now, one_row, rows_of
 
 Role = Literal["reader", "translator", "manager"]
-Scope = Literal["edit", "learn", "files", "manage", "admin"]
+Scope = Literal["edit", "learn", "files", "manage", "metrics", "admin"]
 
 LEAST_PASSWORD: Final = 10
 """Characters."""
@@ -31,6 +31,7 @@ _HASHES: Final = threading.Semaphore(2)
 _NO_HASH: Final = _HASHER.hash("")
 """Compared with where there is no such user, so that this takes as long."""
 
+_ADMINISTRATORS: Final = sql.select(users.c.id).where(users.c.admin.is_(True), users.c.active.is_(True))
 
 _CLOCKS_DIFFER: Final = 300
 """Seconds, at most, between the clocks of machines that share a database."""
@@ -99,13 +100,14 @@ class People:
         """
         given = {"password": None if password is None else _hashed(password), "admin": admin, "active": active}
         values = {name: value for name, value in given.items() if value is not None}
+        is_less = admin is False or active is False
         with self._db.write() as connection:
+            if is_less:
+                _lock_administrators(connection)
             if values and not connection.execute(sql.update(users).where(users.c.id == user).values(values)).rowcount:
                 raise NotFoundError(f"there is no user {user!r}")
-            if admin is False or active is False:
-                left = sql.select(users.c.id).where(users.c.admin.is_(True), users.c.active.is_(True)).limit(1)
-                if not connection.execute(left).first():
-                    raise DataError("at least one administrator is required; appoint another one first")
+            if is_less and not connection.execute(_ADMINISTRATORS.limit(1)).first():
+                raise DataError("at least one administrator is required; appoint another one first")
             if password is not None or active is False:
                 connection.execute(sql.delete(sessions).where(sessions.c.user == user))
 
@@ -248,6 +250,14 @@ class People:
         """End a session, if there is one."""
         with self._db.write() as connection:
             connection.execute(sql.delete(sessions).where(sessions.c.hash == _sha(secret)))
+
+
+def _lock_administrators(connection: sql.Connection) -> None:
+    """Let nobody else change administrators until the transaction ends: two that remove each other take turns.
+
+    SQLite, where one transaction writes at a time, needs no lock, and takes none.
+    """
+    connection.execute(_ADMINISTRATORS.order_by(users.c.id).with_for_update(key_share=True)).all()
 
 
 def _hashed(password: str) -> str:

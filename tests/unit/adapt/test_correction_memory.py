@@ -48,6 +48,13 @@ def test_what_is_added_is_there_when_opened_again(place: str) -> None:
         assert memory.position[:2] == (1, 3)
 
 
+@pytest.mark.parametrize("url", ["postgresql://u:secret@127.0.0.1:55x/db", "postgresql://u:secret@[::1/db"])
+def test_a_url_that_cannot_be_read_is_a_sentence(url: str) -> None:
+    with pytest.raises(DataError, match=r"cannot be read: it is postgresql://USER@HOST:PORT/NAME") as found:
+        open_memory(url)
+    assert "secret" not in str(found.value)
+
+
 def test_a_correction_without_a_time_gets_that_of_its_entry(place: str) -> None:
     with CorrectionMemory(place) as memory:
         memory.add([numbered(1)])

@@ -3,12 +3,15 @@
 import io
 import itertools
 import logging
+import os
 import re
+import stat
 import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -16,12 +19,15 @@ import pytest
 from fastapi.routing import APIRoute
 from fastapi.testclient import TestClient
 from serve_tools import PAIRS, xliff
+from sqlalchemy import event
 
+from postedit.cli.serve import _create_admin
 from postedit.core.errors import DataError, OutputError
 from postedit.serve import event_hub, routes_jobs, routes_workbench
 from postedit.serve.accounts import COOKIE, CSRF_HEADER, Throttle
 from postedit.serve.http_errors import HttpError
 from postedit.serve.service_logs import FIELDS
+from postedit.serve.store import Store
 from postedit.serve.store_jobs import Jobs
 from postedit.serve.store_people import People
 
@@ -543,6 +549,81 @@ def test_somebody_stays_administrator(team: Team) -> None:
         team.store.people.change_user(team.ids["root"], admin=False)
     team.store.people.set_admin("anna", "a new password")
     team.store.people.change_user(team.ids["root"], admin=False)
+
+
+def test_a_key_for_figures_alone_reads_nothing_else(team: Team) -> None:
+    root = team.key("root", "admin", "metrics")
+    asked = {"name": "Prometheus", "scopes": ["metrics"], "projects": []}
+    made = team.client.post("/v1/keys", json=asked, headers=root)
+    assert made.status_code == 201
+    key = {"Authorization": f"Bearer {made.json()['key']}"}
+    assert "postedit_requests_total" in team.client.get("/metrics", headers=key).text
+    assert team.client.get("/metrics", headers=team.key("root", "manage")).status_code == 200
+    assert team.client.get("/v1/projects", headers=key).json()["projects"] == []
+    anna = f"/v1/projects/{team.projects['anna']}"
+    assert team.client.get(anna, headers=key).status_code == 404
+    assert team.client.delete(anna, headers=key).status_code == 404
+    for other in (team.key("root", "edit", "admin"), team.key("root", "manage", projects=[])):
+        refused = team.client.get("/metrics", headers=other)
+        assert refused.status_code == 403
+        assert "requires the right 'metrics'" in refused.json()["error"]["message"]
+    refused = team.client.get("/metrics", headers=team.key("anna", "metrics"))
+    assert "only administrators may do this, and anna is not one" in refused.json()["error"]["message"]
+
+
+@pytest.mark.parametrize("change", [{"admin": False}, {"active": False}])
+def test_of_two_administrators_who_remove_each_other_one_stays(team: Team, place: str, change: dict[str, bool]) -> None:
+    team.store.people.set_admin("anna", PASSWORD)
+    other, began = Store(place), threading.Event()
+
+    def second() -> None:
+        began.set()
+        other.people.change_user(team.ids["root"], **change)
+
+    def meanwhile(_: object) -> None:  # the first change has been made, and not committed
+        if not began.is_set():
+            removals.append(pool.submit(second))
+            began.wait()
+            time.sleep(0.5)
+
+    removals: list[Any] = []
+    with ThreadPoolExecutor(1) as pool:
+        event.listen(team.store.database.engine, "commit", meanwhile)
+        team.store.people.change_user(team.ids["anna"], **change)
+        with pytest.raises(DataError, match="at least one administrator is required"):
+            removals[0].result(60)
+    other.close()
+
+
+@pytest.mark.parametrize("unseen", ["\n", "\x1b", "\u200b", "\u202e", "\u2028", "\u200d", "\u2066", "\xad", "\ufeff"])
+def test_names_of_users_have_no_characters_that_nobody_sees(team: Team, unseen: str) -> None:
+    root = team.key("root", "admin")
+    asked = {"name": f"an{unseen}na", "password": PASSWORD}
+    refused = team.client.post("/v1/users", json=asked, headers=root)
+    assert refused.status_code == 422
+    assert f"name: has the character U+{ord(unseen):04X}, which nobody sees" in refused.json()["error"]["message"]
+
+
+def test_blanks_around_a_name_are_left_out(team: Team) -> None:
+    root = team.key("root", "admin")
+    made = team.client.post("/v1/users", json={"name": "\u3000eve \t", "password": PASSWORD}, headers=root)
+    assert made.json()["name"] == "eve"
+    again = team.client.post("/v1/users", json={"name": " anna", "password": PASSWORD}, headers=root)
+    assert "there is a user 'anna' already" in again.json()["error"]["message"]
+    persian = "\u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645"  # with a joiner, as it is spelt
+    assert (
+        team.client.post("/v1/projects", json={"name": persian}, headers=team.key("root", "admin")).status_code == 201
+    )
+
+
+def test_the_folder_of_the_first_administrator_is_private(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("POSTEDIT_ADMIN_PASSWORD", PASSWORD)
+    folder, before = tmp_path / "data", os.umask(0o022)
+    try:
+        _create_admin(str(folder / "postedit.db"), "anna")
+    finally:
+        os.umask(before)
+    assert [stat.S_IMODE(path.stat().st_mode) for path in (folder, folder / "postedit.db")] == [0o700, 0o600]
 
 
 def test_roles_say_what_members_may_do(team: Team) -> None:

@@ -65,6 +65,7 @@ def test_streams_end_when_the_service_stops(store: Store) -> None:
 
 def test_a_quiet_stream_shows_that_it_lives(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(event_hub, "_BEAT_SECONDS", 0.05)
+    write(store, 7)
 
     async def follow() -> list[str]:
         async with aclosing(EventHub(store, asyncio.Event()).stream("default", 7)) as stream, asyncio.timeout(60):
@@ -77,12 +78,30 @@ def test_a_quiet_stream_shows_that_it_lives(store: Store, monkeypatch: pytest.Mo
 def test_a_stream_ends_after_a_while(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(event_hub, "_BEAT_SECONDS", 0.05)
     monkeypatch.setattr(event_hub, "_STREAM_SECONDS", 0.1)
+    write(store, 7)
 
     async def follow() -> list[str]:
         async with asyncio.timeout(60):
             return [text async for text in EventHub(store, asyncio.Event()).stream("default", 7)]
 
     assert asyncio.run(follow())[0] == "id: 7\n: \n\n"
+
+
+def test_a_client_that_knows_more_than_a_restored_backup_begins_anew(store: Store) -> None:
+    write(store, 2)
+
+    async def follow() -> tuple[str, list[int]]:
+        hub = EventHub(store, asyncio.Event())
+        hub.start()
+        async with aclosing(hub.stream("default", 7)) as stream, asyncio.timeout(60):
+            first = await anext(stream)
+            reading = asyncio.create_task(numbers(stream, 1))
+            await asyncio.to_thread(write, store, 1)
+            found = await reading
+        await hub.stop()
+        return first, found
+
+    assert asyncio.run(follow()) == ('id: 2\nevent: reset\ndata: {"id": 2, "kind": "reset"}\n\n', [3])
 
 
 def test_what_another_process_deletes_is_forgotten_here(

@@ -3,6 +3,8 @@
 import asyncio
 import json
 import logging
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import count
@@ -78,6 +80,12 @@ def test_other_hosts_are_refused_on_a_machine_that_serves_itself(service: Runnin
 @pytest.mark.parametrize("host", ["localhost", "LOCALHOST:1234", "127.0.0.1", "[::1]:80"])
 def test_names_of_this_machine_are_welcome(service: RunningService, host: str) -> None:
     assert service.client.get("/healthz", headers={"Host": host}).status_code == 200
+
+
+@pytest.mark.parametrize("host", ["A.Example", "a.example:443", "[fd00::1]:80", "localhost"])
+def test_hosts_of_the_settings_are_known_in_capitals_too(tmp_path: Path, host: str) -> None:
+    client = behind_checks(tmp_path, hosts=["a.EXAMPLE", "[FD00::1]"])
+    assert client.get("/", headers={"Host": host}).status_code == 200
 
 
 @pytest.mark.parametrize(
@@ -243,6 +251,40 @@ def test_logs_are_json_with_ids_and_without_texts(service: RunningService, caplo
     assert request["status"] == 500
     assert request["path"] == "/v1/edit"
     assert any("could not be edited" in line for line in lines), "the log says where it failed"
+
+
+LOGS = """
+import logging, warnings
+from postedit.cli.main import show_log
+from postedit.serve.service_logs import set_up_logs
+from postedit.serve.settings import LogConfig
+show_log("postedit.compiled")
+set_up_logs(LogConfig(level={level!r}))
+logging.getLogger("python_multipart.multipart").warning("of a library")
+logging.getLogger("python_multipart.multipart").info("not said")
+logging.getLogger("postedit.compiled").info("compiling")
+logging.getLogger("postedit.serve.x").info("of the service")
+logging.getLogger("uvicorn.error").error("of the server")
+warnings.warn("a warning")
+"""
+
+
+@pytest.mark.parametrize(
+    ("level", "expected"),
+    [
+        (
+            "info",
+            ["of a library", "compiling", "of the service", "of the server", "<string>:13: UserWarning: a warning\n"],
+        ),
+        ("warning", ["of a library", "compiling", "of the server", "<string>:13: UserWarning: a warning\n"]),
+        ("error", ["of the server"]),
+    ],
+)
+def test_whatever_is_logged_is_a_line_of_json(level: str, expected: list[str]) -> None:
+    command = [sys.executable, "-c", LOGS.format(level=level)]
+    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    found = [json.loads(line)["message"] for line in done.stderr.splitlines()]
+    assert [one.split("\n")[0] for one in found] == [one.strip() for one in expected]
 
 
 def test_texts_are_logged_if_asked_for(tmp_path, caplog) -> None:

@@ -52,6 +52,16 @@ def test_a_file_becomes_segments_with_proposals(client: TestClient) -> None:
     assert rest["next"] is None
 
 
+@pytest.mark.parametrize("path", ["/v1/projects/default/files", "/v1/jobs"])
+def test_a_form_with_two_files_is_refused(client: TestClient, path: str) -> None:
+    parts = [("file", (name, xliff(*PAIRS))) for name in ("a.xlf", "b.xlf")]
+    refused = client.post(path, files=parts)
+    assert refused.status_code == 422
+    assert "the form has 2 parts named file, and one is allowed" in refused.json()["error"]["message"]
+    assert client.get("/v1/projects/default/files").json()["files"] == []
+    assert client.post(path, files=parts[:1]).status_code == 202
+
+
 def test_nothing_confirmed_leaves_every_byte(client: TestClient) -> None:
     content = xliff(*PAIRS)
     file = upload(client, content)

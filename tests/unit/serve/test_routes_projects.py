@@ -123,6 +123,24 @@ def test_tables_of_corrections_may_name_their_columns(client: TestClient, lines:
     assert blank["error"]["message"] == "line 2: a correction needs pe, which is blank"
 
 
+@pytest.mark.parametrize("made", ["0001-01-01T00:00:00+14:00", "9999-12-31T23:59:59-14:00"])
+def test_times_of_corrections_that_utc_does_not_have_are_refused(client: TestClient, made: str) -> None:
+    lines = [json.dumps({"src": "a", "mt": "b", "pe": "c", "made": time}) for time in ("2026-01-01T00:00:00Z", made)]
+    refused = client.post(f"/v1/projects/{project(client)}/corrections/import", content="\n".join(lines))
+    assert refused.status_code == 422
+    message = refused.json()["error"]["message"]
+    assert message == f"line 2: the time of a correction, {made}, is outside the years 1 to 9999 in UTC"
+
+
+def test_corrections_that_name_no_author_are_of_who_imports_them(client: TestClient) -> None:
+    url = f"/v1/projects/{project(client)}/corrections"
+    lines = [
+        json.dumps({"src": "a", "mt": "b", "pe": "c", **author}) for author in ({"author": "anna"}, {"author": ""}, {})
+    ]
+    client.post(f"{url}/import", content="\n".join([*lines, "a\tb\tc"]))
+    assert [found["author"] for found in client.get(url).json()["corrections"]] == ["local"] * 3 + ["anna"]
+
+
 def test_what_is_imported_again_counts_once(client: TestClient) -> None:
     url, other = (f"/v1/projects/{project(client)}/corrections" for _ in range(2))
     table = "a\tb\tc\na\tb\tc\nd\te\tf\n"

@@ -5,9 +5,11 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
+import sqlalchemy as sql
 from fastapi.testclient import TestClient
 from sqlalchemy.exc import OperationalError
 
@@ -46,6 +48,21 @@ def test_a_database_that_is_away_makes_unready_and_its_place_is_not_told(
     assert undone.status_code == 422
     assert "has no correction 7" in undone.json()["error"]["message"]
     assert place not in undone.text
+
+
+def test_a_database_that_takes_no_changes_makes_unready(
+    client: TestClient, started: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert client.get("/readyz").status_code == 200
+    engine = started.store.database.engine
+    if engine.dialect.name == "postgresql":
+        sql.event.listen(engine, "begin", lambda one: one.execute(sql.text("SET TRANSACTION READ ONLY")))
+    else:  # whoever runs the tests may write everything
+        monkeypatch.setattr("postedit.serve.store_base.os", SimpleNamespace(W_OK=2, access=lambda *_: False))
+    refused = client.get("/readyz")
+    assert refused.status_code == 503
+    assert refused.json()["status"] == "read_only"
+    assert "the database takes no changes" in refused.json()["message"]
 
 
 def test_a_database_that_does_not_answer_is_not_waited_for(

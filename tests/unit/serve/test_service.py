@@ -21,15 +21,15 @@ def test_answer_of_the_database_counts_though_it_is_asked_anew_at_once() -> None
         if next(asked):
             slow.wait(10)
 
-    async def ask() -> tuple[bool, bool]:
+    async def ask() -> tuple[str, str]:
         service = service_with(check)
 
-        async def twice() -> bool:
-            await service.database_answers(10)
-            return await service.database_answers(0.05)
+        async def twice() -> str:
+            await service.database_state(10)
+            return await service.database_state(0.05)
 
-        first, second = await asyncio.gather(twice(), service.database_answers(10))
+        first, second = await asyncio.gather(twice(), service.database_state(10))
         slow.set()
         return first, second
 
-    assert asyncio.run(ask()) == (False, True)
+    assert asyncio.run(ask()) == ("away", "ready")

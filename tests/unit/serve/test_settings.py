@@ -47,6 +47,25 @@ def test_settings_that_cannot_work_are_refused(values, message: str) -> None:
         parse_settings(values, "serve.toml")
 
 
+@pytest.mark.parametrize(
+    "host", ["https://a.example", "a.example:443", "a.example/x", "", "*", "a b", "[::1]:80", "ä.example"]
+)
+def test_hosts_that_no_request_names_are_refused(host: str) -> None:
+    with pytest.raises(RecipeError, match=r"hosts: .* is no host name; give it without scheme, port and path"):
+        parse_settings({"models": MODELS, "hosts": ["a.example", host]}, "serve.toml")
+
+
+@pytest.mark.parametrize("proxy", ["proxy.example", "10.0.0.2:80", "10.0.0.2/24", "localhost", "", "http://10.0.0.2"])
+def test_proxies_that_are_never_believed_are_refused(proxy: str) -> None:
+    with pytest.raises(RecipeError, match=r"proxies: .* is no address and no network"):
+        parse_settings({"models": MODELS, "proxies": ["127.0.0.1", proxy]}, "serve.toml")
+
+
+def test_proxies_are_addresses_and_networks() -> None:
+    for given in (["10.0.0.2", "10.0.0.0/24", "fd00::/8", "::1"], ["*"]):
+        assert parse_settings({"models": MODELS, "proxies": given}, "test").proxies == tuple(given)
+
+
 def test_other_addresses_need_sign_in_and_this_machine_does_not() -> None:
     assert not laptop_settings("none", {}).auth_required
     assert laptop_settings("none", {"host": "0.0.0.0"}).auth_required

@@ -9,6 +9,7 @@ import random
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -247,6 +248,69 @@ def test_a_dead_job_is_found_behind_those_of_other_kinds(
     assert all(store.jobs.claim([kind]) is not None for kind in kinds)
     found = [jobs_of._next([kind]) for kind in kinds]
     assert [job and job.kind for job in found] == [*kinds]
+
+
+@pytest.fixture
+def other_model(store: Store) -> str:
+    """Return a job that waits for a model that this process does not have."""
+    file = imported(store, xliff(*PAIRS))
+    store.projects.change("default", {"model": "phrases"}, "anna")
+    with store.database.change("default", "anna") as change:
+        change.execute(sql.delete(jobs))
+        return store.jobs.add(change, "import", file)
+
+
+def test_jobs_are_left_to_services_that_have_their_model(store: Store, jobs_of: FileJobs, other_model: str) -> None:
+    assert jobs_of._next(["import"]) is None
+    assert store.jobs.claim(["import"], {"phrases": 1}) is not None
+    beats = store.jobs.running()[other_model]
+    assert store.jobs.take_over(other_model, beats, ["import"], ["words"]) is None
+    assert store.jobs.take_over(other_model, beats, ["import"], ["words", "phrases"]) is not None
+
+
+def test_repetitions_are_filled_in_by_services_without_the_model(
+    store: Store, jobs_of: FileJobs, other_model: str
+) -> None:
+    with store.database.change("default", "anna") as change:
+        store.jobs.add(change, "fill", store.jobs.get(other_model)["file"])
+    assert jobs_of._next(["fill"]) is not None
+
+
+def test_a_job_whose_model_no_service_has_fails_with_the_reason(
+    store: Store, jobs_of: FileJobs, other_model: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(jobs_of.proposer._engine, "edit", lambda *_, **given: _check(jobs_of, given["model"]))
+    assert jobs_of._next(["import"]) is None
+    monkeypatch.setattr(file_jobs, "_UNKNOWN_SECONDS", -1.0)
+    job = jobs_of._next(["import"])
+    assert job is not None
+    asyncio.run(jobs_of._run(job))
+    found = store.jobs.get(other_model)
+    assert found["state"] == "failed"
+    assert found["error"].startswith("there is no model 'phrases' here")
+
+
+async def _check(jobs_of: FileJobs, model: str) -> None:
+    jobs_of.proposer._engine._check_model(model)
+
+
+def test_a_job_waits_for_its_model_while_other_services_work(
+    store: Store, jobs_of: FileJobs, other_model: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = itertools.count(step=400.0)
+    monkeypatch.setattr(file_jobs, "time", SimpleNamespace(monotonic=lambda: next(clock)))
+    monkeypatch.setattr(file_jobs, "_DEAD_SECONDS", 10_000.0)
+    other = store.projects.create({"name": "other"}, "anna")
+    with store.database.change(other, "anna") as change:
+        at_work = store.jobs.add(change, "import", store.files.create(change, "b.xlf", io.BytesIO(xliff(*PAIRS))))
+    claimed = store.jobs.claim(["import"], [])
+    assert claimed is not None
+    assert claimed.id == at_work
+    assert [jobs_of._next(["import"]) for _ in range(3)] == [None] * 3
+    jobs_of._own.add(at_work)
+    found = jobs_of._next(["import"])
+    assert found is not None
+    assert found.id == other_model
 
 
 def test_only_an_absent_database_lets_a_job_wait(
