@@ -14,7 +14,7 @@ number: digits of any script, with a sign; ² and ½; unit: percent and currency
 technical units beside a number; url: with a scheme, www., or a usual top-level domain; email; path: of Unix or Windows,
 and names of files with a known extension; placeholder: printf (%s, %1$s, %(name)s), {0}, {name}, {{x}}, {{{x}}}, ${x},
 $x, %x%, :x, [[x]], <%= x %>, @@x@@, \\n, ICU messages; markup: tags, also escaped ones, comments, entities, **; code:
-`backticks`, camelCase, PascalCase and snake_case names, calls(), --options; hashtag; mention: @name.
+`backticks`, ``double ones`` of RST, camelCase, PascalCase and snake_case names, calls(), --options; hashtag; mention: @name.
 """
 
 KINDS: Final[tuple[Kind, ...]] = get_args(Kind)
@@ -51,7 +51,7 @@ _PATTERNS: Final[tuple[tuple[str, Kind, tuple[str, ...]], ...]] = (
             r"\*\*",
         ),
     ),
-    ("ticks", "code", (r"(?<!`)`(?!`)[^`\n]+`(?!`)",)),
+    ("ticks", "code", (r"(?<!`)`(?!`)[^`\n]+`(?!`)", r"(?<!`)``(?![`\s])(?:[^`\n]|`(?!`))+`?(?<!\s)``(?!`)")),
     (
         "url",
         "url",

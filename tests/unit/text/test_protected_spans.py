@@ -103,6 +103,8 @@ def test_numbers(text: str, numbers: list[str]) -> None:
         ("unit", "a %, GB, in 5 cases, $x, 5 days", []),
         ("code", "XmlReader and PowerPoint, no USA, McMahon or Q3Plan", ["XmlReader", "PowerPoint"]),
         ("code", "`ls -l`, getValue and max_size, __init__", ["`ls -l`", "getValue", "max_size", "__init__"]),
+        ("code", "``abs(t)``, ``a > b`` or ``:ref:`x```", ["``abs(t)``", "``a > b``", "``:ref:`x```"]),
+        ("code", "``see `x` here``, ```block``` and ``this'' or ``that''", ["``see `x` here``"]),
         ("code", "call a.run() with --all; file(s), Java, McMahon, x - y", ["a.run()", "--all"]),
         ("code", "使用getValue函数", ["getValue"]),
         ("code", "getValueạ b", []),
