@@ -90,6 +90,7 @@ def test_numbers(text: str, numbers: list[str]) -> None:
         ("placeholder", "$home %PATH% [[x]] a\\n but $5", ["$home", "%PATH%", "[[x]]", "\\n"]),
         ("placeholder", "{{{x}}} <%= a.b %> @@N@@ but 5 < 6 % 7", ["{{{x}}}", "<%= a.b %>", "@@N@@"]),
         ("placeholder", r":count of :total, at 9:30 a:b ::c, one\nTwo", [":count", ":total", r"\n"]),
+        ("placeholder", "= line.price %} or {% else, but 5%> or 50 %>", ["%}", "{%"]),
         ("placeholder", "a set {of words} stays text", []),
         ("markup", '<b>x</b> <a href="u">y</a><br/>', ["<b>", "</b>", '<a href="u">', "</a>", "<br/>"]),
         (
