@@ -3,7 +3,7 @@
 from bisect import bisect_right
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
-from itertools import accumulate
+from itertools import accumulate, repeat
 from typing import Any, Final, Literal
 
 from postedit.core.editor import (
@@ -21,6 +21,8 @@ from postedit.core.search_config import SearchConfig
 from postedit.editing.constraints import required_of
 from postedit.editing.results import enforce_constraints, has_phrase, keep_edits, unchanged
 from postedit.editing.span_rule import SpanRule
+from postedit.text.composed_edits import SureEdit, composed_edits
+from postedit.text.edits import edits_between
 from postedit.text.glossary import Glossary
 from postedit.text.protected_spans import ProtectedSpan, Value
 from postedit.text.span_patterns import KINDS, Kind
@@ -40,9 +42,10 @@ class Protected(EditorWrapper[Editor]):
     """Keeps the protected spans of mt that stand in the source, and the terms of a glossary, in every output.
 
     If an output breaks the rule (`text.protected_spans.broken_values`, `text.glossary`), the edits that touch the
-    broken spans are taken back, as few as suffice, and at last all edits. So the rule holds for any inner editor. An
-    output that lacks a term, or has a forbidden one, is searched for once more with terms required or banned, if the
-    inner editor honours constraints. `PostEdit.fallbacks` lists the spans.
+    broken spans are taken back, as few as suffice, and at last all edits. So the rule holds for any inner editor. Terms
+    take the place of their forbidden translations, and an output that lacks a term, or has a forbidden one, is searched
+    for once more with terms required or banned, if the inner editor honours constraints. What this finds must keep the
+    rest of the output (`SpanRule.keeps_rest`). `PostEdit.fallbacks` lists the spans.
 
     The draft of a first stage counts as mt. A translation without draft should have the spans of the source; nothing
     can be taken back there, so that it is searched for once more, and spans still broken are listed with `by` None.
@@ -135,13 +138,48 @@ class _Case:
         return replace(best, alternatives=others, fallbacks=(*self.first.fallbacks, *listed))
 
     def _best(self) -> tuple[PostEdit, Literal["search", "edits", "mt"] | None]:
+        """Return the best correction, and how broken spans were saved.
+
+        This is the first correction, without harmful edits, and with terms in place of forbidden translations. The
+        second one is better if it meets as many terms and keeps the rest: a model that must write a term, or may not
+        write a word, can lose a whole phrase. Its score does not show that, because it is low for good terms as well.
+        """
+        kept, by = self._kept()
+        swapped = self._swapped(kept)
         second = self.second
-        if second is not None and second.skipped is None and self.rule.improves(second.text, self.first.text):
-            return replace(second, draft=self.first.draft), "search"
+        if second is None or second.skipped is not None or not self._is_better(second.text, kept.text, swapped.text):
+            return swapped, by
+        return replace(second, draft=self.first.draft), "search"
+
+    def _is_better(self, second: str, kept: str, swapped: str) -> bool:
+        if self.mt is None:
+            return self.rule.improves(second, swapped)
+        improved = self.rule.improves(second, kept) and not self.rule.improves(swapped, second)
+        return improved and self.rule.keeps_rest(swapped, second)
+
+    def _kept(self) -> tuple[PostEdit, Literal["edits", "mt"] | None]:
         if not self.broken or self.mt is None:
             return self.first, None
         kept = self._allowed(self._without_harm(self.mt, self.first))
         return (kept, "edits") if kept.changed else (replace(kept, hit_limit=False), "mt")
+
+    def _swapped(self, kept: PostEdit) -> PostEdit:
+        """Return a correction with terms in place of forbidden translations, if nothing breaks by that."""
+        mt, text = self.mt or "", self.rule.swapped(kept.text)
+        if kept.skipped is not None or not self.rule.improves(text, kept.text):
+            return kept
+        first = map(SureEdit, kept.edits or edits_between(mt, kept.text), kept.confidences or repeat(1.0))
+        swaps = (SureEdit(edit, 1.0) for edit in edits_between(kept.text, text))
+        edits = composed_edits(mt, text, [*first], [*swaps])
+        found = replace(
+            kept,
+            text=text,
+            changed=text != mt,
+            edits=tuple(one.edit for one in edits),
+            token_spans=(),
+            confidences=tuple(one.confidence for one in edits),
+        )
+        return found if self._allowed(found).text == text else kept
 
     def _without_harm(self, mt: str, result: PostEdit) -> PostEdit:
         """Return the correction without edits that break the rule: those that touch broken spans, or else all."""

@@ -1,17 +1,23 @@
 """Checks of what a model wrote: edits that damage the text are taken back."""
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from itertools import compress
 from typing import TYPE_CHECKING, Final
 
 from postedit.core.editor import Edit, PostEdit, Segment
 from postedit.editing.results import enforce_constraints, keep_edits, unchanged
-from postedit.text.words import splitter
+from postedit.text.edits import apply_edits
+from postedit.text.words import UNSPACED, splitter
 
 if TYPE_CHECKING:
     from postedit.text.processor import TextProcessor
 
 _REPLACEMENT: Final = "\ufffd"  # the character that stands for invalid UTF-8
+_PAIRS: Final = ("()", "[]", "{}", "«»", "（）", "［］", "｛｝", "〈〉", "《》", "「」", "『』", "【】")
+_WIDE: Final = re.compile("[\u3001-\u3003\u3008-\u3011\uff01-\uff60\uffe0-\uffe6]")  # punctuation and full-width forms
+_EAST_ASIAN: Final = re.compile(f"[{UNSPACED}\u1100-\u11ff\u3130-\u318f\uac00-\ud7a3]")  # letters that allow them
 
 
 def checked(processor: "TextProcessor", segment: Segment, required: Sequence[str], result: PostEdit) -> PostEdit:
@@ -48,8 +54,11 @@ def revert_damage(src: str, mt: str | None, result: PostEdit, lacks: Callable[[s
 
     An edit is taken back if it adds a replacement character (U+FFFD). Characters that the vocabulary lacks are spelt
     byte by byte, so an edit is also taken back if it writes one that neither src nor mt has, or removes one so that
-    the output has none of it, or fewer than src. All are taken back if they would leave nothing but white space of
-    mt. A translation (mt is None) is "damaged" if it has a replacement character.
+    the output has none of it, or fewer than src. It may write
+    full-width forms and punctuation of East Asian scripts only where mt has some, or mt or the output letters of such
+    scripts. Then edits are taken back that leave
+    brackets unpaired; see `_keep_pairs`. All are taken back if they would leave nothing but white space of mt. A
+    translation (mt is None) is "damaged" if it has a replacement character.
     """
     alternatives = tuple(revert_damage(src, mt, one, lacks) for one in result.alternatives)
     if mt is None:
@@ -57,6 +66,7 @@ def revert_damage(src: str, mt: str | None, result: PostEdit, lacks: Callable[[s
         kept_whole = keeps_text_sound(src, "", result, whole, lambda character: False)
         return replace(result if kept_whole else unchanged("", "damaged"), alternatives=alternatives)
     kept = [not empties(mt, result.text) and keeps_text_sound(src, mt, result, edit, lacks) for edit in result.edits]
+    kept = _keep_pairs(mt, result, kept)
     if all(kept):
         return replace(result, alternatives=alternatives) if alternatives != result.alternatives else result
     mended = keep_edits(mt, result, kept)
@@ -84,9 +94,34 @@ def keeps_text_sound(src: str, mt: str, result: PostEdit, edit: Edit, lacks: Cal
     if old.isascii() and new.isascii():
         return True
     text = result.text
+    if mt and _WIDE.search(new) and not (_WIDE.search(mt) or _EAST_ASIAN.search(mt + text)):
+        return False
     removed = {one for one in old if old.count(one) > new.count(one) and text.count(one) < max(1, src.count(one))}
     invented = {one for one in new if one not in mt and one not in src}
     return not any(map(lacks, removed | invented)) and not _adds_replacement(old, new)
+
+
+def _keep_pairs(mt: str, result: PostEdit, kept: Sequence[bool]) -> list[bool]:
+    """Return the edits to keep, fewer if an output would lack more partners of brackets than mt.
+
+    Where an output has more of "(" than of ")", or fewer, by a greater number than mt, all edits that change this
+    number are taken back: a bracket may move, or go with its partner. Each kind is counted by itself, so that "(" may
+    become "（" only if ")" becomes "）".
+    """
+    kept = list(kept)
+    for _ in _PAIRS:  # edits taken back for one kind may be half a pair of another; a kind at fault is so once
+        text = apply_edits(mt, result.text, list(compress(result.edits, kept)))
+        worse = [pair for pair in _PAIRS if abs(_surplus(text, pair)) > abs(_surplus(mt, pair))]
+        if not worse:
+            break
+        for number, edit in enumerate(result.edits):
+            old, new = mt[slice(*edit.mt_span)], result.text[slice(*edit.pe_span)]
+            kept[number] &= all(_surplus(old, pair) == _surplus(new, pair) for pair in worse)
+    return kept
+
+
+def _surplus(text: str, pair: str) -> int:
+    return text.count(pair[0]) - text.count(pair[1])
 
 
 def _adds_replacement(mt: str, text: str) -> bool:

@@ -7,6 +7,7 @@ from functools import cached_property
 from itertools import islice
 from typing import Final
 
+from postedit.text.edits import changes
 from postedit.text.glossary import Glossary, TermRule
 from postedit.text.protected_spans import (
     FAULTS,
@@ -20,6 +21,7 @@ from postedit.text.protected_spans import (
     unpaired_tags,
 )
 from postedit.text.span_patterns import Kind
+from postedit.text.words import CharacterSplitter
 
 _MOST_GLUED: Final = 1000
 """Values that are looked for where they are glued to other text: each costs a pass over the text."""
@@ -87,6 +89,31 @@ class SpanRule:
         if broken and self._mt is not None:
             return False
         return (broken, self._missed(text)) < (len(self.broken(other)), self._missed(other))
+
+    def swapped(self, text: str) -> str:
+        """Return an output with terms in place of forbidden translations; see `TermRule.swapped`."""
+        return self._terms.swapped(text, find_spans(text, self._kinds)) if self._terms else text
+
+    def keeps_rest(self, text: str, other: str) -> bool:
+        """Return whether another output keeps all of a text but words directly beside terms.
+
+        All words that it writes are parts of terms, or stand directly before or after one: articles change with the
+        term. It removes no term, and nowhere more words than it writes. Characters of scripts without spaces are words.
+        """
+        (words, terms), (others, other_terms) = self._divided(text), self._divided(other)
+        near = [any(other_terms[max(0, place - 1) : place + 2]) for place in range(len(others))]
+        return not any(
+            any(terms[slice(*change.mt)])
+            or change.mt[1] - change.mt[0] > change.pe[1] - change.pe[0]
+            or not all(near[slice(*change.pe)])
+            for change in changes(words, others)
+        )
+
+    def _divided(self, text: str) -> tuple[list[str], list[bool]]:
+        """Return the words of a text, and whether each is part of a term."""
+        places = {place for one in self.spans(text) if one.kind == "term" for place in range(one.start, one.end)}
+        words = CharacterSplitter().spans(text)
+        return [word.text for word in words], [word.start in places for word in words]
 
     def constraints(self, text: str, broken: Sequence[Value]) -> tuple[list[str], list[str]]:
         """Return the phrases that search should require, and those that it should ban, to mend an output.

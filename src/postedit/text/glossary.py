@@ -164,6 +164,25 @@ class TermRule:
         missing = [value.value for value in self._needed if not now[value]]
         return missing, [value.value for value in now if value.kind == "forbidden term"]
 
+    def swapped(self, text: str, spans: Iterable[ProtectedSpan] = ()) -> str:
+        """Return a text with terms in place of forbidden translations, of entries that it has no oftener than src."""
+        found = self.spans(text, spans)
+        now = count_values(found)
+        instead = {
+            form: one.entry.targets[0]
+            for one in self._found
+            if one.entry.targets and sum(now[value] for value in _values(one.entry)) <= one.count
+            for form in one.entry.forbidden
+        }
+        parts, done = [], 0
+        for span in found:
+            if span.kind == "forbidden term" and span.value in instead and span.start >= done:
+                term, old = instead[span.value], text[span.start]
+                capital = old.isupper() and span.value[0].islower()
+                parts += [text[done : span.start], term[0].upper() if capital else term[0], term[1:]]
+                done = span.end
+        return "".join([*parts, text[done:]])
+
     def _count(self, text: str, spans: Iterable[ProtectedSpan]) -> Counter[Value]:
         return count_values(self.spans(text, spans))
 

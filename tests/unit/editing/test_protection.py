@@ -31,6 +31,7 @@ from postedit.editing.post_editor import TwoStage
 from postedit.editing.protection import Protected
 from postedit.editing.span_rule import SpanRule
 from postedit.gate import Gated
+from postedit.text.edits import apply_edits
 from postedit.text.glossary import Glossary, GlossaryEntry
 from postedit.text.span_patterns import KINDS
 
@@ -317,6 +318,49 @@ def test_missing_terms_are_required_and_forbidden_ones_banned_in_search() -> Non
     found = edited(ObedientEditor({}), "a file", "ein Blatt", glossary=TERMS)
     assert (found.text, found.fallbacks) == ("ein Blatt Datei", ())
     assert edited(ObedientEditor({}), "a file", "die Akte", glossary=TERMS).text == "die  Datei"
+
+
+def spanish(*entries: tuple[str, str, str]) -> Glossary:
+    return Glossary(
+        [GlossaryEntry(src, (term,), (forbidden,) if forbidden else ()) for src, term, forbidden in entries]
+    )
+
+
+@pytest.mark.parametrize(
+    ("mt", "searched", "text"),
+    [
+        ("la lista y el usuario.", "y listado usuaria.", "la listado y el usuaria."),
+        ("la lista y el usuario.", "el listado y la usuaria.", "el listado y la usuaria."),
+        ("la lista y el usuario.", "el listado y la usuaria de aquí.", "la listado y el usuaria."),
+        ("la lista y el usuario.", "el listado o la usuaria.", "el listado o la usuaria."),
+        ("Lista de usuario", "listado", "Listado de usuaria"),
+        ("lista, lista y usuaria", "usuaria", "lista, lista y usuaria"),
+        ("la relación y la usuaria", "el listado y la usuaria", "el listado y la usuaria"),
+        ("la relación y la usuaria", "listado usuaria", "la relación y la usuaria"),
+        ("la relación y la usuaria", "el listado y la que usa", "la relación y la usuaria"),
+    ],
+)
+def test_terms_take_the_place_of_forbidden_words_and_the_rest_stays(mt: str, searched: str, text: str) -> None:
+    class Careless(ObedientEditor):
+        def obeying(self, constraints: Constraints, found: PostEdit) -> PostEdit:
+            return PostEdit(searched, True) if constraints else found
+
+    terms = spanish(("list", "listado", "lista"), ("user", "usuaria", "usuario"))
+    found = edited(Careless({}), "the list and the user", mt, glossary=terms)
+    assert (found.text, found.changed) == (text, text != mt)
+    if found.text != searched:
+        assert apply_edits(mt, text, found.edits) == text
+        assert len(found.edits) == len(found.confidences)
+
+
+def test_swapped_terms_join_the_edits_and_obey_the_user() -> None:
+    terms = spanish(("list", "listado", "lista"))
+    mt = "vea lista 5 aquí"
+    found = edited(TableEditor({"vea": "ver", "5": "6"}, {"vea": 0.7}), "see list 5 here", mt, glossary=terms)
+    assert (found.text, found.confidences, found.reverted) == ("ver listado 5 aquí", (0.7, 1.0), 1)
+    assert apply_edits(mt, found.text, found.edits) == found.text
+    segment = Segment("list", "una lista", Constraints(banned=("listado",)))
+    assert Protected(TableEditor({}), glossary=terms).edit_segments([segment])[0].text == "una lista"
 
 
 @pytest.fixture(scope="module")

@@ -132,3 +132,40 @@ def test_evidence_of_an_output_stays_with_its_scores() -> None:
     found = distinct(revert_damage("a b", "a b .", replace(best, evidence=evidence), lacks))
     assert (found.score, found.evidence, found.alternatives, found.input_cut) == (-1.0, evidence, (), True)
     assert distinct(revert_damage("a b", "a b .", best, lacks)).input_cut
+
+
+@pytest.mark.parametrize(
+    ("mt", "pe", "expected"),
+    [
+        ("cargando [ %s ]...", "cargando [ %s", "cargando [ %s ]..."),
+        ("pulse [ OK ] .", "pulse [ OK !", "pulse [ OK ] ."),
+        ("a ( b ) c", "x ( b c", "x ( b ) c"),
+        ("a ( b ) c", "a b c", "a b c"),
+        ("a ( b ) c", "( a b ) c", "( a b ) c"),
+        ("a b ) c", "a ( b ) c", "a ( b ) c"),
+        ("a b ) c", "a b c", "a b c"),
+        ("a ( b ) c", "a ( b ] c", "a ( b ) c"),
+        ("«a b » c", "«a b c", "«a b » c"),
+        ("按 ( 长 ) 子", "按 （ 长 ） 子", "按 （ 长 ） 子"),
+        ("按 ( 长 ) 子", "按 （ 长 ) 子", "按 ( 长 ) 子"),
+        ("长 【 a", "长 [ a", "长 【 a"),
+        ("( a x )", "( b x ]", "( b x )"),
+    ],
+)
+def test_edits_that_leave_brackets_unpaired_are_taken_back(mt: str, pe: str, expected: str) -> None:
+    result = revert_damage("x", mt, corrected(mt, pe), lambda character: False)
+    assert (result.text, result.reverted) == (expected, len(corrected(mt, pe).edits) - len(result.edits))
+
+
+@pytest.mark.parametrize(
+    ("mt", "pe", "expected"),
+    [
+        ("(ver menú) de aquí", "（ver menú） de allí", "(ver menú) de allí"),
+        ("a/b c .", "a／b c 。", "a/b c ."),
+        ("a b （c）", "a ， b （c）", "a ， b （c）"),
+        ("OK .", "按 OK 。", "按 OK 。"),
+        ("확인 .", "확인 。", "확인 。"),
+    ],
+)
+def test_wide_forms_are_written_only_beside_east_asian_text(mt: str, pe: str, expected: str) -> None:
+    assert revert_damage("（x）", mt, corrected(mt, pe), lambda character: False).text == expected

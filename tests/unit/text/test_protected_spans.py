@@ -90,6 +90,7 @@ def test_numbers(text: str, numbers: list[str]) -> None:
         ("placeholder", "$home %PATH% [[x]] a\\n but $5", ["$home", "%PATH%", "[[x]]", "\\n"]),
         ("placeholder", "{{{x}}} <%= a.b %> @@N@@ but 5 < 6 % 7", ["{{{x}}}", "<%= a.b %>", "@@N@@"]),
         ("placeholder", r":count of :total, at 9:30 a:b ::c, one\nTwo", [":count", ":total", r"\n"]),
+        ("placeholder", "= line.price %} or {% else, but 5%> or 50 %>", ["%}", "{%"]),
         ("placeholder", "a set {of words} stays text", []),
         ("markup", '<b>x</b> <a href="u">y</a><br/>', ["<b>", "</b>", '<a href="u">', "</a>", "<br/>"]),
         (
@@ -103,6 +104,8 @@ def test_numbers(text: str, numbers: list[str]) -> None:
         ("unit", "a %, GB, in 5 cases, $x, 5 days", []),
         ("code", "XmlReader and PowerPoint, no USA, McMahon or Q3Plan", ["XmlReader", "PowerPoint"]),
         ("code", "`ls -l`, getValue and max_size, __init__", ["`ls -l`", "getValue", "max_size", "__init__"]),
+        ("code", "``abs(t)``, ``a > b`` or ``:ref:`x```", ["``abs(t)``", "``a > b``", "``:ref:`x```"]),
+        ("code", "``see `x` here``, ```block``` and ``this'' or ``that''", ["``see `x` here``"]),
         ("code", "call a.run() with --all; file(s), Java, McMahon, x - y", ["a.run()", "--all"]),
         ("code", "使用getValue函数", ["getValue"]),
         ("code", "getValueạ b", []),
