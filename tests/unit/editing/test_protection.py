@@ -353,6 +353,15 @@ def test_terms_take_the_place_of_forbidden_words_and_the_rest_stays(mt: str, sea
         assert len(found.edits) == len(found.confidences)
 
 
+@pytest.mark.parametrize(("score", "text"), [(-4.0, "el listado nuevo"), (-9.0, "la relación nueva")])
+def test_a_term_without_a_place_is_written_only_if_the_model_is_ready_to(score: float, text: str) -> None:
+    class Scored(ObedientEditor):
+        def obeying(self, constraints: Constraints, found: PostEdit) -> PostEdit:
+            return PostEdit("el listado nuevo", True, score) if constraints else replace(found, score=-1.0)
+
+    assert edited(Scored({}), "new list", "la relación nueva", glossary=spanish(("list", "listado", ""))).text == text
+
+
 def test_swapped_terms_join_the_edits_and_obey_the_user() -> None:
     terms = spanish(("list", "listado", "lista"))
     mt = "vea lista 5 aquí"
