@@ -1,7 +1,7 @@
 """Pack a model for product help as a release file, with a card and a NOTICE.
 
     python benchmarks/releases.py MODEL DATA WORK [--languages de fr es ja] [--documents de] [--file help-3]
-        [--recipe NAME] [--out releases]
+        [--recipe NAME] [--max-input 100] [--out releases]
 
 MODEL is what RECIPE trains, by default `recipes/reference/gpu-help-copycat.toml`, for one language or several. WORK is
 what `benchmarks/help_data.py DATA WORK --held-lines 1500` made: lines of repositories with a stated licence, the latest
@@ -74,11 +74,14 @@ def main() -> None:
     parser.add_argument("--documents", nargs="*", choices=NAMES, default=["de"], help="held out by whole documents")
     parser.add_argument("--file", default="help-3", help="name of the release file")
     parser.add_argument("--recipe", default="recipes/reference/gpu-help-copycat.toml", help="what trained the model")
+    parser.add_argument("--max-input", type=int, default=100, help="tokens of the longest texts that it edits")
     parser.add_argument("--out", type=Path, default=ROOT / "releases")
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
     model = ModelFolder.load(options.model)
-    search, held = chosen(PostEditor.load(options.model), options.work, options.languages)
+    editor = PostEditor.load(options.model)
+    editor.search = editor.search.with_options(max_input=options.max_input)
+    search, held = chosen(editor, options.work, options.languages)
     folder, archive = options.work / "release", options.out / f"{options.file}.tar.xz"
     replace(model, search=search).save(folder, stored=torch.bfloat16)
     editor = PostEditor.load(folder)
@@ -205,7 +208,9 @@ Signature of TER: {dev[pair[3:]].after.signatures["TER"]}.
 
 - Nearly all lines are about the products of one company, with its terms and its style{style}. In other texts
   these edits may be wrong: look at what it does to yours (`postedit explain`), have it gated by your own post-edits
-  (`postedit gate`), or assess it on them (`postedit assess`).{unread}
+  (`postedit gate`), or assess it on them (`postedit assess`).
+- Segments of more than {search.max_input} tokens (some {search.max_input // 2} words) stay as they are: it learnt from
+  few of that length, and makes long ones worse. Give it sentences, not paragraphs.{unread}
 """
 
 

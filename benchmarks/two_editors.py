@@ -2,7 +2,7 @@
 
     python benchmarks/two_editors.py FIRST SECOND --data DATA/TASK --work WORK [--outputs benchmarks/outputs]
         [--first-costs 0 0.25 0.5] [--second-costs 0 0.25 0.5] [--first-beam 1] [--first-dtype float32]
-        [--protect all] [--characters] [--trained COMMAND]
+        [--first-set NAME=VALUE ...] [--protect all] [--characters] [--trained COMMAND]
 
 FIRST and SECOND are model folders; FIRST may be several models with commas between, which `postedit edit` combines.
 Both search greedily, the first with another beam if asked to. The edit costs are
@@ -60,6 +60,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--second-costs", type=float, nargs="+", default=[0.0, 0.25, 0.5])
     parser.add_argument("--first-beam", type=int, default=1)
     parser.add_argument("--first-dtype", default="float32", help="type of the weights of the first")
+    parser.add_argument("--first-set", action="append", default=[], metavar="NAME=VALUE", help="of the first, as --set")
     parser.add_argument("--protect", default="all", help="spans that both leave as they are, as `postedit edit` has it")
     parser.add_argument("--characters", action="store_true", help="figures of characters, not of words")
     parser.add_argument("--trained", default="", help="commands that trained the models, for the JSON file")
@@ -81,10 +82,13 @@ def edited(options: argparse.Namespace, part: str, costs: Costs) -> list[str]:
         if cost is None:
             continue
         dtype = [] if options.first_dtype == "float32" else [options.first_dtype]
-        settings = (options.first_beam, options.protect, *dtype, *costs[: number + 1])
+        settings = (options.first_beam, options.protect, *dtype, *options.first_set, *costs[: number + 1])
         out = options.work / f"{part}.{'-'.join(map(str, settings))}"
         if not out.exists():
-            own = ["--beam", "1"] if number else ["--beam", str(options.first_beam), "--dtype", options.first_dtype]
+            own = ["--beam", "1"]
+            if not number:
+                own = ["--beam", str(options.first_beam), "--dtype", options.first_dtype]
+                own += [f"--set={one}" for one in options.first_set]
             search = ["--set", f"search.edit_cost={cost}", "--protect", options.protect]
             postedit("edit", *model.split(","), "--src", src, "--mt", mt, "--out", out, *own, *search)
         mt = out
@@ -149,7 +153,8 @@ def write_output(options: argparse.Namespace, costs: Costs, systems: list[dict[s
         "models": models,
         "trained": options.trained,
         "command": f"python benchmarks/two_editors.py {' '.join(models)} --data {task} --work WORK --outputs OUTPUTS "
-        f"{given} --first-beam {options.first_beam} --first-dtype {options.first_dtype} --protect {options.protect}"
+        f"{given} --first-beam {options.first_beam} --first-dtype {options.first_dtype} "
+        f"{''.join(f'--first-set {one} ' for one in options.first_set)}--protect {options.protect}"
         f"{' --characters' if options.characters else ''}",
         "how": f"{name}, edit costs {costs[0]} and {costs[1]}, chosen on dev",
         "lines": len(lines),
