@@ -26,16 +26,17 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from gpu_bundle import PREPARED
 from gpu_measure import CHECKED_ROWS, ROWS, SPEED_RECIPES, TINY_RECIPES, check, machine, speed, write
 from rich.console import Console
 
-from postedit.core.errors import DataError, PosteditError
+from postedit.core.config import read_toml
+from postedit.core.errors import DataError, PosteditError, RecipeError
 from postedit.core.files import atomic_folder, atomic_write, explain_os_errors
 from postedit.folder import ModelFolder
 from postedit.jobs.training import train as train_recipe
-from postedit.recipe import load_recipe
+from postedit.recipe import Recipe, load_recipe
 
-PREPARED = "prepared"  # folder of a bundle with the vocabularies and corpora of a recipe
 SAVE_MINUTES = 3.0  # between checkpoints: the most that an aborted call may lose
 
 
@@ -80,6 +81,7 @@ def train(
     if prepared.is_dir():
         data, _ = resolved.data.resolve(Path())  # its problems: the triplets for training are not here
         resolved = replace(resolved, data=data)
+        check_prepared(resolved, prepared)
         if not (run / "recipe.toml").exists():
             with atomic_folder(run) as folder:
                 shutil.copytree(prepared, folder, dirs_exist_ok=True)
@@ -102,6 +104,34 @@ def train(
     found = {"machine": machine(device), "minutes": spent, "finished": finished, "dev": last_dev_scores(run)}
     write(results / "slice.json", found)
     print(f"trained from minute {before:.1f} to {after:.1f}{', to the end' if finished else ''}", flush=True)
+
+
+def check_prepared(recipe: Recipe, prepared: Path) -> None:
+    """Check that the vocabularies and corpora in `prepared` are those of a recipe.
+
+    Raises:
+        RecipeError: if not.
+    """
+    own, known = recipe.to_dict(), read_toml(prepared / "recipe.toml")
+    for values in (own, known):  # the triplets lie in another folder there
+        values["data"] = {name: value for name, value in values["data"].items() if name != "dir"}
+        values["data"] |= {name: _names(values["data"][name]) for name in ("train", "dev")}
+    differ = [name for name in ("text", "data") if own[name] != known[name]]
+    if differ or own["model"]["name"] != known["model"]["name"]:
+        section = (differ or ["model"])[0]
+        raise RecipeError(
+            f"{prepared}: has the vocabularies and corpora of another recipe, with another [{section}]; make a "
+            "bundle of this one, or give the other recipe"
+        )
+
+
+def _names(files: Any) -> Any:
+    """Return sources of triplets without their folders."""
+    if isinstance(files, str):
+        return Path(files).name
+    if isinstance(files, list):
+        return [_names(one) for one in files]
+    return {key: _names(value) if isinstance(value, str) else value for key, value in files.items()}
 
 
 def updates_until(run: Path, minutes: float) -> int:

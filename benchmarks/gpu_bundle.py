@@ -26,6 +26,7 @@ from postedit.recipe import load_recipe
 ROOT = Path(__file__).resolve().parents[1]
 MAX_BYTES = 40 * 2**20
 SIDES = ("src", "mt", "pe")
+PREPARED = "prepared"  # folder of a bundle with the vocabularies and corpora of a recipe
 # Packages that are always needed, each with its own requirements.
 PRESENT = (
     "torch",
@@ -94,13 +95,15 @@ def pack_prepared(folders: list[Path], recipe_path: Path, out: Path) -> Path:
     """Write the same with the prepared run of a recipe, in `prepared/`, and the dev triplets.
 
     Raises:
-        DataError: if there are several folders, or a file of the recipe is missing.
+        DataError: if there are several folders, or one with the name of the prepared run.
         RecipeError: if the recipe has problems, or stages, each of which makes corpora of its own.
         OutputError: as `pack`.
     """
     if len(folders) != 1:
         raise DataError("--recipe takes the one folder that the recipe trains on")
     (folder,) = folders
+    if folder.resolve().name == PREPARED:
+        raise DataError(f"{folder}: the prepared run has this name in the bundle; rename the folder")
     recipe = load_recipe(recipe_path, [f"data.dir={folder}"])
     if recipe.stage or recipe.draft is not None:
         raise RecipeError(f"{recipe_path}: has stages, whose corpora are made where they are trained; omit --recipe")
@@ -110,8 +113,9 @@ def pack_prepared(folders: list[Path], recipe_path: Path, out: Path) -> Path:
         learn_text(recipe, run, None, console)
         write_corpora(recipe.data, recipe.architecture.model.writes, run, console)
         (run / MANIFEST).unlink()  # of triplets that do not travel
+        recipe.save(run / "recipe.toml")
         prepared = sorted(path for path in run.rglob("*") if path.is_file())
-        files = [(f"prepared/{path.relative_to(run)}", path) for path in prepared]
+        files = [(f"{PREPARED}/{path.relative_to(run)}", path) for path in prepared]
         files += [(f"{folder.resolve().name}/{path.name}", path) for path in recipe.data.dev.paths]
         return write_archive(files, out)
 

@@ -4,6 +4,7 @@ import shutil
 import tempfile
 from pathlib import Path
 
+from postedit.core.checksums import recorded_damage
 from postedit.core.editor import Editor
 from postedit.core.errors import ModelFolderError
 from postedit.core.files import atomic_folder
@@ -46,8 +47,14 @@ class SavedEditor(Editor):
             return _upload(path, repository, private=private)
 
     def _save(self, source: Path, path: Path) -> None:
-        """Write the model at `source` as a folder."""
+        """Write the model at `source` as a folder.
+
+        Raises:
+            ModelFolderError: if a file of it is not as it was when its digests were recorded.
+        """
         read_config(source)
+        if damage := recorded_damage(source):
+            raise ModelFolderError(f"{damage}; save a copy that is whole")
         check_replaceable(path)
         with atomic_folder(path) as folder:
             for file in (file for pattern in (*FILES, CHECKPOINT) for file in source.glob(pattern)):

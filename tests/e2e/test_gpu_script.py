@@ -195,6 +195,9 @@ def test_prepared_corpora_are_trained_on_and_the_last_slice_ends_the_schedule(tm
     settings |= {"GPU_SLICE_MINUTES": "0.7", "GPU_FINISH_MINUTES": "0.1"}
     last = run(command, **settings, GPU_LAST="1")
     assert last.returncode == 0, last.stdout + last.stderr
+    recipe.write_text(TINY.replace("[train]", linear).replace("400", "500"), encoding="utf-8")
+    other = run(command, **settings | {"GPU_RUN": str(tmp_path / "runs/other")})
+    assert "of another recipe, with another [text]" in other.stderr
     rows = [json.loads(line) for line in (tmp_path / "runs/tiny/train/log.jsonl").read_text().splitlines()]
     assert rows[-1]["step"] > 6
     if json.loads((tmp_path / "results/slice.json").read_text())["finished"]:

@@ -21,6 +21,22 @@ PRICES: Final = ("edit_cost", "post_edit_penalty")
 to those of the second, so that both become more careful."""
 
 
+def common_pair(editors: Sequence[Editor], name: str) -> tuple[str, str]:
+    """Return the languages that some of the editors of `name` ("a chain") say they are for; empty if none does.
+
+    Raises:
+        DataError: if they are for different ones.
+    """
+    pair: list[str] = []
+    for codes in zip(*(editor.abilities.languages for editor in editors), strict=True):
+        said = list(dict.fromkeys(filter(None, codes)))
+        if len(said) > 1:
+            one, other = said[:2]
+            raise DataError(f"the models of {name} are for one language pair, but one is for {one}, one for {other}")
+        pair.append(said[0] if said else "")
+    return pair[0], pair[1]
+
+
 class Chain(SavedEditor):
     """Lets a second editor correct the outputs of a first one.
 
@@ -37,11 +53,7 @@ class Chain(SavedEditor):
         Raises:
             DataError: if their languages differ.
         """
-        for one, other in zip(first.abilities.languages, second.abilities.languages, strict=True):
-            if one and other and one != other:
-                raise DataError(
-                    f"the models of a chain are for one language pair, but one is for {one}, one for {other}"
-                )
+        self._pair = common_pair([first, second], "a chain")
         self.first, self.second, self.search, self.sources = first, second, first.search, sources
 
     @property
@@ -50,14 +62,13 @@ class Chain(SavedEditor):
         both = (self.first.abilities, self.second.abilities)
         with_reasons = any(one.reasons for one in both)
         read = {side for one in both for side in one.inputs}
-        (src, tgt), (other_src, other_tgt) = (one.languages for one in both)
         return Abilities(
             needs_mt=self.first.abilities.needs_mt,
             n_best=self.first.abilities.n_best,
             evidence=with_reasons,
             reasons=with_reasons,
             inputs=tuple(side for side in ("src", "mt") if side in read),
-            languages=self._languages((src or other_src, tgt or other_tgt)),
+            languages=self._languages(self._pair),
             drafts=all(one.drafts for one in both),
             constraints=all(one.constraints for one in both),
             tokenises=any(one.tokenises for one in both),

@@ -8,6 +8,7 @@ from typing import Final
 from postedit.core.editor import Abilities, Detail, Editor, Identity, PostEdit, Segment, Side
 from postedit.core.errors import DataError
 from postedit.core.search_config import SearchConfig
+from postedit.editing.chained_editors import common_pair
 from postedit.editing.results import unchanged
 from postedit.saved_editor import SavedEditor
 from postedit.search.ensemble import check_weights
@@ -33,11 +34,12 @@ class Pooled(SavedEditor):
     def __init__(
         self, proposers: Sequence[Editor], members: Sequence[Editor], log_linear: LogLinear, search: SearchConfig
     ) -> None:
-        """Make an editor of `members`; words and languages are those of the first.
+        """Make an editor of `members`; words are those of the first.
 
         Raises:
-            DataError: if there is not one weight above 0 for each member.
+            DataError: if there is not one weight above 0 for each member, or they are for different languages.
         """
+        self._pair = common_pair(members, "a combination")
         names = [member_name(number) for number in range(1, len(members) + 1)]
         check_weights([log_linear.weights[name] for name in names if name in log_linear.weights], len(members))
         self.proposers, self.members, self.log_linear, self.search = proposers, members, log_linear, search
@@ -53,7 +55,7 @@ class Pooled(SavedEditor):
             evidence=any(proposer.abilities.reasons for proposer in self.proposers),
             reasons=any(proposer.abilities.reasons for proposer in self.proposers),
             inputs=tuple(side for side in ("src", "mt") if any(side in one.inputs for one in each)),
-            languages=self._languages(first.languages),
+            languages=self._languages(self._pair),
             tokenises=first.tokenises,
         )
 
