@@ -20,6 +20,8 @@ REASON = TrainingReason(3, 2, 1, ())
 class Replacing(Editor):
     """Replaces a word, with a confidence and perhaps a reason, and records what it is asked."""
 
+    sources = ()
+
     def __init__(self, old: str, new: str, sure: float = 0.5, **able: object) -> None:
         self.old, self.new, self.sure = old, new, sure
         self.able = Abilities(n_best=True, **able)  # type: ignore[arg-type]
