@@ -66,7 +66,7 @@ def revert_damage(src: str, mt: str | None, result: PostEdit, lacks: Callable[[s
         kept_whole = keeps_text_sound(src, "", result, whole, lambda character: False)
         return replace(result if kept_whole else unchanged("", "damaged"), alternatives=alternatives)
     kept = [not empties(mt, result.text) and keeps_text_sound(src, mt, result, edit, lacks) for edit in result.edits]
-    kept = _keep_pairs(mt, result, kept)
+    kept = _keep_pairs(src, mt, result, kept)
     if all(kept):
         return replace(result, alternatives=alternatives) if alternatives != result.alternatives else result
     mended = keep_edits(mt, result, kept)
@@ -101,23 +101,36 @@ def keeps_text_sound(src: str, mt: str, result: PostEdit, edit: Edit, lacks: Cal
     return not any(map(lacks, removed | invented)) and not _adds_replacement(old, new)
 
 
-def _keep_pairs(mt: str, result: PostEdit, kept: Sequence[bool]) -> list[bool]:
-    """Return the edits to keep, fewer if an output would lack more partners of brackets than mt.
+def _keep_pairs(src: str, mt: str, result: PostEdit, kept: Sequence[bool]) -> list[bool]:
+    """Return the edits to keep, fewer if an output would lack more partners of brackets than mt, and not as src does.
 
-    Where an output has more of "(" than of ")", or fewer, by a greater number than mt, all edits that change this
-    number are taken back: a bracket may move, or go with its partner. Each kind is counted by itself, so that "(" may
-    become "（" only if ")" becomes "）".
+    Where an output has more of "(" than of ")", or fewer, by a greater number than mt and by another one than src
+    ("1) Open", ":)"), all edits that change this number are taken back: a bracket may move, or go with its partner.
+    Each kind is counted by itself, so that "(" may become "（" only if ")" becomes "）".
     """
     kept = list(kept)
     for _ in _PAIRS:  # edits taken back for one kind may be half a pair of another; a kind at fault is so once
         text = apply_edits(mt, result.text, list(compress(result.edits, kept)))
-        worse = [pair for pair in _PAIRS if abs(_surplus(text, pair)) > abs(_surplus(mt, pair))]
+        worse = [pair for pair in _PAIRS if _is_worse(src, mt, text, pair)]
         if not worse:
             break
         for number, edit in enumerate(result.edits):
             old, new = mt[slice(*edit.mt_span)], result.text[slice(*edit.pe_span)]
             kept[number] &= all(_surplus(old, pair) == _surplus(new, pair) for pair in worse)
     return kept
+
+
+def _is_worse(src: str, mt: str, text: str, pair: str) -> bool:
+    """Return whether an output lacks more partners of a kind of brackets than mt, and not as many as src."""
+    surplus = _unpaired(text, pair)
+    return abs(surplus) > abs(_unpaired(mt, pair)) and surplus != _unpaired(src, pair)
+
+
+def _unpaired(text: str, pair: str) -> int:
+    """Return the surplus of a text; 0 if it uses one of the marks « » on both sides, as Finnish and Swedish do."""
+    surplus = _surplus(text, pair)
+    is_one_mark = pair == "«»" and surplus % 2 == 0 and not all(mark in text for mark in pair)
+    return 0 if is_one_mark else surplus
 
 
 def _surplus(text: str, pair: str) -> int:

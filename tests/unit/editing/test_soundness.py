@@ -158,6 +158,29 @@ def test_edits_that_leave_brackets_unpaired_are_taken_back(mt: str, pe: str, exp
 
 
 @pytest.mark.parametrize(
+    ("src", "mt", "pe"),
+    [
+        ("1) Open", "1. Öffne", "1) Öffnen"),
+        ("a) go b) stay", "a. gehe b. bleibe", "a) gehen b) bleiben"),
+        ("Thanks :)", "Danke", "Danke :)"),
+        ("in [0, 1)", "in [0, 1]", "in [0, 1)"),
+        ('the "file" here', "der Datei hier", "die »Datei» hier"),
+        ('a "b" "c"', "»a» b c", "a »b» »c»"),
+    ],
+)
+def test_brackets_without_partners_may_be_those_of_the_source(src: str, mt: str, pe: str) -> None:
+    assert revert_damage(src, mt, corrected(mt, pe), lambda character: False).text == pe
+
+
+def test_only_as_many_brackets_as_in_the_source_may_lack_partners() -> None:
+    found = revert_damage(
+        "1) Open", "1. Öffne a b", corrected("1. Öffne a b", "1) Öffnen a) b"), lambda character: False
+    )
+    assert found.text == "1. Öffne a b"
+    assert revert_damage("x", "a b", corrected("a b", "a» b"), lambda character: False).text == "a b"
+
+
+@pytest.mark.parametrize(
     ("mt", "pe", "expected"),
     [
         ("(ver menú) de aquí", "（ver menú） de allí", "(ver menú) de allí"),
