@@ -3,13 +3,16 @@
 import re
 from dataclasses import replace
 from itertools import accumulate
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 
-from postedit.core.editor import Edit, PostEdit
+from postedit.core.editor import Constraints, Edit, PostEdit, Segment
 from postedit.core.evidence import Evidence
-from postedit.editing.soundness import distinct, revert_damage, without_damaged
+from postedit.editing.soundness import checked, distinct, revert_damage, without_damaged
 from postedit.text.edits import changes
+from postedit.text.processor import TextProcessor
 
 KNOWN = set("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZäöüß ,.!?。，按继续")
 
@@ -170,6 +173,24 @@ def test_edits_that_leave_brackets_unpaired_are_taken_back(mt: str, pe: str, exp
 )
 def test_brackets_without_partners_may_be_those_of_the_source(src: str, mt: str, pe: str) -> None:
     assert revert_damage(src, mt, corrected(mt, pe), lambda character: False).text == pe
+
+
+@pytest.mark.parametrize(
+    ("src", "mt", "pe", "prefix", "required"),
+    [
+        ("Open", "1. Öffne", "1) Öffnen", "1)", []),
+        ("Open", "1. Öffne", "1) Öffnen", "", ["1)"]),
+        ("Open", "1. Öffne", "1) Öffnen :)", "1)", [":)"]),
+        ("1) Open", "1. Öffne", "1) Öffnen :)", "", [":)"]),
+        ("Open", "a b", "a （b）", "", ["（b）"]),
+        ("Open", "a b", "a 😀", "", ["😀"]),
+    ],
+)
+def test_what_the_user_requires_is_no_damage(src: str, mt: str, pe: str, prefix: str, required: list[str]) -> None:
+    processor = SimpleNamespace(config=SimpleNamespace(tokenizer="none", tgt_lang=None), lacks="😀".__eq__)
+    segment = Segment(src, mt, Constraints(prefix=prefix))
+    found = checked(cast(TextProcessor, processor), segment, required, corrected(mt, pe))
+    assert (found.text, found.skipped) == (pe, None)
 
 
 def test_only_as_many_brackets_as_in_the_source_may_lack_partners() -> None:
