@@ -176,7 +176,7 @@ def test_two_slices_resume_each_other_and_return_a_model(tmp_path: Path) -> None
 
 
 @pytest.mark.slow
-def test_prepared_corpora_are_trained_on_and_the_last_slice_ends_the_schedule(tmp_path: Path) -> None:
+def test_prepared_corpora_are_trained_on_to_the_end_of_the_schedule(tmp_path: Path) -> None:
     recipe, settings = prepared(tmp_path)
     linear = '[train]\nschedule = "linear"\nlog_every = 2\nwarmup_steps = 2\nlr = 1e-3'
     recipe.write_text(TINY.replace("[train]", linear), encoding="utf-8")

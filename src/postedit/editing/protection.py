@@ -87,7 +87,9 @@ class Protected(EditorWrapper[Editor]):
     def _case(self, segment: Segment, result: PostEdit, config: SearchConfig) -> "_Case":
         mt = segment.mt if segment.mt is not None else result.draft
         given = (segment.constraints.prefix, *required_of(segment, config))
-        return _Case(segment, mt, result, SpanRule(segment.src, mt, self.kinds, self.glossary, given), config)
+        language = self.inner.abilities.languages[1]
+        rule = SpanRule(segment.src, mt, self.kinds, self.glossary, given, language)
+        return _Case(segment, mt, result, rule, config)
 
     def _again(
         self, cases: Sequence["_Case"], config: SearchConfig, evidence: Detail | None

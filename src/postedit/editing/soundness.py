@@ -23,7 +23,8 @@ _EAST_ASIAN: Final = re.compile(f"[{UNSPACED}\u1100-\u11ff\u3130-\u318f\uac00-\u
 def checked(processor: "TextProcessor", segment: Segment, required: Sequence[str], result: PostEdit) -> PostEdit:
     """Return a correction with sound text that meets the constraints; see `revert_damage` and `enforce_constraints`."""
     words = splitter(processor.config.tokenizer, processor.config.tgt_lang)
-    result = distinct(revert_damage(segment.src, segment.mt, result, processor.lacks))
+    given = (segment.constraints.prefix, *required)
+    result = distinct(revert_damage(segment.src, segment.mt, result, processor.lacks, given=given))
     return enforce_constraints(segment.mt or "", result, segment.constraints.prefix, required, words)
 
 
@@ -49,24 +50,36 @@ def distinct(result: PostEdit) -> PostEdit:
     return replace(best, alternatives=tuple(others.values()))
 
 
-def revert_damage(src: str, mt: str | None, result: PostEdit, lacks: Callable[[str], bool]) -> PostEdit:
+def revert_damage(
+    src: str, mt: str | None, result: PostEdit, lacks: Callable[[str], bool], *, given: Sequence[str] = ()
+) -> PostEdit:
     """Return a correction without the edits that damage text; mt itself if that does not suffice.
 
     An edit is taken back if it adds a replacement character (U+FFFD). Characters that the vocabulary lacks are spelt
     byte by byte, so an edit is also taken back if it writes one that neither src nor mt has, or removes one so that
-    the output has none of it, or fewer than src. It may write
-    full-width forms and punctuation of East Asian scripts only where mt has some, or mt or the output letters of such
-    scripts. Then edits are taken back that leave
-    brackets unpaired; see `_keep_pairs`. All are taken back if they would leave nothing but white space of mt. A
-    translation (mt is None) is "damaged" if it has a replacement character.
+    the output has none of it, or fewer than src. It may write full-width forms and punctuation of East Asian scripts
+    only where mt has some, or mt or the output letters of such scripts. Then edits are taken back that leave brackets
+    unpaired; see `_keep_pairs`. All are taken back if they would leave nothing but white space of mt. A translation
+    (mt is None) is "damaged" if it has a replacement character.
+
+    Args:
+        src: the source.
+        mt: the machine translation.
+        result: what the model wrote.
+        lacks: whether the vocabulary lacks a character.
+        given: texts that the user requires in the output; what they have, an edit may write.
     """
-    alternatives = tuple(revert_damage(src, mt, one, lacks) for one in result.alternatives)
+    alternatives = tuple(revert_damage(src, mt, one, lacks, given=given) for one in result.alternatives)
     if mt is None:
         whole = Edit("insert", (0, 0), (0, len(result.text)))
-        kept_whole = keeps_text_sound(src, "", result, whole, lambda character: False)
+        kept_whole = keeps_text_sound(src, "", result, whole, lambda character: False, "", True)
         return replace(result if kept_whole else unchanged("", "damaged"), alternatives=alternatives)
-    kept = [not empties(mt, result.text) and keeps_text_sound(src, mt, result, edit, lacks) for edit in result.edits]
-    kept = _keep_pairs(mt, result, kept)
+    known, may_widen = "".join((mt, *given)), _may_widen(mt, result.text, given)
+    kept = [
+        not empties(mt, result.text) and keeps_text_sound(src, mt, result, edit, lacks, known, may_widen)
+        for edit in result.edits
+    ]
+    kept = _keep_pairs(src, mt, result, kept, given)
     if all(kept):
         return replace(result, alternatives=alternatives) if alternatives != result.alternatives else result
     mended = keep_edits(mt, result, kept)
@@ -88,36 +101,66 @@ def empties(mt: str, text: str) -> bool:
     return not text.strip() and bool(mt.strip())
 
 
-def keeps_text_sound(src: str, mt: str, result: PostEdit, edit: Edit, lacks: Callable[[str], bool]) -> bool:
-    """Return whether an edit keeps the text sound; see `revert_damage`."""
+def keeps_text_sound(
+    src: str, mt: str, result: PostEdit, edit: Edit, lacks: Callable[[str], bool], known: str, may_widen: bool
+) -> bool:
+    """Return whether an edit keeps the text sound; see `revert_damage`.
+
+    It may write the characters of src and of `known` (mt and what is given), and full-width forms if it `may_widen`.
+    """
     old, new = mt[slice(*edit.mt_span)], result.text[slice(*edit.pe_span)]
     if old.isascii() and new.isascii():
         return True
     text = result.text
-    if mt and _WIDE.search(new) and not (_WIDE.search(mt) or _EAST_ASIAN.search(mt + text)):
+    if not may_widen and _WIDE.search(new):
         return False
     removed = {one for one in old if old.count(one) > new.count(one) and text.count(one) < max(1, src.count(one))}
-    invented = {one for one in new if one not in mt and one not in src}
+    invented = {one for one in new if one not in known and one not in src}
     return not any(map(lacks, removed | invented)) and not _adds_replacement(old, new)
 
 
-def _keep_pairs(mt: str, result: PostEdit, kept: Sequence[bool]) -> list[bool]:
-    """Return the edits to keep, fewer if an output would lack more partners of brackets than mt.
+def _may_widen(mt: str, text: str, given: Sequence[str]) -> bool:
+    """Return whether an output may have full-width forms, or has none."""
+    return (
+        not mt or not _WIDE.search(text) or any(map(_WIDE.search, (mt, *given))) or bool(_EAST_ASIAN.search(mt + text))
+    )
 
-    Where an output has more of "(" than of ")", or fewer, by a greater number than mt, all edits that change this
-    number are taken back: a bracket may move, or go with its partner. Each kind is counted by itself, so that "(" may
-    become "（" only if ")" becomes "）".
+
+def _keep_pairs(src: str, mt: str, result: PostEdit, kept: Sequence[bool], given: Sequence[str]) -> list[bool]:
+    """Return the edits to keep, fewer if an output would lack more partners of brackets than mt, and not as src does.
+
+    Where an output has more of "(" than of ")", or fewer, by a greater number than mt and by another one than src
+    ("1) Open", ":)"), all edits that change this number are taken back: a bracket may move, or go with its partner.
+    Each kind is counted by itself, so that "(" may become "（" only if ")" becomes "）". What the texts have that the
+    user requires is allowed.
     """
     kept = list(kept)
     for _ in _PAIRS:  # edits taken back for one kind may be half a pair of another; a kind at fault is so once
         text = apply_edits(mt, result.text, list(compress(result.edits, kept)))
-        worse = [pair for pair in _PAIRS if abs(_surplus(text, pair)) > abs(_surplus(mt, pair))]
+        worse = [pair for pair in _PAIRS if _is_worse(src, mt, text, pair, given)]
         if not worse:
             break
         for number, edit in enumerate(result.edits):
             old, new = mt[slice(*edit.mt_span)], result.text[slice(*edit.pe_span)]
             kept[number] &= all(_surplus(old, pair) == _surplus(new, pair) for pair in worse)
     return kept
+
+
+def _is_worse(src: str, mt: str, text: str, pair: str, given: Sequence[str]) -> bool:
+    """Return whether an output lacks more partners of a kind of brackets than mt, and not as many as src.
+
+    Partners that the given texts lack need not count, be it all of these or some: mt or src may have the same ones.
+    """
+    surplus, extra = _unpaired(text, pair), sum(_surplus(one, pair) for one in given)
+    free = range(min(extra, 0), max(extra, 0) + 1)
+    return all(abs(surplus - one) > abs(_unpaired(mt, pair)) and surplus - one != _unpaired(src, pair) for one in free)
+
+
+def _unpaired(text: str, pair: str) -> int:
+    """Return the surplus of a text; 0 if it uses one of the marks « » on both sides, as Finnish and Swedish do."""
+    surplus = _surplus(text, pair)
+    is_one_mark = pair == "«»" and surplus % 2 == 0 and not all(mark in text for mark in pair)
+    return 0 if is_one_mark else surplus
 
 
 def _surplus(text: str, pair: str) -> int:

@@ -21,10 +21,13 @@ from postedit.text.protected_spans import (
     unpaired_tags,
 )
 from postedit.text.span_patterns import Kind
-from postedit.text.words import CharacterSplitter
+from postedit.text.words import CharacterSplitter, Word
 
 _MOST_GLUED: Final = 1000
 """Values that are looked for where they are glued to other text: each costs a pass over the text."""
+
+_ELIDED: Final = re.compile(r"\w['’](?=\w)")
+"""The end of a word that lost its vowel before the next one."""
 
 
 class SpanRule:
@@ -36,16 +39,23 @@ class SpanRule:
         kinds: kinds of protected spans.
         glossary: terms; None if there are none.
         given: texts that the user requires in outputs; their spans count as those of the source.
+        language: the code of the language of mt, if it is known.
     """
 
     def __init__(
-        self, src: str, mt: str | None, kinds: frozenset[Kind], glossary: Glossary | None, given: Iterable[str] = ()
+        self,
+        src: str,
+        mt: str | None,
+        kinds: frozenset[Kind],
+        glossary: Glossary | None,
+        given: Iterable[str] = (),
+        language: str = "",
     ) -> None:
         self._src, self._mt, self._kinds, self._given = src, mt, kinds, [text for text in given if text]
         self._terms: TermRule | None = None
         if glossary is not None:
             here, there = (self._found.get(text or "", ()) for text in (src, mt))
-            self._terms = TermRule(glossary.find(src, here), mt, there)
+            self._terms = TermRule(glossary.find(src, here), mt, there, language)
 
     def spans(self, text: str) -> list[ProtectedSpan]:
         """Return the protected spans of a text, those with faults once more, and its terms."""
@@ -110,9 +120,15 @@ class SpanRule:
         )
 
     def _divided(self, text: str) -> tuple[list[str], list[bool]]:
-        """Return the words of a text, and whether each is part of a term."""
+        """Return the words of a text, and whether each is part of a term; "l'" of "l'écran" is one word."""
         places = {place for one in self.spans(text) if one.kind == "term" for place in range(one.start, one.end)}
-        words = CharacterSplitter().spans(text)
+        words: list[Word] = []
+        for word in CharacterSplitter().spans(text):
+            elided = _ELIDED.match(text, word.start - 1) if words and words[-1].end == word.start else None
+            if elided:
+                words[-1] = Word(words[-1].text + word.text, words[-1].start, word.end)
+            else:
+                words.append(word)
         return [word.text for word in words], [word.start in places for word in words]
 
     def constraints(self, text: str, broken: Sequence[Value]) -> tuple[list[str], list[str]]:

@@ -18,6 +18,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Final, Generic, TypeVar
 
+from postedit.text.language_tags import base_language
 from postedit.text.protected_spans import ProtectedSpan, Value, count_values
 from postedit.text.span_patterns import KINDS
 from postedit.text.words import UNSPACED
@@ -25,6 +26,21 @@ from postedit.text.words import UNSPACED
 _MARKS: Final = "".join(char for char in map(chr, range(0x300, 0x2100)) if unicodedata.category(char)[0] == "M")
 _TOKEN: Final = re.compile(rf"[{UNSPACED}]|[^\W{UNSPACED}](?:[^\W{UNSPACED}]|[{_MARKS}])*|[^\w\s]")
 _WORDLESS: Final = frozenset(KINDS) - {"number", "unit"}  # kinds of spans within which words are no terms
+_FRENCH: Final = "[ldcnjmts]e|la|du|au|[mts]a|(?:jus|lors|puis)?que"
+_ITALIAN: Final = "il|lo|la|una|(?:a|da|de|ne|su|que)l(?:l[oa])?"
+_CHANGED: Final = {
+    language: re.compile(rf"(?<!\w)(?:{words})\s+$", re.IGNORECASE)
+    for languages, words in (
+        (("fr", "fra"), _FRENCH),
+        (("it", "ita"), _ITALIAN),
+        (("",), "le|(?:da|de|ne|su)ll[oa]"),  # the language is not known: the others may be words of Spanish, say
+    )
+    for language in languages
+}
+"""Words at the end of a text that change before a vowel ("le écran" is "l'écran"), by the language."""
+
+_ELIDED_BEFORE: Final = re.compile(r"\w['’]$")
+_NEAR: Final = 20  # characters before a term, in which the word before it stands
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,12 +133,16 @@ class TermRule:
         found: entries whose terms its source has.
         mt: its machine translation; None: outputs should have all terms.
         spans: the protected spans of mt.
+        language: the code of the language of mt, if it is known.
 
     What is a translation of one entry is not forbidden by another one. In all methods, `spans` are the protected spans
     of the text; words within them are no terms.
     """
 
-    def __init__(self, found: Sequence[FoundTerm], mt: str | None, spans: Iterable[ProtectedSpan] = ()) -> None:
+    def __init__(
+        self, found: Sequence[FoundTerm], mt: str | None, spans: Iterable[ProtectedSpan] = (), language: str = ""
+    ) -> None:
+        self._changed = _CHANGED.get(base_language(language))
         self._found = [one for one in found if one.entry.targets or one.entry.forbidden]
         allowed = {form for one in self._found for form in (*one.entry.targets, *one.entry.target_forms)}
         self._translations = _Phrases(
@@ -165,7 +185,11 @@ class TermRule:
         return missing, [value.value for value in now if value.kind == "forbidden term"]
 
     def swapped(self, text: str, spans: Iterable[ProtectedSpan] = ()) -> str:
-        """Return a text with terms in place of forbidden translations, of entries that it has no oftener than src."""
+        """Return a text with terms in place of forbidden translations, of entries that it has no oftener than src.
+
+        A forbidden translation stays after an apostrophe ("l'ordinateur"), or where the word before would have to
+        change ("le moniteur", but "l'écran").
+        """
         found = self.spans(text, spans)
         now = count_values(found)
         instead = {
@@ -178,10 +202,18 @@ class TermRule:
         for span in found:
             if span.kind == "forbidden term" and span.value in instead and span.start >= done:
                 term, old = instead[span.value], text[span.start]
+                if not self._may_follow(text[max(0, span.start - _NEAR) : span.start], term):
+                    continue
                 capital = old.isupper() and span.value[0].islower()
                 parts += [text[done : span.start], term[0].upper() if capital else term[0], term[1:]]
                 done = span.end
         return "".join([*parts, text[done:]])
+
+    def _may_follow(self, before: str, term: str) -> bool:
+        """Return whether a term may stand after the end of a text as it is."""
+        is_vowel = unicodedata.normalize("NFD", term)[0].casefold() in "aeiouhœæ"
+        must_change = is_vowel and self._changed is not None and self._changed.search(before)
+        return not must_change and not _ELIDED_BEFORE.search(before)
 
     def _count(self, text: str, spans: Iterable[ProtectedSpan]) -> Counter[Value]:
         return count_values(self.spans(text, spans))

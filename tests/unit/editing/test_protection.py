@@ -362,6 +362,35 @@ def test_a_term_without_a_place_is_written_only_if_the_model_is_ready_to(score: 
     assert edited(Scored({}), "new list", "la relación nueva", glossary=spanish(("list", "listado", ""))).text == text
 
 
+@pytest.mark.parametrize(
+    ("language", "mt", "searched", "text"),
+    [
+        ("", "Allumez le moniteur", "Allumez l'écran", "Allumez l'écran"),
+        ("fr", "Allumez le moniteur", "Allumez l’écran", "Allumez l’écran"),
+        ("fr", "Allumez le moniteur", "Allumez", "Allumez le moniteur"),
+        ("fr", "Allumez le moniteur", "Allumez pas l'écran", "Allumez le moniteur"),
+        ("fr", "un moniteur", "", "un écran"),
+        ("fr", "l'ordi", "la machine", "la machine"),
+        ("fr", "l’ordi", "", "l’ordi"),
+        ("fr", "'ordi'", "", "'machine'"),
+        ("it", "foglie della pianta qui", "foglie dell'albero qui", "foglie dell'albero qui"),
+        ("it", "foglie della pianta qui", "", "foglie della pianta qui"),
+        ("es", "de pianta", "", "de albero"),
+        ("", "de pianta", "", "de albero"),
+    ],
+)
+def test_terms_are_not_written_after_words_that_must_change(language: str, mt: str, searched: str, text: str) -> None:
+    class Elided(ObedientEditor):
+        abilities = Abilities(needs_mt=False, constraints=True, languages=("en", language))
+
+        def obeying(self, constraints: Constraints, found: PostEdit) -> PostEdit:
+            return PostEdit(searched, True) if constraints else found
+
+    terms = spanish(("screen", "écran", "moniteur"), ("computer", "machine", "ordi"), ("tree", "albero", "pianta"))
+    word = next(src for src, part in (("screen", "mon"), ("computer", "ordi"), ("tree", "pianta")) if part in mt)
+    assert edited(Elided({}), f"the {word}", mt, glossary=terms).text == text
+
+
 def test_swapped_terms_join_the_edits_and_obey_the_user() -> None:
     terms = spanish(("list", "listado", "lista"))
     mt = "vea lista 5 aquí"

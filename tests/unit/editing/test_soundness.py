@@ -3,13 +3,16 @@
 import re
 from dataclasses import replace
 from itertools import accumulate
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 
-from postedit.core.editor import Edit, PostEdit
+from postedit.core.editor import Constraints, Edit, PostEdit, Segment
 from postedit.core.evidence import Evidence
-from postedit.editing.soundness import distinct, revert_damage, without_damaged
+from postedit.editing.soundness import checked, distinct, revert_damage, without_damaged
 from postedit.text.edits import changes
+from postedit.text.processor import TextProcessor
 
 KNOWN = set("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZäöüß ,.!?。，按继续")
 
@@ -155,6 +158,47 @@ def test_evidence_of_an_output_stays_with_its_scores() -> None:
 def test_edits_that_leave_brackets_unpaired_are_taken_back(mt: str, pe: str, expected: str) -> None:
     result = revert_damage("x", mt, corrected(mt, pe), lambda character: False)
     assert (result.text, result.reverted) == (expected, len(corrected(mt, pe).edits) - len(result.edits))
+
+
+@pytest.mark.parametrize(
+    ("src", "mt", "pe"),
+    [
+        ("1) Open", "1. Öffne", "1) Öffnen"),
+        ("a) go b) stay", "a. gehe b. bleibe", "a) gehen b) bleiben"),
+        ("Thanks :)", "Danke", "Danke :)"),
+        ("in [0, 1)", "in [0, 1]", "in [0, 1)"),
+        ('the "file" here', "der Datei hier", "die »Datei» hier"),
+        ('a "b" "c"', "»a» b c", "a »b» »c»"),
+    ],
+)
+def test_brackets_without_partners_may_be_those_of_the_source(src: str, mt: str, pe: str) -> None:
+    assert revert_damage(src, mt, corrected(mt, pe), lambda character: False).text == pe
+
+
+@pytest.mark.parametrize(
+    ("src", "mt", "pe", "prefix", "required"),
+    [
+        ("Open", "1. Öffne", "1) Öffnen", "1)", []),
+        ("Open", "1. Öffne", "1) Öffnen", "", ["1)"]),
+        ("Open", "1. Öffne", "1) Öffnen :)", "1)", [":)"]),
+        ("1) Open", "1. Öffne", "1) Öffnen :)", "", [":)"]),
+        ("Open", "a b", "a （b）", "", ["（b）"]),
+        ("Open", "a b", "a 😀", "", ["😀"]),
+    ],
+)
+def test_what_the_user_requires_is_no_damage(src: str, mt: str, pe: str, prefix: str, required: list[str]) -> None:
+    processor = SimpleNamespace(config=SimpleNamespace(tokenizer="none", tgt_lang=None), lacks="😀".__eq__)
+    segment = Segment(src, mt, Constraints(prefix=prefix))
+    found = checked(cast(TextProcessor, processor), segment, required, corrected(mt, pe))
+    assert (found.text, found.skipped) == (pe, None)
+
+
+def test_only_as_many_brackets_as_in_the_source_may_lack_partners() -> None:
+    found = revert_damage(
+        "1) Open", "1. Öffne a b", corrected("1. Öffne a b", "1) Öffnen a) b"), lambda character: False
+    )
+    assert found.text == "1. Öffne a b"
+    assert revert_damage("x", "a b", corrected("a b", "a» b"), lambda character: False).text == "a b"
 
 
 @pytest.mark.parametrize(
