@@ -37,6 +37,9 @@ _OF_ROLE: Final[Mapping[Role, frozenset[str]]] = {
 _WITHOUT_PROJECT: Final = frozenset({"edit", "metrics"})
 """Scopes that a key limited to projects has outside them, too."""
 
+_FIGURES_ALONE: Final = frozenset({"metrics"})
+"""Scopes of a key that reads figures of the service, and nothing of projects."""
+
 _SAFE: Final = frozenset({"GET", "HEAD", "OPTIONS"})
 _MOST_TRIES: Final = 5
 """Wrong passwords for a user from an address before these have to wait."""
@@ -80,7 +83,7 @@ class Caller:
 
     def may(self, scope: ReadOrScope, project: str | None = None) -> bool:
         """Return whether something is allowed, in a project or, without one, in general."""
-        if self.scopes is not None and scope not in self.scopes | {"read"}:
+        if self.scopes is not None and scope not in self.scopes and (scope != "read" or not self.reads):
             return False
         if (
             self.projects is not None
@@ -95,6 +98,11 @@ class Caller:
         role = self.roles.get(project)
         return role is not None and scope in _OF_ROLE[role]
 
+    @property
+    def reads(self) -> bool:
+        """Whether the caller may read anything: all may but keys for figures."""
+        return self.scopes != _FIGURES_ALONE
+
     def require(self, scope: ReadOrScope, project: str | None = None) -> None:
         """Check that something is allowed; a project that the caller may not see does not exist for them.
 
@@ -103,7 +111,7 @@ class Caller:
         """
         if self.may(scope, project):
             return
-        if project is not None and not self.may("read", project):
+        if project is not None and not replace(self, scopes=None).may("read", project):
             raise HttpError(404, f"there is no project {project!r}")
         where = "" if project is None else f" in project {project!r}"
         if self.scopes is not None and replace(self, scopes=None, projects=None).may(scope, project):
@@ -121,6 +129,8 @@ class Caller:
     @property
     def visible(self) -> list[str] | None:
         """Ids of the projects that the caller may see; None: all."""
+        if not self.reads:
+            return []
         if self.admin:
             return None if self.projects is None else sorted(self.projects)
         return sorted(project for project in self.roles if self.may("read", project))

@@ -571,6 +571,18 @@ def test_a_key_for_figures_alone_reads_nothing_else(team: Team) -> None:
     assert "only administrators may do this, and anna is not one" in refused.json()["error"]["message"]
 
 
+def test_a_key_for_figures_reads_no_project_if_none_is_named(team: Team) -> None:
+    key, project = team.key("root", "metrics"), team.projects["anna"]
+    assert team.client.get("/metrics", headers=key).status_code == 200
+    refused = team.client.get(f"/v1/projects/{project}", headers=key)
+    assert refused.status_code == 403
+    assert "requires the right 'read'" in refused.json()["error"]["message"]
+    assert team.client.get(f"/v1/projects/{project}/corrections", headers=key).status_code == 403
+    assert team.client.get("/v1/projects", headers=key).json()["projects"] == []
+    both = team.key("root", "metrics", "edit")
+    assert team.client.get(f"/v1/projects/{project}", headers=both).status_code == 200
+
+
 @pytest.mark.parametrize("change", [{"admin": False}, {"active": False}])
 def test_of_two_administrators_who_remove_each_other_one_stays(team: Team, place: str, change: dict[str, bool]) -> None:
     team.store.people.set_admin("anna", PASSWORD)
