@@ -313,7 +313,7 @@ def test_a_job_waits_for_its_model_while_other_services_work(
     assert found.id == other_model
 
 
-def test_a_job_behind_another_of_its_file_is_not_taken_for_one_without_model(
+def test_a_job_behind_another_of_its_file_is_left_to_others(
     store: Store, jobs_of: FileJobs, other_model: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     clock = itertools.count(step=400.0)
