@@ -60,8 +60,10 @@ def serve(
 
 
 def _create_admin(database: str, name: str) -> None:
+    from postedit.serve.api_types import user_name
     from postedit.serve.store import Store
 
+    name = user_name(name)
     password = os.environ.get("POSTEDIT_ADMIN_PASSWORD") or typer.prompt(
         f"Password of {name}", hide_input=True, confirmation_prompt=True
     )

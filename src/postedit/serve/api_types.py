@@ -9,9 +9,9 @@ from urllib.parse import quote
 
 from fastapi import Path
 from fastapi.responses import StreamingResponse
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
-from postedit.core.errors import OutputError
+from postedit.core.errors import DataError, OutputError
 
 _log = logging.getLogger(__name__)
 
@@ -41,19 +41,45 @@ _JOINERS: Final = "\u200c\u200d"
 """Which the words of some languages need, such as Persian and Hindi."""
 
 
+_BLANKS: Final = "\u115f\u1160\u2800\u3164\uffa0"
+"""Letters and symbols without ink."""
+
+_VIRAMA: Final = 9
+"""The combining class of signs that a joiner behind them shapes."""
+
+
 def _check_name(text: str) -> str:
     """Return a name without blanks around it."""
     name = text.strip()
-    if not name:
-        raise ValueError("is blank; give one that people can see")
     _check_seen(name.translate(dict.fromkeys(map(ord, _JOINERS))))
+    if not any(unicodedata.category(one)[0] not in "ZM" and one not in _JOINERS + _BLANKS for one in name):
+        raise ValueError("is blank; give one that people can see")
     return name
 
 
 def _check_user_name(name: str) -> str:
-    """Return the name of a user, which is to look like no other one."""
-    _check_seen(name)
+    """Return the name of a user, which is to look like no other one: joiners are where they change its look alone."""
+    kept = [one for at, one in enumerate(name) if not _shapes(name[:at], one, name[at + 1 :])]
+    _check_seen("".join(kept))
     return name
+
+
+def _shapes(before: str, joiner: str, after: str) -> bool:
+    """Return whether a character is a joiner that changes how the letters around it look, as in Persian and Hindi."""
+    if joiner not in _JOINERS or not before or not after or not unicodedata.category(after[0]).startswith("L"):
+        return False
+    if unicodedata.combining(before[-1]) == _VIRAMA:
+        return True
+    return joiner == _JOINERS[0] and _has_form(before[-1], "INITIAL") and _has_form(after[0], "FINAL")
+
+
+def _has_form(letter: str, form: str) -> bool:
+    """Return whether a letter looks otherwise at a place of a word of Arabic script."""
+    try:
+        unicodedata.lookup(f"{unicodedata.name(letter)} {form} FORM")
+    except (KeyError, ValueError):
+        return False
+    return True
 
 
 def _check_seen(name: str) -> None:
@@ -69,6 +95,19 @@ Name = Annotated[
 
 UserName = Annotated[Name, AfterValidator(_check_user_name)]
 """The name of a user."""
+
+
+def user_name(text: str) -> str:
+    """Return the name of a user as requests give it.
+
+    Raises:
+        DataError: if it is none.
+    """
+    try:
+        return TypeAdapter(UserName).validate_python(text)
+    except ValidationError as error:
+        raise DataError(f"the name {text!r} {error.errors()[0]['msg'].removeprefix('Value error, ')}") from None
+
 
 _LANGUAGE: Final = r"^([A-Za-z]{2,3}([\-_][A-Za-z0-9]+)*)?$"
 """In JavaScript, too; the form for new projects in the workbench has the same."""

@@ -303,6 +303,7 @@ def _specs(config: ServeConfig) -> dict[str, ProcessSpec]:
             model,
             model.threads or max(1, cores // max(1, sharing)),
             config.database_place if model.learns or model.path == NO_MODEL else None,
+            config.log,
         )
         for name, model in config.models.items()
     }

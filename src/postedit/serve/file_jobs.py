@@ -99,19 +99,23 @@ class FileJobs:
             self._wake.clear()
 
     def _next(self, kinds: Sequence[JobKind]) -> ClaimedJob | None:
-        """Return a job that waits, or one whose process seems to be dead, of the models that this process has.
+        """Return a job for this process, which counts as its own until `_run` is done with it."""
+        job = self._store.jobs.claim(kinds, self._models) or self._left_by_others(kinds)
+        if job is not None:
+            self._own.add(job.id)
+        return job
+
+    def _left_by_others(self, kinds: Sequence[JobKind]) -> ClaimedJob | None:
+        """Return a job whose process seems to be dead, of the models that this process has.
 
         One of another model is left to other processes for a while. If none of them takes it, it fails with the reason.
         """
-        job = self._store.jobs.claim(kinds, self._models)
-        if job is not None:
-            return job
-        moment, running = time.monotonic(), self._store.jobs.running()
-        self._seen = {
-            one: self._seen[one] if self._seen.get(one, (None, 0.0))[0] == beats else (beats, moment)
+        moment, running, known = time.monotonic(), self._store.jobs.running(), self._seen
+        self._seen = seen = {
+            one: known[one] if known.get(one, (None, 0.0))[0] == beats else (beats, moment)
             for one, beats in running.items()
         }
-        for one, (beats, since) in self._seen.items():
+        for one, (beats, since) in seen.items():
             if moment - since <= _DEAD_SECONDS:
                 continue
             models = self._models if moment - since <= _DEAD_SECONDS + _UNKNOWN_SECONDS else None
@@ -122,13 +126,13 @@ class FileJobs:
     def _of_unknown_model(self, kinds: Sequence[JobKind]) -> ClaimedJob | None:
         """Return a job whose model no process seems to have.
 
-        While others work on jobs of these kinds, one that has the model may be among them.
+        While others work on jobs, one that has the model may be among them.
         """
         waiting, moment = self._store.jobs.of_other_models(kinds, self._models), time.monotonic()
-        others = waiting and self._store.jobs.running(kinds).keys() - self._own
-        seen = {} if others else self._unknown.get(tuple(kinds), {})
-        self._unknown[tuple(kinds)] = {one: seen.get(one, moment) for one in waiting}
-        for one, since in self._unknown[tuple(kinds)].items():
+        others = waiting and self._store.jobs.running().keys() - self._own
+        known = {} if others else self._unknown.get(tuple(kinds), {})
+        self._unknown[tuple(kinds)] = seen = {one: known.get(one, moment) for one in waiting}
+        for one, since in seen.items():
             if moment - since > _UNKNOWN_SECONDS and (taken := self._taken_over(one, waiting[one], kinds)) is not None:
                 return taken
         return None
@@ -146,7 +150,12 @@ class FileJobs:
 
     async def _run(self, job: ClaimedJob) -> None:
         """Do a job; the outcome is recorded with it, or, if this process stops, the next one goes on."""
-        self._own.add(job.id)
+        try:
+            await self._done(job)
+        finally:
+            self._own.discard(job.id)
+
+    async def _done(self, job: ClaimedJob) -> None:
         work = asyncio.create_task(self._do(job))
         beats = asyncio.create_task(self._beat(job, work))
         try:
@@ -159,7 +168,6 @@ class FileJobs:
             raise
         finally:
             beats.cancel()
-            self._own.discard(job.id)
         error = None if work.cancelled() else work.exception()
         if isinstance(error, OutputError) and _may_pass(error):  # the job is taken over when the database is back
             raise error

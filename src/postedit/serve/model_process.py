@@ -12,7 +12,6 @@ from postedit.jobs.editing import silence_library
 from postedit.serve.model_work import Done, ModelFacts, ProcessSpec, Work
 from postedit.serve.project_editors import ProjectEditors
 from postedit.serve.service_logs import set_up_logs
-from postedit.serve.settings import LogConfig
 
 _SECONDS_TO_END: Final = 5.0
 """Time for a process to end by itself."""
@@ -142,7 +141,7 @@ def _serve(spec: ProcessSpec, connection: Connection) -> None:
     from postedit.compiled import wait_no_longer  # which imports what reads these variables
 
     wait_no_longer(_COMPILING)
-    set_up_logs(LogConfig(level="error"))
+    set_up_logs(spec.log)
     silence_library()
     try:
         try:

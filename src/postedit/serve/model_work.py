@@ -1,6 +1,6 @@
 """What the service and its model processes tell each other: a model to load, work, and what came of it."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, NamedTuple, Self
 
@@ -12,7 +12,7 @@ from postedit.llm.chat_client import EndpointRefusedError
 from postedit.llm.pacing import BudgetError
 from postedit.releases.catalogue import default_model
 from postedit.serve.service_logs import trace_of
-from postedit.serve.settings import SHIPPED, ServedModel
+from postedit.serve.settings import SHIPPED, LogConfig, ServedModel
 from postedit.text.glossary import Glossary
 from postedit.text.span_patterns import KINDS, Kind
 
@@ -99,11 +99,13 @@ class ProcessSpec:
         config: the model.
         threads: of the process.
         memory: file or URL of the memory of corrections; None if projects teach nothing.
+        log: how logs are written, warnings of other libraries among them.
     """
 
     config: ServedModel
     threads: int
     memory: str | None
+    log: LogConfig = field(default_factory=LogConfig)
 
     @property
     def path(self) -> str:

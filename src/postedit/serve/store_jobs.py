@@ -143,11 +143,7 @@ class Jobs:
             kinds: of jobs.
             models: that this process has, beside a default one; None: all. Jobs of other models are left to others.
         """
-        other = jobs.alias()
-        is_other = (other.c.file == jobs.c.file) & (other.c.kind != "fill") & (jobs.c.kind != "fill")
-        busy = sql.exists().where(is_other, other.c.state == "running")
-        waiting = sql.select(jobs.c.id).where(jobs.c.state == "waiting", jobs.c.kind.in_(kinds), ~busy)
-        waiting = waiting.where(_needs_only(models))
+        waiting = sql.select(jobs.c.id).where(_can_begin(kinds), _needs_only(models))
         first = (
             waiting.order_by(jobs.c.sequence, jobs.c.id)
             .limit(1)
@@ -156,13 +152,13 @@ class Jobs:
         )
         return self._claim(jobs.c.id == first)
 
-    def running(self, kinds: Sequence[JobKind] = JOB_KINDS) -> dict[str, int]:
+    def running(self) -> dict[str, int]:
         """Return the ids of running jobs, each with its signs of life; see `take_over`."""
-        return self._beats((jobs.c.state == "running") & jobs.c.kind.in_(kinds))
+        return self._beats(jobs.c.state == "running")
 
     def of_other_models(self, kinds: Sequence[JobKind], models: Collection[str]) -> dict[str, int]:
-        """Return the ids of waiting jobs that `claim` leaves to others, each with its signs of life."""
-        return self._beats((jobs.c.state == "waiting") & jobs.c.kind.in_(kinds) & ~_needs_only(models))
+        """Return the ids of jobs that `claim` leaves to others, who could begin, each with its signs of life."""
+        return self._beats(_can_begin(kinds) & ~_needs_only(models))
 
     def _beats(self, condition: sql.ColumnElement[bool]) -> dict[str, int]:
         with self._db.read() as connection:
@@ -218,6 +214,14 @@ class Jobs:
             return None
         plain = {name: row[name] for name in ("id", "project", "file", "kind", "who")}
         return ClaimedJob(**plain, options=json.loads(row["options"]), claim=row["claims"])
+
+
+def _can_begin(kinds: Sequence[JobKind]) -> sql.ColumnElement[bool]:
+    """Return whether a job of some kinds waits, and for no other one of its file."""
+    other = jobs.alias()
+    is_other = (other.c.file == jobs.c.file) & (other.c.kind != "fill") & (jobs.c.kind != "fill")
+    is_busy = sql.exists().where(is_other, other.c.state == "running")
+    return (jobs.c.state == "waiting") & jobs.c.kind.in_(kinds) & ~is_busy
 
 
 def _needs_only(models: Collection[str] | None) -> sql.ColumnElement[bool]:

@@ -18,6 +18,7 @@ from typing import Any
 import pytest
 from fastapi.routing import APIRoute
 from fastapi.testclient import TestClient
+from pydantic import TypeAdapter, ValidationError
 from serve_tools import PAIRS, xliff
 from sqlalchemy import event
 
@@ -25,6 +26,7 @@ from postedit.cli.serve import _create_admin
 from postedit.core.errors import DataError, OutputError
 from postedit.serve import event_hub, routes_jobs, routes_workbench
 from postedit.serve.accounts import COOKIE, CSRF_HEADER, Throttle
+from postedit.serve.api_types import Name, user_name
 from postedit.serve.http_errors import HttpError
 from postedit.serve.service_logs import FIELDS
 from postedit.serve.store import Store
@@ -626,6 +628,22 @@ def test_blanks_around_a_name_are_left_out(team: Team) -> None:
     assert (
         team.client.post("/v1/projects", json={"name": persian}, headers=team.key("root", "manage")).status_code == 201
     )
+
+
+@pytest.mark.parametrize("blank", ["", " ", "\u200d\u200c", "\u2800", "\u3164 \u115f", "\ufe0f"])
+def test_a_name_has_something_that_people_see(tmp_path: Path, blank: str) -> None:
+    with pytest.raises(ValidationError, match="is blank"):
+        TypeAdapter(Name).validate_python(blank)
+    with pytest.raises(DataError, match="is blank"):
+        _create_admin(str(tmp_path / "postedit.db"), blank)
+
+
+def test_joiners_are_in_names_of_users_where_they_are_seen() -> None:
+    persian, hindi = "\u0639\u0644\u06cc\u200c\u0631\u0636\u0627", "\u0930\u0915\u094d\u200d\u0937\u093e"
+    assert [user_name(f" {name} ") for name in (persian, hindi)] == [persian, hindi]
+    for name in ("an\u200cna", "\u200c" + persian, persian + "\u200c", "\u0631\u200c\u0636", "\u0639\u200d\u0644"):
+        with pytest.raises(DataError, match="which nobody sees"):
+            user_name(name)
 
 
 def test_the_folder_of_the_first_administrator_is_private(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,7 +2,9 @@
 
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
+from unittest.mock import MagicMock
 
 import pytest
 from scripted import settings
@@ -16,6 +18,8 @@ from postedit.gate import Gate
 from postedit.gate.edit_features import Features
 from postedit.gate.gate import Calibrator, Rule
 from postedit.jobs.editor_spec import EditorSpec
+from postedit.serve import model_process
+from postedit.serve.engine import _specs
 from postedit.serve.model_work import EditKind, ProcessSpec, ProjectSettings, Work
 from postedit.serve.project_editors import ProjectEditors
 from postedit.serve.settings import ServedModel
@@ -48,6 +52,26 @@ def test_only_phrases_are_learnt_in_vain_before_the_start(tmp_path: Path, monkey
         loaded.clear()
         assert ProjectEditors(spec).facts.learns
         assert len(loaded) == count
+
+
+class _Gone:
+    """A connection whose other end is closed."""
+
+    def send(self, _: object) -> None:
+        raise BrokenPipeError
+
+
+def test_processes_write_logs_as_the_service_does(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    config, given = settings(tmp_path, log={"level": "warning"}), []
+    (spec,) = _specs(config).values()
+    monkeypatch.setattr(model_process, "set_up_logs", given.append)
+    monkeypatch.setattr(model_process, "silence_library", lambda: None)
+    monkeypatch.setattr(model_process, "signal", MagicMock())
+    monkeypatch.setattr(model_process.os, "environ", {})
+    monkeypatch.setattr("postedit.compiled.wait_no_longer", lambda _: None)
+    monkeypatch.setattr(model_process, "ProjectEditors", lambda _: SimpleNamespace(facts=None))
+    model_process._serve(spec, _Gone())
+    assert given == [config.log]
 
 
 def test_corrections_deleted_elsewhere_leave_the_process_and_others_stay(tmp_path: Path) -> None:

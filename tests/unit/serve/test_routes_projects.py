@@ -82,7 +82,9 @@ def test_a_glossary_is_replaced_only_as_it_was_read_if_that_is_asked_for(client:
     refused = client.put(path, content="tree\tBaum\n", headers={"If-Match": read})
     assert (refused.status_code, refused.json()["error"]["code"]) == (412, "changed")
     assert client.get(path).text == "house\tHaus\n"
-    for known in (f"W/{saved.headers['etag']}", f"{read}, {saved.headers['etag']}", "*", None):
+    compressed = saved.headers["etag"][:-1] + '-gzip"'
+    assert client.put(path, content="tree\tBaum\n", headers={"If-Match": '"x-gzip"'}).status_code == 412
+    for known in (f"W/{saved.headers['etag']}", f"{read}, {saved.headers['etag']}", compressed, "*", None):
         given = {} if known is None else {"If-Match": known}
         assert client.put(path, content="house\tHaus\n", headers=given).status_code == 200
 

@@ -19,7 +19,7 @@ from sqlalchemy.exc import DBAPIError, IntegrityError, OperationalError
 
 from postedit.adapt.correction import Correction
 from postedit.adapt.database import explained
-from postedit.core.errors import OutputError
+from postedit.core.errors import DataError, OutputError
 from postedit.serve import file_jobs, store_projects
 from postedit.serve.backlog import BudgetSpentError, EndpointRefusesError, EndpointUnavailableError
 from postedit.serve.engine import EditedSegments
@@ -311,6 +311,51 @@ def test_a_job_waits_for_its_model_while_other_services_work(
     found = jobs_of._next(["import"])
     assert found is not None
     assert found.id == other_model
+
+
+def test_a_job_behind_another_of_its_file_is_left_to_others(
+    store: Store, jobs_of: FileJobs, other_model: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = itertools.count(step=400.0)
+    monkeypatch.setattr(file_jobs, "time", SimpleNamespace(monotonic=lambda: next(clock)))
+    monkeypatch.setattr(file_jobs, "_DEAD_SECONDS", 100_000.0)
+    with store.database.change("default", "anna") as change:
+        behind = store.jobs.add(change, "propose", store.jobs.get(other_model)["file"])
+    assert store.jobs.claim(["import"], ["phrases"]) is not None  # in another process
+    assert [jobs_of._next(["propose"]) for _ in range(3)] == [None] * 3
+    jobs_of._own.add(other_model)  # also if no other process works
+    assert [jobs_of._next(["propose"]) for _ in range(3)] == [None] * 3
+    assert store.jobs.get(behind)["state"] == "waiting"
+
+
+def test_a_job_waits_while_other_services_do_work_of_another_kind(
+    store: Store, jobs_of: FileJobs, other_model: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = store.projects.create({"name": "other"}, "anna")
+    with store.database.change(other, "anna") as change:
+        store.jobs.add(change, "fill", store.files.create(change, "b.xlf", io.BytesIO(xliff(*PAIRS))))
+    assert store.jobs.claim(["fill"]) is not None
+    clock = itertools.count(step=400.0)
+    monkeypatch.setattr(file_jobs, "time", SimpleNamespace(monotonic=lambda: next(clock)))
+    monkeypatch.setattr(file_jobs, "_DEAD_SECONDS", 100_000.0)
+    assert [jobs_of._next(["import"]) for _ in range(3)] == [None] * 3
+
+
+def test_a_job_is_of_its_process_until_its_end_is_recorded(
+    store: Store, jobs_of: FileJobs, waiting: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job, own = jobs_of._next(["import"]), []
+    assert job is not None
+    assert job.id in jobs_of._own
+    monkeypatch.setattr(jobs_of, "_do", lambda _: _refused())
+    monkeypatch.setattr(jobs_of, "_fail", lambda failed, _: own.append(failed.id in jobs_of._own))
+    asyncio.run(jobs_of._run(job))
+    assert own == [True]
+    assert not jobs_of._own
+
+
+async def _refused() -> None:
+    raise DataError("no file")
 
 
 def test_only_an_absent_database_lets_a_job_wait(

@@ -692,6 +692,24 @@ def test_a_line_that_names_the_columns_of_a_glossary_is_no_term(page: Any) -> No
     ]
 
 
+def test_a_tag_that_a_proxy_changed_is_that_of_the_service(page: Any) -> None:
+    tags = ['"ab12"', '"ab12-gzip"', 'W/"ab12-zstd"', ""]
+    assert run(page, "data/api", "return input.map(api.plainTag);", tags) == ['"ab12"'] * 3 + [""]
+
+
+def test_a_place_is_not_gone_while_the_service_is_away(page: Any) -> None:
+    body = "return [null, ...[0, 403, 404, 429, 500, 504].map((status) => ({ status }))].map(left_texts.isGone);"
+    assert run(page, "ui/left_texts", body) == [False, False, True, True, False, False, False]
+
+
+def test_a_kept_draft_of_another_tab_stays(page: Any) -> None:
+    body = """const [one, other] = [1, 2].map(() => new browser_storage.KeptDraft("anna", "glossary"));
+      const drafts = ["a", "b"].map((text) => ({ text, tag: "1" }));
+      one.write(drafts[0]); other.write(drafts[1]); one.forget(drafts[0]); one.forget(null);
+      const kept = other.read().text; other.forget(drafts[1]); return [kept, other.read()];"""
+    assert run(page, "data/browser_storage", body) == ["b", None]
+
+
 def test_a_translation_of_codes_alone_counts_as_none(page: Any) -> None:
     body = """const open = { kind: "open", id: "1", at: 3 }, close = { kind: "close", id: "1", at: 4 };
       const alone = { kind: "alone", id: "1", at: 0 };

@@ -13,7 +13,7 @@ import { ProjectView } from "./manage/project_view.js";
 import { ProjectsView } from "./manage/projects_view.js";
 import { SignIn } from "./manage/sign_in.js";
 import { Waiting, useLoaded } from "./ui/controls.js";
-import { LeftTexts } from "./ui/left_texts.js";
+import { isGone, LeftTexts } from "./ui/left_texts.js";
 import { Messages } from "./ui/messages.js";
 import { t } from "./strings.js";
 
@@ -54,7 +54,7 @@ function Shell({ queue, onHelp }) {
     if (!isProject) return kind ? html`<${NotFound} />` : html`<${ProjectsView} />`;
     if (!project.value || project.value.id !== id) {
       return html`<main id="content" class="page"><${Waiting} loaded=${project} />
-        ${project.error && html`<${LeftTexts} queue=${queue} isHere=${(entry) => entry.project === id} />`}</main>`;
+        ${isGone(project.error) && html`<${LeftTexts} queue=${queue} isHere=${(entry) => entry.project === id} />`}</main>`;
     }
     if (view === "file" && file) {
       return html`<${EditorView} key=${file} project=${project.value} file=${file} number=${number === undefined ? null : Number(number)} queue=${queue} onHelp=${onHelp} />`;

@@ -73,6 +73,9 @@ async function requestOnce(method, path, { body, raw, type, ifMatch, signal: abo
   return answerOf(response);
 }
 
+/** Return a tag as the service gave it: a proxy that compresses appends how, and so the same text had two. @param {string} tag */
+export const plainTag = (tag) => tag.replace(/^W\//, "").replace(/-[a-z]+"$/, '"');
+
 async function answerOf(response) {
   const isEmpty = response.status === 204; // which may call itself JSON all the same
   const isJson = !isEmpty && (response.headers.get("Content-Type") ?? "").includes("json");
@@ -83,7 +86,7 @@ async function answerOf(response) {
     if (error.name === "AbortError") throw error;
     throw new ApiError(0, "The answer of the service was cut off.");
   }
-  if (response.ok) return { body, tag: response.headers.get("ETag") ?? "" };
+  if (response.ok) return { body, tag: plainTag(response.headers.get("ETag") ?? "") };
   if (response.status === 401) listeners.forEach((listener) => listener());
   throw new ApiError(response.status, body?.error?.message ?? `The service answered ${response.status}.`, body);
 }

@@ -37,11 +37,14 @@ export class KeptDraft {
     }
   }
 
-  /** Keep a draft, or forget it; return whether the browser did. @param {{text: string, tag: string} | null} draft */
+  /** Keep a draft; return whether the browser did. @param {{text: string, tag: string}} draft */
   write(draft) {
-    if (draft) return keep(this.storage, this.key, JSON.stringify(draft));
-    this.storage.removeItem(this.key);
-    return true;
+    return keep(this.storage, this.key, JSON.stringify(draft));
+  }
+
+  /** Forget a draft, unless another tab has kept another one in its place. @param {{text: string, tag: string} | null} draft */
+  forget(draft) {
+    if (draft && this.read()?.text === draft.text) this.storage.removeItem(this.key);
   }
 }
 

@@ -6,7 +6,7 @@ import { route } from "../data/router.js";
 import { codeOffsets } from "../core/flat_text.js";
 import { useLoaded, Waiting } from "../ui/controls.js";
 import { Dialog } from "../ui/dialog.js";
-import { LeftTexts } from "../ui/left_texts.js";
+import { isGone, LeftTexts } from "../ui/left_texts.js";
 import { announce } from "../ui/messages.js";
 import { t } from "../strings.js";
 import { Context } from "./context.js";
@@ -23,7 +23,7 @@ export function EditorView({ project, file, number, queue, onHelp }) {
   const loaded = useLoaded(() => get(`/v1/files/${file}`), [file]);
   if (!loaded.value) {
     return html`<main id="content" class="page"><${Waiting} loaded=${loaded} />
-      ${loaded.error && html`<${LeftTexts} queue=${queue} isHere=${(entry) => entry.file === file} />`}</main>`;
+      ${isGone(loaded.error) && html`<${LeftTexts} queue=${queue} isHere=${(entry) => entry.file === file} />`}</main>`;
   }
   return html`<${Workplace} key=${file} project=${project} file=${loaded.value} number=${number} queue=${queue} onHelp=${onHelp} />`;
 }

@@ -72,10 +72,13 @@ function Terms({ path, project, loaded }) {
     return () => { hasUnsaved.value = false; };
   }, [isDirty]);
 
+  useEffect(() => () => { leaving.value = null; }, []); // nobody is asked about a view that is gone
+
   const put = (next) => {
+    if (!next) store.forget(latest.current);
     latest.current = next;
     setDraft(next);
-    setKept(store.write(next));
+    setKept(!next || store.write(next));
   };
   const write = (text) => put(isSame(text, saved.text) ? null : { text, tag: isDirty ? latest.current.tag : saved.tag });
   const discard = () => { put(null); setTurn(turn + 1); };
@@ -96,7 +99,8 @@ function Terms({ path, project, loaded }) {
         toast(t.glossary.saved(rows.length));
       } catch (error) {
         if (error.status !== STALE) throw error;
-        await loaded.reload(); // which shows that there is another one now
+        const other = await loaded.reload(); // which shows that there is another one now
+        if (!other || other.tag === saved.tag) throw error;
         if (!isDirty) setTurn(turn + 1);
       }
     });

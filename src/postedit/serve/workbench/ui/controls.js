@@ -25,7 +25,7 @@ export function Confidence({ value }) {
 
 /**
  * Load something when a view opens. @template Value @param {() => Promise<Value>} load @param {any[]} inputs
- * @returns {{value: Value | undefined, error: ApiError | null, reload: () => Promise<void>, set: (value: Value) => void}}
+ * @returns {{value: Value | undefined, error: ApiError | null, reload: () => Promise<Value | undefined>, set: (value: Value) => void}} `reload` returns what it loaded, or nothing if that failed
  */
 export function useLoaded(load, inputs) {
   const [state, setState] = useState({ value: undefined, error: null });
@@ -36,9 +36,11 @@ export function useLoaded(load, inputs) {
     try {
       const value = await load();
       show({ value, error: null });
+      return value;
     } catch (error) {
       if (!(error instanceof ApiError)) throw error;
       show((old) => ({ ...old, error }));
+      return undefined;
     }
   };
   useEffect(() => { reload(); }, inputs);

@@ -2,6 +2,9 @@
 import { html, useRef, useState } from "../lib.js";
 import { format, t } from "../strings.js";
 
+/** Whether an error says that a place is gone or closed to this person, and not that the service cannot be reached. @param {import("../data/api.js").ApiError | null} error */
+export const isGone = (error) => error?.status === 403 || error?.status === 404;
+
 /** @param {{queue: import("../data/save_queue.js").SaveQueue | null, isHere: (entry: import("../data/save_queue.js").Entry) => boolean}} props `isHere`: whether an entry belongs to what is gone */
 export function LeftTexts({ queue, isHere }) {
   const entries = (queue?.entries.value ?? []).filter((entry) => (entry.refused || entry.theirs) && isHere(entry));
@@ -15,12 +18,13 @@ function LeftText({ entry, onDiscard }) {
   const [isCopied, setCopied] = useState(false);
   const copy = async () => {
     field.current.select();
+    let isDone = true;
     try {
       await navigator.clipboard.writeText(entry.body.target);
     } catch {
-      document.execCommand("copy"); // without TLS, from another machine, there is no other way
+      isDone = document.execCommand("copy"); // without TLS, from another machine, there is no other way
     }
-    setCopied(true);
+    setCopied(isDone);
   };
   const name = t.editor.segment(entry.number);
   return html`<div class="left"><label class="block"><span class="strong">${name}</span> ${entry.refused && html`<span class="soft">${entry.refused}</span>`}
