@@ -42,13 +42,12 @@ def folder(name: str = "transference", text: TextProcessor | None = None, **opti
 
 
 def nonsense(name: str, text: TextProcessor | None = None, **search: float) -> ModelFolder:
-    """Return a model whose large random weights make it write nonsense, of a few tokens, whatever mt is."""
+    """Return a model whose large random weights make it write nonsense, of a few tokens."""
     made = folder(name, text)
     generator = torch.Generator().manual_seed(1)
     for parameter in made.model.parameters():
         parameter.data.normal_(std=0.7, generator=generator)
-    options = {"max_ratio": 0.1, "max_extra": 1, "max_input": 40, "mt_candidate": False, **search}
-    return replace(made, search=SearchConfig(**options))
+    return replace(made, search=SearchConfig(**{"max_ratio": 0.1, "max_extra": 1, "max_input": 40, **search}))
 
 
 def recipe(name: str = "transference", **sections: dict[str, Any]) -> dict[str, dict[str, Any]]:

@@ -43,9 +43,7 @@ class SearchConfig(Config):
     )
     n_best: int = Field(1, ge=1, description="outputs per segment, at most beam")
     patience: float = Field(1.0, ge=1, description="beam search stops when patience * beam hypotheses have finished")
-    mt_candidate: bool = Field(
-        True, description="return mt unchanged if the model ranks it above what search found, or that has no end"
-    )
+    mt_candidate: bool = Field(True, description="return mt unchanged if the model ranks it above the result of search")
     length_penalty: float = Field(1.0, ge=0, description="rank hypotheses by score / length ** length_penalty")
     normalisation: Normalisation = Field(
         "power", description='"power": as above; "wu": by score / ((5 + length) / 6) ** length_penalty (Wu et al. 2016)'

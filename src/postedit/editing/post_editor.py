@@ -179,7 +179,7 @@ class PostEditor(SavedEditor):
         encoded = self._encoded(segments, config)
         results = self._results(encoded, self._finder(config).find, config, evidence)
         results = [
-            checked(self.processor, one.segment, required_of(one.segment, config), result)
+            checked(self.processor, one.segment, required_of(one.segment, config), result, config.banned)
             for one, result in zip(encoded, results, strict=True)
         ]
         warn(results)

@@ -20,11 +20,18 @@ _WIDE: Final = re.compile("[\u3001-\u3003\u3008-\u3011\uff01-\uff60\uffe0-\uffe6
 _EAST_ASIAN: Final = re.compile(f"[{UNSPACED}\u1100-\u11ff\u3130-\u318f\uac00-\ud7a3]")  # letters that allow them
 
 
-def checked(processor: "TextProcessor", segment: Segment, required: Sequence[str], result: PostEdit) -> PostEdit:
-    """Return a correction with sound text that meets the constraints; see `revert_damage` and `enforce_constraints`."""
+def checked(
+    processor: "TextProcessor", segment: Segment, required: Sequence[str], result: PostEdit, banned: Sequence[str] = ()
+) -> PostEdit:
+    """Return a correction with sound text that meets the constraints; see `revert_damage` and `enforce_constraints`.
+
+    With constraints, brackets and full-width forms are not looked at: edits that were taken back for them could be
+    those that meet the constraints.
+    """
     words = splitter(processor.config.tokenizer, processor.config.tgt_lang)
     given = (segment.constraints.prefix, *required)
-    result = distinct(revert_damage(segment.src, segment.mt, result, processor.lacks, given=given))
+    strict = not any((*given, *segment.constraints.banned, *banned))
+    result = distinct(revert_damage(segment.src, segment.mt, result, processor.lacks, given=given, strict=strict))
     return enforce_constraints(segment.mt or "", result, segment.constraints.prefix, required, words)
 
 
@@ -51,7 +58,13 @@ def distinct(result: PostEdit) -> PostEdit:
 
 
 def revert_damage(
-    src: str, mt: str | None, result: PostEdit, lacks: Callable[[str], bool], *, given: Sequence[str] = ()
+    src: str,
+    mt: str | None,
+    result: PostEdit,
+    lacks: Callable[[str], bool],
+    *,
+    given: Sequence[str] = (),
+    strict: bool = True,
 ) -> PostEdit:
     """Return a correction without the edits that damage text; mt itself if that does not suffice.
 
@@ -68,18 +81,20 @@ def revert_damage(
         result: what the model wrote.
         lacks: whether the vocabulary lacks a character.
         given: texts that the user requires in the output; what they have, an edit may write.
+        strict: whether brackets, and full-width forms, are looked at.
     """
-    alternatives = tuple(revert_damage(src, mt, one, lacks, given=given) for one in result.alternatives)
+    alternatives = tuple(revert_damage(src, mt, one, lacks, given=given, strict=strict) for one in result.alternatives)
     if mt is None:
         whole = Edit("insert", (0, 0), (0, len(result.text)))
         kept_whole = keeps_text_sound(src, "", result, whole, lambda character: False, "", True)
         return replace(result if kept_whole else unchanged("", "damaged"), alternatives=alternatives)
-    known, may_widen = "".join((mt, *given)), _may_widen(mt, result.text, given)
+    known, may_widen = "".join((mt, *given)), not strict or _may_widen(mt, result.text, given)
     kept = [
         not empties(mt, result.text) and keeps_text_sound(src, mt, result, edit, lacks, known, may_widen)
         for edit in result.edits
     ]
-    kept = _keep_pairs(src, mt, result, kept, given)
+    if strict:
+        kept = _keep_pairs(src, mt, result, kept, given)
     if all(kept):
         return replace(result, alternatives=alternatives) if alternatives != result.alternatives else result
     mended = keep_edits(mt, result, kept)

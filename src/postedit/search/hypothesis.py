@@ -28,14 +28,6 @@ class Hypothesis:
         """Return the value by which outputs are ranked: log-probability and bias, normalised by length."""
         return (self.score + self.bias) / config.normaliser(len(self.token_scores))
 
-    def yields_to(self, mt: "Hypothesis", config: SearchConfig) -> bool:
-        """Return whether mt, with its forced score, is the better output: it ranks higher, or this one has no end.
-
-        An output that the length limit ended has no end of its own, mostly because the model repeats itself. As each
-        repetition is probable, its rank can be higher than that of mt, and yet nobody wants it.
-        """
-        return self.hit_limit or mt.rank(config) > self.rank(config)
-
 
 STUCK = Hypothesis((), (), stuck=True)  # the only output of a sentence for which constraints allow none
 
