@@ -116,6 +116,8 @@ class PostEditor(SavedEditor):
         else:
             editor = cls.of(load_choice(choice, devices), dtype)
         editor.pair = pair_of(models)
+        if isinstance(editor, TwoStage):
+            editor.inner.pair = editor.pair
         return editor
 
     from_pretrained = load
@@ -178,8 +180,9 @@ class PostEditor(SavedEditor):
         self.check(config, with_mt=any(segment.mt is not None for segment in segments) or not segments)
         encoded = self._encoded(segments, config)
         results = self._results(encoded, self._finder(config).find, config, evidence)
+        language = self.abilities.languages[1]
         results = [
-            checked(self.processor, one.segment, required_of(one.segment, config), result, config.banned)
+            checked(self.processor, one.segment, required_of(one.segment, config), result, config.banned, language)
             for one, result in zip(encoded, results, strict=True)
         ]
         warn(results)

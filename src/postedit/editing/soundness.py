@@ -3,12 +3,14 @@
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import compress
 from typing import TYPE_CHECKING, Final
 
 from postedit.core.editor import Edit, PostEdit, Segment
 from postedit.editing.results import enforce_constraints, keep_edits, unchanged
 from postedit.text.edits import apply_edits
+from postedit.text.language_tags import base_language
 from postedit.text.words import UNSPACED, splitter
 
 if TYPE_CHECKING:
@@ -18,21 +20,28 @@ _REPLACEMENT: Final = "\ufffd"  # the character that stands for invalid UTF-8
 _PAIRS: Final = ("()", "[]", "{}", "«»", "（）", "［］", "｛｝", "〈〉", "《》", "「」", "『』", "【】")
 _WIDE: Final = re.compile("[\u3001-\u3003\u3008-\u3011\uff01-\uff60\uffe0-\uffe6]")  # punctuation and full-width forms
 _EAST_ASIAN: Final = re.compile(f"[{UNSPACED}\u1100-\u11ff\u3130-\u318f\uac00-\ud7a3]")  # letters that allow them
+_WIDENING: Final = frozenset(["zh", "ja", "ko", "zho", "jpn", "kor"])  # languages whose texts may be "１００％" alone
 
 
 def checked(
-    processor: "TextProcessor", segment: Segment, required: Sequence[str], result: PostEdit, banned: Sequence[str] = ()
+    processor: "TextProcessor",
+    segment: Segment,
+    required: Sequence[str],
+    result: PostEdit,
+    banned: Sequence[str] = (),
+    language: str = "",
 ) -> PostEdit:
     """Return a correction with sound text that meets the constraints; see `revert_damage` and `enforce_constraints`.
 
     With constraints, brackets and full-width forms are not looked at: edits that were taken back for them could be
-    those that meet the constraints.
+    those that meet the constraints. `language` is the code of the target language, if it is known.
     """
     words = splitter(processor.config.tokenizer, processor.config.tgt_lang)
     given = (segment.constraints.prefix, *required)
     strict = not any((*given, *segment.constraints.banned, *banned))
-    result = distinct(revert_damage(segment.src, segment.mt, result, processor.lacks, given=given, strict=strict))
-    return enforce_constraints(segment.mt or "", result, segment.constraints.prefix, required, words)
+    src, mt, lacks = segment.src, segment.mt, processor.lacks
+    result = distinct(revert_damage(src, mt, result, lacks, given=given, strict=strict, language=language))
+    return enforce_constraints(mt or "", result, segment.constraints.prefix, required, words)
 
 
 def distinct(result: PostEdit) -> PostEdit:
@@ -65,15 +74,16 @@ def revert_damage(
     *,
     given: Sequence[str] = (),
     strict: bool = True,
+    language: str = "",
 ) -> PostEdit:
     """Return a correction without the edits that damage text; mt itself if that does not suffice.
 
     An edit is taken back if it adds a replacement character (U+FFFD). Characters that the vocabulary lacks are spelt
-    byte by byte, so an edit is also taken back if it writes one that neither src nor mt has, or removes one so that
-    the output has none of it, or fewer than src. It may write full-width forms and punctuation of East Asian scripts
-    only where mt has some, or mt or the output letters of such scripts. Then edits are taken back that leave brackets
-    unpaired; see `_keep_pairs`. All are taken back if they would leave nothing but white space of mt. A translation
-    (mt is None) is "damaged" if it has a replacement character.
+    byte by byte, so an edit is also taken back if it writes one that neither src nor mt has, or removes one so that the
+    output has none of it, or fewer than src. It may write full-width forms and punctuation of East Asian scripts only
+    where mt has some, or mt or the output letters of such scripts, or the language has them. Then edits are taken back
+    that leave brackets unpaired; see `_keep_pairs`. All are taken back if they would leave nothing but white space of
+    mt. A translation (mt is None) is "damaged" if it has a replacement character.
 
     Args:
         src: the source.
@@ -82,13 +92,16 @@ def revert_damage(
         lacks: whether the vocabulary lacks a character.
         given: texts that the user requires in the output; what they have, an edit may write.
         strict: whether brackets, and full-width forms, are looked at.
+        language: the code of the target language, if it is known.
     """
-    alternatives = tuple(revert_damage(src, mt, one, lacks, given=given, strict=strict) for one in result.alternatives)
+    again = partial(revert_damage, src, mt, lacks=lacks, given=given, strict=strict, language=language)
+    alternatives = tuple(map(again, result.alternatives))
     if mt is None:
         whole = Edit("insert", (0, 0), (0, len(result.text)))
         kept_whole = keeps_text_sound(src, "", result, whole, lambda character: False, "", True)
         return replace(result if kept_whole else unchanged("", "damaged"), alternatives=alternatives)
-    known, may_widen = "".join((mt, *given)), not strict or _may_widen(mt, result.text, given)
+    known = "".join((mt, *given))
+    may_widen = not strict or base_language(language) in _WIDENING or _may_widen(mt, result.text, given)
     kept = [
         not empties(mt, result.text) and keeps_text_sound(src, mt, result, edit, lacks, known, may_widen)
         for edit in result.edits

@@ -213,3 +213,10 @@ def test_only_as_many_brackets_as_in_the_source_may_lack_partners() -> None:
 )
 def test_wide_forms_are_written_only_beside_east_asian_text(mt: str, pe: str, expected: str) -> None:
     assert revert_damage("（x）", mt, corrected(mt, pe), lambda character: False).text == expected
+
+
+@pytest.mark.parametrize("pe", ["Adobe Photoshop（2021）", "１００％"])
+def test_wide_forms_may_stand_alone_in_texts_of_east_asia(pe: str) -> None:
+    for language, expected in (("ja", pe), ("zh-TW", pe), ("es", "a b"), ("", "a b")):
+        found = revert_damage("x", "a b", corrected("a b", pe), lambda character: False, language=language)
+        assert found.text == expected
