@@ -8,7 +8,7 @@ from itertools import compress
 from typing import TYPE_CHECKING, Final
 
 from postedit.core.editor import Edit, PostEdit, Segment
-from postedit.editing.results import enforce_constraints, keep_edits, unchanged
+from postedit.editing.results import enforce_constraints, has_phrase, keep_edits, unchanged
 from postedit.text.edits import apply_edits
 from postedit.text.language_tags import base_language
 from postedit.text.words import UNSPACED, splitter
@@ -33,14 +33,17 @@ def checked(
 ) -> PostEdit:
     """Return a correction with sound text that meets the constraints; see `revert_damage` and `enforce_constraints`.
 
-    With constraints, brackets and full-width forms are not looked at: edits that were taken back for them could be
-    those that meet the constraints. `language` is the code of the target language, if it is known.
+    Brackets and full-width forms are not looked at where something is required, or what is banned would come back by
+    that: edits that were taken back for them could be those that meet the constraints. `language` is the code of the
+    target language, if it is known.
     """
     words = splitter(processor.config.tokenizer, processor.config.tgt_lang)
     given = (segment.constraints.prefix, *required)
-    strict = not any((*given, *segment.constraints.banned, *banned))
     src, mt, lacks = segment.src, segment.mt, processor.lacks
-    result = distinct(revert_damage(src, mt, result, lacks, given=given, strict=strict, language=language))
+    found = revert_damage(src, mt, result, lacks, given=given, strict=not any(given), language=language)
+    if found.reverted and any(has_phrase(found.text, phrase) for phrase in (*segment.constraints.banned, *banned)):
+        found = revert_damage(src, mt, result, lacks, given=given, strict=False)
+    result = distinct(found)
     return enforce_constraints(mt or "", result, segment.constraints.prefix, required, words)
 
 

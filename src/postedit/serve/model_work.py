@@ -10,7 +10,7 @@ from postedit.core.errors import OutputError, PosteditError, StoppedError
 from postedit.jobs.editor_spec import EditorSpec
 from postedit.llm.chat_client import EndpointRefusedError
 from postedit.llm.pacing import BudgetError
-from postedit.releases.catalogue import default_model
+from postedit.releases.catalogue import default_model, resolved
 from postedit.serve.service_logs import trace_of
 from postedit.serve.settings import SHIPPED, LogConfig, ServedModel
 from postedit.text.glossary import Glossary
@@ -109,8 +109,8 @@ class ProcessSpec:
 
     @property
     def path(self) -> str:
-        """The model, as a path, hub id, or none; or as a language pair or name, which says its languages."""
-        return default_model().name if self.config.path == SHIPPED else self.config.path
+        """The model, as a path, hub id, or none."""
+        return str(default_model().folder) if self.config.path == SHIPPED else resolved(self.config.path)
 
     def editor_spec(self, kind: EditKind | None = None) -> EditorSpec:
         """Return what loads and wraps an editor, for work of a kind."""
