@@ -147,7 +147,7 @@ def card(
     held: Mapping[str, Gain],
     dev: Mapping[str, Gain],
     used: Counter[str],
-    documents: Sequence[str],
+    documents: Sequence[str] = (),
 ) -> str:
     architecture, pair = model.architecture, f"en-{next(iter(dev))}"
     others = "; likewise for the others" if len(dev) > 1 else ""
