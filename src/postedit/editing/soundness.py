@@ -40,9 +40,11 @@ def checked(
     words = splitter(processor.config.tokenizer, processor.config.tgt_lang)
     given = (segment.constraints.prefix, *required)
     src, mt, lacks = segment.src, segment.mt, processor.lacks
-    found = revert_damage(src, mt, result, lacks, given=given, strict=not any(given), language=language)
-    if found.reverted and any(has_phrase(found.text, phrase) for phrase in (*segment.constraints.banned, *banned)):
-        found = revert_damage(src, mt, result, lacks, given=given, strict=False)
+    strict = not any(given)
+    found = revert_damage(src, mt, result, lacks, given=given, strict=strict, language=language)
+    unwanted = (*segment.constraints.banned, *banned)
+    if strict and found.reverted and any(has_phrase(found.text, phrase) for phrase in unwanted):
+        found = revert_damage(src, mt, result, lacks, strict=False)
     result = distinct(found)
     return enforce_constraints(mt or "", result, segment.constraints.prefix, required, words)
 
@@ -104,13 +106,13 @@ def revert_damage(
         kept_whole = keeps_text_sound(src, "", result, whole, lambda character: False, "", True)
         return replace(result if kept_whole else unchanged("", "damaged"), alternatives=alternatives)
     known = "".join((mt, *given))
-    may_widen = not strict or base_language(language) in _WIDENING or _may_widen(mt, result.text, given)
+    may_widen = not strict or base_language(language) in _WIDENING or _may_widen(mt, result.text)
     kept = [
         not empties(mt, result.text) and keeps_text_sound(src, mt, result, edit, lacks, known, may_widen)
         for edit in result.edits
     ]
     if strict:
-        kept = _keep_pairs(src, mt, result, kept, given)
+        kept = _keep_pairs(src, mt, result, kept)
     if all(kept):
         return replace(result, alternatives=alternatives) if alternatives != result.alternatives else result
     mended = keep_edits(mt, result, kept)
@@ -150,25 +152,22 @@ def keeps_text_sound(
     return not any(map(lacks, removed | invented)) and not _adds_replacement(old, new)
 
 
-def _may_widen(mt: str, text: str, given: Sequence[str]) -> bool:
+def _may_widen(mt: str, text: str) -> bool:
     """Return whether an output may have full-width forms, or has none."""
-    return (
-        not mt or not _WIDE.search(text) or any(map(_WIDE.search, (mt, *given))) or bool(_EAST_ASIAN.search(mt + text))
-    )
+    return not mt or not _WIDE.search(text) or bool(_WIDE.search(mt)) or bool(_EAST_ASIAN.search(mt + text))
 
 
-def _keep_pairs(src: str, mt: str, result: PostEdit, kept: Sequence[bool], given: Sequence[str]) -> list[bool]:
+def _keep_pairs(src: str, mt: str, result: PostEdit, kept: Sequence[bool]) -> list[bool]:
     """Return the edits to keep, fewer if an output would lack more partners of brackets than mt, and not as src does.
 
     Where an output has more of "(" than of ")", or fewer, by a greater number than mt and by another one than src
     ("1) Open", ":)"), all edits that change this number are taken back: a bracket may move, or go with its partner.
-    Each kind is counted by itself, so that "(" may become "（" only if ")" becomes "）". What the texts have that the
-    user requires is allowed.
+    Each kind is counted by itself, so that "(" may become "（" only if ")" becomes "）".
     """
     kept = list(kept)
     for _ in _PAIRS:  # edits taken back for one kind may be half a pair of another; a kind at fault is so once
         text = apply_edits(mt, result.text, list(compress(result.edits, kept)))
-        worse = [pair for pair in _PAIRS if _is_worse(src, mt, text, pair, given)]
+        worse = [pair for pair in _PAIRS if _is_worse(src, mt, text, pair)]
         if not worse:
             break
         for number, edit in enumerate(result.edits):
@@ -177,14 +176,10 @@ def _keep_pairs(src: str, mt: str, result: PostEdit, kept: Sequence[bool], given
     return kept
 
 
-def _is_worse(src: str, mt: str, text: str, pair: str, given: Sequence[str]) -> bool:
-    """Return whether an output lacks more partners of a kind of brackets than mt, and not as many as src.
-
-    Partners that the given texts lack need not count, be it all of these or some: mt or src may have the same ones.
-    """
-    surplus, extra = _unpaired(text, pair), sum(_surplus(one, pair) for one in given)
-    free = range(min(extra, 0), max(extra, 0) + 1)
-    return all(abs(surplus - one) > abs(_unpaired(mt, pair)) and surplus - one != _unpaired(src, pair) for one in free)
+def _is_worse(src: str, mt: str, text: str, pair: str) -> bool:
+    """Return whether an output lacks more partners of a kind of brackets than mt, and not as many as src."""
+    surplus = _unpaired(text, pair)
+    return abs(surplus) > abs(_unpaired(mt, pair)) and surplus != _unpaired(src, pair)
 
 
 def _unpaired(text: str, pair: str) -> int:

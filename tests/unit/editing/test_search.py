@@ -130,7 +130,7 @@ def test_a_high_post_edit_penalty_leaves_only_tokens_of_the_inputs(editor: PostE
 
 @pytest.mark.parametrize("beam", [2, 4])
 def test_n_best_lists_have_as_many_texts_and_mt(editor: PostEditor, beam: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("postedit.editing.soundness._keep_pairs", lambda src, mt, result, kept, given: list(kept))
+    monkeypatch.setattr("postedit.editing.soundness._keep_pairs", lambda src, mt, result, kept: list(kept))
     for mt, result in zip(MT, edited(editor, beam=beam, n_best=beam)):
         texts = [one.text for one in (result, *result.alternatives)]
         assert len(set(texts)) == len(texts)
