@@ -23,6 +23,8 @@ SIZES: dict[str, dict[str, object]] = {
     "m-cgru-hard": {"embedding": 4, "hidden": 4, "attention": 4},
     "edit-operations": {"embedding": 4, "hidden": 4},
 }
+# Outputs of random weights have no end, so that mt would be chosen in place of each.
+SEARCH = SearchConfig(max_input=40, mt_candidate=False)
 TRIPLETS = [Triplet("the house", "das Haus", "das Häuschen"), Triplet("it goes", "es geht", "es ging .")] * 4
 
 
@@ -38,7 +40,7 @@ def folder(name: str = "transference", text: TextProcessor | None = None, **opti
     with torch.random.fork_rng():
         torch.manual_seed(3)
         model = architecture.build(config, text.vocabularies).eval()
-    return ModelFolder(architecture, config, SearchConfig(max_input=40), model, text, {})
+    return ModelFolder(architecture, config, SEARCH, model, text, {})
 
 
 def nonsense(name: str, text: TextProcessor | None = None, **search: float) -> ModelFolder:
@@ -47,7 +49,7 @@ def nonsense(name: str, text: TextProcessor | None = None, **search: float) -> M
     generator = torch.Generator().manual_seed(1)
     for parameter in made.model.parameters():
         parameter.data.normal_(std=0.7, generator=generator)
-    return replace(made, search=SearchConfig(**{"max_ratio": 0.1, "max_extra": 1, "max_input": 40, **search}))
+    return replace(made, search=SEARCH.with_options(**{"max_ratio": 0.1, "max_extra": 1, **search}))
 
 
 def recipe(name: str = "transference", **sections: dict[str, Any]) -> dict[str, dict[str, Any]]:

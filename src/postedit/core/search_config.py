@@ -43,7 +43,11 @@ class SearchConfig(Config):
     )
     n_best: int = Field(1, ge=1, description="outputs per segment, at most beam")
     patience: float = Field(1.0, ge=1, description="beam search stops when patience * beam hypotheses have finished")
-    mt_candidate: bool = Field(True, description="return mt unchanged if the model ranks it above the result of search")
+    mt_candidate: bool = Field(
+        True,
+        description="return mt unchanged if the model ranks it above the result of search, or that was not at its end "
+        "at the length limit",
+    )
     length_penalty: float = Field(1.0, ge=0, description="rank hypotheses by score / length ** length_penalty")
     normalisation: Normalisation = Field(
         "power", description='"power": as above; "wu": by score / ((5 + length) / 6) ** length_penalty (Wu et al. 2016)'

@@ -221,7 +221,7 @@ class SegmentSearch:
         No bias that keeps outputs close to mt has a cost for mt, so its bias is that of coverage alone.
         """
         best, *others = found
-        is_better = unchanged.rank(self._config) > best.rank(self._config)
+        is_better = best.yields_to(unchanged, self._config)
         if is_better and self._config.mt_candidate and self._satisfies_constraints(segment):
             best, unchanged = unchanged, best
         others = sorted([*others, unchanged], key=lambda one: one.rank(self._config), reverse=True)

@@ -220,7 +220,7 @@ class _Row:
         if ranking is None or not self.draft_scores:
             return found
         draft = Hypothesis(tuple(self.draft), self.draft_scores)
-        return draft if draft.rank(ranking) > found.rank(ranking) else found
+        return draft if found.yields_to(draft, ranking) else found
 
 
 @dataclass(frozen=True, eq=False, slots=True)

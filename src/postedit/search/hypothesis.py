@@ -28,6 +28,14 @@ class Hypothesis:
         """Return the value by which outputs are ranked: log-probability and bias, normalised by length."""
         return (self.score + self.bias) / config.normaliser(len(self.token_scores))
 
+    def yields_to(self, unchanged: "Hypothesis", config: SearchConfig) -> bool:
+        """Return whether mt, `unchanged`, is the better output: it ranks higher, or this has no end of its own.
+
+        An output that the length limit ended is mostly a repeated phrase, each time more probable, so that the mean
+        probability of its tokens may be higher than that of mt.
+        """
+        return self.hit_limit or unchanged.rank(config) > self.rank(config)
+
 
 STUCK = Hypothesis((), (), stuck=True)  # the only output of a sentence for which constraints allow none
 

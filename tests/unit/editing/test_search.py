@@ -63,6 +63,16 @@ def test_constraints_that_everything_meets_equal_the_plain_search(editor: PostEd
         ]
 
 
+@pytest.mark.parametrize("beam", [1, 4])
+@pytest.mark.parametrize("options", [{}, {"no_repeat": 2}], ids=["plain", "guided"])
+def test_an_output_without_an_end_yields_to_mt(editor: PostEditor, beam: int, options: dict[str, Any]) -> None:
+    endless = [one.hit_limit for one in edited(editor, beam=beam, search=SearchConfig(mt_candidate=False, **options))]
+    assert any(endless)
+    found = edited(editor, beam=beam, search=SearchConfig(**options))
+    assert not any(one.hit_limit for one in found)
+    assert not any(one.changed for one, cut in zip(found, endless, strict=True) if cut)
+
+
 @pytest.mark.parametrize("most", [0, 1, 3])
 def test_max_edits_counts_the_tokens_that_the_model_writes(editor: PostEditor, most: int) -> None:
     vocabulary = editor.processor.vocabulary("pe")
@@ -96,7 +106,7 @@ def test_corrections_contain_required_phrases(editor: PostEditor, phrases: list[
 def test_terms_hold_where_the_source_has_them_as_whole_words(editor: PostEditor) -> None:
     plain = edited(editor, beam=2)
     terms = (Term(target="Häuschen", source="house"), Term(target="es ging", source="go"))
-    results = edited(editor, search=SearchConfig(beam=2, required=terms))
+    results = edited(editor, search=editor.search.with_options(beam=2, required=terms))
     assert [bool(re.search(r"\bHäuschen\b", result.text)) for result in results][::2] == [True, True]
     assert results[1].text == plain[1].text
 
