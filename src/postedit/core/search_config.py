@@ -52,6 +52,12 @@ class SearchConfig(Config):
     normalisation: Normalisation = Field(
         "power", description='"power": as above; "wu": by score / ((5 + length) / 6) ** length_penalty (Wu et al. 2016)'
     )
+    mbr: float = Field(
+        0.0,
+        ge=0,
+        description="of the outputs of the beam and mt, return the one with the fewest expected edits, not the most "
+        "probable one; probabilities are in proportion to exp(mbr * score); 0: off (Kumar and Byrne 2004)",
+    )
     max_ratio: float = Field(1.5, gt=0, description="tokens of an output per token of mt, at most; see max_extra")
     max_extra: int = Field(10, ge=1, description="tokens that an output may have beyond max_ratio times those of mt")
     max_input: int = Field(512, ge=1, description="tokens; a segment with a longer side is returned unedited")
@@ -106,6 +112,8 @@ class SearchConfig(Config):
             raise ValueError(
                 "coverage_penalty ranks the hypotheses of a beam, and greedy search has one; use beam 2 or more, or 0"
             )
+        if self.mbr and self.beam == 1:
+            raise ValueError("mbr chooses among the outputs of a beam, and greedy search has one; use beam 4, or mbr 0")
         if self.exempt_src and not self.post_edit_penalty:
             raise ValueError("exempt_src names tokens that post_edit_penalty does not count; use both, or neither")
         if self.cut_input and (self.mt_candidate or self.needs_mt or self.n_best > 1):
@@ -130,11 +138,11 @@ class SearchConfig(Config):
         """Return all values with the options given, which are not checked.
 
         Own options that contradict given ones are reset: a shortlist without greedy search, exemptions from a penalty
-        that is off, more outputs than hypotheses, a price of coverage in greedy search.
+        that is off, more outputs than hypotheses, a price of coverage or a choice by risk in greedy search.
         """
         values = {**self.model_dump(), **given}
-        if values["beam"] == 1 and "coverage_penalty" not in given:
-            values["coverage_penalty"] = 0.0
+        if values["beam"] == 1:
+            values |= {name: 0.0 for name in ("coverage_penalty", "mbr") if name not in given}
         if values["beam"] != 1 and "shortlist" not in given:
             values["shortlist"] = 0
         if not values["post_edit_penalty"] and "exempt_src" not in given:
@@ -167,7 +175,7 @@ class SearchConfig(Config):
         """Return the options that can change the output of a segment that is edited at all, as values for JSON."""
         values = self.model_dump(mode="json", exclude={"batch_tokens"})
         # Named only where they are set, so that gates and unfinished outputs of versions without them stay valid.
-        unset = [name for name in ("coverage_penalty", "cut_input") if not values[name]]
+        unset = [name for name in ("coverage_penalty", "cut_input", "mbr") if not values[name]]
         if not self.cut_input:
             unset.append("max_input")  # it decides whether a segment is edited, not how
         return {name: value for name, value in values.items() if name not in unset}

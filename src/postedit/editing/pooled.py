@@ -9,6 +9,7 @@ from postedit.core.editor import Abilities, Detail, Editor, Identity, PostEdit, 
 from postedit.core.errors import DataError
 from postedit.core.search_config import SearchConfig
 from postedit.editing.chained_editors import common_pair
+from postedit.editing.minimum_risk import by_risk
 from postedit.editing.results import unchanged
 from postedit.saved_editor import SavedEditor
 from postedit.search.ensemble import check_weights
@@ -73,7 +74,7 @@ class Pooled(SavedEditor):
         """Check the search options with every proposer; see `Editor.check`."""
         super().check(search, with_mt=with_mt)
         for proposer in self.proposers:
-            proposer.check(search, with_mt=with_mt)
+            proposer.check(_own_ranking(search), with_mt=with_mt)
 
     def word_spans(self, side: Side, text: str) -> list[tuple[int, int]] | None:
         """Return the spans of the words of a text, by the tokeniser of the first member."""
@@ -98,7 +99,7 @@ class Pooled(SavedEditor):
                 raise DataError(f"members that search on their own correct translations: segment {number} has no mt")
             if segment.constraints:
                 raise DataError("members that search on their own take no constraints (a prefix, required words)")
-        share = config.with_options(n_best=max(1, config.beam // len(self.proposers)))
+        share = _own_ranking(config).with_options(n_best=max(1, config.beam // len(self.proposers)))
         details = [evidence if proposer.abilities.reasons else None for proposer in self.proposers]
         proposed = zip(
             *(
@@ -111,7 +112,7 @@ class Pooled(SavedEditor):
         asked = [segment for segment, found in zip(segments, lists, strict=True) for _ in found]
         scored = iter(self.score_segments(asked, [one.text for found in lists for one in found]))
         return [
-            _chosen(segment, [(one, next(scored)) for one in found], config.n_best)
+            _chosen(segment, [(one, next(scored)) for one in found], config)
             for segment, found in zip(segments, lists, strict=True)
         ]
 
@@ -157,7 +158,12 @@ def _with_reasons(kept: PostEdit, other: PostEdit) -> PostEdit:
     return replace(kept, edits=tuple(edits))
 
 
-def _chosen(segment: Segment, judged: Sequence[tuple[PostEdit, PostEdit]], count: int) -> PostEdit:
+def _own_ranking(search: SearchConfig) -> SearchConfig:
+    """Return the options of a proposer: it ranks by its scores, and the choice by risk is that among all."""
+    return search.with_options(mbr=0.0)
+
+
+def _chosen(segment: Segment, judged: Sequence[tuple[PostEdit, PostEdit]], config: SearchConfig) -> PostEdit:
     """Return the best of the candidates, given with their scores; of several corrections, mt is always one."""
     mt = segment.mt or ""
     skipped = next(scored.skipped for one, scored in judged if one.text == mt)
@@ -165,10 +171,13 @@ def _chosen(segment: Segment, judged: Sequence[tuple[PostEdit, PostEdit]], count
         return unchanged(mt, skipped)
     ranked = sorted((pair for pair in judged if not pair[1].skipped), key=lambda pair: -pair[1].score)
     probabilities = _edit_probabilities(ranked)
+    if config.mbr:
+        order = by_risk([one.text for one, _ in ranked], [scored.score for _, scored in ranked], config.mbr)
+        ranked = [ranked[place] for place in order]
     best, *others = (
         _with_scores(*pair, probabilities)
         for place, pair in enumerate(ranked)
-        if place < count or (count > 1 and pair[0].text == mt)
+        if place < config.n_best or (config.n_best > 1 and pair[0].text == mt)
     )
     return replace(best, alternatives=tuple(others))
 

@@ -15,6 +15,7 @@ from postedit.core.special_tokens import EOS
 from postedit.core.types import Batch
 from postedit.editing.batches import in_batches
 from postedit.editing.constraints import GuidanceBuilder, required_of
+from postedit.editing.minimum_risk import by_risk
 from postedit.editing.results import has_phrase
 from postedit.editing.segments import EncodedSegment, batch_of
 from postedit.search import (
@@ -28,7 +29,7 @@ from postedit.search import (
     length_limits,
     sample,
 )
-from postedit.search.rescoring import LogLinear, member_features, rank, word_features
+from postedit.search.rescoring import LogLinear, member_features, rank, weighted_sum, word_features
 from postedit.text.edits import target_of
 from postedit.text.processor import TextProcessor
 
@@ -49,14 +50,15 @@ _RETRY_MINIMUM: Final = 8
 class SegmentSearch:
     """Searches for the outputs of segments; greedy search uses mt as draft, except for segments with required words.
 
-    `batch_tokens` of `config` counts hypotheses too. `log_linear` ranks outputs in place of the rank of the search.
+    `batch_tokens` of `config` counts hypotheses too. `log_linear` ranks outputs in place of the rank of the search, and
+    `config.mbr` orders them by risk.
     """
 
     def __init__(
         self, model: Seq2Seq, processor: TextProcessor, config: SearchConfig, log_linear: LogLinear | None = None
     ) -> None:
         self._model, self._processor, self._config, self._log_linear = model, processor, config, log_linear
-        self._n_best = config.n_best if log_linear is None else config.beam
+        self._n_best = config.n_best if log_linear is None and not config.mbr else config.beam
 
     @cached_property
     def _guidance(self) -> GuidanceBuilder:
@@ -142,10 +144,13 @@ class SegmentSearch:
             lists = self._with_mt(segments, self._best(batch, segments, self._config))
         else:
             lists = self._with_mt(segments, self._distinct_lists(batch, segments))
-        if self._log_linear is None:
+        if self._log_linear is None and not self._config.mbr:
             return lists
-        featured = self._featured(batch, segments, lists)
-        return [self._ranked(segment, one) for segment, one in zip(segments, featured, strict=True)]
+        if self._log_linear is not None:
+            lists = [rank(one, self._log_linear.weights) for one in self._featured(batch, segments, lists)]
+        if self._config.mbr:
+            lists = [self._by_risk(*one) for one in zip(segments, lists, strict=True)]
+        return [self._listed(*one) for one in zip(segments, lists, strict=True)]
 
     def _distinct_lists(self, batch: Batch, segments: Sequence[EncodedSegment]) -> list[list[Hypothesis]]:
         """Return the `n_best` best outputs with distinct texts, or fewer; wider beams search for those missing."""
@@ -265,14 +270,32 @@ class SegmentSearch:
         spec, config = self._model.spec, self._config
         return length_limits(batch, config.max_ratio, config.max_extra, spec.writes, spec.longest)
 
-    def _ranked(self, segment: EncodedSegment, hypotheses: Sequence[Hypothesis]) -> list[Hypothesis]:
-        """Return the n best by the log-linear model; an n-best list always contains mt."""
-        assert self._log_linear is not None
+    def _by_risk(self, segment: EncodedSegment, found: Sequence[Hypothesis]) -> list[Hypothesis]:
+        """Return the outputs with the fewest expected edits first; those that may not be chosen stay at the end.
+
+        These are mt where it was put on the list without being a candidate, and outputs without an end.
+        """
+        mt_counts = self._config.mt_candidate and self._satisfies_constraints(segment)
+        if len(found) == 1:
+            return [*found]
+        first, *others = found
+        chosen = [first, *(one for one in others if not one.hit_limit and (mt_counts or not self._is_mt(segment, one)))]
+        if first.hit_limit and len(chosen) > 1:
+            chosen = chosen[1:]
+        texts = [self._processor.render(segment.mt, one.tokens).text for one in chosen]
+        ordered = [chosen[place] for place in by_risk(texts, [self._value(one) for one in chosen], self._config.mbr)]
+        return [*ordered, *(one for one in found if one not in chosen)]
+
+    def _value(self, hypothesis: Hypothesis) -> float:
+        if self._log_linear is not None:
+            return weighted_sum(hypothesis.features or {}, self._log_linear.weights)
+        return hypothesis.score + hypothesis.bias
+
+    def _listed(self, segment: EncodedSegment, found: Sequence[Hypothesis]) -> list[Hypothesis]:
+        """Return the `n_best` first outputs; several always include mt."""
         count = self._config.n_best
-        ranked = rank(hypotheses, self._log_linear.weights)
-        if count == 1:
-            return ranked[:1]
-        return [*ranked[:count], *(one for one in ranked[count:] if self._is_mt(segment, one))]
+        listed = [*found[:count]]
+        return listed if count == 1 else [*listed, *(one for one in found[count:] if self._is_mt(segment, one))]
 
     def _featured(
         self, batch: Batch, segments: Sequence[EncodedSegment], found: Sequence[Sequence[Hypothesis]]

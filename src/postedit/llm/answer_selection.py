@@ -2,15 +2,11 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import Final
-
-import numpy as np
 
 from postedit.core.editor import Edit, Editor, Segment
 from postedit.core.errors import DataError
+from postedit.editing.minimum_risk import SMALL, expected_costs
 from postedit.llm.endpoint_options import Consensus
-
-_SMALL: Final = 1e-9  # differences of costs that are none
 
 
 def consensus(samples: Sequence[str], mt: str, metric: Consensus) -> str:
@@ -23,22 +19,22 @@ def consensus(samples: Sequence[str], mt: str, metric: Consensus) -> str:
     candidates = list(dict.fromkeys([mt, *(text for text, _ in counts.most_common())]))
     if len(candidates) == 1 or not samples:
         return mt
-    pairs = [(candidate, sample) for candidate in candidates for sample in counts]
-    costs = np.array(_costs(pairs, metric)).reshape(len(candidates), len(counts))
-    risks = costs @ np.array([counts[sample] for sample in counts], np.float64)
-    return candidates[int(np.flatnonzero(risks <= risks.min() + _SMALL)[0])]
+    cost = _ter_costs if metric == "ter" else _chrf_costs
+    risks = expected_costs(candidates, [*counts], [*counts.values()], cost)
+    return next(candidate for candidate, risk in zip(candidates, risks, strict=True) if risk <= min(risks) + SMALL)
 
 
-def _costs(pairs: Sequence[tuple[str, str]], metric: Consensus) -> list[float]:
-    candidates, references = [one for one, _ in pairs], [other for _, other in pairs]
-    if metric == "ter":
-        from postedit.evaluate.metrics import ter_costs
+def _ter_costs(outputs: Sequence[str], references: Sequence[str]) -> list[float]:
+    from postedit.evaluate.metrics import ter_costs
 
-        return ter_costs(candidates, references)
+    return ter_costs(outputs, references)
+
+
+def _chrf_costs(outputs: Sequence[str], references: Sequence[str]) -> list[float]:
     from postedit.evaluate.chrf import AdditiveCHRF
 
     chrf = AdditiveCHRF()
-    return [float(cost) for cost in chrf.loss(chrf.statistics(candidates, references))]
+    return [float(cost) for cost in chrf.loss(chrf.statistics(outputs, references))]
 
 
 def best_by_model(scorer: Editor, segments: Sequence[Segment], lists: Sequence[Sequence[str]]) -> list[str]:

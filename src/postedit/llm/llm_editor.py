@@ -53,7 +53,7 @@ from postedit.text.words import UNSPACED, CharacterSplitter, PlainSplitter, Word
 _log = logging.getLogger(__name__)
 
 _UNSUPPORTED: Final = (
-    "post_edit_penalty", "edit_cost", "max_edits", "no_repeat", "banned", "required", "shortlist"
+    "post_edit_penalty", "edit_cost", "max_edits", "no_repeat", "banned", "required", "shortlist", "mbr"
 )  # fmt: skip
 """Search options that guide the search of a model of our own."""
 

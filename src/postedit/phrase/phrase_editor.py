@@ -27,6 +27,7 @@ from postedit.text.words import Splitter
 
 _UNSUPPORTED: Final = (
     "post_edit_penalty", "max_edits", "no_repeat", "coverage_penalty", "cut_input", "banned", "required",
+    "mbr",
 )  # fmt: skip
 """Search options that limit or change outputs, and that this editor cannot follow."""
 

@@ -4,7 +4,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import tiny_models
 from tests.unit.phrase.small_corpus import TRIPLETS, split
 
 from postedit.core.editor import Editor
@@ -29,16 +28,16 @@ TEXTS = dict(zip(("src", "mt", "pe"), map(list, zip(*TRIPLETS))))
 
 @pytest.fixture
 def dev(tmp_path: Path) -> list[Path | str]:
-    """Write the development set, and return its options; the models are in `one`, `two`, of phrases, and `neural`."""
+    """Write the development set, and return its options; the models are in `one`, `two` and `harmful`."""
     for name, texts in TEXTS.items():
         (tmp_path / f"dev.{name}").write_text("".join(f"{text}\n" for text in texts))
     config = PhraseConfig(order=3)
     full_stops = [(src, mt, f"{mt[:-1]}.") for src, mt, _ in TRIPLETS]
     others = [(src, f"{mt[:-1]}.", pe) for src, mt, pe in TRIPLETS]
-    for name, known in (("one", full_stops), ("two", others)):
+    errors = [(src, mt, f"{mt[:-1]} x y") for src, mt, _ in TRIPLETS]
+    for name, known in (("one", full_stops), ("two", others), ("harmful", errors)):
         model = learn(split(known * 3), config)
         PhraseFolder(model, config, PhraseTextConfig(), SearchConfig(), {}).save(tmp_path / name)
-    tiny_models.nonsense("m-cgru").save(tmp_path / "neural")
     return [part for name in TEXTS for part in (f"--{name}", tmp_path / f"dev.{name}")]
 
 
@@ -65,7 +64,7 @@ def test_the_chain_that_is_written_has_the_scores_that_are_told(run: Any, tmp_pa
 
 def test_a_model_that_harms_gets_the_larger_cost(run: Any, tmp_path: Path, dev: list[Any]) -> None:
     for metric in ("ter", "bleu", "chrf"):
-        given = ("chain", tmp_path / "neural", tmp_path / "one", *dev, "--edit-costs", "0,50", "--metric", metric)
+        given = ("chain", tmp_path / "harmful", tmp_path / "one", *dev, "--edit-costs", "0,50", "--metric", metric)
         result = run(*given, "--out", tmp_path / metric)
         assert result.exit_code == 0
         assert "with edit costs 50 and 0" in result.stderr

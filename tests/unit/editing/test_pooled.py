@@ -100,6 +100,15 @@ def test_candidates_of_all_and_mt_are_ranked_by_the_scores_of_all() -> None:
     assert [one.changed for one in (found, *found.alternatives)] == [True] * 4 + [False]
 
 
+def test_by_risk_others_may_confirm_a_less_probable_candidate() -> None:
+    scores = {"das Haus ist alt .": -1.0, "ein Haus ist neu": -1.1, "ein Haus ist neu ,": -1.2}
+    members = Listed(scores), Listed(scores)
+    assert pooled(*members).edit(["x"], [MT])[0].text == "das Haus ist alt ."
+    (found,) = pooled(*members).edit(["x"], [MT], search=SearchConfig(beam=6, n_best=4, mbr=1.0))
+    assert texts_of(found) == ["ein Haus ist neu", "ein Haus ist neu ,", "das Haus ist alt .", MT]
+    assert all(search.mbr == 0.0 for member in members for search in member.asked), "the choice among all is by risk"
+
+
 def test_an_output_has_the_score_and_features_that_it_gets_when_given() -> None:
     editor = pooled(Listed(FIRST), Listed(SECOND), more={"length": 0.25, "post_edit_penalty": -3.0})
     (found,) = editor.edit(["x"], [MT], n_best=4)

@@ -119,6 +119,7 @@ def test_a_cost_of_edits_makes_fewer(editor: PhraseEditor) -> None:
         ({"no_repeat": 2}, "no_repeat"),
         ({"cut_input": True, "mt_candidate": False}, "cut_input"),
         ({"beam": 2, "coverage_penalty": 1.0}, "coverage_penalty"),
+        ({"beam": 2, "mbr": 1.0}, "mbr"),
     ],
 )
 def test_search_options_without_effect_are_refused(editor: PhraseEditor, options: dict[str, object], name: str) -> None:
