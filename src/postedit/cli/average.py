@@ -35,9 +35,12 @@ def average(
 
     from postedit.core.files import check_writable
     from postedit.core.tensor_files import save_tensors
-    from postedit.folder import ModelFolder, read_notice
+    from postedit.folder import ModelFolder, architecture_of, read_notice
+    from postedit.phrase.phrase_options import NAME as PHRASE_BASED
     from postedit.train.averaging import average_weights
 
+    if architecture_of(template) == PHRASE_BASED:
+        raise ModelFolderError(f"{template}: is a phrase-based model; only weights of neural models can be averaged")
     folder = ModelFolder.load(template)
     files = [path / "model.safetensors" if path.is_dir() else path for path in weights]
     missing = [str(path) for path in files if not path.is_file()]

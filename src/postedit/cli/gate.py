@@ -128,10 +128,11 @@ def _report(found: "Calibrated", confidence: float) -> str:
 
     rule = found.rule
     if rule.threshold is None:
-        passes = (
-            f"The gate is closed: on {found.lines:,} lines, no choice of edits was better than unedited MT with a "
-            f"confidence of {confidence:.1%}; `postedit edit` with it returns mt"
-        )
+        where = "the lines to learn from, no choice of edits was better than unedited MT, so that none was tested"
+        if found.tested:
+            where = f"{found.lines:,} lines, no choice of edits was better than unedited MT with a confidence of "
+            where += f"{confidence:.1%}"
+        passes = f"The gate is closed: on {where}; `postedit edit` with it returns mt"
     else:
         passes = (
             f"The gate lets {'edits' if rule.level == 'edit' else 'lines'} pass that make mt better with a probability "
@@ -139,7 +140,7 @@ def _report(found: "Calibrated", confidence: float) -> str:
         )
     error = f"expected calibration error {expected_calibration_error(found.forecasts):.3f}"
     if not is_learnt(rule):
-        error = "too few changes for better or for worse to learn from, so that its probabilities say nothing"
+        error = "too few changes for better or for worse to learn from, so that all have the same probability"
     return (
         f"{passes}\nOn the {found.lines:,} lines of the test: {found.gain:+.3f} TER edits saved a line, "
         f"{found.ungated:+.3f} without gate; {error}\n"

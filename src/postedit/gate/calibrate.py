@@ -29,7 +29,7 @@ Levels = Literal["auto", "sentence", "edit"]
 
 CONFIDENCE: Final = 0.95
 
-ENOUGH_LINES: Final = 400  # of a dev set: gates made from fewer keep less than nine tenths of what a model gains
+ENOUGH_LINES: Final = 400  # of a dev set; with fewer, the gate of a model that gains little may stay closed
 
 _FOLDS: Final = 5  # folds of the learning part: gates are ranked on segments from which their calibrator did not learn
 _THRESHOLDS: Final = 12  # thresholds tried for each level: quantiles of the probabilities
@@ -37,7 +37,9 @@ _THRESHOLDS: Final = 12  # thresholds tried for each level: quantiles of the pro
 _LONGEST: Final = 0.9
 """Share of corrections that a gate considers; the others change more words, and can do the most harm."""
 
-_FEWEST: Final = 10  # least number of changes, both for the better and not, to learn from
+_FEWEST: Final = 10
+"""Least number of changes, both for the better and not, to learn from. With fewer, all have the same probability: the
+only gate is one that keeps them all, and the test tells whether it may be used."""
 
 _LOOSENESS: Final = 0.1
 """scikit-learn's C: strong regularisation, because there may be only some dozens of changes to learn from."""
@@ -108,11 +110,12 @@ class Calibrated:
     """A rule, and its results on the test part of the dev set."""
 
     rule: Rule  # closed if no gate passed the test
-    evidence: float  # e-value of the rule; if closed, of the first that failed
+    evidence: float  # e-value of the rule; if closed, of the first that failed, or 1 if none was worth testing
     gain: float  # TER edits saved per segment by the rule
     ungated: float  # the same by the model without a gate
     forecasts: Forecasts
     lines: int  # segments of the test part
+    tested: bool  # whether a rule was worth testing
 
 
 def calibrate(outcomes: Outcomes, options: GateOptions, rows: Sequence[int] | None = None) -> Calibrated:
@@ -140,10 +143,10 @@ def calibrate(outcomes: Outcomes, options: GateOptions, rows: Sequence[int] | No
             break
         passed.append((float(gains.mean()), last, one.rule))
     # A closed rule keeps the calibrator of the most promising one: its probabilities are useful.
-    failed = replace(tried[0].rule, threshold=None) if tried else Rule(levels[0], _INDIFFERENT, None, longest)
-    gain, value, rule = max(passed, key=lambda one: one[0]) if passed else (0.0, last, failed)
+    failed = tried[0].rule if tried else Rule(levels[0], _fitted(outcomes, fit, levels[0]), None, longest)
+    gain, value, rule = max(passed, key=lambda one: one[0]) if passed else (0.0, last, replace(failed, threshold=None))
     ungated = float(outcomes.gains(test, everything(outcomes, test)).mean()) if test else 0.0
-    return Calibrated(rule, value, gain, ungated, forecasts(outcomes, test, rule), len(test))
+    return Calibrated(rule, value, gain, ungated, forecasts(outcomes, test, rule), len(test), bool(tried))
 
 
 def rule_gains(outcomes: Outcomes, rows: Sequence[int], rule: Rule) -> Floats:
@@ -237,29 +240,25 @@ class _Tried:
         return float(self.gains.mean() / max(1e-9, np.sqrt((self.gains**2).mean())))
 
 
-_INDIFFERENT: Final = Calibrator(
-    (0.0,) * len(Features.names()), (1.0,) * len(Features.names()), (0.0,) * len(Features.names()), 0.0
-)
-
-
 def is_learnt(rule: Rule) -> bool:
-    """Return whether there were enough changes to learn probabilities."""
-    return rule.calibrator != _INDIFFERENT
+    """Return whether there were enough changes to learn which are better than others."""
+    return any(rule.calibrator.weights)
 
 
 def _rules(outcomes: Outcomes, rows: Sequence[int], level: Level, longest: int, seed: int) -> Iterator[_Tried]:
     """Yield rules of one level, with gains from calibrators that did not learn from the segment they decide on."""
     whole = _fitted(outcomes, rows, level)
-    if whole is None:
-        return
     order: list[int] = []
     probabilities: list[tuple[float, ...]] = []
     for part in (rows[index::_FOLDS] for index in range(_FOLDS)):
         held_out = set(part)
-        calibrator = _fitted(outcomes, [row for row in rows if row not in held_out], level) or whole
+        others = _fitted(outcomes, [row for row in rows if row not in held_out], level)
+        calibrator = others if any(others.weights) else whole
         order += part
         probabilities += _probabilities(outcomes, part, Rule(level, calibrator, 0.0, longest))
-    every = np.concatenate([np.array(line) for line in probabilities])
+    every = np.array([probability for line in probabilities for probability in line])
+    if not every.size:
+        return
     thresholds = np.unique(np.quantile(every, np.linspace(0.0, 0.95, _THRESHOLDS)))
     for threshold in thresholds.tolist():
         gains = _gains(outcomes, order, probabilities, threshold, longest)
@@ -295,12 +294,14 @@ def _change_gains(outcomes: Outcomes, rows: Sequence[int], level: Level) -> Floa
     return outcomes.gains([row for row, _ in pairs], [kept for _, kept in pairs])
 
 
-def _fitted(outcomes: Outcomes, rows: Sequence[int], level: Level) -> Calibrator | None:
-    """Return a logistic regression of changes for the better against others; None if there are too few."""
+def _fitted(outcomes: Outcomes, rows: Sequence[int], level: Level) -> Calibrator:
+    """Return a logistic regression of changes for the better against others; if there are too few, a constant."""
     features = [one.values() for row in rows for _, one in _changes(outcomes, row, level)]
     better = _change_gains(outcomes, rows, level) > 0.0
     if min(better.sum(), (~better).sum()) < _FEWEST:
-        return None
+        count = len(Features.names())
+        odds = (better.sum() + 1.0) / ((~better).sum() + 1.0)  # Laplace's rule of succession
+        return Calibrator((0.0,) * count, (1.0,) * count, (0.0,) * count, float(np.log(odds)))
     linear = library("sklearn.linear_model", "making a gate", "gate")
     values = np.array(features)
     means, scales = values.mean(0), values.std(0)

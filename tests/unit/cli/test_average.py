@@ -6,9 +6,14 @@ import pytest
 import tiny_models
 import torch
 from safetensors.torch import load_file
+from tests.unit.phrase.small_corpus import TRIPLETS, split
 
+from postedit.core.search_config import SearchConfig
 from postedit.core.tensor_files import model_tensors, save_tensors
 from postedit.folder import ModelFolder
+from postedit.phrase.phrase_folder import PhraseFolder
+from postedit.phrase.phrase_model import learn
+from postedit.phrase.phrase_options import PhraseConfig, PhraseTextConfig
 
 
 def save(path: Path, seed: int, dim: int = 8) -> ModelFolder:
@@ -64,7 +69,12 @@ def test_faults(run: Any, tmp_path: Path, two: tuple[ModelFolder, ModelFolder]) 
     (tmp_path / "weights.safetensors").write_bytes(b"")
     (tmp_path / "there").mkdir()
     (tmp_path / "file").touch()
+    config = PhraseConfig()
+    PhraseFolder(learn(split(TRIPLETS), config), config, PhraseTextConfig(), SearchConfig(), {}).save(
+        tmp_path / "phrases"
+    )
     cases = [
+        (("phrases", "phrases"), "mean", "is a phrase-based model; only weights of neural models can be averaged"),
         (("one", "wide"), "mean", "not weights of the same model"),
         (("one", "gone"), "mean", "no such weights"),
         (("weights.safetensors",), "mean", "--like"),

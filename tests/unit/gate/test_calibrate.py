@@ -98,6 +98,37 @@ def test_a_gate_that_does_harm_is_opened_no_more_often_than_promised(generator: 
     assert opened / draws <= 0.05
 
 
+def test_nor_is_one_that_keeps_all_as_there_was_too_little_to_learn_from(generator: np.random.Generator) -> None:
+    worst, lines, draws = 90, 300, 75
+    rare = 1.05 / worst
+    opened, learnt = 0, 0
+    for seed in range(draws):
+        gains = generator.choice([-worst, 1.0], lines, p=[rare, 1.0 - rare])
+        outcomes = Drawn(gains, generator.normal(size=(lines, len(Features.names()))), worst)
+        found = made(outcomes, levels="sentence", fit_share=0.1, seed=seed)
+        opened += found.rule.threshold is not None
+        learnt += is_learnt(found.rule)
+    assert not learnt
+    assert opened / draws <= 0.05
+
+
+@pytest.mark.parametrize("level", ["sentence", "edit"])
+def test_a_model_that_is_nearly_always_right_gets_an_open_gate(generator: np.random.Generator, level: str) -> None:
+    found = made(dev(generator, 150, 0.0, bias=6.0), levels=level)
+    assert not is_learnt(found.rule), "nearly no change is for the worse"
+    assert found.rule.threshold is not None
+    assert found.gain == found.ungated > 0.3
+    assert 0.6 < found.rule.calibrator(PLAIN) < 0.9  # four fifths of its changes lower TER
+    assert found.rule.threshold == found.rule.calibrator(PLAIN)
+
+
+def test_a_model_that_is_nearly_always_wrong_is_not_even_tested(generator: np.random.Generator) -> None:
+    found = made(dev(generator, 150, 0.0, bias=-9.0))
+    assert (found.rule.threshold, found.tested, found.evidence) == (None, False, 1.0)
+    assert found.rule.calibrator(PLAIN) < 0.1
+    assert made(Outcomes([MT] * 20, [MT] * 20, [still()[1]] * 20)).rule.threshold is None, "nothing is changed"
+
+
 def test_a_gate_does_not_learn_from_the_lines_that_it_is_tested_on(generator: np.random.Generator) -> None:
     lines = 60
     gains = generator.permutation([-1.0, 1.0] * (lines // 2))

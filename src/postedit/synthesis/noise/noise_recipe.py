@@ -161,7 +161,7 @@ def _with_ter(ter: float, stage: NoiseStage, lines: Sequence[str]) -> NoiseStage
         return stage
     raise RecipeError(
         f"synth.ter = {ter:g} cannot be reached: edits cancel each other, and a line has only so many words; on "
-        f"{trial.size:,} lines of the text TER was {max(before, found):.0f} at most; ask for less than that"
+        f"the {len(lines):,} lines tried TER was {max(before, found):.0f} at most; ask for less than that"
     )
 
 
