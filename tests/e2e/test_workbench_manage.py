@@ -144,6 +144,12 @@ def test_unsaved_terms_outlive_the_session_and_ask_before_leaving(anna: Person) 
     page.get_by_role("link", name="Glossary").click()
     page.get_by_text("This browser keeps your changes").wait_for()
     assert page.get_by_label("Translation 1").input_value() == "Heim"
+    for answer, view in (("Stay", "glossary"), ("Leave", "progress")):
+        page.go_back()
+        page.get_by_role("button", name=answer).click()
+        page.wait_for_url(f"**/{view}")
+    page.go_back()  # as far back as before the question
+    page.get_by_text("This browser keeps your changes").wait_for()
 
     anna.context.clear_cookies()
     page.get_by_role("button", name="Save glossary").click()
