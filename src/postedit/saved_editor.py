@@ -2,6 +2,7 @@
 
 import shutil
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 from postedit.core.checksums import recorded_damage
@@ -19,6 +20,17 @@ class SavedEditor(Editor):
 
     pair: tuple[str, str] = ("", "")
     """Codes of the languages by which it was chosen, as by `PostEditor.load("en-de")`; empty if by a folder."""
+
+    def chosen_for(self, pair: tuple[str, str]) -> None:
+        """Note the pair by which this editor was chosen, also in its parts."""
+        self.pair = pair
+        for part in self._parts():
+            if isinstance(part, SavedEditor):
+                part.chosen_for(pair)
+
+    def _parts(self) -> Sequence[Editor]:
+        """Return the editors that this one is made of."""
+        return ()
 
     def save_pretrained(self, path: str | Path) -> None:
         """Write the model folder as it was loaded; only a model or an empty folder at `path` is replaced.

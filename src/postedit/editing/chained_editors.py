@@ -111,6 +111,9 @@ class Chain(SavedEditor):
         self.first.check(first, with_mt=with_mt)
         self.second.check(second, with_mt=True)
 
+    def _parts(self) -> Sequence[Editor]:
+        return self.first, self.second
+
     def edit_segments(
         self, segments: Sequence[Segment], search: SearchConfig | None = None, *, evidence: Detail | None = None
     ) -> list[PostEdit]:

@@ -132,6 +132,9 @@ class Pooled(SavedEditor):
             for segment, found in zip(segments, lists, strict=True)
         ]
 
+    def _parts(self) -> Sequence[Editor]:
+        return *self.proposers, *self.members
+
     def _judged(self, segment: Segment, one: PostEdit, scored: PostEdit, config: SearchConfig) -> _Judged:
         """Return a candidate with its score less the prices of its words, which count as tokens do in a search."""
         words, mt = self.words("pe", one.text), self.words("mt", segment.mt or "")

@@ -115,9 +115,7 @@ class PostEditor(SavedEditor):
             editor: PostEditor | TwoStage | PhraseEditor | Pooled | Chain = load_others(choice, devices, dtype)
         else:
             editor = cls.of(load_choice(choice, devices), dtype)
-        editor.pair = pair_of(models)
-        if isinstance(editor, TwoStage):
-            editor.inner.pair = editor.pair
+        editor.chosen_for(pair_of(models))
         return editor
 
     from_pretrained = load
@@ -328,6 +326,9 @@ class TwoStage(EditorWrapper[PostEditor], SavedEditor):
 
     def _save(self, source: Path, path: Path) -> None:
         ModelFolder.load(source).save(path)
+
+    def _parts(self) -> Sequence[Editor]:
+        return self.first, self.inner
 
 
 def devices_of(device: Device | Sequence[Device] | None) -> list[torch.device]:

@@ -9,6 +9,7 @@ from tests.unit.releases.conftest import World
 
 from postedit import PostEditor, shipped
 from postedit.core.errors import ModelFolderError
+from postedit.editing.pooled import Pooled
 from postedit.releases import catalogue
 from postedit.releases.catalogue import (
     KnownModel,
@@ -53,6 +54,9 @@ def test_an_editor_that_knows_no_languages_has_those_of_its_pair(world: World) -
     config.write_text(json.dumps(values))
     assert PostEditor.load("en-fr").abilities.languages == ("en", "fr")
     assert PostEditor.load(config.parent).abilities.languages == ("", "")
+    pooled = PostEditor.load("en-fr", config.parent)
+    assert isinstance(pooled, Pooled)
+    assert [one.abilities.languages for one in (pooled, *pooled.members)] == [("en", "fr")] * 3
 
 
 def test_a_target_language_alone_stands_for_the_only_pair(world: World) -> None:
