@@ -145,7 +145,7 @@ class _Answer(NamedTuple):
     ranked: float
     gained: float
     ending: bool
-    proposed: float = 0.0  # log-probability of the token that was proposed next, or of EOS after all of them
+    proposed: float | None = None  # log-probability of the token proposed next, or of EOS after all; None under rules
 
 
 @dataclass
@@ -184,8 +184,9 @@ class _Row:
         `answers` are those after `pending` and after each proposed token. Returns the number of accepted tokens, and
         whether the next one was rejected.
         """
-        if not self.scores and len(self.proposal) == len(self.draft):
-            self.draft_scores = tuple(answer.proposed for answer in answers)
+        known = [answer.proposed for answer in answers if answer.proposed is not None]
+        if not self.scores and len(known) == len(self.draft) + 1:
+            self.draft_scores = tuple(known)
         agreed = 0
         while agreed < len(self.proposal) and answers[agreed].token == self.proposal[agreed] != EOS:
             agreed += 1

@@ -73,6 +73,17 @@ def test_an_output_without_an_end_yields_to_mt(editor: PostEditor, beam: int, op
     assert not any(one.changed for one, cut in zip(found, endless, strict=True) if cut)
 
 
+@pytest.mark.parametrize("options", [{"edit_cost": 0.01}, {"no_repeat": 3}, {"banned": ("x",)}], ids=str)
+def test_guided_outputs_do_not_depend_on_the_company(editor: PostEditor, options: dict[str, Any]) -> None:
+    search = SearchConfig(max_input=40, **options)
+    together = edited(editor, search=search)
+    for src, mt, other in zip(SRC, MT, together, strict=True):
+        for count in (1, 3):
+            found = editor.edit([src] * count, [mt] * count, search=search)
+            assert {one.text for one in found} == {other.text}
+            assert [one.score for one in found] == pytest.approx([other.score] * count, abs=1e-4)
+
+
 @pytest.mark.parametrize("most", [0, 1, 3])
 def test_max_edits_counts_the_tokens_that_the_model_writes(editor: PostEditor, most: int) -> None:
     vocabulary = editor.processor.vocabulary("pe")
