@@ -49,7 +49,9 @@ class Correction:
 
     def __post_init__(self) -> None:
         for side in ("src", "mt", "pe"):
-            if not getattr(self, side).strip():
+            if not isinstance(text := getattr(self, side), str):
+                raise DataError(f"a correction needs {side} as text, not {text!r:.80}")
+            if not text.strip():
                 raise DataError(f"a correction needs {side}, which is blank")
         for name in ("src", "mt", "pe", "author", "project", "file", "unit"):
             text = getattr(self, name)

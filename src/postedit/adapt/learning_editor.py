@@ -21,7 +21,7 @@ from postedit.folder import CHAIN, CHAINED, architecture_of, read_config
 from postedit.phrase.phrase_editor import PhraseEditor
 from postedit.phrase.phrase_folder import PhraseFolder
 from postedit.phrase.phrase_options import NAME as PHRASE_BASED
-from postedit.releases.catalogue import resolved
+from postedit.releases.catalogue import pair_of, resolved
 from postedit.text.hint_texts import Example
 from postedit.text.similarity_index import SimilarityIndex
 
@@ -72,12 +72,13 @@ def load_learning(
         DataError: if it does not learn in this way, or corrections have been deleted since `position`.
         OutputError: if the memory cannot be read.
     """
-    editor, learner, options = _learner(resolved(str(model)), learn, config or LearningConfig(), device or "cpu")
+    name, pair = resolved(str(model)), pair_of([model])
+    editor, learner, options = _learner(name, pair, learn, config or LearningConfig(), device or "cpu")
     return Remembering(editor, learner, memory, options=options, position=position, project=project, author=author)
 
 
 def _learner(
-    model: str, learn: Learning, config: LearningConfig, device: torch.device | str
+    model: str, pair: tuple[str, str], learn: Learning, config: LearningConfig, device: torch.device | str
 ) -> tuple[Editor, Learner, dict[str, Any]]:
     """Return an editor, its part that learns, and the options of that by name."""
     alone, divided = model == NO_MODEL, "phrases" in config.model_fields_set
@@ -87,6 +88,7 @@ def _learner(
         return _followed(*_models_of_chain(Path(model), device), config)
     phrases = PhraseEditor.empty(config.phrases) if alone else _phrase_based(Path(model))
     if phrases is not None:
+        phrases.chosen_for(pair)
         if learn != "auto":
             raise DataError(f"{model}: learns by phrases, not {learn}; give auto")
         if divided and not alone:
@@ -94,6 +96,7 @@ def _learner(
         own = _named("phrases", config.phrases) if alone else {}
         return phrases, PhraseLearner(phrases), {"learn": "phrases", **own}
     editor = load_to_adapt(model, device)
+    editor.chosen_for(pair)
     shows_examples = "examples" in editor.model.spec.hints.names
     if learn == "examples" and not shows_examples:
         raise DataError(f"{model}: has no prompt that shows corrections ({{examples}}); give auto, online or nearest")

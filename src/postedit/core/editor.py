@@ -51,11 +51,21 @@ Detail = Literal["attention", "reasons", "losses"]
 
 @dataclass(frozen=True, slots=True)
 class Constraints:
-    """Lexical constraints on the output of one segment."""
+    """Lexical constraints on the output of one segment.
+
+    Raises:
+        DataError: if a phrase is blank or no text.
+    """
 
     prefix: str = ""  # text that the output begins with; it may end within a word
     required: tuple[str, ...] = ()  # words and phrases that the output contains
     banned: tuple[str, ...] = ()  # words and phrases that the output does not contain
+
+    def __post_init__(self) -> None:
+        for name in ("required", "banned"):
+            phrases = getattr(self, name)
+            if not is_list(phrases) or not all(isinstance(one, str) and one.strip() for one in phrases):
+                raise DataError(f"{name} must be a tuple of words or phrases, none of them blank, not {phrases!r:.80}")
 
     def __bool__(self) -> bool:
         return bool(self.prefix or self.required or self.banned)
@@ -101,8 +111,9 @@ class PostEdit:
     Args:
         text: the corrected translation; the same string as mt if nothing changed.
         changed: whether it differs from mt; without mt, from the draft of the first stage or the empty string.
-        score: natural-log probability of the output, EOS included; 0 if the editor has none.
-        token_scores: natural-log probability of each token, and of EOS.
+        score: natural-log probability of the output, EOS included; of a phrase-based model or a combination, the
+            weighted sum by which it ranks outputs, of any sign; 0 if the editor has none.
+        token_scores: natural-log probability of each token, and of EOS; where an editor writes no tokens, of each edit.
         edits: the changes, in characters of mt and of text.
         hit_limit: the output has the maximum length, and is probably cut off.
         skipped: why the segment stays as it is, if it was not edited.

@@ -1,6 +1,6 @@
 """Search options, each described once, for recipes, Python, the command line, tuning and gates."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, Self, overload
 
 from pydantic import BeforeValidator, Field, ValidationError, model_validator
@@ -15,6 +15,9 @@ Normalisation = Literal["power", "wu"]
 
 FORMER_NAMES: Final = {"keep": "post_edit_penalty", "keep_src": "exempt_src"}
 """Former names of options, in model folders written by earlier versions."""
+
+
+_HIGHEST: Final = 1e6  # of prices in nats: no difference of scores is as large
 
 
 def _as_term(value: Any) -> Any:
@@ -48,18 +51,23 @@ class SearchConfig(Config):
         description="return mt unchanged if the model ranks it above the result of search, or that was not at its end "
         "at the length limit",
     )
-    length_penalty: float = Field(1.0, ge=0, description="rank hypotheses by score / length ** length_penalty")
+    length_penalty: float = Field(1.0, ge=0, le=10, description="rank hypotheses by score / length ** length_penalty")
     normalisation: Normalisation = Field(
         "power", description='"power": as above; "wu": by score / ((5 + length) / 6) ** length_penalty (Wu et al. 2016)'
     )
     mbr: float = Field(
         0.0,
         ge=0,
+        le=_HIGHEST,
         description="of the outputs of the beam and mt, return the one with the fewest expected edits, not the most "
         "probable one; probabilities are in proportion to exp(mbr * score); 0: off (Kumar and Byrne 2004)",
     )
-    max_ratio: float = Field(1.5, gt=0, description="tokens of an output per token of mt, at most; see max_extra")
-    max_extra: int = Field(10, ge=1, description="tokens that an output may have beyond max_ratio times those of mt")
+    max_ratio: float = Field(
+        1.5, gt=0, le=1000, description="tokens of an output per token of mt, at most; see max_extra"
+    )
+    max_extra: int = Field(
+        10, ge=1, le=1_000_000, description="tokens that an output may have beyond max_ratio times those of mt"
+    )
     max_input: int = Field(512, ge=1, description="tokens; a segment with a longer side is returned unedited")
     cut_input: bool = Field(
         False,
@@ -72,20 +80,28 @@ class SearchConfig(Config):
         ge=0,
         description="greedy search writes only tokens of mt and src and this many of the most frequent; 0: all tokens",
     )
-    post_edit_penalty: float = Field(0.0, ge=0, description="nats for each output token that mt does not have; 0: off")
+    post_edit_penalty: float = Field(
+        0.0, ge=0, le=_HIGHEST, description="nats for each output token that mt does not have; 0: off"
+    )
     exempt_src: bool = Field(False, description="tokens of src are exempt from post_edit_penalty")
-    edit_cost: float = Field(0.0, ge=0, description="nats for each token inserted, deleted or substituted; 0: off")
+    edit_cost: float = Field(
+        0.0, ge=0, le=_HIGHEST, description="nats for each token inserted, deleted or substituted; 0: off"
+    )
     max_edits: int | None = Field(
-        None, ge=0, description="largest number of tokens that the model inserts, deletes or substitutes"
+        None, ge=0, le=1_000_000, description="largest number of tokens that the model inserts, deletes or substitutes"
     )
     coverage_penalty: float = Field(
         0.0,
         ge=0,
+        le=_HIGHEST,
         description="nats for each unit of attention beyond 1 on a token of mt (or of the only input), in beam search; "
         "0: off (Gehrmann et al. 2018)",
     )
     no_repeat: int = Field(
-        0, ge=0, description="n-grams of this many tokens occur no more often than in mt or src, or once; 0: off"
+        0,
+        ge=0,
+        le=10_000,
+        description="n-grams of this many tokens occur no more often than in mt or src, or once; 0: off",
     )
     no_unk: bool = Field(False, description="never write the token for unknown words")
     banned: tuple[str, ...] = Field((), strict=False, description="words and phrases that are never written")
@@ -150,6 +166,10 @@ class SearchConfig(Config):
         if isinstance(given.get("beam"), int) and "n_best" not in given:
             values["n_best"] = min(values["n_best"], max(1, given["beam"]))
         return values
+
+    def given(self, names: Iterable[str]) -> list[str]:
+        """Return those of the options that have another value than by default."""
+        return [name for name in names if getattr(self, name) != type(self).model_fields[name].default]
 
     @overload
     def normaliser(self, length: int) -> float: ...

@@ -24,8 +24,8 @@ class Iterated(EditorWrapper[Editor]):
         Raises:
             DataError: if `passes` is not at least 1.
         """
-        if passes < 1:
-            raise DataError(f"passes must be at least 1, not {passes}")
+        if not isinstance(passes, int) or passes < 1:
+            raise DataError(f"passes must be a whole number of at least 1, not {passes!r}")
         super().__init__(editor)
         self.passes = passes
 

@@ -105,9 +105,12 @@ class PostEditor(SavedEditor):
             ModelFolderError: if a model is not found or damaged, or the members of an ensemble do not fit.
             DataError: if there is not one positive weight per model, or the dtype is unknown or not available.
         """
+        if wrong := [model for model in models if not isinstance(model, str | Path)]:
+            raise DataError(f"name each model by a text or path, several as further arguments, not {wrong[0]!r:.80}")
         devices = devices_of(device)
         for one in devices:
             check_precision(dtype, one)
+        pair = pair_of(models)
         choice = choose(models or (default_model().folder,), weights, space)
         if any(choice.alone + choice.chains):
             from postedit.editing.members import load_others
@@ -115,7 +118,7 @@ class PostEditor(SavedEditor):
             editor: PostEditor | TwoStage | PhraseEditor | Pooled | Chain = load_others(choice, devices, dtype)
         else:
             editor = cls.of(load_choice(choice, devices), dtype)
-        editor.chosen_for(pair_of(models))
+        editor.chosen_for(pair)
         return editor
 
     from_pretrained = load

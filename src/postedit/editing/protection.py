@@ -60,9 +60,15 @@ class Protected(EditorWrapper[Editor]):
     """
 
     def __init__(self, editor: Editor, kinds: Iterable[Kind] = KINDS, glossary: Glossary | None = None) -> None:
-        """Protect spans of these kinds, and the terms of a glossary, in the outputs of `editor`."""
+        """Protect spans of these kinds, and the terms of a glossary, in the outputs of `editor`.
+
+        Raises:
+            DataError: if there is no such kind.
+        """
         super().__init__(editor)
         self.kinds, self.glossary = frozenset(kinds), glossary
+        if isinstance(kinds, str) or not self.kinds <= frozenset(KINDS):
+            raise DataError(f"kinds of spans must be some of {', '.join(KINDS)}, as a list, not {kinds!r:.80}")
 
     def identity(self, search: SearchConfig | None = None) -> Identity:
         """Return the identity of the editor with the kinds of spans and the glossary."""

@@ -27,8 +27,8 @@ class Gated(EditorWrapper[Editor]):
         Raises:
             DataError: if `min_confidence` is no probability.
         """
-        if not 0.0 <= min_confidence <= 1.0:
-            raise DataError(f"min_confidence must be a probability, from 0 to 1, not {min_confidence}")
+        if not isinstance(min_confidence, float | int) or not 0.0 <= min_confidence <= 1.0:
+            raise DataError(f"min_confidence must be a probability, from 0 to 1, not {min_confidence!r}")
         super().__init__(editor)
         self.gate, self.min_confidence = gate, min_confidence
 

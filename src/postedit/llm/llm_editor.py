@@ -170,7 +170,7 @@ class LlmEditor(Editor):
         super().check(search, with_mt=True)
         if not with_mt:
             raise DataError("a language model corrects translations here: give mt")
-        refused = [name for name in _UNSUPPORTED if getattr(search, name)]
+        refused = search.given(_UNSUPPORTED)
         if refused:
             raise DataError(
                 f"search.{refused[0]} guides the search of models of your own, and a model behind an endpoint searches "

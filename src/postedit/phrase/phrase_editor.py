@@ -95,7 +95,7 @@ class PhraseEditor(SavedEditor):
     def check(self, search: SearchConfig, *, with_mt: bool) -> None:
         """Check the search options before long work; see `Editor.check`."""
         super().check(search, with_mt=with_mt)
-        refused = [name for name in _UNSUPPORTED if getattr(search, name)]
+        refused = search.given(_UNSUPPORTED)
         if refused:
             raise DataError(
                 f"search.{refused[0]} is for neural models; a phrase-based model makes edits that it has seen: leave "
@@ -123,7 +123,18 @@ class PhraseEditor(SavedEditor):
         read = self._read(segments, config)
         asked = [one for one in read if one.skipped is None]
         found = iter(self._searched(asked, config, with_reasons=evidence in ("reasons", "losses")))
-        return [PostEdit(one.mt, False, skipped=one.skipped) if one.skipped else next(found) for one in read]
+        results = [PostEdit(one.mt, False, skipped=one.skipped) if one.skipped else next(found) for one in read]
+        return results if config.n_best == 1 else self._with_mt(segments, results)
+
+    def _with_mt(self, segments: Sequence[Segment], found: Sequence[PostEdit]) -> list[PostEdit]:
+        """Return n-best lists with mt at the end of those that lack it."""
+        lacking = [row for row, best in enumerate(found) if all(one.changed for one in (best, *best.alternatives))]
+        asked = [segments[row] for row in lacking]
+        scored = self.score_segments(asked, [one.mt or "" for one in asked])
+        results = [*found]
+        for row, unchanged in zip(lacking, scored, strict=True):
+            results[row] = replace(found[row], alternatives=(*found[row].alternatives, unchanged))
+        return results
 
     def score_segments(
         self, segments: Sequence[Segment], outputs: Sequence[str], *, evidence: Detail | None = None

@@ -149,9 +149,16 @@ def resolved(name: str) -> str:
 
 
 def pair_of(names: Iterable[str | Path]) -> tuple[str, str]:
-    """Return the languages of the first of some models that a pair or a name stands for; empty if none does."""
-    known = (find_model(str(name)) for name in names)
-    return next((model.pair for model in known if model is not None), ("", ""))
+    """Return the languages of the models that a pair or a name stands for; empty if none does.
+
+    Raises:
+        ModelFolderError: as `find_model`, or if they are for different languages.
+    """
+    known = [model for model in (find_model(str(name)) for name in names) if model is not None]
+    if len({model.pair for model in known}) > 1:
+        listed = ", ".join(model.name for model in known)
+        raise ModelFolderError(f"models that work together are for one language pair, and these are not: {listed}")
+    return known[0].pair if known else ("", "")
 
 
 def model_of_languages(source: str, target: str) -> KnownModel:

@@ -34,12 +34,15 @@ class Sampling:
     top_k: int = 0  # draw from this many of the most probable tokens; 0: from all that are allowed
 
     def __post_init__(self) -> None:
-        if self.count < 1:
-            raise DataError(f"count must be at least 1, not {self.count}")
-        if not self.temperature > 0.0:
-            raise DataError(f"temperature must be above 0, not {self.temperature}; greedy search is temperature 0")
-        if self.top_k < 0:
-            raise DataError(f"top_k must be at least 0, not {self.top_k}")
+        if not isinstance(self.count, int) or self.count < 1:
+            raise DataError(f"count must be a whole number of at least 1, not {self.count!r}")
+        if not isinstance(self.temperature, float | int) or not 1e-3 <= self.temperature <= 1e3:
+            raise DataError(
+                f"temperature must be between 0.001 and 1000, not {self.temperature!r}; for the most probable outputs, "
+                "use beam search"
+            )
+        if not isinstance(self.top_k, int) or self.top_k < 0:
+            raise DataError(f"top_k must be a whole number of at least 0, not {self.top_k!r}")
 
 
 @torch.inference_mode()

@@ -109,8 +109,15 @@ class ProcessSpec:
 
     @property
     def path(self) -> str:
-        """The model, as a path, hub id, or none."""
-        return str(default_model().folder) if self.config.path == SHIPPED else resolved(self.config.path)
+        """The model, as a path, hub id, language pair, or none.
+
+        Raises:
+            ModelFolderError: if it is a pair whose model has to be fetched.
+        """
+        if self.config.path == SHIPPED:
+            return str(default_model().folder)
+        resolved(self.config.path)
+        return self.config.path
 
     def editor_spec(self, kind: EditKind | None = None) -> EditorSpec:
         """Return what loads and wraps an editor, for work of a kind."""

@@ -3,16 +3,20 @@
 import io
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import pytest
 from rich.console import Console
 
-from postedit.core.editor import Abilities, Detail, Edit, Editor, Identity, PostEdit, Segment
+from postedit.adapt.correction import Correction
+from postedit.core.editor import Abilities, Constraints, Detail, Edit, Editor, Identity, PostEdit, Segment
 from postedit.core.errors import DataError
 from postedit.core.search_config import SearchConfig
 from postedit.data.lines import DevTexts
+from postedit.editing.iterated import Iterated
+from postedit.editing.post_editor import PostEditor
+from postedit.editing.protection import Protected
 from postedit.evaluate.scores import score_systems
 from postedit.explain.reasons import edit_reasons
 from postedit.gate import Gate, Gated
@@ -20,6 +24,7 @@ from postedit.gate.calibrate import GateOptions
 from postedit.jobs.editing import Window, edit_window
 from postedit.jobs.explanation import explain
 from postedit.jobs.gating import judge_lines, make_gate
+from postedit.search import Sampling
 
 TABLE = {"verknüpfen": "verbinden", "Fehler": "Irrtum"}
 """The first replacement is always right in the texts below, the second always wrong."""
@@ -107,3 +112,31 @@ def test_it_is_explained_word_by_word(editor: TableEditor) -> None:
         ("Fehler", "Irrtum"),
         ("verknüpfen", "verbinden"),
     ]
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda _: Constraints(required=(" ",)), "required must be a tuple of words or phrases, none of them blank"),
+        (lambda _: Constraints(banned="xy"), "banned must be a tuple of words or phrases"),
+        (lambda _: SearchConfig(edit_cost=1e300), "edit_cost: must be at most 1000000"),
+        (lambda _: SearchConfig(length_penalty=1000.0), "length_penalty: must be at most 10"),
+        (lambda _: SearchConfig(max_extra=10**20), "max_extra: must be at most 1000000"),
+        (lambda _: SearchConfig(no_repeat=10**20), "no_repeat: must be at most 10000"),
+        (lambda _: SearchConfig(beam=2, mbr=1e308), "mbr: must be at most 1000000"),
+        (lambda _: Sampling(1, temperature=1e-300), "temperature must be between 0.001 and 1000"),
+        (lambda _: Sampling(1.5), "count must be a whole number of at least 1"),
+        (lambda _: Sampling(top_k="all"), "top_k must be a whole number of at least 0"),
+        (lambda editor: Protected(editor, "number"), "kinds of spans must be some of number, unit, .* as a list"),
+        (lambda editor: Protected(editor, ["numbers"]), "kinds of spans must be some of number, unit"),
+        (lambda editor: Iterated(editor, "2"), "passes must be a whole number of at least 1"),
+        (lambda editor: Gated(editor, None, "0.5"), "min_confidence must be a probability"),
+        (lambda _: PostEditor.load(["en-fr"]), "several as further arguments"),
+        (lambda _: Correction(None, "b", "c"), "a correction needs src as text, not None"),
+    ],
+)
+def test_arguments_that_cannot_be_met_are_named(
+    editor: TableEditor, make: Callable[[TableEditor], object], message: str
+) -> None:
+    with pytest.raises(DataError, match=message):
+        make(editor)

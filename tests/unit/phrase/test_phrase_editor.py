@@ -57,6 +57,15 @@ def test_outputs_are_different_and_mt_is_among_them(editor: PhraseEditor) -> Non
     assert scores == sorted(scores, reverse=True)
 
 
+@pytest.mark.parametrize("count", [2, 3])
+def test_mt_is_on_the_list_however_short_it_is(editor: PhraseEditor, count: int) -> None:
+    (found,) = editor.edit([SRC], [MT], beam=count, n_best=count)
+    (scored,) = editor.score([SRC], [MT], [MT])
+    (unchanged,) = [one for one in (found, *found.alternatives) if not one.changed]
+    assert (unchanged.text, unchanged.features) == (MT, pytest.approx(scored.features))
+    assert len(found.alternatives) == count, "as many are better"
+
+
 def test_every_output_has_the_score_that_it_gets_when_given(editor: PhraseEditor) -> None:
     (found,) = editor.edit([SRC], [MT], beam=50, n_best=50)
     outputs = (found, *found.alternatives)
@@ -115,6 +124,7 @@ def test_a_cost_of_edits_makes_fewer(editor: PhraseEditor) -> None:
     ("options", "name"),
     [
         ({"max_edits": 2}, "max_edits"),
+        ({"max_edits": 0}, "max_edits"),
         ({"banned": ("x",)}, "banned"),
         ({"no_repeat": 2}, "no_repeat"),
         ({"cut_input": True, "mt_candidate": False}, "cut_input"),

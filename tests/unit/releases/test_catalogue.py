@@ -8,6 +8,8 @@ import pytest
 from tests.unit.releases.conftest import World
 
 from postedit import PostEditor, shipped
+from postedit.adapt import CorrectionMemory, load_learning
+from postedit.adapt.adaptation_config import Learning
 from postedit.core.errors import ModelFolderError
 from postedit.editing.pooled import Pooled
 from postedit.releases import catalogue
@@ -57,6 +59,22 @@ def test_an_editor_that_knows_no_languages_has_those_of_its_pair(world: World) -
     pooled = PostEditor.load("en-fr", config.parent)
     assert isinstance(pooled, Pooled)
     assert [one.abilities.languages for one in (pooled, *pooled.members)] == [("en", "fr")] * 3
+
+
+def test_models_that_work_together_are_for_one_pair(world: World) -> None:
+    fetch(known("house.en-fr"), str(world.releases))
+    with pytest.raises(ModelFolderError, match=r"for one language pair, .*: house\.en-fr, wiki\.en-zh"):
+        PostEditor.load("en-fr", "en-zh")
+
+
+@pytest.mark.parametrize("learn", ["auto", "online"])
+def test_an_editor_that_learns_knows_its_pair(world: World, tmp_path: Path, learn: Learning) -> None:
+    fetch(known("house.en-fr"), str(world.releases))
+    for name in ("en-fr", "en-zh"):
+        if learn == "auto" or name == "en-zh":  # phrases learn in one way
+            with CorrectionMemory(tmp_path / f"{name}.db") as memory:
+                editor = load_learning(name, memory, learn)
+                assert editor.abilities.languages == tuple(name.split("-"))
 
 
 def test_a_target_language_alone_stands_for_the_only_pair(world: World) -> None:

@@ -19,6 +19,6 @@ def test_a_pair_stands_for_its_model(world: World) -> None:
     with pytest.raises(ModelFolderError, match="`postedit models fetch en-de` gets it"):
         path_of("en-de")
     fetch(models_of("en-de")[0], str(world.releases))
-    assert path_of("en-de") == str(models_of("en-de")[0].folder)
+    assert path_of("en-de") == "en-de", "the editor knows its languages by it"
     assert path_of(SHIPPED) == str(default_model().folder)
     assert path_of("none") == "none"
