@@ -29,9 +29,9 @@ _FILE: Final = r"^[a-z0-9][a-z0-9.-]*\.tar\.xz$"
 
 
 class DevGain(Config):
-    """What a model gains: scores on a dev set."""
+    """What a model gains: scores of some lines."""
 
-    dev: str = Field(description="the dev set")
+    dev: str = Field(description="the lines that were edited")
     unedited: float = Field(ge=0, description="TER of the unedited MT")
     ter: float = Field(ge=0, description="TER of the outputs")
 
