@@ -3,9 +3,7 @@
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Final, NamedTuple
-
-from rapidfuzz.distance import Levenshtein
+from typing import Final
 
 from postedit.core.editor import Abilities, Detail, Editor, Identity, PostEdit, Segment, Side
 from postedit.core.errors import DataError
@@ -22,30 +20,16 @@ _Change = tuple[tuple[int, int], str]  # an edit: the characters of mt that it r
 _LEAST_PROBABILITY: Final = 1e-300  # of an edit; its logarithm is finite
 
 
-class _Judged(NamedTuple):
-    """A candidate."""
-
-    candidate: PostEdit  # as its proposer found it
-    scored: PostEdit  # with its score
-    value: float  # by which it is ranked
-
-    @property
-    def text(self) -> str:
-        """Its text."""
-        return self.candidate.text
-
-
 class Pooled(SavedEditor):
     """Chooses among the candidates of several editors by a log-linear model of the scores that members give to them.
 
-    The candidates of a segment are the n-best lists of all proposers, together as long as the beam, and mt; of
-    candidates with the same text, that of the first proposer is kept. Every member scores every candidate
+    The candidates of a segment are the n-best lists of all proposers, together as long as the beam, without
+    outputs that the length limit ended, and mt; of candidates with the same text, that of the first proposer is kept. Every member scores every candidate
     (`score_segments`), so members need not share a vocabulary, nor even be models. A candidate that a member cannot
     score is left out. A segment whose mt a member cannot score, because a text is blank or too long, stays as it is.
 
-    The score of a correction is that of the log-linear model. `edit_cost` and `post_edit_penalty` have a second say in
-    the choice, for each word, after that in the search of each proposer. The confidence of an edit is the probability,
-    among the candidates, that the correction has this edit.
+    The score of a correction is that of the log-linear model. The confidence of an edit is the probability, among the
+    candidates, that the correction has this edit.
     """
 
     def __init__(
@@ -128,20 +112,12 @@ class Pooled(SavedEditor):
         asked = [segment for segment, found in zip(segments, lists, strict=True) for _ in found]
         scored = iter(self.score_segments(asked, [one.text for found in lists for one in found]))
         return [
-            _chosen(segment, [self._judged(segment, one, next(scored), config) for one in found], config)
+            _chosen(segment, [(one, next(scored)) for one in found], config)
             for segment, found in zip(segments, lists, strict=True)
         ]
 
     def _parts(self) -> Sequence[Editor]:
         return *self.proposers, *self.members
-
-    def _judged(self, segment: Segment, one: PostEdit, scored: PostEdit, config: SearchConfig) -> _Judged:
-        """Return a candidate with its score less the prices of its words, which count as tokens do in a search."""
-        words, mt = self.words("pe", one.text), self.words("mt", segment.mt or "")
-        known = {*mt, *(self.words("src", segment.src) if config.exempt_src else ())}
-        price = config.edit_cost * Levenshtein.distance(mt, words)
-        price += config.post_edit_penalty * sum(word not in known for word in words)
-        return _Judged(one, scored, scored.score - price)
 
     def score_segments(
         self, segments: Sequence[Segment], outputs: Sequence[str], *, evidence: Detail | None = None
@@ -170,7 +146,7 @@ def _candidates(segment: Segment, found: Sequence[PostEdit]) -> list[PostEdit]:
     by_text: dict[str, PostEdit] = {}
     for best in found:
         for one in (best, *best.alternatives):
-            if one.skipped is None:
+            if one.skipped is None and not one.hit_limit:
                 by_text[one.text] = _with_reasons(by_text[one.text], one) if one.text in by_text else one
     by_text.setdefault(mt, PostEdit(mt, False))
     return list(by_text.values())
@@ -190,31 +166,32 @@ def _own_ranking(search: SearchConfig) -> SearchConfig:
     return search.with_options(mbr=0.0)
 
 
-def _chosen(segment: Segment, judged: Sequence[_Judged], config: SearchConfig) -> PostEdit:
+def _chosen(segment: Segment, judged: Sequence[tuple[PostEdit, PostEdit]], config: SearchConfig) -> PostEdit:
     """Return the best of the candidates, given with their scores; of several corrections, mt is always one."""
     mt = segment.mt or ""
-    skipped = next(one.scored.skipped for one in judged if one.text == mt)
+    skipped = next(scored.skipped for one, scored in judged if one.text == mt)
     if skipped:
         return unchanged(mt, skipped)
-    ranked = sorted((one for one in judged if not one.scored.skipped), key=lambda one: -one.value)
+    ranked = sorted((pair for pair in judged if not pair[1].skipped), key=lambda pair: -pair[1].score)
     probabilities = _edit_probabilities(ranked)
     if config.mbr:
-        order = by_risk([one.text for one in ranked], [one.value for one in ranked], config.mbr)
+        order = by_risk([one.text for one, _ in ranked], [scored.score for _, scored in ranked], config.mbr)
         ranked = [ranked[place] for place in order]
     best, *others = (
-        _with_scores(one.candidate, one.scored, probabilities)
-        for place, one in enumerate(ranked)
-        if place < config.n_best or (config.n_best > 1 and one.text == mt)
+        _with_scores(*pair, probabilities)
+        for place, pair in enumerate(ranked)
+        if place < config.n_best or (config.n_best > 1 and pair[0].text == mt)
     )
     return replace(best, alternatives=tuple(others))
 
 
-def _edit_probabilities(ranked: Sequence[_Judged]) -> dict[_Change, float]:
+def _edit_probabilities(ranked: Sequence[tuple[PostEdit, PostEdit]]) -> dict[_Change, float]:
     """Return the probability of each edit: that of all candidates that have it."""
-    weights = [math.exp(one.value - ranked[0].value) for one in ranked]
+    top = ranked[0][1].score
+    weights = [math.exp(scored.score - top) for _, scored in ranked]
     found: dict[_Change, float] = {}
-    for one, weight in zip(ranked, weights, strict=True):
-        for change in _changes(one.candidate):
+    for (one, _), weight in zip(ranked, weights, strict=True):
+        for change in _changes(one):
             found[change] = found.get(change, 0.0) + weight / sum(weights)
     return found
 

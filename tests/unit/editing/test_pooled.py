@@ -100,24 +100,6 @@ def test_candidates_of_all_and_mt_are_ranked_by_the_scores_of_all() -> None:
     assert [one.changed for one in (found, *found.alternatives)] == [True] * 4 + [False]
 
 
-@pytest.mark.parametrize(
-    ("options", "text"),
-    [
-        ({}, "ein Haus ist neu ."),
-        ({"edit_cost": 0.3}, "das Haus ist neu"),
-        ({"edit_cost": 1.1}, MT),
-        ({"post_edit_penalty": 0.3}, "das Haus ist neu"),
-        ({"post_edit_penalty": 1.1}, MT),
-    ],
-    ids=str,
-)
-def test_prices_count_for_each_word_in_the_choice(options: dict[str, float], text: str) -> None:
-    scores = {"ein Haus ist neu .": -1.0, "das Haus ist neu": -1.5, MT: -2.5}
-    editor = pooled(Listed(scores), Listed(scores))
-    (found,) = editor.edit(["x"], [MT], search=SearchConfig(beam=6, **options))
-    assert (found.text, found.score) == (text, scores[text]), "the score has no prices"
-
-
 def test_by_risk_others_may_confirm_a_less_probable_candidate() -> None:
     scores = {"das Haus ist alt .": -1.0, "ein Haus ist neu": -1.1, "ein Haus ist neu ,": -1.2}
     members = Listed(scores), Listed(scores)
