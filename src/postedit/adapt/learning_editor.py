@@ -85,7 +85,10 @@ def _learner(
     if architecture_of(Path(model)) == CHAIN:
         if learn not in ("auto", "online") or divided:
             raise DataError(f"{model}: a chain learns by both of its models; give auto, and leave phrases.* out")
-        return _followed(*_models_of_chain(Path(model), device), config)
+        chained = _models_of_chain(Path(model), device)
+        for one in chained:
+            one.chosen_for(pair)
+        return _followed(*chained, config)
     phrases = PhraseEditor.empty(config.phrases) if alone else _phrase_based(Path(model))
     if phrases is not None:
         phrases.chosen_for(pair)

@@ -83,8 +83,8 @@ def gate(
     if len(dev.src) < ENOUGH_LINES:
         few = "line is" if len(dev.src) == 1 else "lines are"
         shared.warn(
-            f"{len(dev.src):,} {few} few: the test may keep a good model's gate closed. With {ENOUGH_LINES} lines or "
-            "more a gate keeps most of what a model gains; with 200 lines a quarter or less"
+            f"{len(dev.src):,} {few} few: the test may keep the gate of a good model closed, above all of one that "
+            f"changes few lines; {ENOUGH_LINES} or more are better"
         )
     silence_library()
     kinds, terms = shared.kinds_to_protect(protect), shared.read_glossary(glossary)

@@ -297,10 +297,8 @@ def _with_shortlist(editor: "Editor", given: Mapping[str, Any], *, with_mt: bool
     greedy = {"beam": 1, **given}
     config = with_given(editor.search, greedy)
     whole = "ranks the whole vocabulary"
-    for name in ("post_edit_penalty", "edit_cost", "max_edits", "no_repeat", "no_unk", "banned"):
+    for name in config.given(("post_edit_penalty", "edit_cost", "max_edits", "no_repeat", "no_unk", "banned")):
         value = getattr(config, name)
-        if value in (None, False, 0, ()):
-            continue
         if name in given:
             raise DataError(f"search.shortlist does not go with search.{name}: that one {whole}")
         shared.warn(

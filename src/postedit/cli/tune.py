@@ -144,7 +144,9 @@ def tune(
         **({} if asked is None else asked.job),
     }
     loaded = Members.load(choose(folders, None, space), devices_of(None), given=others)
-    own = {"beam": _BEAM, **given.search}
+    if given.search.get("mbr"):
+        raise DataError("search.mbr chooses by other means than the weights: tune without it, and edit with it")
+    own = {"beam": _BEAM, "mbr": 0.0, **given.search}
     if not own.get("post_edit_penalty"):
         own.pop("exempt_src", None)
     loaded.search = search_config(loaded.plain(space), own, with_mt=True)

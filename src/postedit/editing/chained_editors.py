@@ -20,6 +20,9 @@ PRICES: Final = ("edit_cost", "post_edit_penalty")
 """Search options that make words dear which mt does not have. What a caller adds to those of the first editor is added
 to those of the second, so that both become more careful."""
 
+_OF_THE_FIRST: Final = ("n_best", "mbr")
+"""Search options that a caller gives to the first editor alone: the second one corrects one output."""
+
 
 def common_pair(editors: Sequence[Editor], name: str) -> tuple[str, str]:
     """Return the languages that some of the editors of `name` ("a chain") say they are for; empty if none does.
@@ -91,7 +94,7 @@ class Chain(SavedEditor):
         changed = {
             name: getattr(search, name)
             for name in SearchConfig.model_fields
-            if name != "n_best" and getattr(search, name) != getattr(first, name)
+            if name not in _OF_THE_FIRST and getattr(search, name) != getattr(first, name)
         }
         for name in PRICES:
             if name in changed:

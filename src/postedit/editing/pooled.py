@@ -23,10 +23,11 @@ _LEAST_PROBABILITY: Final = 1e-300  # of an edit; its logarithm is finite
 class Pooled(SavedEditor):
     """Chooses among the candidates of several editors by a log-linear model of the scores that members give to them.
 
-    The candidates of a segment are the n-best lists of all proposers, together as long as the beam, without
-    outputs that the length limit ended, and mt; of candidates with the same text, that of the first proposer is kept. Every member scores every candidate
-    (`score_segments`), so members need not share a vocabulary, nor even be models. A candidate that a member cannot
-    score is left out. A segment whose mt a member cannot score, because a text is blank or too long, stays as it is.
+    The candidates of a segment are the n-best lists of all proposers, together as long as the beam, and mt. Outputs
+    that the length limit ended are left out, unless `mt_candidate` is off; of candidates with the same text, that of
+    the first proposer is kept. Every member scores every candidate (`score_segments`), so members need not share a
+    vocabulary, nor even be models. A candidate that a member cannot score is left out. A segment whose mt a member
+    cannot score, because a text is blank or too long, stays as it is.
 
     The score of a correction is that of the log-linear model. The confidence of an edit is the probability, among the
     candidates, that the correction has this edit.
@@ -108,7 +109,7 @@ class Pooled(SavedEditor):
             ),
             strict=True,
         )
-        lists = [_candidates(segment, found) for segment, found in zip(segments, proposed, strict=True)]
+        lists = [_candidates(*one, config) for one in zip(segments, proposed, strict=True)]
         asked = [segment for segment, found in zip(segments, lists, strict=True) for _ in found]
         scored = iter(self.score_segments(asked, [one.text for found in lists for one in found]))
         return [
@@ -140,13 +141,13 @@ class Pooled(SavedEditor):
         return PostEdit(output, output != mt, weighted_sum(features, self.log_linear.weights), features=features)
 
 
-def _candidates(segment: Segment, found: Sequence[PostEdit]) -> list[PostEdit]:
+def _candidates(segment: Segment, found: Sequence[PostEdit], config: SearchConfig) -> list[PostEdit]:
     """Return the distinct corrections that editors found for a segment, those of the first before others, and mt."""
     mt = segment.mt or ""
     by_text: dict[str, PostEdit] = {}
     for best in found:
         for one in (best, *best.alternatives):
-            if one.skipped is None and not one.hit_limit:
+            if one.skipped is None and not (one.hit_limit and config.mt_candidate):
                 by_text[one.text] = _with_reasons(by_text[one.text], one) if one.text in by_text else one
     by_text.setdefault(mt, PostEdit(mt, False))
     return list(by_text.values())

@@ -114,8 +114,11 @@ class SegmentSearch:
     def _search_with_drafts(self, segments: Sequence[EncodedSegment]) -> list[list[Hypothesis]]:
         """Search greedily with mt as draft; segments that are stuck are searched again without one."""
         found = list(self._draft_search(segments))
-        if self._guidance.applies_to(segments):
-            found = self._with_mt(segments, found)
+        # The search knows the score of its draft only without guidance, and if the output may be as long.
+        guided = self._guidance.applies_to(segments)
+        unsure = [row for row, (only,) in enumerate(found) if guided or only.hit_limit]
+        for row, better in zip(unsure, self._with_mt(*_of(unsure, segments, found)), strict=True):
+            found[row] = better
         stuck = [row for row, (only,) in enumerate(found) if only.stuck]
         if stuck:
             for row, hypotheses in zip(stuck, self._search_batch([segments[row] for row in stuck]), strict=True):
@@ -141,15 +144,16 @@ class SegmentSearch:
     def _search_batch(self, segments: Sequence[EncodedSegment]) -> list[list[Hypothesis]]:
         batch = batch_of(self._model, segments)
         if self._n_best == 1:
-            lists = self._with_mt(segments, self._best(batch, segments, self._config))
-        else:
-            lists = self._with_mt(segments, self._distinct_lists(batch, segments))
-        if self._log_linear is None and not self._config.mbr:
-            return lists
+            return self._with_mt(segments, self._best(batch, segments, self._config))
+        searched = self._distinct_lists(batch, segments)
+        lists = self._with_mt(segments, searched)
         if self._log_linear is not None:
             lists = [rank(one, self._log_linear.weights) for one in self._featured(batch, segments, lists)]
         if self._config.mbr:
-            lists = [self._by_risk(*one) for one in zip(segments, lists, strict=True)]
+            lists = [self._by_risk(*one) for one in zip(segments, lists, searched, strict=True)]
+        lists = [self._yielding(*one) for one in zip(segments, lists, strict=True)]
+        if self._log_linear is None and not self._config.mbr:
+            return lists
         return [self._listed(*one) for one in zip(segments, lists, strict=True)]
 
     def _distinct_lists(self, batch: Batch, segments: Sequence[EncodedSegment]) -> list[list[Hypothesis]]:
@@ -270,21 +274,28 @@ class SegmentSearch:
         spec, config = self._model.spec, self._config
         return length_limits(batch, config.max_ratio, config.max_extra, spec.writes, spec.longest)
 
-    def _by_risk(self, segment: EncodedSegment, found: Sequence[Hypothesis]) -> list[Hypothesis]:
+    def _by_risk(
+        self, segment: EncodedSegment, found: Sequence[Hypothesis], searched: Sequence[Hypothesis]
+    ) -> list[Hypothesis]:
         """Return the outputs with the fewest expected edits first; those that may not be chosen stay at the end.
 
-        These are mt where it was put on the list without being a candidate, and outputs without an end.
+        These are outputs without an end, and mt if search did not find it and it is no candidate.
         """
+        tokens = {one.tokens for one in searched}
         mt_counts = self._config.mt_candidate and self._satisfies_constraints(segment)
-        if len(found) == 1:
+        chosen = [one for one in found if not one.hit_limit and (mt_counts or one.tokens in tokens)]
+        if not chosen:
             return [*found]
-        first, *others = found
-        chosen = [first, *(one for one in others if not one.hit_limit and (mt_counts or not self._is_mt(segment, one)))]
-        if first.hit_limit and len(chosen) > 1:
-            chosen = chosen[1:]
         texts = [self._processor.render(segment.mt, one.tokens).text for one in chosen]
         ordered = [chosen[place] for place in by_risk(texts, [self._value(one) for one in chosen], self._config.mbr)]
         return [*ordered, *(one for one in found if one not in chosen)]
+
+    def _yielding(self, segment: EncodedSegment, found: list[Hypothesis]) -> list[Hypothesis]:
+        """Return the outputs with mt first if the first one has no end, and mt is a candidate; see `yields_to`."""
+        if not (found[0].hit_limit and self._config.mt_candidate and self._satisfies_constraints(segment)):
+            return found
+        mt = [one for one in found if self._is_mt(segment, one)]
+        return [*mt, *(one for one in found if one not in mt)]
 
     def _value(self, hypothesis: Hypothesis) -> float:
         if self._log_linear is not None:
@@ -325,6 +336,13 @@ def _batched(
     work: Callable[[Sequence[EncodedSegment]], Iterable[list[Hypothesis]]],
 ) -> list[list[Hypothesis] | None]:
     return in_batches(segments, [one.length for one in segments], budget, work)
+
+
+def _of(
+    rows: Sequence[int], segments: Sequence[EncodedSegment], lists: Sequence[list[Hypothesis]]
+) -> tuple[list[EncodedSegment], list[list[Hypothesis]]]:
+    """Return some segments with their outputs."""
+    return [segments[row] for row in rows], [lists[row] for row in rows]
 
 
 def _rows(batch: Batch, rows: Sequence[int]) -> Batch:

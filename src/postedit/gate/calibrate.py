@@ -39,7 +39,7 @@ _LONGEST: Final = 0.9
 
 _FEWEST: Final = 10
 """Least number of changes, both for the better and not, to learn from. With fewer, all have the same probability: the
-only gate is one that keeps them all, and the test tells whether it may be used."""
+only gate keeps all of them in lines that are not too long for it, and the test tells whether it may be used."""
 
 _LOOSENESS: Final = 0.1
 """scikit-learn's C: strong regularisation, because there may be only some dozens of changes to learn from."""

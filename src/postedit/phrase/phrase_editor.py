@@ -124,13 +124,12 @@ class PhraseEditor(SavedEditor):
         asked = [one for one in read if one.skipped is None]
         found = iter(self._searched(asked, config, with_reasons=evidence in ("reasons", "losses")))
         results = [PostEdit(one.mt, False, skipped=one.skipped) if one.skipped else next(found) for one in read]
-        return results if config.n_best == 1 else self._with_mt(segments, results)
+        return results if config.n_best == 1 else self._with_mt(read, results)
 
-    def _with_mt(self, segments: Sequence[Segment], found: Sequence[PostEdit]) -> list[PostEdit]:
+    def _with_mt(self, read: Sequence[_Read], found: Sequence[PostEdit]) -> list[PostEdit]:
         """Return n-best lists with mt at the end of those that lack it."""
         lacking = [row for row, best in enumerate(found) if all(one.changed for one in (best, *best.alternatives))]
-        asked = [segments[row] for row in lacking]
-        scored = self.score_segments(asked, [one.mt or "" for one in asked])
+        scored = self._scored([read[row] for row in lacking], [read[row].mt for row in lacking])
         results = [*found]
         for row, unchanged in zip(lacking, scored, strict=True):
             results[row] = replace(found[row], alternatives=(*found[row].alternatives, unchanged))
@@ -144,7 +143,9 @@ class PhraseEditor(SavedEditor):
         The score is that of the best edits that lead to the output. Changes that are no candidates, which search never
         makes, cost a fixed amount.
         """
-        read = self._read(segments, self.search)
+        return self._scored(self._read(segments, self.search), outputs)
+
+    def _scored(self, read: Sequence[_Read], outputs: Sequence[str]) -> list[PostEdit]:
         asked = [(one, output) for one, output in zip(read, outputs, strict=True) if one.skipped is None]
         others: dict[str, int] = {}
         mt, src = self._texts([one for one, _ in asked], others)

@@ -37,7 +37,9 @@ class RiskConfig(Config):
     sharpness: float = Field(
         1.0, gt=0.0, description="Exponent of the candidates' probabilities before they are normalised."
     )
-    temperature: float = Field(1.0, gt=0.0, description="Divisor of log-probabilities before a token is sampled.")
+    temperature: float = Field(
+        1.0, ge=1e-3, le=1e3, description="Divisor of log-probabilities before a token is sampled."
+    )
     top_k: int = Field(0, ge=0, description="Sample from this many of the most probable tokens; 0: from all.")
 
     @model_validator(mode="after")

@@ -38,9 +38,19 @@ def file(models: list[Path], tmp_path: Path) -> Path:
 
 
 def write(path: Path, models: list[Path], known: tuple[str, ...] = ("mt",)) -> None:
-    search = SearchConfig(beam=4, max_input=40)
+    search = tiny_models.SEARCH.with_options(beam=4)
     members = [Member.of(model) for model in models]
     Combination.of(members, LogLinear(WEIGHTS, known), "log", search, {"metric": "ter"}).save(path)
+
+
+def test_outputs_without_an_end_yield_to_mt(file: Path) -> None:
+    editor = PostEditor.load(file, device="cpu")
+    search = editor.search.with_options(max_extra=1, max_ratio=1.0)
+    endless = [one.hit_limit for one in editor.edit(SRC, MT, search=search)]
+    assert any(endless)
+    for mbr in (0.0, 0.6):
+        found = editor.edit(SRC, MT, search=search.with_options(mt_candidate=True, mbr=mbr))
+        assert [one.changed and one.hit_limit for one in found] == [False] * len(MT)
 
 
 def test_a_combination_searches_with_member_weights_and_ranks_by_all(file: Path, models: list[Path]) -> None:

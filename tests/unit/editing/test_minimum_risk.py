@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import sacrebleu
 
-from postedit.core.editor import Constraints, PostEdit, Segment
+from postedit.core.editor import Constraints, Segment
 from postedit.core.errors import DataError
 from postedit.core.search_config import SearchConfig
 from postedit.editing.minimum_risk import by_risk
@@ -54,7 +54,7 @@ def test_words_that_others_confirm_beat_the_most_probable_text() -> None:
     assert by_risk(texts[:1], [-1e6], 1.0) == [0]
 
 
-def test_of_the_outputs_of_a_beam_it_is_the_one_with_the_fewest_expected_edits(editor: PostEditor) -> None:
+def test_it_is_the_output_with_the_fewest_expected_edits(editor: PostEditor) -> None:
     src, mt = lines("src"), lines("mt")
     plain = editor.edit(src, mt, search=SearchConfig(beam=4, n_best=4))
     chosen = editor.edit(src, mt, search=SearchConfig(beam=4, n_best=4, mbr=SCALE))
@@ -86,8 +86,11 @@ def test_mt_is_chosen_only_where_it_is_a_candidate(editor: PostEditor) -> None:
     ]
     found = editor.edit_segments(segments, SearchConfig(beam=4, n_best=2, mbr=SCALE))
     assert all(one.text.startswith("但") or one.skipped for one in found)
-    free = editor.edit(lines("src", 8), lines("mt", 8), search=SearchConfig(beam=4, mbr=1e-3, mt_candidate=False))
-    assert all(isinstance(one, PostEdit) and not one.skipped for one in free)
+
+    src, mt, search = lines("src", 32), lines("mt", 32), SearchConfig(beam=2, mbr=SCALE)
+    with_mt, without = (editor.edit(src, mt, search=search.with_options(mt_candidate=given)) for given in (True, False))
+    assert any(other.changed and not one.changed for one, other in zip(with_mt, without, strict=True))
+    assert all(other.changed for one, other in zip(with_mt, without, strict=True) if one.changed)
 
 
 def test_greedy_search_has_no_choice() -> None:

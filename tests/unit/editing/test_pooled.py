@@ -100,6 +100,17 @@ def test_candidates_of_all_and_mt_are_ranked_by_the_scores_of_all() -> None:
     assert [one.changed for one in (found, *found.alternatives)] == [True] * 4 + [False]
 
 
+@pytest.mark.parametrize("mbr", [0.0, 1.0])
+def test_outputs_without_an_end_are_no_candidates(mbr: float) -> None:
+    class Endless(Listed):
+        def _found(self, mt: str, texts: Sequence[str]) -> PostEdit:
+            return replace(super()._found(mt, texts), hit_limit=True)
+
+    editor = pooled(Endless(FIRST))
+    (found,) = editor.edit(["x"], [MT], search=SearchConfig(beam=6, n_best=6, mbr=mbr))
+    assert set(texts_of(found)) == {"ein Haus ist alt", "das Haus", MT}
+
+
 def test_by_risk_others_may_confirm_a_less_probable_candidate() -> None:
     scores = {"das Haus ist alt .": -1.0, "ein Haus ist neu": -1.1, "ein Haus ist neu ,": -1.2}
     members = Listed(scores), Listed(scores)

@@ -68,9 +68,12 @@ def test_constraints_that_everything_meets_equal_the_plain_search(editor: PostEd
 def test_an_output_without_an_end_yields_to_mt(editor: PostEditor, beam: int, options: dict[str, Any]) -> None:
     endless = [one.hit_limit for one in edited(editor, beam=beam, search=SearchConfig(mt_candidate=False, **options))]
     assert any(endless)
-    found = edited(editor, beam=beam, search=SearchConfig(**options))
-    assert not any(one.hit_limit for one in found)
-    assert not any(one.changed for one, cut in zip(found, endless, strict=True) if cut)
+    for count in {1, beam}:
+        found = edited(editor, beam=beam, n_best=count, search=SearchConfig(**options))
+        assert not any(one.hit_limit for one in found)
+        assert not any(one.changed for one, cut in zip(found, endless, strict=True) if cut)
+    short = edited(editor, beam=beam, search=SearchConfig(max_ratio=0.1, max_extra=1, **options))
+    assert not any(one.changed for one in short), "mt is longer than the limit"
 
 
 @pytest.mark.parametrize("options", [{"edit_cost": 0.01}, {"no_repeat": 3}, {"banned": ("x",)}], ids=str)
