@@ -231,6 +231,23 @@ def test_changed_data_is_accepted_until_drafts_are_written(tmp_path: Path, monke
     assert (tmp_path / "run/drafts/train.jsonl").read_text() == drafts
 
 
+@pytest.mark.parametrize("lost", ["corpus", "nothing"])
+def test_once_drafts_are_written_the_data_files_may_be_gone(tmp_path: Path, trained: Path, lost: str) -> None:
+    path, run = write(tmp_path), tmp_path / "run"
+    shutil.copytree(trained, run)
+    recipe = (run / "recipe.toml").read_text().replace(str(trained.parent), str(tmp_path))
+    (run / "recipe.toml").write_text(recipe)
+    for part in ("train", "dev"):
+        (tmp_path / f"{part}.en").unlink()
+    shutil.rmtree(run / lost, ignore_errors=True)
+    command = ["train", str(path), "--out", str(run), "--set", "train.max_steps=3"]
+    refused = CliRunner().invoke(app, command)
+    assert "data.train.0: " in refused.stderr
+    result = CliRunner().invoke(app, [*command, "--resume"])
+    assert result.exit_code == 0, result.stderr
+    assert "Trained 3 updates" in result.stdout
+
+
 def test_with_folds_changed_data_cannot_be_accepted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     recipe = load_recipe(write(tmp_path, folds=2))
     with monkeypatch.context() as patch:

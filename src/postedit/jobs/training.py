@@ -202,8 +202,7 @@ def train_seeds(
     if resume and not any(folder.glob("seed-*/recipe.toml")):
         raise OutputError(f"{folder}: holds no run to resume; check --out, or leave out --resume to start a run there")
     results = []
-    for number in range(1, seeds + 1):
-        part = folder / f"seed-{number}"
+    for number, part in enumerate(seed_folders(folder, seeds), start=1):
         part_recipe = _with_more_seed(recipe, number - 1)
         if main:
             seed = f"Seed {part_recipe.train.seed} ({number} of {seeds})"
@@ -214,6 +213,11 @@ def train_seeds(
         given = SharedParts() if number == 1 else SharedParts(text=first / "text", corpora=shared)
         results.append(train(part_recipe, part, is_begun, console, given, accept_changed_data))
     return results
+
+
+def seed_folders(folder: Path, seeds: int) -> list[Path]:
+    """Return the folder of the run with each seed."""
+    return [folder / f"seed-{number}" for number in range(1, seeds + 1)]
 
 
 def _with_more_seed(recipe: Recipe, more: int) -> Recipe:
