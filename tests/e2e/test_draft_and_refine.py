@@ -15,9 +15,9 @@ from typer.testing import CliRunner
 
 from postedit import PostEditor
 from postedit.cli.main import app
-from postedit.core.errors import DataError, ModelFolderError, RecipeError
+from postedit.core.errors import DataError, ModelFolderError, RecipeError, TrainingError
 from postedit.data.corpus import Corpus
-from postedit.data.triplets import TripletFiles, read_triplets
+from postedit.data.triplets import Triplet, TripletFiles, read_triplets
 from postedit.folder import ModelFolder
 from postedit.jobs import drafting, training
 from postedit.recipe import load_recipe
@@ -157,6 +157,27 @@ def test_each_fold_is_translated_by_a_model_that_did_not_see_it(tmp_path: Path) 
     expected = [editors[row % 2].edit([src])[0].text for row, src in enumerate(sources)]
     lines = (tmp_path / "run" / "drafts" / "train.jsonl").read_text(encoding="utf-8").splitlines()
     assert [json.loads(line)["mt"] for line in lines] == expected
+
+
+def test_a_first_stage_that_writes_no_text_has_to_be_trained_longer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    recipe = load_recipe(write(tmp_path))
+    monkeypatch.setattr(drafting, "_drafted", lambda rows, editors: [one._replace(mt=" ") for _, one in rows])
+    for resume in (False, True):
+        with pytest.raises(TrainingError, match=r"no text for any source of data\.train.* longer .* in a new folder"):
+            training.train(recipe, tmp_path / "run", resume=resume, console=QUIET)
+    assert not drafting.are_drafted(tmp_path / "run")
+
+
+def test_empty_drafts_of_the_dev_set_count_in_its_scores(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def perfect_but_for_it(rows: list[tuple[int, Triplet]], editors: object) -> list[Triplet]:
+        return [one._replace(mt="" if one.src == "it" else one.pe) for _, one in rows]
+
+    monkeypatch.setattr(drafting, "_drafted", perfect_but_for_it)
+    result = training.train(load_recipe(write(tmp_path)), tmp_path / "run", console=QUIET)
+    assert result.unedited is not None
+    assert (result.unedited.lines, result.unedited.ter) == (20, 12.5)  # one word in eight
 
 
 def weights(run_folder: Path) -> dict[str, dict[str, bytes]]:

@@ -38,7 +38,7 @@ from postedit.core.tensor_files import save_json
 from postedit.core.weight_transfer import inherit_embeddings, take_weights
 from postedit.core.wording import counted
 from postedit.data.corpus import Corpus
-from postedit.data.triplets import DataConfig, Triplet, read_triplets
+from postedit.data.triplets import DataConfig, Triplet, all_triplets, read_triplets
 from postedit.editing.post_editor import PostEditor
 from postedit.editing.risk_candidates import CandidateSearch
 from postedit.evaluate.scores import UNEDITED_MT, SystemScores, score_system
@@ -311,7 +311,9 @@ class _Run:
     ) -> None:
         self.recipe, self.folder, self.processor, self.hints = recipe, folder, processor, hints
         self.first = None if recipe.draft is None else ModelFolder.load(first_stage_folder(folder))
-        self.dev: list[Triplet] = list(read_triplets(data.dev))
+        # An empty draft is a result of the first stage, and counts in the scores of both stages.
+        read_dev = read_triplets if recipe.draft is None else all_triplets
+        self.dev: list[Triplet] = list(read_dev(data.dev))
         self.mt = None if data.dev.mt is None else [triplet.mt for triplet in self.dev]
         baseline = UNEDITED_MT if recipe.draft is None else "drafts"
         self.unedited = None if self.mt is None else self._score(baseline, self.mt)
