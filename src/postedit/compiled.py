@@ -3,6 +3,7 @@
 import logging
 import os
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from pathlib import Path
 from typing import Any, Final
@@ -127,3 +128,13 @@ def compiled_with(**options: Any) -> Callable[[Any], Any]:
 
 
 compiled: Final = compiled_with()
+
+
+def uninterrupted(function: Callable[..., Any], *arguments: Any) -> Any:
+    """Return the result of a compiled function, called in a thread, where Ctrl-C does not strike.
+
+    Python handles signals in the main thread, and raises KeyboardInterrupt only when the function has ended: while its
+    result is converted, where numba expects no exception and may crash. The longer a function takes, the more likely.
+    """
+    with ThreadPoolExecutor(max_workers=1) as thread:
+        return thread.submit(function, *arguments).result()

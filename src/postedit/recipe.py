@@ -129,21 +129,26 @@ class Recipe:
             file.write(tomli_w.dumps(self.to_dict()))
 
 
-def load_recipe(path: str | Path, overrides: Sequence[str] = (), *, check_data: bool = True) -> Recipe:
+def load_recipe(
+    path: str | Path, overrides: Sequence[str] = (), *, check_data: bool = True, drafted: bool = False
+) -> Recipe:
     """Return the recipe at `path` with `overrides` (`train.lr=3e-4`) applied; `check_data`: data files must exist.
 
-    `data.dir`, `train.init` and `text.model` are relative to the recipe's folder, or to the current one in overrides.
+    Files of triplets need not exist if the run is `drafted`: all its drafts are written. `data.dir`, `train.init` and
+    `text.model` are relative to the recipe's folder, or to the current one in overrides.
 
     Raises:
         RecipeError: naming all problems.
     """
     path = Path(path)
     values = override(read_toml(path), [with_path_from_here(assignment) for assignment in overrides])
-    return parse_recipe(values, str(path), path.resolve().parent if check_data else None)
+    return parse_recipe(values, str(path), path.resolve().parent if check_data else None, drafted=drafted)
 
 
-def parse_recipe(values: Mapping[str, Any], where: str, base: Path | None) -> Recipe:
+def parse_recipe(values: Mapping[str, Any], where: str, base: Path | None, *, drafted: bool = False) -> Recipe:
     """Return the checked recipe of `values`; paths are relative to `base`, and are not checked if it is None.
+
+    `drafted`: as in `load_recipe`.
 
     Raises:
         RecipeError: naming `where` and all problems.
@@ -162,7 +167,7 @@ def parse_recipe(values: Mapping[str, Any], where: str, base: Path | None) -> Re
     if base is not None:
         data = sections["data"] or _part_of(DataConfig, _table(values, "data", []), ("dir", "train", "dev"))
         if data is not None:
-            sections["data"], found = data.resolve(base)
+            sections["data"], found = data.resolve(base, check_triplets=not drafted)
             problems += found
         train = sections["train"] or _part_of(TrainConfig, _table(values, "train", []), ("init", "freeze"), max_steps=1)
         sections["train"] = _with_init(train, "train.", base, problems)

@@ -15,9 +15,9 @@ from typer.testing import CliRunner
 
 from postedit import PostEditor
 from postedit.cli.main import app
-from postedit.core.errors import DataError, ModelFolderError, RecipeError
+from postedit.core.errors import DataError, ModelFolderError, RecipeError, TrainingError
 from postedit.data.corpus import Corpus
-from postedit.data.triplets import TripletFiles, read_triplets
+from postedit.data.triplets import Triplet, TripletFiles, read_triplets
 from postedit.folder import ModelFolder
 from postedit.jobs import drafting, training
 from postedit.recipe import load_recipe
@@ -159,6 +159,27 @@ def test_each_fold_is_translated_by_a_model_that_did_not_see_it(tmp_path: Path) 
     assert [json.loads(line)["mt"] for line in lines] == expected
 
 
+def test_a_first_stage_that_writes_no_text_has_to_be_trained_longer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    recipe = load_recipe(write(tmp_path))
+    monkeypatch.setattr(drafting, "_drafted", lambda rows, editors: [one._replace(mt=" ") for _, one in rows])
+    for resume in (False, True):
+        with pytest.raises(TrainingError, match=r"no text for any source of data\.train.* longer .* in a new folder"):
+            training.train(recipe, tmp_path / "run", resume=resume, console=QUIET)
+    assert not drafting.are_drafted(tmp_path / "run")
+
+
+def test_empty_drafts_of_the_dev_set_count_in_its_scores(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def perfect_but_for_it(rows: list[tuple[int, Triplet]], editors: object) -> list[Triplet]:
+        return [one._replace(mt="" if one.src == "it" else one.pe) for _, one in rows]
+
+    monkeypatch.setattr(drafting, "_drafted", perfect_but_for_it)
+    result = training.train(load_recipe(write(tmp_path)), tmp_path / "run", console=QUIET)
+    assert result.unedited is not None
+    assert (result.unedited.lines, result.unedited.ter) == (20, 12.5)  # one word in eight
+
+
 def weights(run_folder: Path) -> dict[str, dict[str, bytes]]:
     return {
         str(path.relative_to(run_folder)): {name: tensor.numpy().tobytes() for name, tensor in load_file(path).items()}
@@ -229,6 +250,23 @@ def test_changed_data_is_accepted_until_drafts_are_written(tmp_path: Path, monke
     change()
     go_on(accept=False)  # what it needed of them is written
     assert (tmp_path / "run/drafts/train.jsonl").read_text() == drafts
+
+
+@pytest.mark.parametrize("lost", ["corpus", "nothing"])
+def test_once_drafts_are_written_the_data_files_may_be_gone(tmp_path: Path, trained: Path, lost: str) -> None:
+    path, run = write(tmp_path), tmp_path / "run"
+    shutil.copytree(trained, run)
+    recipe = (run / "recipe.toml").read_text().replace(str(trained.parent), str(tmp_path))
+    (run / "recipe.toml").write_text(recipe)
+    for part in ("train", "dev"):
+        (tmp_path / f"{part}.en").unlink()
+    shutil.rmtree(run / lost, ignore_errors=True)
+    command = ["train", str(path), "--out", str(run), "--set", "train.max_steps=3"]
+    refused = CliRunner().invoke(app, command)
+    assert "data.train.0: " in refused.stderr
+    result = CliRunner().invoke(app, [*command, "--resume"])
+    assert result.exit_code == 0, result.stderr
+    assert "Trained 3 updates" in result.stdout
 
 
 def test_with_folds_changed_data_cannot_be_accepted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

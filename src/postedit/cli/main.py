@@ -118,7 +118,10 @@ class _Group(TyperGroup):
         except PosteditError as error:
             report_error(str(error))
             raise typer.Exit(1) from None
-        except KeyboardInterrupt as interrupt:
+        except (KeyboardInterrupt, SystemError) as error:
+            interrupt = error if isinstance(error, KeyboardInterrupt) else error.__cause__
+            if not isinstance(interrupt, KeyboardInterrupt):  # numba wraps that of Ctrl-C in compiled code
+                raise
             typer.echo(str(interrupt) or "interrupted", err=True)
             raise typer.Exit(INTERRUPTED) from None
         except BrokenPipeError:  # the reader, such as `head`, has closed the pipe

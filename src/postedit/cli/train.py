@@ -50,8 +50,10 @@ def train(
         typer.echo(describe_phrases(train_phrases(load_phrase_recipe(path, overrides or ()), folder, resume, err)))
         return
     from postedit.jobs import training
+    from postedit.jobs.drafting import are_drafted
 
-    checked = load_recipe(path, overrides or ())
+    runs = [folder] if seeds is None else training.seed_folders(folder, seeds)
+    checked = load_recipe(path, overrides or (), drafted=resume and all(map(are_drafted, runs)))
     if seeds is None:
         results = [training.train(checked, folder, resume, err, accept_changed_data=accept_changed_data)]
     else:

@@ -48,7 +48,8 @@ def check_config(kind: type[ConfigT], values: Mapping[str, Any], prefix: str = "
 
 def describe_problems(kind: type[BaseModel], error: ValidationError, prefix: str = "") -> list[str]:
     """Return a line for each problem of `kind` in `error`."""
-    return [_describe(kind, problem, prefix) for problem in error.errors(include_url=False)]
+    lines = (_describe(kind, problem, prefix) for problem in error.errors(include_url=False))
+    return list(dict.fromkeys(lines))  # each entry that a tuple lacks is a problem
 
 
 _OWN_WORDS: Final = {
@@ -156,8 +157,12 @@ def _describe(kind: type[BaseModel], problem: Any, prefix: str) -> str:
         location.append(last)  # the key itself may be called anything
     name = prefix + ".".join(str(part) for part in location)
     if problem["type"] == "extra_forbidden":
-        known = _known_options(kind, location[:-1])
+        known = set(_section_at(kind, location[:-1]).model_fields)
         return f"{name}: no such option{nearest(str(last), known)} (known here: {', '.join(sorted(known))})"
+    if problem["type"] == "missing" and isinstance(last, int):  # in a tuple
+        found, option = problem["input"], name.removesuffix(f".{last}")
+        needed = len(get_args(_section_at(kind, location[:-2]).model_fields[location[-2]].annotation))
+        return f"{option}: must have {needed} entries (it has {len(found)}) (found {found!r})"
     if problem["type"] == "missing":
         return f"{name}: missing; it has no default"
     limits = {key: _whole(value) for key, value in problem.get("ctx", {}).items()}
@@ -177,12 +182,13 @@ def _is_union_branch(part: Any) -> bool:
     return isinstance(part, str) and (not part.replace("_", "").replace("-", "").isalnum() or part in {"str", "list"})
 
 
-def _known_options(kind: Any, location: Iterable[Any]) -> set[str]:
+def _section_at(kind: Any, location: Iterable[Any]) -> Any:
+    """Return the section class that has the options at `location` in a `kind`."""
     for part in location:
         field = kind.model_fields.get(part)
         if field is not None:  # else it is an index in a list of sections, or a key of a table of them
             kind = _section_type(field.annotation)
-    return set(kind.model_fields)
+    return kind
 
 
 def _section_type(annotation: Any) -> Any:

@@ -252,10 +252,11 @@ class DataConfig(Config):
         """All files, each with the name of its option."""
         return [*((f"data.train.{number}", files) for number, files in enumerate(self.train)), ("data.dev", self.dev)]
 
-    def resolve(self, base: Path) -> tuple["DataConfig", list[str]]:
+    def resolve(self, base: Path, *, check_triplets: bool = True) -> tuple["DataConfig", list[str]]:
         """Return this section with absolute paths (relative ones start from `base`), and the problems found.
 
-        Checks only that the files can be read; `check_files` checks their content.
+        Checks only that the files can be read, those of triplets if `check_triplets`; `check_files` checks what is in
+        them.
         """
         folder = (base / Path(self.dir).expanduser()).resolve()
         train, dev = [files.under(folder) for files in self.train], self.dev.under(folder)
@@ -270,7 +271,8 @@ class DataConfig(Config):
             glossary=glossary,
             tagged=self.tagged,
         )
-        found = [(option, path_problem(path)) for option, files in resolved.sources for path in files.paths]
+        sources = resolved.sources if check_triplets else []
+        found = [(option, path_problem(path)) for option, files in sources for path in files.paths]
         if glossary is not None:
             found.append(("data.glossary", path_problem(Path(glossary))))
         return resolved, [f"{option}: {problem}" for option, problem in found if problem]

@@ -6,6 +6,7 @@ RUN/drafts           train.jsonl and dev.jsonl, triplets with drafts as mt; fold
 """
 
 import hashlib
+import json
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import islice
@@ -17,6 +18,7 @@ from rich.console import Console
 
 from postedit.core.checksums import record_folder
 from postedit.core.editor import Editor
+from postedit.core.errors import TrainingError
 from postedit.core.files import atomic_write, explain_os_errors
 from postedit.core.tensor_files import save_json
 from postedit.data.corpus import Corpus
@@ -46,7 +48,8 @@ def write_drafts(recipe: Recipe, run: Path, train_stage: TrainStage, console: Co
     Finished work is not repeated. All processes of a run call this together; the main one translates.
 
     Raises:
-        DataError, OutputError, TrainingError, KeyboardInterrupt: as training; finished work is kept.
+        DataError, OutputError, TrainingError, KeyboardInterrupt: as training; finished work is kept. A TrainingError
+            also if all drafts of the training or dev set are empty.
     """
     stage, folds = recipe.first_stage(), recipe.draft.folds if recipe.draft is not None else 0
     processes = PartialState()
@@ -103,7 +106,11 @@ def is_finished(run: Path) -> bool:
 
 
 def _translate(sources: Sequence[TripletFiles], path: Path, runs: Sequence[Path], console: Console) -> None:
-    """Write the triplets of `sources` with drafts as mt; each of n runs translates every n-th, new to it."""
+    """Write the triplets of `sources` with drafts as mt; each of n runs translates every n-th, new to it.
+
+    Raises:
+        TrainingError: if all drafts are empty.
+    """
     if path.exists():
         return
     digest, total = hashlib.sha256(), 0
@@ -116,7 +123,18 @@ def _translate(sources: Sequence[TripletFiles], path: Path, runs: Sequence[Path]
     rows = islice(enumerate(read_triplets(sources)), file.done, None)
     chunks = iter(lambda: list(islice(rows, _CHUNK)), [])
     fill(file, ([to_json(one) for one in _drafted(chunk, editors)] for chunk in chunks), total, console, "drafts")
+    if not _has_text(file.path):
+        raise TrainingError(
+            f"the first stage wrote no text for any source of data.{path.stem}, so there is nothing to refine; train "
+            "it longer (see draft.train), in a new folder"
+        )
     file.finish()
+
+
+def _has_text(drafts: Path) -> bool:
+    """Return whether a file of triplets has a draft that is not empty."""
+    with drafts.open(encoding="utf-8") as lines:
+        return any(json.loads(line)["mt"].strip() for line in lines)
 
 
 def _drafted(rows: Sequence[tuple[int, Triplet]], editors: Sequence[Editor]) -> list[Triplet]:

@@ -82,7 +82,7 @@ def begun(
         folder.mkdir(parents=True, exist_ok=True)
     check_writable(saved)
     corpora = folder / "corpus"
-    if not ((folder / "text").exists() and corpora.exists()):
+    if not ((folder / "text").exists() and (corpora.exists() or are_drafted(folder))):
         parts = [recipe.data, *(stage.data for _, stage in recipe.stages())]
         for files in dict.fromkeys(files for data in parts for _, files in data.sources):
             check_files(files, warn)

@@ -38,7 +38,7 @@ from postedit.core.tensor_files import save_json
 from postedit.core.weight_transfer import inherit_embeddings, take_weights
 from postedit.core.wording import counted
 from postedit.data.corpus import Corpus
-from postedit.data.triplets import DataConfig, Triplet, read_triplets
+from postedit.data.triplets import DataConfig, Triplet, all_triplets, read_triplets
 from postedit.editing.post_editor import PostEditor
 from postedit.editing.risk_candidates import CandidateSearch
 from postedit.evaluate.scores import UNEDITED_MT, SystemScores, score_system
@@ -202,8 +202,7 @@ def train_seeds(
     if resume and not any(folder.glob("seed-*/recipe.toml")):
         raise OutputError(f"{folder}: holds no run to resume; check --out, or leave out --resume to start a run there")
     results = []
-    for number in range(1, seeds + 1):
-        part = folder / f"seed-{number}"
+    for number, part in enumerate(seed_folders(folder, seeds), start=1):
         part_recipe = _with_more_seed(recipe, number - 1)
         if main:
             seed = f"Seed {part_recipe.train.seed} ({number} of {seeds})"
@@ -214,6 +213,11 @@ def train_seeds(
         given = SharedParts() if number == 1 else SharedParts(text=first / "text", corpora=shared)
         results.append(train(part_recipe, part, is_begun, console, given, accept_changed_data))
     return results
+
+
+def seed_folders(folder: Path, seeds: int) -> list[Path]:
+    """Return the folder of the run with each seed."""
+    return [folder / f"seed-{number}" for number in range(1, seeds + 1)]
 
 
 def _with_more_seed(recipe: Recipe, more: int) -> Recipe:
@@ -307,7 +311,9 @@ class _Run:
     ) -> None:
         self.recipe, self.folder, self.processor, self.hints = recipe, folder, processor, hints
         self.first = None if recipe.draft is None else ModelFolder.load(first_stage_folder(folder))
-        self.dev: list[Triplet] = list(read_triplets(data.dev))
+        # An empty draft is a result of the first stage, and counts in the scores of both stages.
+        read_dev = read_triplets if recipe.draft is None else all_triplets
+        self.dev: list[Triplet] = list(read_dev(data.dev))
         self.mt = None if data.dev.mt is None else [triplet.mt for triplet in self.dev]
         baseline = UNEDITED_MT if recipe.draft is None else "drafts"
         self.unedited = None if self.mt is None else self._score(baseline, self.mt)

@@ -24,14 +24,16 @@ class RunLog:
     Args:
         folder: the run folder.
         step: where the run starts. Records after this step are removed, because a resumed run writes them again.
+        validated: step of the last validation of the run. A later validation at `step`, as that at the end of a run,
+            is removed from `log.jsonl` too: a resumed run repeats it, and a longer run does not have it.
 
     Raises:
         OutputError: if the folder cannot be written, or the disk is full; so do `write` and `close`.
     """
 
-    def __init__(self, folder: Path, step: int) -> None:
+    def __init__(self, folder: Path, step: int, validated: int) -> None:
         self.path = folder / "log.jsonl"
-        self._trim(step)
+        self._trim(step, validated)
         with explain_os_errors(self.path):
             self._file = self.path.open("a", encoding="utf-8", newline="\n")
             self._print_failure, threading.excepthook = threading.excepthook, self._leave_to_main_thread
@@ -60,21 +62,23 @@ class RunLog:
         if type(failure.thread).__name__ != "_AsyncWriterThread":
             self._print_failure(failure)
 
-    def _trim(self, step: int) -> None:
+    def _trim(self, step: int, validated: int) -> None:
         if not self.path.exists():
             return
         lines = self.path.read_text("utf-8", errors="replace").split("\n")
-        kept = [line for line in lines if _step_of(line) <= step]
+        kept = [line for line in lines if _is_before(line, step, validated)]
         with atomic_write(self.path) as file:
             file.writelines(f"{line}\n" for line in kept)
 
 
-def _step_of(line: str) -> float:
-    """Return the step of a line of the log; infinity for a line that a kill has truncated."""
+def _is_before(line: str, step: int, validated: int) -> bool:
+    """Return whether a line of the log was written before a run reached this state; False for a truncated line."""
     try:
-        return float(json.loads(line)["step"])
-    except (ValueError, KeyError, TypeError):
-        return float("inf")
+        values = json.loads(line)
+        at: float = values["step"]
+        return at < step or (at == step and ("best" not in values or validated >= step))
+    except (ValueError, KeyError, TypeError):  # of a kill
+        return False
 
 
 class Display:

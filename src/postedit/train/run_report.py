@@ -27,7 +27,7 @@ class Report:
     def __init__(
         self, folder: Path | None, display: Display, config: TrainConfig, state: TrainState, corpus_size: int
     ) -> None:
-        self._log = None if folder is None else RunLog(folder, state.step)
+        self._log = None if folder is None else RunLog(folder, state.step, state.validated)
         self._display, self._config, self._corpus_size = display, config, corpus_size
         self._sums = Totals()
         self._since = perf_counter()

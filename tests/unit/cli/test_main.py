@@ -124,10 +124,20 @@ def test_control_c_is_one_sentence(run: Any, failing: Any, tmp_path: Any, messag
     assert (result.exit_code, result.stderr) == (command.INTERRUPTED, shown)
 
 
-def test_a_defect_keeps_its_traceback(run: Any, failing: Any, tmp_path: Any) -> None:
+def test_control_c_in_compiled_code_is_one_sentence(run: Any, failing: Any, tmp_path: Any) -> None:
+    (tmp_path / "x").write_text("a\n" * 10)
+    error = SystemError("CPUDispatcher(<function f>) returned a result with an exception set")
+    error.__cause__ = KeyboardInterrupt()
+    failing(error)
+    result = run("score", tmp_path / "x", "--pe", tmp_path / "x")
+    assert (result.exit_code, result.stderr) == (command.INTERRUPTED, "interrupted\n")
+
+
+@pytest.mark.parametrize("defect", [ZeroDivisionError("a bug"), SystemError("a bug")])
+def test_a_defect_keeps_its_traceback(run: Any, failing: Any, tmp_path: Any, defect: Exception) -> None:
     (tmp_path / "x").write_text("a\n")
-    failing(ZeroDivisionError("a bug"))
-    assert isinstance(run("score", tmp_path / "x", "--pe", tmp_path / "x").exception, ZeroDivisionError)
+    failing(defect)
+    assert run("score", tmp_path / "x", "--pe", tmp_path / "x").exception is defect
 
 
 def test_a_reader_that_stops_early_is_no_error() -> None:

@@ -23,7 +23,7 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, ...]]:
 
     monkeypatch.setattr("postedit.shipped.find_recipe", lambda path: path)
     monkeypatch.setattr("postedit.phrase.phrase_recipe.is_phrase_recipe", lambda path, overrides: False)
-    monkeypatch.setattr("postedit.recipe.load_recipe", lambda path, overrides: (path, tuple(overrides)))
+    monkeypatch.setattr("postedit.recipe.load_recipe", lambda path, overrides, drafted: (path, tuple(overrides)))
     monkeypatch.setattr("postedit.jobs.training.train", train)
     return found
 

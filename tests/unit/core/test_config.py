@@ -2,7 +2,7 @@
 
 import math
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import pytest
 from pydantic import Field, model_validator
@@ -16,6 +16,7 @@ class Layer(Config):
 
     width: int = Field(4, ge=1)
     kind: Literal["soft", "hard"] = "soft"
+    span: Annotated[tuple[float, float], Field(strict=False)] = (0.0, 1.0)
 
 
 class Section(Config):
@@ -68,7 +69,7 @@ def test_all_problems_are_reported_with_found_and_allowed_values() -> None:
     assert len(problems) == 6
     assert 'drop_out: no such option; did you mean "dropout"? (known here: ' in report
     assert "dropout: must be below 1 (found 2.0)" in report
-    assert 'layer.widht: no such option; did you mean "width"? (known here: kind, width)' in report
+    assert 'layer.widht: no such option; did you mean "width"? (known here: kind, span, width)' in report
     assert "layer.kind: must be 'soft' or 'hard' (found 'sft')" in report
     assert "size: must be a whole number (found 'many')" in report
     assert "steps: missing; it has no default" in report
@@ -83,6 +84,8 @@ def test_all_problems_are_reported_with_found_and_allowed_values() -> None:
         ({"dropout": "x"}, "dropout: must be a number (found 'x')"),
         ({"dropout": -1}, "dropout: must be at least 0 (found -1)"),
         ({"size": 1.5}, "size: must be a whole number (found 1.5)"),
+        ({"layer": {"span": [0.5]}}, "layer.span: must have 2 entries (it has 1) (found [0.5])"),
+        ({"layers": [{"span": []}]}, "layers.0.span: must have 2 entries (it has 0) (found [])"),
     ],
 )
 def test_messages_are_in_words_of_users(values: dict[str, Any], problem: str) -> None:

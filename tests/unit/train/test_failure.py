@@ -175,7 +175,7 @@ def test_a_failure_of_tensorboard_is_told_once(tmp_path: Path, monkeypatch: pyte
     monkeypatch.setattr(threading, "excepthook", printed.append)
     monkeypatch.setattr(RecordWriter, "write", full)
     with pytest.raises(OutputError, match="the disk is full"):
-        RunLog(tmp_path, 0)
+        RunLog(tmp_path, 0, 0)
     for thread in threading.enumerate():
         if type(thread).__name__ == "_AsyncWriterThread":
             thread.join(60)

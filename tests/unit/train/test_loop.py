@@ -189,6 +189,19 @@ def test_resuming_a_run_that_is_done_gives_the_same_end(tmp_path: Path, corpora:
     assert again.seconds >= state["run"]["seconds"] > 0.0
 
 
+def test_a_resumed_run_logs_each_validation_once(tmp_path: Path, corpora: Path) -> None:
+    def validations() -> list[int]:
+        return [line["step"] for line in log(tmp_path) if "dev_nll" in line]
+
+    for resume in (False, True, True):
+        trainer(tmp_path, corpora, {"max_steps": 7, "validate_every": 5}).run(resume)
+        assert validations() == [5, 7]
+    trainer(tmp_path, corpora, {"max_steps": 10, "validate_every": 5}).run(resume=True)
+    assert validations() == [5, 10]
+    trainer(tmp_path, corpora, {"max_steps": 10, "validate_every": 5}).run(resume=True)
+    assert validations() == [5, 10]
+
+
 def test_best_weights_that_somebody_removed_are_no_candidates_any_more(tmp_path: Path, corpora: Path) -> None:
     trainer(tmp_path, corpora, {"max_steps": 9}).run()
     (tmp_path / "best/step-00000004.safetensors").unlink()

@@ -15,7 +15,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from postedit.compiled import compiled
+from postedit.compiled import compiled, uninterrupted
 from postedit.distributed.chunks import Chunk
 from postedit.evaluate.ter_kernel import DELETE, INSERT, SHIFT, SUBSTITUTE, count_pair, new_scratch
 from postedit.synthesis.noise.noise_tables import NoiseTables
@@ -334,8 +334,8 @@ class NoiseStage:
     def __call__(self, chunk: Chunk) -> Chunk:
         """Return the triplets of a chunk."""
         pe = np.frombuffer(chunk.sides["pe"], np.uint8)
-        mt, outcomes, lengths, found, wanted = _make_noise(
-            pe, chunk.size, chunk.first_line, np.uint64(self.seed), self.max_words, self.tables
+        mt, outcomes, lengths, found, wanted = uninterrupted(
+            _make_noise, pe, chunk.size, chunk.first_line, np.uint64(self.seed), self.max_words, self.tables
         )
         sides = {"src": chunk.sides["src"], "mt": mt.tobytes(), "pe": chunk.sides["pe"]}
         kept = outcomes == KEPT

@@ -1,7 +1,9 @@
 """Noise: what TER finds in it is what was drawn, and what was drawn is like the real triplets."""
 
+import os
 import pickle
 import random
+import signal
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -62,6 +64,20 @@ def halves() -> tuple[list[EditCount], EditProfile, list[str]]:
     mt, pe = read(SAMPLE / "train.mt"), read(SAMPLE / "train.pe")
     profile = measure_profile(zip(mt[::2], pe[::2]))
     return count_edits(mt[::2], pe[::2]), profile, pe[1::2]
+
+
+def test_control_c_waits_for_compiled_code_to_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    ended = []
+
+    def interrupted(*arguments: Any) -> Any:
+        os.kill(os.getpid(), signal.SIGINT)
+        ended.append(arguments)
+        return [np.zeros(0, np.uint8)] * 5
+
+    monkeypatch.setattr("postedit.synthesis.noise.noise_kernel._make_noise", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        noisy(["a b"], plain_tables(TextSample.of(["a b"])))
+    assert ended
 
 
 def test_noise_has_the_edits_of_the_real_triplets(halves: tuple[list[EditCount], EditProfile, list[str]]) -> None:
