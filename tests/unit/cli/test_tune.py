@@ -367,6 +367,13 @@ def test_options_without_effect_on_ranking_are_refused(run: Any, nbest: dict[str
     assert "--format: no effect with --tune but without --out" in refused(run(*tuning, "--format", "text"))
 
 
+def test_weights_are_tuned_without_a_choice_by_risk(
+    run: Any, models: list[Path], dev: dict[str, Path], tmp_path: Path
+) -> None:
+    result = run(*command(models, dev, tmp_path / "c.toml"), "--set", "search.mbr=0.6")
+    assert "search.mbr chooses by other means than the weights" in refused(result)
+
+
 def test_a_combination_has_its_own_beam(run: Any, models: list[Path], dev: dict[str, Path], tmp_path: Path) -> None:
     combination = tmp_path / "c.toml"
     run(*command(models, dev, combination))

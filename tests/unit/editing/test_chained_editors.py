@@ -133,6 +133,7 @@ def test_prices_are_added_and_other_options_are_given_to_both() -> None:
     assert [one.edit_cost for one in configs(edit_cost=0.0)] == [0.0, 0.0]
     assert [one.max_input for one in configs(max_input=5)] == [5, 5]
     assert [one.beam for one in configs(beam=4)] == [4, 4]
+    assert [one.mbr for one in configs(beam=4, mbr=0.6)] == [0.6, 0.0], "the second corrects one output"
     assert chain.identity().settings == {"first.edit_cost": 1.0, "second.edit_cost": 0.25}
     assert chain.identity(chain.search.with_options(edit_cost=2.0)).settings["second.edit_cost"] == 1.25
     assert chain.identity().models == ("a", "b")
