@@ -14,9 +14,8 @@ from postedit.core.search_config import SearchConfig
 from postedit.core.special_tokens import EOS
 from postedit.core.types import Batch
 from postedit.editing.batches import in_batches
-from postedit.editing.constraints import GuidanceBuilder, required_of
-from postedit.editing.minimum_risk import by_risk
-from postedit.editing.results import has_phrase
+from postedit.editing.constraints import GuidanceBuilder
+from postedit.editing.output_ranking import OutputRanking
 from postedit.editing.segments import EncodedSegment, batch_of
 from postedit.search import (
     DraftGroup,
@@ -29,7 +28,7 @@ from postedit.search import (
     length_limits,
     sample,
 )
-from postedit.search.rescoring import LogLinear, member_features, rank, weighted_sum, word_features
+from postedit.search.rescoring import LogLinear, member_features, word_features
 from postedit.text.edits import target_of
 from postedit.text.processor import TextProcessor
 
@@ -58,6 +57,7 @@ class SegmentSearch:
         self, model: Seq2Seq, processor: TextProcessor, config: SearchConfig, log_linear: LogLinear | None = None
     ) -> None:
         self._model, self._processor, self._config, self._log_linear = model, processor, config, log_linear
+        self._ranking = OutputRanking(processor, config, log_linear)
         self._n_best = config.n_best if log_linear is None and not config.mbr else config.beam
 
     @cached_property
@@ -148,13 +148,8 @@ class SegmentSearch:
         searched = self._distinct_lists(batch, segments)
         lists = self._with_mt(segments, searched)
         if self._log_linear is not None:
-            lists = [rank(one, self._log_linear.weights) for one in self._featured(batch, segments, lists)]
-        if self._config.mbr:
-            lists = [self._by_risk(*one) for one in zip(segments, lists, searched, strict=True)]
-        lists = [self._yielding(*one) for one in zip(segments, lists, strict=True)]
-        if self._log_linear is None and not self._config.mbr:
-            return lists
-        return [self._listed(*one) for one in zip(segments, lists, strict=True)]
+            lists = self._featured(batch, segments, lists)
+        return [self._ranking.n_best(*one) for one in zip(segments, lists, searched, strict=True)]
 
     def _distinct_lists(self, batch: Batch, segments: Sequence[EncodedSegment]) -> list[list[Hypothesis]]:
         """Return the `n_best` best outputs with distinct texts, or fewer; wider beams search for those missing."""
@@ -216,34 +211,14 @@ class SegmentSearch:
         rows = [
             row
             for row, (segment, found) in enumerate(zip(segments, lists, strict=True))
-            if segment.mt.strip() and not found[0].stuck and not any(self._is_mt(segment, one) for one in found)
+            if segment.mt.strip() and not found[0].stuck and not any(self._ranking.is_mt(segment, one) for one in found)
         ]
         scored = _batched([segments[row] for row in rows], self._config.batch_tokens, self._force_mt)
         for row, unchanged in zip(rows, scored, strict=True):
             if unchanged:
-                result[row] = self._ordered(segments[row], lists[row], unchanged[0])
+                ranked = self._ranking.with_mt(segments[row], lists[row], unchanged[0])
+                result[row] = ranked[:1] if self._n_best == 1 else ranked
         return result
-
-    def _ordered(self, segment: EncodedSegment, found: Sequence[Hypothesis], unchanged: Hypothesis) -> list[Hypothesis]:
-        """Return outputs that were found with mt among them, or the better one if one is asked for.
-
-        No bias that keeps outputs close to mt has a cost for mt, so its bias is that of coverage alone.
-        """
-        best, *others = found
-        is_better = best.yields_to(unchanged, self._config)
-        if is_better and self._config.mt_candidate and self._satisfies_constraints(segment):
-            best, unchanged = unchanged, best
-        others = sorted([*others, unchanged], key=lambda one: one.rank(self._config), reverse=True)
-        return [best] if self._n_best == 1 else [best, *others]
-
-    def _satisfies_constraints(self, segment: EncodedSegment) -> bool:
-        """Return whether mt has what outputs must have, and nothing that is banned."""
-        given, mt = segment.segment.constraints, segment.mt
-        return (
-            mt.startswith(given.prefix)
-            and all(has_phrase(mt, phrase) for phrase in required_of(segment.segment, self._config))
-            and not any(has_phrase(mt, phrase) for phrase in (*given.banned, *self._config.banned))
-        )
 
     def _force_mt(self, segments: Sequence[EncodedSegment]) -> list[list[Hypothesis]]:
         """Return the scores of mt as output of each segment; none where it is longer than the model can write."""
@@ -266,47 +241,10 @@ class SegmentSearch:
         read = [ids[mask].tolist() for ids, mask in zip(stream.ids, stream.mask, strict=True)]
         return [target_of(writes, mt, [*pe, EOS])[:-1] for mt, pe in zip(read, tokens, strict=True)]
 
-    def _is_mt(self, segment: EncodedSegment, hypothesis: Hypothesis) -> bool:
-        return bool(segment.mt.strip()) and not self._processor.render(segment.mt, hypothesis.tokens).changed
-
     def _limits(self, batch: Batch) -> Tensor:
         """Return the maximum number of tokens of each output, Long[B]."""
         spec, config = self._model.spec, self._config
         return length_limits(batch, config.max_ratio, config.max_extra, spec.writes, spec.longest)
-
-    def _by_risk(
-        self, segment: EncodedSegment, found: Sequence[Hypothesis], searched: Sequence[Hypothesis]
-    ) -> list[Hypothesis]:
-        """Return the outputs with the fewest expected edits first; those that may not be chosen stay at the end.
-
-        These are outputs without an end, and mt if search did not find it and it is no candidate.
-        """
-        tokens = {one.tokens for one in searched}
-        mt_counts = self._config.mt_candidate and self._satisfies_constraints(segment)
-        chosen = [one for one in found if not one.hit_limit and (mt_counts or one.tokens in tokens)]
-        if not chosen:
-            return [*found]
-        texts = [self._processor.render(segment.mt, one.tokens).text for one in chosen]
-        ordered = [chosen[place] for place in by_risk(texts, [self._value(one) for one in chosen], self._config.mbr)]
-        return [*ordered, *(one for one in found if one not in chosen)]
-
-    def _yielding(self, segment: EncodedSegment, found: list[Hypothesis]) -> list[Hypothesis]:
-        """Return the outputs with mt first if the first one has no end, and mt is a candidate; see `yields_to`."""
-        if not (found[0].hit_limit and self._config.mt_candidate and self._satisfies_constraints(segment)):
-            return found
-        mt = [one for one in found if self._is_mt(segment, one)]
-        return [*mt, *(one for one in found if one not in mt)]
-
-    def _value(self, hypothesis: Hypothesis) -> float:
-        if self._log_linear is not None:
-            return weighted_sum(hypothesis.features or {}, self._log_linear.weights)
-        return hypothesis.score + hypothesis.bias
-
-    def _listed(self, segment: EncodedSegment, found: Sequence[Hypothesis]) -> list[Hypothesis]:
-        """Return the `n_best` first outputs; several always include mt."""
-        count = self._config.n_best
-        listed = [*found[:count]]
-        return listed if count == 1 else [*listed, *(one for one in found[count:] if self._is_mt(segment, one))]
 
     def _featured(
         self, batch: Batch, segments: Sequence[EncodedSegment], found: Sequence[Sequence[Hypothesis]]

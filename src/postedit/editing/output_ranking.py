@@ -1,0 +1,81 @@
+"""Which output of a segment comes first: by rank, by a log-linear model or by risk, with mt among the candidates."""
+
+from collections.abc import Sequence
+
+from postedit.core.search_config import SearchConfig
+from postedit.editing.constraints import required_of
+from postedit.editing.minimum_risk import by_risk
+from postedit.editing.results import has_phrase
+from postedit.editing.segments import EncodedSegment
+from postedit.search import Hypothesis
+from postedit.search.rescoring import LogLinear, rank, weighted_sum
+from postedit.text.processor import TextProcessor
+
+
+class OutputRanking:
+    """Ranks the outputs of a search; `log_linear`, if given, takes the place of the rank of the search."""
+
+    def __init__(self, processor: TextProcessor, config: SearchConfig, log_linear: LogLinear | None) -> None:
+        self._processor, self._config, self._log_linear = processor, config, log_linear
+
+    def is_mt(self, segment: EncodedSegment, hypothesis: Hypothesis) -> bool:
+        """Return whether an output is mt."""
+        return bool(segment.mt.strip()) and not self._processor.render(segment.mt, hypothesis.tokens).changed
+
+    def with_mt(self, segment: EncodedSegment, found: Sequence[Hypothesis], mt: Hypothesis) -> list[Hypothesis]:
+        """Return outputs that were found with mt among them, first only if it may be chosen.
+
+        No bias that keeps outputs close to mt has a cost for mt, so its bias is that of coverage alone.
+        """
+        best, *others = found
+        if best.yields_to(mt, self._config) and self._may_choose_mt(segment):
+            best, mt = mt, best
+        return [best, *sorted([*others, mt], key=lambda one: one.rank(self._config), reverse=True)]
+
+    def n_best(
+        self, segment: EncodedSegment, found: Sequence[Hypothesis], searched: Sequence[Hypothesis]
+    ) -> list[Hypothesis]:
+        """Return the best outputs, and mt, of those `found`, mt among them; `searched` are those without mt added.
+
+        Where all is ranked by the search, it has found no more than are asked for.
+        """
+        ranked = list(found) if self._log_linear is None else rank(found, self._log_linear.weights)
+        if self._config.mbr:
+            ranked = self._by_risk(segment, ranked, searched)
+        if ranked[0].hit_limit and self._may_choose_mt(segment):
+            ranked.sort(key=lambda one: not self.is_mt(segment, one))
+        if self._log_linear is None and not self._config.mbr:
+            return ranked
+        count = self._config.n_best
+        rest = ranked[count:] if count > 1 else []
+        return [*ranked[:count], *(one for one in rest if self.is_mt(segment, one))]
+
+    def _by_risk(
+        self, segment: EncodedSegment, found: Sequence[Hypothesis], searched: Sequence[Hypothesis]
+    ) -> list[Hypothesis]:
+        """Return the outputs with the fewest expected edits first; those that may not be chosen stay at the end.
+
+        These are outputs without an end, and mt if search did not find it and it is no candidate.
+        """
+        tokens, mt_counts = {one.tokens for one in searched}, self._may_choose_mt(segment)
+        chosen = [one for one in found if not one.hit_limit and (mt_counts or one.tokens in tokens)]
+        if not chosen:
+            return [*found]
+        texts = [self._processor.render(segment.mt, one.tokens).text for one in chosen]
+        ordered = [chosen[place] for place in by_risk(texts, [self._value(one) for one in chosen], self._config.mbr)]
+        return [*ordered, *(one for one in found if one not in chosen)]
+
+    def _value(self, hypothesis: Hypothesis) -> float:
+        if self._log_linear is not None:
+            return weighted_sum(hypothesis.features or {}, self._log_linear.weights)
+        return hypothesis.score + hypothesis.bias
+
+    def _may_choose_mt(self, segment: EncodedSegment) -> bool:
+        """Return whether mt is a candidate: it has what outputs must have, and nothing that is banned."""
+        given, mt = segment.segment.constraints, segment.mt
+        return (
+            self._config.mt_candidate
+            and mt.startswith(given.prefix)
+            and all(has_phrase(mt, phrase) for phrase in required_of(segment.segment, self._config))
+            and not any(has_phrase(mt, phrase) for phrase in (*given.banned, *self._config.banned))
+        )
