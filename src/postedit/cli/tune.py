@@ -75,6 +75,8 @@ def tune(
     given = read_options(assignments, search_file, llm={"endpoint": endpoint, "budget": budget})
     if given.ensemble.weights:
         raise DataError("ensemble.weights are what tuning finds; leave them out")
+    if given.search.get("mbr"):
+        raise DataError("search.mbr chooses by other means than the weights: tune without it, and edit with it")
     space = given.space_of(models)
     behind = [model for model in models if model.startswith(ENDPOINT)]
     asked = given.endpoint_spec(behind or models)
@@ -144,8 +146,6 @@ def tune(
         **({} if asked is None else asked.job),
     }
     loaded = Members.load(choose(folders, None, space), devices_of(None), given=others)
-    if given.search.get("mbr"):
-        raise DataError("search.mbr chooses by other means than the weights: tune without it, and edit with it")
     own = {"beam": _BEAM, "mbr": 0.0, **given.search}
     if not own.get("post_edit_penalty"):
         own.pop("exempt_src", None)

@@ -67,11 +67,11 @@ class SegmentSearch:
     def find(self, segments: Sequence[EncodedSegment]) -> list[list[Hypothesis] | None]:
         """Return the outputs of each segment, best first; None where memory does not suffice.
 
-        With `mt_candidate`, mt is the output where its forced score ranks it above all that search found, unless
-        constraints of the segment exclude it. With `n_best` above 1, no two outputs have the same text; where a beam
-        holds too few distinct texts, wider ones are tried, up to four times as wide; and mt is always on the list, with
-        the score that the model gives it. A segment has one `stuck` hypothesis if no output that satisfies its
-        constraints is found, even with a beam four times as wide, and at least eight.
+        With `mt_candidate`, mt is the output where its forced score ranks it above all that search found, or the length
+        limit ended the best of these, unless constraints of the segment exclude it. With `n_best` above 1, no two
+        outputs have the same text; where a beam holds too few distinct texts, wider ones are tried, up to four times as
+        wide; and mt is always on the list, with the score that the model gives it. A segment has one `stuck` hypothesis
+        if no output that satisfies its constraints is found, even with a beam four times as wide, and at least eight.
 
         Raises:
             DataError: if a required or banned word cannot be written in the tokens of the model.
