@@ -5,6 +5,7 @@ import signal
 from collections.abc import Callable
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
+from threading import Lock
 from typing import Final, Self
 
 from postedit.core.errors import ModelFolderError, PosteditError
@@ -42,12 +43,14 @@ class ModelProcess:
         self._process = context.Process(target=_serve, args=(spec, theirs), daemon=True, name="postedit model")
         self._works = False
         self._is_unwanted = False
+        self._starting = Lock()
         self.is_new = True  # until it has answered: what it has not done before takes longer
         began(self)
-        self._process.start()
+        with self._starting:
+            if self._is_unwanted:
+                raise ProcessDiedError("is not wanted any more")
+            self._process.start()
         theirs.close()
-        if self._is_unwanted:
-            self._process.kill()
         facts = self._answer(None)
         if isinstance(facts, str):
             self.stop()
@@ -102,8 +105,9 @@ class ModelProcess:
     def kill(self) -> None:
         """End the process at once, from any thread; who waits for its answer gets a `ProcessDiedError`."""
         self._is_unwanted = True
-        if self._process.pid is not None:
-            self._process.kill()
+        with self._starting:  # a process that loses its parent while it is started writes a traceback
+            if self._process.pid is not None:
+                self._process.kill()
 
     def stop(self) -> None:
         """End the process; what it works on is lost."""

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from pathlib import Path
+from threading import Event, Thread
 from types import SimpleNamespace
 from typing import Any
 from unittest.mock import MagicMock
@@ -89,6 +90,64 @@ def test_corrections_deleted_elsewhere_leave_the_process_and_others_stay(tmp_pat
     assert "garden" not in editors._projects
     assert "kitchen" in editors._projects
     memory.close()
+
+
+class _SlowStart:
+    """Stands for `multiprocessing`, its pipes and its process, which starts when `go` is set and may be killed."""
+
+    def __init__(self) -> None:
+        self.starts, self.go, self.killed, self.pid = Event(), Event(), False, None
+
+    def Pipe(self) -> tuple[MagicMock, MagicMock]:  # noqa: N802 - as multiprocessing has it
+        connection = MagicMock()
+        connection.poll.side_effect = EOFError
+        return connection, MagicMock()
+
+    def Process(self, **_: Any) -> "_SlowStart":  # noqa: N802
+        return self
+
+    def start(self) -> None:
+        self.starts.set()
+        assert self.go.wait(10)
+        self.pid = 1
+
+    def kill(self) -> None:
+        self.killed = True
+
+    def join(self, seconds: float) -> None:
+        self.exitcode = -9
+
+
+@pytest.mark.parametrize("starts", [True, False])
+def test_a_process_killed_while_it_is_started_has_started(starts: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    slow, begun = _SlowStart(), []
+    monkeypatch.setattr(model_process, "get_context", lambda _: slow)
+
+    def began(process: model_process.ModelProcess) -> None:
+        begun.append(process)
+        if not starts:
+            process.kill()
+
+    def start() -> None:
+        with pytest.raises(model_process.ProcessDiedError):
+            model_process.ModelProcess(ProcessSpec(ServedModel(path="none"), 1, None), began)
+        ended.set()
+
+    ended = Event()
+    starting = Thread(target=start)
+    starting.start()
+    if starts:
+        assert slow.starts.wait(10)
+        killing = Thread(target=begun[0].kill)
+        killing.start()
+        killing.join(0.2)
+        assert killing.is_alive()
+        assert not slow.killed
+        slow.go.set()
+        killing.join(10)
+    assert ended.wait(10)
+    starting.join()
+    assert slow.killed == starts == slow.starts.is_set()
 
 
 def test_a_gate_holds_for_projects_until_they_teach_the_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
