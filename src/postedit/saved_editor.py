@@ -9,7 +9,7 @@ from postedit.core.checksums import recorded_damage
 from postedit.core.editor import Editor
 from postedit.core.errors import ModelFolderError
 from postedit.core.files import atomic_folder
-from postedit.folder import CHECKPOINT, FILES, check_replaceable, read_config
+from postedit.folder import CHECKPOINT, FILES, ModelFolder, check_replaceable, read_config
 
 
 class SavedEditor(Editor):
@@ -33,7 +33,9 @@ class SavedEditor(Editor):
         return ()
 
     def save_pretrained(self, path: str | Path) -> None:
-        """Write the model folder as it was loaded; only a model or an empty folder at `path` is replaced.
+        """Write a copy of the model folder; only a model or an empty folder at `path` is replaced.
+
+        Of a run of which other weights were loaded (RUN/best/*.safetensors), it is the model with these weights.
 
         Raises:
             ModelFolderError: for an editor of several models, or if the folder cannot be read any more.
@@ -64,6 +66,9 @@ class SavedEditor(Editor):
         Raises:
             ModelFolderError: if a file of it is not as it was when its digests were recorded.
         """
+        if source.is_file():  # weights of a run
+            ModelFolder.load(source).save(path)
+            return
         read_config(source)
         if damage := recorded_damage(source):
             raise ModelFolderError(f"{damage}; save a copy that is whole")

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, get_args
 
 import torch
 
@@ -69,9 +69,18 @@ def load_learning(
 
     Raises:
         ModelFolderError: if the model is not found or damaged, or is a combination.
-        DataError: if it does not learn in this way, or corrections have been deleted since `position`.
+        DataError: if it does not learn in this way, an argument is of another type, or corrections have been deleted
+            since `position`.
         OutputError: if the memory cannot be read.
     """
+    if learn not in get_args(Learning):
+        raise DataError(f"learn must be {', '.join(get_args(Learning))}, not {learn!r:.80}")
+    if not isinstance(config, LearningConfig | None):
+        raise DataError(f"config must be a LearningConfig(...), not {config!r:.80}")
+    if memory is None or isinstance(memory, str | Path):
+        raise DataError(f"memory must be a CorrectionMemory(PATH), not {memory!r:.80}")
+    if not isinstance(project, str) or not isinstance(author, str):
+        raise DataError(f"project and author must be text, not {project!r:.80} and {author!r:.80}")
     name, pair = resolved(str(model)), pair_of([model])
     editor, learner, options = _learner(name, pair, learn, config or LearningConfig(), device or "cpu")
     return Remembering(editor, learner, memory, options=options, position=position, project=project, author=author)

@@ -18,7 +18,7 @@ def texts_of(name: str, texts: Iterable[str | None], kinds: tuple[type, ...] = (
     """
     if isinstance(texts, str):
         raise DataError(f'{name} is a list of segments, not a single string; write {name}=["..."]')
-    if not isinstance(texts, Iterable):
+    if not isinstance(texts, Iterable) or isinstance(texts, Set | Mapping | bytes):
         raise DataError(f"{name} is a list of segments, not {texts!r:.80}")
     found = list(texts)
     for number, text in enumerate(found, start=1):

@@ -54,7 +54,7 @@ class Constraints:
     """Lexical constraints on the output of one segment.
 
     Raises:
-        DataError: if a phrase is blank or no text.
+        DataError: if a phrase is blank or no text, or the prefix is no text.
     """
 
     prefix: str = ""  # text that the output begins with; it may end within a word
@@ -62,6 +62,8 @@ class Constraints:
     banned: tuple[str, ...] = ()  # words and phrases that the output does not contain
 
     def __post_init__(self) -> None:
+        if not isinstance(self.prefix, str):
+            raise DataError(f"prefix must be text, not {self.prefix!r:.80}")
         for name in ("required", "banned"):
             phrases = getattr(self, name)
             if not is_list(phrases) or not all(isinstance(one, str) and one.strip() for one in phrases):
@@ -73,11 +75,21 @@ class Constraints:
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """One source text, its machine translation (None: there is none), and constraints on its correction."""
+    """One source text, its machine translation (None: there is none), and constraints on its correction.
+
+    Raises:
+        DataError: if an argument is of another type.
+    """
 
     src: str
     mt: str | None = None
     constraints: Constraints = Constraints()
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.src, str) or not isinstance(self.mt, str | None):
+            raise DataError(f"src must be text, and mt text or None, not {self.src!r:.80} and {self.mt!r:.80}")
+        if not isinstance(self.constraints, Constraints):
+            raise DataError(f"constraints must be Constraints(...), not {self.constraints!r:.80}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +126,8 @@ class PostEdit:
         score: natural-log probability of the output, EOS included; of a phrase-based model or a combination, the
             weighted sum by which it ranks outputs, of any sign; 0 if the editor has none.
         token_scores: natural-log probability of each token, and of EOS; where an editor writes no tokens, of each edit.
-        edits: the changes, in characters of mt and of text.
+        edits: the changes, in characters of mt and of text; phrase-based models and combinations do not say what the
+            outputs change that they are asked to score.
         hit_limit: the output has the maximum length, and is probably cut off.
         skipped: why the segment stays as it is, if it was not edited.
         evidence: attention and reasons behind the words of the output, if asked for; for other reasons, see `Edit`.
@@ -124,8 +137,8 @@ class PostEdit:
         features: features of a log-linear combination, by name; None if they were not needed.
         token_spans: for each edit, the range (end exclusive) in `token_scores` of the tokens of the words it wrote; of
             a deletion, the tokens of the next word, or EOS.
-        confidences: for each edit, the probability of its tokens. Behind a gate: the probability that the edit (or, for
-            a gate of whole segments, the correction) makes mt better.
+        confidences: for each edit, the probability of its tokens; none if the editor has no probabilities. Behind a
+            gate: the probability that the edit (or, for a gate of whole segments, the correction) makes mt better.
         reverted: number of edits taken back, by a gate or because they would damage text or a protected span; `score`,
             `token_scores` and `evidence` are of the whole output, unless the model listed the text that is left itself.
         fallbacks: protected spans that the correction would have broken, each with how it was saved.
@@ -303,7 +316,23 @@ class Editor(ABC):
         if not isinstance(config, SearchConfig):
             raise DataError(f"search must be a SearchConfig, such as SearchConfig(beam=4), not {config!r:.80}")
         config = config.with_options(**options) if options else config
+        self._check_given(segments, config)
         return self.edit_segments(segments, config, evidence=_detail(evidence))
+
+    def _check_given(self, segments: Sequence[Segment], search: SearchConfig) -> None:
+        """Check the search options, and that the editor has the abilities that segments and options need."""
+        self.check(search, with_mt=not segments or any(one.mt is not None for one in segments))
+        able = self.abilities
+        lacks = next((number for number, one in enumerate(segments, start=1) if one.mt is None), None)
+        if able.needs_mt and lacks is not None:
+            raise DataError(
+                f"this editor corrects translations and has no first stage to write them: segment {lacks} has no mt"
+            )
+        if not able.constraints and (search.required or search.banned or any(one.constraints for one in segments)):
+            raise DataError(
+                "this editor takes no constraints (a prefix, required and banned words), which a gate, phrases or "
+                "further passes may take back: leave them out"
+            )
 
     def score(
         self,
@@ -314,10 +343,8 @@ class Editor(ABC):
         evidence: bool | Detail = False,
     ) -> list[PostEdit]:
         """Return the scores that the editor gives to corrections it did not write; see `score_segments`."""
-        segments = segments_of(src, mt)
-        given = texts_of("outputs", outputs)
-        if len(given) != len(segments):
-            raise DataError(f"src has {len(segments)} segments and there are {len(given)} outputs; give one for each")
+        segments, given = segments_of(src, mt), texts_of("outputs", outputs)
+        check_outputs(segments, given)
         return self.score_segments(segments, given, evidence=_detail(evidence))
 
 
@@ -394,6 +421,12 @@ def segments_of(
             check_text(f"segment {number}: {name}", text)
     rows = zip(sources, translations, beginnings, phrases, strict=True)
     return [Segment(source, target, Constraints(start, tuple(one))) for source, target, start, one in rows]
+
+
+def check_outputs(segments: Sequence[Segment], outputs: Sequence[str]) -> None:
+    """Raise a DataError unless there is one output to score for each segment."""
+    if len(outputs) != len(segments):
+        raise DataError(f"src has {len(segments)} segments and there are {len(outputs)} outputs; give one for each")
 
 
 def _detail(evidence: bool | Detail | None) -> Detail | None:

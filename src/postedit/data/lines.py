@@ -14,7 +14,7 @@ from pathlib import Path
 from postedit.core.errors import DataError, nearest
 from postedit.core.output_paths import STANDARD_STREAM
 from postedit.data.compression import find_file, raw_lines
-from postedit.data.text_paths import explain_far_errors, is_far, is_parquet
+from postedit.data.text_paths import explain_far_errors, is_far, is_parquet, located
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,13 +47,14 @@ class DevTexts:
         return DevTexts(*([side[row] for row in rows.values()] for side in (self.src, self.mt, self.pe)))
 
 
-def read_lines(path: Path) -> Iterator[str]:
+def read_lines(path: str | Path) -> Iterator[str]:
     """Yield the lines of a file, of a pipe, or for `-` of standard input, without their line feeds.
 
     Raises:
         DataError: if the file is missing, cannot be read, has no lines, is not UTF-8 (with the line and byte), or is
             compressed and truncated.
     """
+    path = located(path) if isinstance(path, str) else path
     if path == STANDARD_STREAM:
         yield from decode_lines(sys.stdin.buffer, "stdin")
         return

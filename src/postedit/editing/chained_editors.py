@@ -7,6 +7,7 @@ import math
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import repeat
 from pathlib import Path
 from typing import Any, Final
 
@@ -172,4 +173,4 @@ def _joined(segment: Segment, before: PostEdit, after: PostEdit, n_best: int) ->
 
 
 def _sure_edits(result: PostEdit) -> list[SureEdit]:
-    return [SureEdit(*one) for one in zip(result.edits, result.confidences, strict=True)]
+    return [*map(SureEdit, result.edits, result.confidences or repeat(1.0))]

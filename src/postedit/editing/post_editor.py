@@ -17,6 +17,7 @@ from postedit.core.editor import (
     PostEdit,
     Segment,
     Side,
+    check_outputs,
     segments_of,
 )
 from postedit.core.errors import DataError, ModelFolderError
@@ -29,7 +30,7 @@ from postedit.editing.results import to_post_edit, unchanged, warn, with_text
 from postedit.editing.search import SegmentSearch
 from postedit.editing.segments import EncodedSegment, encode_segments
 from postedit.editing.soundness import checked, without_damaged
-from postedit.folder import ModelFolder, content_fingerprint
+from postedit.folder import content_fingerprint
 from postedit.nn.inference import Precision, check_precision, prepare_for_inference
 from postedit.releases.catalogue import default_model, pair_of
 from postedit.saved_editor import SavedEditor
@@ -196,6 +197,7 @@ class PostEditor(SavedEditor):
 
         Under hard attention an output has many paths along mt; the score is that of the path that training uses.
         """
+        check_outputs(segments, outputs)
         encoded = self._encoded(segments, self.search, outputs)
         results = self._results(encoded, self._finder(self.search).force, self.search, evidence)
         return [
@@ -244,17 +246,13 @@ class PostEditor(SavedEditor):
         """Return whether src and mt clearly seem to be exchanged; see `text.swapped_sides`."""
         return seem_swapped(self.processor, src, mt)
 
-    def _save(self, source: Path, path: Path) -> None:
-        """Write the model, read again: the weights here may have been converted for inference."""
-        ModelFolder.load(source).save(path)
-
     def _encoded(
         self, segments: Sequence[Segment], config: SearchConfig, outputs: Sequence[str] | None = None
     ) -> list[EncodedSegment]:
         missing = next((number for number, one in enumerate(segments, start=1) if one.mt is None), None)
         if self.abilities.needs_mt and missing is not None:
             raise DataError(
-                f"this model corrects translations and has no first stage to write them: segment {missing} has no mt"
+                f"this editor corrects translations and has no first stage to write them: segment {missing} has no mt"
             )
         limit, cut = config.max_input, config.cut_input
         return encode_segments(self.model, self.processor, segments, limit, outputs, cut=cut, hints=self.hints)
@@ -326,9 +324,6 @@ class TwoStage(EditorWrapper[PostEditor], SavedEditor):
     def check(self, search: SearchConfig, *, with_mt: bool) -> None:
         """Check the search options of the second stage, which always has mt or a draft."""
         self.inner.check(search, with_mt=True)
-
-    def _save(self, source: Path, path: Path) -> None:
-        ModelFolder.load(source).save(path)
 
     def _parts(self) -> Sequence[Editor]:
         return self.first, self.inner

@@ -101,7 +101,7 @@ class Gate:
                 "make a new gate with these"
             )
 
-    def save(self, path: Path) -> None:
+    def save(self, path: str | Path) -> None:
         """Write the file.
 
         Raises:
@@ -121,7 +121,7 @@ class Gate:
             "settings": dict(self.identity.settings),
             "calibration": dict(self.calibration),
         }
-        with atomic_write(path) as file:
+        with atomic_write(Path(path)) as file:
             json.dump(values, file, indent=2, ensure_ascii=False)
             file.write("\n")
 

@@ -51,7 +51,8 @@ class Gated(EditorWrapper[Editor]):
         """Return one correction per segment, without the edits that do not pass.
 
         Raises:
-            DataError: if a segment has no mt, or constraints that an edit taken back could break.
+            DataError: if a segment has no mt, or constraints that an edit taken back could break, or if the editor
+                gives no confidences and there is no gate.
             ModelFolderError: if the gate was made for another editor or other search options.
         """
         config = search or self.search
@@ -60,6 +61,8 @@ class Gated(EditorWrapper[Editor]):
             raise DataError(_CONSTRAINED)
         if self.gate is None:
             edits = self.inner.edit_segments(segments, config, evidence=evidence)
+            if self.min_confidence and any(edit.edits and not edit.confidences for edit in edits):
+                raise DataError("this editor has no confidence in its edits that min_confidence could compare")
             return [
                 keep_edits(one.mt or "", edit, [value >= self.min_confidence for value in edit.confidences])
                 for one, edit in zip(segments, edits, strict=True)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import chain, islice
+from itertools import chain, islice, repeat
 from typing import Any, Final, Literal, NamedTuple
 
 from rich.console import Console
@@ -273,7 +273,7 @@ def edit_records(result: PostEdit) -> list[dict[str, Any]]:
     """Return the edits of a correction for JSON."""
     return [
         {"op": edit.op, "mt_span": edit.mt_span, "pe_span": edit.pe_span, "confidence": confidence}
-        for edit, confidence in zip(result.edits, result.confidences, strict=True)
+        for edit, confidence in zip(result.edits, result.confidences or repeat(None))
     ]
 
 

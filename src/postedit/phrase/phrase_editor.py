@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from postedit.core.edit_reasons import EditReason
-from postedit.core.editor import Abilities, Detail, Identity, PostEdit, Segment, Side, Skipped
+from postedit.core.editor import Abilities, Detail, Identity, PostEdit, Segment, Side, Skipped, check_outputs
 from postedit.core.errors import DataError
 from postedit.core.search_config import SearchConfig
 from postedit.folder import content_fingerprint
@@ -143,6 +143,7 @@ class PhraseEditor(SavedEditor):
         The score is that of the best edits that lead to the output. Changes that are no candidates, which search never
         makes, cost a fixed amount.
         """
+        check_outputs(segments, outputs)
         return self._scored(self._read(segments, self.search), outputs)
 
     def _scored(self, read: Sequence[_Read], outputs: Sequence[str]) -> list[PostEdit]:

@@ -4,16 +4,20 @@ import io
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from rich.console import Console
 
+from postedit.adapt import load_learning
 from postedit.adapt.correction import Correction
 from postedit.core.editor import Abilities, Constraints, Detail, Edit, Editor, Identity, PostEdit, Segment
 from postedit.core.errors import DataError
 from postedit.core.search_config import SearchConfig
 from postedit.data.lines import DevTexts
+from postedit.editing.chained_editors import Chain
 from postedit.editing.iterated import Iterated
 from postedit.editing.post_editor import PostEditor
 from postedit.editing.protection import Protected
@@ -21,7 +25,7 @@ from postedit.evaluate.scores import score_systems
 from postedit.explain.reasons import edit_reasons
 from postedit.gate import Gate, Gated
 from postedit.gate.calibrate import GateOptions
-from postedit.jobs.editing import Window, edit_window
+from postedit.jobs.editing import Window, edit_records, edit_window
 from postedit.jobs.explanation import explain
 from postedit.jobs.gating import judge_lines, make_gate
 from postedit.search import Sampling
@@ -33,6 +37,9 @@ LINES = 300
 SRC = ["link the error", "link it", "no error", "nothing"] * (LINES // 4)
 MT = ["den Fehler verknüpfen .", "es verknüpfen .", "kein Fehler .", "nichts ."] * (LINES // 4)
 PE = ["den Fehler verbinden .", "es verbinden .", "kein Fehler .", "nichts ."] * (LINES // 4)
+
+
+MEMORY: Any = object()  # which is not looked at
 
 
 class TableEditor(Editor):
@@ -88,11 +95,30 @@ def test_requests_beyond_its_abilities_are_refused(editor: TableEditor) -> None:
         editor.check(SearchConfig(beam=2, n_best=2), with_mt=True)
 
 
+class _Unsure(TableEditor):
+    """Gives no confidences."""
+
+    def edit_segments(
+        self, segments: Sequence[Segment], search: SearchConfig | None = None, *, evidence: Detail | None = None
+    ) -> list[PostEdit]:
+        return [replace(one, confidences=()) for one in super().edit_segments(segments, search, evidence=evidence)]
+
+
+def test_an_editor_may_give_no_confidences(editor: TableEditor) -> None:
+    unsure = _Unsure(TABLE)
+    (chained,) = Chain(unsure, editor).edit(SRC[:1], MT[:1])
+    assert (chained.text, chained.confidences) == ("den Irrtum verbinden .", (1.0, 1.0))
+    assert [one["confidence"] for one in edit_records(unsure.edit(SRC[:1], MT[:1])[0])] == [None, None]
+    assert Gated(unsure).edit(SRC[:1], MT[:1])[0].changed
+    with pytest.raises(DataError, match="no confidence in its edits"):
+        Gated(unsure, min_confidence=0.5).edit(SRC[:1], MT[:1])
+
+
 def test_a_gate_learns_which_of_its_edits_to_keep(editor: TableEditor, tmp_path: Path) -> None:
     console, dev = Console(file=io.StringIO()), DevTexts(SRC, MT, PE)
     judged = judge_lines(editor, editor.search, dev, tmp_path / "judged", {}, console, resume=False)
     gate, found = make_gate(editor, editor.search, dev, judged, GateOptions("edit", 0.95), {})
-    gate.save(tmp_path / "gate.json")
+    gate.save(str(tmp_path / "gate.json"))
     gated = Gated(editor, Gate.load(tmp_path / "gate.json"))
     outputs = [one.text for one in gated.edit(SRC, MT)]
     assert found.gain >= 0.0
@@ -133,6 +159,20 @@ def test_it_is_explained_word_by_word(editor: TableEditor) -> None:
         (lambda editor: Gated(editor, None, "0.5"), "min_confidence must be a probability"),
         (lambda _: PostEditor.load(["en-fr"]), "several as further arguments"),
         (lambda _: Correction(None, "b", "c"), "a correction needs src as text, not None"),
+        (lambda _: Constraints(prefix=3), "prefix must be text, not 3"),
+        (lambda _: Segment(None, "b"), "src must be text, and mt text or None, not None and 'b'"),
+        (lambda _: Segment("a", "b", None), "constraints must be Constraints"),
+        (lambda editor: editor.edit({"a", "b"}, ["b", "c"]), "src is a list of segments, not {"),
+        (lambda editor: editor.edit(["a"]), "segment 1 has no mt"),
+        (lambda editor: editor.edit(["a"], ["b"], required=[["c"]]), "takes no constraints"),
+        (lambda editor: editor.edit(["a"], ["b"], prefix=["c"]), "takes no constraints"),
+        (lambda editor: editor.edit(["a"], ["b"], search=SearchConfig(banned=("c",))), "takes no constraints"),
+        (lambda editor: editor.edit(["a"], ["b"], beam=3, n_best=2), "n_best must be 1, not 2"),
+        (lambda _: load_learning("none", None), r"memory must be a CorrectionMemory\(PATH\), not None"),
+        (lambda _: load_learning("none", "x.db"), r"memory must be a CorrectionMemory\(PATH\), not 'x.db'"),
+        (lambda _: load_learning("none", MEMORY, "onlien"), "learn must be auto, online, nearest, examples"),
+        (lambda _: load_learning("none", MEMORY, config={}), "config must be a LearningConfig"),
+        (lambda _: load_learning("none", MEMORY, project=None), "project and author must be text"),
     ],
 )
 def test_arguments_that_cannot_be_met_are_named(

@@ -18,7 +18,7 @@ def test_only_line_feeds_divide_lines(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("content", "lines"), [(b"a\nb\n", ["a", "b"]), (b"a\nb", ["a", "b"]), (b"\n\n", ["", ""])])
 def test_the_last_line_feed_is_optional(tmp_path: Path, content: bytes, lines: list[str]) -> None:
     (tmp_path / "x").write_bytes(content)
-    assert list(read_lines(tmp_path / "x")) == lines
+    assert list(read_lines(tmp_path / "x")) == list(read_lines(str(tmp_path / "x"))) == lines
 
 
 def test_invalid_utf8_is_named_by_file_line_and_byte(tmp_path: Path) -> None:

@@ -17,8 +17,8 @@ import torch
 from huggingface_hub.errors import LocalEntryNotFoundError
 
 from postedit import PostEditor
-from postedit.core.checksums import record_folder
-from postedit.core.editor import Detail
+from postedit.core.checksums import CHECKSUMS, record_folder
+from postedit.core.editor import Detail, Segment
 from postedit.core.errors import DataError, ModelFolderError
 from postedit.core.search_config import SearchConfig
 from postedit.core.types import Batch
@@ -249,6 +249,24 @@ def test_evidence_is_as_detailed_as_asked_for(editor: PostEditor) -> None:
 def test_requests_that_make_no_sense(editor: PostEditor, src, mt, options, message: str) -> None:
     with pytest.raises(DataError, match=message):
         editor.edit(src, mt, **options)
+
+
+def test_a_saved_editor_is_a_copy_of_its_folder(path: Path, tmp_path: Path) -> None:
+    model = shutil.copytree(path, tmp_path / "model")
+    (model / "README.md").write_text("---\nlicense: other\n---\nTerms of the training texts\n")
+    (model / CHECKSUMS).unlink()
+    loaded = PostEditor.load(model, device="cpu", dtype="bf16")
+    loaded.save_pretrained(tmp_path / "again")
+    names = {one.relative_to(model) for one in model.rglob("*") if one.is_file()}
+    assert {one.relative_to(tmp_path / "again") for one in (tmp_path / "again").rglob("*") if one.is_file()} == names
+    assert all((tmp_path / "again" / name).read_bytes() == (model / name).read_bytes() for name in names)
+    assert PostEditor.load(tmp_path / "again", device="cpu", dtype="bf16").identity() == loaded.identity()
+
+
+def test_outputs_to_score_are_one_for_each_segment(editor: PostEditor) -> None:
+    for outputs in ([], ["a", "b"]):
+        with pytest.raises(DataError, match=f"src has 1 segments and there are {len(outputs)} outputs"):
+            editor.score_segments([Segment("the house", "das Haus")], outputs)
 
 
 def test_a_saved_editor_edits_alike(editor: PostEditor, tmp_path: Path) -> None:
