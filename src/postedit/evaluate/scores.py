@@ -2,14 +2,14 @@
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, Final, Self, get_args
+from typing import Any, Final, Self
 
 import numpy as np
 
 from postedit.core.arguments import texts_of
 from postedit.core.errors import DataError
 from postedit.evaluate.chrf import AdditiveCHRF
-from postedit.evaluate.metrics import AdditiveBLEU, AdditiveTER, Floats, Tokenize
+from postedit.evaluate.metrics import AdditiveBLEU, AdditiveTER, Floats, Tokenize, check_tokenize
 from postedit.evaluate.ter import EditCount, count_edits
 
 UNEDITED_MT: Final = "unedited MT"
@@ -93,13 +93,33 @@ def score_systems(
     Raises:
         DataError: if a text has not as many lines as `pe`, there are none, or they are not lists of texts.
     """
-    if tokenize not in get_args(Tokenize):
-        raise DataError(f"tokenize must be {' or '.join(get_args(Tokenize))}, not {tokenize!r}")
-    pe, mt = texts_of("pe", pe), None if mt is None else texts_of("mt", mt)
-    systems = {name: texts_of(name, hyp) for name, hyp in systems.items()}
+    check_tokenize(tokenize)
+    pe, mt = lines_of("pe", pe), None if mt is None else lines_of("mt", mt)
+    systems = outputs_of(systems)
     check_names(systems, mt)
     baseline = {} if mt is None else {UNEDITED_MT: mt}
     return [score_system(name, hyp, pe, mt, tokenize) for name, hyp in [*baseline.items(), *systems.items()]]
+
+
+def lines_of(name: str, given: Sequence[str]) -> Sequence[str]:
+    """Return the texts of the argument `name` as a list; other sequences, such as `StoredLines`, stay as they are.
+
+    Raises:
+        DataError: if they are not lists of texts.
+    """
+    is_plain = isinstance(given, str | bytes | list | tuple) or not isinstance(given, Sequence)
+    return texts_of(name, given) if is_plain else given
+
+
+def outputs_of(systems: Mapping[str, Sequence[str]]) -> dict[str, Sequence[str]]:
+    """Return the outputs of each system as `lines_of` does.
+
+    Raises:
+        DataError: if they are not lists of texts by the name of the system.
+    """
+    if not isinstance(systems, Mapping):
+        raise DataError(f'systems must be lists of outputs by name, such as {{"model": [...]}}, not {systems!r:.80}')
+    return {name: lines_of(name, hyp) for name, hyp in systems.items()}
 
 
 def check_names(systems: Collection[str], mt: object) -> None:
