@@ -12,17 +12,14 @@ from postedit.core.errors import DataError, OutputError
 from postedit.core.processes import IN_THIS_PROCESS, Executor, same_in_all
 from postedit.core.saved_arrays import SavedArrays
 from postedit.evaluate.counts import KINDS, SCORED, WIDTH, Counts, EditCounts, buckets
+from postedit.evaluate.given_texts import check_lengths, check_lines, lines_of, outputs_of
 from postedit.evaluate.metrics import Ints, Tokenize, check_tokenize
 from postedit.evaluate.scores import (
     UNEDITED_MT,
     ChangedSentences,
     SentenceStatistics,
     SystemScores,
-    check_lengths,
-    check_lines,
     check_names,
-    lines_of,
-    outputs_of,
     scores_of_sums,
 )
 from postedit.evaluate.significance import RESAMPLED, group_of
