@@ -34,7 +34,8 @@ class Correction:
         made: when, with a time zone; None: when it is added to a memory.
 
     Raises:
-        DataError: if a text is blank or has a NUL character, which databases cannot hold.
+        DataError: if a text is none, is blank or has a NUL character, which databases cannot hold, or the time has no
+            time zone.
     """
 
     src: str
@@ -54,22 +55,29 @@ class Correction:
             if not text.strip():
                 raise DataError(f"a correction needs {side}, which is blank")
         for name in ("src", "mt", "pe", "author", "project", "file", "unit"):
-            text = getattr(self, name)
+            if not isinstance(text := getattr(self, name), str):
+                raise DataError(f"a correction needs its {name} as text, not {text!r:.80}")
             try:
                 text.encode()
             except UnicodeEncodeError:
                 raise DataError(f"a correction has lone surrogates in its {name}, which are no text") from None
             if "\0" in text:
                 raise DataError(f"a correction has a NUL character in its {name}; remove it")
-        if self.made is not None and self.made.tzinfo is None:
-            raise DataError("the time of a correction needs a time zone")
         if self.made is not None:
-            try:
-                self.made.astimezone(UTC)
-            except OverflowError:
-                raise DataError(
-                    f"the time of a correction, {self.made.isoformat()}, is outside the years 1 to 9999 in UTC"
-                ) from None
+            _check_time(self.made)
+
+
+def _check_time(made: datetime) -> None:
+    if not isinstance(made, datetime):
+        raise DataError(f"the time of a correction is a datetime with a time zone, not {made!r:.80}")
+    if made.tzinfo is None:
+        raise DataError("the time of a correction needs a time zone")
+    try:
+        made.astimezone(UTC)
+    except OverflowError:
+        raise DataError(
+            f"the time of a correction, {made.isoformat()}, is outside the years 1 to 9999 in UTC"
+        ) from None
 
 
 def check_decisions(mt: str, decisions: Sequence[Decision]) -> None:

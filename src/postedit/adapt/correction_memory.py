@@ -21,6 +21,7 @@ import sqlalchemy as sql
 
 from postedit.adapt.correction import Correction, decisions_as_json, decisions_of_json
 from postedit.adapt.database import clean, explained, lock_schema, open_database, place_of
+from postedit.core.arguments import whole
 from postedit.core.errors import DataError
 
 _VERSION: Final = 1
@@ -28,6 +29,9 @@ _VERSION: Final = 1
 
 _PER_READ: Final = 1000
 """Entries read from the database at a time."""
+
+_MOST_NUMBER: Final = 2**63 - 1
+"""What the columns of numbers can hold."""
 
 _EMPTY: Final = "has no memory of corrections; `postedit memory add` makes one"
 
@@ -157,8 +161,11 @@ class CorrectionMemory:
 
         Raises:
             OutputError: if that fails, for instance because the disk is full.
+            DataError: if one of them is no correction.
         """
         now = datetime.now(UTC)
+        if not isinstance(corrections, Iterable):
+            raise DataError(f"corrections must be a list of Correction(src, mt, pe), not {corrections!r:.80}")
         rows = [_row(one, now) | self._owner for one in corrections]
         if not rows:
             return []
@@ -176,6 +183,7 @@ class CorrectionMemory:
             DataError: if there is no such correction, or it has been taken back.
             OutputError: if the entry cannot be written.
         """
+        number = _number("number", number)
         with self._transaction(connection) as opened:
             first = _reserve(opened, 1)
             row = opened.execute(self._select().where(_entries.c.number == number)).mappings().one_or_none()
@@ -198,7 +206,7 @@ class CorrectionMemory:
         """
         undoing = _entries.alias()
         undone = sql.exists().where(undoing.c.undoes == _entries.c.number)
-        query = sql.select(_entries.c.number).where(self._is_own, _entries.c.number == number)
+        query = sql.select(_entries.c.number).where(self._is_own, _entries.c.number == _number("number", number))
         with self._transaction(connection) as opened:
             return opened.execute(query.where(_entries.c.undoes.is_(None), ~undone)).first() is not None
 
@@ -266,7 +274,7 @@ class CorrectionMemory:
             OutputError: if it cannot be read.
         """
         with explained(self._engine), self._engine.connect() as connection:
-            return _mark(connection, number)
+            return _mark(connection, _number("number", number))
 
     def entries(self, after: int = 0, until: int | None = None) -> Iterator[Entry]:
         """Yield the entries with numbers above `after`, and up to `until` if given, in order.
@@ -274,6 +282,7 @@ class CorrectionMemory:
         Raises:
             OutputError: if they cannot be read.
         """
+        after, until = _number("after", after), None if until is None else _number("until", until)
         while True:
             query = self._select().where(_entries.c.number > after).order_by(_entries.c.number).limit(_PER_READ)
             if until is not None:
@@ -290,8 +299,9 @@ class CorrectionMemory:
 
         Raises:
             OutputError: if they cannot be read.
+            DataError: if the count is below 0.
         """
-        query = self._select().order_by(_entries.c.number.desc()).limit(count)
+        query = self._select().order_by(_entries.c.number.desc()).limit(_count(count))
         with explained(self._engine), self._engine.connect() as connection:
             return [_entry(row) for row in reversed(connection.execute(query).mappings().all())]
 
@@ -305,16 +315,17 @@ class CorrectionMemory:
 
         Raises:
             OutputError: if they cannot be read.
+            DataError: if the count is below 0.
         """
         undoing = _entries.alias()
         undone = sql.exists().where(undoing.c.undoes == _entries.c.number).label("undone")
         query = self._select(undone).where(_entries.c.undoes.is_(None))
         if before is not None:
-            query = query.where(_entries.c.number < before)
+            query = query.where(_entries.c.number < _number("before", before))
         if containing:
             texts = (_entries.c.src, _entries.c.mt, _entries.c.pe)
             query = query.where(sql.or_(*(text.icontains(containing, autoescape=True) for text in texts)))
-        query = query.order_by(_entries.c.number.desc()).limit(count)
+        query = query.order_by(_entries.c.number.desc()).limit(_count(count))
         with explained(self._engine), self._engine.connect() as connection:
             return [(_entry(row), bool(row["undone"])) for row in connection.execute(query).mappings()]
 
@@ -325,7 +336,7 @@ class CorrectionMemory:
             OutputError: if they cannot be read.
         """
         found: dict[int, Correction] = {}
-        asked = sorted(set(numbers))
+        asked = sorted({_number("numbers", one) for one in numbers})
         with explained(self._engine), self._engine.connect() as connection:
             for start in range(0, len(asked), _PER_READ):
                 part = _entries.c.number.in_(asked[start : start + _PER_READ])
@@ -409,6 +420,24 @@ def _make_tables(engine: sql.Engine) -> None:
             connection.execute(sql.insert(_state).values(version=_VERSION, name=uuid.uuid4().hex, edition=1, last=0))
 
 
+def _number(name: str, value: Any) -> int:
+    """Return the number of an entry, the argument `name`, as the database takes it; beyond that, there is none.
+
+    Raises:
+        DataError: if it is no whole number.
+    """
+    found = whole(name, value)
+    if not isinstance(found, int):
+        raise DataError(f"{name}: must be a whole number (found {value!r:.80})")
+    return max(-_MOST_NUMBER, min(found, _MOST_NUMBER))
+
+
+def _count(value: Any) -> int:
+    if (found := _number("count", value)) < 0:
+        raise DataError(f"count: must be 0 or more (found {found})")
+    return found
+
+
 def _reserve(connection: sql.Connection, count: int) -> int:
     """Reserve numbers of entries, and return the first; until the transaction ends, no other process can."""
     update = sql.update(_state).values(last=_state.c.last + count).returning(_state.c.last)
@@ -421,6 +450,8 @@ def _mark(connection: sql.Connection, number: int) -> str:
 
 
 def _row(one: Correction, now: datetime) -> dict[str, Any]:
+    if not isinstance(one, Correction):
+        raise DataError(f"a memory keeps objects of Correction, as Correction(src, mt, pe), not {one!r:.80}")
     texts = {name: getattr(one, name) for name in ("src", "mt", "pe", "author", "project", "file", "unit")}
     made = (one.made or now).astimezone(UTC).isoformat()
     return {**texts, "undoes": None, "made": made, "decisions": decisions_as_json(one.decisions)}

@@ -1,5 +1,6 @@
 """Databases in a file of SQLite or on a server of PostgreSQL: each acknowledged write is on the disk."""
 
+import os
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
@@ -50,8 +51,14 @@ def open_database(where: str | Path, table: str, *, missing: str, create: bool) 
         create: whether the file may be new or empty.
 
     Raises:
-        DataError: if there is no such file, or it belongs to another program.
+        DataError: if there is no such file, it belongs to another program, or it is no place of a database.
     """
+    if not isinstance(where, str | os.PathLike):
+        raise DataError(f"a memory is a file, or a database of PostgreSQL (postgresql://...), not {where!r:.80}")
+    if str(where) == ":memory:":
+        raise DataError(
+            "a memory is on the disk, and cannot be :memory:; name a file, such as one in a temporary folder"
+        )
     if "://" not in str(where):
         _check_file(Path(where), table, missing, create=create)
         return _open_sqlite(Path(where))

@@ -5,13 +5,14 @@ Statistics are counted once; then the score of any selection of sentences or out
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, Literal, Protocol
+from typing import Final, Literal, Protocol, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 from sacrebleu.metrics.base import Metric
 from sacrebleu.metrics.bleu import BLEU
 
+from postedit.core.errors import DataError
 from postedit.evaluate.ter import count_edits, edit_rate, ter_signature
 
 Floats = NDArray[np.float64]
@@ -21,6 +22,16 @@ Tokenize = Literal["none", "13a"]
 """How metrics separate words: at spaces, or, for running text, by the rules of mteval (TER: of Tercom)."""
 
 _MAX_ORDER: Final = 4  # the longest n-grams of BLEU
+
+
+def check_tokenize(given: object) -> None:
+    """Check that metrics can separate words in this way.
+
+    Raises:
+        DataError: if they cannot.
+    """
+    if given not in get_args(Tokenize):
+        raise DataError(f"tokenize must be {' or '.join(get_args(Tokenize))}, not {given!r}")
 
 
 class AdditiveMetric(Protocol):

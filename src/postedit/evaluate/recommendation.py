@@ -2,7 +2,8 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
+from numbers import Integral, Real
 from typing import Any, Final, Literal, NamedTuple
 
 from postedit.core.errors import DataError
@@ -38,7 +39,7 @@ class Workload:
         least_share: of the edits that an editor must spare to be worth the trouble.
 
     Raises:
-        DataError: if a number is out of range.
+        DataError: if a number is none, or out of range.
     """
 
     words: int = 100_000
@@ -49,6 +50,12 @@ class Workload:
     least_share: float = 0.02
 
     def __post_init__(self) -> None:
+        for name in (one.name for one in fields(self)):
+            value = getattr(self, name)
+            if not isinstance(value, Real) and not (value is None and name == "hour_price"):
+                raise DataError(f"{name} must be a number, not {value!r:.80}")
+            if value is not None:  # numbers of NumPy become those of Python, which JSON can have
+                object.__setattr__(self, name, int(value) if isinstance(value, Integral) else float(value))
         above = {"words": self.words, "words_per_hour": self.words_per_hour}
         shares = {"editing_share": self.editing_share, "least_share": self.least_share}
         prices = {"hour_price": self.hour_price or 0.0, "machine_price": self.machine_price}

@@ -2,22 +2,18 @@
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, Final, Self, get_args
+from typing import Any, Final, Self
 
 import numpy as np
 
-from postedit.core.arguments import texts_of
 from postedit.core.errors import DataError
 from postedit.evaluate.chrf import AdditiveCHRF
-from postedit.evaluate.metrics import AdditiveBLEU, AdditiveTER, Floats, Tokenize
+from postedit.evaluate.given_texts import check_lines, lines_of, outputs_of
+from postedit.evaluate.metrics import AdditiveBLEU, AdditiveTER, Floats, Tokenize, check_tokenize
 from postedit.evaluate.ter import EditCount, count_edits
 
 UNEDITED_MT: Final = "unedited MT"
 """The name of the baseline, which returns the machine translation unchanged."""
-
-MAX_WORDS: Final = 500_000
-MAX_CHARACTERS: Final = 5_000_000
-"""Limits of a line: the time for an edit script grows with the square of the words, memory with the characters."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,10 +89,9 @@ def score_systems(
     Raises:
         DataError: if a text has not as many lines as `pe`, there are none, or they are not lists of texts.
     """
-    if tokenize not in get_args(Tokenize):
-        raise DataError(f"tokenize must be {' or '.join(get_args(Tokenize))}, not {tokenize!r}")
-    pe, mt = texts_of("pe", pe), None if mt is None else texts_of("mt", mt)
-    systems = {name: texts_of(name, hyp) for name, hyp in systems.items()}
+    check_tokenize(tokenize)
+    pe, mt = lines_of("pe", pe), None if mt is None else lines_of("mt", mt)
+    systems = outputs_of(systems)
     check_names(systems, mt)
     baseline = {} if mt is None else {UNEDITED_MT: mt}
     return [score_system(name, hyp, pe, mt, tokenize) for name, hyp in [*baseline.items(), *systems.items()]]
@@ -159,30 +154,3 @@ def changed_sentences(
     before = count_edits([mt[row] for row in changed], [pe[row] for row in changed], normalise=normalise)
     gains = [old.edits - edits[row].edits for row, old in zip(changed, before, strict=True)]
     return ChangedSentences(len(changed), better=sum(gain > 0 for gain in gains), worse=sum(gain < 0 for gain in gains))
-
-
-def check_lines(pe: Sequence[str], texts: Mapping[str, Sequence[str]]) -> None:
-    """Check that each text, by name, has as many lines as the post-edits, none of them too long to compare.
-
-    Raises:
-        DataError: if there are no lines, not as many of each, or one exceeds `MAX_WORDS` or `MAX_CHARACTERS`.
-    """
-    if not pe:
-        raise DataError("nothing to score: the post-edits have no lines")
-    check_lengths(len(pe), {"the post-edits": pe, **texts})
-
-
-def check_lengths(lines: int, texts: Mapping[str, Sequence[str]]) -> None:
-    """Check that each text, by name, has so many lines, none of them too long to compare; see `check_lines`."""
-    for name, text in texts.items():
-        if len(text) != lines:
-            raise DataError(
-                f"{name} has {len(text):,} lines, the post-edits have {lines:,}; they must match one to one"
-            )
-    for name, text in texts.items():
-        for number, line in enumerate(text, start=1):
-            if len(line) >= MAX_WORDS and (len(line) > MAX_CHARACTERS or len(line.split()) > MAX_WORDS):
-                raise DataError(
-                    f"{name}, line {number:,}: {len(line.split()):,} words and {len(line):,} characters are too much "
-                    f"to score; divide it into lines of at most {MAX_WORDS:,} words and {MAX_CHARACTERS:,} characters"
-                )

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sacrebleu.metrics import ter as sacrebleu_ter
 
+from postedit.core.arguments import texts_of
 from postedit.evaluate import ter_kernel
 from postedit.evaluate.ter_words import NumberedTexts, number_words
 
@@ -224,7 +225,7 @@ def _in_threads(function: Callable[..., None], h: NumberedTexts, r: NumberedText
 
 
 def count_edits(
-    hypotheses: Sequence[str], references: Sequence[str], *, case_sensitive: bool = True, normalise: bool = False
+    hypotheses: Iterable[str], references: Iterable[str], *, case_sensitive: bool = True, normalise: bool = False
 ) -> list[EditCount]:
     """Return the edits of each sentence.
 
@@ -236,8 +237,11 @@ def count_edits(
 
     Raises:
         ValueError: if the numbers of lines differ.
+        DataError: if they are not lists of texts.
     """
-    return _metric(case_sensitive, normalise).counts(hypotheses, references)
+    given = {"hypotheses": hypotheses, "references": references}
+    sides = [texts if isinstance(texts, list) else texts_of(name, texts) for name, texts in given.items()]
+    return _metric(case_sensitive, normalise).counts(*sides)
 
 
 def split_words(texts: Sequence[str], *, normalise: bool = False) -> list[list[str]]:

@@ -12,14 +12,13 @@ from postedit.core.errors import DataError, OutputError
 from postedit.core.processes import IN_THIS_PROCESS, Executor, same_in_all
 from postedit.core.saved_arrays import SavedArrays
 from postedit.evaluate.counts import KINDS, SCORED, WIDTH, Counts, EditCounts, buckets
-from postedit.evaluate.metrics import Ints, Tokenize
+from postedit.evaluate.given_texts import check_lengths, check_lines, lines_of, outputs_of
+from postedit.evaluate.metrics import Ints, Tokenize, check_tokenize
 from postedit.evaluate.scores import (
     UNEDITED_MT,
     ChangedSentences,
     SentenceStatistics,
     SystemScores,
-    check_lengths,
-    check_lines,
     check_names,
     scores_of_sums,
 )
@@ -49,8 +48,8 @@ class TestSet:
     """The texts that systems are compared on, line by line; they may be `StoredLines`.
 
     Raises:
-        DataError: if there are no lines, if the texts have not as many lines, or if there are more than `MAX_GROUPS`
-            labels.
+        DataError: if there are no lines, if they are not lists of texts, if the texts have not as many lines, if there
+            are more than `MAX_GROUPS` labels, or if metrics cannot separate words in this way.
     """
 
     __test__ = False  # not a test case of pytest
@@ -62,8 +61,12 @@ class TestSet:
     tokenize: Tokenize = "none"  # how metrics separate words
 
     def __post_init__(self) -> None:
-        given = {"mt": self.mt, "src": self.src, "groups": self.groups}
-        check_lines(self.pe, {name: lines for name, lines in given.items() if lines is not None})
+        check_tokenize(self.tokenize)
+        given: dict[str, Any] = {"pe": self.pe, "mt": self.mt, "src": self.src, "groups": self.groups}
+        found = {name: lines_of(name, lines) for name, lines in given.items() if lines is not None or name == "pe"}
+        for name, lines in found.items():
+            object.__setattr__(self, name, lines)
+        check_lines(found.pop("pe"), found)
         if len(self.labels) > MAX_GROUPS:
             raise DataError(
                 f"groups has {len(self.labels):,} different labels, and at most {MAX_GROUPS} are possible; give a file "
@@ -105,9 +108,11 @@ def evaluate_systems(
     `saved` now and then, and after an error.
 
     Raises:
-        DataError: if a system has not as many lines as the test set, or has the name of the unedited MT.
+        DataError: if a system has not as many lines as the test set, has the name of the unedited MT, or its outputs
+            are no list of texts.
         OutputError: if what is saved cannot be used.
     """
+    systems = outputs_of(systems)
     check_names(systems, test.mt)
     named = {**({} if test.mt is None else {UNEDITED_MT: test.mt}), **systems}
     check_lengths(len(test.pe), systems)

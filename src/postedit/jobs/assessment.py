@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Final, Literal
 
 from postedit.adapt.correction import Correction
+from postedit.core.arguments import texts_of, whole
 from postedit.core.editor import Editor
 from postedit.core.errors import DataError, ModelFolderError, StoppedError
 from postedit.evaluate.column_signs import column_signs
@@ -88,15 +89,16 @@ def assess(
         update: called with the segments done, all segments (each counts once for each editor), and what is being done.
 
     Raises:
-        DataError: if the numbers of texts differ, one is blank, fewer than `FEWEST` are different, or an editor cannot
-            be used.
+        DataError: if the numbers of texts differ, one is blank, fewer than `FEWEST` are different, an editor cannot be
+            used, or a number is out of range.
         ModelFolderError: if a model is damaged.
     """
+    given, neural_updates = _editors(editors), _updates(neural_updates)
     corrections, not_assessed = _corrections(src, mt, pe)
     left_out = Counter(left_out or {}) + not_assessed
     text = text or text_config(corrections)
     learners = {name: make(text) for name, make in LEARNERS.items()}
-    given, not_tried = dict(editors or {}), dict[str, str]()
+    not_tried: dict[str, str] = {}
     if neural_updates:
         learners[NEURAL] = neural_learner(text, neural_updates)
     else:
@@ -133,9 +135,25 @@ def assess(
     )
 
 
+def _editors(editors: Mapping[str, Editor] | None) -> dict[str, Editor]:
+    if editors is not None and not isinstance(editors, Mapping):
+        raise DataError(f'editors must be editors by name, such as {{"mine": editor}}, not {editors!r:.80}')
+    for name, editor in (editors or {}).items():
+        if not isinstance(editor, Editor):
+            raise DataError(f"editors: {name!r} is no editor but {editor!r:.80}; load one by PostEditor.load")
+    return dict(editors or {})
+
+
+def _updates(given: int) -> int:
+    found = whole("neural_updates", given)
+    if not isinstance(found, int) or found < 0:
+        raise DataError(f"neural_updates: must be a whole number, 0 or more (found {given!r:.80})")
+    return found
+
+
 def _corrections(src: Iterable[str], mt: Iterable[str], pe: Iterable[str]) -> tuple[list[Correction], Counter[str]]:
     """Return the corrections to assess, and how many are left out, by reason."""
-    texts = [list(src), list(mt), list(pe)]
+    texts = [texts_of(side, lines) for side, lines in zip(SIDES, (src, mt, pe), strict=True)]
     counts = list(map(len, texts))
     if len(set(counts)) > 1:
         found = ", ".join(f"{side} has {count:,}" for side, count in zip(SIDES, counts, strict=True))

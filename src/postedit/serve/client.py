@@ -7,6 +7,7 @@ Example:
 """
 
 import json
+import math
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,6 +15,9 @@ from http import HTTPStatus
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Self
 
+import numpy as np
+
+from postedit.core.arguments import texts_of
 from postedit.core.editor import Edit, Fallback, segments_of
 from postedit.core.errors import DataError, PosteditError, library
 
@@ -97,12 +101,20 @@ class Client:
 
     Raises:
         RecipeError: if httpx is not installed.
+        DataError: if the address is none, or the key has other characters than a header can have.
     """
 
     def __init__(self, address: str, key: str | None = None, *, timeout: float = 60.0, patience: float = 60.0) -> None:
         httpx = library("httpx", "the client", "serve")
+        if not isinstance(address, str):
+            raise DataError(f'address must be text, such as "http://127.0.0.1:8080", not {address!r:.80}')
+        if key is not None and not (isinstance(key, str) and key.isascii() and key.isprintable()):
+            raise DataError("key must be text of printable characters of ASCII; give it as the service showed it")
         headers = {} if key is None else {"Authorization": f"Bearer {key}"}
-        self._http: Any = httpx.Client(base_url=address.rstrip("/"), headers=headers, timeout=timeout)
+        try:
+            self._http: Any = httpx.Client(base_url=address.rstrip("/"), headers=headers, timeout=timeout)
+        except httpx.InvalidURL as error:
+            raise DataError(f"address {address!r:.80} cannot be read: {error}") from None
         self._patience = patience
 
     def __enter__(self) -> Self:
@@ -133,11 +145,13 @@ class Client:
     ) -> list[ServedEdit]:
         """Return one correction per segment, in order; for arguments see `POST /v1/edit`.
 
+        Without `project`, what projects have learnt does not count.
+
         Raises:
             ServiceError: if the service refuses.
-            DataError: if the numbers of texts differ, or a text has lone surrogates.
+            DataError: if the numbers of texts differ, or a value cannot be sent, such as a text with lone surrogates.
         """
-        segments: list[_Values] = [
+        segments = [
             {
                 "src": one.src,
                 "mt": one.mt,
@@ -154,7 +168,7 @@ class Client:
             "min_confidence": min_confidence,
             "markup": markup,
         }
-        _check_texts({"segments": segments, **options})
+        segments, options = _plain(segments, "segments"), _plain(options)
         return [one for part in _parts(segments) for one in self._edited(part, options)]
 
     def _edited(self, segments: Sequence[_Values], options: _Values) -> list[ServedEdit]:
@@ -171,11 +185,13 @@ class Client:
     def learn(
         self, src: str, mt: str, pe: str, *, project: str = "default", author: str = "", file: str = "", unit: str = ""
     ) -> int:
-        """Let a project learn from a correction, and return its number; it counts from the next request on.
+        """Let a project learn from a correction, and return its number.
+
+        It counts from the next request for this project on: `edit(..., project="default")`.
 
         Raises:
             ServiceError: if the service refuses.
-            DataError: if a text has lone surrogates.
+            DataError: if a value cannot be sent, such as a text with lone surrogates.
         """
         values = {"src": src, "mt": mt, "pe": pe, "project": project, "author": author, "file": file, "unit": unit}
         return int(self._post("/v1/learn", values)["number"])
@@ -185,20 +201,25 @@ class Client:
 
         Raises:
             ServiceError: if the service refuses.
+            DataError: if a value cannot be sent.
         """
         return int(self._post("/v1/undo", {"number": number, "project": project})["number"])
 
     def score(
-        self, hyp: Sequence[str], pe: Sequence[str], mt: Sequence[str] | None = None, *, tokenize: str = "none"
+        self, hyp: Iterable[str], pe: Iterable[str], mt: Iterable[str] | None = None, *, tokenize: str = "none"
     ) -> dict[str, dict[str, float]]:
         """Return the scores of outputs, and of mt if it is given, by system and metric.
 
+        Scores are those of all lines together, so they are sent in one request: the service refuses more lines than its
+        limit of segments, and `score_systems` has no limit.
+
         Raises:
             ServiceError: if the service refuses.
-            DataError: if a text has lone surrogates.
+            DataError: if a text is none, or has half a character.
         """
-        values = {"hyp": list(hyp), "pe": list(pe), "mt": None if mt is None else list(mt), "tokenize": tokenize}
-        answer = self._post("/v1/score", values)
+        sides: dict[str, Any] = {"hyp": hyp, "pe": pe, "mt": mt}
+        texts = {name: None if side is None and name == "mt" else texts_of(name, side) for name, side in sides.items()}
+        answer = self._post("/v1/score", {**texts, "tokenize": tokenize})
         return {one["system"]: {name: one[name] for name in ("ter", "bleu", "chrf")} for one in answer["scores"]}
 
     def models(self) -> list[dict[str, Any]]:
@@ -210,11 +231,12 @@ class Client:
         return list(self._asked("GET", "/v1/models", None)["data"])
 
     def _post(self, path: str, values: _Values) -> Any:
-        _check_texts(values)
-        return self._asked("POST", path, values)
+        return self._asked("POST", path, _plain(values))
 
     def _asked(self, method: str, path: str, values: _Values | None) -> Any:
         httpx = library("httpx", "the client", "serve")
+        if self._http.is_closed:
+            raise ServiceError(f"{self._http.base_url}: this client has been closed; make another one")
         until = time.monotonic() + self._patience
         while True:
             try:
@@ -240,20 +262,28 @@ def _parts(segments: Sequence[_Values]) -> Iterator[Sequence[_Values]]:
         yield segments[start:]
 
 
-def _check_texts(value: Any, where: str = "") -> None:
-    """Check that all texts of a request can be sent.
+def _plain(value: Any, where: str = "") -> Any:
+    """Return a value of a request as JSON has it, with numbers of Python in place of those of NumPy.
 
     Raises:
-        DataError: naming the first that has lone surrogates.
+        DataError: naming the first that has no such form, such as a text with lone surrogates.
     """
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, Mapping):
+        return {name: _plain(one, f"{where}.{name}" if where else name) for name, one in value.items()}
+    if isinstance(value, list):
+        return [_plain(one, f"{where}.{number}") for number, one in enumerate(value)]
     if isinstance(value, str):
         try:
             value.encode()
         except UnicodeEncodeError:
             raise DataError(f"{where}: has lone surrogates, which are no text") from None
-    elif isinstance(value, (list, Mapping)):
-        for name, one in value.items() if isinstance(value, Mapping) else enumerate(value):
-            _check_texts(one, f"{where}.{name}" if where else str(name))
+    elif isinstance(value, float) and not math.isfinite(value):
+        raise DataError(f"{where}: must be a finite number (found {value})")
+    elif not isinstance(value, float | int | None):
+        raise DataError(f"{where}: must be text or a number (found {value!r:.80})")
+    return value
 
 
 def _pause(answer: "httpx.Response", *, may_repeat: bool) -> float | None:

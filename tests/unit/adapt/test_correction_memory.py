@@ -6,11 +6,14 @@ import sqlite3
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from contextlib import closing
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 
 from postedit.adapt.correction import Correction, Decision
@@ -118,7 +121,9 @@ def test_a_correction_that_cannot_be_added_adds_none(place: str) -> None:
         ({"src": ""}, "needs src"),
         ({"mt": "a\0b"}, "NUL character in its mt"),
         ({"author": "\ud800"}, "lone surrogates in its author"),
+        ({"author": 5}, "needs its author as text, not 5"),
         ({"made": datetime(2026, 1, 1)}, "needs a time zone"),
+        ({"made": "2020"}, "is a datetime with a time zone, not '2020'"),
     ],
 )
 def test_what_is_no_correction_is_refused(values: dict[str, object], message: str) -> None:
@@ -144,10 +149,12 @@ def test_places_that_are_no_memory_are_refused(tmp_path: Path) -> None:
         ("mysql://host/name", DataError, "mysql:// is neither"),
         ("postgresql://user:secret@127.0.0.1:1/x", OutputError, "Connection refused"),
         (tmp_path, DataError, "is a folder"),
+        (":memory:", DataError, "cannot be :memory:; name a file"),
+        (None, DataError, "a memory is a file, or a database of PostgreSQL .*, not None"),
         (foreign, DataError, "is a file of another program"),
     ):
         with pytest.raises(kind, match=message) as found:
-            CorrectionMemory(place)
+            CorrectionMemory(place)  # type: ignore[arg-type]
         assert "secret" not in str(found.value)
     assert foreign.read_bytes() == before
 
@@ -261,6 +268,48 @@ def test_corrections_are_found_by_their_numbers(place: str) -> None:
         assert len(found) == 1302
         assert (found[2].pe, found[2400].pe) == ("2", "2400")
         assert memory.by_number([]) == {}
+
+
+def test_numbers_of_numpy_are_those_of_entries(place: str) -> None:
+    one: Any = np.int64(1)
+    with CorrectionMemory(place) as memory:
+        memory.add([numbered(1), numbered(2)])
+        assert memory.holds(one)
+        assert list(memory.by_number(np.array([1, 2]))) == [1, 2]
+        assert [entry.number for entry in memory.entries(one - 1, one)] == [1]
+        assert [entry.number for entry, _ in memory.page(one, before=one + 1)] == [1]
+        assert [entry.number for entry in memory.latest(one)] == [2]
+        assert memory.mark(one) == memory.mark(1)
+        assert memory.undo(one) == 3
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda memory: memory.undo(2**70), "has no correction"),
+        (lambda memory: memory.undo("1"), "number: must be a whole number .found '1'."),
+        (lambda memory: memory.holds(1.5), "number: must be a whole number .found 1.5."),
+        (lambda memory: memory.latest(-1), "count: must be 0 or more .found -1."),
+        (lambda memory: memory.latest(None), "count: must be a whole number .found None."),
+        (lambda memory: memory.page(-1), "count: must be 0 or more .found -1."),
+        (lambda memory: memory.add([("a", "b", "c")]), "as Correction.src, mt, pe., not .'a', 'b', 'c'."),
+        (lambda memory: memory.add("abc"), "a memory keeps objects of Correction, .* not 'a'"),
+        (lambda memory: memory.add(numbered(1)), "corrections must be a list of Correction"),
+    ],
+)
+def test_what_a_memory_cannot_use_is_refused(place: str, call: Callable[[Any], Any], message: str) -> None:
+    with CorrectionMemory(place) as memory:
+        with pytest.raises(DataError, match=message):
+            call(memory)
+        assert memory.position[:2] == (1, 0)
+
+
+def test_no_entry_has_a_number_beyond_all(place: str) -> None:
+    with CorrectionMemory(place) as memory:
+        memory.add([numbered(1)])
+        assert not memory.holds(2**70)
+        assert [entry.number for entry in memory.entries(-(2**70), 2**70)] == [1]
+        assert memory.by_number([2**70]) == {}
 
 
 def test_marks_tell_entries_apart(place: str) -> None:

@@ -1,6 +1,6 @@
 import json
 import re
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Any
 
 import numpy as np
@@ -181,6 +181,8 @@ def test_costs_are_those_of_all_the_work() -> None:
         ({"words_per_hour": float("inf")}, "words_per_hour must be a finite number"),
         ({"machine_price": float("inf")}, "machine_price must be a finite number"),
         ({"hour_price": -1.0}, "hour_price must not be below 0, but is -1"),
+        ({"words": "a"}, "words must be a number, not 'a'"),
+        ({"machine_price": None}, "machine_price must be a number, not None"),
     ],
 )
 def test_work_out_of_range_is_refused(option: dict[str, Any], message: str) -> None:
@@ -216,3 +218,8 @@ def test_tables_have_a_row_for_each_editor() -> None:
     assert len(tables["what that saves and costs"].rows[0].values) == 6  # no price, no money
     paid = assessment_tables(assessment(editor("one", GOOD), hour_price=30.0))[1].rows[0].values
     assert paid[3] == pytest.approx(30 * (paid[0] or 0))
+
+
+def test_work_in_numbers_of_numpy_becomes_json() -> None:
+    work = Workload(words=np.int64(5), hour_price=np.float32(0.5))  # type: ignore[arg-type]
+    assert json.loads(json.dumps(asdict(work))) == asdict(Workload(words=5, hour_price=0.5))

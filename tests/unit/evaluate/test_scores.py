@@ -43,6 +43,12 @@ def test_what_is_no_list_of_texts_is_refused(hyp: Any, pe: Any, options: Any, me
         score_systems({"model": hyp}, pe, None, **options)
 
 
+@pytest.mark.parametrize("systems", [[["a"]], None, "a"])
+def test_systems_without_names_are_refused(systems: Any) -> None:
+    with pytest.raises(DataError, match="systems must be lists of outputs by name"):
+        score_systems(systems, ["a"], None)
+
+
 def test_no_system_has_the_name_of_the_unedited_mt() -> None:
     with pytest.raises(DataError, match='a system cannot be named "unedited MT"'):
         score_systems({UNEDITED_MT: HYP}, PE, MT)

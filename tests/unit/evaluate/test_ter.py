@@ -2,12 +2,14 @@
 
 import random
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sacrebleu.metrics import lib_ter
 from sacrebleu.metrics import ter as sacrebleu_ter
 
+from postedit.core.errors import DataError
 from postedit.evaluate import ter as ter_module
 from postedit.evaluate.ter import TER, EditCount, EditScript, PlacedEdit, Shift, count_edits, edit_rate, ter_signature
 
@@ -264,6 +266,12 @@ def test_unequal_numbers_of_lines_are_refused() -> None:
         count_edits(["a"], ["a", "b"])
     with pytest.raises(ValueError, match="1 hypotheses and 2 references"):
         TER().edits(["a"], ["a", "b"])
+
+
+def test_any_iterable_of_texts_is_counted_and_a_single_text_refused() -> None:
+    assert count_edits(iter(["a b"]), np.array(["a c"])) == count_edits(["a b"], ["a c"])
+    with pytest.raises(DataError, match="references is a list of segments, not a single string"):
+        count_edits(["a"], "a")
 
 
 def test_a_segment_without_a_reference_is_named() -> None:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from postedit.core.errors import DataError
 from postedit.core.saved_arrays import SavedArrays
 from postedit.evaluate import analyses, significance
 from postedit.evaluate.table import to_csv
@@ -92,3 +93,26 @@ def test_groups_of_sentences_are_as_uncertain_as_sentences(monkeypatch: pytest.M
     monkeypatch.setattr(significance, "RESAMPLED", 400)
     (together,) = significance.compare([significance.grouped(counts)], rate, 2000).intervals
     assert together.high - together.low == pytest.approx(alone.high - alone.low, rel=0.15)
+
+
+@pytest.mark.parametrize(
+    ("values", "systems", "message"),
+    [
+        ({"pe": "abc"}, {}, "pe is a list of segments, not a single string"),
+        ({"pe": None}, {}, "pe is a list of segments, not None"),
+        ({"pe": ["a"], "mt": "a"}, {}, "mt is a list of segments, not a single string"),
+        ({"pe": ["a"], "tokenize": "zh"}, {}, "tokenize must be none or 13a, not 'zh'"),
+        ({"pe": ["a", "b", "c"]}, {"x": "abc"}, "x is a list of segments, not a single string"),
+        ({"pe": ["a"]}, [["a"]], "systems must be lists of outputs by name"),
+    ],
+)
+def test_what_is_no_list_of_texts_is_refused(values: Any, systems: Any, message: str) -> None:
+    with pytest.raises(DataError, match=message):
+        evaluate_systems(TestSet(**values), systems)
+
+
+@pytest.mark.parametrize("kind", [iter, tuple, np.array])
+def test_any_iterable_of_texts_is_a_test_set(kind: Callable[[list[str]], Any]) -> None:
+    test = TestSet(kind(PE), kind(MT), groups=kind(["a", "b"] * 12))
+    systems = {name: kind(outputs) for name, outputs in SYSTEMS.items()}
+    assert tables(evaluate_systems(test, systems)) == tables(evaluated(Interrupted()))

@@ -215,11 +215,27 @@ def test_how_texts_are_divided_is_seen(pe: str, tokenizer: str) -> None:
         ),
         ((["a"] * 99, ["a"] * 100, ["a"] * 100), "src has 99, mt has 100, pe has 100"),
         ((["a"] * 100, ["a"] * 100, ["a"] * 99 + [" "]), "a correction needs pe, which is blank"),
+        ((None, ["a"], ["a"]), "src is a list of segments, not None"),
+        ((["a"], ["a"], "a"), "pe is a list of segments, not a single string"),
     ],
 )
-def test_what_cannot_be_assessed_is_refused(texts: tuple[list[str], ...], message: str) -> None:
+def test_what_cannot_be_assessed_is_refused(texts: Any, message: str) -> None:
     with pytest.raises(DataError, match=message):
         assess(*texts)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"editors": {"x": object()}}, "editors: 'x' is no editor"),
+        ({"editors": [Replace("a", "b")]}, "editors must be editors by name"),
+        ({"neural_updates": -1}, "neural_updates: must be a whole number, 0 or more .found -1."),
+        ({"neural_updates": 1.5}, "neural_updates: must be a whole number, 0 or more .found 1.5."),
+    ],
+)
+def test_options_are_checked_before_any_editor_is_tried(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(DataError, match=message):
+        assess([], [], [], **options)
 
 
 def test_of_many_triplets_some_are_drawn(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,9 +1,12 @@
 """The Python client."""
 
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import httpx
+import numpy as np
 import pytest
 from scripted import RunningService, serving, settings
 
@@ -52,8 +55,57 @@ def test_texts_that_cannot_be_sent_are_named(service: RunningService) -> None:
             client.edit(texts, [*texts[:-1], "\ud800"])
         with pytest.raises(DataError, match="pe: has lone surrogates"):
             client.learn("a", "b", "\udcff")
-        with pytest.raises(DataError, match=r"hyp\.1: has lone surrogates"):
+        with pytest.raises(DataError, match="segment 2 of hyp has half a character"):
             client.score(["a", "\ud800"], ["a", "b"])
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda client: client.score("abc", ["abd"]), "hyp is a list of segments, not a single string"),
+        (lambda client: client.score(["abc"], None), "pe is a list of segments, not None"),
+        (
+            lambda client: client.edit(["a"], ["b"], min_confidence=float("nan")),
+            "min_confidence: must be a finite number",
+        ),
+        (lambda client: client.edit(["a"], ["b"], n_best=object()), "n_best: must be text or a number"),
+        (lambda client: client.learn("a", "b", ["c", b"d"]), r"pe\.1: must be text or a number"),
+    ],
+)
+def test_values_that_cannot_be_sent_are_named(call: Callable[[Client], Any], message: str) -> None:
+    with Client("http://127.0.0.1:9") as client, pytest.raises(DataError, match=message):
+        call(client)
+
+
+def test_numbers_of_numpy_are_sent(service: RunningService) -> None:
+    with Client(service.address) as client:
+        (found,) = client.edit(
+            np.array(["a"]), np.array(["b"]), n_best=np.int64(1), min_confidence=np.float32(0.5), evidence=np.True_
+        )
+        assert found.text == "B"
+        assert client.score(np.array(["a"]), iter(["a"]))["hyp"]["ter"] == 0.0
+        number = client.learn("a", "b", "c")
+        assert client.undo(np.int64(number)) == number + 1
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"address": None}, "address must be text"),
+        ({"address": "http://[::1"}, "address 'http://.::1' cannot be read"),
+        ({"address": "http://127.0.0.1:9", "key": "ü"}, "key must be text of printable characters of ASCII"),
+    ],
+)
+def test_an_address_or_key_that_cannot_be_used_is_refused(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(DataError, match=message):
+        Client(**options)
+
+
+def test_a_closed_client_says_so() -> None:
+    with Client("http://127.0.0.1:9") as client:
+        pass
+    with pytest.raises(ServiceError, match="this client has been closed"):
+        client.models()
 
 
 def test_refusals_are_errors_with_code_and_id(service: RunningService) -> None:

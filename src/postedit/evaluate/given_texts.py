@@ -1,0 +1,59 @@
+"""The texts that are scored: lists or stored lines, as many of each system as post-edits, and none too long."""
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from postedit.core.arguments import texts_of
+from postedit.core.errors import DataError
+
+MAX_WORDS: Final = 500_000
+MAX_CHARACTERS: Final = 5_000_000
+"""Limits of a line: the time for an edit script grows with the square of the words, memory with the characters."""
+
+
+def lines_of(name: str, given: Sequence[str]) -> Sequence[str]:
+    """Return the texts of the argument `name` as a list; other sequences, such as `StoredLines`, stay as they are.
+
+    Raises:
+        DataError: if they are not lists of texts.
+    """
+    is_plain = isinstance(given, str | bytes | list | tuple) or not isinstance(given, Sequence)
+    return texts_of(name, given) if is_plain else given
+
+
+def outputs_of(systems: Mapping[str, Sequence[str]]) -> dict[str, Sequence[str]]:
+    """Return the outputs of each system as `lines_of` does.
+
+    Raises:
+        DataError: if they are not lists of texts by the name of the system.
+    """
+    if not isinstance(systems, Mapping):
+        raise DataError(f'systems must be lists of outputs by name, such as {{"model": [...]}}, not {systems!r:.80}')
+    return {name: lines_of(name, hyp) for name, hyp in systems.items()}
+
+
+def check_lines(pe: Sequence[str], texts: Mapping[str, Sequence[str]]) -> None:
+    """Check that each text, by name, has as many lines as the post-edits, none of them too long to compare.
+
+    Raises:
+        DataError: if there are no lines, not as many of each, or one exceeds `MAX_WORDS` or `MAX_CHARACTERS`.
+    """
+    if not pe:
+        raise DataError("nothing to score: the post-edits have no lines")
+    check_lengths(len(pe), {"the post-edits": pe, **texts})
+
+
+def check_lengths(lines: int, texts: Mapping[str, Sequence[str]]) -> None:
+    """Check that each text, by name, has so many lines, none of them too long to compare; see `check_lines`."""
+    for name, text in texts.items():
+        if len(text) != lines:
+            raise DataError(
+                f"{name} has {len(text):,} lines, the post-edits have {lines:,}; they must match one to one"
+            )
+    for name, text in texts.items():
+        for number, line in enumerate(text, start=1):
+            if len(line) >= MAX_WORDS and (len(line) > MAX_CHARACTERS or len(line.split()) > MAX_WORDS):
+                raise DataError(
+                    f"{name}, line {number:,}: {len(line.split()):,} words and {len(line):,} characters are too much "
+                    f"to score; divide it into lines of at most {MAX_WORDS:,} words and {MAX_CHARACTERS:,} characters"
+                )
