@@ -142,7 +142,7 @@ class Trainer:
         Raises:
             RecipeError: if the run to resume was started with other data or another recipe.
             OutputError: if something cannot be written; the message names the last good checkpoint.
-            TrainingError: if the loss is not a number, or the memory of a GPU is full.
+            TrainingError: if the loss is not a number, the memory of a GPU is full, or another process of the run ends.
             KeyboardInterrupt: after Ctrl-C or SIGTERM, when the checkpoint is written.
         """
         keep_freed_memory()
@@ -173,6 +173,12 @@ class Trainer:
                     f"{self._how_to_go_on()}, if another program has taken some of it and gives it back. "
                     f"Otherwise lower train.batch_tokens{keep}, and train into another folder, "
                     f"from nothing{self._or_the_best()}"
+                ) from error
+            except RuntimeError as error:
+                if self.accelerator.num_processes == 1 or not _is_lost_process(error):
+                    raise
+                raise TrainingError(
+                    f"another process of this run has ended, after step {self.state.step:,}. {self._how_to_go_on()}"
                 ) from error
             except KeyboardInterrupt:
                 self._display.say(f"Interrupted at step {self.state.step:,}. {self._how_to_go_on()}")
@@ -384,3 +390,8 @@ class Trainer:
     def _or_the_best(self) -> str:
         model = self.model_folder
         return f', or from the best model so far (train.init = "{model}")' if model.exists() else ""
+
+
+def _is_lost_process(error: RuntimeError) -> bool:
+    """Return whether an error says that another process cannot be reached; that of Gloo has no type of its own."""
+    return isinstance(error, torch.distributed.DistBackendError) or "gloo" in str(error).lower()

@@ -9,6 +9,7 @@ import sys
 from io import StringIO
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import filelock
 import pytest
@@ -16,6 +17,7 @@ import tiny_models
 from rich.console import Console
 
 from postedit import PostEditor, progress
+from postedit.core.editor import PostEdit
 from postedit.core.errors import DataError, OutputError, RecipeError
 from postedit.core.files import temporary_path
 from postedit.data.corpus import Corpus
@@ -86,6 +88,29 @@ def test_summaries_are_judged_by_the_sentences_they_share(tmp_path: Path, monkey
     monkeypatch.setattr(PostEditor, "edit", lambda *given, **options: [SimpleNamespace(text=text) for text in texts])
     single = training.train(load_recipe(path), tmp_path / "run", console=QUIET).training.single
     assert single.score == single.metrics["rouge-l"] == pytest.approx((100.0 + 50.0) / 2)
+
+
+@pytest.mark.parametrize(("name", "with_mt"), [("transformer", False), ("dual-transformer", True)])
+def test_a_model_that_does_not_read_mt_is_scored_without(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, with_mt: bool
+) -> None:
+    """Else mt would stand in for unsound outputs, and an untrained model would have the scores of unedited MT."""
+    tiny_models.write_triplets(tmp_path)
+    path = tiny_models.write_recipe(
+        tmp_path / "recipe.toml",
+        name,
+        model={"input": "src"} if name == "transformer" else {},
+        train={"max_steps": 1, "validate_every": 1, "batch_tokens": 200, "metric": "ter"},
+    )
+    given, edit = [], PostEditor.edit
+
+    def noted(editor: PostEditor, src: list[str], mt: list[str] | None, **options: Any) -> list[PostEdit]:
+        given.append(mt is not None)
+        return edit(editor, src, mt, **options)
+
+    monkeypatch.setattr(PostEditor, "edit", noted)
+    training.train(load_recipe(path), tmp_path / "run", console=QUIET)
+    assert set(given) == {with_mt}
 
 
 @pytest.mark.slow

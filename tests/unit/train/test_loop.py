@@ -7,13 +7,14 @@ from dataclasses import asdict
 from io import StringIO
 from pathlib import Path
 from typing import Any
+from unittest.mock import MagicMock
 
 import pytest
 import torch
 from rich.console import Console
 from tiny_run import Scores, TinyModel, log, quiet, shown, train_config, trainer, weights
 
-from postedit.core.errors import ModelFolderError, OutputError, RecipeError
+from postedit.core.errors import ModelFolderError, OutputError, RecipeError, TrainingError
 from postedit.core.model import Seq2Seq
 from postedit.core.tensor_files import load_tensors
 from postedit.data.batching import ordered_batches
@@ -55,6 +56,7 @@ def test_the_log_says_what_happened(tmp_path: Path, corpora: Path) -> None:
     [
         ({"max_epochs": 2}, "all 2 epochs are done"),
         ({"max_minutes": 0.001}, "0.001 minutes are over"),
+        ({"max_minutes": 1e-7}, "1e-07 minutes are over"),  # not before the first update
         ({"max_steps": 1, "max_epochs": 9}, "all 1 steps are done"),
     ],
 )
@@ -65,6 +67,24 @@ def test_training_ends_at_the_first_limit(tmp_path: Path, corpora: Path, setting
     assert result.single.step == result.steps  # the end is validated whenever it is
     if settings.get("max_epochs") == 2:
         assert result.epochs == 2
+
+
+@pytest.mark.parametrize(
+    ("processes", "told", "found"),
+    [
+        (2, "[gloo/transport/tcp/pair.cc:553] Connection closed by peer", TrainingError),
+        (1, "[gloo/transport/tcp/pair.cc:553] Connection closed by peer", RuntimeError),
+        (2, "shapes differ", RuntimeError),
+    ],
+)
+def test_the_end_of_another_process_is_a_sentence(
+    tmp_path: Path, corpora: Path, monkeypatch: pytest.MonkeyPatch, processes: int, told: str, found: type[Exception]
+) -> None:
+    one = trainer(tmp_path, corpora, {"max_steps": 1})
+    monkeypatch.setattr(type(one.accelerator), "num_processes", property(lambda _: processes))
+    monkeypatch.setattr(one, "_start", MagicMock(side_effect=RuntimeError(told)))
+    with pytest.raises(found, match="another process of this run has ended" if found is TrainingError else None):
+        one.run()
 
 
 def test_patience_and_the_direction_of_metrics(tmp_path: Path, corpora: Path) -> None:
