@@ -62,9 +62,15 @@ class OutputFiles:
         return {self.manifest, *map(self.named, self.sides)} <= set(digests) and not damaged_files(digests)
 
     def check(self, *, resume: bool) -> None:
-        """Check before long work that the files can be written and that no earlier work would be lost."""
+        """Check before long work that the files can be written and that no earlier work would be lost.
+
+        Raises:
+            OutputError: if not, or if another process writes to them.
+        """
         for name in (*self.sides, *self.extras, "json", "sha256"):
             check_writable(self.named(name))
+        if self.named("lock").exists():
+            lock_output(self.prefix).release()
         if not resume and self.journal.exists():
             raise OutputError(
                 f"{self.journal}: belongs to an unfinished run; add --resume to continue it, or delete it to restart"
