@@ -27,7 +27,7 @@ from postedit.synthesis.config import SynthConfig
 from postedit.synthesis.noise.edit_profile import MAX_WORDS, EditProfile, measure_profile
 from postedit.synthesis.noise.noise_kernel import LENGTH_BIN, OUTCOMES, NoiseStage
 from postedit.synthesis.noise.noise_tables import TextSample, expected_ter_histogram, matched_tables, plain_tables
-from postedit.synthesis.triplet_counts import EDIT_KINDS, TER_BIN, edit_rates, histogram_of, ks_distance
+from postedit.synthesis.triplet_counts import BLANK, EDIT_KINDS, TER_BIN, edit_rates, histogram_of, ks_distance
 
 _PROFILE: Final = "profile.json"
 
@@ -144,6 +144,8 @@ def _with_ter(ter: float, stage: NoiseStage, lines: Sequence[str]) -> NoiseStage
     for _ in range(_MAX_TRIALS):
         counts = stage(trial).counts
         if not (words := counts["words"]):
+            if counts[BLANK]:
+                break  # edits leave no word of mt
             raise RecipeError(
                 f"synth.max_words = {stage.max_words} leaves out every line of the text; allow more words"
             )
