@@ -3,7 +3,7 @@
 import json
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
@@ -22,6 +22,7 @@ class Job:
     stage: Stage  # applied to each chunk
     settings: Mapping[str, Any]  # all that determines the output besides the input, by name; values for JSON
     manifest: Callable[[Mapping[str, int]], dict[str, Any]]  # returns the manifest for the summed counts of all chunks
+    extras: Mapping[str, str] = field(default_factory=dict)  # texts of further files, by name, written with the output
 
     @property
     def provenance(self) -> dict[str, Any]:
@@ -95,7 +96,7 @@ def run_job(
             why = f" ({', '.join(reasons)})" if reasons else ""
             raise DataError(f"{files.prefix}: would be empty: none of {total:,} lines can be used{why}")
         with resumable(outputs, files, done):
-            outputs.finish(manifest)
+            outputs.finish(manifest, job.extras)
     finally:
         outputs.close()
     return manifest

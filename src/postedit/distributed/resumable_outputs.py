@@ -25,6 +25,7 @@ class OutputFiles:
 
     prefix: Path
     sides: Sequence[str]
+    extras: Sequence[str] = ()  # names, after PREFIX, of further files beside them
 
     @property
     def manifest(self) -> Path:
@@ -45,7 +46,8 @@ class OutputFiles:
     def all(self) -> list[Path]:
         """All files that exist during a run or after it."""
         sides = [self.named(name) for side in self.sides for name in (side, f"{side}.partial")]
-        return [*sides, self.manifest, self.checksums, self.journal, self.named("lock")]
+        extras = map(self.named, self.extras)
+        return [*sides, *extras, self.manifest, self.checksums, self.journal, self.named("lock")]
 
     def named(self, name: str) -> Path:
         """Return PREFIX.NAME."""
@@ -60,9 +62,15 @@ class OutputFiles:
         return {self.manifest, *map(self.named, self.sides)} <= set(digests) and not damaged_files(digests)
 
     def check(self, *, resume: bool) -> None:
-        """Check before long work that the files can be written and that no earlier work would be lost."""
-        for name in (*self.sides, "json", "sha256"):
+        """Check before long work that the files can be written and that no earlier work would be lost.
+
+        Raises:
+            OutputError: if not, or if another process writes to them.
+        """
+        for name in (*self.sides, *self.extras, "json", "sha256"):
             check_writable(self.named(name))
+        if self.named("lock").exists():
+            lock_output(self.prefix).release()
         if not resume and self.journal.exists():
             raise OutputError(
                 f"{self.journal}: belongs to an unfinished run; add --resume to continue it, or delete it to restart"
@@ -137,8 +145,8 @@ class ResumableOutputs:
         if time.monotonic() - self._saved_at >= self._save_seconds:
             self.save()
 
-    def finish(self, manifest: Mapping[str, Any]) -> None:
-        """Rename all files, then write the manifest; they are complete once the journal is gone.
+    def finish(self, manifest: Mapping[str, Any], extras: Mapping[str, str] | None = None) -> None:
+        """Rename all files, then write extra texts, by name, and the manifest; complete once the journal is gone.
 
         Manifest and digests of an earlier run stay until they are replaced: where the disk fails before any file has
         been, that run is as whole as it was.
@@ -151,6 +159,9 @@ class ResumableOutputs:
             with explain_os_errors(final):
                 if partial.exists():  # otherwise it was renamed before an interruption
                     partial.replace(final)
+        for name, text in (extras or {}).items():
+            with atomic_write(self._files.named(name)) as file:
+                file.write(text)
         with atomic_write(self._files.manifest) as file:
             json.dump(manifest, file, indent=2, ensure_ascii=False)
             file.write("\n")

@@ -50,7 +50,7 @@ class SynthConfig(Config):
     @property
     def triplets(self) -> OutputFiles:
         """The files of the final triplets."""
-        return OutputFiles(unsent(self.place), SIDES)
+        return OutputFiles(unsent(self.place), SIDES, self.extra_files)
 
     def settings(self, *unrelated: str) -> dict[str, Any]:
         """Return the recipe and versions that determine an output, without options `unrelated` to it.
@@ -77,7 +77,6 @@ class SynthConfig(Config):
         problems = [f"{option}: {problem}" for option, path in inputs if (problem := path_problem(path))]
         problems += [f"{option}: {files.name} has no mt" for option, files in triplets if files.mt is None]
         outputs = {path.absolute().resolve() for phase in self.phases() for path in phase.files.all}
-        outputs |= {self.triplets.named(name).absolute().resolve() for name in self.extra_files}
         outputs |= {self.place.with_name(f"{self.place.name}.{side}") for side in SIDES}
         problems += [
             f"synth.out: {self.out} would overwrite {path}, which is {option}; choose another name"

@@ -1,10 +1,10 @@
-import errno
 import json
 import os
 import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from tests.unit.cli.commands import refused
+
+from postedit.core.errors import DataError, OutputError
+from postedit.distributed import resumable_outputs
+from postedit.synthesis.noise.noise_kernel import NoiseStage
 
 SAMPLE = Path(__file__).parents[3] / "examples/mlqe-pe.en-de"
 COMMAND = [sys.executable, "-c", "from postedit.cli.main import main; main()", "synth"]
@@ -103,7 +107,7 @@ def test_a_text_of_lines_that_are_all_too_long_is_an_error(run: Any, recipe: Pat
     arguments = [word for value in values for word in ("--set", value)]
     result = run("synth", recipe, "--workers", 1, *arguments)
     assert "out: would be empty: none of 120 lines can be used (120 too long)" in refused(result)
-    assert {path.name for path in tmp_path.glob("out*")} == {"out.profile.json"}
+    assert not list(tmp_path.glob("out*"))
     result = run("synth", recipe, "--workers", 1, *arguments, "--set", "synth.ter=20")
     assert "synth.max_words = 2 leaves out every line of the text" in refused(result)
 
@@ -120,14 +124,43 @@ def test_every_mode_reaches_its_ter(run: Any, recipe: Path, tmp_path: Path, ter:
 def test_a_full_disk_where_the_profile_is_kept_is_an_error(
     run: Any, recipe: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def full(*_: object) -> None:
-        raise OSError(errno.ENOSPC, "No space left on device")
+    write = resumable_outputs.atomic_write
 
-    monkeypatch.setattr("os.fsync", full)
-    assert "out.profile.json: cannot be written: the disk is full" in refused(run("synth", recipe, "--workers", 1))
-    monkeypatch.undo()
-    assert not list(tmp_path.glob("*out*"))
+    def full(path: Path, *rest: Any) -> Any:
+        if path.name == "out.profile.json":
+            raise OutputError(f"{path}: cannot be written: the disk is full")
+        return write(path, *rest)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(resumable_outputs, "atomic_write", full)
+        assert "out.profile.json: cannot be written: the disk is full" in refused(run("synth", recipe, "--workers", 1))
+    assert not (tmp_path / "out.json").exists()
+    assert run("synth", recipe, "--workers", 1, "--resume").exit_code == 0
+    assert (tmp_path / "out.profile.json").exists()
+    assert not (tmp_path / "out.partial.json").exists()
+
+
+def test_a_run_that_is_refused_or_fails_leaves_the_profile_of_the_first(
+    run: Any, recipe: Path, tmp_path: Path, locked: Callable[[Path], int], monkeypatch: pytest.MonkeyPatch
+) -> None:
     assert run("synth", recipe, "--workers", 1).exit_code == 0
+    before = {path.name: path.read_bytes() for path in tmp_path.glob("out*")}
+    other = ("--workers", 1, "--set", f"synth.real={SAMPLE}/dev")
+    with monkeypatch.context() as patch:
+        patch.setattr(NoiseStage, "__call__", fail)
+        assert "--resume to continue" in refused(run("synth", recipe, *other))
+    assert before.items() <= {path.name: path.read_bytes() for path in tmp_path.glob("out*")}.items()
+    assert "another recipe" in refused(run("synth", recipe, "--workers", 1, "--resume"))
+    assert run("synth", recipe, *other, "--resume").exit_code == 0
+    profile = (tmp_path / "out.profile.json").read_bytes()
+    assert profile != before["out.profile.json"]
+    number = locked(tmp_path / "out")
+    assert f"another process ({number}) is writing to it" in refused(run("synth", recipe, "--workers", 1))
+    assert (tmp_path / "out.profile.json").read_bytes() == profile
+
+
+def fail(*_: object) -> None:
+    raise DataError("it fails")
 
 
 @pytest.mark.parametrize("name", ["pe", "profile.json", "partial.json"])

@@ -210,6 +210,13 @@ def test_another_process_that_writes_is_named(tmp_path: Path, locked: Callable[[
         run(job(tmp_path, list("abc"), 1), tmp_path / "out", LocalExecutor(), resume=True)
 
 
+def test_work_of_another_process_is_not_called_unfinished(tmp_path: Path, locked: Callable[[Path], int]) -> None:
+    (tmp_path / "out.partial.json").write_text("{}")
+    number = locked(tmp_path / "out")
+    with pytest.raises(OutputError, match=rf"out: another process \({number}\) is writing to it"):
+        OutputFiles(tmp_path / "out", SIDES).check(resume=False)
+
+
 def test_unfinished_work_is_not_overwritten_nor_mixed(tmp_path: Path) -> None:
     prefix = tmp_path / "out"
     with pytest.raises(Stopped):

@@ -86,10 +86,15 @@ class EditProfile:
         words = {name: getattr(self, name) for name in ("inserted", "deleted", "substituted", "seen")}
         return json.dumps({"format": 1, "sentences": sentences, "moves": moves, **words}, ensure_ascii=False)
 
+    @property
+    def file_text(self) -> str:
+        """The text of a file that holds the profile."""
+        return f"{self.to_json()}\n"
+
     def save(self, path: Path) -> None:
         """Write the profile to a file."""
         with atomic_write(path) as file:
-            file.write(f"{self.to_json()}\n")
+            file.write(self.file_text)
 
     @classmethod
     def load(cls, path: Path) -> Self:

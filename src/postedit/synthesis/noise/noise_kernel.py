@@ -26,17 +26,24 @@ from postedit.synthesis.noise.word_bytes import (
     append_words,
     count_characters,
     find_prefix,
+    is_blank,
     line_end,
     new_word_buffer,
     select_lines,
     split_words,
 )
-from postedit.synthesis.triplet_counts import EDIT_KINDS, MAX_TER, TER_BIN
+from postedit.synthesis.triplet_counts import BLANK, EDIT_KINDS, MAX_TER, TER_BIN
 
-KEPT, EMPTY, TOO_LONG, THINNED = 0, 1, 2, 3
-"""Outcomes for a line: kept, or left out for having no words, too many words, or a length that is too frequent."""
+KEPT, EMPTY, TOO_LONG, THINNED, NO_TEXT = 0, 1, 2, 3, 4
+"""Outcomes for a line: kept, or left out: pe has no words, too many, or a too frequent length; src or mt is blank."""
 
-OUTCOMES: Final = {"kept": KEPT, "without words": EMPTY, "too long": TOO_LONG, "length too frequent": THINNED}
+OUTCOMES: Final = {
+    "kept": KEPT,
+    "without words": EMPTY,
+    "too long": TOO_LONG,
+    "length too frequent": THINNED,
+    BLANK: NO_TEXT,
+}
 
 LENGTH_BIN: Final = "length="
 """Prefix of the counts that make up the histogram of lengths."""
@@ -325,7 +332,7 @@ def _make_edits(line, n, wanted, tables, drafts, counted, ids, scratch, found, s
 
 @dataclass(frozen=True, slots=True)
 class NoiseStage:
-    """Makes triplets of chunks with the sides src and pe; lines of more than `max_words` are left out."""
+    """Makes triplets of chunks with the sides src and pe; leaves out blank lines and those above `max_words`."""
 
     tables: NoiseTables
     seed: int
@@ -333,9 +340,9 @@ class NoiseStage:
 
     def __call__(self, chunk: Chunk) -> Chunk:
         """Return the triplets of a chunk."""
-        pe = np.frombuffer(chunk.sides["pe"], np.uint8)
+        src, pe = (np.frombuffer(chunk.sides[side], np.uint8) for side in ("src", "pe"))
         mt, outcomes, lengths, found, wanted = uninterrupted(
-            _make_noise, pe, chunk.size, chunk.first_line, np.uint64(self.seed), self.max_words, self.tables
+            _make_noise, src, pe, chunk.size, chunk.first_line, np.uint64(self.seed), self.max_words, self.tables
         )
         sides = {"src": chunk.sides["src"], "mt": mt.tobytes(), "pe": chunk.sides["pe"]}
         kept = outcomes == KEPT
@@ -357,8 +364,8 @@ def _histogram(values: NDArray[np.int32], prefix: str) -> dict[str, int]:
 
 
 @compiled
-def _make_noise(pe, lines, first_line, seed, max_words, tables):  # type: ignore[no-untyped-def]
-    """Make mt from pe, UInt8: `lines` lines, each ended by a line feed; see `NoiseStage` for the other arguments.
+def _make_noise(src, pe, lines, first_line, seed, max_words, tables):  # type: ignore[no-untyped-def]
+    """Make mt from pe, UInt8: `lines` lines, each ended by a line feed, as src; see `NoiseStage` for the others.
 
     Returns:
         UInt8, the lines of mt; Int8[lines], the outcome for each line of pe (`KEPT` and so on); Int32[lines], its
@@ -373,9 +380,10 @@ def _make_noise(pe, lines, first_line, seed, max_words, tables):  # type: ignore
     found, all_wanted = np.zeros((lines, 4), np.int32), np.zeros((lines, 4), np.int32)
     state = np.zeros(1, np.uint64)
     out, used, stop = np.empty(pe.size + pe.size // 2 + 1024, np.uint8), 0, -1
+    src_stop = -1
     for number in range(lines):
-        start = stop + 1
-        stop = line_end(pe, start)
+        start, src_start = stop + 1, src_stop + 1
+        stop, src_stop = line_end(pe, start), line_end(src, src_start)
         n = split_words(line, start, stop, tables.lexicon)
         lengths[number] = n
         state[0] = mix64(mix64(seed) + np.uint64(first_line + number))
@@ -383,6 +391,8 @@ def _make_noise(pe, lines, first_line, seed, max_words, tables):  # type: ignore
             outcomes[number] = EMPTY
         elif n > max_words:
             outcomes[number] = TOO_LONG
+        elif is_blank(src, src_start, src_stop):
+            outcomes[number] = NO_TEXT
         elif next_uniform(state) >= tables.keep_rates[min(n, tables.keep_rates.size - 1)]:
             outcomes[number] = THINNED
         if outcomes[number] != KEPT:
@@ -394,6 +404,8 @@ def _make_noise(pe, lines, first_line, seed, max_words, tables):  # type: ignore
             best, size = _make_edits(line, n, wanted, tables, drafts, counted, ids, scratch, found[number], state)
         if found[number].sum() == 0:
             out, used = append_bytes(pe, start, stop + 1, out, used)
+        elif size == 0:
+            outcomes[number] = NO_TEXT
         else:
             out, used = append_words(drafts[best].refs, size, line, tables.lexicon, out, used)
     return out[:used], outcomes, lengths, found, all_wanted

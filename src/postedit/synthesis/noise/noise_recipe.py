@@ -27,7 +27,7 @@ from postedit.synthesis.config import SynthConfig
 from postedit.synthesis.noise.edit_profile import MAX_WORDS, EditProfile, measure_profile
 from postedit.synthesis.noise.noise_kernel import LENGTH_BIN, OUTCOMES, NoiseStage
 from postedit.synthesis.noise.noise_tables import TextSample, expected_ter_histogram, matched_tables, plain_tables
-from postedit.synthesis.triplet_counts import EDIT_KINDS, TER_BIN, edit_rates, histogram_of, ks_distance
+from postedit.synthesis.triplet_counts import BLANK, EDIT_KINDS, TER_BIN, edit_rates, histogram_of, ks_distance
 
 _PROFILE: Final = "profile.json"
 
@@ -98,13 +98,12 @@ class NoiseConfig(SynthConfig):
         return [Phase("noise", self.triplets, self.prepare)]
 
     def prepare(self) -> Job:
-        """Read the inputs and return the job; a measured profile is saved.
+        """Read the inputs and return the job; a measured profile is saved with its output.
 
         Raises:
             DataError: if inputs cannot be read or differ in length, real triplets have no edits, or the text lacks
                 lines of their lengths where that is required.
             RecipeError: if the requested TER cannot be reached.
-            OutputError: if the profile cannot be saved.
         """
         source = open_aligned({"src": located(self.src), "pe": located(self.pe)}, self.chunk_lines)
         lines = list(islice(read_lines(located(self.pe)), 0, None, -(-source.total // _SAMPLE_LINES)))
@@ -120,17 +119,16 @@ class NoiseConfig(SynthConfig):
         settings = self.settings()
         settings["versions"] |= {"numpy": np.__version__, "numba": version("numba")}
         settings["profile"] = None if profile is None else hashlib.sha256(profile.to_json().encode()).hexdigest()
-        return Job(source, stage, settings, lambda counts: _manifest(counts, profile))
+        extras = dict.fromkeys(self.extra_files, profile.file_text) if profile else {}
+        return Job(source, stage, settings, lambda counts: _manifest(counts, profile), extras)
 
     def _profile(self) -> EditProfile | None:
-        """Return the profile to match: a saved one, or one that is measured and saved now."""
+        """Return the profile to match: a saved one, or one that is measured now."""
         if self.profile is not None:
             return EditProfile.load(located(self.profile))
         if self.real is None:
             return None
-        profile = measure_profile((triplet.mt, triplet.pe) for triplet in self.read_real())
-        profile.save(self.triplets.named(_PROFILE))
-        return profile
+        return measure_profile((triplet.mt, triplet.pe) for triplet in self.read_real())
 
 
 def _with_ter(ter: float, stage: NoiseStage, lines: Sequence[str]) -> NoiseStage:
@@ -146,6 +144,8 @@ def _with_ter(ter: float, stage: NoiseStage, lines: Sequence[str]) -> NoiseStage
     for _ in range(_MAX_TRIALS):
         counts = stage(trial).counts
         if not (words := counts["words"]):
+            if counts[BLANK]:
+                break  # edits leave no word of mt
             raise RecipeError(
                 f"synth.max_words = {stage.max_words} leaves out every line of the text; allow more words"
             )

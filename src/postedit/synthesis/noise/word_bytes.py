@@ -134,6 +134,18 @@ def line_end(data, start):  # type: ignore[no-untyped-def]
 
 
 @compiled
+def is_blank(data, start, stop):  # type: ignore[no-untyped-def]
+    """Return whether data[start:stop] has no words."""
+    place = start
+    while place < stop:
+        space = _space_width(data, place, stop)
+        if space == 0:
+            return False
+        place += space
+    return True
+
+
+@compiled
 def split_words(line, start, stop, lexicon):  # type: ignore[no-untyped-def]
     """Fill the buffer `line` with the words of data[start:stop]; return their number, or size + 1 if there are more."""
     data, n, place = line.data, 0, start

@@ -10,7 +10,7 @@ to pe itself; random samples have errors like those of real mt. The idea is that
 
 import hashlib
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal
@@ -24,7 +24,12 @@ from postedit.distributed.chunks import Chunk, Stage, open_aligned
 from postedit.distributed.pipeline import Job, Phase
 from postedit.search import Sampling
 from postedit.synthesis.selection.histogram_matching import MatchingConfig
-from postedit.synthesis.translation.translators import TextTranslator, TextTranslatorConfig, open_translator
+from postedit.synthesis.translation.translators import (
+    TextTranslator,
+    TextTranslatorConfig,
+    open_translator,
+    translator_fingerprints,
+)
 from postedit.synthesis.triplet_counts import BLANK, summary, triplet_chunk
 
 if TYPE_CHECKING:
@@ -67,6 +72,7 @@ class ParallelTextConfig(MatchingConfig):
 
         Raises:
             DataError: if inputs cannot be read or differ in length.
+            PosteditError: if the model that makes mt is not found or cannot be read.
         """
         source = open_aligned({"src": located(self.src), "pe": located(self.pe)}, self.chunk_lines)
         return Job(source, self.stage(), self.job_settings(), lambda counts: summary(counts, self.left_out))
@@ -85,6 +91,19 @@ class ForwardConfig(ParallelTextConfig):
     def stage(self) -> Stage:
         """Return the stage that translates src."""
         return Translation(self.translator)
+
+    def job_settings(self) -> dict[str, Any]:
+        """Return the settings that determine mt; the model is identified by its content.
+
+        Raises:
+            PosteditError: if the model is not found or cannot be read.
+        """
+        return {**super().job_settings(), **model_setting(translator_fingerprints(self.translator))}
+
+
+def model_setting(fingerprints: Collection[Any]) -> dict[str, Any]:
+    """Return the setting that names the models of a job; none if nothing is known of them."""
+    return {"model": fingerprints} if fingerprints else {}
 
 
 @dataclass(frozen=True)

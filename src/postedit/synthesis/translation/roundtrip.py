@@ -19,8 +19,8 @@ from postedit.distributed.pipeline import Job, Phase
 from postedit.distributed.resumable_outputs import OutputFiles
 from postedit.synthesis.selection.domain_selection import NOT_SELECTED, select_sentences
 from postedit.synthesis.selection.histogram_matching import MatchingConfig, RealTriplets
-from postedit.synthesis.translation.parallel_text import MATCHING_OPTIONS, Translation
-from postedit.synthesis.translation.translators import TextTranslatorConfig
+from postedit.synthesis.translation.parallel_text import MATCHING_OPTIONS, Translation, model_setting
+from postedit.synthesis.translation.translators import TextTranslatorConfig, translator_fingerprints
 from postedit.synthesis.triplet_counts import BLANK, summary
 
 _MODELS: Final = ("inside.arpa", "outside.arpa")
@@ -89,9 +89,16 @@ class RoundtripConfig(MatchingConfig):
         return Job(source, stage, settings, manifest)
 
     def prepare_translation(self) -> Job:
-        """Return the job that translates the selected sentences."""
+        """Return the job that translates the selected sentences; the models are identified by their content.
+
+        Raises:
+            DataError: if the sentences cannot be read.
+            PosteditError: if a model is not found or cannot be read.
+        """
         source = open_aligned({"pe": self.chosen.named("pe")}, self.chunk_lines)
-        settings = {**self.settings("choose", "order", *MATCHING_OPTIONS), "phase": "translate"}
+        models = {"back": translator_fingerprints(self.back), "forward": translator_fingerprints(self.forward)}
+        known = {name: fingerprints for name, fingerprints in models.items() if fingerprints}
+        settings = {**self.settings("choose", "order", *MATCHING_OPTIONS), "phase": "translate", **model_setting(known)}
         stage = Translation(self.forward, self.back)
         return Job(source, stage, settings, lambda counts: summary(counts, [BLANK]))
 

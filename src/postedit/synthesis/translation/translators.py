@@ -1,5 +1,6 @@
 """Translators behind one protocol: models of postedit, CTranslate2 or Hugging Face, or any command."""
 
+import hashlib
 import subprocess
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
@@ -11,6 +12,7 @@ from pydantic import Field, model_validator
 
 from postedit.core.config import Config
 from postedit.core.errors import PosteditError, library
+from postedit.core.files import reason_of, sha256_of
 from postedit.data.lines import encode_lines
 
 _STDERR_SHOWN: Final = 500  # characters from the end of a command's standard error that a message quotes
@@ -83,6 +85,38 @@ def open_translator(config: TextTranslatorConfig) -> TextTranslator:
         "command": _Command,
     }
     return _LineTranslator(kinds[config.kind](config))
+
+
+def translator_fingerprints(config: TextTranslatorConfig) -> list[str]:
+    """Return the digests of what a translator consists of, without loading it: of its files, where they are known.
+
+    A command, and a checkpoint that is named by its hub id, have none.
+
+    Raises:
+        TranslatorError: if a file cannot be read.
+        ModelFolderError: if a model of postedit is not found or damaged.
+    """
+    if config.kind == "postedit":
+        from postedit.editing.loading import choose
+        from postedit.folder import content_fingerprint
+
+        choice = choose([str(config.model)], None, "log")
+        return [content_fingerprint(path) for path in (choice.file, *choice.paths) if path is not None]
+    names = [config.model, config.tokenizer if config.kind == "ctranslate2" else None]
+    folders = [Path(name).expanduser() for name in names if name is not None and config.kind != "command"]
+    return [_folder_digest(folder) for folder in folders if folder.is_dir()]
+
+
+def _folder_digest(folder: Path) -> str:
+    """Return the SHA-256 digest, in hexadecimal, of the files in the folder of a checkpoint."""
+    digest = hashlib.sha256()
+    try:
+        for file in sorted(folder.iterdir()):
+            if file.is_file() and file.suffix != ".md" and not file.name.startswith("."):
+                digest.update(f"{file.name} {sha256_of(file)} ".encode())
+    except OSError as error:
+        raise TranslatorError(f"{error.filename or folder}: cannot be read: {reason_of(error)}") from None
+    return digest.hexdigest()
 
 
 @dataclass(frozen=True, slots=True)

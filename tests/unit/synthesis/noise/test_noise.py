@@ -25,7 +25,7 @@ from postedit.synthesis.noise.edit_profile import MAX_WORDS, EditProfile, inflec
 from postedit.synthesis.noise.noise_kernel import NoiseStage
 from postedit.synthesis.noise.noise_recipe import NoiseConfig
 from postedit.synthesis.noise.noise_tables import NoiseTables, TextSample, matched_tables, plain_tables
-from postedit.synthesis.triplet_counts import EDIT_KINDS, TER_BIN, histogram_of, ks_distance
+from postedit.synthesis.triplet_counts import BLANK, EDIT_KINDS, TER_BIN, histogram_of, ks_distance
 
 SAMPLE = Path(__file__).parents[4] / "examples/mlqe-pe.en-de"
 
@@ -167,8 +167,11 @@ def test_noise_depends_on_seed_and_line_alone(lines: list[str], data: st.DataObj
     parts = [noisy(lines[:cut], tables, seed=seed), noisy(lines[cut:], tables, seed=seed, first_line=cut)]
     for side in ("src", "mt", "pe"):
         assert b"".join(part.sides[side] for part in parts) == whole.sides[side]
-    kept = [line for line in lines if line.split()]
-    assert whole.lines("pe") == whole.lines("src") == kept
+    kept = whole.lines("pe")
+    assert whole.lines("src") == kept
+    assert all(mt.split() for mt in whole.lines("mt"))
+    assert whole.counts["without words"] == sum(not line.split() for line in lines)
+    assert len(kept) + whole.counts["without words"] + whole.counts[BLANK] == len(lines)
     for mt, pe, count in zip(whole.lines("mt"), kept, count_edits(whole.lines("mt"), kept)):
         assert mt == pe if count.edits == 0 else mt == " ".join(mt.split())
     edits = count_edits(whole.lines("mt"), kept)
@@ -183,6 +186,22 @@ def test_lines_too_long_are_left_out_on_all_sides() -> None:
     assert chunk.counts["too long"] == chunk.counts["without words"] == 1
     most = [" ".join("a" * MAX_WORDS)]
     assert noisy(most, tables, max_words=MAX_WORDS).counts["kept"] == 1
+
+
+def test_triplets_that_are_blank_on_a_side_are_left_out_and_nothing_else_changes() -> None:
+    text = ["a", "b c d e", "f g h", "i"] * 50
+    tables = plain_tables(TextSample.of(text))._replace(rate_scale=0.3)
+    src = ["\u2003 " if number % 3 == 0 else line for number, line in enumerate(text)]
+    sides = {side: "".join(f"{line}\n" for line in lines).encode() for side, lines in (("src", src), ("pe", text))}
+    chunk, whole = NoiseStage(tables, 1, 100)(Chunk(0, 0, len(text), sides)), noisy(text, tables)
+    singles = [noisy([line], tables, first_line=number) for number, line in enumerate(text)]
+    kept = [number for number, single in enumerate(singles) if single.counts["kept"]]
+    assert 0 < whole.counts[BLANK] == len(text) - len(kept)
+    assert whole.lines("mt") == [singles[number].lines("mt")[0] for number in kept]
+    both = [number for number in kept if src[number].strip()]
+    assert chunk.lines("mt") == [singles[number].lines("mt")[0] for number in both]
+    assert chunk.lines("src") == chunk.lines("pe") == [text[number] for number in both]
+    assert chunk.counts[BLANK] == len(text) - len(both)
 
 
 def test_thinning_gives_the_real_lengths() -> None:

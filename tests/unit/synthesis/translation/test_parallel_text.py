@@ -4,7 +4,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import tiny_models
 from synth_tools import program, read, refused, sentences, write
+
+from postedit.core.errors import DataError
+from postedit.editing.post_editor import PostEditor
 
 Synth = Callable[..., Any]
 UPPER = program("print(line.upper())")
@@ -146,3 +150,50 @@ def test_faults_of_real_triplets_are_reported(
     monkeypatch.chdir(tmp_path)
     assert message in refused(synth(like_real(tmp_path, mismatch=0.5) | change))
     assert not list(tmp_path.glob("out*"))
+
+
+def by_model(folder: Path, **others: Any) -> dict[str, Any]:
+    model = str(folder / "model")
+    return options(folder, translator={"kind": "postedit", "model": model, "beam": 1}, chunk_lines=20, **others)
+
+
+def save_translator(folder: Path, factor: float = 1.0) -> None:
+    """Save a small translator; another factor of its weights makes it another one."""
+    made = tiny_models.folder("transformer", input="src")
+    for parameter in made.model.parameters():
+        parameter.data.mul_(factor)
+    made.save(folder / "model")
+
+
+def test_another_translator_in_the_same_place_does_not_continue(
+    synth: Synth, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    save_translator(tmp_path)
+    edit, calls = PostEditor.edit, []
+
+    def edit_once(self: PostEditor, *arguments: Any, **named: Any) -> Any:
+        calls.append(1)
+        if len(calls) > 1:
+            raise DataError("interrupted")
+        return edit(self, *arguments, **named)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(PostEditor, "edit", edit_once)
+        assert "20 of 50 lines are done" in refused(synth(by_model(tmp_path)))
+    (tmp_path / "model").rename(tmp_path / "first")
+    save_translator(tmp_path, 1.5)
+    assert "the unfinished run has another model;" in refused(synth(by_model(tmp_path), "--resume"))
+    (tmp_path / "model").rename(tmp_path / "second")
+    (tmp_path / "first").rename(tmp_path / "model")
+    result = synth(by_model(tmp_path), "--resume")
+    assert result.exit_code == 0, result.output
+
+
+def test_finished_translations_of_another_model_are_made_anew(synth: Synth, tmp_path: Path) -> None:
+    save_translator(tmp_path)
+    assert synth(by_model(tmp_path, out=str(tmp_path / "real"))).exit_code == 0
+    recipe = by_model(tmp_path, real="real", mismatch=1.0)
+    assert synth(recipe).exit_code == 0
+    assert "translation: already done" in synth(recipe, "--resume").stderr
+    save_translator(tmp_path, 1.5)
+    assert "already done" not in synth(recipe, "--resume").stderr

@@ -141,3 +141,22 @@ def test_another_mismatch_does_not_have_all_translated_again(synth: Synth, tmp_p
     assert synth(options(tmp_path, forward=forward, mismatch=1.0), "--resume").exit_code == 0
     assert log.read_text() == before
     assert len(triplets(tmp_path)) == 1200
+
+
+def test_both_translators_are_known_by_their_content(tmp_path: Path) -> None:
+    write(tmp_path / "out.chosen.pe", ["a b"])
+    recipe = options(tmp_path, out=str(tmp_path / "out"))
+    recipe["real"] = str(tmp_path / "real")
+
+    def known() -> Any:
+        return RoundtripConfig.model_validate(recipe).prepare_translation().settings.get("model")
+
+    assert known() is None, "of commands nothing is known"
+    for name in ("back", "forward"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "config.json").write_text("{}")
+        recipe[name] = {"kind": "huggingface", "model": str(tmp_path / name)}
+    before = known()
+    (tmp_path / "back/config.json").write_text("{ }")
+    assert known()["forward"] == before["forward"]
+    assert known()["back"] != before["back"]

@@ -14,7 +14,12 @@ from checkpoints import nllb, t5
 from postedit.core.config import load_config
 from postedit.core.errors import PosteditError, RecipeError
 from postedit.editing.post_editor import PostEditor
-from postedit.synthesis.translation.translators import TextTranslatorConfig, TranslatorError, open_translator
+from postedit.synthesis.translation.translators import (
+    TextTranslatorConfig,
+    TranslatorError,
+    open_translator,
+    translator_fingerprints,
+)
 
 TEXTS = ["the house", "", "two house not the two house goes .", "goes"]
 
@@ -126,6 +131,25 @@ def test_a_language_that_the_tokenizer_does_not_have(tmp_path: Path) -> None:
 def test_options_are_checked(options: dict[str, Any], message: str) -> None:
     with pytest.raises(RecipeError, match=message):
         config(**options)
+
+
+@pytest.mark.parametrize("kind", ["huggingface", "ctranslate2"])
+def test_a_checkpoint_is_known_by_the_files_that_affect_its_output(tmp_path: Path, kind: str) -> None:
+    for name in ("model", "tokenizer"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "config.json").write_text("{}")
+    asked = config(kind=kind, model=str(tmp_path / "model"), tokenizer=str(tmp_path / "tokenizer"))
+    before = translator_fingerprints(asked)
+    assert len(before) == (2 if kind == "ctranslate2" else 1)
+    (tmp_path / "model/README.md").write_text("a note")
+    assert translator_fingerprints(asked) == before
+    (tmp_path / "model/config.json").write_text("{ }")
+    assert translator_fingerprints(asked)[0] != before[0]
+
+
+def test_commands_and_checkpoints_elsewhere_have_no_fingerprint() -> None:
+    assert translator_fingerprints(command("")) == []
+    assert translator_fingerprints(config(kind="huggingface", model="name/model")) == []
 
 
 @pytest.mark.parametrize("kind", ["huggingface", "ctranslate2", "postedit"])
