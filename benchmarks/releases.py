@@ -1,13 +1,13 @@
 """Pack a model for product help as a release file, with a card and a NOTICE.
 
-    python benchmarks/releases.py MODEL DATA WORK [--languages de fr es ja] [--documents de] [--file help-3]
+    python benchmarks/releases.py MODEL DATA WORK [--languages de fr es] [--documents de] [--file help-3]
         [--recipe NAME] [--max-input 100] [--edit-cost COST] [--out releases]
 
 MODEL is what RECIPE trains, by default `recipes/reference/gpu-help-copycat.toml`, for one language or several. WORK is
 what `benchmarks/help_data.py DATA WORK --held-lines 1500` made: lines of repositories with a stated licence, the latest
 1,500 lines of each language held out, or whole documents for the languages of `--documents` (`--held-documents 1500`).
-These choose the edit cost: that with the lowest mean TER, unless `--edit-cost` says which; the card tells. Dev, whole
-documents of other lines, is scored for the card alone.
+These choose the edit cost: that with the lowest mean TER, unless `--edit-cost` gives another; the card tells. Dev,
+whole documents of other lines, is scored for the card.
 
 This writes `OUT/FILE.tar.xz`, and its entries, one a language pair, into `src/postedit/releases/catalogue.toml`.
 Another content has another FILE.
@@ -69,7 +69,7 @@ def main() -> None:
     parser.add_argument("data", type=Path, help="folder of adobe-pe.en-LANG")
     parser.add_argument("work", type=Path, help="prepared lines: LANG.{src,mt,pe}, LANG.held.*, LANG.dev.*")
     parser.add_argument(
-        "--languages", nargs="+", choices=NAMES, default=["de", "fr", "es", "ja"], help="(default: %(default)s)"
+        "--languages", nargs="+", choices=NAMES, default=["de", "fr", "es"], help="(default: %(default)s)"
     )
     parser.add_argument("--documents", nargs="*", choices=NAMES, default=["de"], help="held out by whole documents")
     parser.add_argument("--file", default="help-3", help="name of the release file")
@@ -98,7 +98,7 @@ def main() -> None:
     why = "which was chosen on held-out lines"
     if cost != best:
         lowest = "; ".join(f"{NAMES[language]} {gain.ter}" for language, gain in tried[best].items())
-        why = f"by which dev gains more; on the held-out lines, one of {best:g} is better ({lowest})"
+        why = f"which was given by hand; on the held-out lines, one of {best:g} is better ({lowest})"
     told = card(model, search, why, options.recipe, triplets, held, dev, used, documents)
     (folder / "README.md").write_text(told, encoding="utf-8")
     (folder / "NOTICE").write_text(notice(used, options.languages), encoding="utf-8")

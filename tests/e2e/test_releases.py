@@ -124,9 +124,9 @@ def test_an_entry_of_one_language_leaves_the_others(tmp_path: Path, monkeypatch:
 @pytest.mark.parametrize(
     ("languages", "used", "said"),
     [
-        (["ja"], "adobe:analytics", ["license: mit", "latest 1,500 triplets;", "TER is of characters.\n"]),
+        (["ja"], "adobe:analytics", ["license: mit", "latest 1,500 triplets.", "TER is of characters.\n"]),
         (["fr"], "adobe:data-workbench", ["license: other", "TER is of what stands between spaces.\n", "(French has"]),
-        (["de", "ja"], "adobe:analytics", ["triplets of each language;", "TER is of characters in Japanese, of what"]),
+        (["de", "ja"], "adobe:analytics", ["triplets of each language.", "TER is of characters in Japanese, of what"]),
     ],
 )
 def test_a_card_says_what_holds_for_its_languages(languages: list[str], used: str, said: list[str]) -> None:
@@ -134,7 +134,7 @@ def test_a_card_says_what_holds_for_its_languages(languages: list[str], used: st
     gains = dict.fromkeys(languages, release_files.Gain(scores, scores, 0.0, "better"))
     triplets = dict.fromkeys(languages, 100_000)
     model = tiny_models.folder()
-    text = maker.card(model, model.search, "a.toml", triplets, gains, gains, Counter({used: 3}))
+    text = maker.card(model, model.search, "which was chosen", "a.toml", triplets, gains, gains, Counter({used: 3}))
     for words in said:
         assert words in text
 

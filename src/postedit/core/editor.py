@@ -86,7 +86,7 @@ class Segment:
     constraints: Constraints = Constraints()
 
     def __post_init__(self) -> None:
-        if not isinstance(self.src, str) or not isinstance(self.mt, str | None):
+        if not isinstance(self.src, str) or not (self.mt is None or isinstance(self.mt, str)):
             raise DataError(f"src must be text, and mt text or None, not {self.src!r:.80} and {self.mt!r:.80}")
         if not isinstance(self.constraints, Constraints):
             raise DataError(f"constraints must be Constraints(...), not {self.constraints!r:.80}")
@@ -316,19 +316,19 @@ class Editor(ABC):
         if not isinstance(config, SearchConfig):
             raise DataError(f"search must be a SearchConfig, such as SearchConfig(beam=4), not {config!r:.80}")
         config = config.with_options(**options) if options else config
-        self._check_given(segments, config)
+        self._check_given(segments, config, search or SearchConfig())
         return self.edit_segments(segments, config, evidence=_detail(evidence))
 
-    def _check_given(self, segments: Sequence[Segment], search: SearchConfig) -> None:
-        """Check the search options, and that the editor has the abilities that segments and options need."""
-        self.check(search, with_mt=not segments or any(one.mt is not None for one in segments))
+    def _check_given(self, segments: Sequence[Segment], config: SearchConfig, given: SearchConfig) -> None:
+        """Check the search options, and that the editor has the abilities that segments and given options need."""
+        self.check(config, with_mt=not segments or any(one.mt is not None for one in segments))
         able = self.abilities
         lacks = next((number for number, one in enumerate(segments, start=1) if one.mt is None), None)
         if able.needs_mt and lacks is not None:
             raise DataError(
                 f"this editor corrects translations and has no first stage to write them: segment {lacks} has no mt"
             )
-        if not able.constraints and (search.required or search.banned or any(one.constraints for one in segments)):
+        if not able.constraints and (given.required or given.banned or any(one.constraints for one in segments)):
             raise DataError(
                 "this editor takes no constraints (a prefix, required and banned words), which a gate, phrases or "
                 "further passes may take back: leave them out"

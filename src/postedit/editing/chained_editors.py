@@ -152,6 +152,7 @@ def _joined(segment: Segment, before: PostEdit, after: PostEdit, n_best: int) ->
     """Return the corrections by the first editor and then by the second as one, and with mt `n_best` outputs."""
     mt = segment.mt if segment.mt is not None else before.draft or ""
     sure = composed_edits(mt, after.text, _sure_edits(before), _sure_edits(after))
+    is_unsure = any(one.edits and not one.confidences for one in (before, after))
     outputs = [replace(before, alternatives=(), evidence=None), *before.alternatives] if n_best > 1 else []
     others = [one for one in outputs if one.text != after.text]
     logs = tuple(math.log(max(one.confidence, sys.float_info.min)) for one in sure)
@@ -166,7 +167,7 @@ def _joined(segment: Segment, before: PostEdit, after: PostEdit, n_best: int) ->
         alternatives=tuple(one for place, one in enumerate(others, start=1) if place < n_best or one.text == mt),
         draft=before.draft,
         token_spans=tuple((number, number + 1) for number in range(len(sure))),
-        confidences=tuple(one.confidence for one in sure),
+        confidences=() if is_unsure else tuple(one.confidence for one in sure),
         reverted=before.reverted + after.reverted,
         input_cut=before.input_cut or after.input_cut,
     )

@@ -1,6 +1,6 @@
 """The texts that are scored: lists or stored lines, as many of each system as post-edits, and none too long."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from postedit.core.arguments import texts_of
@@ -11,14 +11,15 @@ MAX_CHARACTERS: Final = 5_000_000
 """Limits of a line: the time for an edit script grows with the square of the words, memory with the characters."""
 
 
-def lines_of(name: str, given: Sequence[str]) -> Sequence[str]:
+def lines_of(name: str, given: Iterable[str]) -> Sequence[str]:
     """Return the texts of the argument `name` as a list; other sequences, such as `StoredLines`, stay as they are.
 
     Raises:
         DataError: if they are not lists of texts.
     """
-    is_plain = isinstance(given, str | bytes | list | tuple) or not isinstance(given, Sequence)
-    return texts_of(name, given) if is_plain else given
+    if isinstance(given, Sequence) and not isinstance(given, str | bytes | list | tuple):
+        return given
+    return texts_of(name, given)
 
 
 def outputs_of(systems: Mapping[str, Sequence[str]]) -> dict[str, Sequence[str]]:

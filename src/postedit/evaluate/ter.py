@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sacrebleu.metrics import ter as sacrebleu_ter
 
-from postedit.core.arguments import texts_of
 from postedit.evaluate import ter_kernel
+from postedit.evaluate.given_texts import lines_of
 from postedit.evaluate.ter_words import NumberedTexts, number_words
 
 _EMPTY_REFERENCE: Final = 100.0  # TER, in per cent, of words where the reference has none: the convention of sacrebleu
@@ -237,10 +237,10 @@ def count_edits(
 
     Raises:
         ValueError: if the numbers of lines differ.
-        DataError: if they are not lists of texts.
+        DataError: if they are not lists of texts; what is in lists is not looked at.
     """
     given = {"hypotheses": hypotheses, "references": references}
-    sides = [texts if isinstance(texts, list) else texts_of(name, texts) for name, texts in given.items()]
+    sides = [texts if isinstance(texts, list) else lines_of(name, texts) for name, texts in given.items()]
     return _metric(case_sensitive, normalise).counts(*sides)
 
 

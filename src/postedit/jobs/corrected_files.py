@@ -217,5 +217,5 @@ def _result(record: Mapping[str, Any]) -> PostEdit:
         edits=tuple(Edit(edit["op"], tuple(edit["mt_span"]), tuple(edit["pe_span"])) for edit in edits),
         skipped=record["skipped"],
         token_spans=tuple((0, 0) for _ in edits),
-        confidences=tuple(edit["confidence"] for edit in edits),
+        confidences=tuple(edit["confidence"] for edit in edits if edit["confidence"] is not None),
     )

@@ -305,6 +305,7 @@ class Trainer:
         """Write a checkpoint unless this step has one."""
         if self._saved_step == self.state.step:
             return
+        self.state.seconds = perf_counter() - self._started_at  # with the validation of this step
         checkpoint = self.snapshots.take({"identity": self.identity, "run": asdict(self.state)})
         if self._is_main:
             self.checkpoints.save(self.state.step, checkpoint)
@@ -393,5 +394,7 @@ class Trainer:
 
 
 def _is_lost_process(error: RuntimeError) -> bool:
-    """Return whether an error says that another process cannot be reached; that of Gloo has no type of its own."""
-    return isinstance(error, torch.distributed.DistBackendError) or "gloo" in str(error).lower()
+    """Return whether an error says that another process cannot be reached; those of Gloo and NCCL have no type."""
+    return any(
+        sign in str(error) for sign in ("Connection closed by peer", "Connection reset", "remote process exited")
+    )

@@ -30,7 +30,7 @@ class FakeEditor(Editor):
         self.loaded: list[tuple[str, ...]] = []
         self.checked: list[tuple[SearchConfig, bool]] = []
         self.swapped = False
-        self.can = Abilities(n_best=True, forced_scores=True, drafts=True)
+        self.can = Abilities(constraints=True, n_best=True, forced_scores=True, drafts=True)
         self.search = SearchConfig(beam=4)
 
     @property

@@ -24,7 +24,7 @@ def test_options_reach_the_editor(run: Any, editor: Any, files: Files) -> None:
     run(*options(files, "--beam", 3, "--set", "search.batch_tokens=99", "--format", "jsonl", "--n-best", 2))
     search = SearchConfig(beam=3, n_best=2, batch_tokens=99)
     assert editor.searches == [search]
-    assert editor.checked == [(search, True)]
+    assert editor.checked == [(search, True)] * 2
     assert editor.loaded == [("MODEL",)]
 
 

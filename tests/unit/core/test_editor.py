@@ -107,11 +107,15 @@ class _Unsure(TableEditor):
 def test_an_editor_may_give_no_confidences(editor: TableEditor) -> None:
     unsure = _Unsure(TABLE)
     (chained,) = Chain(unsure, editor).edit(SRC[:1], MT[:1])
-    assert (chained.text, chained.confidences) == ("den Irrtum verbinden .", (1.0, 1.0))
+    assert (chained.text, chained.confidences) == ("den Irrtum verbinden .", ())
     assert [one["confidence"] for one in edit_records(unsure.edit(SRC[:1], MT[:1])[0])] == [None, None]
     assert Gated(unsure).edit(SRC[:1], MT[:1])[0].changed
-    with pytest.raises(DataError, match="no confidence in its edits"):
-        Gated(unsure, min_confidence=0.5).edit(SRC[:1], MT[:1])
+    for one in (unsure, Chain(unsure, editor)):
+        with pytest.raises(DataError, match="no confidence in its edits"):
+            Gated(one, min_confidence=0.5).edit(SRC[:1], MT[:1])
+    assert explain(unsure, SRC[:1], MT[:1], PE[:1])[0] is not None
+    unsure.search = SearchConfig(banned=("Haus",))
+    assert unsure.edit(SRC[:1], MT[:1])[0].changed, "nobody has asked for constraints"
 
 
 def test_a_gate_learns_which_of_its_edits_to_keep(editor: TableEditor, tmp_path: Path) -> None:
