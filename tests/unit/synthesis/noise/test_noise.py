@@ -188,7 +188,7 @@ def test_lines_too_long_are_left_out_on_all_sides() -> None:
     assert noisy(most, tables, max_words=MAX_WORDS).counts["kept"] == 1
 
 
-def test_triplets_that_are_blank_on_a_side_are_left_out_and_nothing_else_changes() -> None:
+def test_only_triplets_that_are_blank_on_a_side_are_left_out() -> None:
     text = ["a", "b c d e", "f g h", "i"] * 50
     tables = plain_tables(TextSample.of(text))._replace(rate_scale=0.3)
     src = ["\u2003 " if number % 3 == 0 else line for number, line in enumerate(text)]
