@@ -69,10 +69,9 @@ CHAINED: Final = ("first", "second")  # folders of its models
 ONE_MODEL: Final = (*_OWN_FILES, *(f"{_DRAFT}/{pattern}" for pattern in _OWN_FILES))
 FILES: Final = (*ONE_MODEL, *(f"{name}/{pattern}" for name in CHAINED for pattern in ONE_MODEL))
 """Patterns of the files of a model folder."""
-CHECKPOINTS: Final = tuple(
-    f"{part}{stage}{CHECKPOINT}" for part in ("", *(f"{name}/" for name in CHAINED)) for stage in ("", f"{_DRAFT}/")
-)
-"""Files that say where on this machine the frozen checkpoints of models are."""
+COPIED_OF_ONE: Final = (*ONE_MODEL, CHECKPOINT, f"{_DRAFT}/{CHECKPOINT}")
+COPIED: Final = (*COPIED_OF_ONE, *(f"{name}/{pattern}" for name in CHAINED for pattern in COPIED_OF_ONE))
+"""Patterns of what a copy on this machine has: also where frozen checkpoints are."""
 
 _NO_EFFECT: Final = frozenset({_PROVENANCE, _CARD, _NOTICE, CHECKSUMS})  # on outputs
 

@@ -9,7 +9,7 @@ from postedit.core.checksums import recorded_damage
 from postedit.core.editor import Editor
 from postedit.core.errors import ModelFolderError
 from postedit.core.files import atomic_folder
-from postedit.folder import CHECKPOINTS, FILES, ModelFolder, check_replaceable, read_config
+from postedit.folder import COPIED, ModelFolder, check_replaceable, read_config
 
 
 class SavedEditor(Editor):
@@ -74,7 +74,7 @@ class SavedEditor(Editor):
             raise ModelFolderError(f"{damage}; save a copy that is whole")
         check_replaceable(path)
         with atomic_folder(path) as folder:
-            for file in (file for pattern in (*FILES, *CHECKPOINTS) for file in source.glob(pattern)):
+            for file in (file for pattern in COPIED for file in source.glob(pattern)):
                 target = folder / file.relative_to(source)
                 target.parent.mkdir(parents=True, exist_ok=True)
                 shutil.copyfile(file, target)

@@ -22,7 +22,7 @@ from postedit.core.files import atomic_folder
 from postedit.editing.chained_editors import Chain
 from postedit.editing.loading import Choice
 from postedit.editing.post_editor import PostEditor
-from postedit.folder import CHAIN, CHAINED, CHECKPOINT, ONE_MODEL, check_replaceable, read_config, read_json
+from postedit.folder import CHAIN, CHAINED, COPIED_OF_ONE, check_replaceable, read_config, read_json
 from postedit.nn.inference import Precision
 
 _PROVENANCE: Final = "provenance.json"
@@ -121,7 +121,7 @@ def kind_of_link(model: Path) -> str:
 
 def _copy(model: Path, folder: Path, edit_cost: float) -> None:
     """Copy the files of a model, without others that may lie there, and set its edit cost."""
-    for pattern in (*ONE_MODEL, CHECKPOINT):
+    for pattern in COPIED_OF_ONE:
         for file in model.glob(pattern):
             target = folder / file.relative_to(model)
             target.parent.mkdir(parents=True, exist_ok=True)

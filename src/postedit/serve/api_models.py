@@ -1,6 +1,5 @@
 """Requests and answers of the routes that edit, learn and score, as OpenAPI describes them."""
 
-from itertools import repeat
 from typing import Annotated, Any, Final, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
@@ -121,7 +120,7 @@ def edited_json(mt: str, result: PostEdit) -> dict[str, Any]:
             "confidence": confidence,
             "reasons": reasons_as_json(edit.reasons),
         }
-        for edit, confidence in zip(result.edits, result.confidences or repeat(None))
+        for edit, confidence in zip(result.edits, result.confidences, strict=True)
     ]
     return {
         "text": result.text,

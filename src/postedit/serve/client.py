@@ -15,8 +15,6 @@ from http import HTTPStatus
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Self
 
-import numpy as np
-
 from postedit.core.arguments import texts_of
 from postedit.core.editor import Edit, Fallback, segments_of
 from postedit.core.errors import DataError, PosteditError, library
@@ -268,7 +266,7 @@ def _plain(value: Any, where: str = "") -> Any:
     Raises:
         DataError: naming the first that has no such form, such as a text with lone surrogates.
     """
-    if isinstance(value, np.generic):
+    if getattr(value, "shape", None) == ():  # a number of NumPy, which is not imported for it
         value = value.item()
     if isinstance(value, Mapping):
         return {name: _plain(one, f"{where}.{name}" if where else name) for name, one in value.items()}

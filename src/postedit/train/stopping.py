@@ -49,9 +49,10 @@ class StoppingRules:
             return f"all {config.max_steps:,} steps are done"
         if self._has_all_epochs(state):
             return f"all {config.max_epochs:,} epochs are done"
-        time_is_over = config.max_minutes is not None and state.step > 0 and state.seconds >= 60.0 * config.max_minutes
-        if config.max_minutes is not None and self.any_process(time_is_over):
-            return f"{config.max_minutes:g} minutes are over"
+        if config.max_minutes is not None:
+            is_over = state.step > 0 and state.seconds >= 60.0 * config.max_minutes
+            if self.any_process(is_over):
+                return f"{config.max_minutes:g} minutes are over"
         if config.patience is not None and state.stale >= config.patience:
             return f"{state.stale} validations brought no improvement"
         return None

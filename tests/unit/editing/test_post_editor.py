@@ -255,6 +255,9 @@ def test_a_saved_editor_is_a_copy_of_its_folder(path: Path, tmp_path: Path) -> N
     model = shutil.copytree(path, tmp_path / "model")
     (model / "README.md").write_text("---\nlicense: other\n---\nTerms of the training texts\n")
     (model / CHECKSUMS).unlink()
+    (model / "draft").mkdir()
+    for part in (model, model / "draft"):
+        (part / ".checkpoint").write_text("/where/it/is\n")
     loaded = PostEditor.load(model, device="cpu", dtype="bf16")
     loaded.save_pretrained(tmp_path / "again")
     names = {one.relative_to(model) for one in model.rglob("*") if one.is_file()}
