@@ -129,7 +129,9 @@ def print_explanation(sentence: "ExplainedSentence | None", out: Console) -> Non
             for name, text, found in (("src", sentence.src, why.src), ("mt", sentence.mt, why.mt))
             if found is not None and found.stands_out
         ]
-        line = ", ".join([f"{why.edit.op} {why.old!r} -> {why.new!r}: confidence {100 * why.confidence:.0f} %", *cited])
+        sure = [] if why.confidence is None else [f"confidence {100 * why.confidence:.0f} %"]
+        change, known = f"{why.edit.op} {why.old!r} -> {why.new!r}", ", ".join([*sure, *cited])
+        line = f"{change}: {known}" if known else change
         out.print("\n".join([line, *(f"  {text}" for text in why.texts)]), markup=False, soft_wrap=True)
 
 

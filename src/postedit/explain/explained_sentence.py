@@ -38,7 +38,7 @@ class ExplainedSentence:
     mt: str  # empty if there is none
     output: str
     edits: tuple[Edit, ...]  # from mt to the output
-    confidences: tuple[float, ...]  # of each edit
+    confidences: tuple[float, ...]  # of each edit; empty if the editor gives none
     words: Evidence  # at word level, spelt as in the texts where the words can be found there
     spans: Mapping[str, tuple[Span | None, ...]]
     special: Mapping[str, frozenset[int]]

@@ -129,7 +129,7 @@
       if (reason.old) show("del", reason.old);
       if (reason.old && reason.new) item.append(" → ");
       if (reason.new) show("ins", reason.new);
-      item.append(` · confidence ${reason.confidence} %`);
+      if (reason.confidence !== null) item.append(` · confidence ${reason.confidence} %`);
       for (const [stream, name, text] of reason.cited) {
         const key = element("span", undefined, { className: `key ${stream}` });
         key.append(element("bdi", text));
@@ -249,7 +249,7 @@
     const least = (values) => values.reduce((a, b) => Math.min(a, b), 101);
     const key = {
       edits: (one) => -one.reasons.length,
-      sure: (one) => least(one.reasons.map((reason) => reason.confidence)),
+      sure: (one) => least(one.reasons.map((reason) => reason.confidence ?? 100)),
       unsure: (one) => least(one.probabilities),
     }[controls.sort.value];
     return key ? found.sort((a, b) => key(a) - key(b) || a.line - b.line) : found;

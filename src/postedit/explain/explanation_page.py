@@ -151,7 +151,7 @@ def _reason(sentence: ExplainedSentence, reason: Reason, corrections: Mapping[tu
     return {
         "old": reason.old.strip(),
         "new": reason.new.strip(),
-        "confidence": round(100 * reason.confidence),
+        "confidence": None if reason.confidence is None else round(100 * reason.confidence),
         "cited": cited,
         "style": style_corrections(reason, corrections),
         "why": reason.texts,

@@ -67,7 +67,7 @@ class Reason:
     edit: Edit
     old: str  # what mt lost
     new: str  # what the output gained
-    confidence: float
+    confidence: float | None  # None: the editor gives none
     src: Citation | None  # the words of the source that it rests on; None if none matter, or that is not known
     mt: Citation | None  # likewise
     is_elsewhere: bool = False  # losses are known, and the edit loses less than `MIN_LOSS` without words of src
@@ -89,7 +89,7 @@ class Reason:
             "pe_span": list(self.edit.pe_span),
             "old": self.old,
             "new": self.new,
-            "confidence": round(self.confidence, 4),
+            "confidence": None if self.confidence is None else round(self.confidence, 4),
             "evidence": cited,
             "in_source": False if self.is_elsewhere else None if self.src is None else True,
             **({"reasons": reasons_as_json(self.edit.reasons), "why": self.texts} if self.edit.reasons else {}),
@@ -104,7 +104,8 @@ class Reason:
 
 def edit_reasons(line: int, sentence: ExplainedSentence) -> Iterator[Reason]:
     """Yield the edits of a sentence in order, with their reasons."""
-    for edit, confidence in zip(sentence.edits, sentence.confidences, strict=True):
+    confidences = sentence.confidences or (None,) * len(sentence.edits)
+    for edit, confidence in zip(sentence.edits, confidences, strict=True):
         old, new = sentence.mt[slice(*edit.mt_span)], sentence.output[slice(*edit.pe_span)]
         src, mt = (_citation(sentence, side, edit) for side in ("src", "mt"))
         yield Reason(line, edit, old, new, confidence, src, mt, _is_elsewhere(sentence, edit))

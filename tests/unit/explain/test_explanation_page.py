@@ -78,6 +78,15 @@ def test_pages_and_tables_name_the_end_of_a_sentence() -> None:
     assert literal.named_words().streams["src"] == ("the", "</s>", "house", "end of sentence")
 
 
+def test_no_confidence_is_shown_where_the_editor_gives_none() -> None:
+    one = replace(sentence(), confidences=())
+    (reason,) = data_of(explanation_page("t", [one]))[0]["reasons"]
+    assert reason["confidence"] is None
+    out = StringIO()
+    print_explanation(one, Console(file=out, width=200))
+    assert "confidence" not in out.getvalue()
+
+
 def test_the_verdict_is_the_first_sentence_of_the_page() -> None:
     better = [replace(sentence(), pe="das rote Haus")] * 12
     html = explanation_page("t", better)

@@ -32,6 +32,13 @@ def test_a_replacement_cites_what_its_word_looked_at() -> None:
     }
 
 
+def test_edits_of_an_editor_without_confidences_have_reasons() -> None:
+    one = replace(sentence(), confidences=())
+    (reason,) = edit_reasons(7, one)
+    assert reason.src is not None
+    assert reason.to_dict(one)["confidence"] is None
+
+
 def test_losses_are_cited_in_place_of_attention() -> None:
     losses = np.zeros((4, 3))
     losses[1] = [-1.0, 0.0, 2.0]  # without "the" the edit would be surer; without "house" it would not be made
