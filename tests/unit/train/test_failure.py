@@ -21,7 +21,7 @@ from postedit.core.tensor_files import load_tensors, model_tensors
 from postedit.core.types import Batch, LabelLoss
 from postedit.train import runtime
 from postedit.train.run_log import RunLog
-from postedit.train.runtime import check_bf16
+from postedit.train.runtime import bf16_time_ratio, check_bf16
 from postedit.train.train_state import LossTrend
 
 
@@ -287,22 +287,22 @@ def test_divergence_may_be_let_be(tmp_path: Path, corpora: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("precision", "can", "warns"),
-    [
-        ("bf16", {"avx2", "avx512f"}, True),
-        ("bf16", {"avx512f", "avx512_bf16"}, False),
-        ("bf16", {"asimd", "bf16"}, False),
-        ("bf16", set(), False),  # where Linux does not tell
-        ("fp32", {"avx2"}, False),
-    ],
+    ("precision", "ratio", "warns"), [("bf16", 1.6, True), ("bf16", 0.6, False), ("fp32", 1.6, False)]
 )
-def test_bf16_on_a_processor_that_has_none_is_warned_of(
-    tmp_path: Path, corpora: Path, monkeypatch: pytest.MonkeyPatch, precision: str, can: set[str], warns: bool
+def test_bf16_that_is_slower_than_fp32_is_warned_of(
+    tmp_path: Path, corpora: Path, monkeypatch: pytest.MonkeyPatch, precision: str, ratio: float, warns: bool
 ) -> None:
-    monkeypatch.setattr(runtime, "processor_features", lambda: frozenset(can))
+    monkeypatch.setattr(runtime, "bf16_time_ratio", lambda: ratio)
     console = quiet()
     trainer(tmp_path, corpora, {"max_steps": 1, "precision": precision}, console=console).run()
+    assert ("take 1.6 times as long" in shown(console)) == warns
     assert ('start again with train.precision = "fp32"' in shown(console)) == warns
+
+
+def test_measuring_bf16_leaves_random_states_alone() -> None:
+    before = torch.get_rng_state()
+    assert bf16_time_ratio(size=64, repeats=3) > 0.0
+    assert torch.equal(torch.get_rng_state(), before)
 
 
 def test_bf16_is_refused_where_it_is_not_supported(monkeypatch: pytest.MonkeyPatch) -> None:
