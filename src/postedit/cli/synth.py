@@ -57,6 +57,8 @@ def _run_phases(
             continue
         if len(phases) > 1:
             screen.print(f"{number} of {len(phases)}: {phase.name}", highlight=False)
+        for warning in job.source.warnings:
+            shared.warn(warning)
         processes = workers or (1 if phase.multithreaded else len(os.sched_getaffinity(0)))
         executor = shared.executor_of(engine, address, workers, processes, multithreaded=phase.multithreaded)
         with LineProgress(screen, job.source.total) as progress:

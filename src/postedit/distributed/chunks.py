@@ -7,13 +7,14 @@ from contextlib import ExitStack, closing
 from dataclasses import dataclass, field, replace
 from itertools import count, islice
 from pathlib import Path
-from typing import Final, Protocol, Self
+from typing import Final, NamedTuple, Protocol, Self
 
 from postedit.core.errors import DataError
 from postedit.data.compression import raw_lines
 from postedit.data.lines import BadLine, encode_lines, path_problem, scan_lines
 
 _BLOCK: Final = 1 << 14  # lines checked at a time
+_RETURNS: Final = (b"\r\n", b"\r")  # the last line of a file may lack its line feed
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +59,10 @@ class ChunkSource(Protocol):
     def fingerprints(self) -> Mapping[str, str]:
         """The SHA-256 digest of each part of the input, in hexadecimal, by name."""
 
+    @property
+    def warnings(self) -> Sequence[str]:
+        """What a user should know of the input, as sentences."""
+
     def chunks(self, first: int = 0) -> Iterator[Chunk]:
         """Yield the chunks from number `first` on; read no further ahead than they reach."""
 
@@ -70,13 +75,14 @@ class AlignedFiles:
     chunk_lines: int  # lines per chunk; the last chunk may have fewer
     total: int
     fingerprints: Mapping[str, str]
+    warnings: Sequence[str] = ()
 
     def chunks(self, first: int = 0) -> Iterator[Chunk]:
         """Yield the chunks from number `first` on; a file must not have become shorter since it was opened."""
         with ExitStack() as stack:
             skipped, readers = first * self.chunk_lines, {}
             for side, path in self.paths.items():
-                readers[side] = _without_bom(stack.enter_context(closing(raw_lines(path))))
+                readers[side] = _bare_lines(stack.enter_context(closing(raw_lines(path))))
                 next(islice(readers[side], skipped, skipped), None)
             for number in count(first):
                 start = number * self.chunk_lines
@@ -101,36 +107,56 @@ def open_aligned(paths: Mapping[str, Path], chunk_lines: int) -> AlignedFiles:
     problems = [problem for path in paths.values() if (problem := path_problem(path))]
     if problems:
         raise DataError("\n".join(problems))
-    read = {side: _length_and_digest(path) for side, path in paths.items()}
-    if len({lines for lines, _ in read.values()}) > 1:
-        found = ", ".join(f"{path} has {read[side][0]:,}" for side, path in paths.items())
+    read = {side: _scanned(path) for side, path in paths.items()}
+    if len({one.lines for one in read.values()}) > 1:
+        found = ", ".join(f"{path} has {read[side].lines:,}" for side, path in paths.items())
         raise DataError(f"the files differ in their number of lines: {found}; line n of each must belong together")
-    total = next(lines for lines, _ in read.values())
-    return AlignedFiles(paths, chunk_lines, total, {side: digest for side, (_, digest) in read.items()})
+    total = next(one.lines for one in read.values())
+    warnings = [
+        f"{path}: {read[side].returns:,} lines end in CR LF (Windows line ends); the CR is dropped from the text"
+        for side, path in paths.items()
+        if read[side].returns
+    ]
+    return AlignedFiles(paths, chunk_lines, total, {side: one.digest for side, one in read.items()}, warnings)
 
 
-def _length_and_digest(path: Path) -> tuple[int, str]:
-    """Return the number of lines and their SHA-256 digest."""
-    total, digest = 0, hashlib.sha256()
-    lines = _without_bom(raw_lines(path))
-    while block := list(islice(lines, _BLOCK)):
-        text = _joined(block)
-        try:
-            text.decode()
-        except UnicodeDecodeError:
-            bad = next(line for line in scan_lines(block, str(path), total + 1) if isinstance(line, BadLine))
-            raise DataError(bad.problem) from None
-        digest.update(text)
-        total += len(block)
+class _Scan(NamedTuple):
+    """What one pass over a file tells."""
+
+    lines: int
+    returns: int  # lines that end with CR LF
+    digest: str  # SHA-256 of the lines as they are read
+
+
+def _scanned(path: Path) -> _Scan:
+    """Read a file once.
+
+    Raises:
+        DataError: if it is empty or not UTF-8.
+    """
+    total, returns, digest = 0, 0, hashlib.sha256()
+    with closing(raw_lines(path)) as lines:
+        while block := list(islice(lines, _BLOCK)):
+            text = _joined(list(_bare_lines(iter(block), is_start=not total)))
+            try:
+                text.decode()
+            except UnicodeDecodeError:
+                bad = next(line for line in scan_lines(block, str(path), total + 1) if isinstance(line, BadLine))
+                raise DataError(bad.problem) from None
+            digest.update(text)
+            total += len(block)
+            returns += sum(line.endswith(_RETURNS) for line in block)
     if not total:
         raise DataError(f"{path}: is empty")
-    return total, digest.hexdigest()
+    return _Scan(total, returns, digest.hexdigest())
 
 
-def _without_bom(lines: Iterator[bytes]) -> Iterator[bytes]:
-    """Drop the byte-order mark that some editors put at the start of a file."""
-    yield from (line.removeprefix(BOM_UTF8) for line in islice(lines, 1))
-    yield from lines
+def _bare_lines(lines: Iterator[bytes], *, is_start: bool = True) -> Iterator[bytes]:
+    """Drop the CR of Windows line ends, and the byte-order mark that some editors put at the start of a file."""
+    for line in lines:
+        if is_start:
+            line, is_start = line.removeprefix(BOM_UTF8), False
+        yield line[: line.rindex(b"\r")] + b"\n" if line.endswith(_RETURNS) else line
 
 
 def _joined(lines: list[bytes]) -> bytes:

@@ -53,6 +53,19 @@ def test_triplets_are_written_with_statistics(run: Any, recipe: Path, tmp_path: 
     }  # fmt: skip
 
 
+def test_windows_line_ends_are_dropped_with_a_warning(run: Any, recipe: Path, tmp_path: Path) -> None:
+    assert run("synth", recipe, "--workers", 1).exit_code == 0
+    for side in ("src", "pe"):
+        text = (SAMPLE / f"dev.{side}").read_bytes().replace(b"\n", b"\r\n").removesuffix(b"\n")
+        (tmp_path / f"windows.{side}").write_bytes(b"\xef\xbb\xbf" + text)
+    files = (f"synth.{side}={tmp_path}/windows.{side}" for side in ("src", "pe"))
+    values = ("--set", next(files), "--set", next(files), "--set", f"synth.out={tmp_path}/same")
+    result = run("synth", recipe, "--workers", 1, *values)
+    assert f"{tmp_path}/windows.pe: 500 lines end in CR LF (Windows line ends); the CR is dropped" in result.stderr
+    for side in ("src", "mt", "pe"):
+        assert (tmp_path / f"same.{side}").read_bytes() == (tmp_path / f"out.{side}").read_bytes()
+
+
 def test_all_problems_are_reported_together(run: Any, tmp_path: Path) -> None:
     recipe = tmp_path / "r.toml"
     recipe.write_text('[synth]\nkind = "noise"\nsrc = "a"\nout = "o"\nmods = 1\nseed = "x"\n[train]\n')

@@ -408,7 +408,9 @@ def test_chunks_are_the_lines(lines: list[str], size: int, first: int, feed: boo
         source = open_aligned({"pe": path}, size)
         assert source.total == len(lines)
         chunks = list(source.chunks(first))
-    assert [line for chunk in chunks for line in chunk.lines("pe")] == lines[first * size :]
+    kept = [line.removesuffix("\r") for line in lines]  # the CR of Windows line ends is no text
+    assert [line for chunk in chunks for line in chunk.lines("pe")] == kept[first * size :]
+    assert bool(source.warnings) == (kept != lines)
     assert [(chunk.number, chunk.first_line) for chunk in chunks] == [
         (number, number * size) for number in range(first, -(-len(lines) // size))
     ]
