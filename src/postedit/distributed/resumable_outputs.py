@@ -165,7 +165,7 @@ class ResumableOutputs:
         with atomic_write(self._files.manifest) as file:
             json.dump(manifest, file, indent=2, ensure_ascii=False)
             file.write("\n")
-        written = [self._files.manifest, *map(self._files.named, self.done.lengths)]
+        written = [self._files.manifest, *map(self._files.named, [*self.done.lengths, *(extras or {})])]
         record_checksums(self._files.checksums, written)
         with explain_os_errors(self._files.journal):
             self._files.journal.unlink()
