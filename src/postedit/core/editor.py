@@ -222,6 +222,9 @@ class Editor(ABC):
     ) -> list[PostEdit]:
         """Return one correction per segment, in order, with the editor's own search options if `search` is None.
 
+        A correction that changes mt has its `edits`, by which gates, chains and translation files work;
+        `text.edits.edits_between` finds them for an editor that knows the text alone.
+
         Raises:
             DataError: if a segment lacks what the editor needs, or an option cannot be met.
             ModelFolderError: if the model is damaged.
@@ -306,7 +309,8 @@ class Editor(ABC):
             evidence: how much evidence to return; True is "reasons".
 
         Raises:
-            DataError: if the numbers of texts differ, mt is missing, or an option is out of range or cannot be met.
+            DataError: if the numbers of texts differ, mt is missing, or an option is out of range or cannot be met; or
+                if an editor does not return a correction of each segment.
             ModelFolderError: if the model is damaged.
         """
         segments = segments_of(src, mt, prefix, required)
@@ -317,7 +321,11 @@ class Editor(ABC):
             raise DataError(f"search must be a SearchConfig, such as SearchConfig(beam=4), not {config!r:.80}")
         config = config.with_options(**options) if options else config
         self._check_given(segments, config, search or SearchConfig())
-        return self.edit_segments(segments, config, evidence=_detail(evidence))
+        found = self.edit_segments(segments, config, evidence=_detail(evidence))
+        if len(found) != len(segments):
+            name = type(self).__name__
+            raise DataError(f"{name}.edit_segments returned {len(found)} corrections of {len(segments)} segments")
+        return found
 
     def _check_given(self, segments: Sequence[Segment], config: SearchConfig, given: SearchConfig) -> None:
         """Check the search options, and that the editor has the abilities that segments and given options need."""

@@ -61,7 +61,7 @@ class Gated(EditorWrapper[Editor]):
             raise DataError(_CONSTRAINED)
         if self.gate is None:
             edits = self.inner.edit_segments(segments, config, evidence=evidence)
-            if self.min_confidence and any(edit.edits and not edit.confidences for edit in edits):
+            if self.min_confidence and any(edit.changed and not edit.confidences for edit in edits):
                 raise DataError("this editor has no confidence in its edits that min_confidence could compare")
             return [
                 keep_edits(one.mt or "", edit, [value >= self.min_confidence for value in edit.confidences])

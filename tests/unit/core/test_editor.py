@@ -118,6 +118,29 @@ def test_an_editor_may_give_no_confidences(editor: TableEditor) -> None:
     assert unsure.edit(SRC[:1], MT[:1])[0].changed, "nobody has asked for constraints"
 
 
+class _Terse(TableEditor):
+    """Gives the texts alone, of the first `count` segments."""
+
+    count = 2
+
+    def edit_segments(
+        self, segments: Sequence[Segment], search: SearchConfig | None = None, *, evidence: Detail | None = None
+    ) -> list[PostEdit]:
+        found = super().edit_segments(segments[: self.count], search, evidence=evidence)
+        return [PostEdit(one.text, one.changed) for one in found]
+
+
+def test_corrections_without_edits_pass_no_bound_of_confidence() -> None:
+    with pytest.raises(DataError, match="no confidence in its edits"):
+        Gated(_Terse(TABLE), min_confidence=0.5).edit(SRC[:1], MT[:1])
+
+
+def test_an_editor_that_leaves_out_segments_is_named() -> None:
+    assert len(_Terse(TABLE).edit(SRC[:2], MT[:2])) == 2
+    with pytest.raises(DataError, match=r"_Terse\.edit_segments returned 2 corrections of 3 segments"):
+        _Terse(TABLE).edit(SRC[:3], MT[:3])
+
+
 def test_a_gate_learns_which_of_its_edits_to_keep(editor: TableEditor, tmp_path: Path) -> None:
     console, dev = Console(file=io.StringIO()), DevTexts(SRC, MT, PE)
     judged = judge_lines(editor, editor.search, dev, tmp_path / "judged", {}, console, resume=False)
