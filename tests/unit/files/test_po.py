@@ -165,6 +165,33 @@ def test_the_encoding_and_line_ends_of_the_file_are_kept(codec: str) -> None:
     )
 
 
+@pytest.mark.parametrize(
+    "body",
+    [
+        '#, c-format\rmsgid "old"\rmsgstr "alt"\r',
+        '# a\r\r# b\rmsgid "one"\rmsgstr "eins"\r\rmsgid ""\r"old"\rmsgstr ""\r"alt"\r',
+        'msgid "old"\r\rmsgstr "alt"\rmsgid "one"\nmsgstr "eins"\r\n# c\rmsgctxt "x"\rmsgid "y"\rmsgstr "z"\r',
+        '#~ msgid "gone"\r#~ msgstr "fort"\r\rmsgid "old"\rmsgstr "alt"\r',
+        '# a\rb\rmsgid "old"\rmsgstr "alt"\r',  # the first one is in a comment
+    ],
+)
+@pytest.mark.parametrize("head", [HEAD, HEAD.replace("\n", "\r"), f"# x\r{HEAD}".replace("\n", "\r")])
+def test_cr_alone_ends_lines(head: str, body: str) -> None:
+    data = (head + body).encode()
+    found = units_of(FORMAT, data)
+    at = [unit.id for unit in found].index("old")
+    assert (len(found), found[at].languages) == (body.count("msgstr") - body.count("#~ msgstr"), ("", "de"))
+    targets = ["neu" if unit.id == "old" else None for unit in found]
+    after = patched(FORMAT, data, *targets).decode()
+    place = "#, fuzzy, c-format" if "c-format" in body else "#, fuzzy\rmsgid"
+    former = "#, c-format" if "c-format" in body else "msgid"
+    assert after.replace('"neu"', '"alt"').replace(place, former, 1) == head + body
+
+
+def test_cr_within_a_string_is_a_character() -> None:
+    assert text('"a\rb"') == "a\rb"
+
+
 def test_what_the_encoding_lacks_cannot_be_written() -> None:
     data = (HEAD.replace("UTF-8", "iso-8859-1") + 'msgid "a"\nmsgstr "b"\n').encode()
     write = FORMAT.escape(units_of(FORMAT, data)[0])
