@@ -5,13 +5,13 @@ from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from html import unescape
 from itertools import chain
 from typing import Final, Literal
 
 from postedit.files.code_places import code_places
 from postedit.files.marked_text import Escape, MarkedText
 from postedit.files.text_alignment import TextAlignment, TextChange, TextSpan, words_in
-from postedit.files.xml_text import unescaped
 
 Fault = Literal["character", "markup", "divided word", "lost pair", "too many codes", "no text"]
 """Why an edit is given up: it writes what the file cannot have, or what would be markup; it changes a word in which a
@@ -143,8 +143,9 @@ def _contents(marked: MarkedText, output: str, origins: Mapping[int, int]) -> li
     literal = _old_literal(marked)
     for position, origin in origins.items():
         raw = marked.raw.get(origin, "")
-        if "&" in raw:  # otherwise it is the character, or the end of a line
-            contents[position] = raw if origin in literal else unescaped(raw)
+        content = raw if origin in literal else unescape(raw)
+        if "&" in raw and len(content) > 1:  # otherwise it is the character, as XML reads it
+            contents[position] = content
     return contents
 
 

@@ -10,7 +10,6 @@ from postedit.files.marked_text import MARKUP, PHRASE_MARKUP, Code, MarkedText, 
 from postedit.files.units import Unit
 from postedit.files.xml_reader import Collected, Element, Markup, Text
 
-_REFERENCE: Final = re.compile("&(?:#(?:[0-9]+|x[0-9a-fA-F]+)|amp|lt|gt|quot|apos);")
 _LINES: Final = re.compile(r"\r\n?|[^\r]+")
 _WRITTEN: Final = re.compile(r"&[^;]*;|\r\n?|[^&\r]+")
 _ATTRIBUTE: Final = re.compile(r"""\s+([^\s=/>]+)\s*=\s*("[^"]*"|'[^']*')""")
@@ -97,11 +96,6 @@ def escape(character: str) -> str:
     if _NOT_XML.match(character):
         raise ValueError(f"XML has no character U+{ord(character):04X}")
     return _ESCAPES.get(character, character)
-
-
-def unescaped(raw: str) -> str:
-    """Return what is written in XML as those who read the file get it: with characters in place of references."""
-    return _REFERENCE.sub(lambda one: _character(one[0]), raw)
 
 
 def with_attributes(tag: str, values: Mapping[str, str], names: Mapping[str, str] = _AS_WRITTEN) -> str:

@@ -103,8 +103,8 @@ def test_an_edit_does_not_end_a_section_with_an_entity_after_it() -> None:
     assert replaced("<![CDATA[alt > x]]>", "alt >", "]]>") is None
 
 
-def section(text: str) -> list[Part]:
-    return [Code("<![CDATA[", "open", "1", literal="utf-8"), text, Code("]]>", "close", "1")]
+def section(text: str, codec: str = "utf-8") -> list[Part]:
+    return [Code("<![CDATA[", "open", "1", literal=codec), text, Code("]]>", "close", "1")]
 
 
 @pytest.mark.parametrize(
@@ -136,8 +136,7 @@ def test_characters_that_change_sides_keep_their_meaning(
     ("parts", "fault"), [([("\r", "&#13;")], "\r"), (["]]", (">", "&gt;")], "]]>"), ([("語", "&#35486;")], "語")]
 )
 def test_what_cannot_enter_a_section_is_told(parts: list[Part], fault: str) -> None:
-    latin = [Code("<![CDATA[", "open", "1", literal="iso-8859-1"), "b", Code("]]>", "close", "1")]
-    marked = MarkedText.of([*parts, *latin])
+    marked = MarkedText.of([*parts, *section("b", "iso-8859-1")])
     stay = {position: position for position in range(len(marked.text))}
     places = {0: 0, 1: len(marked.text)}
     assert PlacedCodes(marked, marked.text, places, stay).not_literal() == fault
