@@ -119,7 +119,8 @@ def place_codes(
     faults |= _divided(marked, aligned, edits) | _lost(marked, pairs, aligned, places, edits)
     placed = PlacedCodes(marked, output, places, origins)
     for span in placed.spans_not_literal():
-        faults = dict.fromkeys(_writing(edits, *span) or range(len(edits)), "character") | faults
+        for row in _writing(edits, *span) or range(len(edits)):
+            faults.setdefault(row, "character")
     return _with_joined(faults, aligned, edits) if faults else placed
 
 

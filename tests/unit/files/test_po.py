@@ -6,6 +6,7 @@ from time import thread_time
 
 import polib
 import pytest
+from code_tools import differences
 from file_tools import patched, units_of, written
 
 from postedit.core.errors import DataError
@@ -186,6 +187,16 @@ def test_cr_alone_ends_lines(head: str, body: str) -> None:
     place = "#, fuzzy, c-format" if "c-format" in body else "#, fuzzy\rmsgid"
     former = "#, c-format" if "c-format" in body else "msgid"
     assert after.replace('"neu"', '"alt"').replace(place, former, 1) == head + body
+
+
+def test_references_to_no_character_stay() -> None:
+    body = 'msgid "a"\nmsgstr "&#99999999999; alt &lt; &amp;lt; &#0;"\n'
+    (unit,) = units(body)
+    assert unit.target is not None
+    new = unit.target.text.replace("alt", "neu")
+    assert set_back(unit.target, new, differences(unit.target.text, new), FORMAT.escape(unit)) == (
+        "&#99999999999; neu &lt; &amp;lt; &#0;"
+    )
 
 
 def test_cr_within_a_string_is_a_character() -> None:
