@@ -5,12 +5,13 @@ from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from html import unescape
 from itertools import chain
 from typing import Final, Literal
 
 from postedit.files.code_places import code_places
 from postedit.files.marked_text import Escape, MarkedText
-from postedit.files.text_alignment import TextAlignment, TextChange, words_in
+from postedit.files.text_alignment import TextAlignment, TextChange, TextSpan, words_in
 
 Fault = Literal["character", "markup", "divided word", "lost pair", "too many codes", "no text"]
 """Why an edit is given up: it writes what the file cannot have, or what would be markup; it changes a word in which a
@@ -18,6 +19,7 @@ code stands; it takes the words of a pair away; there are too many codes and wor
 Joined edits have one reason."""
 
 _CDATA_END: Final = re.compile("]]>")
+_ESCAPED: Final = frozenset("&<>")  # outside of sections without escapes
 _MOST: Final = 1_000_000  # codes, times words of the output: 700 pairs of a word each take 1 to 2 s
 
 
@@ -43,29 +45,41 @@ class PlacedCodes:
         Raises:
             ValueError: if the file cannot have a character.
         """
-        marked, literal = self.marked, _literal(self.marked)
-        old_literal = {at for one, two in literal for at in range(marked.codes[one][0], marked.codes[two][0])}
-        new_literal = {at for one, two in literal for at in range(self.places[one], self.places[two])}
+        marked = self.marked
+        contents = _contents(marked, self.output, self.origins)
+        was_literal, is_literal = _old_literal(marked), self._new_literal()
         raw = {}
-        for position, character in enumerate(self.output):
+        for position, content in enumerate(contents):
             origin = self.origins.get(position)
-            if position in new_literal:
-                raw[position] = character
-            elif origin is None or origin in old_literal:
-                raw[position] = escape(character)
+            former = None if origin is None else marked.raw.get(origin) or self.output[position]
+            if former is not None and (
+                (origin in was_literal) == (position in is_literal) or _ESCAPED.isdisjoint(former)
+            ):
+                raw[position] = former
             else:
-                raw[position] = marked.raw.get(origin) or character
+                raw[position] = content if position in is_literal else "".join(map(escape, content))
         raw |= dict.fromkeys(_spaces_for_codes(marked, self.output, self.places), "")
         codes = tuple((place, marked.codes[index][1]) for index, place in self.places.items())
         return MarkedText(self.output, raw, codes).written()
 
     def not_literal(self) -> str:
         """Return what stands in sections without escapes (CDATA) and cannot: characters, or the end of a section."""
-        found = []
+        return "".join(self.output[slice(*span)] for span in self.spans_not_literal())
+
+    def spans_not_literal(self) -> Iterator[TextSpan]:
+        """Yield the spans of the output that stand in sections without escapes (CDATA) and cannot."""
+        contents = _contents(self.marked, self.output, self.origins)
         for (opened, closed), codec in _literal(self.marked).items():
-            section = self.output[self.places[opened] : self.places[closed]]
-            found += _CDATA_END.findall(section) + [one for one in section if not _has(codec, one)]
-        return "".join(found)
+            start, end = self.places[opened], self.places[closed]
+            yield from _matches(_CDATA_END, contents[start:end], start)
+            for position in range(start, end):
+                if not _has(codec, contents[position]):
+                    yield TextSpan(position, position + 1)
+
+    def _new_literal(self) -> set[int]:
+        """Return the positions of the output in sections without escapes."""
+        pairs = _literal(self.marked)
+        return {at for opened, closed in pairs for at in range(self.places[opened], self.places[closed])}
 
 
 def set_back(
@@ -95,24 +109,52 @@ def place_codes(
         escape: writes new characters.
         source: the source, whose codes may have another order.
     """
-    faults = _unwritable(marked, output, edits, escape)
     aligned = TextAlignment(marked.text, output, edits)
+    origins = {new: old for kept in aligned.kept for old, new in zip(range(*kept.old), range(*kept.new), strict=True)}
+    faults = _unwritable(marked, output, edits, escape) | _made_markup(marked, output, edits, origins)
     if len(marked.codes) * len(aligned.new_words) > _MOST:
         return dict.fromkeys(range(len(edits)), "too many codes")
     pairs = dict(marked.pairs())
     places = code_places(marked, pairs, aligned, source) if marked.codes else {}
     faults |= _divided(marked, aligned, edits) | _lost(marked, pairs, aligned, places, edits)
-    for (opened, closed), codec in _literal(marked).items():
-        faults |= _not_literal(output, range(places[opened], places[closed]), codec, edits)
-    if faults:
-        return _with_joined(faults, aligned, edits)
-    origins = {new: old for kept in aligned.kept for old, new in zip(range(*kept.old), range(*kept.new), strict=True)}
-    return PlacedCodes(marked, output, places, origins)
+    placed = PlacedCodes(marked, output, places, origins)
+    for span in placed.spans_not_literal():
+        for row in _writing(edits, *span) or range(len(edits)):
+            faults.setdefault(row, "character")
+    return _with_joined(faults, aligned, edits) if faults else placed
 
 
 def _literal(marked: MarkedText) -> dict[tuple[int, int], str]:
     """Return the encoding of each pair of codes between which text is written without escapes."""
     return {pair: codec for pair in marked.pairs() if (codec := marked.codes[pair[0]][1].literal)}
+
+
+def _old_literal(marked: MarkedText) -> set[int]:
+    """Return the positions of the text in sections without escapes."""
+    return {at for one, two in _literal(marked) for at in range(marked.codes[one][0], marked.codes[two][0])}
+
+
+def _contents(marked: MarkedText, output: str, origins: Mapping[int, int]) -> list[str]:
+    """Return each character of an output as those who read the file get it.
+
+    That is an entity, such as `&lt;`, where a character that stayed is escaped once more, or in a section without
+    escapes.
+    """
+    contents = list(output)
+    literal = _old_literal(marked)
+    for position, origin in origins.items():
+        raw = marked.raw.get(origin, "")
+        content = raw if origin in literal else unescape(raw)
+        if "&" in raw and len(content) > 1:  # otherwise it is the character, as XML reads it
+            contents[position] = content
+    return contents
+
+
+def _matches(pattern: re.Pattern[str], contents: Sequence[str], start: int) -> Iterator[TextSpan]:
+    """Yield the spans of characters whose contents, put together, match; `start` is the position of the first one."""
+    owners = [position for position, content in enumerate(contents, start) for _ in content]
+    for match in pattern.finditer("".join(contents)):
+        yield TextSpan(owners[match.start()], owners[match.end() - 1] + 1)
 
 
 def _with_joined(faults: Mapping[int, Fault], aligned: TextAlignment, edits: Sequence[TextChange]) -> dict[int, Fault]:
@@ -142,6 +184,15 @@ def _unwritable(marked: MarkedText, output: str, edits: Sequence[TextChange], es
         if not _can_be_written(output[slice(*edit.new)], escape):
             faults[row] = "character"
     return faults
+
+
+def _made_markup(
+    marked: MarkedText, output: str, edits: Sequence[TextChange], origins: Mapping[int, int]
+) -> dict[int, Fault]:
+    """Return the edits that make markup of entities which stay, such as `<b &lt;>`; one alone is a character."""
+    spans = _matches(marked.markup, _contents(marked, output, origins), 0)
+    rows = {row for span in spans if span.end - span.start > 1 for row in _writing(edits, *span)}
+    return dict.fromkeys(rows, "markup")
 
 
 def _can_be_written(text: str, escape: Escape) -> bool:
@@ -190,24 +241,13 @@ def _lost(
     return faults
 
 
-def _not_literal(output: str, span: range, codec: str, edits: Sequence[TextChange]) -> dict[int, Fault]:
-    """Return the edits that have to do with characters which cannot be written without escapes."""
-    rows = {
-        row
-        for position in span
-        if not _has(codec, output[position])
-        for row in _writing(edits, position, position + 1) or range(len(edits))
-    }
-    return dict.fromkeys(rows, "character")
-
-
-def _has(codec: str, character: str) -> bool:
-    """Return whether an encoding has a character, and XML reads it as it stands."""
+def _has(codec: str, content: str) -> bool:
+    """Return whether an encoding has the content of a character, and XML reads it as it stands."""
     try:
-        character.encode(codec)
+        content.encode(codec)
     except UnicodeEncodeError:
         return False
-    return character != "\r"
+    return content != "\r"
 
 
 def _spaces_for_codes(marked: MarkedText, output: str, places: Mapping[int, int]) -> Iterator[int]:

@@ -14,6 +14,8 @@ from postedit.files.options import UnitState
 from postedit.files.units import NewTarget, OtherTarget, Patch, Unit, contains_ascii
 
 _HEAD: Final = 2**16  # bytes in which the header entry is expected
+_LINE_END: Final = re.compile(rb"\r\n?")
+_CR: Final = re.compile(rb"(?<=\r)(?=[ \t\r]*(?:#|msgctxt|msgid|msgstr|domain))")  # alone, at the end of a line
 _COMMENT: Final = re.compile(rb"^[ \t]*#.*\n?", re.MULTILINE)
 _HEADER: Final = re.compile(  # the translation of an empty msgid; one in a context is none
     rb'^[ \t]*(?P<context>msgctxt.*\n(?:\s*".*\n)*\s*)?msgid[ \t]*(?:""\s*)+msgstr(?P<strings>.*(?:\n\s*".*)*)',
@@ -143,7 +145,8 @@ def _codec(stream: BinaryIO, path: Path) -> str:
     stream.seek(0)
     if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         raise DataError(f"{path}: is in UTF-16, which gettext cannot read; save it as UTF-8")
-    fields = _COMMENT.sub(b"", head.removeprefix(codecs.BOM_UTF8))  # comments may quote another header
+    fields = _LINE_END.sub(b"\n", head.removeprefix(codecs.BOM_UTF8))
+    fields = _COMMENT.sub(b"", fields)  # comments may quote another header
     header = next((one["strings"] for one in _HEADER.finditer(fields) if one["context"] is None), b"")
     match = _CHARSET.search(re.sub(rb'"\s*"', b"", header))
     name = "utf-8" if match is None or match[1] == b"CHARSET" else match[1].decode("ascii")
@@ -158,7 +161,7 @@ def _codec(stream: BinaryIO, path: Path) -> str:
 
 def _lines(stream: BinaryIO, codec: str, path: Path) -> Iterator[_Line]:
     end = 0
-    for number, line in enumerate(stream, 1):
+    for number, line in enumerate(_rows(stream), 1):
         start, end = end, end + len(line)
         if number == 1 and line.startswith(codecs.BOM_UTF8):
             start += len(codecs.BOM_UTF8)
@@ -170,6 +173,15 @@ def _lines(stream: BinaryIO, codec: str, path: Path) -> Iterator[_Line]:
                 f"{path}: line {number}, byte {error.start + 1}: is not {codec}; name the encoding of the file in its "
                 'header, such as "Content-Type: text/plain; charset=UTF-8\\n"'
             ) from None
+
+
+def _rows(stream: BinaryIO) -> Iterator[bytes]:
+    """Yield the lines of a file, some of which may end in CR alone, as those of old Macs.
+
+    One that nothing of a catalogue follows is a character of a comment or a string, or stands between two strings.
+    """
+    for row in stream:
+        yield from _CR.split(row)
 
 
 def _entries(lines: Iterator[_Line], path: Path) -> Iterator[_Entry]:
@@ -327,7 +339,7 @@ def _entry_patches(changed: Sequence[tuple[Unit, NewTarget]]) -> Iterator[Patch]
     slot = _slot(changed[0][0])
     entry = slot.entry
     assert entry.first is not None
-    line_end = "\r\n" if entry.first.text.endswith("\r\n") else "\n"
+    line_end = next((end for end in ("\r\n", "\r") if entry.first.text.endswith(end)), "\n")
     if lines := [line for unit, new in changed for line in _comments(unit, new)]:
         place = next((line for line in entry.comments if not _is_kind(line, " ")), entry.first)
         text = "".join(line + line_end for line in lines)

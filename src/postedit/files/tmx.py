@@ -96,8 +96,8 @@ class Tmx:
             yield from _units(collected, first, second)
         if seen and not found and all(self._languages):
             raise OtherLanguagesError(
-                f"{path}: has no segments from {source} to {target}, only in {', '.join(sorted(seen))}; choose the "
-                "languages by files.languages or --languages",
+                f"{path}: has no segments from {source} to {target}, only {_listed(seen)}; choose the languages by "
+                "files.languages or --languages",
                 count,
             )
 
@@ -142,6 +142,13 @@ def _known(language: str | None) -> str:
 def _language(variant: Element) -> str:
     """Return the language of a variant; before version 1.4 it is in `lang`."""
     return variant.attributes.get("xml:lang") or variant.attributes.get("lang", "")
+
+
+def _listed(languages: set[str]) -> str:
+    """Return "in de, en and without a language", as far as it applies, for the languages of variants."""
+    named = ", ".join(sorted(languages - {""}))
+    parts = [f"in {named}"] if named else []
+    return " and ".join([*parts, "without a language (tuv without xml:lang)"] if "" in languages else parts)
 
 
 def _variant(variants: Sequence[tuple[str, Element]], wanted: str) -> tuple[str, Element] | None:

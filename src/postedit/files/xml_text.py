@@ -10,6 +10,7 @@ from postedit.files.marked_text import MARKUP, PHRASE_MARKUP, Code, MarkedText, 
 from postedit.files.units import Unit
 from postedit.files.xml_reader import Collected, Element, Markup, Text
 
+_LINES: Final = re.compile(r"\r\n?|[^\r]+")
 _WRITTEN: Final = re.compile(r"&[^;]*;|\r\n?|[^&\r]+")
 _ATTRIBUTE: Final = re.compile(r"""\s+([^\s=/>]+)\s*=\s*("[^"]*"|'[^']*')""")
 _TAGS: Final = re.compile(  # of characters in a CDATA section, the tags are its brackets
@@ -144,7 +145,7 @@ def _parts(collected: Collected, element: Element, dropped: str) -> list[Part]:
     for child in element.children:
         raw = collected.text(child.start, child.end)
         if isinstance(child, Text):
-            parts += [raw] if cdata or _is_plain(raw) else _characters(raw)
+            parts += [raw] if _is_plain(raw) else _lines(raw) if cdata else _characters(raw)
         elif isinstance(child, Markup):
             opens = child.kind == "cdata start"
             cdata = f"cdata {child.start}" if opens else cdata
@@ -180,6 +181,11 @@ def _code(raw: str, element: Element) -> Code:
 
 def _is_plain(raw: str) -> bool:
     return "&" not in raw and "\r" not in raw
+
+
+def _lines(raw: str) -> list[Part]:
+    """Return the text of raw characters in a CDATA section, where line ends alone are not written as they are read."""
+    return [("\n", one) if one[0] == "\r" else one for one in _LINES.findall(raw)]
 
 
 def _characters(raw: str) -> list[Part]:

@@ -129,6 +129,7 @@ def _places(base: MarkedText, text: str, codes: Sequence[ApiCode], ids: Sequence
         last = code.at
         places[numbers[code.id, code.kind]] = code.at
     _check_nesting(base, list(places))
+    _check_sections(base, list(places))
     return places
 
 
@@ -149,6 +150,28 @@ def _check_nesting(base: MarkedText, order: Sequence[int]) -> None:
         raise DataError(
             f"the pair {_shown(base, crossed)} of the target overlaps another pair; one must stand within the other"
         )
+
+
+def _check_sections(base: MarkedText, order: Sequence[int]) -> None:
+    """Check that no code enters or leaves a CDATA section, in which a tag would be text, and text a tag outside."""
+    before, after = _sections(base, range(len(base.codes))), _sections(base, order)
+    moved = next((index for index, section in before.items() if after[index] != section), None)
+    if moved is not None:
+        where = "outside of its" if after[moved] is None else "inside a foreign"
+        raise DataError(f"the target has {_shown(base, moved)} {where} CDATA section; move it back")
+
+
+def _sections(base: MarkedText, order: Sequence[int]) -> dict[int, int | None]:
+    """Return the code that opens the CDATA section in which each code stands."""
+    found: dict[int, int | None] = {}
+    section = None
+    for index in order:
+        code = base.codes[index][1]
+        if code.literal:
+            section = index if code.kind == "open" else None
+        else:
+            found[index] = section
+    return found
 
 
 def _first_crossed(pairs: Mapping[int, int], order: Sequence[int], waiting: list[int]) -> int | None:

@@ -6,6 +6,7 @@ from time import thread_time
 
 import polib
 import pytest
+from code_tools import differences
 from file_tools import patched, units_of, written
 
 from postedit.core.errors import DataError
@@ -163,6 +164,43 @@ def test_the_encoding_and_line_ends_of_the_file_are_kept(codec: str) -> None:
     assert after == body.replace("\n", "\r\n").replace(f'msgid "{old[0]}"', f'#, fuzzy\r\nmsgid "{old[0]}"').replace(
         f'"{old}"', f'"{new}"'
     )
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        '#, c-format\rmsgid "old"\rmsgstr "alt"\r',
+        '# a\r\r# b\rmsgid "one"\rmsgstr "eins"\r\rmsgid ""\r"old"\rmsgstr ""\r"alt"\r',
+        'msgid "old"\r\rmsgstr "alt"\rmsgid "one"\nmsgstr "eins"\r\n# c\rmsgctxt "x"\rmsgid "y"\rmsgstr "z"\r',
+        '#~ msgid "gone"\r#~ msgstr "fort"\r\rmsgid "old"\rmsgstr "alt"\r',
+        '# a\rb\rmsgid "old"\rmsgstr "alt"\r',  # the first one is in a comment
+    ],
+)
+@pytest.mark.parametrize("head", [HEAD, HEAD.replace("\n", "\r"), f"# x\r{HEAD}".replace("\n", "\r")])
+def test_cr_alone_ends_lines(head: str, body: str) -> None:
+    data = (head + body).encode()
+    found = units_of(FORMAT, data)
+    at = [unit.id for unit in found].index("old")
+    assert (len(found), found[at].languages) == (body.count("msgstr") - body.count("#~ msgstr"), ("", "de"))
+    targets = ["neu" if unit.id == "old" else None for unit in found]
+    after = patched(FORMAT, data, *targets).decode()
+    place = "#, fuzzy, c-format" if "c-format" in body else "#, fuzzy\rmsgid"
+    former = "#, c-format" if "c-format" in body else "msgid"
+    assert after.replace('"neu"', '"alt"').replace(place, former, 1) == head + body
+
+
+def test_references_to_no_character_stay() -> None:
+    body = 'msgid "a"\nmsgstr "&#99999999999; alt &lt; &amp;lt; &#0;"\n'
+    (unit,) = units(body)
+    assert unit.target is not None
+    new = unit.target.text.replace("alt", "neu")
+    assert set_back(unit.target, new, differences(unit.target.text, new), FORMAT.escape(unit)) == (
+        "&#99999999999; neu &lt; &amp;lt; &#0;"
+    )
+
+
+def test_cr_within_a_string_is_a_character() -> None:
+    assert text('"a\rb"') == "a\rb"
 
 
 def test_what_the_encoding_lacks_cannot_be_written() -> None:

@@ -1,5 +1,6 @@
 """TMX: what is read, and what an edit leaves in the file."""
 
+import re
 import tracemalloc
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -92,6 +93,19 @@ def test_a_file_without_the_languages_that_are_asked_for_is_refused() -> None:
     with pytest.raises(DataError, match="has no segments from en to de, only in en, fr"):
         units(body, Tmx(("en", "de")))
     assert units("<tu/>", Tmx(("en", "de"))) == []
+
+
+@pytest.mark.parametrize(
+    ("first", "found"),
+    [
+        ("en", "only in en and without a language (tuv without xml:lang); choose"),
+        ("", "only without a language (tuv without xml:lang); choose"),
+    ],
+)
+def test_segments_without_a_language_are_named(first: str, found: str) -> None:
+    body = f"<tu>{variant(first, 'a')}<tuv><seg>b</seg></tuv></tu>"
+    with pytest.raises(DataError, match=re.escape(found)):
+        units(body, Tmx(("en", "de")))
 
 
 def test_where_all_languages_may_be_sources_the_first_one_is() -> None:

@@ -247,6 +247,21 @@ def test_pairs_must_not_overlap(store: Store) -> None:
     assert '<g id="1">c<g id="2"> </g>d</g></target>' in store.exports.file(file).read().decode()
 
 
+def test_no_code_enters_or_leaves_a_cdata_section(store: Store) -> None:
+    file = imported(store, xliff(("a b", 'a <x id="1"/> <![CDATA[b <br/> c]]>')))
+    codes = [ApiCode(**one) for one in store.segments.get(file, 1)["mt_codes"]]
+    tag, opened, br, closed = [ApiCode(one.at, one.id, one.kind) for one in codes]
+    text = store.segments.get(file, 1)["mt"]
+    for order, message in (
+        ([opened, tag, br, closed], "<x id=.* inside a foreign"),
+        ([tag, opened, closed, br], "<br/> outside"),
+    ):
+        wrong = [ApiCode(at, one.id, one.kind) for at, one in enumerate(order)]
+        with pytest.raises(DataError, match=message):
+            save(store, file, 1, text, codes=wrong)
+    save(store, file, 1, text, codes=[tag, opened, br, closed])
+
+
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_any_target_comes_back_from_the_file(data: st.DataObject, tmp_path_factory: pytest.TempPathFactory) -> None:
