@@ -18,7 +18,8 @@ Escape = Callable[[str], str]
 """Writes a new character in the syntax of a file; raises ValueError for one that the file cannot have."""
 
 MARKUP: Final = re.compile(
-    r"<!--(?:(?!<!--).)*?-->|<(?P<close>/?)(?P<name>[A-Za-z][\w:.-]*)(?:\s[^<>]*)?(?P<empty>/?)>|&(?:#\d+|#[xX][\da-fA-F]+|[A-Za-z]\w*);",
+    r"<!--(?:(?!<!--).)*?-->|<(?P<close>/?)(?P<name>[A-Za-z][\w:.-]*)(?:\s[^<>]*)?(?P<empty>/?)>"
+    r"|&(?:#\d{1,9}|#[xX][\da-fA-F]{1,9}|[A-Za-z]\w*);",
     re.DOTALL,
 )
 """Escaped markup and entities, which are codes and characters, and no text."""

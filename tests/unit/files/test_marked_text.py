@@ -6,7 +6,7 @@ import time
 import pytest
 from code_tools import marked
 
-from postedit.files.marked_text import PHRASE_MARKUP, MarkedText
+from postedit.files.marked_text import MARKUP, PHRASE_MARKUP, MarkedText
 
 
 def test_escaped_markup_and_entities_are_codes_and_characters() -> None:
@@ -95,3 +95,9 @@ def test_in_files_of_phrase_its_codes_are_codes() -> None:
     ]
     assert len(list(found.pairs())) == 3
     assert MarkedText.of([text]).codes == ()
+
+
+@pytest.mark.parametrize("number", ["9" * 5_000, "x" + "f" * 5_000])
+def test_an_endless_number_is_no_entity(number: str) -> None:
+    text = f"a &#{number}; b"
+    assert MarkedText.of([text], MARKUP) == MarkedText(text)
