@@ -244,7 +244,10 @@ class ChatClient:
             is_free = answer.status_code not in _PERHAPS_CHARGED
             return _Fault(answer.status_code, f"status {answer.status_code}: {text}", is_free, said)
         found = parse_reply(content)
-        return found or _Fault(0, "its reply is no chat completion", is_free=False)
+        if found is not None:
+            return found
+        shown = self._clean(ServerError.of(content).message)  # some send errors with status 200
+        return _Fault(0, f"its reply is no chat completion{f': {shown}' if shown else ''}", is_free=False)
 
     def _wait_as_asked(self, answer: "httpx.Response") -> None:
         if answer.status_code in (429, 503, 529):
