@@ -1,6 +1,5 @@
 """Lines to edit: from files, whose lines are counted before work begins, or from streams, which are read once."""
 
-import sys
 from collections.abc import Iterator
 from itertools import repeat, zip_longest
 from pathlib import Path
@@ -10,7 +9,7 @@ import typer
 
 from postedit.core.errors import DataError
 from postedit.core.output_paths import STANDARD_STREAM, is_stream
-from postedit.data.lines import check_aligned, decode_lines, read_lines
+from postedit.data.lines import check_aligned, decode_lines, read_lines, standard_input
 from postedit.data.resumable_file import file_fingerprint
 from postedit.jobs.editing import Pair
 
@@ -65,7 +64,7 @@ def file_pairs(src: Path, mt: Path | None) -> Iterator[Pair]:
 def stdin_pairs() -> Iterator[Pair]:
     """Yield the lines `src<TAB>mt` of standard input; a DataError names a line without exactly one tab."""
     _describe_terminal_input("lines of source, tab, translation", STANDARD_STREAM)
-    for number, line in enumerate(decode_lines(sys.stdin.buffer, "stdin"), start=1):
+    for number, line in enumerate(decode_lines(standard_input(), "stdin"), start=1):
         sides = line.split("\t")
         if len(sides) != 2:
             raise DataError(f"stdin, line {number}: must be src<TAB>mt with one tab, but has {len(sides) - 1}")
@@ -74,5 +73,5 @@ def stdin_pairs() -> Iterator[Pair]:
 
 def _describe_terminal_input(what: str, *paths: Path | None) -> None:
     """Print to stderr what to type if one of the paths is standard input, and that is a terminal."""
-    if STANDARD_STREAM in paths and sys.stdin.isatty():
+    if STANDARD_STREAM in paths and standard_input().isatty():
         typer.echo(f"Reading {what} from this terminal; Ctrl-D ends them (postedit edit --help: files)", err=True)

@@ -1,6 +1,7 @@
 """`postedit serve`: the HTTP service."""
 
 import os
+import sys
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -64,9 +65,10 @@ def _create_admin(database: str, name: str) -> None:
     from postedit.serve.store import Store
 
     name = user_name(name)
-    password = os.environ.get("POSTEDIT_ADMIN_PASSWORD") or typer.prompt(
-        f"Password of {name}", hide_input=True, confirmation_prompt=True
-    )
+    password = os.environ.get("POSTEDIT_ADMIN_PASSWORD")
+    if not password and sys.stdin is None:
+        raise DataError("standard input is closed, where the password is asked for: set $POSTEDIT_ADMIN_PASSWORD")
+    password = password or typer.prompt(f"Password of {name}", hide_input=True, confirmation_prompt=True)
     store = Store(database)
     try:
         store.people.set_admin(name, password)

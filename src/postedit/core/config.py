@@ -8,14 +8,27 @@ from typing import Any, Final, Self, TypeVar, Union, get_args, get_origin
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from postedit.core.errors import RecipeError, nearest
+from postedit.core.errors import DataError, RecipeError, nearest
 from postedit.core.files import load_text, reason_of
 
 
 class Config(BaseModel):
-    """Base of every configuration section: unknown keys, loose types, inf and nan are errors; instances are frozen."""
+    """Base of every configuration section: unknown keys, loose types, inf and nan are errors; instances are frozen.
+
+    Raises:
+        DataError: at construction, naming each option that is unknown, missing or out of range.
+    """
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
+
+    def __init__(self, /, **values: Any) -> None:
+        try:
+            super().__init__(**values)
+        except ValidationError as error:
+            raise DataError("; ".join(describe_problems(type(self), error))) from None
+
+    # In a recipe pydantic then skips this constructor, so that problems carry the full names of options.
+    __init__.__pydantic_base_init__ = True  # type: ignore[attr-defined]
 
     def published(self) -> Self:
         """Return the section for a model folder, which others may see: without paths of this machine."""

@@ -3,10 +3,9 @@
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, Self, overload
 
-from pydantic import BeforeValidator, Field, ValidationError, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 
-from postedit.core.config import Config, describe_problems
-from postedit.core.errors import DataError
+from postedit.core.config import Config
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -108,15 +107,6 @@ class SearchConfig(Config):
     required: tuple[Annotated[Term, BeforeValidator(_as_term)], ...] = Field(
         (), strict=False, description="words and phrases that outputs contain, each for all or for some sources"
     )
-
-    def __init__(self, **values: Any) -> None:
-        try:
-            super().__init__(**values)
-        except ValidationError as error:
-            raise DataError("; ".join(describe_problems(type(self), error))) from None
-
-    # In a recipe pydantic then skips this constructor, so that problems carry the full names of options.
-    __init__.__pydantic_base_init__ = True  # type: ignore[attr-defined]
 
     @model_validator(mode="after")
     def _check_combination(self) -> Self:

@@ -10,6 +10,7 @@ from codecs import BOM_UTF8
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import IO
 
 from postedit.core.errors import DataError, nearest
 from postedit.core.output_paths import STANDARD_STREAM
@@ -47,6 +48,17 @@ class DevTexts:
         return DevTexts(*([side[row] for row in rows.values()] for side in (self.src, self.mt, self.pe)))
 
 
+def standard_input() -> IO[bytes]:
+    """Return standard input.
+
+    Raises:
+        DataError: if it is closed.
+    """
+    if sys.stdin is None:  # the shell has closed it, as by `<&-`
+        raise DataError("standard input is closed: give files, or open it")
+    return sys.stdin.buffer
+
+
 def read_lines(path: str | Path) -> Iterator[str]:
     """Yield the lines of a file, of a pipe, or for `-` of standard input, without their line feeds.
 
@@ -56,7 +68,7 @@ def read_lines(path: str | Path) -> Iterator[str]:
     """
     path = located(path) if isinstance(path, str) else path
     if path == STANDARD_STREAM:
-        yield from decode_lines(sys.stdin.buffer, "stdin")
+        yield from decode_lines(standard_input(), "stdin")
         return
     problem = path_problem(path)
     if problem:

@@ -2,7 +2,6 @@
 
 import hashlib
 import os
-import sys
 import tempfile
 from array import array
 from codecs import BOM_UTF8
@@ -16,7 +15,7 @@ from postedit.core.errors import DataError
 from postedit.core.files import explain_os_errors
 from postedit.core.output_paths import STANDARD_STREAM, is_stream
 from postedit.data.compression import find_file, is_plain, raw_lines
-from postedit.data.lines import BadLine, check_aligned, path_problem, scan_lines
+from postedit.data.lines import BadLine, check_aligned, path_problem, scan_lines, standard_input
 from postedit.data.text_paths import column_of, is_far
 
 _STEP: Final = 256  # lines between two positions that are remembered
@@ -41,7 +40,7 @@ class StoredLines(Sequence[str]):
         self._name, self._size = "stdin" if from_stdin else str(path), 0
         self._positions, self._file = array("q", [0]), self._open(path)
         copies, digest, position = self._file.writable(), hashlib.sha256(), 0
-        with closing(iter(sys.stdin.buffer) if from_stdin else raw_lines(path)) as lines:  # type: ignore[type-var]
+        with closing(iter(standard_input()) if from_stdin else raw_lines(path)) as lines:  # type: ignore[type-var]
             while block := list(islice(lines, _STEP)):
                 joined = b"".join(block)
                 if not self._size and joined.startswith(BOM_UTF8):

@@ -29,8 +29,10 @@ def common_pair(editors: Sequence[Editor], name: str) -> tuple[str, str]:
     """Return the languages that some of the editors of `name` ("a chain") say they are for; empty if none does.
 
     Raises:
-        DataError: if they are for different ones.
+        DataError: if they are for different ones, or there are no editors.
     """
+    if not editors:
+        raise DataError(f"{name} needs at least one editor, and there is none")
     pair: list[str] = []
     for codes in zip(*(editor.abilities.languages for editor in editors), strict=True):
         said = list(dict.fromkeys(filter(None, codes)))

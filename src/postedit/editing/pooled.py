@@ -39,8 +39,11 @@ class Pooled(SavedEditor):
         """Make an editor of `members`; words are those of the first.
 
         Raises:
-            DataError: if there is not one weight above 0 for each member, or they are for different languages.
+            DataError: if there is not one weight above 0 for each member, they are for different languages, or there is
+                no proposer or member.
         """
+        if not proposers:
+            raise DataError("a combination needs at least one editor that proposes corrections, and there is none")
         self._pair = common_pair(members, "a combination")
         names = [member_name(number) for number in range(1, len(members) + 1)]
         check_weights([log_linear.weights[name] for name in names if name in log_linear.weights], len(members))

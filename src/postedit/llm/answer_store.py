@@ -7,6 +7,7 @@ that came are known, and the cost of those that did not is bounded.
 
 import json
 import sqlite3
+import threading
 import time
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -57,8 +58,20 @@ class Outcome:
         return self.item is None and self.final is None
 
 
+class _Ended(threading.local):
+    """Requests that were answered, and are noted with what they said; each thread notes its own."""
+
+    def __init__(self) -> None:
+        self.rows: list[tuple[Any, ...]] = []
+
+    def take(self) -> list[tuple[Any, ...]]:
+        """Return all, of which none is left."""
+        rows, self.rows = self.rows, []
+        return rows
+
+
 class AnswerStore:
-    """Outcomes by key, and the ledger of requests of a run.
+    """Outcomes by key, and the ledger of requests of a run. Any number of threads may use it.
 
     Args:
         path: of the file.
@@ -71,11 +84,11 @@ class AnswerStore:
 
     def __init__(self, path: Path, run: str, model: str) -> None:
         self.path, self.run, self.model = path, run, model
-        self._ended: list[tuple[Any, ...]] = []  # answered requests, which are noted with what they said
+        self._ended = _Ended()
+        self._lock = threading.Lock()  # the connection has one transaction at a time, whichever thread began it
         with self._explained():
             path.parent.mkdir(parents=True, exist_ok=True)
             path.touch(mode=0o600, exist_ok=True)  # it has texts of the user
-            # One thread at a time uses it, though not always the one that opened it.
             self._database = sqlite3.connect(path, timeout=_WAIT, isolation_level=None, check_same_thread=False)
             version = self._database.execute("PRAGMA user_version").fetchone()[0]
             if version not in (0, _VERSION):
@@ -142,18 +155,17 @@ class AnswerStore:
         seconds: float = 0.0,
     ) -> None:
         """Note how a request ended; one that was answered is noted with what the answer says, by `keep`."""
-        self._ended.append((state, cost, prompt_tokens, answer_tokens, seconds, request))
+        self._ended.rows.append((state, cost, prompt_tokens, answer_tokens, seconds, request))
         if state != "answered":
             self.keep({})
 
     def keep(self, outcomes: Mapping[str, Outcome]) -> None:
         """Keep what is known by key, and how requests ended, all or nothing."""
         with self._transaction() as database:
-            ended, self._ended = self._ended, []
             database.executemany(
                 "UPDATE requests SET state = ?, cost = ?, prompt_tokens = ?, answer_tokens = ?, seconds = ?"
                 " WHERE id = ?",
-                ended,
+                self._ended.take(),
             )
             database.executemany(
                 "INSERT OR REPLACE INTO answers VALUES (?, ?, ?)",
@@ -218,7 +230,8 @@ class AnswerStore:
     @contextmanager
     def _explained(self) -> Any:
         try:
-            yield
+            with self._lock:
+                yield
         except (sqlite3.Error, OSError) as error:
             raise OutputError(
                 f"{self.path}: cannot keep answers there: {error}; name another file by llm.cache"

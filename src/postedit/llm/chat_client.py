@@ -85,12 +85,15 @@ class Ask:
 class ChatClient:
     """Asks a server. It is used within one event loop; limits and what the dialect has learnt outlive it.
 
+    Clients in several threads may share all that they are given.
+
     Args:
         spec: the model and how it is asked.
         schema: of answers; None: they are not held to one.
         price: of the model; None: not known.
         store: keeps the ledger.
         limit: paces requests.
+        budget: that their costs keep to.
         dialect: of the server.
 
     Raises:
@@ -105,20 +108,22 @@ class ChatClient:
         price: Price | None,
         store: AnswerStore,
         limit: RateLimit,
+        budget: Budget,
         dialect: Dialect,
     ) -> None:
         self._spec, self._schema, self._price, self._store = spec, schema, price, store
-        self._limit, self._dialect = limit, dialect
-        self._budget = Budget(spec.config.budget, store.spent())
+        self._limit, self._budget, self._dialect = limit, budget, dialect
         self._key = key_of(spec.config.key_variable)
         self._failed_in_a_row, self._rejected_in_a_row, self._has_replied = 0, 0, False
         self._probing = asyncio.Lock()
         self._http: Any = open_client(spec.config, self._key)
 
     async def __aenter__(self) -> Self:
+        self._budget.join(self._store.spent)
         return self
 
     async def __aexit__(self, *_: object) -> None:
+        self._budget.leave()
         await self._http.aclose()
 
     async def ask(self, ask: Ask) -> Reply:
@@ -140,7 +145,8 @@ class ChatClient:
             body = self._body(ask, has_system=has_system)
             answer = await self._attempt(ask, body)
             if isinstance(answer, Reply):
-                self._dialect.has_system &= has_system
+                if not has_system:
+                    self._dialect.has_system = False
                 self._failed_in_a_row, self._rejected_in_a_row, self._has_replied = 0, 0, True
                 return answer
             fault, is_away = answer.text, answer.is_unreachable
@@ -238,7 +244,10 @@ class ChatClient:
             is_free = answer.status_code not in _PERHAPS_CHARGED
             return _Fault(answer.status_code, f"status {answer.status_code}: {text}", is_free, said)
         found = parse_reply(content)
-        return found or _Fault(0, "its reply is no chat completion", is_free=False)
+        if found is not None:
+            return found
+        shown = self._clean(ServerError.of(content).message)  # some send errors with status 200
+        return _Fault(0, f"its reply is no chat completion{f': {shown}' if shown else ''}", is_free=False)
 
     def _wait_as_asked(self, answer: "httpx.Response") -> None:
         if answer.status_code in (429, 503, 529):

@@ -4,6 +4,7 @@ The checks err on the side of mt: a good correction that looks like none costs a
 """
 
 import re
+import threading
 import unicodedata
 from collections import Counter
 from collections.abc import Sequence
@@ -119,9 +120,13 @@ def _is_small_change(mt: str, text: str) -> bool:
     return len(mt) <= _SHORT and not {*mt}.isdisjoint(text) and Levenshtein.distance(mt, text) <= 1
 
 
+_LOADING: Final = threading.Lock()
+
+
 def prepare() -> None:
-    """Load the model of languages now, while no request waits for it."""
-    language_identifier(probabilities=True)
+    """Load the model of languages now, while no request waits for it; once, though several threads ask for it."""
+    with _LOADING:
+        language_identifier(probabilities=True)
 
 
 def similarity(one: str, other: str) -> float:

@@ -4,6 +4,7 @@ import asyncio
 import logging
 import math
 import re
+import threading
 import time
 from collections.abc import Coroutine, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -41,7 +42,7 @@ from postedit.llm.asking import Asking, Wanted
 from postedit.llm.chat_client import ChatClient
 from postedit.llm.connection import check_client
 from postedit.llm.endpoint_options import EndpointSpec, foreign_key
-from postedit.llm.pacing import RateLimit
+from postedit.llm.pacing import Budget, RateLimit
 from postedit.llm.prices import Price, PriceTable
 from postedit.llm.prompts import Prompt, Question
 from postedit.llm.server_errors import Dialect
@@ -81,6 +82,10 @@ class LlmEditor(Editor):
     """A language model behind an endpoint.
 
     It writes to the store of answers, and to no output: what a segment costs is paid once, whoever asks.
+
+    Several threads may use one editor at a time. They share its budget, its limits per minute and its answers;
+    `llm.concurrency` holds for each call, and what two threads ask at the same moment is paid for twice. An editor that
+    follows a memory (see `load_llm`) is for one thread at a time.
     """
 
     def __init__(
@@ -121,6 +126,8 @@ class LlmEditor(Editor):
         self.store = AnswerStore(config.cache_file, spec.run, f"{spec.model} at {config.address}")
         self.asking = Asking(spec, self.prompt, self.store)
         self._limit = RateLimit(config.requests_per_minute, config.tokens_per_minute, time.monotonic)
+        self._budget = Budget(config.budget)
+        self._scoring = threading.Lock()  # a scorer is made for one thread at a time
         self._dialect = Dialect()
         check_client(config)
         if warning := foreign_key(config):
@@ -209,7 +216,8 @@ class LlmEditor(Editor):
         """Return the scores that the scorer gives to outputs; see `Editor.score_segments`."""
         if self._scorer is None:
             return super().score_segments(segments, outputs, evidence=evidence)
-        return self._scorer.score_segments(segments, outputs)
+        with self._scoring:
+            return self._scorer.score_segments(segments, outputs)
 
     def questions(self, segments: Sequence[Segment]) -> list[Question]:
         """Return what is asked about segments, with what is shown beside them."""
@@ -225,7 +233,7 @@ class LlmEditor(Editor):
 
     def _client(self) -> ChatClient:
         schema = None if self.spec.config.structure == "none" else self.prompt.schema()
-        return ChatClient(self.spec, schema, self.price, self.store, self._limit, self._dialect)
+        return ChatClient(self.spec, schema, self.price, self.store, self._limit, self._budget, self._dialect)
 
     def samples_of(self, segments: Sequence[Segment]) -> list[list[PostEdit]]:
         """Return a correction for each sound answer about each segment, equal ones as often as they came."""
@@ -258,9 +266,9 @@ class LlmEditor(Editor):
         texts = [[one.text for one in found] for found in samples]
         if self._scorer is not None:
             pairs = zip(segments, texts, strict=True)
-            return best_by_model(
-                self._scorer, segments, [list(dict.fromkeys([one.mt or "", *found])) for one, found in pairs]
-            )
+            candidates = [list(dict.fromkeys([one.mt or "", *found])) for one, found in pairs]
+            with self._scoring:
+                return best_by_model(self._scorer, segments, candidates)
         metric = self.spec.config.consensus
         return [consensus(found, one.mt or "", metric) for one, found in zip(segments, texts, strict=True)]
 

@@ -2,8 +2,10 @@
 
 import asyncio
 import random
+import threading
 from collections import deque
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from typing import Final
 
 from postedit.core.errors import StoppedError
@@ -22,7 +24,7 @@ class BudgetError(StoppedError):
 
 
 class RateLimit:
-    """Lets requests start so that no 60 seconds have more requests, or more tokens, than allowed.
+    """Lets requests of any thread start so that no 60 seconds have more requests, or more tokens, than allowed.
 
     Args:
         requests: a minute; 0: any number.
@@ -35,16 +37,25 @@ class RateLimit:
         self._requests, self._tokens, self._clock, self._sleep = requests, tokens, clock, sleep
         self._started: deque[tuple[float, int]] = deque()
         self._paused_until = clock()
+        self._lock = threading.Lock()  # never held while a request waits
 
     async def start(self, tokens: int) -> None:
         """Wait until a request with these tokens may start, and count it."""
-        while (seconds := self._wait(tokens)) > 0.0:
+        while (seconds := self._counted(tokens)) > 0.0:
             await self._sleep(seconds)
-        self._started.append((self._clock(), tokens))
 
     def pause(self, seconds: float) -> None:
         """Let no request start for some seconds."""
-        self._paused_until = max(self._paused_until, self._clock() + seconds)
+        with self._lock:
+            self._paused_until = max(self._paused_until, self._clock() + seconds)
+
+    def _counted(self, tokens: int) -> float:
+        """Return the seconds to wait; a request that need not wait is counted."""
+        with self._lock:
+            seconds = self._wait(tokens)
+            if seconds <= 0.0:
+                self._started.append((self._clock(), tokens))
+        return seconds
 
     def _wait(self, tokens: int) -> float:
         now = self._clock()
@@ -64,16 +75,29 @@ class RateLimit:
 
 
 class Budget:
-    """Money that requests reserve before they start, at their most, and settle when their cost is known.
+    """Money that requests of any thread reserve before they start, at their most, and settle when their cost is known.
 
     Args:
         limit: of all costs; 0: none.
         spent: before, by earlier parts of the work.
     """
 
-    def __init__(self, limit: float, spent: float) -> None:
-        self.limit, self.spent, self._reserved, self._open = limit, spent, 0.0, 0
-        self._settled = asyncio.Event()
+    def __init__(self, limit: float, spent: float = 0.0) -> None:
+        self.limit, self.spent, self._reserved, self._open, self._users = limit, spent, 0.0, 0, 0
+        self._lock = threading.Lock()  # never held while a request waits
+        self._waiting: list[tuple[asyncio.AbstractEventLoop, asyncio.Event]] = []
+
+    def join(self, spent: Callable[[], float]) -> None:
+        """Begin to use the budget; the first to do so counts what has been spent so far, by whomever."""
+        with self._lock:
+            if not self._users:
+                self.spent = spent()
+            self._users += 1
+
+    def leave(self) -> None:
+        """End what `join` began."""
+        with self._lock:
+            self._users -= 1
 
     async def reserve(self, most: float) -> None:
         """Reserve what a request can cost at most; wait for others that may leave enough of their reservations.
@@ -81,20 +105,32 @@ class Budget:
         Raises:
             BudgetError: if it could exceed the budget, and none is left that could leave anything.
         """
-        while self.limit and self.spent + self._reserved + most > self.limit:
+        while (settled := self._reserve(most)) is not None:
+            await settled.wait()
+
+    def _reserve(self, most: float) -> asyncio.Event | None:
+        """Reserve, and return None; or else what is set when there may be more to reserve."""
+        with self._lock:
+            if not self.limit or self.spent + self._reserved + most <= self.limit:
+                self._reserved += most
+                self._open += 1
+                return None
             if not self._open:
                 raise BudgetError(f"the next request could exceed the budget of {self.limit:g}: give a larger --budget")
-            self._settled.clear()
-            await self._settled.wait()
-        self._reserved += most
-        self._open += 1
+            settled = asyncio.Event()
+            self._waiting.append((asyncio.get_running_loop(), settled))
+            return settled
 
     def settle(self, most: float, cost: float) -> None:
         """Give back a reservation, and count what the request cost."""
-        self._open -= 1
-        self._reserved = self._reserved - most if self._open else 0.0  # without what rounding leaves
-        self.spent += cost
-        self._settled.set()
+        with self._lock:
+            self._open -= 1
+            self._reserved = self._reserved - most if self._open else 0.0  # without what rounding leaves
+            self.spent += cost
+            waiting, self._waiting = self._waiting, []
+        for loop, settled in waiting:
+            with suppress(RuntimeError):  # of a loop that was closed before
+                loop.call_soon_threadsafe(settled.set)
 
 
 def pause_before(attempt: int, at_least: float = 0.0, random_number: Callable[[], float] = random.random) -> float:

@@ -53,13 +53,25 @@ def parse_reply(content: bytes) -> tuple[Reply, Usage | None] | None:
         value = json.loads(content)
         choice = value["choices"][0]
         message = choice["message"]
-        text, refusal = message.get("content"), message.get("refusal")
+        text, refusal = _text_of(message.get("content")), message.get("refusal")
         usage = _usage(value.get("usage"))
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
         return None
-    if not isinstance(text or "", str):
-        return None
-    return Reply(text or "", str(choice.get("finish_reason") or ""), bool(refusal)), usage
+    return Reply(text, str(choice.get("finish_reason") or ""), bool(refusal)), usage
+
+
+def _text_of(content: Any) -> str:
+    """Return the text of a message, which may come in parts; others than text, such as thoughts, are left out.
+
+    Raises:
+        TypeError: if it is no content.
+        LookupError: likewise.
+    """
+    if isinstance(content, list):
+        return "".join(_text_of(part["text"]) for part in content if part["type"] == "text")
+    if not isinstance(content or "", str):
+        raise TypeError
+    return content or ""
 
 
 def _usage(value: Any) -> Usage | None:

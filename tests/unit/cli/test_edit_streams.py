@@ -10,6 +10,11 @@ import pytest
 from tests.unit.llm.conftest import PRICES
 
 from postedit.cli.input_lines import Pair, file_pairs
+from postedit.cli.main import app
+from postedit.cli.serve import _create_admin
+from postedit.core.errors import DataError
+from postedit.data.lines import read_lines
+from postedit.data.stored_lines import StoredLines
 
 SRC = "".join(f"source {n}\n" for n in range(5))
 MT = "".join(f"mt {n}\n" for n in range(5))
@@ -104,6 +109,28 @@ class TestInput:
             assert list(pairs) == [Pair("one", ""), Pair("two", "")]
         os.close(master)
         assert "Reading source lines from this terminal; Ctrl-D ends them" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("arguments", [(), ("--src", "-")])
+def test_closed_standard_input_is_explained(
+    monkeypatch: pytest.MonkeyPatch, editor: Any, mt: Path, capsys: Any, arguments: tuple[str, ...]
+) -> None:
+    monkeypatch.setattr("sys.stdin", None)  # as Python has it after `<&-`
+    given = [*arguments, "--mt", str(mt)] if arguments else []
+    monkeypatch.setattr("sys.argv", ["postedit", "edit", "MODEL", *given])
+    with pytest.raises(SystemExit) as found:
+        app()
+    assert found.value.code == 1
+    assert "error: standard input is closed" in capsys.readouterr().err
+
+
+def test_closed_standard_input_is_explained_wherever_it_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdin", None)
+    for read in (StoredLines, lambda path: list(read_lines(path))):
+        with pytest.raises(DataError, match="standard input is closed"):
+            read(Path("-"))
+    with pytest.raises(DataError, match=r"standard input is closed.*\$POSTEDIT_ADMIN_PASSWORD"):
+        _create_admin("never-opened.db", "anna")
 
 
 class TestEmptyInput:

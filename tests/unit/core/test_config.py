@@ -8,7 +8,7 @@ import pytest
 from pydantic import Field, model_validator
 
 from postedit.core.config import Config, check_config, load_config, override, problem_report, read_toml
-from postedit.core.errors import PosteditError, RecipeError
+from postedit.core.errors import DataError, PosteditError, RecipeError
 
 
 class Layer(Config):
@@ -192,3 +192,22 @@ class TestReadToml:
 def test_numbers_that_are_not_finite_are_refused(value: float) -> None:
     (problem,) = lines({"steps": 2, "rate": value})
     assert problem.startswith("rate: must be a finite number")
+
+
+class TestConstructionInPython:
+    @pytest.mark.parametrize(
+        ("values", "said"),
+        [
+            ({"steps": 1, "droput": 0.5}, r'droput: no such option; did you mean "dropout"\?'),
+            ({"steps": 1, "dropout": 2.0}, r"dropout: must be below 1 \(found 2.0\)"),
+            ({}, "steps: missing"),
+        ],
+    )
+    def test_mistakes_are_data_errors(self, values: dict[str, Any], said: str) -> None:
+        with pytest.raises(DataError, match=said):
+            Section(**values)
+
+    def test_sections_inside_are_named_in_full_in_a_file(self) -> None:
+        assert [line.split(":")[0] for line in lines({"layer": {"width": 0}, "rate": "x"})] == [
+            "steps", "rate", "layer.width"
+        ]  # fmt: skip

@@ -92,6 +92,15 @@ def texts_of(found: PostEdit) -> list[str]:
     return [one.text for one in (found, *found.alternatives)]
 
 
+def test_a_combination_of_no_editors_is_refused() -> None:
+    with pytest.raises(DataError, match="needs at least one editor"):
+        Pooled([], [], LogLinear({}, ()), SearchConfig())
+    with pytest.raises(DataError, match="needs at least one editor that proposes"):
+        Pooled([], [Listed(FIRST)], LogLinear({"model 1": 1.0}, ()), SearchConfig())
+    with pytest.raises(DataError, match="a combination needs at least one editor, and there is none"):
+        Pooled([Listed(FIRST)], [], LogLinear({}, ()), SearchConfig())
+
+
 def test_candidates_of_all_and_mt_are_ranked_by_the_scores_of_all() -> None:
     (found,) = pooled(Listed(FIRST), Listed(SECOND)).edit(["x"], [MT], n_best=4)
     assert texts_of(found) == ["ein Haus ist alt", "das Haus ist neu", "ein Haus ist neu", "das Haus", MT]

@@ -1,5 +1,6 @@
 """The client: what it repeats, what it refuses, what it says, and what it must not say."""
 
+import json
 import logging
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ from postedit.core.errors import DataError, RecipeError
 from postedit.llm.chat_client import EndpointError
 from postedit.llm.endpoint_options import EndpointSpec, LlmConfig, endpoint_model
 from postedit.llm.llm_editor import LlmEditor
-from postedit.llm.replies import retry_after
+from postedit.llm.replies import parse_reply, retry_after
 
 KEY = "sk-very-secret-123"
 
@@ -286,6 +287,31 @@ def test_a_reply_without_end_is_given_up(make_editor: MakeEditor, monkeypatch: p
     with Stub() as stub:
         (result,) = make_editor(stub, retries=0).edit_segments([asked])
     assert (result.text, result.skipped) == (asked.mt, "no answer")
+
+
+def test_an_error_with_status_200_is_shown(make_editor: MakeEditor) -> None:
+    error = {"error": {"message": "the upstream model is gone", "code": 502}}
+    with Stub(refusal=lambda body: (200, error)) as stub, pytest.raises(EndpointError) as found:
+        make_editor(stub, retries=0, segments=1).edit_segments(segments(4))
+    assert str(found.value).endswith("its reply is no chat completion: the upstream model is gone")
+
+
+@pytest.mark.parametrize(
+    ("content", "text"),
+    [
+        ("a", "a"),
+        (None, ""),
+        ([], ""),
+        ([{"type": "text", "text": "a "}, {"type": "thinking", "thinking": []}, {"type": "text", "text": "b"}], "a b"),
+        (7, None),
+        ([7], None),
+        ([{"type": "text"}], None),
+        ([{"type": "text", "text": {"a": 1}}], None),
+    ],
+)
+def test_texts_of_replies_may_come_in_parts(content: Any, text: str | None) -> None:
+    found = parse_reply(json.dumps({"choices": [{"message": {"content": content}}]}).encode())
+    assert (found and found[0].text) == text
 
 
 def test_codes_for_terminals_in_messages_of_a_server_are_not_shown(make_editor: MakeEditor) -> None:

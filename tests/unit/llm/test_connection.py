@@ -72,6 +72,13 @@ def test_what_is_wrong_with_a_port_is_said(monkeypatch: pytest.MonkeyPatch) -> N
         check_client(LlmConfig())
 
 
+def test_mistakes_in_options_are_explained() -> None:
+    with pytest.raises(DataError, match=r'langages: no such option; did you mean "languages"'):
+        LlmConfig(**{"langages": "en:de"})
+    with pytest.raises(DataError, match="a budget needs prices"):
+        LlmConfig(budget=1.0)
+
+
 def test_addresses_that_httpx_cannot_read_are_refused() -> None:
     with pytest.raises(DataError, match="is no address of a server"):
         check_client(LlmConfig(endpoint="http://256.1.1.1/v1"))

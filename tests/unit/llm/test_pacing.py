@@ -68,7 +68,7 @@ def test_the_client_keeps_to_limits_and_waits_as_asked(make_editor: MakeEditor) 
 
         async def ask(limit: RateLimit, count: int) -> float:
             began = time()
-            async with ChatClient(editor.spec, None, None, editor.store, limit, Dialect()) as client:
+            async with ChatClient(editor.spec, None, None, editor.store, limit, Budget(0.0), Dialect()) as client:
                 for _ in range(count):
                     await client.ask(Ask(messages, 50, 1, 1))
             return time() - began

@@ -1,0 +1,113 @@
+"""One editor in several threads: every answer is kept, and budget and limits hold for all threads together."""
+
+import asyncio
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+from stub_server import Stub, corrected
+from tests.unit.llm.conftest import MakeEditor, segments
+
+from postedit.llm.answer_store import AnswerStore
+from postedit.llm.pacing import Budget, BudgetError, RateLimit
+
+THREADS = 6
+
+
+def at_once(work: Callable[[int], object]) -> list[BaseException | None]:
+    """Return the errors of work that threads begin at the same moment, each with its number."""
+    ready = threading.Barrier(THREADS)
+
+    def begin(number: int) -> object:
+        ready.wait()
+        return work(number)
+
+    with ThreadPoolExecutor(THREADS) as executor:
+        return [one.exception() for one in [executor.submit(begin, number) for number in range(THREADS)]]
+
+
+def test_threads_share_an_editor_and_every_answer_is_kept(make_editor: MakeEditor) -> None:
+    with Stub(slow=0.005) as stub:
+        editor = make_editor(stub, segments=2)
+
+        def edit(number: int) -> None:
+            asked = segments(20, seed=number)
+            results = editor.edit_segments(asked)
+            assert [one.text for one in results] == [corrected(one.mt or "") for one in asked]
+
+        assert at_once(edit) == [None] * THREADS
+        requests = len(stub.asked)
+        assert editor.store.figures()["requests"] == requests
+        assert editor.store.spent() == pytest.approx((stub.prompt_tokens + 4 * stub.answer_tokens) / 1e6)
+        edit(0)
+        assert len(stub.asked) == requests
+
+
+def test_threads_keep_to_one_budget(make_editor: MakeEditor) -> None:
+    budget = 0.03
+    with Stub(slow=0.005) as stub:
+        editor = make_editor(stub, segments=2, concurrency=2, budget=budget)
+        errors = at_once(lambda number: editor.edit_segments(segments(40, seed=number)))
+        assert all(isinstance(error, BudgetError) for error in errors)
+        assert 0 < (stub.prompt_tokens + 4 * stub.answer_tokens) / 1e6 <= budget
+        assert editor.store.spent() <= budget
+
+
+def test_a_thread_waits_for_what_another_may_leave_of_a_budget() -> None:
+    budget, done = Budget(1.0), list[str]()
+    asyncio.run(budget.reserve(0.8))
+
+    async def second() -> None:
+        await asyncio.wait_for(budget.reserve(0.5), 10)
+        done.append("reserved")
+
+    with ThreadPoolExecutor(1) as executor:
+        work = executor.submit(asyncio.run, second())
+        time.sleep(0.05)  # it waits meanwhile
+        done.append("settled")
+        budget.settle(0.8, 0.2)
+        work.result()
+    assert done == ["settled", "reserved"]
+
+
+def test_what_is_spent_is_counted_anew_when_nobody_uses_a_budget() -> None:
+    budget = Budget(1.0)
+    budget.join(lambda: 0.5)
+    budget.join(lambda: 0.9)
+    assert budget.spent == 0.5  # the ledger may count what is under way at its most
+    budget.leave()
+    budget.leave()
+    budget.join(lambda: 0.9)
+    assert budget.spent == 0.9
+
+
+def test_threads_keep_to_one_limit_a_minute() -> None:
+    waited = list[float]()
+
+    async def sleep(seconds: float) -> None:
+        waited.append(seconds)
+        raise TimeoutError
+
+    limit = RateLimit(100, 0, lambda: 0.0, sleep)
+
+    async def start() -> None:
+        for _ in range(50):
+            await limit.start(1)
+
+    errors = at_once(lambda number: asyncio.run(start()))
+    assert sum(isinstance(error, TimeoutError) for error in errors) == len(waited) == 4
+    assert len(limit._started) == 100
+
+
+def test_a_request_is_not_noted_by_a_thread_that_lacks_its_answer(tmp_path: Path) -> None:
+    with AnswerStore(tmp_path / "answers", "run", "m") as store:
+        request = store.begin(1, 0.5)
+        store.end(request, "answered", cost=0.1)
+        with ThreadPoolExecutor(1) as executor:
+            executor.submit(store.keep, {}).result()
+        assert store.spent() == 0.5
+        store.keep({})
+        assert store.spent() == 0.1
