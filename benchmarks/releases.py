@@ -1,13 +1,14 @@
 """Pack a model for product help as a release file, with a card and a NOTICE.
 
     python benchmarks/releases.py MODEL DATA WORK [--languages de fr es] [--documents de] [--file help-3]
-        [--recipe NAME] [--max-input 100] [--edit-cost COST] [--out releases]
+        [--started-from de es ja] [--recipe NAME] [--max-input 100] [--edit-cost COST] [--out releases]
 
 MODEL is what RECIPE trains, by default `recipes/reference/gpu-help-copycat.toml`, for one language or several. WORK is
 what `benchmarks/help_data.py DATA WORK --held-lines 1500` made: lines of repositories with a stated licence, the latest
 1,500 lines of each language held out, or whole documents for the languages of `--documents` (`--held-documents 1500`).
 These choose the edit cost: that with the lowest mean TER, unless `--edit-cost` gives another; the card tells. Dev,
-whole documents of other lines, is scored for the card.
+whole documents of other lines, is scored for the card. `--started-from` names further languages that the weights have
+learnt from, before MODEL was trained on: NOTICE has the licences of their texts, too.
 
 This writes `OUT/FILE.tar.xz`, and its entries, one a language pair, into `src/postedit/releases/catalogue.toml`.
 Another content has another FILE.
@@ -72,6 +73,7 @@ def main() -> None:
         "--languages", nargs="+", choices=NAMES, default=["de", "fr", "es"], help="(default: %(default)s)"
     )
     parser.add_argument("--documents", nargs="*", choices=NAMES, default=["de"], help="held out by whole documents")
+    parser.add_argument("--started-from", nargs="*", choices=NAMES, default=[], help="other languages learnt before")
     parser.add_argument("--file", default="help-3", help="name of the release file")
     parser.add_argument("--recipe", default="recipes/reference/gpu-help-copycat.toml", help="what trained the model")
     parser.add_argument("--max-input", type=int, default=100, help="tokens of the longest texts that it edits")
@@ -93,15 +95,16 @@ def main() -> None:
     for language, found in dev.items():
         print(f"{language}, dev: {found}", flush=True)
     triplets = {language: len(read(options.work / language)["src"]) for language in dev}
-    used = used_repositories(options.data, options.languages)
+    learnt = [language for language in NAMES if language in {*options.languages, *options.started_from}]
+    used = used_repositories(options.data, learnt)
     documents = [language for language in options.languages if language in options.documents]
     why = "which was chosen on held-out lines"
     if cost != best:
         lowest = "; ".join(f"{NAMES[language]} {gain.ter}" for language, gain in tried[best].items())
         why = f"which was given by hand; on the held-out lines, one of {best:g} is better ({lowest})"
-    told = card(model, search, why, options.recipe, triplets, held, dev, used, documents)
+    told = card(model, search, why, options.recipe, triplets, held, dev, used, documents, options.started_from)
     (folder / "README.md").write_text(told, encoding="utf-8")
-    (folder / "NOTICE").write_text(notice(used, options.languages), encoding="utf-8")
+    (folder / "NOTICE").write_text(notice(used, learnt), encoding="utf-8")
     record_folder(folder)
     pack(folder, archive)
     entries = [entry(language, triplets[language], used, found) for language, found in dev.items()]
@@ -157,6 +160,7 @@ def card(
     dev: Mapping[str, Gain],
     used: Counter[str],
     documents: Sequence[str] = (),
+    started_from: Sequence[str] = (),
 ) -> str:
     architecture, pair = model.architecture, f"en-{next(iter(dev))}"
     others = "; likewise for the others" if len(dev) > 1 else ""
@@ -165,6 +169,11 @@ def card(
     unread = (
         "\n- It does not read the source, so it cannot see what the translation has left out or got wrong."
         if "src" not in model.model.spec.inputs
+        else ""
+    )
+    start = (
+        f" It started from a model that had learnt such texts in {listed([NAMES[one] for one in started_from])}, too."
+        if started_from
         else ""
     )
     names = licences(used)
@@ -201,7 +210,7 @@ Architecture: `{architecture.name}` ({architecture.paper}), {architecture.summar
 ## Data
 
 Triplets of product help: raw output of neural translation, and what translators published later. All are from
-repositories with a stated licence; `NOTICE` names them. Cleaned by `recipes/clean/help.toml`.
+repositories with a stated licence; `NOTICE` names them. Cleaned by `recipes/clean/help.toml`.{start}
 
 ## Scores
 
