@@ -1,6 +1,6 @@
 """Pack a model for product help as a release file, with a card and a NOTICE.
 
-    python benchmarks/releases.py MODEL DATA WORK [--languages de fr es] [--documents de] [--file help-3]
+    python benchmarks/releases.py MODEL DATA WORK [--languages de es] [--documents de] [--file help-3]
         [--started-from de es ja] [--recipe NAME] [--max-input 100] [--edit-cost COST] [--out releases]
 
 MODEL is what RECIPE trains, by default `recipes/reference/gpu-help-copycat.toml`, for one language or several. WORK is
@@ -70,7 +70,7 @@ def main() -> None:
     parser.add_argument("data", type=Path, help="folder of adobe-pe.en-LANG")
     parser.add_argument("work", type=Path, help="prepared lines: LANG.{src,mt,pe}, LANG.held.*, LANG.dev.*")
     parser.add_argument(
-        "--languages", nargs="+", choices=NAMES, default=["de", "fr", "es"], help="(default: %(default)s)"
+        "--languages", nargs="+", choices=NAMES, default=["de", "es"], help="(default: %(default)s)"
     )
     parser.add_argument("--documents", nargs="*", choices=NAMES, default=["de"], help="held out by whole documents")
     parser.add_argument("--started-from", nargs="*", choices=NAMES, default=[], help="other languages learnt before")
