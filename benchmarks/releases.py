@@ -69,9 +69,7 @@ def main() -> None:
     parser.add_argument("model", type=Path, help="folder of the model")
     parser.add_argument("data", type=Path, help="folder of adobe-pe.en-LANG")
     parser.add_argument("work", type=Path, help="prepared lines: LANG.{src,mt,pe}, LANG.held.*, LANG.dev.*")
-    parser.add_argument(
-        "--languages", nargs="+", choices=NAMES, default=["de", "es"], help="(default: %(default)s)"
-    )
+    parser.add_argument("--languages", nargs="+", choices=NAMES, default=["de", "es"], help="(default: %(default)s)")
     parser.add_argument("--documents", nargs="*", choices=NAMES, default=["de"], help="held out by whole documents")
     parser.add_argument("--started-from", nargs="*", choices=NAMES, default=[], help="other languages learnt before")
     parser.add_argument("--file", default="help-3", help="name of the release file")
