@@ -3,7 +3,7 @@
 import hashlib
 import heapq
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import compress, islice
 from pathlib import Path
@@ -80,7 +80,8 @@ class MixConfig(SynthConfig):
             DataError: if they cannot be read.
             RecipeError: if nothing would be taken from one, or too many copies.
         """
-        mixed = MixedCorpora(_parts(self), self.chunk_lines)
+        warnings: list[str] = []
+        mixed = MixedCorpora(_parts(self, warnings.append), self.chunk_lines, warnings)
         settings = {**self.settings(), "corpora": [part.describe(mixed.total) for part in mixed.parts]}
         return Job(mixed, _count, settings, lambda counts: summary(counts, []))
 
@@ -117,6 +118,7 @@ class MixedCorpora:
 
     parts: Sequence[_Part]
     chunk_lines: int
+    warnings: Sequence[str] = ()
 
     @property
     def total(self) -> int:
@@ -147,8 +149,8 @@ def _count(chunk: Chunk) -> Chunk:
     return chunk.with_lines({}, count_triplets(chunk.lines("mt"), chunk.lines("pe")))
 
 
-def _parts(config: MixConfig) -> list[_Part]:
-    pairs = [(corpus, _size_and_digest(corpus.files)) for corpus in config.corpus]
+def _parts(config: MixConfig, warn: Callable[[str], None]) -> list[_Part]:
+    pairs = [(corpus, _size_and_digest(corpus.files, warn)) for corpus in config.corpus]
     without_share = sum(corpus.copies * triplets for corpus, (triplets, _) in pairs if corpus.share is None)
     rest = 1.0 - sum(corpus.share or 0.0 for corpus in config.corpus)
     parts = []
@@ -169,9 +171,9 @@ def _parts(config: MixConfig) -> list[_Part]:
     return parts
 
 
-def _size_and_digest(files: TripletFiles) -> tuple[int, str]:
+def _size_and_digest(files: TripletFiles, warn: Callable[[str], None]) -> tuple[int, str]:
     """Return the number of usable triplets, and the SHA-256 digest of their text."""
-    check_files(files)
+    check_files(files, warn)
     count, digest = 0, hashlib.sha256()
     for triplet in read_triplets(files):
         digest.update("\t".join((triplet.src, triplet.mt, triplet.pe, "")).encode())

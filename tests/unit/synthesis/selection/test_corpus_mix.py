@@ -61,6 +61,15 @@ def test_line_feeds_in_json_become_spaces(synth: Synth, tmp_path: Path) -> None:
     assert [read(tmp_path / f"out.{side}") for side in ("src", "mt", "pe")] == [["a b"] * 2, ["c"] * 2, [" d"] * 2]
 
 
+def test_windows_line_ends_are_named(synth: Synth, tmp_path: Path) -> None:
+    corpus(tmp_path, "x", 3)
+    (tmp_path / "x.pe").write_bytes((tmp_path / "x.pe").read_bytes().replace(b"\n", b"\r\n"))
+    result = synth(recipe(tmp_path, {"files": "x"}))
+    assert result.exit_code == 0, result.output
+    assert "x.pe: 3 lines end in CR LF" in result.stderr
+    assert read(tmp_path / "out.pe") == [f"x {number} pe" for number in range(3)]
+
+
 def test_the_seed_chooses_a_part(synth: Synth, tmp_path: Path) -> None:
     name, found = corpus(tmp_path, "made", 1000), []
     for seed in (1, 1, 2):
