@@ -55,7 +55,7 @@ def standard_input() -> IO[bytes]:
         DataError: if it is closed.
     """
     if sys.stdin is None:  # the shell has closed it, as by `<&-`
-        raise DataError("standard input is closed: give files, or open it")
+        raise DataError("standard input is closed: name files, or connect it (leave out `<&-`)")
     return sys.stdin.buffer
 
 

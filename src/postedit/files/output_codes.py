@@ -55,7 +55,7 @@ class PlacedCodes:
             if former is not None and (
                 (origin in was_literal) == (position in is_literal) or _ESCAPED.isdisjoint(former)
             ):
-                raw[position] = former
+                raw[position] = escape(">") if self._ends_section(position, former) else former
             else:
                 raw[position] = content if position in is_literal else "".join(map(escape, content))
         raw |= dict.fromkeys(_spaces_for_codes(marked, self.output, self.places), "")
@@ -75,6 +75,12 @@ class PlacedCodes:
             for position in range(start, end):
                 if not _has(codec, contents[position]):
                     yield TextSpan(position, position + 1)
+
+    def _ends_section(self, position: int, raw: str) -> bool:
+        """Return whether a `>` follows `]]` now, which XML has at the end of CDATA sections alone."""
+        start = position - len("]]")
+        is_divided = any(start < place <= position for place in self.places.values())
+        return raw == ">" and self.output[max(0, start) : position] == "]]" and not is_divided
 
     def _new_literal(self) -> set[int]:
         """Return the positions of the output in sections without escapes."""

@@ -15,7 +15,11 @@ from postedit.files.units import NewTarget, OtherTarget, Patch, Unit, contains_a
 
 _HEAD: Final = 2**16  # bytes in which the header entry is expected
 _LINE_END: Final = re.compile(rb"\r\n?")
-_CR: Final = re.compile(rb"(?<=\r)(?=[ \t\r]*(?:#|msgctxt|msgid|msgstr|domain))")  # alone, at the end of a line
+_HASH: Final = re.compile(rb"[ \t]*#")
+_COMMENT_END: Final = re.compile(  # a CR that another comment follows, or a keyword with a string
+    rb'(?<=\r)(?=[ \t]*(?:#|(?:msgctxt|msgid(?:_plural)?|msgstr(?:\[\d+\])?|domain)[ \t\r]*"))'
+)
+_STATEMENT: Final = re.compile(rb'[^"\r]*(?:"(?:[^"\\]|\\.)*"[^"\r]*)*\r*\n?', re.DOTALL)
 _COMMENT: Final = re.compile(rb"^[ \t]*#.*\n?", re.MULTILINE)
 _HEADER: Final = re.compile(  # the translation of an empty msgid; one in a context is none
     rb'^[ \t]*(?P<context>msgctxt.*\n(?:\s*".*\n)*\s*)?msgid[ \t]*(?:""\s*)+msgstr(?P<strings>.*(?:\n\s*".*)*)',
@@ -178,10 +182,25 @@ def _lines(stream: BinaryIO, codec: str, path: Path) -> Iterator[_Line]:
 def _rows(stream: BinaryIO) -> Iterator[bytes]:
     """Yield the lines of a file, some of which may end in CR alone, as those of old Macs.
 
-    One that nothing of a catalogue follows is a character of a comment or a string, or stands between two strings.
+    In a string, CR is a character; likewise in a comment, unless what follows it is another one or begins an entry.
     """
     for row in stream:
-        yield from _CR.split(row)
+        start = 0 if b"\r" in row.rstrip(b"\r\n") else len(row)
+        if start:
+            yield row
+        while start < len(row):
+            end = _end_of_line(row, start)
+            yield row[start:end]
+            start = end
+
+
+def _end_of_line(row: bytes, start: int) -> int:
+    if _HASH.match(row, start):
+        found = _COMMENT_END.search(row, start + 1)
+        return found.start() if found else len(row)
+    statement = _STATEMENT.match(row, start)
+    end = statement.end() if statement else start
+    return end if row[start:end].endswith((b"\r", b"\n")) else len(row)  # otherwise a string has no end
 
 
 def _entries(lines: Iterator[_Line], path: Path) -> Iterator[_Entry]:

@@ -119,7 +119,11 @@ class ChatClient:
         self._http: Any = open_client(spec.config, self._key)
 
     async def __aenter__(self) -> Self:
-        self._budget.join(self._store.spent)
+        try:
+            self._budget.join(self._store.spent)
+        except BaseException:
+            await self._http.aclose()
+            raise
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -246,8 +250,9 @@ class ChatClient:
         found = parse_reply(content)
         if found is not None:
             return found
-        shown = self._clean(ServerError.of(content).message)  # some send errors with status 200
-        return _Fault(0, f"its reply is no chat completion{f': {shown}' if shown else ''}", is_free=False)
+        said = ServerError.of(content, other="")  # some send errors with status 200
+        shown = self._clean(said.message)
+        return _Fault(0, f"its reply is no chat completion{f': {shown}' if shown else ''}", False, said)
 
     def _wait_as_asked(self, answer: "httpx.Response") -> None:
         if answer.status_code in (429, 503, 529):

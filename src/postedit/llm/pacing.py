@@ -88,10 +88,13 @@ class Budget:
         self._waiting: list[tuple[asyncio.AbstractEventLoop, asyncio.Event]] = []
 
     def join(self, spent: Callable[[], float]) -> None:
-        """Begin to use the budget; the first to do so counts what has been spent so far, by whomever."""
+        """Begin to use the budget, and count what has been spent so far, by whomever.
+
+        The costs of requests that are under way are in what `spent` returns, at no more than is reserved for them.
+        """
+        total = spent()  # may wait for the disk
         with self._lock:
-            if not self._users:
-                self.spent = spent()
+            self.spent = max(self.spent, total - self._reserved) if self._users else total
             self._users += 1
 
     def leave(self) -> None:

@@ -68,7 +68,10 @@ def _text_of(content: Any) -> str:
         LookupError: likewise.
     """
     if isinstance(content, list):
-        return "".join(_text_of(part["text"]) for part in content if part["type"] == "text")
+        texts = [_text_of(part["text"]) for part in content if part["type"] == "text"]
+        if content and not texts:
+            raise LookupError
+        return "".join(texts)
     if not isinstance(content or "", str):
         raise TypeError
     return content or ""

@@ -59,11 +59,15 @@ class ServerError:
     codes: frozenset[str] = frozenset()
 
     @classmethod
-    def of(cls, content: bytes) -> Self:
-        """Read a body: the forms of OpenAI and of servers made with FastAPI; of others, all text is the message."""
-        text = content.decode("utf-8", "replace")
+    def of(cls, content: bytes, other: str | None = None) -> Self:
+        """Read a body: the forms of OpenAI and of servers made with FastAPI.
+
+        The message of a body in another form is `other`, or if that is None all its text.
+        """
+        body = content.decode("utf-8", "replace")
+        text = body if other is None else other
         try:
-            value = json.loads(text)
+            value = json.loads(body)
         except (ValueError, RecursionError):
             return cls(text)
         if not isinstance(value, dict):

@@ -157,8 +157,8 @@ def _check_sections(base: MarkedText, order: Sequence[int]) -> None:
     before, after = _sections(base, range(len(base.codes))), _sections(base, order)
     moved = next((index for index, section in before.items() if after[index] != section), None)
     if moved is not None:
-        where = "outside of its" if after[moved] is None else "inside a foreign"
-        raise DataError(f"the target has {_shown(base, moved)} {where} CDATA section; move it back")
+        where = "outside its CDATA section" if after[moved] is None else "in a CDATA section where it does not belong"
+        raise DataError(f"the target has {_shown(base, moved)} {where}; move it back")
 
 
 def _sections(base: MarkedText, order: Sequence[int]) -> dict[int, int | None]:

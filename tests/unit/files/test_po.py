@@ -1,6 +1,7 @@
 """PO of gettext: what is read, and what an edit leaves in the file."""
 
 import io
+from contextlib import suppress
 from pathlib import Path
 from time import thread_time
 
@@ -199,8 +200,23 @@ def test_references_to_no_character_stay() -> None:
     )
 
 
-def test_cr_within_a_string_is_a_character() -> None:
-    assert text('"a\rb"') == "a\rb"
+@pytest.mark.parametrize("string", ["a\rb", "a\r#b", "a\rdomain b", 'a \\"\r# b'])
+def test_cr_within_a_string_is_a_character(string: str) -> None:
+    assert text(f'"{string}"') == string.replace('\\"', '"')
+
+
+@pytest.mark.parametrize("comment", ["one\rdomains are listed here", "one\rmsgid is the key"])
+def test_cr_within_a_comment_is_a_character(comment: str) -> None:
+    (unit,) = units(f'#. {comment}\nmsgid "a"\nmsgstr "b"\n')
+    assert unit.id == "a"
+
+
+@pytest.mark.parametrize("row", ["\r" * 200_000 + "x", "# a" + "\r" * 200_000, '"a' + "\r#" * 100_000])
+def test_many_cr_are_read_in_linear_time(row: str) -> None:
+    start = thread_time()
+    with suppress(DataError):
+        units(f'msgid "a"\nmsgstr "b"\n{row}')
+    assert thread_time() - start < 5.0
 
 
 def test_what_the_encoding_lacks_cannot_be_written() -> None:

@@ -11,7 +11,7 @@ from tests.unit.llm.conftest import MakeEditor, segments
 
 from postedit.core.editor import Segment
 from postedit.core.errors import DataError, RecipeError
-from postedit.llm.chat_client import EndpointError
+from postedit.llm.chat_client import EndpointError, EndpointRefusedError
 from postedit.llm.endpoint_options import EndpointSpec, LlmConfig, endpoint_model
 from postedit.llm.llm_editor import LlmEditor
 from postedit.llm.replies import parse_reply, retry_after
@@ -294,6 +294,28 @@ def test_an_error_with_status_200_is_shown(make_editor: MakeEditor) -> None:
     with Stub(refusal=lambda body: (200, error)) as stub, pytest.raises(EndpointError) as found:
         make_editor(stub, retries=0, segments=1).edit_segments(segments(4))
     assert str(found.value).endswith("its reply is no chat completion: the upstream model is gone")
+
+
+def test_a_quota_that_is_used_up_is_told_with_status_200_too(make_editor: MakeEditor) -> None:
+    error, attempts = {"error": {"message": "pay first", "code": "insufficient_quota"}}, list[int]()
+
+    def refuse(body: Any) -> Any:
+        attempts.append(1)
+        return 200, error
+
+    with Stub(refusal=refuse) as stub, pytest.raises(EndpointRefusedError, match=r"in a row: .*pay first"):
+        make_editor(stub, retries=5, segments=1, concurrency=1).edit_segments(segments(20))
+    assert len(attempts) < 20
+
+
+@pytest.mark.parametrize(
+    "message", [{"content": 7, "x": "SECRET"}, {"content": [{"type": "output_text", "text": "SECRET"}]}]
+)
+def test_an_answer_in_another_form_is_not_quoted(make_editor: MakeEditor, message: dict[str, Any]) -> None:
+    reply = {"choices": [{"message": message}]}
+    with Stub(refusal=lambda body: (200, reply)) as stub, pytest.raises(EndpointError) as found:
+        make_editor(stub, retries=0, segments=1).edit_segments(segments(4))
+    assert str(found.value).endswith("its reply is no chat completion")
 
 
 @pytest.mark.parametrize(

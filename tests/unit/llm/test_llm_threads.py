@@ -73,15 +73,19 @@ def test_a_thread_waits_for_what_another_may_leave_of_a_budget() -> None:
     assert done == ["settled", "reserved"]
 
 
-def test_what_is_spent_is_counted_anew_when_nobody_uses_a_budget() -> None:
-    budget = Budget(1.0)
+def test_what_others_spend_is_counted_by_each_user_of_a_budget() -> None:
+    budget = Budget(2.0)
     budget.join(lambda: 0.5)
+    asyncio.run(budget.reserve(0.4))
     budget.join(lambda: 0.9)
-    assert budget.spent == 0.5  # the ledger may count what is under way at its most
-    budget.leave()
-    budget.leave()
-    budget.join(lambda: 0.9)
-    assert budget.spent == 0.9
+    assert budget.spent == 0.5, "the ledger may count what is under way at its most"
+    budget.join(lambda: 1.5)
+    assert budget.spent == pytest.approx(1.1)
+    budget.settle(0.4, 0.1)
+    for _ in range(3):
+        budget.leave()
+    budget.join(lambda: 0.7)
+    assert budget.spent == 0.7
 
 
 def test_threads_keep_to_one_limit_a_minute() -> None:

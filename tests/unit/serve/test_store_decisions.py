@@ -253,13 +253,23 @@ def test_no_code_enters_or_leaves_a_cdata_section(store: Store) -> None:
     tag, opened, br, closed = [ApiCode(one.at, one.id, one.kind) for one in codes]
     text = store.segments.get(file, 1)["mt"]
     for order, message in (
-        ([opened, tag, br, closed], "<x id=.* inside a foreign"),
+        ([opened, tag, br, closed], "<x id=.* in a CDATA section where it does not belong"),
         ([tag, opened, closed, br], "<br/> outside"),
     ):
         wrong = [ApiCode(at, one.id, one.kind) for at, one in enumerate(order)]
         with pytest.raises(DataError, match=message):
             save(store, file, 1, text, codes=wrong)
     save(store, file, 1, text, codes=[tag, opened, br, closed])
+
+
+def test_a_sign_that_now_ends_a_section_is_escaped(store: Store) -> None:
+    file = imported(store, xliff(("a", "alt > x"), ("b", 'alt ]]<x id="1"/>> x')))
+    save(store, file, 1, "]]> x")
+    code = ApiCode(**store.segments.get(file, 2)["mt_codes"][0])
+    save(store, file, 2, "neu ]]> x", codes=[ApiCode(6, code.id, code.kind)])
+    written = store.exports.file(file).read().decode()
+    assert ">]]&gt; x</target>" in written
+    assert '>neu ]]<x id="1"/>> x</target>' in written
 
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])

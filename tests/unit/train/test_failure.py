@@ -299,10 +299,16 @@ def test_bf16_that_is_slower_than_fp32_is_warned_of(
     assert ('start again with train.precision = "fp32"' in shown(console)) == warns
 
 
-def test_measuring_bf16_leaves_random_states_alone() -> None:
-    before = torch.get_rng_state()
-    assert bf16_time_ratio(size=64, repeats=3) > 0.0
-    assert torch.equal(torch.get_rng_state(), before)
+def test_the_time_of_bf16_is_relative_to_that_of_fp32(monkeypatch: pytest.MonkeyPatch) -> None:
+    seconds, clock = {torch.bfloat16: 3.0, torch.float32: 2.0}, [0.0]
+
+    def multiplied(one: torch.Tensor, other: torch.Tensor) -> torch.Tensor:
+        clock[0] += seconds[one.dtype]
+        return one
+
+    monkeypatch.setattr(torch, "matmul", multiplied)
+    monkeypatch.setattr(runtime.time, "perf_counter", lambda: clock[0])
+    assert bf16_time_ratio(size=2, repeats=3) == 1.5
 
 
 def test_bf16_is_refused_where_it_is_not_supported(monkeypatch: pytest.MonkeyPatch) -> None:
