@@ -122,6 +122,12 @@ def scan_lines(lines: Iterable[bytes], name: str, first: int = 1) -> Iterator[st
             yield BadLine(f"{name}, line {number:,}: {found} of the line is not UTF-8; save the file as UTF-8")
 
 
+def returns_warning(path: Path, count: int) -> str:
+    """Return the sentence that tells of the Windows line ends of a file, of which there are `count`."""
+    lines = "1 line ends" if count == 1 else f"{count:,} lines end"
+    return f"{path}: {lines} in CR LF (Windows line ends); the CR is dropped from the text"
+
+
 def encode_lines(lines: Sequence[str]) -> bytes:
     """Return the lines as a file has them: UTF-8, each with a line feed."""
     return "".join(f"{line}\n" for line in lines).encode()

@@ -15,7 +15,7 @@ from pydantic import BeforeValidator, Field, model_serializer, model_validator
 from postedit.core.config import Config
 from postedit.core.errors import DataError
 from postedit.data.compression import plain_name, raw_lines
-from postedit.data.lines import BadLine, path_problem, scan_lines
+from postedit.data.lines import BadLine, path_problem, returns_warning, scan_lines
 from postedit.data.report import SHOWN, DataReport
 from postedit.data.text_paths import is_parquet, located, with_column
 from postedit.text.config import SIDES, Side
@@ -310,7 +310,7 @@ def check_files(files: TripletFiles, warn: Callable[[str], None] = lambda messag
             if next(lines, b"").startswith(BOM_UTF8):
                 warn(f"{path}: starts with a byte-order mark, which is dropped from the text")
     for path, count_of_file in carriage_returns.items():
-        warn(f"{path}: {count_of_file:,} lines end in CR LF (Windows line ends); the CR is dropped from the text")
+        warn(returns_warning(path, count_of_file))
     return count
 
 

@@ -11,7 +11,7 @@ from typing import Final, NamedTuple, Protocol, Self
 
 from postedit.core.errors import DataError
 from postedit.data.compression import raw_lines
-from postedit.data.lines import BadLine, encode_lines, path_problem, scan_lines
+from postedit.data.lines import BadLine, encode_lines, path_problem, returns_warning, scan_lines
 
 _BLOCK: Final = 1 << 14  # lines checked at a time
 _RETURNS: Final = (b"\r\n", b"\r")  # the last line of a file may lack its line feed
@@ -112,11 +112,7 @@ def open_aligned(paths: Mapping[str, Path], chunk_lines: int) -> AlignedFiles:
         found = ", ".join(f"{path} has {read[side].lines:,}" for side, path in paths.items())
         raise DataError(f"the files differ in their number of lines: {found}; line n of each must belong together")
     total = next(one.lines for one in read.values())
-    warnings = [
-        f"{path}: {read[side].returns:,} lines end in CR LF (Windows line ends); the CR is dropped from the text"
-        for side, path in paths.items()
-        if read[side].returns
-    ]
+    warnings = [returns_warning(path, read[side].returns) for side, path in paths.items() if read[side].returns]
     return AlignedFiles(paths, chunk_lines, total, {side: one.digest for side, one in read.items()}, warnings)
 
 
@@ -124,7 +120,7 @@ class _Scan(NamedTuple):
     """What one pass over a file tells."""
 
     lines: int
-    returns: int  # lines that end with CR LF
+    returns: int  # Windows line ends
     digest: str  # SHA-256 of the lines as they are read
 
 

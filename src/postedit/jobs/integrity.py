@@ -26,16 +26,8 @@ Kind = Literal["model", "run", "runs", "corpus"]
 
 _SUFFIX: Final = ".sha256"  # of the digests of the files PREFIX.*
 
-_ENDINGS: Final = (
-    "src",
-    "mt",
-    "pe",
-    "ids",
-    "json",
-    "report.json",
-    "profile.json",
-    "removed.jsonl",
-)  # of the files of a corpus
+_ENDINGS: Final = ("src", "mt", "pe", "ids", "json", "report.json", "profile.json", "removed.jsonl")
+"""Of the files of a corpus."""
 
 _MARKS: Final[Mapping[Kind, tuple[str, ...]]] = {
     "model": ("config.json", "model.safetensors"),

@@ -119,7 +119,6 @@ def bf16_time_ratio(size: int = 512, repeats: int = 10) -> float:
     """Return how long a matrix product of `size` rows and columns takes in bfloat16, relative to fp32, on the CPU.
 
     The shortest of `repeats` times of each counts, computed in turn: other work on the processor only adds to times.
-    Random states stay as they are.
     """
     factors = [torch.ones(size, size, dtype=dtype) for dtype in (torch.bfloat16, torch.float32)]
     shortest = [math.inf, math.inf]

@@ -50,6 +50,8 @@ def test_byte_order_marks_and_crlf_are_dropped_with_a_warning(tmp_path: Path) ->
     assert [warning.removesuffix(" from the text") for warning in warnings[:2]] == marks
     reason = "2 lines end in CR LF (Windows line ends); the CR is dropped from the text"
     assert warnings[2:] == [f"{tmp_path}/train.src: {reason}"]
+    check_files(aligned(tmp_path, b"a\r\n", b"c\n", b"e\n"), warnings.append)
+    assert warnings[-1].startswith(f"{tmp_path}/train.src: 1 line ends in CR LF")
 
 
 def test_tsv_with_and_without_names_of_columns(tmp_path: Path) -> None:

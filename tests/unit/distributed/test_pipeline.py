@@ -93,7 +93,7 @@ LINES = st.lists(st.text("ab ä\u2028\r", max_size=4), min_size=1, max_size=20)
 @given(LINES, st.integers(1, 7), st.data())
 @settings(max_examples=15)
 def test_stopped_at_any_chunk_it_ends_as_if_unbroken(lines: list[str], size: int, data: st.DataObject) -> None:
-    assume(any(lines))
+    assume(any(line.removesuffix("\r") for line in lines))  # the CR of a Windows line end is no text
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         todo = job(folder, lines, size)
