@@ -57,6 +57,13 @@ def test_commands_name_the_nearest_recipe(tmp_path: Path, verb: list[str]) -> No
     assert "noise" in result.stderr
 
 
+def test_recipes_of_a_kind_are_listed(tmp_path: Path) -> None:
+    line = ["data", "clean", "x", "--recipe", "recipes/clean/other.toml", "--out", str(tmp_path / "out")]
+    result = CliRunner().invoke(app, line)
+    assert result.exit_code == 1
+    assert "(known: help, transference)" in " ".join(result.stderr.split())
+
+
 def test_models_lists_the_recipes_that_come_with_postedit(tmp_path: Path, monkeypatch: Any) -> None:
     monkeypatch.chdir(tmp_path)
     result = CliRunner().invoke(app, ["models"])

@@ -61,7 +61,6 @@ class EditCommand:
         Raises:
             DataError: if one does not.
         """
-        given = self.options.search
         if self.spec.memory is not None:
             self._check_memory()
         if not self.takes_edits_back:
@@ -71,16 +70,7 @@ class EditCommand:
                 "--gate and --min-confidence decide on one correction of mt, and each pass of --passes would begin "
                 "with edits already taken back: leave out one or the other"
             )
-        if given.get("n_best", 1) != 1:
-            raise DataError(
-                "--gate and --min-confidence decide on one correction per segment: n_best must be 1, not "
-                f"{given['n_best']}"
-            )
-        for name in ("banned", "required"):
-            if given.get(name):
-                raise DataError(
-                    f"--gate and --min-confidence may take back what search.{name} asks for; leave out one or the other"
-                )
+        self.options.check_revertible("--gate and --min-confidence")
 
     def _check_memory(self) -> None:
         if self.spec.gate is not None:

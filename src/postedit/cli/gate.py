@@ -58,6 +58,7 @@ def gate(
     closed: the output is mt. The test holds for text like that of the development set.
     """
     options = read_options(assignments, search_file, llm={"endpoint": endpoint, "budget": budget})
+    options.check_revertible("gates")
     inputs = (src, mt, pe, search_file, *options.paths, *shared.files_named(glossary, None))
     shared.check_outputs({"--out": out, "--plot": plot}, inputs)
     if plot is not None and plot.suffix.lower() not in _PLOTS:

@@ -109,6 +109,18 @@ class CommandOptions(Config):
         named = (*self.llm.files.values(), self.hints.tags, self.hints.tagged)
         return [Path(one).expanduser() for one in named if one]
 
+    def check_revertible(self, what: str) -> None:
+        """Check that the search options allow that edits are taken back, by `what`: gates.
+
+        Raises:
+            DataError: if they ask for several corrections per segment, or for words that must stay or be away.
+        """
+        if (count := self.search.get("n_best", 1)) != 1:
+            raise DataError(f"{what} decide on one correction per segment: n_best must be 1, not {count}")
+        for name in ("banned", "required"):
+            if self.search.get(name):
+                raise DataError(f"{what} may take back what search.{name} asks for; leave out one or the other")
+
     def editor_spec(self, models: Sequence[str], **given: Any) -> EditorSpec:
         """Return the specification of an editor of `models`; `given` has its other fields.
 

@@ -111,7 +111,7 @@ class SearchConfig(Config):
     @model_validator(mode="after")
     def _check_combination(self) -> Self:
         if self.n_best > self.beam:
-            raise ValueError(f"n_best must be between 1 and beam ({self.beam}), not {self.n_best}")
+            raise ValueError(f"n_best must be between 1 and beam ({self.beam}), not {self.n_best}; use a larger beam")
         if self.shortlist and self.beam > 1:
             raise ValueError(f"shortlist is for greedy search, and the beam is {self.beam}; use beam 1, or shortlist 0")
         if self.coverage_penalty and self.beam == 1:

@@ -49,7 +49,7 @@ class Estimate:
     def __str__(self) -> str:
         """Return it as a sentence."""
         known = f" ({self.known:,} answers are known)" if self.known else ""
-        cost = "cost not known without prices" if self.cost is None else f"about {self.cost:,.2f} {self.currency}"
+        cost = "cost not known without prices" if self.cost is None else f"about {self.cost:,.4f} {self.currency}"
         took = "time not known before the first answers" if self.seconds is None else f"about {_time(self.seconds)}"
         passes = f" in at most {self.passes} passes" if self.passes > 1 else ""
         return (

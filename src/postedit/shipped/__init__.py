@@ -38,7 +38,8 @@ def find_recipe(path: Path, kind: str = "") -> Path:
     name = path.as_posix().removeprefix("recipes/").removesuffix(".toml")
     if name in known:
         return known[name]
+    names = ", ".join(sorted(one.removeprefix(f"{kind}/") for one in shipped if one.startswith(f"{kind}/")))
+    listed = f"known: {names}" if kind else "`postedit models` lists them"
     raise RecipeError(
-        f"{path}: no such recipe, neither a file nor one that comes with postedit{nearest(name, known)} "
-        "(`postedit models` lists them)"
+        f"{path}: no such recipe, neither a file nor one that comes with postedit{nearest(name, known)} ({listed})"
     )

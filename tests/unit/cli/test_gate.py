@@ -214,6 +214,23 @@ def test_options_against_a_gate_are_refused(run: Any, model: Path, tmp_path: Pat
         assert message in refused(run("edit", model, *more, *option))
 
 
+@pytest.mark.parametrize(
+    ("option", "message"),
+    [
+        ("search.banned=WORDS", "gates may take back what search.banned asks for"),
+        ("search.required=WORDS", "gates may take back what search.required asks for"),
+        ("search.n_best=2", "gates decide on one correction per segment: n_best must be 1, not 2"),
+    ],
+)
+def test_no_gate_is_made_that_edit_would_refuse(run: Any, tmp_path: Path, option: str, message: str) -> None:
+    texts, words = files(tmp_path, ["a"]), tmp_path / "words"
+    words.write_text("a\n", encoding="utf-8")
+    out = tmp_path / "gate.json"
+    result = run("gate", "MODEL", *texts, "--out", out, "--set", option.replace("WORDS", str(words)))
+    assert message in refused(result)
+    assert not out.exists()
+
+
 def test_the_name_of_a_diagram_says_what_it_is(run: Any, tmp_path: Path) -> None:
     texts = files(tmp_path, ["a"])
     result = run("gate", "MODEL", *texts, "--out", tmp_path / "g.json", "--plot", tmp_path / "g.jpg")

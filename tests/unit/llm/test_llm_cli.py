@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -84,6 +85,7 @@ def test_an_estimate_asks_nothing(run: Run, tmp_path: Path) -> None:
         result = run("edit", *options(tmp_path, stub), *files, "--out", tmp_path / "out", "--estimate")
         assert result.exit_code == 0, result.output
         assert "Estimate for 20 segments: 3 requests" in result.stderr
+        assert re.search(r"; about 0\.00[0-9]*[1-9][0-9]* EUR;", " ".join(result.stderr.split())), "small, not free"
         several = run(
             "edit", *options(tmp_path, stub), *files, "--out", tmp_path / "out", "--estimate", "--passes", "3"
         )
