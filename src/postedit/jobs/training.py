@@ -46,7 +46,15 @@ from postedit.evaluate.summarisation import ROUGE, rouge_by_text
 from postedit.folder import ModelFolder
 from postedit.jobs.drafting import first_stage_folder, is_finished, write_drafts
 from postedit.jobs.provenance import INITIAL, initial_notice, provenance, record_start
-from postedit.jobs.run_preparation import begun, check_shared, check_start, learn_text, share_corpora, write_corpora
+from postedit.jobs.run_preparation import (
+    begun,
+    check_same_options,
+    check_shared,
+    check_start,
+    learn_text,
+    share_corpora,
+    write_corpora,
+)
 from postedit.jobs.training_hints import TrainingHints
 from postedit.recipe import Recipe
 from postedit.text.processor import TextProcessor
@@ -101,7 +109,7 @@ def train(
 
     Raises:
         RecipeError: if the run to resume had another recipe; only the length of training, what is written, and
-            `[search]` may change.
+            `[search]` may change; if the processes of the run have different recipes.
         DataError: if the data cannot be used, or has changed since the run to resume was started.
         OutputError: if the folder holds another run, cannot be written, or the disk is full.
         TrainingError: if the loss is not a number.
@@ -110,6 +118,7 @@ def train(
     console = Console(stderr=True, markup=False) if console is None else console
     processes = _processes()
     main = processes.is_main_process
+    check_same_options(recipe, resume, accept_changed_data)
     if main and not resume:
         check_start(recipe)
     warn = partial(console.print, soft_wrap=True, highlight=False, markup=False)
