@@ -64,8 +64,8 @@ def build_on_meta(
         option = str(error).removeprefix("model.")
         problems.append(f"{prefix}{option}" if option != str(error) else f"{prefix.removesuffix('.')}: {error}")
         return None
-    except RuntimeError as error:
-        if "overflow" not in str(error):
+    except (RuntimeError, TypeError, OverflowError) as error:
+        if "overflow" not in str(error).lower() and not isinstance(error, OverflowError):
             raise
         problems.append(f"{prefix.removesuffix('.')}: its sizes are larger than any memory; choose smaller ones")
         return None

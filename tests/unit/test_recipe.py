@@ -52,6 +52,8 @@ def test_missing_files_are_reported_with_other_faults_of_their_section(tmp_path:
         ({"train": {"diverges": 1.0}}, "train: diverges must be above 1, as a loss"),
         ({"data": {"train": []}}, "data.train: must have 1 or more entries (it has 0)"),
         ({"model": {"dim": 2**40}}, "model: its sizes are larger than any memory; choose smaller ones"),
+        ({"model": {"feed_forward": 2**63}}, "model: its sizes are larger than any memory; choose smaller ones"),
+        ({"text": {"vocabulary": {"size": 10**20}}}, "model: its sizes are larger than any memory; choose smaller"),
     ],
 )
 def test_values_that_nobody_means_are_told(tmp_path: Path, sections: dict[str, Any], message: str) -> None:

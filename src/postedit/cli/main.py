@@ -119,11 +119,8 @@ class _Group(TyperGroup):
             report_error(str(error))
             raise typer.Exit(1) from None
         except (KeyboardInterrupt, SystemError) as error:
-            interrupt = error if isinstance(error, KeyboardInterrupt) else error.__cause__
-            if not isinstance(interrupt, KeyboardInterrupt):  # numba wraps that of Ctrl-C in compiled code
-                raise
-            typer.echo(str(interrupt) or "interrupted", err=True)
-            raise typer.Exit(INTERRUPTED) from None
+            _end_if_interrupted(error)
+            raise
         except BrokenPipeError:  # the reader, such as `head`, has closed the pipe
             _abandon_stdout()
             raise typer.Exit(1) from None
@@ -135,12 +132,24 @@ class _Group(TyperGroup):
         except typer.Exit:  # a RuntimeError, of the exit code of a command
             raise
         except (MemoryError, RuntimeError) as error:
+            _end_if_interrupted(error)
             if not _is_out_of_memory(error):
                 raise
             _abandon_stdout()
             report_error(f"not enough memory: {_TO_SAVE_MEMORY}")
             raise typer.Exit(1) from None
         return result
+
+
+def _end_if_interrupted(error: BaseException) -> None:
+    """End the command if an error is that of Ctrl-C.
+
+    Compiled code of numba wraps it in a SystemError; Python before 3.12, in `__set_name__`, in a RuntimeError.
+    """
+    interrupt = error if isinstance(error, KeyboardInterrupt) else error.__cause__
+    if isinstance(interrupt, KeyboardInterrupt):
+        typer.echo(str(interrupt) or "interrupted", err=True)
+        raise typer.Exit(INTERRUPTED) from None
 
 
 def _is_out_of_memory(error: Exception) -> bool:

@@ -2,11 +2,12 @@
 
 import platform
 import shutil
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
+from accelerate.utils import gather_object
 from filelock import FileLock, Timeout
 from rich.console import Console
 
@@ -156,6 +157,39 @@ def claimed(folder: Path) -> Iterator[None]:
         lock.release()
 
 
+def check_same_options(recipe: Recipe, resume: bool, accept_changed_data: bool) -> None:
+    """Check that all processes of a run have the same recipe and options; all call this together.
+
+    Machines may have data and models in different folders: of an absolute path, only the name is compared, and
+    `data.dir` not at all.
+
+    Raises:
+        RecipeError: in all processes, if an option differs.
+    """
+    options = {"--resume": resume, "--accept-changed-data": accept_changed_data}
+    own = options | {"stage": [stage.name for stage in recipe.stage]} | _options_of(recipe)
+    compared = {key: _without_folders(value) for key, value in own.items() if not key.endswith("data.dir")}
+    first, *others = gather_object([compared])
+    found: dict[str, str] = {}
+    for number, other in enumerate(others, start=1):
+        for option in sorted(first.keys() | other.keys()):
+            here, there = (one.get(option, "not set") for one in (first, other))
+            if here != there:
+                found.setdefault(option, f"{option} is {here!r} in the first, {there!r} in process {number}")
+    if found:
+        differ = "; ".join(found.values())
+        raise RecipeError(f"the processes of this run differ: {differ}; start all with the same recipe and options")
+
+
+def _without_folders(value: Any) -> Any:
+    """Return the value of an option with names in place of absolute paths."""
+    if isinstance(value, Mapping):
+        return {key: _without_folders(part) for key, part in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_without_folders(part) for part in value]
+    return Path(value).name if isinstance(value, (str, Path)) and Path(value).is_absolute() else value
+
+
 def check_shared(folder: Path) -> None:
     """Raise an OutputError if this process, perhaps on another machine, does not see the files of the first one."""
     if not (folder / "text").exists():
@@ -174,10 +208,7 @@ def _changed_files(folder: Path) -> list[str]:
 
 def _check_same(old: Recipe, new: Recipe, where: Path) -> None:
     """Check that a recipe differs from that of its run only in options that may change when it is resumed."""
-    before, after = (
-        flat_options({**one.to_dict(), "stage": {stage.name: stage.model_dump() for stage in one.stage}})
-        for one in (old, new)
-    )
+    before, after = _options_of(old), _options_of(new)
     parts = ["", "draft.", *(f"stage.{stage.name}." for stage in new.stage)]
     free = {f"{part}train.{option}" for option in FREE_ON_RESUME for part in parts}
     problems = [
@@ -193,6 +224,11 @@ def _check_same(old: Recipe, new: Recipe, where: Path) -> None:
             f"{where}: a run cannot be resumed with another recipe; choose another folder by --out, or delete this one",
             problems,
         )
+
+
+def _options_of(recipe: Recipe) -> dict[str, Any]:
+    """Return the options of a recipe and its stages by full name."""
+    return flat_options({**recipe.to_dict(), "stage": {stage.name: stage.model_dump() for stage in recipe.stage}})
 
 
 def learn_text(recipe: Recipe, folder: Path, given: Path | None, console: Console) -> None:

@@ -18,7 +18,7 @@ model/             the model folder: the best so far, from the first validation 
 import gc
 import shutil
 from collections.abc import Mapping
-from contextlib import nullcontext
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from functools import partial
@@ -46,10 +46,19 @@ from postedit.evaluate.summarisation import ROUGE, rouge_by_text
 from postedit.folder import ModelFolder
 from postedit.jobs.drafting import first_stage_folder, is_finished, write_drafts
 from postedit.jobs.provenance import INITIAL, initial_notice, provenance, record_start
-from postedit.jobs.run_preparation import begun, check_shared, check_start, learn_text, share_corpora, write_corpora
+from postedit.jobs.run_preparation import (
+    begun,
+    check_same_options,
+    check_shared,
+    check_start,
+    learn_text,
+    share_corpora,
+    write_corpora,
+)
 from postedit.jobs.training_hints import TrainingHints
 from postedit.recipe import Recipe
 from postedit.text.processor import TextProcessor
+from postedit.train.failure import lost_processes_told
 from postedit.train.loop import Trainer
 from postedit.train.optimisers import freeze
 from postedit.train.train_state import TrainResult
@@ -101,20 +110,23 @@ def train(
 
     Raises:
         RecipeError: if the run to resume had another recipe; only the length of training, what is written, and
-            `[search]` may change.
+            `[search]` may change; if the processes of the run have different recipes.
         DataError: if the data cannot be used, or has changed since the run to resume was started.
         OutputError: if the folder holds another run, cannot be written, or the disk is full.
-        TrainingError: if the loss is not a number.
+        TrainingError: if the loss is not a number, or another process of the run ends.
         KeyboardInterrupt: after Ctrl-C, when a checkpoint is written.
     """
     console = Console(stderr=True, markup=False) if console is None else console
     processes = _processes()
     main = processes.is_main_process
-    if main and not resume:
-        check_start(recipe)
     warn = partial(console.print, soft_wrap=True, highlight=False, markup=False)
-    with begun(recipe, folder, resume, accept_changed_data, warn) if main else nullcontext():
+    with ExitStack() as stack:
+        stack.enter_context(lost_processes_told(processes.num_processes))
+        check_same_options(recipe, resume, accept_changed_data)
         if main:
+            if not resume:
+                check_start(recipe)
+            stack.enter_context(begun(recipe, folder, resume, accept_changed_data, warn))
             learn_text(recipe, folder, given.text, console)
         processes.wait_for_everyone()
         check_shared(folder)

@@ -113,7 +113,7 @@ class Checkpoints:
         if paths:
             raise TrainingError(
                 f"{self.folder}: none of the {len(paths)} checkpoints can be read; "
-                "remove the folder and train without --resume"
+                "remove this folder, and --resume trains from the start"
             )
         return None
 

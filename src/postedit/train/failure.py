@@ -1,6 +1,7 @@
 """Errors for a loss that is not a number or far too high, and files with the batch that caused it."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final, cast
 
@@ -32,6 +33,30 @@ def explain_rise(mean: float, lowest: float, step: int) -> str:
         f"step {step}: training diverges: the mean loss of the last updates, {WINDOW} or more, is {mean:.3g} nats per "
         f"label, after {lowest:.3g} at best. {_REMEDIES}"
     )
+
+
+def is_lost_process(error: RuntimeError) -> bool:
+    """Return whether an error says that another process cannot be reached; those of Gloo and NCCL have no type."""
+    signs = ("Connection closed by peer", "Connection reset", "Broken pipe", "remote process exited")
+    return any(sign in str(error) for sign in signs)
+
+
+@contextmanager
+def lost_processes_told(processes: int) -> Iterator[None]:
+    """Tell of the end of another of these processes within the block in a sentence.
+
+    Raises:
+        TrainingError: if another process cannot be reached.
+    """
+    try:
+        yield
+    except RuntimeError as error:
+        if processes == 1 or not is_lost_process(error):
+            raise
+        raise TrainingError(
+            "another process of this run has ended; see its message, and start all processes again once its cause is "
+            "mended"
+        ) from error
 
 
 def save_failure(

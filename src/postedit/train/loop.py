@@ -21,7 +21,7 @@ from postedit.data.triplets import SamplingWeight
 from postedit.train.averaging import MovingAverage
 from postedit.train.checkpoints import Checkpoint, Checkpoints, Snapshots, read_state
 from postedit.train.config import TrainConfig
-from postedit.train.failure import Spell, explain_rise, save_divergence, save_failure
+from postedit.train.failure import Spell, explain_rise, is_lost_process, save_divergence, save_failure
 from postedit.train.losses import Propose, build_loss
 from postedit.train.optimisers import build_optimizer, learning_rate
 from postedit.train.resume import find_checkpoint, run_identity, with_changed_data
@@ -175,7 +175,7 @@ class Trainer:
                     f"from nothing{self._or_the_best()}"
                 ) from error
             except RuntimeError as error:
-                if self.accelerator.num_processes == 1 or not _is_lost_process(error):
+                if self.accelerator.num_processes == 1 or not is_lost_process(error):
                     raise
                 raise TrainingError(
                     f"another process of this run has ended, after step {self.state.step:,}. {self._how_to_go_on()}"
@@ -391,10 +391,3 @@ class Trainer:
     def _or_the_best(self) -> str:
         model = self.model_folder
         return f', or from the best model so far (train.init = "{model}")' if model.exists() else ""
-
-
-def _is_lost_process(error: RuntimeError) -> bool:
-    """Return whether an error says that another process cannot be reached; those of Gloo and NCCL have no type."""
-    return any(
-        sign in str(error) for sign in ("Connection closed by peer", "Connection reset", "remote process exited")
-    )

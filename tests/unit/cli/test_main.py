@@ -124,9 +124,15 @@ def test_control_c_is_one_sentence(run: Any, failing: Any, tmp_path: Any, messag
     assert (result.exit_code, result.stderr) == (command.INTERRUPTED, shown)
 
 
-def test_control_c_in_compiled_code_is_one_sentence(run: Any, failing: Any, tmp_path: Any) -> None:
+@pytest.mark.parametrize(
+    "error",
+    [
+        SystemError("CPUDispatcher(<function f>) returned a result with an exception set"),
+        RuntimeError("Error calling __set_name__ on 'cached_property' instance 'f' in 'C'"),
+    ],
+)
+def test_control_c_that_is_wrapped_is_one_sentence(run: Any, failing: Any, tmp_path: Any, error: Exception) -> None:
     (tmp_path / "x").write_text("a\n" * 10)
-    error = SystemError("CPUDispatcher(<function f>) returned a result with an exception set")
     error.__cause__ = KeyboardInterrupt()
     failing(error)
     result = run("score", tmp_path / "x", "--pe", tmp_path / "x")

@@ -1,3 +1,4 @@
+import shutil
 from pathlib import Path
 
 import pytest
@@ -87,8 +88,10 @@ def test_nothing_but_damage_is_an_error(tmp_path: Path) -> None:
     checkpoints = saved(tmp_path, 1, 2)
     for path in checkpoints.paths():
         (path / "state.json").write_text("{")
-    with pytest.raises(TrainingError, match="none of the 2 checkpoints can be read"):
+    with pytest.raises(TrainingError, match="none of the 2 checkpoints can be read; remove this folder, and --resume"):
         checkpoints.load_newest(lambda _: None)
+    shutil.rmtree(checkpoints.folder)
+    assert checkpoints.load_newest(lambda _: None) is None
 
 
 def test_nothing_in_it_is_pickled(tmp_path: Path) -> None:

@@ -20,6 +20,7 @@ from postedit.core.model import Seq2Seq
 from postedit.core.tensor_files import load_tensors, model_tensors
 from postedit.core.types import Batch, LabelLoss
 from postedit.train import runtime
+from postedit.train.failure import lost_processes_told
 from postedit.train.run_log import RunLog
 from postedit.train.runtime import bf16_time_ratio, check_bf16
 from postedit.train.train_state import LossTrend
@@ -35,6 +36,17 @@ def test_a_full_gpu_is_explained(tmp_path: Path, corpora: Path) -> None:
         trainer(tmp_path / "one", corpora, {}, model=Hungry()).run()
     with pytest.raises(TrainingError, match=r"lower train\.batch_tokens, and train into another folder"):
         trainer(tmp_path / "two", corpora, {"update_tokens": 20}, model=Hungry()).run()
+
+
+def test_the_end_of_another_process_points_to_its_message() -> None:
+    told = RuntimeError("[gloo/transport/tcp/pair.cc:553] Connection closed by peer [127.0.0.1]:9")
+    sentence = "another process of this run has ended; see its message"
+    with pytest.raises(TrainingError, match=sentence), lost_processes_told(2):
+        raise told
+    for processes, error in ((1, told), (2, RuntimeError("shapes differ"))):
+        with pytest.raises(RuntimeError) as caught, lost_processes_told(processes):
+            raise error
+        assert caught.value is error
 
 
 def test_fast_fp32_needs_a_pytorch_that_has_it(tmp_path: Path, corpora: Path, monkeypatch: pytest.MonkeyPatch) -> None:

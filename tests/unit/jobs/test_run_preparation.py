@@ -1,0 +1,50 @@
+"""Processes that share a run must have been started alike."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import tiny_models
+from rich.console import Console
+
+from postedit.core.errors import RecipeError
+from postedit.jobs import run_preparation, training
+from postedit.recipe import Recipe, load_recipe
+
+
+def written(folder: Path) -> Path:
+    folder.mkdir(exist_ok=True)
+    tiny_models.write_triplets(folder)
+    return tiny_models.write_recipe(folder / "recipe.toml")
+
+
+def with_other_process(monkeypatch: pytest.MonkeyPatch, other: Recipe, resume: bool = False) -> None:
+    """Let a second process of each run have the recipe `other`."""
+    sent: list[Any] = []
+    monkeypatch.setattr(run_preparation, "gather_object", lambda own: sent.extend(own) or own)
+    run_preparation.check_same_options(other, resume, False)
+    monkeypatch.setattr(run_preparation, "gather_object", lambda own: [*own, *sent])
+
+
+def test_processes_with_different_options_are_told_which(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = written(tmp_path)
+    with_other_process(monkeypatch, load_recipe(path, ["train.lr=1.0", "train.max_steps=9"]), resume=True)
+    recipe = load_recipe(path)
+    with pytest.raises(RecipeError) as caught:
+        training.train(recipe, tmp_path / "run", console=Console(quiet=True))
+    assert str(caught.value) == (
+        "the processes of this run differ: --resume is False in the first, True in process 1; "
+        f"train.lr is {recipe.train.lr} in the first, 1.0 in process 1; "
+        f"train.max_steps is {recipe.train.max_steps} in the first, 9 in process 1; "
+        "start all with the same recipe and options"
+    )
+    assert not (tmp_path / "run").exists()
+
+
+def test_processes_may_have_the_same_files_in_other_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path, recipe = written(tmp_path), load_recipe(written(tmp_path / "there"))
+    with_other_process(monkeypatch, load_recipe(path))
+    run_preparation.check_same_options(recipe, False, False)
+    with_other_process(monkeypatch, load_recipe(path, ["data.dev=train"]))
+    with pytest.raises(RecipeError, match=r"data\.dev"):
+        run_preparation.check_same_options(recipe, False, False)
