@@ -19,12 +19,6 @@ def can_be_read_again(*paths: Path | None) -> bool:
     return all(path is not None and not is_stream(path) for path in paths)
 
 
-def check_standard_input(*paths: Path | None) -> None:
-    """Raise a DataError if more than one path is standard input, which can be read once."""
-    if paths.count(STANDARD_STREAM) > 1:
-        raise DataError("- stands for standard input, which only one option can read; give files to the others")
-
-
 def input_fingerprint(path: Path | None) -> dict[str, Any] | None:
     """Return the fingerprint of an input; None for standard input and other streams."""
     return file_fingerprint(path) if path is not None and can_be_read_again(path) else None

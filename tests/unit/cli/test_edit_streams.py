@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from tests.unit.llm.conftest import PRICES
+from typer.testing import CliRunner
 
 from postedit.cli.input_lines import Pair, file_pairs
 from postedit.cli.main import app
@@ -109,6 +110,25 @@ class TestInput:
             assert list(pairs) == [Pair("one", ""), Pair("two", "")]
         os.close(master)
         assert "Reading source lines from this terminal; Ctrl-D ends them" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "score - --pe -",
+        "score - --pe /dev/stdin",
+        "score hyp --pe pe --src - --mt -",
+        "tune MODEL --src - --mt - --pe - --out tuned",
+        "chain MODEL MODEL --src - --mt - --pe - --out chained",
+        "explain MODEL --src - --mt -",
+        "rerank - --features - --weights weights.json --out best",
+    ],
+)
+def test_no_command_reads_standard_input_twice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, line: str) -> None:
+    monkeypatch.chdir(tmp_path)
+    result = CliRunner().invoke(app, line.split(), input="a\n")
+    assert result.exit_code == 1
+    assert "- stands for standard input, which only one option can read" in " ".join(result.stderr.split())
 
 
 @pytest.mark.parametrize("arguments", [(), ("--src", "-")])
