@@ -5,6 +5,7 @@ import time
 import uuid
 from collections.abc import AsyncIterator, Sequence
 from typing import Any, Final, Literal
+from urllib.parse import parse_qsl
 
 from anyio import to_thread
 from fastapi import APIRouter, Request
@@ -267,10 +268,16 @@ async def _of_body(kind: type[api.ModelT], request: Request, service: Service) -
 
 async def _values(request: Request) -> Any:
     try:
-        if request.headers.get("content-type", "").startswith(("application/x-www-form-urlencoded", "multipart/")):
+        kind = request.headers.get("content-type", "")
+        if kind.startswith("application/x-www-form-urlencoded"):  # `request.form` replaces what is not UTF-8
+            text = (await request.body()).decode()
+            return dict(parse_qsl(text, keep_blank_values=True, errors="strict", max_num_fields=_MOST))
+        if kind.startswith("multipart/"):
             async with request.form(max_files=0) as form:  # files would be written to the disk
                 return dict(form)
         return await request.json()
+    except UnicodeDecodeError:
+        raise HttpError(422, "the body has text that is not UTF-8; send it as UTF-8") from None
     except (ValueError, RecursionError):
         raise HttpError(422, "the body is neither JSON nor a form") from None
 

@@ -29,6 +29,9 @@ T = TypeVar("T")
 _LARGE: Final = 10_000
 """Characters with inline codes whose reading takes some ten milliseconds."""
 
+_QUOTED: Final = 30
+"""Characters by which a message names a text."""
+
 
 @router.post("/edit", response_model=api.EditResponse)
 async def edit(asked: api.EditRequest, request: Request, service: ServiceDep, who: CallerDep) -> dict[str, Any]:
@@ -116,20 +119,19 @@ def check_texts(limits: LimitsConfig, texts: Sequence[str | None]) -> None:
     """Check the length of texts, and that they are text.
 
     Raises:
-        DataError: naming the first that is too long, or has lone surrogates or a NUL character.
+        DataError: quoting the first that is too long, or has lone surrogates or a NUL character.
     """
-    for text in texts:
-        if text is None:
-            continue
+    for text in filter(None, texts):
+        which = f"the text that begins with {text[:_QUOTED]!r}"
         if len(text) > limits.characters:
-            raise DataError(f"a text has {len(text):,} characters, and {limits.characters:,} are the limit; divide it")
+            raise DataError(f"{which} has {len(text):,} characters, and {limits.characters:,} are the limit; divide it")
         if "\0" in text:
-            raise DataError("a text has a NUL character; remove it")
+            raise DataError(f"{which} has a NUL character; remove it")
         if not text.isascii():
             try:
                 text.encode()
             except UnicodeEncodeError:
-                raise DataError("a text has lone surrogates, which are no characters") from None
+                raise DataError(f"{which} has lone surrogates, which are no characters; remove them") from None
 
 
 def check_count(limits: LimitsConfig, count: int) -> None:

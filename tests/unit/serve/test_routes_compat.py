@@ -162,6 +162,16 @@ def test_languages_are_those_of_the_models(service: RunningService) -> None:
     assert service.client.get("/languages").json() == [{"code": "en", "name": "en", "targets": ["de"]}]
 
 
+@pytest.mark.parametrize("body", [b"q=Kn%F6pfe", b"q=Kn\xf6pfe"])
+def test_a_form_that_is_not_utf8_is_refused(service: RunningService, body: bytes) -> None:
+    form = {"Content-Type": "application/x-www-form-urlencoded"}
+    answer = service.client.post("/detect", content=body, headers=form)
+    assert answer.status_code == 422
+    assert "the body has text that is not UTF-8" in answer.text
+    as_utf8 = service.client.post("/detect", content="q=Kn%C3%B6pfe+sind+rot", headers=form)
+    assert as_utf8.status_code == 200
+
+
 def test_languages_are_detected(service: RunningService) -> None:
     found = service.client.post("/detect", data={"q": "Drücken Sie bitte den roten Knopf."}).json()
     assert found[0]["language"] == "de"
