@@ -138,7 +138,10 @@ def _minute(made: datetime | None) -> str:
 @memory.command()
 def export(
     where: MemoryArgument,
-    out: Annotated[Path, typer.Argument(metavar="OUT", help="Prefix of the files: OUT.src, OUT.mt and OUT.pe.")],
+    out: Annotated[
+        Path,
+        typer.Argument(metavar="OUT", parser=shared.prefix, help="Prefix of the files: OUT.src, OUT.mt and OUT.pe."),
+    ],
     project: Annotated[str | None, typer.Option(help="Write only the corrections of this project.")] = None,
 ) -> None:
     """Write the corrections that have not been undone, as `train` and `simulate` read them."""

@@ -11,6 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sacrebleu.metrics import ter as sacrebleu_ter
 
+from postedit.core.arguments import is_list
+from postedit.core.errors import DataError
 from postedit.evaluate import ter_kernel
 from postedit.evaluate.given_texts import lines_of
 from postedit.evaluate.ter_words import NumberedTexts, number_words
@@ -129,11 +131,17 @@ class TER(sacrebleu_ter.TER):
 
     def _blocks(self, hypotheses: Sequence[str], references: Sequence[str]) -> Iterator[tuple[list[str], list[str]]]:
         """Yield preprocessed texts of both sides, `_BLOCK` pairs at a time."""
+        for name, texts in (("hypotheses", hypotheses), ("references", references)):
+            if not is_list(texts):
+                raise DataError(f"{name} must be a list of texts, not {texts!r:.80}")
         if len(hypotheses) != len(references):
-            raise ValueError(f"{len(hypotheses)} hypotheses and {len(references)} references: must be equally many")
+            raise DataError(f"{len(hypotheses)} hypotheses and {len(references)} references: must be equally many")
         for start in range(0, len(hypotheses), _BLOCK):
             rows = slice(start, start + _BLOCK)
-            yield self._texts(hypotheses[rows]), self._references(references[rows])
+            block = hypotheses[rows], references[rows]
+            if not all(isinstance(text, str) for texts in block for text in texts):
+                raise DataError("hypotheses and references must be lists of texts, and an entry is no text")
+            yield self._texts(block[0]), self._references(block[1])
 
     def words(self, texts: Sequence[str]) -> list[list[str]]:
         """Return the words of each text, preprocessed as a hypothesis."""

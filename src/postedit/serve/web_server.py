@@ -1,6 +1,7 @@
 """The web server: it takes its address before models load, and stops without losing what it accepted."""
 
 import asyncio
+import errno
 import logging
 import math
 import os
@@ -71,9 +72,15 @@ def _listen(host: str, port: int) -> socket.socket:
         listening.bind((host, port))
     except OSError as error:
         listening.close()
-        hint = "; give another --port (0: any free one)" if port else ""
-        raise OutputError(f"{host}:{port}: the service cannot listen there: {reason_of(error)}{hint}") from None
+        raise _cannot_listen(host, port, error) from None
     return listening
+
+
+def _cannot_listen(host: str, port: int, error: OSError) -> OutputError:
+    hint = "; give another --port (0: any free one)" if port else ""
+    if isinstance(error, socket.gaierror) or error.errno == errno.EADDRNOTAVAIL:
+        hint = "; give an address of this machine by --host"
+    return OutputError(f"{host}:{port}: the service cannot listen there: {reason_of(error)}{hint}")
 
 
 async def _serve(app: FastAPI, listening: socket.socket, announce: Callable[[str], None]) -> None:
@@ -95,7 +102,10 @@ async def _serve(app: FastAPI, listening: socket.socket, announce: Callable[[str
         reload = _Reload(service)
         asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, reload.start)
         host, port = listening.getsockname()[:2]
-        listening.listen(_WAITING)  # so that who reads the address can connect at once
+        try:
+            listening.listen(_WAITING)  # so that who reads the address can connect at once
+        except OSError as error:  # another service was bound to the same address, and was faster
+            raise _cannot_listen(host, port, error) from None
         announce(f"http://{f'[{host}]' if ':' in host else host}:{port}/")
         await server.serve(sockets=[listening])
 

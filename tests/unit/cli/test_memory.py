@@ -84,6 +84,13 @@ def test_an_empty_memory_is_shown(run: Any, where: Path) -> None:
     assert "0 corrections, and 0 undone; edition 1, last entry 0" in run("memory", "show", where, "--last", 2).stdout
 
 
+@pytest.mark.parametrize("out", ["", ".", "/", "folder/"])
+def test_export_needs_the_beginning_of_names(run: Any, filled: Path, out: str) -> None:
+    result = run("memory", "export", filled, out)
+    assert result.exit_code == 2
+    assert "must be what the names of files begin with" in " ".join(result.stderr.replace("│", "").split())
+
+
 def test_export_leaves_out_what_is_undone_or_of_other_projects(run: Any, filled: Path, tmp_path: Path) -> None:
     assert run("memory", "undo", filled, 1).stdout == f"{filled}: correction 1 undone, by entry 5\n"
     for options, src, mt, pe in (

@@ -141,6 +141,13 @@ def test_an_editor_that_leaves_out_segments_is_named() -> None:
         _Terse(TABLE).edit(SRC[:3], MT[:3])
 
 
+@pytest.mark.parametrize("found", [None, iter([]), ["a text"], [None]])
+def test_an_editor_returns_a_list_of_corrections(monkeypatch: pytest.MonkeyPatch, found: Any) -> None:
+    monkeypatch.setattr(_Terse, "edit_segments", lambda *_, **__: found)
+    with pytest.raises(DataError, match=r"_Terse\.edit_segments must return a list of PostEdit, not "):
+        _Terse(TABLE).edit(SRC[:1], MT[:1])
+
+
 def test_a_gate_learns_which_of_its_edits_to_keep(editor: TableEditor, tmp_path: Path) -> None:
     console, dev = Console(file=io.StringIO()), DevTexts(SRC, MT, PE)
     judged = judge_lines(editor, editor.search, dev, tmp_path / "judged", {}, console, resume=False)

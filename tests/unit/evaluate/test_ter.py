@@ -1,6 +1,7 @@
 """TER against sacrebleu's, edit by edit, and scripts that really lead from the hypothesis to the reference."""
 
 import random
+from typing import Any
 
 import numpy as np
 import pytest
@@ -266,6 +267,16 @@ def test_unequal_numbers_of_lines_are_refused() -> None:
         count_edits(["a"], ["a", "b"])
     with pytest.raises(ValueError, match="1 hypotheses and 2 references"):
         TER().edits(["a"], ["a", "b"])
+
+
+@pytest.mark.parametrize(
+    ("hyp", "ref"), [("abc", "abc"), (None, None), (["a"], [None]), (["a"], []), (iter("a"), ["a"])]
+)
+def test_what_is_no_list_of_texts_has_no_edits(hyp: Any, ref: Any) -> None:
+    with pytest.raises(DataError, match="must be"):
+        TER().counts(hyp, ref)
+    with pytest.raises(DataError, match="must be"):
+        TER().edits(hyp, ref)
 
 
 def test_any_iterable_of_texts_is_counted_and_a_single_text_refused() -> None:
