@@ -124,7 +124,8 @@ def check_writable(path: Path) -> None:
     if target.is_dir():
         raise OutputError(f"{path}: is a folder; give the name of a file")
     if not folder.is_dir():
-        raise OutputError(f"{path}: its folder {folder} does not exist; create it first")
+        problem = "is a file; give another folder" if folder.exists() else "does not exist; create it first"
+        raise OutputError(f"{path}: its folder {folder} {problem}")
     with explain_os_errors(path):
         with tempfile.TemporaryFile(dir=folder):
             pass

@@ -63,6 +63,15 @@ def test_options_of_a_recipe_need_one(run: Any, folder: Path) -> None:
     assert "--set changes a recipe: name one by --train" in refused(result)
 
 
+def test_places_are_checked_before_the_work(run: Any, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("postedit.editing.post_editor.PostEditor.load", lambda *_: pytest.fail("loaded"))
+    (folder / "taken").touch()
+    assert "taken" in refused(run("demo", "--out", folder / "taken"))
+    out = folder / "of-before"
+    (out / "test.out").mkdir(parents=True)
+    assert "test.out: is a folder; give the name of a file" in refused(run("demo", "--out", out))
+
+
 def test_the_first_changed_sentences_are_shown_then_others() -> None:
     edits: Any = [
         SimpleNamespace(changed=changed, skipped=skipped)

@@ -199,6 +199,9 @@ class TestCheckWritable:
     def test_a_folder_that_is_not_there(self, tmp_path: Path) -> None:
         with pytest.raises(OutputError, match=r"its folder .*no does not exist; create it first"):
             check_writable(tmp_path / "no" / "file")
+        (tmp_path / "file").touch()
+        with pytest.raises(OutputError, match=r"its folder .*file is a file; give another folder"):
+            check_writable(tmp_path / "file" / "other")
 
     @needs_permissions
     def test_a_folder_that_may_not_be_written(self, tmp_path: Path) -> None:
