@@ -8,9 +8,10 @@ from typing import Any
 import typer
 
 from postedit.core.errors import DataError
-from postedit.core.output_paths import STANDARD_STREAM, is_stream
+from postedit.core.output_paths import STANDARD_STREAM, is_standard_input, is_stream
 from postedit.data.lines import check_aligned, decode_lines, read_lines, standard_input
 from postedit.data.resumable_file import file_fingerprint
+from postedit.data.text_paths import is_far
 from postedit.jobs.editing import Pair
 
 
@@ -21,7 +22,8 @@ def can_be_read_again(*paths: Path | None) -> bool:
 
 def check_standard_input(*paths: Path | None) -> None:
     """Raise a DataError if more than one path is standard input, which can be read once."""
-    if paths.count(STANDARD_STREAM) > 1:
+    given = [path for path in paths if path is not None and not is_far(path)]
+    if sum(map(is_standard_input, given)) > 1:
         raise DataError("- stands for standard input, which only one option can read; give files to the others")
 
 

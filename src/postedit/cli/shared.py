@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal
 import typer
 
 from postedit.adapt.adaptation_config import Learning
+from postedit.cli.input_lines import check_standard_input
 from postedit.core.errors import DataError, OutputError, RecipeError, nearest
 from postedit.core.files import atomic_write, check_writable, prefix_problem
 from postedit.core.output_paths import is_stream, same_file
@@ -295,8 +296,10 @@ def check_outputs(outputs: Mapping[str, Path | None], inputs: Iterable[Path | No
 
     Raises:
         OutputError: if one cannot be written, is the same file as another one, or is an input.
+        DataError: if more than one input is standard input.
     """
     given = [path for path in inputs if path is not None]
+    check_standard_input(*given)
     read = [path if is_far(path) else find_file(path) for path in given]
     taken: dict[str, Path] = {}
     for option, path in outputs.items():
