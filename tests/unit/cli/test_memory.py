@@ -135,3 +135,10 @@ def test_faults_are_reported_in_a_sentence_and_make_no_files(
     files = set(Path().iterdir())
     assert message in refused(run("memory", *arguments))
     assert set(Path().iterdir()) == files
+
+
+@pytest.mark.parametrize("prefix", ["", ".", "/", "d/"])
+def test_files_are_exported_only_under_a_name(run: Any, filled: Path, prefix: str) -> None:
+    result = run("memory", "export", filled, prefix)
+    assert result.exit_code == 2
+    assert "must be what the names of files begin with" in " ".join(result.stderr.replace("│", " ").split())
