@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sacrebleu.metrics import ter as sacrebleu_ter
 
+from postedit.core.errors import DataError
 from postedit.evaluate import ter_kernel
 from postedit.evaluate.given_texts import lines_of
 from postedit.evaluate.ter_words import NumberedTexts, number_words
@@ -115,11 +116,15 @@ class TER(sacrebleu_ter.TER):
     """`sacrebleu.metrics.TER` with the same arguments, scores and signature, in compiled code on all cores."""
 
     def edits(self, hypotheses: Sequence[str], references: Sequence[str]) -> list[EditScript]:
-        """Return the edits of each sentence with their positions, for as many references as hypotheses."""
+        """Return the edits of each sentence with their positions, for as many references as hypotheses.
+
+        Raises:
+            DataError: if they are not lists of texts, or not equally many.
+        """
         return [script for block in self._blocks(hypotheses, references) for script in _scripts(*block)]
 
     def counts(self, hypotheses: Sequence[str], references: Sequence[str]) -> list[EditCount]:
-        """Return the number of edits of each kind for each sentence; faster than `edits`."""
+        """Return the number of edits of each kind for each sentence; faster than `edits`, with the same errors."""
         counts = []
         for block in self._blocks(hypotheses, references):
             kinds, lengths = _kinds(*block)
@@ -129,8 +134,9 @@ class TER(sacrebleu_ter.TER):
 
     def _blocks(self, hypotheses: Sequence[str], references: Sequence[str]) -> Iterator[tuple[list[str], list[str]]]:
         """Yield preprocessed texts of both sides, `_BLOCK` pairs at a time."""
+        hypotheses, references = _texts_of("hypotheses", hypotheses), _texts_of("references", references)
         if len(hypotheses) != len(references):
-            raise ValueError(f"{len(hypotheses)} hypotheses and {len(references)} references: must be equally many")
+            raise DataError(f"{len(hypotheses)} hypotheses and {len(references)} references: must be equally many")
         for start in range(0, len(hypotheses), _BLOCK):
             rows = slice(start, start + _BLOCK)
             yield self._texts(hypotheses[rows]), self._references(references[rows])
@@ -157,6 +163,11 @@ class TER(sacrebleu_ter.TER):
     ) -> list[list[float]]:
         """Return for each segment the edits to its nearest reference and the mean length of its references."""
         if references:
+            for number, texts in enumerate(references, start=1):
+                if len(texts) != len(hypotheses):
+                    raise DataError(
+                        f"reference {number} has {len(texts)} segments for {len(hypotheses)} hypotheses; each needs one"
+                    )
             sets = [self._references([text for text in texts if text is not None]) for texts in zip(*references)]
             counts = {len(texts) for texts in sets}
             self.num_refs = counts.pop() if len(counts) == 1 else -1
@@ -172,6 +183,13 @@ class TER(sacrebleu_ter.TER):
 
     def _extract_reference_info(self, refs: Sequence[str]) -> dict[str, Any]:
         return {"ref_words": [ref.split() for ref in self._texts(refs)]}  # sacrebleu has normalised them once
+
+
+def _texts_of(name: str, given: Sequence[str]) -> Sequence[str]:
+    """Return lists of texts and stored lines as they are; a DataError names what is neither."""
+    if isinstance(given, list) and all(isinstance(text, str) for text in given):
+        return given
+    return lines_of(name, given)
 
 
 def _statistics(hypotheses: Sequence[str], references: Sequence[Sequence[str]]) -> list[list[float]]:
@@ -236,8 +254,7 @@ def count_edits(
         normalise: separate words by the rules of Tercom, for text that is not tokenised.
 
     Raises:
-        ValueError: if the numbers of lines differ.
-        DataError: if they are not lists of texts; what is in lists is not looked at.
+        DataError: if they are not lists of texts, or the numbers of lines differ.
     """
     given = {"hypotheses": hypotheses, "references": references}
     sides = [texts if isinstance(texts, list) else lines_of(name, texts) for name, texts in given.items()]

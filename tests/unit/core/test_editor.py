@@ -207,3 +207,16 @@ def test_arguments_that_cannot_be_met_are_named(
 ) -> None:
     with pytest.raises(DataError, match=message):
         make(editor)
+
+
+@pytest.mark.parametrize("returned", [None, ["text"], iter([])])
+def test_an_editor_that_returns_no_list_of_edits_is_named(returned: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_Terse, "edit_segments", lambda *_, **__: returned)
+    with pytest.raises(DataError, match=r"_Terse\.edit_segments must return a list of PostEdit"):
+        _Terse(TABLE).edit(SRC[:1], MT[:1])
+
+
+def test_a_gate_needs_an_editor() -> None:
+    nothing: Any = None
+    with pytest.raises(DataError, match="editor must be an Editor"):
+        Gated(nothing)
