@@ -123,6 +123,8 @@ def check_writable(path: Path) -> None:
     folder = target.parent
     if target.is_dir():
         raise OutputError(f"{path}: is a folder; give the name of a file")
+    if folder.exists() and not folder.is_dir():
+        raise OutputError(f"{path}: cannot be written: {folder} is a file, not a folder; choose another place")
     if not folder.is_dir():
         raise OutputError(f"{path}: its folder {folder} does not exist; create it first")
     with explain_os_errors(path):

@@ -1,6 +1,7 @@
 """`postedit memory`: add, show, undo, export, delete."""
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -142,3 +143,8 @@ def test_files_are_exported_only_under_a_name(run: Any, filled: Path, prefix: st
     result = run("memory", "export", filled, prefix)
     assert result.exit_code == 2
     assert "must be what the names of files begin with" in " ".join(result.stderr.replace("│", " ").split())
+
+
+def test_a_memory_that_was_cut_short_is_called_damaged(run: Any, filled: Path) -> None:
+    os.truncate(filled, 8192)
+    assert "is a database that is damaged, or was cut short" in refused(run("memory", "show", filled))

@@ -254,3 +254,9 @@ def test_json_of_others_is_refused_with_a_reason(tmp_path: Path, content: bytes,
     (tmp_path / "x.json").write_bytes(content)
     with pytest.raises(ValueError, match=problem):
         load_json(tmp_path / "x.json")
+
+
+def test_a_file_in_place_of_a_folder_is_told(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(OutputError, match="is a file, not a folder; choose another place"):
+        check_writable(tmp_path / "file" / "x")

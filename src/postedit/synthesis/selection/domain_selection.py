@@ -16,6 +16,8 @@ from postedit.distributed.chunks import Chunk
 
 NOT_SELECTED: Final = "less like the domain"
 
+_PURPOSE: Final = "selecting text of a domain"
+
 _BOS, _EOS, _UNK = "<s>", "</s>", "<unk>"
 _IMPOSSIBLE: Final = -99.0
 """Log probability of the start of sentence as a word, by convention of ARPA files."""
@@ -37,7 +39,7 @@ class CrossEntropyDifference:
     """
 
     def __init__(self, inside: Path, outside: Path) -> None:
-        kenlm = library("kenlm", "selecting text of a domain", "roundtrip")
+        kenlm = library("kenlm", _PURPOSE, "roundtrip")
         self._models = []
         for path in (inside, outside):
             try:
@@ -104,6 +106,7 @@ def select_sentences(
         DataError: if the text cannot be read.
         RecipeError: if KenLM is not installed.
     """
+    library("kenlm", _PURPOSE, "roundtrip")  # before long work
     step = max(1, total // len(domain))
     sample: Iterable[str] = islice(read_lines(text), 0, None, step)
     for sentences, path in zip((domain, sample), models):
