@@ -9,6 +9,7 @@ import typer
 
 from postedit.cli import shared
 from postedit.core.errors import RecipeError, library
+from postedit.core.files import explain_os_errors
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -64,6 +65,9 @@ def demo(
     is_shipped = train is None and test is None
     files = TripletFiles.of(test or sample / "test")
     check_files(files)
+    with explain_os_errors(out):
+        out.mkdir(parents=True, exist_ok=True)
+    shared.check_outputs({name: out / name for name in ("test.out", "report.html")}, [*files.paths, train])
     screen = console()
     if is_shipped:
         show_help_texts(HELP, screen)
@@ -78,7 +82,6 @@ def demo(
     systems = {NAME: outputs}
     if is_shipped:
         systems[RULES] = list(map(chinese_punctuation, translations))
-    out.mkdir(parents=True, exist_ok=True)
     shared.write_text(out / "test.out", "".join(f"{line}\n" for line in outputs))
     texts = TestSet(post_edits, translations, tokenize="13a" if editor.abilities.tokenises else "none")
     evaluated = evaluate_systems(texts, systems)

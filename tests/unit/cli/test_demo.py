@@ -94,3 +94,12 @@ def test_a_changed_help_text_says_how_sure_the_model_is(capsys: Any) -> None:
     changed = PostEdit("das Haus", True, edits=(Edit("replace", (0, 3), (0, 3)),), confidences=(0.93,))
     print_help_text("the house", "der Haus", changed, console())
     assert "[-der-] {+das+} Haus  (93%)" in capsys.readouterr().out
+
+
+def test_outputs_are_checked_before_the_work(run: Any, folder: Path) -> None:
+    options = ("demo", "--train", folder / "tiny.toml", "--test")
+    assert "there is a file of this name" in refused(run(*options, folder / "test", "--out", folder / "test.pe"))
+    (folder / "test.mt").rename(folder / "test.out")
+    (folder / "test.mt").symlink_to(folder / "test.out")
+    assert "is one of the files to read" in refused(run(*options, folder / "test", "--out", folder))
+    assert not (folder / "run").exists()
