@@ -13,6 +13,7 @@ from typing import Annotated, Any, Final, Self
 import tomli_w
 from pydantic import Field, model_validator
 
+from postedit.core.arguments import path_of
 from postedit.core.config import Config, ConfigT, check_config, load_config, override, problem_report, read_toml
 from postedit.core.errors import RecipeError, nearest
 from postedit.core.files import atomic_write
@@ -139,8 +140,9 @@ def load_recipe(
 
     Raises:
         RecipeError: naming all problems.
+        DataError: if `path` is none.
     """
-    path = Path(path)
+    path = path_of("path", path)
     values = override(read_toml(path), [with_path_from_here(assignment) for assignment in overrides])
     return parse_recipe(values, str(path), path.resolve().parent if check_data else None, drafted=drafted)
 

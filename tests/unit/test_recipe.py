@@ -9,7 +9,8 @@ import tiny_models
 from checkpoints import CHAT, bart, causal, nllb
 
 from postedit.cli.models import count_parameters
-from postedit.core.errors import RecipeError
+from postedit.core.errors import DataError, RecipeError
+from postedit.gate import Gate
 from postedit.phrase.phrase_recipe import is_phrase_recipe
 from postedit.recipe import load_recipe, parse_recipe
 from postedit.synthesis.kinds import load_synth_recipe
@@ -222,3 +223,10 @@ def test_what_coverage_and_copied_tokens_need_is_found_before_work(tmp_path: Pat
     ):
         with pytest.raises(RecipeError, match=message):
             load_recipe(path, [option], check_data=False)
+
+
+def test_a_path_that_is_none_is_refused() -> None:
+    nothing: Any = None
+    for load in (load_recipe, Gate.load):
+        with pytest.raises(DataError, match="path must be a path"):
+            load(nothing)

@@ -31,6 +31,8 @@ _LONGEST_STATEMENT: Final = "SET statement_timeout = '10min'"
 _LONGEST_LOCK: Final = f"SET lock_timeout = '{_WAIT_SECONDS:g}s'"
 
 _OTHER: Final = "is a file of another program, no memory of corrections; name another one"
+_DAMAGED: Final = "is a database that is damaged, or was cut short; restore a copy of it, or name another one"
+_SQLITE: Final = b"SQLite format 3"  # what its files begin with
 
 
 _FULL: Final = "53100"
@@ -146,7 +148,9 @@ def _check_file(path: Path, table: str, missing: str, *, create: bool) -> None:
     except sqlite3.OperationalError:  # such as no permission, which the engine meets again, and explains
         return
     except sqlite3.DatabaseError:
-        raise DataError(f"{path}: {_OTHER}") from None
+        with path.open("rb") as file:
+            damaged = file.read(len(_SQLITE)) == _SQLITE
+        raise DataError(f"{path}: {_DAMAGED if damaged else _OTHER}") from None
     if not (tables or create):
         raise DataError(f"{path}: {missing}")
     if tables and table not in tables:

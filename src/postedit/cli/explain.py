@@ -128,7 +128,7 @@ def explain(
     texts = job.read_inputs(src, mt, pe, src_text, mt_text)
     if (tags or gold_tags or gold_links) and texts.mt is None:
         raise DataError("--tags, --gold-tags and --gold-links speak of words of mt: give --mt")
-    drawn = job.parse_line_numbers(lines, len(texts.src)) if figures is not None else []
+    drawn = job.parse_line_numbers(lines, len(texts.src))
     wanted_links = job.read_gold_alignments(gold_links, texts)
     wanted_tags = job.read_gold_tags(gold_tags, texts)
     models = shared.chosen_models(named)

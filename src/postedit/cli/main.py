@@ -114,7 +114,8 @@ class _Group(TyperGroup):
     def invoke(self, ctx: Any) -> Any:
         try:
             result = super().invoke(ctx)
-            sys.stdout.flush()
+            if sys.stdout is not None:  # it was closed before the start
+                sys.stdout.flush()
         except PosteditError as error:
             report_error(str(error))
             raise typer.Exit(1) from None

@@ -10,6 +10,7 @@ import typer
 from postedit.cli import shared
 from postedit.cli.correction_inputs import BeforeOption, read_corrections
 from postedit.core.errors import DataError
+from postedit.core.files import prefix_problem
 from postedit.core.wording import counted
 
 if TYPE_CHECKING:
@@ -138,19 +139,18 @@ def _minute(made: datetime | None) -> str:
 @memory.command()
 def export(
     where: MemoryArgument,
-    out: Annotated[
-        Path,
-        typer.Argument(metavar="OUT", parser=shared.prefix, help="Prefix of the files: OUT.src, OUT.mt and OUT.pe."),
-    ],
+    out: Annotated[str, typer.Argument(metavar="OUT", help="Prefix of the files: OUT.src, OUT.mt and OUT.pe.")],
     project: Annotated[str | None, typer.Option(help="Write only the corrections of this project.")] = None,
 ) -> None:
     """Write the corrections that have not been undone, as `train` and `simulate` read them."""
     from postedit.jobs import memory_exchange
 
-    outputs = {f"{out}{ending}": out.with_name(out.name + ending) for ending in (".src", ".mt", ".pe")}
+    if problem := prefix_problem(out):
+        raise typer.BadParameter(f"{out!r} {problem}", param_hint="OUT")
+    outputs = {f"{out}{ending}": Path(f"{out}{ending}") for ending in (".src", ".mt", ".pe")}
     shared.check_outputs(outputs, [Path(where)])
     with _opened(where) as opened:
-        count = memory_exchange.export(opened, out, project)
+        count = memory_exchange.export(opened, Path(out), project)
     typer.echo(f"{counted(count, 'correction')}: {', '.join(outputs)}")
 
 

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal
 import typer
 
 from postedit.adapt.adaptation_config import Learning
+from postedit.cli.input_lines import check_standard_input
 from postedit.core.errors import DataError, OutputError, RecipeError, nearest
 from postedit.core.files import atomic_write, check_writable, prefix_problem
-from postedit.core.output_paths import STANDARD_STREAM, is_stream, same_file
+from postedit.core.output_paths import is_stream, same_file
 from postedit.core.processes import Executor, LocalExecutor
 from postedit.data import far_outputs
 from postedit.data.compression import find_file
@@ -24,8 +25,6 @@ from postedit.text.span_patterns import KINDS, Kind
 if TYPE_CHECKING:
     from postedit.core.editor import Editor
     from postedit.llm.endpoint_options import EndpointSpec
-
-_STANDARD_INPUT: Final = (STANDARD_STREAM, Path("/dev/stdin"), Path("/dev/fd/0"))
 
 _PROTECTION: Final = "Protected spans and terms"
 
@@ -292,18 +291,12 @@ def files_named(glossary: str | None, memory: str | None) -> list[Path]:
     return files if memory is None or "://" in memory else [*files, Path(memory)]
 
 
-def check_standard_input(*paths: Path | None) -> None:
-    """Raise a DataError if more than one path is standard input, which can be read once."""
-    if sum(path in _STANDARD_INPUT for path in paths) > 1:
-        raise DataError("- stands for standard input, which only one option can read; give files to the others")
-
-
 def check_outputs(outputs: Mapping[str, Path | None], inputs: Iterable[Path | None]) -> None:
     """Check before long work that all `outputs`, by option, can be written after it, and that no input would be lost.
 
     Raises:
-        DataError: if several inputs are standard input.
-        OutputError: if an output cannot be written, is the same file as another one, or is an input.
+        OutputError: if one cannot be written, is the same file as another one, or is an input.
+        DataError: if more than one input is standard input.
     """
     given = [path for path in inputs if path is not None]
     check_standard_input(*given)

@@ -1,10 +1,12 @@
 """Print tables and progress for people, also through a pipe."""
 
 import math
+import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal
 
 from rich import box
@@ -36,7 +38,10 @@ _MARKS: Final = {"equal": ("", ""), "delete": ("[-", "-]"), "insert": ("{+", "+}
 
 def console(*, stderr: bool = False) -> Console:
     """Return a console that folds lines at the width of the terminal, and not at all without one; without markup."""
-    width = None if (sys.stderr if stderr else sys.stdout).isatty() else _PIPED_WIDTH
+    stream = sys.stderr if stderr else sys.stdout
+    if stream is None:  # the shell has closed it, as by `>&-`
+        return Console(file=Path(os.devnull).open("w"), width=_PIPED_WIDTH, highlight=False, markup=False)
+    width = None if stream.isatty() else _PIPED_WIDTH
     return Console(stderr=stderr, width=width, highlight=False, markup=False)
 
 

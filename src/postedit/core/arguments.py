@@ -3,6 +3,8 @@
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Set
 from operator import index
+from os import PathLike
+from pathlib import Path
 from typing import Any, Final
 
 from postedit.core.errors import DataError
@@ -48,6 +50,17 @@ def entries_of(name: str, given: Any, count: int) -> list[Any]:
     if found is None or len(found) != count:
         raise DataError(f"{name} must be a list with one entry for each of the {count} segments, not {given!r:.80}")
     return found
+
+
+def path_of(name: str, given: Any) -> Path:
+    """Return the argument `name` as a path.
+
+    Raises:
+        DataError: if it is none.
+    """
+    if not isinstance(given, str | PathLike):
+        raise DataError(f'{name} must be a path, such as "folder/name", not {given!r:.80}')
+    return Path(given)
 
 
 def is_list(given: Any) -> bool:

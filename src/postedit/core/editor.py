@@ -322,11 +322,11 @@ class Editor(ABC):
         config = config.with_options(**options) if options else config
         self._check_given(segments, config, search or SearchConfig())
         found = self.edit_segments(segments, config, evidence=_detail(evidence))
-        name = f"{type(self).__name__}.edit_segments"
+        name = type(self).__name__
         if not isinstance(found, list | tuple) or not all(isinstance(one, PostEdit) for one in found):
-            raise DataError(f"{name} must return a list of PostEdit, not {found!r:.80}")
+            raise DataError(f"{name}.edit_segments must return a list of PostEdit, one per segment, not {found!r:.80}")
         if len(found) != len(segments):
-            raise DataError(f"{name} returned {len(found)} corrections of {len(segments)} segments")
+            raise DataError(f"{name}.edit_segments returned {len(found)} corrections of {len(segments)} segments")
         return found
 
     def _check_given(self, segments: Sequence[Segment], config: SearchConfig, given: SearchConfig) -> None:

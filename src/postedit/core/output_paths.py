@@ -44,6 +44,11 @@ def is_compressed(path: Path) -> bool:
     return path.suffix in _COMPRESSORS
 
 
+def is_standard_input(path: Path) -> bool:
+    """Return whether a path to read names standard input: `-`, `/dev/stdin`, `/dev/fd/0`, or a link to one."""
+    return path == STANDARD_STREAM or _descriptor(link_target(path)) == 0
+
+
 def is_stream(path: Path) -> bool:
     """Return whether `path` is written to as a stream: it is not replaced, and cannot be read back."""
     path = link_target(path)

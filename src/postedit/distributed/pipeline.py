@@ -108,16 +108,20 @@ def _lines_of(total: int, state: OutputState) -> str:
 
 @contextmanager
 def resumable(outputs: ResumableOutputs, files: OutputFiles, describe: Callable[[OutputState], str]) -> Iterator[None]:
-    """Save the progress after an error, and add to its message how much is done, and how to resume."""
+    """Save the progress after an error, and add to its message how to resume; nothing is left if nothing is done."""
     try:
         yield
     except (KeyboardInterrupt, PosteditError, OSError) as error:
+        if isinstance(error, OSError):
+            error = PosteditError(f"{error.filename or 'the system'}: {reason_of(error)}")
+        if isinstance(error, PosteditError) and not outputs.done.chunks:  # nothing to resume: a new run may differ
+            with suppress(OutputError):
+                outputs.discard()
+            raise error
         with suppress(OutputError):  # then the journal still describes the last saved state
             outputs.save()
         done = describe(outputs.saved)
         how = f"kept in {files.prefix}.*.partial; run the same command with --resume to continue"
         if isinstance(error, KeyboardInterrupt):
             raise KeyboardInterrupt(f"stopped after {done}, {how}") from None
-        if isinstance(error, OSError):
-            error = PosteditError(f"{error.filename or 'the system'}: {reason_of(error)}")
         raise type(error)(f"{error}; {done} are done, {how}") from error

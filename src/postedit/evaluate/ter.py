@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 from sacrebleu.metrics import ter as sacrebleu_ter
 
-from postedit.core.arguments import is_list
 from postedit.core.errors import DataError
 from postedit.evaluate import ter_kernel
 from postedit.evaluate.given_texts import lines_of
@@ -117,11 +116,15 @@ class TER(sacrebleu_ter.TER):
     """`sacrebleu.metrics.TER` with the same arguments, scores and signature, in compiled code on all cores."""
 
     def edits(self, hypotheses: Sequence[str], references: Sequence[str]) -> list[EditScript]:
-        """Return the edits of each sentence with their positions, for as many references as hypotheses."""
+        """Return the edits of each sentence with their positions, for as many references as hypotheses.
+
+        Raises:
+            DataError: if they are not lists of texts, or not equally many.
+        """
         return [script for block in self._blocks(hypotheses, references) for script in _scripts(*block)]
 
     def counts(self, hypotheses: Sequence[str], references: Sequence[str]) -> list[EditCount]:
-        """Return the number of edits of each kind for each sentence; faster than `edits`."""
+        """Return the number of edits of each kind for each sentence; faster than `edits`, with the same errors."""
         counts = []
         for block in self._blocks(hypotheses, references):
             kinds, lengths = _kinds(*block)
@@ -131,17 +134,12 @@ class TER(sacrebleu_ter.TER):
 
     def _blocks(self, hypotheses: Sequence[str], references: Sequence[str]) -> Iterator[tuple[list[str], list[str]]]:
         """Yield preprocessed texts of both sides, `_BLOCK` pairs at a time."""
-        for name, texts in (("hypotheses", hypotheses), ("references", references)):
-            if not is_list(texts):
-                raise DataError(f"{name} must be a list of texts, not {texts!r:.80}")
+        hypotheses, references = _texts_of("hypotheses", hypotheses), _texts_of("references", references)
         if len(hypotheses) != len(references):
             raise DataError(f"{len(hypotheses)} hypotheses and {len(references)} references: must be equally many")
         for start in range(0, len(hypotheses), _BLOCK):
             rows = slice(start, start + _BLOCK)
-            block = hypotheses[rows], references[rows]
-            if not all(isinstance(text, str) for texts in block for text in texts):
-                raise DataError("hypotheses and references must be lists of texts, and an entry is no text")
-            yield self._texts(block[0]), self._references(block[1])
+            yield self._texts(hypotheses[rows]), self._references(references[rows])
 
     def words(self, texts: Sequence[str]) -> list[list[str]]:
         """Return the words of each text, preprocessed as a hypothesis."""
@@ -165,6 +163,11 @@ class TER(sacrebleu_ter.TER):
     ) -> list[list[float]]:
         """Return for each segment the edits to its nearest reference and the mean length of its references."""
         if references:
+            for number, texts in enumerate(references, start=1):
+                if len(texts) != len(hypotheses):
+                    raise DataError(
+                        f"reference {number} has {len(texts)} segments for {len(hypotheses)} hypotheses; each needs one"
+                    )
             sets = [self._references([text for text in texts if text is not None]) for texts in zip(*references)]
             counts = {len(texts) for texts in sets}
             self.num_refs = counts.pop() if len(counts) == 1 else -1
@@ -180,6 +183,13 @@ class TER(sacrebleu_ter.TER):
 
     def _extract_reference_info(self, refs: Sequence[str]) -> dict[str, Any]:
         return {"ref_words": [ref.split() for ref in self._texts(refs)]}  # sacrebleu has normalised them once
+
+
+def _texts_of(name: str, given: Sequence[str]) -> Sequence[str]:
+    """Return lists of texts and stored lines as they are; a DataError names what is neither."""
+    if isinstance(given, list) and all(isinstance(text, str) for text in given):
+        return given
+    return lines_of(name, given)
 
 
 def _statistics(hypotheses: Sequence[str], references: Sequence[Sequence[str]]) -> list[list[float]]:
@@ -244,8 +254,7 @@ def count_edits(
         normalise: separate words by the rules of Tercom, for text that is not tokenised.
 
     Raises:
-        ValueError: if the numbers of lines differ.
-        DataError: if they are not lists of texts; what is in lists is not looked at.
+        DataError: if they are not lists of texts, or the numbers of lines differ.
     """
     given = {"hypotheses": hypotheses, "references": references}
     sides = [texts if isinstance(texts, list) else lines_of(name, texts) for name, texts in given.items()]

@@ -10,6 +10,7 @@ from typing import Any, Final, Literal, Self
 from pydantic import Field
 
 import postedit
+from postedit.core.arguments import path_of
 from postedit.core.config import Config, check_config
 from postedit.core.editor import Identity, PostEdit
 from postedit.core.errors import ModelFolderError
@@ -131,8 +132,9 @@ class Gate:
 
         Raises:
             ModelFolderError: if it cannot be read, or is not a gate that this version can use.
+            DataError: if `path` is none.
         """
-        path = Path(path)
+        path = path_of("path", path)
         try:
             values = load_json(path)
         except OSError as error:

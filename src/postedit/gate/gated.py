@@ -25,8 +25,10 @@ class Gated(EditorWrapper[Editor]):
                 less probability of making mt better, and the gate may require more.
 
         Raises:
-            DataError: if `min_confidence` is no probability.
+            DataError: if `editor` is no editor, or `min_confidence` no probability.
         """
+        if not isinstance(editor, Editor):
+            raise DataError(f"editor must be an Editor, such as PostEditor.load(folder), not {editor!r:.80}")
         if not isinstance(min_confidence, float | int) or not 0.0 <= min_confidence <= 1.0:
             raise DataError(f"min_confidence must be a probability, from 0 to 1, not {min_confidence!r}")
         super().__init__(editor)

@@ -116,6 +116,7 @@ def train(
         TrainingError: if the loss is not a number, or another process of the run ends.
         KeyboardInterrupt: after Ctrl-C, when a checkpoint is written.
     """
+    folder = Path(folder)
     console = Console(stderr=True, markup=False) if console is None else console
     processes = _processes()
     main = processes.is_main_process

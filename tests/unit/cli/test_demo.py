@@ -63,15 +63,6 @@ def test_options_of_a_recipe_need_one(run: Any, folder: Path) -> None:
     assert "--set changes a recipe: name one by --train" in refused(result)
 
 
-def test_places_are_checked_before_the_work(run: Any, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("postedit.editing.post_editor.PostEditor.load", lambda *_: pytest.fail("loaded"))
-    (folder / "taken").touch()
-    assert "taken" in refused(run("demo", "--out", folder / "taken"))
-    out = folder / "of-before"
-    (out / "test.out").mkdir(parents=True)
-    assert "test.out: is a folder; give the name of a file" in refused(run("demo", "--out", out))
-
-
 def test_the_first_changed_sentences_are_shown_then_others() -> None:
     edits: Any = [
         SimpleNamespace(changed=changed, skipped=skipped)
@@ -103,3 +94,12 @@ def test_a_changed_help_text_says_how_sure_the_model_is(capsys: Any) -> None:
     changed = PostEdit("das Haus", True, edits=(Edit("replace", (0, 3), (0, 3)),), confidences=(0.93,))
     print_help_text("the house", "der Haus", changed, console())
     assert "[-der-] {+das+} Haus  (93%)" in capsys.readouterr().out
+
+
+def test_outputs_are_checked_before_the_work(run: Any, folder: Path) -> None:
+    options = ("demo", "--train", folder / "tiny.toml", "--test")
+    assert "there is a file of this name" in refused(run(*options, folder / "test", "--out", folder / "test.pe"))
+    (folder / "test.mt").rename(folder / "test.out")
+    (folder / "test.mt").symlink_to(folder / "test.out")
+    assert "is one of the files to read" in refused(run(*options, folder / "test", "--out", folder))
+    assert not (folder / "run").exists()

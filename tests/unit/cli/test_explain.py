@@ -133,6 +133,7 @@ def test_a_model_of_mt_alone(run: Any, files: Path, tmp_path: Path) -> None:
         (["--threshold", "0.4"], "--threshold must be at least 0.5"),
         (["--lines", "0", "--figures", "f"], "--lines: 0 is not within 1-4"),
         (["--lines", "x", "--figures", "f"], '--lines: "x" is no line number'),
+        (["--lines", "a"], '--lines: "a" is no line number'),
         (["--gold-tags", "src"], "is no tag"),
         (["--gold-links", "src"], "is no link"),
         (["--gold-links", "far"], "line 1: 7-0 links words that are not there"),

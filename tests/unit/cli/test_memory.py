@@ -1,6 +1,7 @@
 """`postedit memory`: add, show, undo, export, delete."""
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -84,13 +85,6 @@ def test_an_empty_memory_is_shown(run: Any, where: Path) -> None:
     assert "0 corrections, and 0 undone; edition 1, last entry 0" in run("memory", "show", where, "--last", 2).stdout
 
 
-@pytest.mark.parametrize("out", ["", ".", "/", "folder/"])
-def test_export_needs_the_beginning_of_names(run: Any, filled: Path, out: str) -> None:
-    result = run("memory", "export", filled, out)
-    assert result.exit_code == 2
-    assert "must be what the names of files begin with" in " ".join(result.stderr.replace("│", "").split())
-
-
 def test_export_leaves_out_what_is_undone_or_of_other_projects(run: Any, filled: Path, tmp_path: Path) -> None:
     assert run("memory", "undo", filled, 1).stdout == f"{filled}: correction 1 undone, by entry 5\n"
     for options, src, mt, pe in (
@@ -142,3 +136,15 @@ def test_faults_are_reported_in_a_sentence_and_make_no_files(
     files = set(Path().iterdir())
     assert message in refused(run("memory", *arguments))
     assert set(Path().iterdir()) == files
+
+
+@pytest.mark.parametrize("prefix", ["", ".", "/", "d/"])
+def test_files_are_exported_only_under_a_name(run: Any, filled: Path, prefix: str) -> None:
+    result = run("memory", "export", filled, prefix)
+    assert result.exit_code == 2
+    assert "must be what the names of files begin with" in " ".join(result.stderr.replace("│", " ").split())
+
+
+def test_a_memory_that_was_cut_short_is_called_damaged(run: Any, filled: Path) -> None:
+    os.truncate(filled, 8192)
+    assert "is a database that is damaged, or was cut short" in refused(run("memory", "show", filled))

@@ -221,3 +221,10 @@ def test_an_interrupted_command_is_continued(run: Any, files: Path, monkeypatch:
 
 def test_resuming_needs_a_place(run: Any, files: Path) -> None:
     assert "name one, such as --json FILE" in refused(run("score", files / "good", "--pe", files / "pe", "--resume"))
+
+
+@pytest.mark.parametrize("pe", ["-", "/dev/stdin", "/dev/fd/0"])
+def test_standard_input_is_read_by_one_option_only(run: Any, files: Path, pe: str) -> None:
+    message = refused(run("score", "-", "--pe", pe, stdin=b"a b\n"))
+    assert "- stands for standard input, which only one option can read; give files to the others" in message
+    assert run("score", "-", "--pe", files / "pe", stdin=b"a b c d\nx\n").exit_code == 0

@@ -54,3 +54,9 @@ def test_an_explanation_names_the_words_that_stand_out() -> None:
         out = StringIO()
         print_explanation(explained, Console(file=out, width=200))
         assert f"replace 'blaue' -> 'rote': confidence 50 %{cited}\n" in out.getvalue()
+
+
+def test_a_closed_stream_takes_what_is_printed(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("stdout", "stderr"):
+        monkeypatch.setattr(f"sys.{name}", None)
+        console(stderr=name == "stderr").print("nobody reads this")

@@ -141,13 +141,6 @@ def test_an_editor_that_leaves_out_segments_is_named() -> None:
         _Terse(TABLE).edit(SRC[:3], MT[:3])
 
 
-@pytest.mark.parametrize("found", [None, iter([]), ["a text"], [None]])
-def test_an_editor_returns_a_list_of_corrections(monkeypatch: pytest.MonkeyPatch, found: Any) -> None:
-    monkeypatch.setattr(_Terse, "edit_segments", lambda *_, **__: found)
-    with pytest.raises(DataError, match=r"_Terse\.edit_segments must return a list of PostEdit, not "):
-        _Terse(TABLE).edit(SRC[:1], MT[:1])
-
-
 def test_a_gate_learns_which_of_its_edits_to_keep(editor: TableEditor, tmp_path: Path) -> None:
     console, dev = Console(file=io.StringIO()), DevTexts(SRC, MT, PE)
     judged = judge_lines(editor, editor.search, dev, tmp_path / "judged", {}, console, resume=False)
@@ -214,3 +207,16 @@ def test_arguments_that_cannot_be_met_are_named(
 ) -> None:
     with pytest.raises(DataError, match=message):
         make(editor)
+
+
+@pytest.mark.parametrize("returned", [None, ["text"], iter([])])
+def test_an_editor_that_returns_no_list_of_edits_is_named(returned: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_Terse, "edit_segments", lambda *_, **__: returned)
+    with pytest.raises(DataError, match=r"_Terse\.edit_segments must return a list of PostEdit"):
+        _Terse(TABLE).edit(SRC[:1], MT[:1])
+
+
+def test_a_gate_needs_an_editor() -> None:
+    nothing: Any = None
+    with pytest.raises(DataError, match="editor must be an Editor"):
+        Gated(nothing)

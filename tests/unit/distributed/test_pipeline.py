@@ -414,3 +414,9 @@ def test_chunks_are_the_lines(lines: list[str], size: int, first: int, feed: boo
     assert [(chunk.number, chunk.first_line) for chunk in chunks] == [
         (number, number * size) for number in range(first, -(-len(lines) // size))
     ]
+
+
+def test_a_failure_before_the_first_chunk_leaves_nothing(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"^it broke$"):
+        run(job(tmp_path, list("abc"), 2), tmp_path / "out", StopsAt(0, DataError("it broke")))
+    assert not list(tmp_path.glob("out.*partial*"))

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import islice, pairwise
 from pathlib import Path
-from typing import Any, Final, Self
+from typing import Final, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,8 @@ from postedit.data.lines import read_lines
 from postedit.distributed.chunks import Chunk
 
 NOT_SELECTED: Final = "less like the domain"
+
+_PURPOSE: Final = "selecting text of a domain"
 
 _BOS, _EOS, _UNK = "<s>", "</s>", "<unk>"
 _IMPOSSIBLE: Final = -99.0
@@ -37,7 +39,7 @@ class CrossEntropyDifference:
     """
 
     def __init__(self, inside: Path, outside: Path) -> None:
-        kenlm = _kenlm()
+        kenlm = library("kenlm", _PURPOSE, "roundtrip")
         self._models = []
         for path in (inside, outside):
             try:
@@ -85,10 +87,6 @@ class SentenceSelection:
         return chunk.with_lines({"pe": kept}, {"kept": len(kept), NOT_SELECTED: chunk.size - len(kept)})
 
 
-def _kenlm() -> Any:
-    return library("kenlm", "selecting text of a domain", "roundtrip")
-
-
 def select_sentences(
     text: Path, total: int, domain: Sequence[str], *, share: float, order: int, models: tuple[Path, Path]
 ) -> SentenceSelection:
@@ -108,7 +106,7 @@ def select_sentences(
         DataError: if the text cannot be read.
         RecipeError: if KenLM is not installed.
     """
-    _kenlm()  # before long work
+    library("kenlm", _PURPOSE, "roundtrip")  # before long work
     step = max(1, total // len(domain))
     sample: Iterable[str] = islice(read_lines(text), 0, None, step)
     for sentences, path in zip((domain, sample), models):
