@@ -134,7 +134,7 @@ def test_no_more_is_read_than_workers_need(tmp_path: Path) -> None:
 
 
 def test_a_worker_that_is_killed_is_an_error_and_nothing_is_lost(tmp_path: Path) -> None:
-    lines = [f"line {number}" for number in range(30)]
+    lines, others = [f"line {number}" for number in range(30)], {*multiprocessing.active_children()}
     with pytest.raises(PosteditError, match=r"one of 2 worker processes was killed.* --resume"):
         run(job(tmp_path, lines, 3, Numbering(kill_at=6)), tmp_path / "out", LocalExecutor(2))
     todo, shown = job(tmp_path, lines, 3), list[int]()
@@ -143,7 +143,7 @@ def test_a_worker_that_is_killed_is_an_error_and_nothing_is_lost(tmp_path: Path)
     run(todo, tmp_path / "whole", LocalExecutor())
     assert shown == [*range(before, 31, 3)], "first what is done already"
     assert files(tmp_path / "out") == files(tmp_path / "whole")
-    assert not multiprocessing.active_children()
+    assert {*multiprocessing.active_children()} <= others
 
 
 KILLED = """
