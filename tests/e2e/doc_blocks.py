@@ -1,9 +1,10 @@
 """Finds the fenced code blocks of a Markdown page and runs them as a reader would: in order, in one folder.
 
-Every ```bash and ```python block is run. Two comments, on the line before a block, say otherwise:
+Every ```bash and ```python block is run. Comments on the line before a block say otherwise:
 
     <!-- not run: why -->                    the block only illustrates (it needs a network, a GPU, hours)
     <!-- run with: `old` -> `new` -->        the same block on a smaller budget; may be given several times
+    <!-- printed -->                         the block is what the one before it prints, to the letter
 """
 
 import contextlib
@@ -12,23 +13,25 @@ import os
 import re
 import subprocess
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 _FENCE = re.compile(r"^(?P<indent> *)```(?P<language>\w*).*$")
 _NOT_RUN = re.compile(r"<!-- not run: .+ -->")
+_PRINTED = "<!-- printed -->"
 _RUN_WITH = re.compile(r"<!-- run with: `(.+)` -> `(.*)` -->")
 
 
 @dataclass(frozen=True)
 class Block:
-    """One block to run: where its first line of code is, its language and its code."""
+    """One block to run: where its first line of code is, its language, its code and, if the page has it, its output."""
 
     page: Path
     line: int
     language: str
     code: str
+    printed: str | None = None
 
     def __str__(self) -> str:
         return f"{self.page}:{self.line} ({self.language})"
@@ -52,6 +55,8 @@ def runnable_blocks(page: Path) -> list[Block]:
         wanted = fence["language"] in ("bash", "python") and not any(map(_NOT_RUN.search, comments))
         if wanted:
             blocks.append(Block(page, first, fence["language"], _smaller(page, first, code, comments)))
+        elif _PRINTED in comments:
+            blocks[-1] = replace(blocks[-1], printed=code)
         comments = []
     return blocks
 
@@ -79,8 +84,15 @@ def run_block(block: Block, folder: Path, names: dict[str, Any]) -> str:
     """Run `block` in `folder` and return what it printed; Python blocks of a page share `names`.
 
     Raises:
-        AssertionError: if it fails, with its output.
+        AssertionError: if it fails, with its output, or the page has another output.
     """
+    printed = _run(block, folder, names)
+    if block.printed is not None:
+        assert printed.rstrip("\n") == block.printed, f"{block} printed {printed!r}"
+    return printed
+
+
+def _run(block: Block, folder: Path, names: dict[str, Any]) -> str:
     if block.language == "python":
         printed = io.StringIO()
         with contextlib.chdir(folder), contextlib.redirect_stdout(printed):

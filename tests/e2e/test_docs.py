@@ -188,6 +188,15 @@ class TestHarness:
         with pytest.raises(ZeroDivisionError):
             doc_blocks.run_block(blocks[1], tmp_path, {})
 
+    def test_other_outputs_than_on_the_page_fail(self, tmp_path: Path) -> None:
+        page = self.page(
+            tmp_path, "".join(f"```bash\necho {x}\n```\n\n<!-- printed -->\n```text\na\n```\n" for x in "ab")
+        )
+        right, wrong = doc_blocks.runnable_blocks(page)
+        assert doc_blocks.run_block(right, tmp_path, {}) == "a\n"
+        with pytest.raises(AssertionError, match=r"printed 'b\\n'"):
+            doc_blocks.run_block(wrong, tmp_path, {})
+
     def test_python_blocks_of_a_page_share_names_and_folder(self, tmp_path: Path) -> None:
         page = self.page(
             tmp_path, "```python\nx = 2\n```\n```bash\necho hi > f\n```\n```python\nprint(x, open('f').read())\n```\n"

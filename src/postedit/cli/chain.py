@@ -7,7 +7,6 @@ from typing import Annotated, Literal
 import typer
 
 from postedit.cli import shared
-from postedit.cli.input_lines import check_standard_input
 from postedit.core.errors import DataError, OutputError
 
 _COSTS = "0,0.25,0.5,1,2"
@@ -37,7 +36,7 @@ def chain(
     of several models for one output instead, use `postedit tune`.
     """
     costs = _costs_of(edit_costs)
-    check_standard_input(src, mt, pe)
+    shared.check_standard_input(src, mt, pe)
     if out.exists():
         raise OutputError(f"{out}: exists already; choose a new folder by --out")
     from postedit.cli.tables import console, print_scores

@@ -8,23 +8,15 @@ from typing import Any
 import typer
 
 from postedit.core.errors import DataError
-from postedit.core.output_paths import STANDARD_STREAM, is_standard_input, is_stream
+from postedit.core.output_paths import STANDARD_STREAM, is_stream
 from postedit.data.lines import check_aligned, decode_lines, read_lines, standard_input
 from postedit.data.resumable_file import file_fingerprint
-from postedit.data.text_paths import is_far
 from postedit.jobs.editing import Pair
 
 
 def can_be_read_again(*paths: Path | None) -> bool:
     """Return whether all inputs are regular files; a stream, or no path for standard input, is read only once."""
     return all(path is not None and not is_stream(path) for path in paths)
-
-
-def check_standard_input(*paths: Path | None) -> None:
-    """Raise a DataError if more than one path is standard input, which can be read once."""
-    given = [path for path in paths if path is not None and not is_far(path)]
-    if sum(map(is_standard_input, given)) > 1:
-        raise DataError("- stands for standard input, which only one option can read; give files to the others")
 
 
 def input_fingerprint(path: Path | None) -> dict[str, Any] | None:

@@ -10,8 +10,8 @@ import typer
 from postedit.cli import shared
 from postedit.cli.correction_inputs import BeforeOption, read_corrections
 from postedit.core.errors import DataError
-from postedit.core.files import prefix_problem
 from postedit.core.wording import counted
+from postedit.text.config import SIDES
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -139,19 +139,20 @@ def _minute(made: datetime | None) -> str:
 @memory.command()
 def export(
     where: MemoryArgument,
-    out: Annotated[str, typer.Argument(metavar="OUT", help="Prefix of the files: OUT.src, OUT.mt and OUT.pe.")],
+    out: Annotated[
+        Path,
+        typer.Argument(metavar="OUT", parser=shared.prefix, help="Prefix of the files: OUT.src, OUT.mt and OUT.pe."),
+    ],
     project: Annotated[str | None, typer.Option(help="Write only the corrections of this project.")] = None,
 ) -> None:
     """Write the corrections that have not been undone, as `train` and `simulate` read them."""
     from postedit.jobs import memory_exchange
 
-    if problem := prefix_problem(out):
-        raise typer.BadParameter(f"{out!r} {problem}", param_hint="OUT")
-    outputs = {f"{out}{ending}": Path(f"{out}{ending}") for ending in (".src", ".mt", ".pe")}
-    shared.check_outputs(outputs, [Path(where)])
-    with _opened(where) as opened:
-        count = memory_exchange.export(opened, Path(out), project)
-    typer.echo(f"{counted(count, 'correction')}: {', '.join(outputs)}")
+    outputs = {f"OUT {out}.{side}": out.with_name(f"{out.name}.{side}") for side in SIDES}
+    shared.check_outputs(outputs, shared.files_named(None, where))
+    with _opened(where) as opened, shared.written_to(out) as here:
+        count = memory_exchange.export(opened, here, project)
+    typer.echo(f"{counted(count, 'correction')}: {', '.join(map(str, outputs.values()))}")
 
 
 @memory.command()

@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal
 import typer
 
 from postedit.adapt.adaptation_config import Learning
-from postedit.cli.input_lines import check_standard_input
 from postedit.core.errors import DataError, OutputError, RecipeError, nearest
 from postedit.core.files import atomic_write, check_writable, prefix_problem
-from postedit.core.output_paths import is_stream, same_file
+from postedit.core.output_paths import is_standard_input, is_stream, same_file
 from postedit.core.processes import Executor, LocalExecutor
 from postedit.data import far_outputs
 from postedit.data.compression import find_file
@@ -313,6 +312,13 @@ def check_outputs(outputs: Mapping[str, Path | None], inputs: Iterable[Path | No
         taken[option] = path
         if not is_far(path):
             check_writable(path)
+
+
+def check_standard_input(*paths: Path | None) -> None:
+    """Raise a DataError if more than one path is standard input, which can be read once."""
+    given = [path for path in paths if path is not None and not is_far(path)]
+    if sum(map(is_standard_input, given)) > 1:
+        raise DataError("- stands for standard input, which only one option can read; give files to the others")
 
 
 def refuse_given(ctx: typer.Context, parameters: Sequence[str], why: str) -> None:

@@ -115,7 +115,7 @@ class EditScript:
 class TER(sacrebleu_ter.TER):
     """`sacrebleu.metrics.TER` with the same arguments, scores and signature, in compiled code on all cores."""
 
-    def edits(self, hypotheses: Sequence[str], references: Sequence[str]) -> list[EditScript]:
+    def edits(self, hypotheses: Iterable[str], references: Iterable[str]) -> list[EditScript]:
         """Return the edits of each sentence with their positions, for as many references as hypotheses.
 
         Raises:
@@ -123,7 +123,7 @@ class TER(sacrebleu_ter.TER):
         """
         return [script for block in self._blocks(hypotheses, references) for script in _scripts(*block)]
 
-    def counts(self, hypotheses: Sequence[str], references: Sequence[str]) -> list[EditCount]:
+    def counts(self, hypotheses: Iterable[str], references: Iterable[str]) -> list[EditCount]:
         """Return the number of edits of each kind for each sentence; faster than `edits`, with the same errors."""
         counts = []
         for block in self._blocks(hypotheses, references):
@@ -132,14 +132,14 @@ class TER(sacrebleu_ter.TER):
             counts += [EditCount(s, b, i, d, length) for (s, b, i, d), length in rows]
         return counts
 
-    def _blocks(self, hypotheses: Sequence[str], references: Sequence[str]) -> Iterator[tuple[list[str], list[str]]]:
+    def _blocks(self, hypotheses: Iterable[str], references: Iterable[str]) -> Iterator[tuple[list[str], list[str]]]:
         """Yield preprocessed texts of both sides, `_BLOCK` pairs at a time."""
-        hypotheses, references = _texts_of("hypotheses", hypotheses), _texts_of("references", references)
-        if len(hypotheses) != len(references):
-            raise DataError(f"{len(hypotheses)} hypotheses and {len(references)} references: must be equally many")
-        for start in range(0, len(hypotheses), _BLOCK):
+        ours, theirs = _texts_of("hypotheses", hypotheses), _texts_of("references", references)
+        if len(ours) != len(theirs):
+            raise DataError(f"{len(ours)} hypotheses and {len(theirs)} references: must be equally many")
+        for start in range(0, len(ours), _BLOCK):
             rows = slice(start, start + _BLOCK)
-            yield self._texts(hypotheses[rows]), self._references(references[rows])
+            yield self._texts(ours[rows]), self._references(theirs[rows])
 
     def words(self, texts: Sequence[str]) -> list[list[str]]:
         """Return the words of each text, preprocessed as a hypothesis."""
@@ -185,7 +185,7 @@ class TER(sacrebleu_ter.TER):
         return {"ref_words": [ref.split() for ref in self._texts(refs)]}  # sacrebleu has normalised them once
 
 
-def _texts_of(name: str, given: Sequence[str]) -> Sequence[str]:
+def _texts_of(name: str, given: Iterable[str]) -> Sequence[str]:
     """Return lists of texts and stored lines as they are; a DataError names what is neither."""
     if isinstance(given, list) and all(isinstance(text, str) for text in given):
         return given
@@ -256,9 +256,7 @@ def count_edits(
     Raises:
         DataError: if they are not lists of texts, or the numbers of lines differ.
     """
-    given = {"hypotheses": hypotheses, "references": references}
-    sides = [texts if isinstance(texts, list) else lines_of(name, texts) for name, texts in given.items()]
-    return _metric(case_sensitive, normalise).counts(*sides)
+    return _metric(case_sensitive, normalise).counts(hypotheses, references)
 
 
 def split_words(texts: Sequence[str], *, normalise: bool = False) -> list[list[str]]:

@@ -92,7 +92,7 @@ class SharedParts:
 
 def train(
     recipe: Recipe,
-    folder: Path,
+    folder: str | Path,
     resume: bool = False,
     console: Console | None = None,
     given: SharedParts = SharedParts(),

@@ -136,9 +136,3 @@ def test_costs_are_chosen_with_protection_by_the_metric(
     assert len(set(by)) == 3
     expected = Protected(PhraseEditor.empty(PhraseTextConfig()), kinds).identity().settings
     assert [one.identity().settings for one in asked] == [expected] * 6
-
-
-def test_standard_input_is_read_by_one_option_only(run: Any, tmp_path: Path) -> None:
-    result = run("chain", "a", "b", "--src", "-", "--mt", "-", "--pe", "-", "--out", tmp_path / "chain", stdin=b"a\n")
-    assert result.exit_code == 1
-    assert "- stands for standard input, which only one option can read" in result.stderr

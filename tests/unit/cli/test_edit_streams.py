@@ -117,11 +117,13 @@ class TestInput:
     [
         "score - --pe -",
         "score - --pe /dev/stdin",
+        "score - --pe /dev/fd/0",
         "score hyp --pe pe --src - --mt -",
         "tune MODEL --src - --mt - --pe - --out tuned",
         "chain MODEL MODEL --src - --mt - --pe - --out chained",
         "explain MODEL --src - --mt -",
         "rerank - --features - --weights weights.json --out best",
+        "rerank - --pe - --tune weights.json",
     ],
 )
 def test_no_command_reads_standard_input_twice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, line: str) -> None:

@@ -219,12 +219,14 @@ def test_an_interrupted_command_is_continued(run: Any, files: Path, monkeypatch:
     assert not (files / "out.json.partial").exists()
 
 
+def test_a_text_is_read_from_standard_input(run: Any, files: Path) -> None:
+    named = run("score", files / "good", "--pe", files / "pe", "--json", files / "named.json")
+    assert named.exit_code == 0
+    given = run("score", "-", "--pe", files / "pe", "--json", files / "given.json", stdin=(files / "good").read_bytes())
+    assert given.exit_code == 0
+    ours, theirs = (json.loads((files / name).read_text())["systems"] for name in ("given.json", "named.json"))
+    assert [one["ter"] for one in ours] == [one["ter"] for one in theirs]
+
+
 def test_resuming_needs_a_place(run: Any, files: Path) -> None:
     assert "name one, such as --json FILE" in refused(run("score", files / "good", "--pe", files / "pe", "--resume"))
-
-
-@pytest.mark.parametrize("pe", ["-", "/dev/stdin", "/dev/fd/0"])
-def test_standard_input_is_read_by_one_option_only(run: Any, files: Path, pe: str) -> None:
-    message = refused(run("score", "-", "--pe", pe, stdin=b"a b\n"))
-    assert "- stands for standard input, which only one option can read; give files to the others" in message
-    assert run("score", "-", "--pe", files / "pe", stdin=b"a b c d\nx\n").exit_code == 0

@@ -389,11 +389,3 @@ def test_a_combination_has_its_own_beam(run: Any, models: list[Path], dev: dict[
         assert result.exit_code == 1
         assert message in " ".join(result.stderr.split())
         assert not list(tmp_path.glob("hyp*"))
-
-
-@pytest.mark.parametrize("option", ["--features", "--pe"])
-def test_lists_and_texts_are_not_both_standard_input(run: Any, tmp_path: Path, option: str) -> None:
-    weights = ["--tune", tmp_path / "w.toml"] if option == "--pe" else ["--weights", tmp_path / "w.toml"]
-    result = run("rerank", "-", option, "-", *weights, stdin=b"a\n")
-    assert result.exit_code == 1
-    assert "- stands for standard input, which only one option can read" in result.stderr

@@ -56,6 +56,7 @@ def near_files(folder: Path) -> dict[str, bytes]:
 def commands(model: Path) -> list[list[object]]:
     Path("files").mkdir()
     Path("files/a.xlf").write_text(XLIFF)
+    assert run("memory", "add", "kept.db", "in").exit_code == 0
     texts = ["--src", "in.src", "--mt", "in.mt"]
     return [
         ["edit", model, *texts, "--out", "OUT/hyp.gz"],
@@ -63,6 +64,7 @@ def commands(model: Path) -> list[list[object]]:
         ["data", "clean", "in", "--out", "OUT/clean", "--set", "language.on=false"],
         ["data", "extract", "files", "--parallel", "--out", "OUT/made"],
         ["data", "stats", "in", "--json", "OUT/stats.json"],
+        ["memory", "export", "kept.db", "OUT/kept"],
         ["score", "in.mt", "--pe", "in.pe", "--json", "OUT/a", "--csv", "OUT/b", "--html", "OUT/c", "--resamples", 100],
     ]
 

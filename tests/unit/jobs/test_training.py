@@ -48,7 +48,7 @@ def append_a_line(folder: Path, name: str) -> None:
 
 
 def test_a_run_leaves_a_model_and_all_that_is_needed_to_repeat_it(recipe: Recipe, path: Path, tmp_path: Path) -> None:
-    result = training.train(recipe, tmp_path / "run", console=QUIET)
+    result = training.train(recipe, str(tmp_path / "run"), console=QUIET)
     assert result.training.steps == 2
     names = {entry.name for entry in (tmp_path / "run").iterdir()}
     assert {"recipe.toml", "environment.json", "data.json", "text", "corpus", "log.jsonl", "model"} <= names

@@ -1,12 +1,17 @@
 """Connections, and the end of the web server."""
 
 import asyncio
+import socket
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 import uvicorn
+from fastapi import FastAPI
 
+from postedit.core.errors import OutputError
 from postedit.serve import web_server
 from postedit.serve.web_server import _GRACE, _HEAD_BYTES, _Connection, _Server
 
@@ -23,6 +28,36 @@ def test_connections_stay_open_as_long_as_accepted_requests_may_take() -> None:
         return server.config.timeout_graceful_shutdown
 
     assert asyncio.run(end()) == 100 + _GRACE
+
+
+@pytest.mark.parametrize(
+    ("host", "port", "hint"),
+    [
+        ("192.0.2.1", 0, r"give an address of this machine by --host"),  # RFC 5737: of no machine
+        ("no.such.invalid", 0, r"give an address of this machine by --host"),
+        ("127.0.0.1", None, r"give another --port \(0: any free one\)"),
+    ],
+)
+def test_an_address_that_cannot_be_used_is_told(host: str, port: int | None, hint: str) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1] if port is None else port
+        with pytest.raises(OutputError, match=f"{host}:{port}: the service cannot listen there: .+; {hint}"):
+            web_server._listen(host, port)
+
+
+def test_of_two_services_that_start_at_once_one_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    @asynccontextmanager
+    async def loading(*_: object) -> AsyncIterator[None]:
+        yield
+
+    monkeypatch.setattr(web_server, "_loading", loading)
+    monkeypatch.setattr(web_server, "service_of_app", lambda app: SimpleNamespace(config=SimpleNamespace(proxies=())))
+    with web_server._listen("127.0.0.1", 0) as first:
+        host, port = first.getsockname()
+        with web_server._listen(host, port) as second:  # both are bound, as neither listens yet
+            first.listen()
+            with pytest.raises(OutputError, match=f"{host}:{port}: the service cannot listen there: .*--port"):
+                asyncio.run(web_server._serve(FastAPI(), second, pytest.fail))
 
 
 async def _app(scope: Any, receive: Any, send: Any) -> None:

@@ -1,13 +1,14 @@
 """N-gram models: probabilities that sum to 1, and the values of the formula on a text small enough for loops."""
 
 import random
+import sys
 from collections import Counter
 from pathlib import Path
 
 import pytest
 
-from postedit.core.errors import DataError
-from postedit.synthesis.selection.domain_selection import CrossEntropyDifference, estimate_ngrams
+from postedit.core.errors import DataError, RecipeError
+from postedit.synthesis.selection.domain_selection import CrossEntropyDifference, estimate_ngrams, select_sentences
 
 kenlm = pytest.importorskip("kenlm", reason="needs the extra postedit[roundtrip]")
 
@@ -76,6 +77,15 @@ def test_sentences_of_a_domain_are_told_from_others(tmp_path: Path) -> None:
         estimate_ngrams(lines, 3, tmp_path / name)
     difference = CrossEntropyDifference(tmp_path / "in", tmp_path / "out")
     assert difference("w1 w1 w0") < -1 < 1 < difference("v1 v1 w0")
+
+
+def test_kenlm_is_asked_for_before_models_are_estimated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "text").write_text("a b\n")
+    monkeypatch.setitem(sys.modules, "kenlm", None)
+    models = (tmp_path / "in.arpa", tmp_path / "out.arpa")
+    with pytest.raises(RecipeError, match="kenlm"):
+        select_sentences(tmp_path / "text", 1, ["a b"], 0.5, 2, models)
+    assert not any(path.exists() for path in models)
 
 
 def test_no_text_and_no_model_are_named(tmp_path: Path) -> None:
