@@ -5,23 +5,27 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import IO, Any, Final
 
 from rich.console import Console
 
-from postedit.core.editor import EVENTS, Edit, PostEdit
+from postedit.core.editor import EVENTS, Edit, Editor, PostEdit
 from postedit.core.errors import DataError
-from postedit.core.files import atomic_write
+from postedit.core.files import atomic_write, check_writable
+from postedit.core.search_config import SearchConfig
 from postedit.core.wording import counted
+from postedit.editing.protection import Protected
 from postedit.editing.results import keep_edits
+from postedit.editing.span_rule import SpanRule
 from postedit.files.corrections import Corrected, correct, note_of, translated
 from postedit.files.options import NOT_EDITED, FilesConfig
 from postedit.files.output_codes import Fault
 from postedit.files.units import NewTarget, Unit, copy_patched
 from postedit.files.xml_text import has_room
-from postedit.jobs.editing import edit_records, kept_spans
-from postedit.jobs.translation_files import FileTask, UnitReader, open_file
+from postedit.jobs.editing import edit_records, edit_window, kept_spans, window_lines, windows_of
+from postedit.jobs.translation_files import FileTask, UnitReader, find_tasks, open_file, read_pairs
 from postedit.text.protected_spans import Value
 
 BrokenSpans = Callable[[str, str, str], Sequence[Value]]
@@ -153,6 +157,8 @@ class CopyWriter:
 
     def _corrected(self, task: FileTask, unit: Unit, record: dict[str, Any], result: PostEdit, mt: str) -> Corrected:
         """Return the new target of a unit that has one; spans that it would have lost are added to the record."""
+        if result.changed and not result.edits:
+            raise DataError("the editor returned a correction without its edits; find them by `edits_between`")
         corrected = correct(unit, result, task.format.escape(unit))
         # Edits that are given up may be one half of a protected span that moved.
         broken = self.broken_spans(unit.source.text.strip(), mt, corrected.result.text) if corrected.given_up else ()
@@ -165,6 +171,51 @@ class CopyWriter:
 
 def _unedited(mt: str, result: PostEdit) -> PostEdit:
     return keep_edits(mt, result, [False] * len(result.edits))
+
+
+def edit_file(
+    editor: Editor,
+    path: str | Path,
+    out: str | Path,
+    *,
+    search: SearchConfig | None = None,
+    config: FilesConfig | None = None,
+) -> Summary:
+    """Write a copy of an XLIFF, TMX or PO file with the targets that an editor corrects, as `postedit edit` does.
+
+    Put `Protected` around the editor, so that numbers, placeholders and terms stay.
+
+    Args:
+        editor: corrects the targets.
+        path: of the file.
+        out: path of the copy, or a folder for it.
+        search: options of search; those of the editor if None.
+        config: which units are edited, and what an edit leaves: the options `[files]`, their defaults if None.
+
+    Returns:
+        What happened to the units.
+
+    Raises:
+        DataError: if the file is broken, of no known format or of other languages than the editor's; or if the editor
+            returns a correction without its edits.
+        OutputError: if the copy cannot be written.
+    """
+    path, out, quiet, config = Path(path), Path(out), Console(quiet=True), config or FilesConfig()
+    if path.is_dir():
+        raise DataError(f"{path}: is a folder; give a file of it")
+    if config.translate and editor.abilities.needs_mt:
+        raise DataError("files.translate: this editor cannot translate what has no target; leave it out")
+    check_writable(out / path.name if out.is_dir() else out)
+    pairs = read_pairs(find_tasks([path], out), config, editor.abilities.languages, quiet)
+    chosen = SearchConfig() if search is None else search
+    windows = windows_of(iter(pairs), None, window_lines(chosen.batch_tokens), 1, with_mt=True)
+    records = (line for window in windows for line in edit_window(editor, search, "jsonl", window).lines)
+    return write_files(pairs.tasks, config, records, partial(_broken_spans, editor), None, quiet)
+
+
+def _broken_spans(editor: Editor, src: str, mt: str, text: str) -> Sequence[Value]:
+    """Return the spans that a text breaks and that an editor protects."""
+    return SpanRule(src, mt, editor.kinds, editor.glossary).broken(text) if isinstance(editor, Protected) else ()
 
 
 def write_files(

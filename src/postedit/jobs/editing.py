@@ -96,7 +96,7 @@ class Edited(NamedTuple):
     tally: Tally
 
 
-def edit_window(editor: Editor, search: SearchConfig, form: OutputFormat, window: Window) -> Edited:
+def edit_window(editor: Editor, search: SearchConfig | None, form: OutputFormat, window: Window) -> Edited:
     """Edit or score the lines of a window."""
     if window.outputs is None:
         results = editor.edit(window.src, window.mt, search=search)

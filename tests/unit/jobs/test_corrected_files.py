@@ -1,0 +1,92 @@
+"""`edit_file`: translation files from Python, as the command edits them."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from postedit.cli.main import app
+from postedit.core.editor import Abilities, Editor, Identity, PostEdit
+from postedit.core.errors import DataError, OutputError
+from postedit.editing.post_editor import PostEditor
+from postedit.editing.protection import Protected
+from postedit.files.options import FilesConfig
+from postedit.jobs.corrected_files import edit_file
+from postedit.text.edits import edits_between
+
+HEAD = '<xliff version="1.2"><file original="a" source-language="en" target-language="de"><body>\n'
+TARGETS = ("das <g id='1'>Haus</g>", "seit 12 Jahren", "ein <x id='1'/> Wort")
+
+
+class Replacing(Editor):
+    """Replaces some words, and changes a number."""
+
+    abilities = Abilities(languages=("en", "de"))
+    with_edits = True
+
+    def identity(self, search: Any = None) -> Identity:
+        return Identity(("replacing",))
+
+    def edit_segments(self, segments: Any, search: Any = None, *, evidence: Any = None) -> list[PostEdit]:
+        texts = [(one.mt, one.mt.replace("Haus", "Heim").replace("12", "21")) for one in segments]
+        return [PostEdit(new, new != mt, edits=edits_between(mt, new) if self.with_edits else ()) for mt, new in texts]
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    units = [
+        f'<trans-unit id="{number}"><source>for 12 years</source><target>{target}</target></trans-unit>\n'
+        for number, target in enumerate(TARGETS)
+    ]
+    (tmp_path / "a.xlf").write_text(f"{HEAD}{''.join(units)}</body></file></xliff>\n", "utf-8")
+    return tmp_path / "a.xlf"
+
+
+def test_targets_are_corrected_and_protected(path: Path) -> None:
+    out, config = path.with_name("b.xlf"), FilesConfig(keep_former=False)
+    summary = edit_file(Replacing(), str(path), str(out), config=config)
+    assert (summary.files, summary.units, summary.changed, summary.unchanged) == (1, 3, 2, 1)
+    assert "das <g id='1'>Heim</g>" in out.read_text()
+    assert "seit 21 Jahren" in out.read_text()
+    summary = edit_file(Protected(Replacing()), path, out, config=config)
+    assert (summary.changed, summary.fallbacks) == (1, {"number": 2})
+    assert "seit 12 Jahren" in out.read_text()
+
+
+def test_the_copy_is_that_of_the_command(path: Path, tiny_folders: Path) -> None:
+    folder = tiny_folders / "transference"
+    copies = path.with_name("command.xlf"), path.with_name("python.xlf")
+    options = ["--set", "files.check_languages=false", "--set", "files.notes=true"]
+    done = CliRunner().invoke(app, ["edit", str(folder), str(path), "--out", str(copies[0]), *options])
+    assert done.exit_code == 0, done.output
+    config = FilesConfig(check_languages=False, notes=True)
+    summary = edit_file(Protected(PostEditor.load(folder)), path, copies[1], config=config)
+    assert copies[1].read_bytes() == copies[0].read_bytes()
+    assert summary.changed
+    assert all(line in done.stderr for line in summary.lines())
+
+
+def test_a_copy_in_a_folder_has_the_name_of_the_file(path: Path) -> None:
+    (path.parent / "copies").mkdir()
+    edit_file(Replacing(), path, path.parent / "copies")
+    assert "Heim" in (path.parent / "copies" / "a.xlf").read_text()
+
+
+def test_what_cannot_be_edited_leaves_no_copy(path: Path) -> None:
+    editor, out = Replacing(), path.with_name("b.xlf")
+    with pytest.raises(DataError, match="is a folder; give a file of it"):
+        edit_file(editor, path.parent, out)
+    with pytest.raises(DataError, match="is an input"):
+        edit_file(editor, path, path)
+    with pytest.raises(DataError, match=r"files\.translate: this editor cannot translate"):
+        edit_file(editor, path, out, config=FilesConfig(translate=True))
+    editor.abilities = Abilities(languages=("en", "fr"))
+    with pytest.raises(DataError, match="from en to de, and the model from en to fr"):
+        edit_file(editor, path, out)
+    editor.abilities, editor.with_edits = Abilities(), False
+    with pytest.raises(DataError, match="a correction without its edits; find them by `edits_between`"):
+        edit_file(editor, path, out)
+    with pytest.raises(OutputError):
+        edit_file(editor, path, path / "b.xlf")
+    assert list(path.parent.iterdir()) == [path]
