@@ -164,6 +164,9 @@ def test_what_cannot_be_served_is_a_sentence(tmp_path: Path) -> None:
     (tmp_path / "serve.toml").write_text(
         'host = "0.0.0.0"\nprt = 1\n[auth]\nrequired = false\n[models.m]\npath = "none"\n'
     )
+    (tmp_path / "broken.toml").write_text('port = 0\n[models.m]\npath = "none"\ngate = "serve.toml"\n')
+    message = refusal("--config", "broken.toml", folder=tmp_path)
+    assert f"model m: {tmp_path / 'serve.toml'}: is not a gate" in message
     assert 'did you mean "port"?' in refusal("--config", "serve.toml", folder=tmp_path)
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))

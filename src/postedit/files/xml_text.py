@@ -199,4 +199,5 @@ def _character(raw: str) -> str:
         return "\n"
     if raw[1] != "#":
         return unescape(raw)
-    return chr(int(raw[3:-1], 16) if raw[2] == "x" else int(raw[2:-1]))
+    # Python refuses numbers of very many digits, and zeros may lead a reference.
+    return chr(int(raw[3:-1], 16) if raw[2] == "x" else int(raw[2:-1].lstrip("0")))

@@ -74,6 +74,7 @@ class Gate:
     rule: Rule
     identity: Identity  # of the editor that it was made for
     calibration: Mapping[str, Any] = field(default_factory=dict)  # data, options and results; values for JSON
+    path: Path | None = field(default=None, compare=False)  # of the file that it was read from
 
     @property
     def closed(self) -> bool:
@@ -86,9 +87,10 @@ class Gate:
         Raises:
             ModelFolderError: naming the differences.
         """
+        gate = "the gate" if self.path is None else f"{self.path}: this gate"
         if found.models != self.identity.models:
             raise ModelFolderError(
-                "the gate was made for another model, or this one has changed since; make a new one by `postedit gate`"
+                f"{gate} was made for another model, or this one has changed since; make a new one by `postedit gate`"
             )
         theirs, ours = (json.loads(json.dumps(dict(one.settings))) for one in (self.identity, found))
         differing = [
@@ -98,7 +100,7 @@ class Gate:
         ]
         if differing:
             raise ModelFolderError(
-                f"the gate was made for a search with other settings: {', '.join(differing)}; give the same ones, or "
+                f"{gate} was made for a search with other settings: {', '.join(differing)}; give the same ones, or "
                 "make a new gate with these"
             )
 
@@ -147,7 +149,7 @@ class Gate:
         if config is None or problems:
             raise ModelFolderError(f"{path}: not a gate that can be used: {'; '.join(problems)}; make it anew")
         identity = Identity(tuple(config.models), with_present_names(config.settings))
-        return cls(config.rule(), identity, config.calibration)
+        return cls(config.rule(), identity, config.calibration, path)
 
 
 class _Weight(Config):

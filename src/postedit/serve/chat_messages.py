@@ -32,7 +32,7 @@ _FENCE: Final = "```"
 
 _FORMS: Final = (
     'the last user message must have the source and its translation: a JSON object {"source": "...", "translation": '
-    '"..."}, or the lines "Source: ..." and "Translation: ..."'
+    '"..."}, one with several of them, {"strings": [{...}, ...]}, or the lines "Source: ..." and "Translation: ..."'
 )
 
 

@@ -33,6 +33,9 @@ _Values = Mapping[str, Any]
 _ONCE: Final = frozenset({"/v1/learn", "/v1/undo"})
 """Paths of requests that are not repeated after 503: what they ask for may have been done before the answer failed."""
 
+_DOUBLED: Final = "/v1/v1/"
+"""In the path of what a client asks for whose address ends in /v1, as that of other services does."""
+
 _MOST_PAUSE: Final = 30.0  # seconds before another try
 
 
@@ -300,6 +303,8 @@ def _checked(answer: "httpx.Response") -> Any:
         message, code, request_id = error["message"], error["code"], error["request_id"]
     except (ValueError, KeyError, TypeError):
         message, code, request_id = f"{answer.url}: answers {answer.status_code}", "", ""
+    if answer.status_code == HTTPStatus.NOT_FOUND and _DOUBLED in answer.url.path:
+        message = f"{answer.url}: is not there; give the address of the service without /v1"
     raise ServiceError(message, answer.status_code, code, request_id)
 
 

@@ -264,7 +264,7 @@ class Engine:
             return
         missing = next((number for number, one in enumerate(segments, start=1) if one.mt is None), None)
         if missing is not None:
-            raise DataError(f"model {model} corrects translations: segment {missing} needs mt")
+            raise DataError(f"model {model} corrects translations: segment {missing} has none")
 
     def _check_wait(self, model: str, priority: Priority, tokens: int) -> None:
         """Refuse a request that would probably wait too long; jobs wait as long as it takes."""

@@ -116,13 +116,13 @@ class WorkerPool:
         """
         places = [(name, spec, n) for name, spec in self._specs.items() for n in range(spec.config.processes)]
         started = await asyncio.gather(*(self._started(spec) for _, spec, _ in places), return_exceptions=True)
-        failed = next((one for one in started if isinstance(one, BaseException)), None)
         for (name, spec, number), process in zip(places, started, strict=True):
             if isinstance(process, ModelProcess):
                 self._workers.append(_Worker(name, spec, number, process))
-        if failed is not None:
-            await self.stop()
-            raise failed
+        for (name, *_), failed in zip(places, started, strict=True):
+            if isinstance(failed, BaseException):
+                await self.stop()
+                raise ModelFolderError(f"model {name}: {failed}") if isinstance(failed, ModelFolderError) else failed
         self._tasks = [asyncio.create_task(self._serve(worker)) for worker in self._workers]
 
     async def stop(self) -> None:

@@ -50,6 +50,10 @@ def test_the_length_of_text_is_that_without_tags(content: str, length: int) -> N
     assert text_length(content) == length
 
 
+def test_a_reference_may_begin_with_any_number_of_zeros() -> None:
+    assert read(f"a&#{'0' * 5_000}98;&#x{'0' * 5_000}63;").text == "abc"
+
+
 ADDED, DELETED = '<mrk mtype="x-sdl-added">{}</mrk>', '<mrk mtype="x-sdl-deleted">{}</mrk>'
 
 

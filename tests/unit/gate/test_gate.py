@@ -10,7 +10,7 @@ import tiny_models
 import torch
 
 from postedit import PostEditor
-from postedit.core.editor import segments_of
+from postedit.core.editor import Identity, segments_of
 from postedit.core.errors import DataError, ModelFolderError
 from postedit.explain.reasons import edit_reasons
 from postedit.gate import Gate, Gated, Level
@@ -78,6 +78,17 @@ def test_a_higher_threshold_lets_fewer_edits_pass(editor: PostEditor, level: Lev
         ]
         assert all(fewer <= more for fewer, more in zip(before, spans))
         before = spans
+
+
+def test_a_gate_for_another_editor_is_named(editor: PostEditor, tmp_path: Path) -> None:
+    made = replace(gate(editor, 0.5), identity=Identity(("another",)))
+    made.save(tmp_path / "gate.json")
+    with pytest.raises(ModelFolderError, match=r"^the gate was made for another model"):
+        Gated(editor, made).edit(SRC, MT)
+    read = Gate.load(tmp_path / "gate.json")
+    assert read == made
+    with pytest.raises(ModelFolderError, match=r"gate\.json: this gate was made for another model"):
+        Gated(editor, read).edit(SRC, MT)
 
 
 def test_a_least_confidence_holds_with_a_gate_and_without(editor: PostEditor) -> None:

@@ -119,6 +119,13 @@ def test_refusals_are_errors_with_code_and_id(service: RunningService) -> None:
             client.edit(["a"], ["b", "c"])
 
 
+def test_an_address_with_v1_is_told(service: RunningService) -> None:
+    with Client(f"{service.address}/v1") as client:
+        with pytest.raises(ServiceError, match="give the address of the service without /v1") as found:
+            client.models()
+        assert found.value.status == 404
+
+
 def test_a_service_that_is_not_there_is_a_sentence() -> None:
     with Client("http://127.0.0.1:9") as client, pytest.raises(ServiceError, match=r"127\.0\.0\.1"):
         client.models()

@@ -118,7 +118,7 @@ def test_answers_are_streamed(ai: openai.OpenAI) -> None:
 def test_errors_reach_the_client_of_openai_as_sentences(ai: openai.OpenAI) -> None:
     with pytest.raises(openai.UnprocessableEntityError, match="the last user message must have the source"):
         ask(ai, "Hello!")
-    with pytest.raises(openai.UnprocessableEntityError, match="segment 1 needs mt"):
+    with pytest.raises(openai.UnprocessableEntityError, match="segment 1 has none"):
         ask(ai, '{"source": "a"}')
     with pytest.raises(openai.NotFoundError, match="there is no model 'gpt'"):
         ai.chat.completions.create(model="gpt", messages=[{"role": "user", "content": "Source: a\nTranslation: b"}])
@@ -145,8 +145,8 @@ def test_several_texts_and_tags_of_html_are_corrected(service: RunningService) -
 @pytest.mark.parametrize(
     ("body", "message"),
     [
-        ({"q": "a", "target": "de"}, "segment 1 needs mt"),
-        ({"q": "a", "translation": " "}, "segment 1 needs mt"),
+        ({"q": "a", "target": "de"}, "segment 1 has none"),
+        ({"q": "a", "translation": " "}, "segment 1 has none"),
         ({"q": ["a"], "translation": ["a", "b"]}, "q has 1 texts, and translation 2"),
         ({"translation": "a"}, "q: Field required"),
         ([], "body"),
@@ -209,7 +209,7 @@ def test_the_client_of_libretranslate_is_answered(translating: RunningService) -
 def test_the_client_of_libretranslate_learns_that_a_model_only_corrects(service: RunningService) -> None:
     with pytest.raises(urllib.error.HTTPError, match="422") as caught:
         LibreTranslateAPI(service.address).translate("a house", "en", "de")
-    assert "segment 1 needs mt" in json.load(caught.value)["error"]["message"]
+    assert "segment 1 has none" in json.load(caught.value)["error"]["message"]
 
 
 def test_a_model_that_can_translates_untranslated_strings_of_weblate(translating: RunningService) -> None:

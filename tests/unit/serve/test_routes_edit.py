@@ -69,7 +69,7 @@ def test_segments_without_mt_are_refused_by_number(service: RunningService) -> N
     segments = [{"src": "a", "mt": "b"}, {"src": "a"}]
     answer = service.client.post("/v1/edit", json={"segments": segments})
     assert answer.status_code == 422
-    assert "segment 2 needs mt" in answer.json()["error"]["message"]
+    assert "segment 2 has none" in answer.json()["error"]["message"]
 
 
 def test_no_segments_are_no_results(service: RunningService) -> None:
