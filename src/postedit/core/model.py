@@ -56,6 +56,11 @@ class ModelSpec:
         return (*self.inputs, *self.hints.names)
 
     @property
+    def copied(self) -> tuple[str, ...]:
+        """The inputs that tokens are copied from."""
+        return tuple(name for name in self.inputs if AttentionKey(name, "copy") in self.attention)
+
+    @property
     def coverage_key(self) -> AttentionKey | None:
         """The attention whose coverage is counted: that of copying if there is one, else soft; to mt if there is one.
 

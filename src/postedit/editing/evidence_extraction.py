@@ -13,7 +13,7 @@ from postedit.core.editor import Detail
 from postedit.core.evidence import GENERATED, Alternative, Evidence, word_starts
 from postedit.core.model import Seq2Seq
 from postedit.core.special_tokens import BOS, EOS, PAD
-from postedit.core.types import AttentionKey, Batch, DecoderOutput, Stream
+from postedit.core.types import Batch, DecoderOutput, Stream
 from postedit.editing.batches import in_batches
 from postedit.editing.segments import EncodedSegment, batch_of, inputs_of
 from postedit.search import Hypothesis, force
@@ -137,7 +137,5 @@ class EvidenceExtraction:
         gate = output.aux.get("gate")
         if gate is None:
             return {}
-        spec = self.model.spec
-        copied = [name for name in spec.inputs if AttentionKey(name, "copy") in spec.attention]
         shares = gate[row, :count].float().cpu().numpy()
-        return {name: shares[:, place] for place, name in enumerate([GENERATED, *copied])}
+        return {name: shares[:, place] for place, name in enumerate([GENERATED, *self.model.spec.copied])}

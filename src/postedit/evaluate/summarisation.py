@@ -132,7 +132,10 @@ def summary_scores(
 
 
 class _Shares:
-    """Which of the items of outputs, in per cent, their source lacks, and which occurred before in the same output."""
+    """Which of the items of outputs, in per cent, their source lacks, and which occurred before in the same output.
+
+    Ive et al. 2019 (figure 2) count n-grams with a frequency above 1, which counts the first occurrence too.
+    """
 
     def __init__(self) -> None:
         self._items = self._novel = self._repeated = 0

@@ -32,10 +32,12 @@ class CopySource(NamedTuple):
 def pointer_log_weights(queries_NKD: Tensor, memory_NSD: Tensor, mask_NS: Tensor, scale: float = 1.0) -> Tensor:
     """Return Float[N,K,S]: log softmax over real positions of `scale` times the dot products of queries and memory.
 
-    The result is at least single precision, because a gate must distinguish one weight from the sum of all others.
+    All is computed at least in single precision, also under autocast: a gate must distinguish one weight from the sum
+    of all others, and products of hundreds would be rounded to whole nats in bf16.
     """
-    scores = torch.bmm(queries_NKD, memory_NSD.transpose(1, 2)) * scale
-    scores = scores.to(at_least_float(scores.dtype))
+    precision = at_least_float(queries_NKD.dtype)
+    with torch.autocast(queries_NKD.device.type, enabled=False):
+        scores = torch.bmm(queries_NKD.to(precision), memory_NSD.to(precision).transpose(1, 2)) * scale
     return scores.masked_fill(~mask_NS.unsqueeze(1), -math.inf).log_softmax(-1)
 
 

@@ -72,7 +72,22 @@ class Ensemble(Seq2Seq["EnsembleState"]):
         mean = EnsembleDistribution(
             tuple(o.distribution for o in outputs), state.devices, here, tuple(self.weights), self.space
         )
-        return DecoderOutput(mean, attention), EnsembleState(parts, state.devices)
+        return DecoderOutput(mean, attention, self._gate(outputs, tokens)), EnsembleState(parts, state.devices)
+
+    def _gate(self, outputs: Sequence[DecoderOutput], tokens: Tensor) -> dict[str, Tensor]:
+        """Return the mean gate Float[N,K,1+copied] if a member copies; one that does not copy generates.
+
+        These are the weights of the mixture in the space of probabilities; for a geometric mean they are an estimate.
+        """
+        copied = self.spec.copied
+        if not copied:
+            return {}
+        mean = torch.zeros(*tokens.shape, 1 + len(copied), device=tokens.device)
+        for member, output, weight in zip(self.parts(), outputs, self.weights, strict=True):
+            gate = output.aux.get("gate")
+            places = [0, *(1 + copied.index(name) for name in member.spec.copied)] if gate is not None else [0]
+            mean[..., places] += weight * (1.0 if gate is None else gate.to(mean))
+        return {"gate": mean}
 
     def constraints(self, batch: Batch) -> Sequence[Constraint]:
         """Return the model grammars of all members."""

@@ -106,6 +106,14 @@ def test_a_pointer_sees_real_positions_only() -> None:
     torch.testing.assert_close(log_weights.exp().sum(-1), torch.ones(1, 2))
 
 
+def test_a_pointer_is_not_rounded_under_autocast() -> None:
+    torch.manual_seed(0)
+    queries, memory, mask = 20 * torch.randn(1, 2, D), 20 * torch.randn(1, 3, D), torch.ones(1, 3, dtype=torch.bool)
+    with torch.autocast("cpu", torch.bfloat16):
+        found = pointer_log_weights(queries, memory, mask)
+    assert torch.equal(found, pointer_log_weights(queries, memory, mask))
+
+
 def test_the_loss_holds_no_tensor_of_all_positions_times_all_symbols(monkeypatch: pytest.MonkeyPatch) -> None:
     """Autograd keeps what backward needs: nothing there may be larger than the logits of a chunk."""
     leaves, ids, masks = parts()

@@ -9,11 +9,12 @@ import tiny_models
 import torch
 from torch import Tensor, nn
 
-from postedit.core.config import Config
+from postedit.core.config import Config, load_config
 from postedit.core.errors import DataError, ModelFolderError
 from postedit.core.model import ModelSpec, Seq2Seq, Vocabularies, VocabularyInfo
 from postedit.core.special_tokens import BOS, EOS
 from postedit.core.types import Batch, DecoderOutput, Stream
+from postedit.models import ARCHITECTURES
 from postedit.search import Ensemble, Hypothesis, SearchConfig, beam_search, force, force_lists, forced, greedy
 from postedit.search.ensemble import LogProbDistribution, Space
 from postedit.search.rescoring import member_features, rank, weighted_sum, word_features
@@ -142,6 +143,27 @@ def test_any_inputs_go_together() -> None:
     (found,) = greedy(model, Batch(streams), torch.tensor([5]))
     (forced,) = force(model, Batch(streams), [found.tokens])
     assert forced.token_scores == pytest.approx(found.token_scores, abs=1e-5)
+
+
+def test_the_gate_is_the_mean_of_members_and_one_that_copies_nothing_generates() -> None:
+    text = tiny_models.processor()
+    sizes = {"dim": 8, "heads": 2, "feed_forward": 8, "layers_pe": 1}
+    built = []
+    for name, layers in (("copycat", "layers_mt"), ("copycat-src", "layers_encoder")):
+        config = load_config(ARCHITECTURES[name].config_class, {**sizes, layers: 1}, name)
+        built.append(ARCHITECTURES[name].build(config, text.vocabularies).eval())
+    members = [built[0], tiny_models.folder("transference", text).model, built[1]]
+    model = Ensemble(members, (0.5, 0.2, 0.3))
+    assert model.spec.copied == ("mt", "src")
+    ids = {side: torch.tensor(text.encode_batch(side, ["the house"])) for side in ("src", "mt")}
+    batch = Batch({side: Stream(row, torch.ones_like(row, dtype=torch.bool)) for side, row in ids.items()})
+    tokens = torch.tensor([[BOS, 6]])
+    found, alone, _, dual = (one.decode(tokens, one.encode(batch))[0].aux for one in (model, *members))
+    assert members[2].spec.copied == ("mt", "src")
+    mt, src = alone["gate"], dual["gate"]
+    expected = [0.5 * mt[..., 0] + 0.2 + 0.3 * src[..., 0], 0.5 * mt[..., 1] + 0.3 * src[..., 1], 0.3 * src[..., 2]]
+    torch.testing.assert_close(found["gate"], torch.stack(expected, -1))
+    assert not Ensemble(members[1:2]).decode(tokens, Ensemble(members[1:2]).encode(batch))[0].aux
 
 
 def logs(probabilities: list[float], tokens: list[int]) -> list[float]:
