@@ -1,5 +1,6 @@
 """Compile functions with numba at their first call, cache them on disk, and log it once."""
 
+import hashlib
 import logging
 import os
 from collections.abc import Callable
@@ -41,8 +42,17 @@ def _lock_of(folder: str, process: int) -> FileLock:  # of a process, as a fork 
     return FileLock(str(Path(folder) / "compiling.lock"), thread_local=False)
 
 
+@cache
+def _digest_of_sources() -> str:
+    sources = (path.read_bytes() for path in sorted(Path(__file__).parent.rglob("*.py")))
+    return hashlib.sha256(b"".join(source for source in sources if __name__.encode() in source)).hexdigest()
+
+
 class _SharedCache(FunctionCache):
     """A cache that lets one process compile, while others that start at the same time wait for what it writes.
+
+    It is valid for the sources of all compiled functions: numba looks at the file of a function alone, and not at those
+    of the functions whose machine code is within its own.
 
     A lock for each folder of modules is taken by the first function that is not in the cache. Functions call those of
     lower layers only, so that processes cannot wait for each other. Where one waits too long (the other may have been
@@ -53,6 +63,7 @@ class _SharedCache(FunctionCache):
 
     def __init__(self, function: Any) -> None:
         super().__init__(function)  # type: ignore[no-untyped-call]
+        self._cache_file._source_stamp = (self._cache_file._source_stamp, _digest_of_sources())
         self._held: list[FileLock] = []
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
@@ -112,10 +123,7 @@ def wait_no_longer(seconds: float) -> None:
 
 
 def compiled_with(**options: Any) -> Callable[[Any], Any]:
-    """Return a decorator that compiles a function with additional options of numba.
-
-    The cache depends on the file and the target of a function, not on these options: touch the file if they change.
-    """
+    """Return a decorator that compiles a function with additional options of numba."""
 
     def decorate(function: Any) -> Any:
         found = njit(cache=True, nogil=True, **options)(function)

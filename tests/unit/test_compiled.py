@@ -111,3 +111,18 @@ def test_a_failed_compilation_lets_others_compile_and_so_does_a_fork(tmp_path: P
     environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)}
     run = subprocess.run([sys.executable, "-uc", FAILED], env=environment, text=True, capture_output=True, check=True)
     assert run.stdout.split() == ["False", "2"]
+
+
+def test_the_cache_is_of_the_sources_of_all_compiled_functions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(compiled, "__file__", str(tmp_path / "compiled.py"))
+    digest = compiled._digest_of_sources.__wrapped__
+    (tmp_path / "deeper").mkdir()
+    (tmp_path / "deeper" / "kernel.py").write_text("from postedit.compiled import compiled")
+    (tmp_path / "other.py").write_text("a = 1")
+    first = digest()
+    (tmp_path / "other.py").write_text("a = 2")
+    assert digest() == first
+    (tmp_path / "deeper" / "kernel.py").write_text("from postedit.compiled import compiled  # changed")
+    assert digest() != first
+    stamp = compiled._SharedCache(digest)._cache_file._source_stamp
+    assert stamp[1] == compiled._digest_of_sources()

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import NamedTuple
@@ -34,8 +35,8 @@ class Correction:
         made: when, with a time zone; None: when it is added to a memory.
 
     Raises:
-        DataError: if a text is none, is blank or has a NUL character, which databases cannot hold, or the time has no
-            time zone.
+        DataError: if a text is none, is blank or has a NUL character, which databases cannot hold, a decision is none
+            or on no span of mt, or the time has no time zone.
     """
 
     src: str
@@ -55,14 +56,8 @@ class Correction:
             if not text.strip():
                 raise DataError(f"a correction needs {side}, which is blank")
         for name in ("src", "mt", "pe", "author", "project", "file", "unit"):
-            if not isinstance(text := getattr(self, name), str):
-                raise DataError(f"a correction needs its {name} as text, not {text!r:.80}")
-            try:
-                text.encode()
-            except UnicodeEncodeError:
-                raise DataError(f"a correction has lone surrogates in its {name}, which are no text") from None
-            if "\0" in text:
-                raise DataError(f"a correction has a NUL character in its {name}; remove it")
+            _check_text(name, getattr(self, name))
+        _check_decisions(self.mt, self.decisions)
         if self.made is not None:
             _check_time(self.made)
 
@@ -80,17 +75,28 @@ def _check_time(made: datetime) -> None:
         ) from None
 
 
-def check_decisions(mt: str, decisions: Sequence[Decision]) -> None:
-    """Check that decisions are on spans of mt.
-
-    Raises:
-        DataError: naming the first that is not.
-    """
+def _check_decisions(mt: str, decisions: object) -> None:
+    if not isinstance(decisions, tuple):
+        raise DataError(f"the decisions of a correction are a tuple of `Decision`, not {decisions!r:.80}")
     for number, one in enumerate(decisions):
+        if not isinstance(one, Decision) or not (type(one.start) is type(one.end) is int and isinstance(one.text, str)):
+            raise DataError(f"decisions.{number}: must be a `Decision` on characters of mt, not {one!r:.80}")
         if not 0 <= one.start <= one.end <= len(mt):
             raise DataError(
                 f"decisions.{number}: characters {one.start} to {one.end} are no span of mt, which has {len(mt)}"
             )
+        _check_text(f"decisions.{number}", one.text)
+
+
+def _check_text(name: str, text: object) -> None:
+    if not isinstance(text, str):
+        raise DataError(f"a correction needs its {name} as text, not {text!r:.80}")
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise DataError(f"a correction has lone surrogates in its {name}, which are no text") from None
+    if "\0" in text:
+        raise DataError(f"a correction has a NUL character in its {name}; remove it")
 
 
 def decisions_as_json(decisions: Sequence[Decision]) -> str:
@@ -98,6 +104,20 @@ def decisions_as_json(decisions: Sequence[Decision]) -> str:
     return json.dumps(decisions, ensure_ascii=False) if decisions else ""
 
 
-def decisions_of_json(text: str) -> tuple[Decision, ...]:
-    """Return the decisions that `decisions_as_json` wrote."""
-    return tuple(Decision(*one) for one in json.loads(text)) if text else ()
+def decisions_of_json(text: str, mt: str) -> tuple[Decision, ...]:
+    """Return the decisions on mt that `decisions_as_json` wrote.
+
+    Earlier versions stored what is none; that is left out.
+    """
+    found = []
+    for one in json.loads(text) if text else ():
+        with suppress(TypeError, DataError):
+            decision = Decision(*one)
+            _check_decisions(mt, (decision,))
+            found.append(decision)
+    return tuple(found)
+
+
+def check_author(author: object) -> None:
+    """Raise a DataError if an author is no text that a memory can hold."""
+    _check_text("author", author)

@@ -19,7 +19,7 @@ from typing import Any, Final, NamedTuple, Self
 
 import sqlalchemy as sql
 
-from postedit.adapt.correction import Correction, decisions_as_json, decisions_of_json
+from postedit.adapt.correction import Correction, check_author, decisions_as_json, decisions_of_json
 from postedit.adapt.database import clean, explained, lock_schema, open_database, place_of
 from postedit.core.arguments import whole
 from postedit.core.errors import DataError
@@ -180,10 +180,11 @@ class CorrectionMemory:
         """Take a correction back, and return the number of the entry that says so; for `connection`, see `add`.
 
         Raises:
-            DataError: if there is no such correction, or it has been taken back.
+            DataError: if there is no such correction, it has been taken back, or the author is no text.
             OutputError: if the entry cannot be written.
         """
         number = _number("number", number)
+        check_author(author)
         with self._transaction(connection) as opened:
             first = _reserve(opened, 1)
             row = opened.execute(self._select().where(_entries.c.number == number)).mappings().one_or_none()
@@ -462,7 +463,7 @@ def _entry(row: Any) -> Entry:
         row["src"],
         row["mt"],
         row["pe"],
-        decisions=decisions_of_json(row["decisions"]),
+        decisions=decisions_of_json(row["decisions"], row["mt"]),
         author=row["author"],
         project=row["project"],
         file=row["file"],

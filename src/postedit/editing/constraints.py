@@ -1,6 +1,5 @@
 """The guidance of a search, from search options and the constraints of segments, in the tokens of a model."""
 
-import re
 from collections.abc import Sequence
 from contextlib import suppress
 from typing import Final
@@ -14,6 +13,7 @@ from postedit.core.model import Constraint
 from postedit.core.search_config import SearchConfig
 from postedit.core.special_tokens import PAD
 from postedit.core.token_spelling import Spelling
+from postedit.editing.results import has_phrase
 from postedit.editing.segments import EncodedSegment
 from postedit.search.edit_distance import Distances, EditCost, MaxEdits, PostEditPenalty
 from postedit.search.guidance import Bias, Goal, Guidance
@@ -127,7 +127,7 @@ def required_of(segment: Segment, config: SearchConfig) -> list[str]:
     """Return the required words and phrases of a segment."""
     required = list(segment.constraints.required)
     for term in config.required:
-        if not term.source or re.search(rf"(?<!\w){re.escape(term.source)}(?!\w)", segment.src):
+        if not term.source or has_phrase(segment.src, term.source):
             required.append(term.target)
     return required
 

@@ -42,6 +42,8 @@ class OutputRanking:
         ranked = list(found) if self._log_linear is None else rank(found, self._log_linear.weights)
         if self._config.mbr:
             ranked = self._by_risk(segment, ranked, searched)
+        elif self._log_linear is not None and not self._may_come_first(segment, ranked[0], searched):
+            ranked[:2] = ranked[1::-1]
         if ranked[0].hit_limit and self._may_choose_mt(segment):
             ranked.sort(key=lambda one: not self.is_mt(segment, one))
         if self._log_linear is None and not self._config.mbr:
@@ -57,8 +59,7 @@ class OutputRanking:
 
         These are outputs without an end, and mt if search did not find it and it is no candidate.
         """
-        tokens, mt_counts = {one.tokens for one in searched}, self._may_choose_mt(segment)
-        chosen = [one for one in found if not one.hit_limit and (mt_counts or one.tokens in tokens)]
+        chosen = [one for one in found if not one.hit_limit and self._may_come_first(segment, one, searched)]
         if not chosen:
             return [*found]
         texts = [self._processor.render(segment.mt, one.tokens).text for one in chosen]
@@ -69,6 +70,10 @@ class OutputRanking:
         if self._log_linear is not None:
             return weighted_sum(hypothesis.features or {}, self._log_linear.weights)
         return hypothesis.score + hypothesis.bias
+
+    def _may_come_first(self, segment: EncodedSegment, one: Hypothesis, searched: Sequence[Hypothesis]) -> bool:
+        """Return whether search has found an output, or mt is a candidate."""
+        return any(one.tokens == other.tokens for other in searched) or self._may_choose_mt(segment)
 
     def _may_choose_mt(self, segment: EncodedSegment) -> bool:
         """Return whether mt is a candidate: it has what outputs must have, and nothing that is banned."""

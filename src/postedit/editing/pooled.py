@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from copy import copy
 from dataclasses import replace
 from typing import Final
 
@@ -114,7 +115,8 @@ class Pooled(SavedEditor):
         )
         lists = [_candidates(*one, config) for one in zip(segments, proposed, strict=True)]
         asked = [segment for segment, found in zip(segments, lists, strict=True) for _ in found]
-        scored = iter(self.score_segments(asked, [one.text for found in lists for one in found]))
+        texts = [one.text for found in lists for one in found]
+        scored = iter(self._all_scored([_reading(one, config) for one in self.members], asked, texts))
         return [
             _chosen(segment, [(one, next(scored)) for one in found], config)
             for segment, found in zip(segments, lists, strict=True)
@@ -127,7 +129,12 @@ class Pooled(SavedEditor):
         self, segments: Sequence[Segment], outputs: Sequence[str], *, evidence: Detail | None = None
     ) -> list[PostEdit]:
         """Return the scores of given outputs, with `features`; an output that a member cannot score is skipped."""
-        scores = zip(*(member.score_segments(segments, outputs) for member in self.members), strict=True)
+        return self._all_scored(self.members, segments, outputs)
+
+    def _all_scored(
+        self, members: Sequence[Editor], segments: Sequence[Segment], outputs: Sequence[str]
+    ) -> list[PostEdit]:
+        scores = zip(*(member.score_segments(segments, outputs) for member in members), strict=True)
         return [self._scored(*one) for one in zip(segments, outputs, scores, strict=True)]
 
     def _scored(self, segment: Segment, output: str, scores: Sequence[PostEdit]) -> PostEdit:
@@ -142,6 +149,15 @@ class Pooled(SavedEditor):
         features = {member_name(number): max(one.score, LEAST) for number, one in enumerate(scores, start=1)}
         features |= word_features(self.words("pe", output), known)
         return PostEdit(output, output != mt, weighted_sum(features, self.log_linear.weights), features=features)
+
+
+def _reading(member: Editor, config: SearchConfig) -> Editor:
+    """Return a member that scores what the search options let proposers read; other threads may use it as it is."""
+    if member.search.max_input == config.max_input:
+        return member
+    member = copy(member)
+    member.search = member.search.with_options(max_input=config.max_input)
+    return member
 
 
 def _candidates(segment: Segment, found: Sequence[PostEdit], config: SearchConfig) -> list[PostEdit]:

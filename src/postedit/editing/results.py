@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 from postedit.core.editor import EVENTS, Edit, PostEdit, Skipped, events_of
 from postedit.core.evidence import Evidence
 from postedit.text.edits import apply_edits
-from postedit.text.words import PlainSplitter, Splitter
+from postedit.text.words import PlainSplitter, Splitter, character_joins
 
 if TYPE_CHECKING:
     from postedit.search import Hypothesis
@@ -165,9 +165,23 @@ def enforce_constraints(
     return replace(best, alternatives=tuple(one for one in kept if one is not best))
 
 
+class _WholeWords:
+    """Finds a pattern where it begins and ends between words."""
+
+    def __init__(self, pattern: str) -> None:
+        self._pattern = re.compile(pattern)
+
+    def search(self, text: str) -> re.Match[str] | None:
+        """Return the first match, if there is one."""
+        found = self._pattern.search(text)
+        while found is not None and any(_is_within(text, place) for place in found.span()):
+            found = self._pattern.search(text, found.start() + 1)
+        return found
+
+
 def _restored(text: str, prefix: str, required: Sequence[str], splitter: Splitter) -> str | None:
     """Return `text` with the constraints as they were given, or None if it does not satisfy them all."""
-    phrases = [(_as_words(_any_case(one.strip())), _spaced(splitter.words(one)), one) for one in required]
+    phrases = [(_WholeWords(_any_case(one.strip())), _spaced(splitter.words(one)), one) for one in required]
     for written, spaced, phrase in phrases:
         found = None if written.search(text) else spaced.search(text)
         if found:
@@ -178,15 +192,17 @@ def _restored(text: str, prefix: str, required: Sequence[str], splitter: Splitte
 
 
 def has_phrase(text: str, phrase: str) -> bool:
-    """Return whether a text has a phrase as whole words."""
-    return _as_words(re.escape(phrase.strip())).search(text) is not None
+    """Return whether a text has a phrase as whole words, by the boundaries that search knows (`character_joins`)."""
+    return _WholeWords(re.escape(phrase.strip())).search(text) is not None
 
 
-def _spaced(words: Sequence[str]) -> re.Pattern[str]:
+def _spaced(words: Sequence[str]) -> _WholeWords:
     """Return a pattern of words with optional white space between, required where two would become one word."""
-    gaps = [r"\s+" if left[-1].isalnum() and right[0].isalnum() else r"\s*" for left, right in pairwise(words)]
+    gaps = [
+        r"\s+" if character_joins(left[-1]) and character_joins(right[0]) else r"\s*" for left, right in pairwise(words)
+    ]
     first, *others = (_any_case(words[0]), *map(re.escape, words[1:])) if words else (r"(?!)",)
-    return _as_words(first + "".join(gap + word for gap, word in zip(gaps, others, strict=True)))
+    return _WholeWords(first + "".join(gap + word for gap, word in zip(gaps, others, strict=True)))
 
 
 def _any_case(phrase: str) -> str:
@@ -195,10 +211,9 @@ def _any_case(phrase: str) -> str:
     return f"(?:{re.escape(first)}|{re.escape(first.upper())}){re.escape(phrase[1:])}"
 
 
-def _as_words(pattern: str) -> re.Pattern[str]:
-    """Return a pattern that matches whole words only."""
-    within = r"(?<=\w)\w"
-    return re.compile(f"(?!{within}){pattern}(?!{within})")
+def _is_within(text: str, place: int) -> bool:
+    """Return whether a place is between two characters of one word."""
+    return 0 < place < len(text) and character_joins(text[place - 1]) and character_joins(text[place])
 
 
 def _begun(text: str, prefix: str) -> str | None:

@@ -69,9 +69,10 @@ class SegmentSearch:
 
         With `mt_candidate`, mt is the output where its forced score ranks it above all that search found, or the length
         limit ended the best of these, unless constraints of the segment exclude it. With `n_best` above 1, no two
-        outputs have the same text; where a beam holds too few distinct texts, wider ones are tried, up to four times as
-        wide; and mt is always on the list, with the score that the model gives it. A segment has one `stuck` hypothesis
-        if no output that satisfies its constraints is found, even with a beam four times as wide, and at least eight.
+        outputs have the same text; where a beam holds too few distinct texts, wider ones are tried for those after the
+        first, up to four times as wide; and mt is always on the list, with the score that the model gives it. A segment
+        has one `stuck` hypothesis if no output that satisfies its constraints is found, even with a beam four times as
+        wide, and at least eight.
 
         Raises:
             DataError: if a required or banned word cannot be written in the tokens of the model.
@@ -109,6 +110,8 @@ class SegmentSearch:
     def _uses_draft(self, segment: EncodedSegment) -> bool:
         if self._config.beam > 1 or self._log_linear is not None or not self._model.spec.parallel:
             return False
+        if self._config.shortlist and self._guidance.applies_to([segment]):
+            return False  # a guided batch is decoded from the whole vocabulary
         return bool(segment.mt) and not self._guidance.required(segment)
 
     def _search_with_drafts(self, segments: Sequence[EncodedSegment]) -> list[list[Hypothesis]]:
@@ -163,7 +166,9 @@ class SegmentSearch:
             part = [segments[row] for row in short]
             more = self._best(_rows(batch, short), part, config.with_options(beam=beam, n_best=beam))
             for row, found in zip(short, more, strict=True):
-                lists[row] = self._distinct(segments[row], [*lists[row], *found])
+                first, *others = lists[row]  # it is the output of the search for one
+                others = sorted([*others, *found], key=lambda one: one.rank(config), reverse=True)
+                lists[row] = self._distinct(segments[row], [first, *others])
             beam *= 2
         return [found[: self._n_best] for found in lists]
 

@@ -43,9 +43,16 @@ def checked(
     strict = not any(given)
     found = revert_damage(src, mt, result, lacks, given=given, strict=strict, language=language)
     unwanted = (*segment.constraints.banned, *banned)
-    if strict and found.reverted and any(has_phrase(found.text, phrase) for phrase in unwanted):
+
+    def has_unwanted(one: PostEdit) -> bool:
+        return bool(one.reverted) and any(has_phrase(one.text, phrase) for phrase in unwanted)
+
+    if strict and has_unwanted(found):
         found = revert_damage(src, mt, result, lacks, strict=False)
-    result = distinct(found)
+    if has_unwanted(found):
+        return unchanged(mt or "", "impossible")
+    kept = tuple(one for one in found.alternatives if not has_unwanted(one))
+    result = distinct(replace(found, alternatives=kept))
     return enforce_constraints(mt or "", result, segment.constraints.prefix, required, words)
 
 

@@ -1,6 +1,7 @@
 """Measures for single-source tasks such as summarisation: ROUGE, novel and repeated n-grams (Ive et al. 2019, 5.1)."""
 
 import re
+import unicodedata
 from array import array
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
@@ -25,7 +26,6 @@ ROUGE: Final = ("ROUGE-1", "ROUGE-2", "ROUGE-L", "ROUGE-Lsum")
 those of each sentence of the reference with all sentences of the output."""
 
 _KINDS: Final = ("rouge1", "rouge2", "rougeL", "rougeLsum")
-_WORD: Final = re.compile(r"[^\W_]+")
 _SENTENCE_END: Final = re.compile(r"(?<=[.!?])\s+(?!$)|(?<=[。！？])(?![。！？」』”’）])\s*(?!$)")
 _SHORTEST_STEMMED: Final = 4  # letters: shorter words are left as they are, as rouge-score does
 
@@ -53,18 +53,24 @@ class _Tokenizer:
             self._stem = PorterStemmer().stem
 
     def tokenize(self, text: str) -> list[str]:
-        """Return letters and digits, in lower case, stemmed if that is wanted."""
-        words = _WORD.findall(text.lower())
+        """Return words of letters, their marks, and digits, in lower case, stemmed if that is wanted."""
+        words = _words_of(text.lower())
         if self._stem is None:
             return words
         return [self._stem(word) if len(word) >= _SHORTEST_STEMMED else word for word in words]
+
+
+def _words_of(text: str) -> list[str]:
+    """Return the words of a text in NFC; marks are parts of words, as the vowels of Hindi are."""
+    composed = unicodedata.normalize("NFC", text)
+    return "".join(one if one.isalnum() or unicodedata.category(one)[0] == "M" else " " for one in composed).split()
 
 
 def rouge_signature(*, stem: bool = False) -> str:
     """Return the signature of ROUGE, in the form of sacrebleu."""
     stemmer = "porter" if stem else "no"
     package = version("rouge_score")
-    return f"nrefs:1|case:lower|tok:letters-digits|stem:{stemmer}|mean:texts|version:rouge-score-{package}"
+    return f"nrefs:1|case:lower|tok:letters-marks-digits|stem:{stemmer}|mean:texts|version:rouge-score-{package}"
 
 
 def sentences(text: str) -> list[str]:

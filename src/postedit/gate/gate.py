@@ -74,7 +74,7 @@ class Gate:
     rule: Rule
     identity: Identity  # of the editor that it was made for
     calibration: Mapping[str, Any] = field(default_factory=dict)  # data, options and results; values for JSON
-    path: Path | None = field(default=None, compare=False)  # of the file that it was read from
+    path: Path | None = field(default=None, compare=False, repr=False)  # of the file that it was read from
 
     @property
     def closed(self) -> bool:

@@ -139,6 +139,8 @@ def _editors(editors: Mapping[str, Editor] | None) -> dict[str, Editor]:
     if editors is not None and not isinstance(editors, Mapping):
         raise DataError(f'editors must be editors by name, such as {{"mine": editor}}, not {editors!r:.80}')
     for name, editor in (editors or {}).items():
+        if name in (*LEARNERS, NEURAL, KNOWN):
+            raise DataError(f"editors: {name!r} is the name of an editor that is always tried; give yours another one")
         if not isinstance(editor, Editor):
             raise DataError(f"editors: {name!r} is no editor but {editor!r:.80}; load one by PostEditor.load")
     return dict(editors or {})

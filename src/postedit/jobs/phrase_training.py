@@ -250,6 +250,7 @@ def tune_weights(
 
 
 def _entries(config: PhraseTextConfig, outputs: Sequence[PostEdit]) -> list[NBestEntry]:
+    outputs = [one for one in outputs if one.skipped is None] or outputs
     texts = _measured(config, [one.text for one in outputs])
     return [NBestEntry(text, one.features or {}) for text, one in zip(texts, outputs, strict=True)]
 

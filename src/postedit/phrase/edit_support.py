@@ -95,7 +95,7 @@ class RepeatedSegment(NamedTuple):
     otherwise: int
 
 
-def repeated_segment(sentence: Sentence, knowledge: Knowledge, sample: int) -> RepeatedSegment | None:
+def repeated_segment(sentence: Sentence, knowledge: Knowledge) -> RepeatedSegment | None:
     """Return the corrections of the same segment that `scored_edits` sees; None if there are none."""
     index = knowledge.corrections
     if not len(index.mt.order):
@@ -105,8 +105,7 @@ def repeated_segment(sentence: Sentence, knowledge: Knowledge, sample: int) -> R
         low, high = gone_on(index.mt, low, high, depth, word)
         if low == high:
             return None
-    places, source = np.empty(sample, np.int64), key_of(sentence.src)
-    looked = places[: look(index.mt.order[low:high], False, places)]
+    source, looked = key_of(sentence.src), np.sort(index.mt.order[low:high])[::-1]
     rows = [int(index.cells[at, ROW]) for at in looked if is_same_segment(sentence, knowledge, source, at)]
     if not rows:
         return None

@@ -31,6 +31,8 @@ _UNSUPPORTED: Final = (
 )  # fmt: skip
 """Search options that limit or change outputs, and that this editor cannot follow."""
 
+_MORE: Final = 8  # outputs that are looked at where the best one would leave nothing of the text
+
 Reasons = tuple[EditReason, ...]
 
 _CHANGED: Final = ALL_FEATURES.index("words changed")
@@ -202,8 +204,15 @@ class PhraseEditor(SavedEditor):
             reasons = self._reasons(read, sentences, found)
         results = []
         for row, one in enumerate(read):
-            best, *others = (self._rendered(one, found, place, reasons) for place in range(*found.first[row : row + 2]))
+            outputs = [self._rendered(one, found, place, reasons) for place in range(*found.first[row : row + 2])]
+            best, *others = [output for output in outputs if output.skipped is None] or outputs[:1]
             results.append(replace(best, alternatives=tuple(others)))
+        damaged = [row for row, result in enumerate(results) if result.skipped is not None]
+        if damaged and config.n_best == 1:  # the next best may be sound
+            more = config.with_options(beam=_MORE, n_best=_MORE)
+            found_again = self._searched([read[row] for row in damaged], more, with_reasons=with_reasons)
+            for row, result in zip(damaged, found_again, strict=True):
+                results[row] = replace(result, alternatives=()) if result.changed else results[row]
         return results
 
     def _reasons(self, read: Sequence[_Read], sentences: Sequence[Sentence], found: Outputs) -> list[Reasons]:

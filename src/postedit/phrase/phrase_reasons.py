@@ -86,7 +86,7 @@ class PhraseReasons:
 
     def _repeated(self, sentence: Sentence) -> CorrectionReason | None:
         """Return the corrections of the same segment."""
-        found = repeated_segment(sentence, self._model.knowledge, self._sample)
+        found = repeated_segment(sentence, self._model.knowledge)
         if found is None:
             return None
         return CorrectionReason(

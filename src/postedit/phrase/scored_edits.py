@@ -73,7 +73,7 @@ def scored_candidates(sentence: Any, knowledge: Any, weights: Any, sample: Any, 
     if knowledge.corrections.mt.order.size == 0:
         return trained, trained.features @ weights[1:]
     places, phrases = np.empty(sample, np.int64), known_phrases(knowledge.corrections.mt, sentence.asked)
-    again = repeated(sentence, knowledge, phrases, places)
+    again = repeated(sentence, knowledge, phrases)
     if again >= 0:
         return _repetition(sentence.mt, knowledge, again, weights[0])
     trained = _decided(sentence, knowledge.corrections, phrases, trained, places)
@@ -94,23 +94,27 @@ def corrected_candidates(sentence: Any, knowledge: Any, known: Any, places: Any,
 
 
 @compiled
-def repeated(sentence: Any, knowledge: Any, known: Any, places: Any) -> Any:
-    """Return where the words of the last correction of the same source and mt begin, or -1; see `_decided`."""
+def repeated(sentence: Any, knowledge: Any, known: Any) -> Any:
+    """Return where the words of the last correction of the same source and mt begin, or -1; see `_decided`.
+
+    All corrections whose mt begins like this one are looked at, and not a sample: those of a template may be many.
+    """
     low, high = known[0, min(LONGEST, sentence.mt.size)]
-    source = key_of(sentence.src)
-    for at in places[: look(knowledge.corrections.mt.order[low:high], False, places)]:
-        if is_same_segment(sentence, knowledge, source, at):
-            return at
-    return np.int64(-1)
+    source, last = key_of(sentence.src), np.int64(-1)
+    for at in knowledge.corrections.mt.order[low:high]:
+        if at > last and is_same_segment(sentence, knowledge, source, at):
+            last = np.int64(at)
+    return last
 
 
 @compiled
 def is_same_segment(sentence: Any, knowledge: Any, source: Any, at: Any) -> Any:
     """Return whether the correction whose mt begins at a place has the mt of a sentence, and a source with this key."""
     index = knowledge.corrections
+    if knowledge.sources[index.cells[at, ROW]] != source:
+        return False
     words = index.mt.words[at : at + sentence.mt.size]
-    same_source = knowledge.sources[index.cells[at, ROW]] == source
-    return same_source and words.size == sentence.mt.size and np.array_equal(words, sentence.asked)
+    return words.size == sentence.mt.size and np.array_equal(words, sentence.asked)
 
 
 @compiled

@@ -5,7 +5,7 @@ from typing import IO, Final
 
 from pydantic import AwareDatetime, BaseModel
 
-from postedit.adapt.correction import Correction, Decision, check_decisions
+from postedit.adapt.correction import Correction, Decision
 from postedit.core.errors import DataError
 from postedit.data.lines import decode_lines
 from postedit.serve.api_types import PlainText, Small
@@ -82,7 +82,6 @@ def _of_cells(cells: Sequence[str], columns: Sequence[str], author: str) -> Corr
 def _of_json(line: str, author: str) -> Correction:
     given = _Line.model_validate_json(line)
     decisions = tuple(Decision(one.start, one.end, one.text, one.accepted) for one in given.decisions)
-    check_decisions(given.mt, decisions)
     values = given.model_dump(include={"file", "unit", "made"})
     who = given.author or author
     return Correction(given.src, given.mt, given.pe, decisions=decisions, author=who, **values)

@@ -8,7 +8,7 @@ from typing import Any, Final, TypeVar
 from anyio import to_thread
 from fastapi import APIRouter, Request
 
-from postedit.adapt.correction import Correction, Decision, check_decisions
+from postedit.adapt.correction import Correction, Decision
 from postedit.core.editor import Constraints, PostEdit, Segment
 from postedit.core.errors import DataError
 from postedit.serve import api_models as api
@@ -82,7 +82,6 @@ async def learn(asked: api.LearnRequest, service: ServiceDep, who: CallerDep) ->
     who.require("learn", asked.project)
     check_texts(service.config.limits, [asked.src, asked.mt, asked.pe])
     decisions = tuple(Decision(one.start, one.end, one.text, one.accepted) for one in asked.decisions)
-    check_decisions(asked.mt, decisions)
     correction = Correction(
         asked.src,
         asked.mt,

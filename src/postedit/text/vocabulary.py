@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-import unicodedata
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -19,6 +18,7 @@ from postedit.core.files import atomic_write, load_text, reason_of
 from postedit.core.model import VocabularyInfo
 from postedit.core.special_tokens import SPECIAL_TOKENS, UNK
 from postedit.core.token_spelling import Spelling
+from postedit.text.words import character_joins
 
 BYTES: Final = 256
 """Tokens that every vocabulary has, one for each byte, so that no text is unknown."""
@@ -390,12 +390,6 @@ def byte_joins(character: str) -> bool | None:
     if byte < 0xC0:
         return None
     return byte not in (0xC2, *range(0xE2, 0xEA))
-
-
-def character_joins(character: str) -> bool:
-    """Return whether a character joins words, like `byte_joins` but for whole characters."""
-    category = unicodedata.category(character)
-    return (category[0] in "LM" or category == "Nd") and not "\u3000" <= character < "\ua000"
 
 
 def _byte_alphabet() -> dict[str, int]:

@@ -2,6 +2,7 @@
 
 import functools
 import re
+import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -148,3 +149,12 @@ def _next_visible(line: str, position: int) -> int:
     while position < len(line) and (line[position].isspace() or line[position] < " "):
         position += 1
     return position
+
+
+def character_joins(character: str) -> bool:
+    """Return whether a character joins words, which are letters, marks and digits.
+
+    Those of Chinese and Japanese, U+3000 to U+9FFF, do not; see `text.vocabulary.byte_joins`.
+    """
+    category = unicodedata.category(character)
+    return (category[0] in "LM" or category == "Nd") and not "\u3000" <= character < "\ua000"

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -16,6 +16,9 @@ class NBestEntry(NamedTuple):
 
     text: str
     features: Mapping[str, float]
+
+
+_ROUNDING: Final = 1e-9  # of the largest value of a feature: smaller deviations are those of rounding
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,11 +46,11 @@ class NBestLists:
 
     @cached_property
     def scales(self) -> Floats:
-        """Root mean square deviation of each feature within a sentence, Float[F]; 1 where it is 0."""
+        """Root mean square deviation of each feature within a sentence, Float[F]; 1 where it is 0, but for rounding."""
         counts = np.diff(self.first)
         means = np.add.reduceat(self.features, self.first[:-1]) / counts[:, None]
         spread = np.sqrt(np.square(self.features - np.repeat(means, counts, axis=0)).mean(0))
-        return np.where(spread > 0.0, spread, 1.0)
+        return np.where(spread > _ROUNDING * np.abs(self.features).max(0), spread, 1.0)
 
     def scaled(self) -> "NBestLists":
         """Return the lists with features divided by `scales`; weights on them are multiplied by `scales`."""

@@ -369,3 +369,34 @@ def test_changes_are_part_of_a_transaction_of_somebody_else(place: str) -> None:
     assert memory.position[:2] == (1, 1)
     assert [one.number for one in memory.corrections()] == [1]
     memory.close()
+
+
+@pytest.mark.parametrize(
+    "decisions",
+    [
+        ((0, 1),),
+        ("a",),
+        [Decision(0, 1, "a", True)],
+        (Decision(0, 2, "a", True),),
+        (Decision(0.0, 1, "a", True),),  # type: ignore[arg-type]
+        (Decision(0, 1, "\ud800", True),),
+        (Decision(0, 1, "\0", True),),
+    ],
+)
+def test_decisions_that_are_none_are_refused(decisions: Any) -> None:
+    with pytest.raises(DataError, match="decisions"):
+        Correction("a", "b", "c", decisions=decisions)
+
+
+def test_decisions_that_were_once_stored_unchecked_are_left_out(tmp_path: Path) -> None:
+    with CorrectionMemory(tmp_path / "memory") as memory:
+        memory.add([Correction("a", "b", "c", decisions=(Decision(0, 1, "c", True),))])
+    with sqlite3.connect(tmp_path / "memory") as database:
+        database.execute(
+            'update postedit_entries set decisions = \'[[0, 1], [0, 9, "c", true], [0, 1, "c", true], 7]\''
+        )
+    with CorrectionMemory(tmp_path / "memory") as memory:
+        (entry,) = memory.entries()
+        assert entry.correction.decisions == (Decision(0, 1, "c", True),)
+        with pytest.raises(DataError, match="author"):
+            memory.undo(1, author="\ud800")

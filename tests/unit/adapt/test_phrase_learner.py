@@ -372,3 +372,17 @@ def test_a_word_corrected_twice_is_corrected_in_other_text() -> None:
         assert editor.edit(*zip(texts[2], strict=True))[0].text == texts[2][1]
         learner.learn_entries([Entry(number, Correction(src, mt, mt.replace("Taste", "Knopf")), None)])
     assert editor.edit(*zip(texts[2], strict=True))[0].text == "dann Knopf vier fünf sechs ."
+
+
+@pytest.mark.parametrize("later", [0, 63, 64, 200])
+def test_a_repeated_segment_is_known_after_any_number_of_others_of_its_kind(later: int) -> None:
+    first = Correction(
+        "Select the check box next to Alpha .", "Wählen Sie das Kästchen neben dem Alpha .", "Aktivieren Sie Alpha ."
+    )
+    template = ("Select the check box next to Item{} .", *["Wählen Sie das Kästchen neben dem Item{} ."] * 2)
+    others = [Correction(*(text.format(number) for text in template)) for number in range(later)]
+    editor = empty_editor()
+    learnt_by(editor, first, *others)
+    (found,) = editor.edit([first.src], [first.mt], evidence=True)
+    assert found.text == first.pe
+    assert all(edit.reasons for edit in found.edits)

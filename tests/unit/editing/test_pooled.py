@@ -311,3 +311,23 @@ def test_reasons_of_a_proposer_are_those_of_the_same_edits() -> None:
     (other,) = [one for one in found.alternatives if one.text.startswith("jenes")]
     assert not any(edit.reasons for edit in other.edits)
     assert not any(edit.reasons for edit in pooled.edit(["s"], [MT])[0].edits)
+
+
+def test_members_score_what_search_options_let_editors_read() -> None:
+    class Reading(Listed):
+        def score_segments(self, segments: Sequence[Segment], outputs: Sequence[str], **options: Any) -> list[PostEdit]:
+            found = super().score_segments(segments, outputs, **options)
+            longest = self.search.max_input
+            return [
+                replace(one, skipped="too long") if len(segment.src.split()) > longest else one
+                for segment, one in zip(segments, found, strict=True)
+            ]
+
+    members = [Reading(FIRST), Reading(SECOND)]
+    for one in members:
+        one.search = SearchConfig(beam=4, max_input=2)
+    editor = Pooled(members, members, LogLinear({"model 1": 0.5, "model 2": 0.5}), members[0].search)
+    (short,) = editor.edit(["the house is old"], [MT])
+    (long,) = editor.edit(["the house is old"], [MT], search=SearchConfig(beam=4, max_input=4))
+    assert (short.skipped, long.skipped) == ("too long", None)
+    assert [one.search.max_input for one in members] == [2, 2]

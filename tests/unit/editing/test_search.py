@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -24,8 +25,8 @@ from postedit.editing.results import enforce_constraints
 from postedit.editing.search import SegmentSearch
 from postedit.editing.segments import EncodedSegment
 from postedit.search import Hypothesis, SearchConfig
-from postedit.text.vocabulary import byte_joins, character_joins
-from postedit.text.words import splitter
+from postedit.text.vocabulary import byte_joins
+from postedit.text.words import character_joins, splitter
 
 SRC = ["the house", "it goes", "the house it goes ."]
 MT = ["das Haus", "es geht", "das Haus , es geht ."]
@@ -339,3 +340,28 @@ def test_outputs_that_break_constraints_do_not_count() -> None:
     kept = met(found, required=["Hof"])
     assert (kept.text, [one.text for one in kept.alternatives]) == ("Ein Hof", ["mt", "Hof an Hof"])
     assert met(found, required=["Dach"]).skipped == "impossible"
+
+
+def test_guided_segments_do_not_change_others_beside_a_shortlist() -> None:
+    folder = tiny_models.nonsense("transformer")
+    editor = PostEditor(folder.model, folder.processor, folder.search)
+    search = folder.search.with_options(shortlist=5, max_ratio=2.0, max_extra=10)
+    alone = editor.edit(SRC[:2], MT[:2], search=search)
+    for constraint in ({"prefix": ["", "", "es"]}, {"required": [[], [], ["Haus"]]}):
+        together = editor.edit(SRC, MT, search=search, **constraint)[:2]
+        assert [(one.text, one.score) for one in together] == [
+            (one.text, pytest.approx(one.score, abs=1e-5)) for one in alone
+        ]
+
+
+def test_outputs_of_wider_beams_follow_the_first_in_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = tiny_models.folder("m-cgru")
+    search = SegmentSearch(folder.model, folder.processor, SearchConfig(beam=3, n_best=3, mt_candidate=False))
+    ids = folder.processor.encode_batch("pe", ["a", "b", "c"])
+    narrow, worse, better = (Hypothesis(tuple(row[:-1]), (score, 0.0)) for row, score in zip(ids, (-2.0, -3.0, -1.0)))
+    lists = iter([[[narrow, worse]], [[better, narrow]]])
+    monkeypatch.setattr(search, "_best", lambda *_: next(lists))
+    monkeypatch.setattr(segment_search, "_rows", lambda batch, rows: batch)
+    segment: Any = SimpleNamespace(mt="das Haus")
+    batch: Any = None
+    assert search._distinct_lists(batch, [segment]) == [[narrow, better, worse]]

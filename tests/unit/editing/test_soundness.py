@@ -220,3 +220,16 @@ def test_wide_forms_may_stand_alone_in_texts_of_east_asia(pe: str) -> None:
     for language, expected in (("ja", pe), ("zh-TW", pe), ("es", "a b"), ("", "a b")):
         found = revert_damage("x", "a b", corrected("a b", pe), lambda character: False, language=language)
         assert found.text == expected
+
+
+def test_banned_words_do_not_come_back_with_edits_that_are_taken_back() -> None:
+    processor = SimpleNamespace(config=SimpleNamespace(tokenizer="none", tgt_lang=None), lacks="😀".__eq__)
+    mt = "a 😀 b"
+    kept = replace(corrected(mt, "a d b"), alternatives=(corrected(mt, "c d b"),))
+    banned = Segment("Open", mt, Constraints(banned=("😀",)))
+    found = checked(cast(TextProcessor, processor), banned, (), kept)
+    assert (found.text, found.skipped, found.alternatives) == (mt, "impossible", ())
+    found = checked(cast(TextProcessor, processor), Segment("Open", mt), (), kept, banned=("b",))
+    assert (found.text, found.skipped, found.alternatives) == (mt, "impossible", ())
+    found = checked(cast(TextProcessor, processor), Segment("Open", mt), (), kept)
+    assert (found.text, found.skipped) == (mt, None)

@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rouge_score.rouge_scorer import RougeScorer
 
-from postedit.evaluate.summarisation import lead, rouge_by_text, rouge_signature, sentences, summary_scores
+from postedit.evaluate.summarisation import _Tokenizer, lead, rouge_by_text, rouge_signature, sentences, summary_scores
 
 ASCII = st.text(st.characters(min_codepoint=32, max_codepoint=126), max_size=40)
 
@@ -67,3 +67,9 @@ def test_signature() -> None:
 def test_punctuation_makes_no_word_new_in_raw_text() -> None:
     assert summary_scores(["it is"], ["it is, so"], ["x"]).novel[0] == pytest.approx(50.0)
     assert summary_scores(["it is"], ["it is, so"], ["x"], normalise=True).novel[0] == 0.0
+
+
+def test_marks_are_parts_of_words() -> None:
+    tokens = _Tokenizer(stem=False).tokenize
+    assert tokens("हिन्दी, दिन_दीन") == ["हिन्दी", "दिन", "दीन"]
+    assert tokens("Cafe\u0301 noir 2x") == tokens("café noir 2x") == ["café", "noir", "2x"]

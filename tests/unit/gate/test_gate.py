@@ -86,7 +86,7 @@ def test_a_gate_for_another_editor_is_named(editor: PostEditor, tmp_path: Path) 
     with pytest.raises(ModelFolderError, match=r"^the gate was made for another model"):
         Gated(editor, made).edit(SRC, MT)
     read = Gate.load(tmp_path / "gate.json")
-    assert read == made
+    assert (read, repr(read)) == (made, repr(made))
     with pytest.raises(ModelFolderError, match=r"gate\.json: this gate was made for another model"):
         Gated(editor, read).edit(SRC, MT)
 

@@ -312,3 +312,9 @@ def test_forecasts_compare_all_with_half_of_the_triplets(monkeypatch: pytest.Mon
     monkeypatch.setattr(assessment, "cross_validated", recorded)
     assess(*sides(triplets(FEWEST, systematic=True)), text=TEXT, with_known=False, neural_updates=0)
     assert sorted(shares) == [0.5, 0.5, 1.0, 1.0]
+
+
+@pytest.mark.parametrize("name", [NEURAL, KNOWN, *assessment.LEARNERS])
+def test_names_of_editors_that_are_always_tried_are_refused(name: str) -> None:
+    with pytest.raises(DataError, match="is the name of an editor that is always tried"):
+        assess(*sides(triplets(120, systematic=True)), editors={name: Replace("wrong", "right")})

@@ -97,6 +97,17 @@ def test_a_text_of_which_nothing_would_be_left_stays() -> None:
     assert (alone.text, alone.changed, alone.skipped) == ("weg", False, "damaged")
 
 
+def test_what_leaves_something_comes_before_what_leaves_nothing() -> None:
+    triplets = [("s t", "p weg", "p"), ("s u", "weg q", "q"), ("s", "weg a", "a")] * 9
+    config = PhraseConfig(order=2)
+    editor = PhraseEditor(learn(split(triplets), config), config, PhraseTextConfig(), SearchConfig())
+    (listed,) = editor.edit(["s"], ["weg weg"], beam=10, n_best=10)
+    assert [one.text for one in (listed, *listed.alternatives)] == ["weg", "weg weg"]
+    assert [one.skipped for one in (listed, *listed.alternatives)] == [None, None]
+    (alone,) = editor.edit(["s"], ["weg weg"])
+    assert (alone.text, alone.skipped, alone.alternatives) == ("weg", None, ())
+
+
 @pytest.mark.parametrize(("src", "mt"), [("", "das Haus"), (" ", "das Haus"), ("house", ""), ("house", "  ")])
 def test_blank_texts_stay_as_they_are(editor: PhraseEditor, src: str, mt: str) -> None:
     (found,) = editor.edit([src], [mt])

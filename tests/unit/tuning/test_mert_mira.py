@@ -1,5 +1,7 @@
 """Searches for weights: MERT against trying every point, MIRA on what can be learnt."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -143,3 +145,15 @@ def test_lists_grow_by_new_hypotheses() -> None:
     assert lists.best(np.array([0.0, 0.0])).tolist() == [0, 2]  # of equals, the first
     with pytest.raises(ValueError, match="every sentence needs an output"):
         NBestPool(["x"], ["a"], additive_metric("ter")).lists()
+
+
+def test_a_feature_that_is_equal_for_all_outputs_of_a_sentence_has_no_scale() -> None:
+    lists = random_lists(4)
+    counts = np.diff(lists.first)
+    constant = np.repeat(np.random.default_rng(1).uniform(0.1, 0.9, len(counts)), counts)
+    means = np.add.reduceat(constant, lists.first[:-1]) / counts
+    assert (np.repeat(means, counts) != constant).any()  # sums are rounded
+    features = np.column_stack([lists.features, constant])
+    scales = replace(lists, features=features).scales
+    assert scales[-1] == 1.0
+    assert (scales[:-1] == lists.scales).all()

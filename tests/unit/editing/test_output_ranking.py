@@ -1,0 +1,60 @@
+"""Which output comes first: mt only where it may be chosen."""
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from postedit.core.editor import Constraints, Segment
+from postedit.core.search_config import SearchConfig
+from postedit.editing.output_ranking import OutputRanking
+from postedit.search import Hypothesis
+from postedit.search.rescoring import LogLinear
+
+WORDS = {7: "das", 8: "Haus", 9: "Heim"}
+
+
+class _Processor:
+    def render(self, mt: str, tokens: tuple[int, ...]) -> Any:
+        text = " ".join(WORDS[token] for token in tokens)
+        return SimpleNamespace(text=text, changed=text != mt)
+
+
+def texts(config: SearchConfig, constraints: Constraints, *, found_mt: bool = False) -> list[str]:
+    """Return the n-best list of a combination that likes mt best, "das Haus"."""
+    mt, better = (Hypothesis(tokens, (0.0,), features={"x": value}) for tokens, value in (((7, 8), 2.0), ((7, 9), 1.0)))
+    worse = Hypothesis((9, 7), (0.0,), features={"x": 0.0})
+    segment: Any = SimpleNamespace(mt="das Haus", segment=Segment("the house", "das Haus", constraints))
+    processor: Any = _Processor()
+    searched = [better, worse, *([mt] if found_mt else [])]
+    ranked = OutputRanking(processor, config, LogLinear({"x": 1.0})).n_best(segment, [better, mt, worse], searched)
+    return [processor.render("", one.tokens).text for one in ranked]
+
+
+ALL = SearchConfig(beam=3, n_best=3)
+
+
+def test_a_combination_may_choose_mt() -> None:
+    assert texts(ALL, Constraints()) == ["das Haus", "das Heim", "Heim das"]
+    assert texts(SearchConfig(beam=3), Constraints()) == ["das Haus"]
+
+
+@pytest.mark.parametrize(
+    ("options", "constraints"),
+    [
+        ({"banned": ("Haus",)}, Constraints()),
+        ({}, Constraints(banned=("Haus",))),
+        ({}, Constraints(required=("Heim",))),
+        ({"required": ("Heim",)}, Constraints()),
+        ({"mt_candidate": False}, Constraints()),
+    ],
+)
+def test_a_combination_does_not_choose_mt_against_constraints(
+    options: dict[str, Any], constraints: Constraints
+) -> None:
+    assert texts(SearchConfig(beam=3, n_best=3, **options), constraints) == ["das Heim", "das Haus", "Heim das"]
+    assert texts(SearchConfig(beam=3, **options), constraints)[0] == "das Heim"
+
+
+def test_mt_that_search_has_found_is_an_output_like_others() -> None:
+    assert texts(SearchConfig(beam=3, n_best=3, mt_candidate=False), Constraints(), found_mt=True)[0] == "das Haus"

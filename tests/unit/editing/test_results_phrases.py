@@ -1,0 +1,44 @@
+"""Whole words in texts, with the boundaries that search knows."""
+
+import pytest
+
+from postedit.core.editor import PostEdit, Segment
+from postedit.core.search_config import SearchConfig
+from postedit.editing.constraints import required_of
+from postedit.editing.results import enforce_constraints, has_phrase, with_text
+from postedit.text.words import splitter
+
+
+@pytest.mark.parametrize(
+    ("text", "phrase", "expected"),
+    [
+        ("das Haus ist alt", "Haus", True),
+        ("das Haus ist alt", "Hau", False),
+        ("das Hausboot und das Haus", "Haus", True),
+        ("Hausboote", "Haus", False),
+        ("version 1.25", "1.2", False),
+        ("C# und C++", "C++", True),
+        ("我非常喜欢苹果。", "苹果", True),
+        ("電話をかける。", "電話", True),
+        ("हिन्दी", "हिन्द", False),
+        ("हिन्दी भाषा", "हिन्दी", True),
+        ("cafe\u0301", "cafe", False),
+    ],
+)
+def test_phrases_are_whole_words(text: str, phrase: str, expected: bool) -> None:
+    assert has_phrase(text, phrase) is expected
+
+
+def test_terms_apply_where_running_text_has_their_source() -> None:
+    config = SearchConfig.model_validate({"required": [{"target": "phone", "source": "電話"}]})
+    assert required_of(Segment("電話をかける。", "call"), config) == ["phone"]
+    assert required_of(Segment("電気", "power"), config) == []
+
+
+def test_required_words_in_running_text_are_found() -> None:
+    mt = "我非常喜欢苹果。"
+    found = enforce_constraints(mt, PostEdit(mt, False), "", ["苹果"], splitter("none", None))
+    assert (found.text, found.skipped) == (mt, None)
+    changed = with_text(PostEdit("我喜欢苹果。", True), mt, "我喜欢苹果。")
+    found = enforce_constraints(mt, changed, "", ["喜欢 苹果"], splitter("none", None))
+    assert (found.text, found.skipped) == ("我喜欢 苹果。", None)
