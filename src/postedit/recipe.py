@@ -126,8 +126,13 @@ class Recipe:
 
     def save(self, path: Path) -> None:
         """Write the resolved recipe, from which the run can be repeated."""
+        text = tomli_w.dumps(self.to_dict())
+        try:
+            text.encode()
+        except UnicodeEncodeError:
+            raise RecipeError("the recipe names a file whose name is not UTF-8; rename it") from None
         with atomic_write(path) as file:
-            file.write(tomli_w.dumps(self.to_dict()))
+            file.write(text)
 
 
 def load_recipe(

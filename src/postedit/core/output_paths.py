@@ -118,7 +118,8 @@ def encode_output(file: BinaryIO, path: Path, mode: str) -> Iterator[IO[Any]]:
         if "b" in mode:
             yield file
             return
-        text = io.TextIOWrapper(file, encoding="utf-8", newline="\n")
+        # Names of files may have bytes that are not UTF-8: they become escapes, as JSON has them.
+        text = io.TextIOWrapper(file, encoding="utf-8", errors="backslashreplace", newline="\n")
         try:
             yield text
             text.flush()

@@ -234,6 +234,7 @@ def _encoded(
         ids = [processor.encode_batch(side, [getattr(triplet, side) for triplet in chunk], mt) for side in SIDES]
         if cut:
             ids[:2] = [[first_tokens(text, max_length) for text in texts] for texts in ids[:2]]
+            ids[2] = [processor.without_lost_copies(pe, mt) for mt, pe in zip(ids[1], ids[2])]
         if writes != "tokens":
             ids[2] = [target_of(writes, mt, pe) for mt, pe in zip(ids[1], ids[2])]
         for triplet, *texts in zip(chunk, *ids):

@@ -83,7 +83,9 @@ class TripletFiles(Config):
             return self.src
         for mark in "#.":
             prefix = self.src.removesuffix(f"{mark}src")
-            if (self.src, self.mt, self.pe) == (f"{prefix}{mark}src", f"{prefix}{mark}mt", f"{prefix}{mark}pe"):
+            named = (f"{prefix}{mark}src", f"{prefix}{mark}mt", f"{prefix}{mark}pe")
+            again = type(self).of(prefix)  # which takes prefixes such as x.tsv for a table
+            if (self.src, self.mt, self.pe) == named == (again.src, again.mt, again.pe):
                 return prefix
         return self._to_sides()
 

@@ -78,6 +78,8 @@ def encode_segments(
         if cut:
             ids = {side: first_tokens(text, max_input) for side, text in ids.items()}
         path, skipped = paths[row], _why_skipped(model, segment, ids, max_input)
+        if is_cut and "mt" in ids:
+            path = processor.without_lost_copies(path, ids["mt"])
         if outputs is not None:
             path = (path if model.spec.writes == "tokens" else target_of(model.spec.writes, ids["mt"], path))[:-1]
             if len(path) >= (model.spec.longest or math.inf) or len(without_steps(path)) >= max_input:

@@ -48,6 +48,11 @@ class FrequentItems(Generic[T]):
             self.missing += least
             self.counts = Counter({item: count - least for item, count in self.counts.items() if count > least})
 
+    def add_all(self, other: "FrequentItems[T]") -> None:
+        """Add the counts of other items, which may lack some, too."""
+        self.add(other.counts)
+        self.missing += other.missing
+
 
 class WordEdit(NamedTuple):
     """A word of the translation and its replacement; `old` is empty for an insertion, `new` for a deletion."""
@@ -144,8 +149,8 @@ class EditStatistics:
         self.kinds.update(other.kinds)
         self.pe_words += other.pe_words
         self.unchanged += other.unchanged
-        self.words.add(other.words.counts)
-        self.in_context.add(other.in_context.counts)
+        self.words.add_all(other.words)
+        self.in_context.add_all(other.in_context)
 
     def most_frequent(self, number: int) -> list[FrequentEdit]:
         """Return the most frequent word edits with their contexts; equal counts in alphabetical order."""

@@ -136,7 +136,7 @@ class _FileReader:
         _check_languages(unit, self.languages)
         line = self.take(path, unit)
         sides = (line.src, line.mt or "", line.pe) if self.with_mt else (line.src, line.pe)
-        return (*map(_on_one_line, sides), f"{_on_one_line(str(path))}\t{_on_one_line(unit.id)}")
+        return (*map(_on_one_line, sides), f"{_on_one_line(_shown(path))}\t{_on_one_line(unit.id)}")
 
     def _piece(self, lines: Sequence[Sequence[str]], left_out: Counter[str], *, ends_file: bool = False) -> _Piece:
         empty: list[tuple[str, ...]] = [()] * (4 if self.with_mt else 3)
@@ -289,3 +289,8 @@ def files_among(paths: Iterable[Path]) -> list[Path]:
         for path in paths
         for file in (sorted([*translation_files(path), *unrecognised_files(path)]) if path.is_dir() else [path])
     ]
+
+
+def _shown(path: Path) -> str:
+    """Return a path with escapes in place of bytes that are not UTF-8."""
+    return str(path).encode(errors="backslashreplace").decode()

@@ -69,7 +69,7 @@ class CopyDistribution:
         """Return the mixture Float[N,K,V], where the token of each position is a column of `generated`."""
         log_gates = self.log_gates_NKG.to(generated.dtype)
         copying = _scatter_log(self._terms(generated.dtype) + added, columns_NS, generated.size(-1))
-        return torch.logaddexp(log_gates[..., :1] + generated, copying)
+        return _log_add(log_gates[..., :1] + generated, copying)
 
     def at(self, mask: Tensor) -> Self:
         """Return the distributions where `mask` Bool[N,K] is True: M of them, in order, as [M,1]."""
@@ -108,6 +108,15 @@ class CopyDistribution:
 
     def _ids(self) -> Tensor:
         return torch.cat([source.ids for source in self.sources], 1)
+
+
+def _log_add(one: Tensor, other: Tensor) -> Tensor:
+    """Return `torch.logaddexp`, whose gradient is 0, and not NaN, where both are -inf."""
+    if not torch.is_grad_enabled():
+        return torch.logaddexp(one, other)
+    neither = torch.isneginf(one) & torch.isneginf(other)
+    found = torch.logaddexp(one.masked_fill(neither, 0.0), other.masked_fill(neither, 0.0))
+    return found.masked_fill(neither, -math.inf)
 
 
 class _ChunkedMixture(torch.autograd.Function):

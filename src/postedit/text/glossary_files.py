@@ -60,7 +60,7 @@ def table_entries(path: Path, data: bytes) -> Iterator[GlossaryEntry]:
         DataError: naming the path, the line, and what is wrong with it.
     """
     try:
-        lines = data.decode("utf-8-sig").splitlines(keepends=True)
+        lines = re.findall(r"[^\r\n]*(?:\r\n|\n|\r|$)", data.decode("utf-8-sig"))
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         raise DataError(f"{path}, line {line}: is not UTF-8; save the glossary in this encoding") from None

@@ -15,7 +15,7 @@ from postedit.core.editor import Edit
 from postedit.core.errors import ModelFolderError
 from postedit.core.files import atomic_write, load_json
 from postedit.core.model import Vocabularies
-from postedit.core.special_tokens import EOS
+from postedit.core.special_tokens import EOS, UNK
 from postedit.text.config import GROUPS, SIDES, TRUECASED, Side, TextConfig
 from postedit.text.edits import splice
 from postedit.text.pretrained_vocabulary import PretrainedVocabulary, checkpoint_vocabularies
@@ -162,6 +162,14 @@ class TextProcessor:
         for ids in batch:
             ids.append(EOS)
         return batch
+
+    def without_lost_copies(self, pe: list[int], mt: Sequence[int]) -> list[int]:
+        """Return pe without the tokens that stand for unknown tokens which `mt`, cut, lacks."""
+        info, known = self._vocabularies["pe"].info, set(mt)
+        if not info.copied:
+            return pe
+        first = info.size - info.copied
+        return [UNK if one >= first and one not in known else one for one in pe]
 
     def spelt(self, side: Side, ids: Sequence[int]) -> str:
         """Return the words of a text given as ids, separated by spaces; special tokens are ignored."""

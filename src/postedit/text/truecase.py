@@ -5,6 +5,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Final
+from unicodedata import category
 
 from postedit.core.files import atomic_write, load_json
 from postedit.text.vocabulary import explain_damage
@@ -74,8 +75,10 @@ class Truecaser:
 
 
 def capitalise(word: str) -> str:
-    """Return `word` with a capital first letter."""
-    return word[:1].upper() + word[1:]
+    """Return `word` with a capital first letter, if its letter has one that begins words: those of Georgian do not."""
+    first = word[:1].title()
+    begins = len(first) == 1 and category(first) in ("Lu", "Lt") and not "\u1c90" <= first <= "\u1cbf"
+    return first + word[1:] if begins else word
 
 
 def sentence_starts(words: Sequence[str]) -> list[bool]:

@@ -322,8 +322,8 @@ def _gather(distribution: Distribution, labels: Tensor) -> Tensor:
 
 def _divergence(one: Distribution, other: Distribution) -> Tensor:
     p, q = one.log_probs(), other.log_probs()
-    # KL(p||q) + KL(q||p) = sum over V of (p - q) (log p - log q)
-    return ((p.exp() - q.exp()) * (p - q)).sum()
+    # KL(p||q) + KL(q||p) = sum over V of (p - q) (log p - log q); a token that neither can write adds nothing.
+    return ((p.exp() - q.exp()) * (p - q).masked_fill(torch.isneginf(p) & torch.isneginf(q), 0.0)).sum()
 
 
 def _recomputed(function: Callable[..., Tensor], *arguments: Any) -> Tensor:

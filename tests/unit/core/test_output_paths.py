@@ -1,6 +1,7 @@
 """Streams are written to, links are followed, compressed names are compressed, and nothing else is replaced."""
 
 import gzip
+import json
 import lzma
 import os
 import stat
@@ -172,3 +173,10 @@ def test_devices_and_the_dash_are_streams_and_files_are_not(tmp_path: Path) -> N
     assert is_stream(Path("-"))
     assert is_stream(Path("/dev/null"))
     assert is_stream(Path("/dev/fd/0"))
+
+
+def test_names_that_are_not_utf8_are_written_as_escapes(tmp_path: Path) -> None:
+    name = os.fsdecode(b"M\xfcller.tmx")
+    with atomic_write(tmp_path / "out.json") as file:
+        json.dump({"name": name}, file, ensure_ascii=False)
+    assert json.loads((tmp_path / "out.json").read_text("utf-8")) == {"name": name}

@@ -279,3 +279,9 @@ def test_sources_that_no_text_is_learnt_from(tmp_path: Path) -> None:
     assert (resolved.too_long, resolved.train[1].learn_text) == ("cut", False)
     with pytest.raises(ValueError, match="there is no text to learn from"):
         DataConfig(train=[artificial], dev="dev")
+
+
+@pytest.mark.parametrize("prefix", ["train", "d.tsv", "d.jsonl", "a.parquet"])
+def test_files_are_the_same_once_written_and_read(prefix: str) -> None:
+    files = TripletFiles.model_validate({side: f"{prefix}.{side}" for side in ("src", "mt", "pe")})
+    assert TripletFiles.model_validate(files.model_dump(mode="json")) == files

@@ -223,3 +223,11 @@ def test_pictures_are_the_same_each_time(suffix: str, tmp_path: Path) -> None:
     if suffix != ".pdf":  # which has its date
         assert first.read_bytes() == second.read_bytes()
     assert first.stat().st_size > 5000
+
+
+def test_what_parts_dropped_is_known_of_the_whole() -> None:
+    whole, part = FrequentItems[str](4), FrequentItems[str](4)
+    part.add(["a", "a", "b", "c", "d", "e"])
+    assert part.missing
+    whole.add_all(part)
+    assert whole.missing == part.missing

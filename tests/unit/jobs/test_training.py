@@ -1,5 +1,6 @@
 """Training runs: what is wrong is found before the work, and leaves nothing that stops the next try."""
 
+import math
 import os
 import random
 import re
@@ -137,6 +138,36 @@ def test_unknown_words_are_copied(tmp_path: Path) -> None:
     found = [edited.text for edited in PostEditor.load(result.model).edit(mt, mt)]
     right = sum(one == line.replace("old", "new") for one, line in zip(found, mt, strict=True))
     assert right > 0.9 * len(mt)
+
+
+@pytest.mark.parametrize(
+    "train",
+    [
+        {},
+        {"rdrop": 1.0},
+        {"risk": {"weight": 0.5, "reference": True}},
+        {"risk": {"weight": 0.5, "search": "sample"}},
+    ],
+)
+def test_unknown_words_that_are_cut_off_are_unknown(tmp_path: Path, train: dict[str, Any]) -> None:
+    lines = [" ".join([*["old"] * 30, f"w{number:c}"]) for number in range(ord("a"), ord("y"))]
+    for name in ("train", "dev"):
+        mt = "".join(f"{line}\n" for line in lines)
+        for side, text in (("src", mt), ("mt", mt), ("pe", "".join(f"old {line[-2:]}\n" for line in lines))):
+            (tmp_path / f"{name}.{side}").write_text(text)
+    path = tiny_models.write_recipe(
+        tmp_path / "recipe.toml",
+        "pointer-generator",
+        model={"embedding": 4, "hidden": 4},
+        text={"vocabulary": {"size": 600, "limit": 10, "copied": 5}},
+        data={"max_length": 21, "too_long": "cut"},
+        train={"max_steps": 2, "validate_every": 2, "batch_tokens": 100, "label_smoothing": 0.0, **train},
+        search={"max_input": 21, "cut_input": True, "mt_candidate": False},
+    )
+    result = training.train(load_recipe(path), tmp_path / "run", console=QUIET)
+    assert result.training.steps == 2
+    (scored,) = PostEditor.load(result.model).score(lines[:1], lines[:1], [f"old {lines[0][-2:]}"])
+    assert math.isfinite(scored.score)
 
 
 def test_resuming_without_a_run_is_refused(recipe: Recipe, tmp_path: Path) -> None:

@@ -112,3 +112,9 @@ def test_a_table_in_another_encoding_is_refused_with_its_line(tmp_path: Path) ->
 def test_a_language_that_is_not_there_is_named_with_those_that_are(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"no terms in 'lv'; its languages are de, en"):
         read_entries(written(tmp_path, "t.tbx", TBX2), ("en", "lv"))
+
+
+def test_only_line_feeds_end_lines_of_a_table(tmp_path: Path) -> None:
+    path = tmp_path / "terms.tsv"
+    path.write_bytes("a\tb\x0bc\r\nd\u2028e\tf\n".encode())
+    assert [(one.source, one.targets) for one in read_entries(path)] == [("a", ("b\x0bc",)), ("d\u2028e", ("f",))]

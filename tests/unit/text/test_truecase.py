@@ -73,3 +73,8 @@ def test_damaged_files_are_explained(tmp_path: Path, content: str) -> None:
         Truecaser.load(tmp_path / "t.json")
     with pytest.raises(ModelFolderError, match=r"none\.json: the truecasing model is missing"):
         Truecaser.load(tmp_path / "none.json")
+
+
+def test_letters_whose_capitals_begin_no_words_stay() -> None:
+    words = ("\u10d0\u10ee\u10d0\u10da\u10d8", "ßa", "ŉa", "1a", "", "été", "ǆa")
+    assert list(map(capitalise, words)) == [*words[:5], "Été", "ǅa"]

@@ -1,8 +1,10 @@
+import re
+
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from postedit.text.words import MosesSplitter, PlainSplitter, Word, align, splitter
+from postedit.text.words import CharacterSplitter, MosesSplitter, PlainSplitter, Word, align, splitter
 
 ODD = st.text(alphabet="aB1.,'\"-( \u00a0\u3000\t\r\x01\u200d👨ह्", max_size=20)
 
@@ -66,3 +68,10 @@ def test_align_refuses_words_that_are_not_the_text(line: str) -> None:
 
 def test_align_finds_control_characters_that_are_words_themselves() -> None:
     assert align(["a", "b"], "a\u00a0\x02b\r") == [Word("a", 0, 1), Word("b", 3, 4)]
+
+
+@pytest.mark.parametrize("text", ["時々2回", "人々PCを", "二〇24年", "ｶﾅの2"])
+def test_marks_and_kana_of_all_widths_are_characters(text: str) -> None:
+    words = CharacterSplitter().words(text)
+    assert words == [*(one for one in re.findall(r"[A-Z0-9]+|.", text))]
+    assert CharacterSplitter().join(words) == text

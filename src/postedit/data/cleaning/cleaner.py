@@ -15,6 +15,8 @@ kept by sorting keys on disk, and truecasing is learnt. Memory does not grow wit
 import json
 import shutil
 import tempfile
+from array import array
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field
@@ -210,6 +212,9 @@ class _Job:
             for step in self._steps[side]:
                 text = step(text)
             texts.append(one_line(text))
+        emptied = next((side for side, text in zip(self.sides, texts) if not text.strip()), None)
+        if emptied is not None:
+            return CleanedTriplet(source, triplet.line, original, (), "unusable", f"{emptied} is blank once normalised")
         return CleanedTriplet(source, triplet.line, original, tuple(texts))
 
     def _keys(self, record: CleanedTriplet) -> Iterator[int]:
@@ -251,7 +256,7 @@ def _start(work: Path, files: Sequence[TripletFiles], config: CleanConfig) -> No
         check_job(work / "job.json", job, work)
         return
     with atomic_folder(work) as made:
-        (made / "job.json").write_text(json.dumps(job, indent=2, ensure_ascii=False), encoding="utf-8")
+        (made / "job.json").write_text(json.dumps(job, indent=2, ensure_ascii=True), encoding="utf-8")
 
 
 def _finish(
@@ -305,7 +310,12 @@ def _without_repeats(
     repeats: Sequence[tuple[FilterName, Iterator[Any]]],
     files: Sequence[TripletFiles],
 ) -> Iterator[CleanedTriplet]:
-    """Yield records with duplicates marked as removed; `repeats` are in the order of the records."""
+    """Yield records with duplicates marked as removed; `repeats` are in the order of the records.
+
+    Where the first of equal triplets is removed, as it repeats another one in another way, the next of them is kept.
+    """
+    removed = array("Q")  # places, in order
+    instead: list[dict[int, int]] = [{} for _ in repeats]  # the place that is kept, by that of the first
     pending = [(name, (pair for block in blocks for pair in block.tolist())) for name, blocks in repeats]
     heads = [next(pairs, None) for _, pairs in pending]
     for record in records:
@@ -314,10 +324,17 @@ def _without_repeats(
             if head is None or head[0] != record.place:
                 continue
             heads[number] = next(pairs, None)
-            if not record.filter:
-                source, line = unpack_place(head[1])
-                detail = f"same as {files[source].name}, line {line}"
-                record = CleanedTriplet(record.source, record.line, record.original, (), name, detail)
+            if record.filter:
+                continue
+            kept = instead[number].get(head[1], head[1])
+            at = bisect_left(removed, kept)
+            if at < len(removed) and removed[at] == kept:
+                instead[number][head[1]] = record.place
+                continue
+            source, line = unpack_place(kept)
+            detail = f"same as {files[source].name}, line {line}"
+            removed.append(record.place)
+            record = CleanedTriplet(record.source, record.line, record.original, (), name, detail)
         yield record
 
 

@@ -36,7 +36,7 @@ _PLACEHOLDER: Final = re.compile(
 )
 
 _ADDRESS: Final = re.compile(
-    r"(?:https?|ftp)://([^\s/<>\"')\]]+)|\bwww\.([^\s/<>\"')\]]+)|[\w.+-]+@([\w-]+(?:\.[\w-]+)+)"
+    r"(?:https?|ftp)://([^\s/<>\"')\]]+)|\bwww\.([^\s/<>\"')\]]+)|(?<![\w.+-])[\w.+-]{1,64}@([\w-]+(?:\.[\w-]+)+)"
 )
 
 _RIVALS: Final = frozenset(

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import islice, pairwise
+from itertools import pairwise
 from pathlib import Path
 from typing import Final, Self
 
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from postedit.core.errors import DataError, library
 from postedit.core.files import atomic_write
+from postedit.data.blocks import sample_evenly
 from postedit.data.lines import read_lines
 from postedit.distributed.chunks import Chunk
 
@@ -107,8 +108,7 @@ def select_sentences(
         RecipeError: if KenLM is not installed.
     """
     library("kenlm", _PURPOSE, "roundtrip")  # before long work
-    step = max(1, total // len(domain))
-    sample: Iterable[str] = islice(read_lines(text), 0, None, step)
+    sample: Iterable[str] = sample_evenly(read_lines(text), total, len(domain))
     for sentences, path in zip((domain, sample), models):
         estimate_ngrams(sentences, order, path)
     difference = CrossEntropyDifference(*models)

@@ -232,3 +232,26 @@ def test_nothing_left_is_an_error_and_writes_nothing(tmp_path: Path) -> None:
 
 def test_a_report_needs_no_examples() -> None:
     assert CleanReport(TripletFiles.of("x")).to_dict()["filters"] == {}
+
+
+def test_a_first_of_duplicates_that_repeats_another_triplet_does_not_count(tmp_path: Path) -> None:
+    triplets = [
+        ("Open the file", "m n", "Datei öffnen"),
+        ("open the file", "m n", "Datei öffnen"),
+        ("open the file", "x y", "öffne die Datei"),
+        ("open the file", "x z", "Datei auf"),
+    ]
+    clean([write(tmp_path / "in", triplets)], tmp_path / "out", config(duplicates={"sides": ["src"]}))
+    assert kept(tmp_path / "out") == [triplets[0], triplets[2]]
+    assert [(one["line"], one["filter"], one["detail"].rpartition(" ")[2]) for one in removed(tmp_path / "out")] == [
+        (2, "near_duplicates", "1"),
+        (4, "duplicates", "3"),
+    ]
+
+
+def test_texts_that_normalisation_empties_are_unusable(tmp_path: Path) -> None:
+    triplets = [("\x01\x02", "a b", "a c"), ("one two", "x y", "x z")]
+    clean([write(tmp_path / "in", triplets)], tmp_path / "out", config(tokenizer="moses", src_lang="en", tgt_lang="de"))
+    assert kept(tmp_path / "out") == [triplets[1]]
+    (only,) = removed(tmp_path / "out")
+    assert (only["filter"], only["detail"]) == ("unusable", "src is blank once normalised")
