@@ -370,8 +370,8 @@ def _entry_patches(changed: Sequence[tuple[Unit, NewTarget]]) -> Iterator[Patch]
         yield _fuzzy(entry, line_end)
     elif is_whole and not others:
         yield from _not_fuzzy(entry, slot.codec)
-    for unit, new in changed:
-        translation = entry.translations[_slot(unit).number]
+    placed = [(entry.translations[_slot(unit).number], new) for unit, new in changed]
+    for translation, new in sorted(placed, key=lambda one: one[0].start):  # forms may be in any order
         yield Patch(translation.start, translation.end, _wrapped(translation, new.content).encode(slot.codec))
 
 

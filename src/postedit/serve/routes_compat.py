@@ -16,7 +16,7 @@ from postedit.core.editor import Segment
 from postedit.core.errors import DataError
 from postedit.serve import api_models as api
 from postedit.serve import compat_answers as answers
-from postedit.serve.accounts import Caller, CallerDep, caller_with
+from postedit.serve.accounts import Caller, CallerDep, caller_known, caller_with
 from postedit.serve.api_answers import answering
 from postedit.serve.backlog import token_count
 from postedit.serve.chat_messages import given_mt, read_task
@@ -247,7 +247,7 @@ async def _of_body(kind: type[api.ModelT], request: Request, service: Service) -
     """
     problem, who = None, None
     try:
-        who = await to_thread.run_sync(caller_with, "", request, service)
+        who = caller_known(request.scope) or await to_thread.run_sync(caller_with, "", request, service)
     except HttpError:
         request = Request(request.scope, limited(request.receive, BYTES_BEFORE_SIGN_IN))
     try:

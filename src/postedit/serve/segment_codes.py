@@ -8,12 +8,14 @@ from typing import Any, Final, Literal, NamedTuple
 from rapidfuzz.distance import Levenshtein
 
 from postedit.core.errors import DataError
-from postedit.files.marked_text import Code, Escape, MarkedText
+from postedit.files.marked_text import MARKUP, PHRASE_MARKUP, Code, Escape, MarkedText
 from postedit.files.output_codes import PlacedCodes
 from postedit.serve.store_base import as_json
 
 _LABEL: Final = 200  # characters of a code that are shown
 _COMPARED: Final = 25_000_000  # product of two lengths that are compared character by character
+
+_PAIR: Final = 3  # where `marks_of` keeps the pair of a code
 
 CodeKind = Literal["open", "close", "alone"]
 
@@ -29,10 +31,11 @@ class ApiCode(NamedTuple):
 
 def marks_of(marked: MarkedText) -> str:
     """Return the codes of a text, and how its characters are written, as they are kept in the database."""
-    if not marked.raw and not marked.codes:
+    of_phrase = marked.markup is PHRASE_MARKUP
+    if not marked.raw and not marked.codes and not of_phrase:
         return ""
     codes = [[at, c.raw, c.kind, c.pair, c.key, c.literal, c.parts_words] for at, c in marked.codes]
-    return as_json({"raw": list(marked.raw.items()), "codes": codes})
+    return as_json({"raw": list(marked.raw.items()), "codes": codes} | ({"phrase": True} if of_phrase else {}))
 
 
 def marked_text_of(text: str, marks: str) -> MarkedText:
@@ -40,7 +43,19 @@ def marked_text_of(text: str, marks: str) -> MarkedText:
     if not marks:
         return MarkedText(text)
     kept = json.loads(marks)
-    return MarkedText(text, dict(kept["raw"]), tuple((at, Code(*rest)) for at, *rest in kept["codes"]))
+    markup = PHRASE_MARKUP if kept.get("phrase") else MARKUP
+    return MarkedText(text, dict(kept["raw"]), tuple((at, Code(*rest)) for at, *rest in kept["codes"]), markup)
+
+
+def without_places(marks: str) -> str:
+    """Return what `marks_of` kept, with numbers in place of the names of pairs, which are places in the file."""
+    if not marks:
+        return ""
+    kept = json.loads(marks)
+    numbers: dict[str, int] = {}
+    for code in kept["codes"]:
+        code[_PAIR] = numbers.setdefault(code[_PAIR], len(numbers)) if code[_PAIR] else ""
+    return as_json(kept)
 
 
 def code_ids(marked: MarkedText, like: MarkedText | None = None) -> list[str]:

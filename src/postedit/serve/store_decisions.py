@@ -108,7 +108,8 @@ class Decisions:
             row = one_row(change.connection, _segment(file, number), f"segment {number}")
             before = _saved(change, file, number, given.edit_id)
             if before is not None:
-                return Decided(segment_json(row), _filled_by(change, file, number, before), before["correction"])
+                filled = _filled_by(change, file, number, before) if before["state"] == "confirmed" else []
+                return Decided(segment_json(row), filled, before["correction"])
             if given.state == "seen":
                 return Decided(_see(change, row), [], row["correction"])
             if row["version"] != given.version:
@@ -120,8 +121,16 @@ class Decisions:
             _update(change, file, [number], {**values, "filled_from": None, "correction": correction})
             if correction != row["correction"] or given.state == "open":  # its proposal may lack what was learnt since
                 self._jobs.add_once(change, "propose", file)
+            if correction != row["correction"] is not None:  # other files may have learnt from what is taken back
+                self._jobs.renew(change)
             if filled:
                 _fill(change, file, filled, values, number, given.edit_id)
+            opened = _filled_in(change, row) if given.state != "confirmed" else []
+            if opened:  # what nobody else has decided on is as it was before
+                too_long = row["max_length"] is not None and len(row["mt"]) > row["max_length"]
+                empty = {"state": "seen", "target": "", "target_codes": "", "content": "", "too_long": too_long}
+                _fill(change, file, opened, empty, number, given.edit_id)
+                _update(change, file, opened, {"filled_from": None})
             if len(filled) == _AT_ONCE:  # the others are filled in by and by, so that nobody waits for that
                 options = {"number": number, "version": row["version"] + 1, "edit_id": given.edit_id}
                 self._jobs.add(change, "fill", file, **options, after=filled[-1])
@@ -130,6 +139,8 @@ class Decisions:
                 **{"file": file, "numbers": [number, *filled], "version": row["version"] + 1, "state": values["state"]},
                 correction=correction,
             )
+            if opened:
+                change.event("segment", file=file, numbers=opened, version=row["version"] + 1, state="seen")
             segment = segment_json(one_row(change.connection, _segment(file, number), f"segment {number}"))
         return Decided(segment, filled, correction)
 
@@ -280,6 +291,12 @@ def _repetitions(change: ProjectChange, row: Row, after: int) -> list[int]:
         open_ones,
     )
     return list(change.execute(query.order_by(segments.c.number).limit(_AT_ONCE)).scalars())
+
+
+def _filled_in(change: ProjectChange, row: Row) -> list[int]:
+    """Return the segments that the confirmation of a segment has filled in."""
+    filled = (segments.c.file == row["file"]) & (segments.c.filled_from == row["number"])
+    return list(change.execute(sql.select(segments.c.number).where(filled).order_by(segments.c.number)).scalars())
 
 
 def _see(change: ProjectChange, row: Row) -> dict[str, Any]:

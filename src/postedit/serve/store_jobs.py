@@ -77,12 +77,11 @@ class Jobs:
 
     def add_once(self, change: ProjectChange, kind: JobKind, file: str) -> None:
         """Add a job, unless one of its kind waits for the file."""
-        same = (jobs.c.file == file) & (jobs.c.kind == kind) & (jobs.c.state == "waiting")
-        if not change.execute(sql.select(jobs.c.id).where(same)).first():
+        if not change.execute(sql.select(jobs.c.id).where(_is_waiting(file, kind))).first():
             self.add(change, kind, file)
 
     def renew(self, change: ProjectChange, *, all_of_them: bool = False) -> None:
-        """Let the proposals for open segments of a project be renewed, as what they come from has changed.
+        """Let the proposals of a project be renewed, as what they come from has changed; of open segments at once.
 
         Args:
             change: of the project.
@@ -91,7 +90,8 @@ class Jobs:
         ready = sql.select(files.c.id).where(files.c.project == change.project, files.c.state == "ready")
         is_open = segments.c.state.in_(OPEN_STATES)
         if all_of_them:
-            known = segments.c.file.in_(ready) & is_open & (segments.c.proposed_at >= 0)
+            # Those of segments that have been decided on count, too: the decision may be taken back.
+            known = segments.c.file.in_(ready) & (segments.c.proposed_at >= 0)
             change.execute(sql.update(segments).where(known).values(proposed_at=STALE))
         of_file = jobs.c.file == files.c.id
         is_waiting = sql.exists().where(of_file, jobs.c.kind == "propose", jobs.c.state == "waiting")
@@ -201,6 +201,10 @@ class Jobs:
         """
         with self._db.write() as connection:
             _keep(connection, job, {"state": "waiting"})
+            others = sql.select(jobs.c.id).where(_is_waiting(job.file, job.kind), jobs.c.id != job.id)
+            if job.kind == "propose" and connection.execute(others).first():  # which does the same
+                connection.execute(sql.delete(jobs).where(jobs.c.id == job.id))
+                return
             options = json.loads(one_row(connection, sql.select(jobs).where(jobs.c.id == job.id), "job")["options"])
             options["releases"] = options.get("releases", 0) + 1
             connection.execute(sql.update(jobs).where(jobs.c.id == job.id).values(options=as_json(options)))
@@ -208,12 +212,18 @@ class Jobs:
     def _claim(self, condition: sql.ColumnElement[bool]) -> ClaimedJob | None:
         claim = {"state": "running", "claims": jobs.c.claims + 1, "beats": jobs.c.beats + 1}
         with self._db.write() as connection:
+            if connection.dialect.name == "postgresql":  # SQLite lets one write at a time
+                connection.execute(sql.text("SELECT pg_advisory_xact_lock(hashtext('postedit_jobs'))"))
             query = sql.update(jobs).where(condition, jobs.c.state.in_(OPEN)).values(claim).returning(jobs)
             row = connection.execute(query).mappings().one_or_none()
         if row is None:
             return None
         plain = {name: row[name] for name in ("id", "project", "file", "kind", "who")}
         return ClaimedJob(**plain, options=json.loads(row["options"]), claim=row["claims"])
+
+
+def _is_waiting(file: str, kind: JobKind) -> sql.ColumnElement[bool]:
+    return (jobs.c.file == file) & (jobs.c.kind == kind) & (jobs.c.state == "waiting")
 
 
 def _can_begin(kinds: Sequence[JobKind]) -> sql.ColumnElement[bool]:

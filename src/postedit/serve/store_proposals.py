@@ -16,7 +16,7 @@ from postedit.files.units import Unit
 from postedit.files.xml_text import longest_text
 from postedit.serve.api_models import edited_json
 from postedit.serve.schema import segments
-from postedit.serve.segment_codes import api_codes, marked_text_of, marks_of, placed_codes
+from postedit.serve.segment_codes import api_codes, marked_text_of, marks_of, placed_codes, without_places
 from postedit.serve.store_base import Database, ProjectChange, Row, as_json, rows_of
 from postedit.serve.store_files import Files
 
@@ -173,6 +173,7 @@ def _segment(file: str, number: int, unit: Unit) -> Row:
         for one in unit.candidates
         if one.same_source
     ]
+    same = [without_places(text) if name.endswith("_marks") else text for name, text in texts.items()]
     if any("\0" in text for text in (unit.id, *texts.values())):
         raise DataError(f"segment {number} has a NUL character, which no database holds; remove it from the file")
     return {
@@ -180,7 +181,7 @@ def _segment(file: str, number: int, unit: Unit) -> Row:
         "number": number,
         "unit": unit.id,
         **texts,
-        "same": hashlib.sha256(as_json([*texts.values(), most]).encode()).hexdigest()[:32],
+        "same": hashlib.sha256(as_json([*same, most]).encode()).hexdigest()[:32],
         "max_length": most,
         "notes": as_json(unit.notes),
         "matches": as_json(matches),

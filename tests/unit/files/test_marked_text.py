@@ -7,6 +7,7 @@ import pytest
 from code_tools import marked
 
 from postedit.files.marked_text import MARKUP, PHRASE_MARKUP, MarkedText
+from postedit.serve.segment_codes import marked_text_of, marks_of
 
 
 def test_escaped_markup_and_entities_are_codes_and_characters() -> None:
@@ -101,3 +102,11 @@ def test_in_files_of_phrase_its_codes_are_codes() -> None:
 def test_an_endless_number_is_no_entity(number: str) -> None:
     text = f"a &#{number}; b"
     assert MarkedText.of([text], MARKUP) == MarkedText(text)
+
+
+@pytest.mark.parametrize("text", ["a {1} b", "a"])
+def test_stored_marks_say_which_markup_a_format_has(text: str) -> None:
+    for markup in (MARKUP, PHRASE_MARKUP):
+        marked = MarkedText.of([text], markup)
+        assert marked_text_of(marked.text, marks_of(marked)) == marked
+    assert marks_of(MarkedText.of(["a"])) == ""

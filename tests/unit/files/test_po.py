@@ -412,3 +412,9 @@ def test_a_confirmed_translation_is_not_fuzzy(flags: str, expected: str) -> None
     data = (HEAD + f'{flags}msgid "a"\nmsgstr "b"\n').encode()
     changed = [(unit, NewTarget("c", keep_former=False, author="anna")) for unit in units_of(FORMAT, data)]
     assert written(FORMAT, data, changed).decode() == HEAD + f'{expected}msgid "a"\nmsgstr "c"\n'
+
+
+def test_plural_forms_in_any_order_are_written() -> None:
+    body = 'msgid "a"\nmsgid_plural "b"\nmsgstr[1] "d"\nmsgstr[0] "c"\n'
+    found = edited(body, "one", "several")
+    assert 'msgstr[1] "several"\nmsgstr[0] "one"\n' in found

@@ -676,3 +676,12 @@ def test_roles_say_what_members_may_do(team: Team) -> None:
             team.client.patch(f"/v1/projects/{anna}", json={"name": "y"}, headers=key).status_code,
         )
         assert found == expected, role
+
+
+def test_a_request_with_its_key_in_the_body_or_the_header_counts_once(team: Team) -> None:
+    for place in ("header", "body"):
+        key = team.key("anna", "edit", rate=1.0)  # two at once
+        body = {"q": "a"} | ({"api_key": key["Authorization"].split()[1]} if place == "body" else {})
+        headers = key if place == "header" else {}
+        found = [team.client.post("/detect", json=body, headers=headers).status_code for _ in range(3)]
+        assert found == [200, 200, 429], place

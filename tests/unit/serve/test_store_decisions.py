@@ -126,6 +126,50 @@ def test_repetitions_follow_until_somebody_decides_on_them(store: Store) -> None
     assert learnt(store) == [("b", "own"), ("b", "v")]
 
 
+@pytest.mark.parametrize("state", ["open", "draft"])
+def test_repetitions_are_taken_back_with_the_confirmation(store: Store, state: str) -> None:
+    file = imported(store, xliff(*[("a", "b")] * 4))
+    assert save(store, file, 1, "y").filled == [2, 3, 4]
+    save(store, file, 3, "own")
+    given = decision(store, file, 1, "z" if state == "draft" else "", codes=[], state=state)
+    assert store.decisions.save(file, 1, given, "anna").filled == []
+    assert store.decisions.save(file, 1, given, "anna").filled == []  # the same, sent again
+    found = store.segments.page(file, after=0, limit=9)["segments"]
+    first = ("draft", "z") if state == "draft" else ("seen", "")
+    assert [(one["state"], one["target"]) for one in found] == [first, ("seen", ""), ("confirmed", "own"), ("seen", "")]
+    assert {one["filled_from"] for one in found} == {None}
+    assert learnt(store) == [("b", "own")]
+    assert b">y<" not in store.exports.file(file).read()
+    assert save(store, file, 1, "x").filled == [2, 4]
+
+
+def test_segments_with_paired_codes_are_repetitions(store: Store) -> None:
+    one = "<trans-unit id='{}'><source><g id='1'>a</g></source><target><g id='1'>{}</g></target></trans-unit>"
+    units = "".join(one.format(number, target) for number, target in enumerate("bbc"))
+    content = xliff(("x", "y")).replace(b"</body>", f"{units}</body>".encode())
+    file = imported(store, content)
+    assert [one["repeats"] for one in store.segments.page(file, after=0, limit=9)["segments"]] == [1, 2, 2, 1]
+    assert save(store, file, 2, "d").filled == [3]
+
+
+def test_what_is_taken_back_in_one_file_renews_proposals_of_others(store: Store) -> None:
+    file, other = imported(store, xliff(("a", "b")), "a.xlf"), imported(store, xliff(("c", "d")), "b.xlf")
+
+    def renewed() -> set[str]:
+        found = set()
+        while job := store.jobs.claim(["propose"]):
+            found.add(job.file)
+            with store.database.change(job.project, "x") as change:
+                store.jobs.advance(change, job, state="done")
+        return found
+
+    renewed()
+    save(store, file, 1, "x")
+    assert renewed() == {file}
+    save(store, file, 1, "", codes=[], state="open")
+    assert renewed() == {file, other}
+
+
 def test_locked_segments_stay(store: Store) -> None:
     content = xliff(("a", "b")).replace(b'<trans-unit id="1"', b'<trans-unit id="1" translate="no"')
     file = imported(store, content)

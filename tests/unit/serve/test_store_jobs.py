@@ -625,6 +625,37 @@ def test_whatever_proposals_come_from_renews_those_of_all_files(
     assert renew(store, jobs_of) == set(), "no proposal comes from the name of a project"
 
 
+def test_proposals_of_former_settings_are_renewed_when_a_decision_is_taken_back(
+    store: Store, jobs_of: FileJobs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(file_jobs, "_QUIET_SECONDS", 0.0)
+    file = imported(store, xliff(("a", "ein Katz")))
+    store.projects.add_corrections("default", [Correction("x", "Katz", "Katze", project="default")], "anna")
+    propose(store, jobs_of, file)
+    assert store.segments.get(file, 1)["proposal"]["text"] == "ein Katze"
+    store.decisions.save(file, 1, decision(store, file, 1, "mein Katz", state="draft"), "anna")
+    store.projects.delete_corrections("default", "anna")
+    store.decisions.save(file, 1, decision(store, file, 1, "", codes=[], state="open"), "anna")
+    renew(store, jobs_of)
+    assert store.segments.get(file, 1)["proposal"]["text"] == "ein Katz"
+
+
+def test_a_released_renewal_does_not_wait_beside_another(store: Store) -> None:
+    file = imported(store, xliff(("a", "ein Katz")))
+    with store.database.change("default", "anna") as change:
+        store.jobs.add_once(change, "propose", file)
+    running = store.jobs.claim(["propose"])
+    assert running is not None
+    with store.database.change("default", "anna") as change:
+        store.jobs.add_once(change, "propose", file)
+    assert store.jobs.claim(["propose"]) is None, "one at a time for a file"
+    store.jobs.release(running)
+    assert store.jobs.claim(["propose"]) is not None
+    assert store.jobs.claim(["propose"]) is None
+    with store.database.read() as connection:
+        assert len(rows_of(connection, sql.select(jobs).where(jobs.c.kind == "propose"))) == 1
+
+
 def test_proposals_made_with_former_settings_are_not_saved(store: Store, jobs_of: FileJobs) -> None:
     file = imported(store, xliff(("a", "die")))
     row, segments = store.files.row(file), store.segments.some(file, [1])
