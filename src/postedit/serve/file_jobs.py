@@ -22,6 +22,7 @@ from postedit.serve.store import Store
 from postedit.serve.store_base import NotFoundError, ProjectChange, Row, as_json
 from postedit.serve.store_files import numbered_units
 from postedit.serve.store_jobs import JOB_KINDS, SILENT, ClaimedJob, JobKind, LostJobError
+from postedit.serve.store_proposals import EDITED
 from postedit.text.language_tags import same_language
 
 _log = logging.getLogger(__name__)
@@ -209,6 +210,7 @@ class FileJobs:
             while chunk := list(itertools.islice(units, _UNITS_AT_ONCE)):
                 if languages == ("", ""):
                     languages = self._languages(file, chunk)
+                _check_languages(file, chunk, languages)
                 new = [one for one in chunk if one[0] > last]
                 words = sum(len(unit.source.text.split()) for _, unit in new)
                 with store.database.change(job.project, job.who) as change:
@@ -330,3 +332,15 @@ def _may_pass(error: OutputError) -> bool:
 
 def _set(change: ProjectChange, file: str, **values: Any) -> None:
     change.execute(sql.update(files).where(files.c.id == file).values(values))
+
+
+def _check_languages(file: Row, units: Sequence[tuple[int, Unit]], languages: tuple[str, str]) -> None:
+    """Check that units to edit are in the languages of the file; a DataError names those of one that is not."""
+    for _, unit in units:
+        pairs = zip(unit.languages, languages, strict=True)
+        is_other = any(one and other and not same_language(one, other) for one, other in pairs)
+        if is_other and EDITED.reason_not_to_edit(unit) is None:
+            raise DataError(
+                f"{file['name']}: has segments from {' to '.join(languages)}, and others from "
+                f"{' to '.join(unit.languages)}; divide it into files of one pair"
+            )

@@ -20,7 +20,7 @@ from postedit.serve.segment_codes import api_codes, marked_text_of, marks_of, pl
 from postedit.serve.store_base import Database, ProjectChange, Row, as_json, rows_of
 from postedit.serve.store_files import Files
 
-_CONFIG: Final = FilesConfig(translate=True)
+EDITED: Final = FilesConfig(translate=True)  # which units people decide on
 OPEN_STATES: Final = ("new", "seen")
 """States of segments whose proposals are renewed."""
 
@@ -162,7 +162,7 @@ def _waits(file: str, position: int) -> sql.ColumnElement[bool]:
 
 def _segment(file: str, number: int, unit: Unit) -> Row:
     source, target = unit.source, unit.target or _NOTHING
-    reason = _CONFIG.reason_not_to_edit(unit)
+    reason = EDITED.reason_not_to_edit(unit)
     locked = reason in ("locked", "no language")
     state = "locked" if locked else "new" if reason is None else "confirmed"
     texts = {"src": source.text, "src_marks": marks_of(source), "mt": target.text, "mt_marks": marks_of(target)}

@@ -745,12 +745,20 @@ def _die(*_: Any) -> None:
 PO_WITH_NUL = b'msgid ""\nmsgstr "Content-Type: text/plain; charset=UTF-8\\n"\n\nmsgid "a\\000b"\nmsgstr ""\n'
 
 
+TWO_PAIRS = xliff(*PAIRS).replace(
+    b"</xliff>",
+    b'<file original="b" datatype="plaintext" source-language="en" target-language="fr"><body><trans-unit id="9"><source>c'
+    b"</source><target>d</target></trans-unit></body></file></xliff>",
+)
+
+
 def test_files_that_cannot_be_read_end_in_a_sentence(store: Store, tmp_path: Any) -> None:
     engine = WordEngine(config_of("x", tmp_path))
     for content, message in (
         (xliff(("", "")), "no segment with text"),
         (xliff(("a", "b"))[:-30], "a.xlf"),
         (PO_WITH_NUL, "segment 1 has a NUL character"),
+        (TWO_PAIRS, "a.xlf: has segments from en to de, and others from en to fr; divide it"),
         (xliff(*PAIRS), "a.xlf: is from en to de, and the project from any language to fr"),
     ):
         with store.database.change("default", "anna") as change:
