@@ -747,8 +747,8 @@ PO_WITH_NUL = b'msgid ""\nmsgstr "Content-Type: text/plain; charset=UTF-8\\n"\n\
 
 TWO_PAIRS = xliff(*PAIRS).replace(
     b"</xliff>",
-    b'<file original="b" datatype="plaintext" source-language="en" target-language="fr"><body><trans-unit id="9"><source>c'
-    b"</source><target>d</target></trans-unit></body></file></xliff>",
+    b'<file original="b" datatype="plaintext" source-language="en" target-language="fr"><body>'
+    b'<trans-unit id="9"><source>c</source><target>d</target></trans-unit></body></file></xliff>',
 )
 
 
