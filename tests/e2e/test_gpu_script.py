@@ -114,6 +114,7 @@ def prepared(folder: Path) -> tuple[Path, dict[str, str]]:
 
 
 class TestBundle:
+    @pytest.mark.slow
     def test_packing_is_repeatable_and_lists_the_files_to_carry(self, tmp_path: Path) -> None:
         data = small_sample(tmp_path / "data")
         first, second = bundle_of(tmp_path / "one", data), bundle_of(tmp_path / "two", data)
@@ -204,6 +205,7 @@ def test_prepared_corpora_are_trained_on_to_the_end_of_the_schedule(tmp_path: Pa
         assert [row["lr"] for row in rows if "lr" in row][-1] < 1e-4
 
 
+@pytest.mark.slow
 def test_decoding_before_there_is_a_model_says_so(tmp_path: Path) -> None:
     recipe, settings = prepared(tmp_path)
     command = ["bash", "benchmarks/gpu.sh", str(tmp_path / "results"), str(recipe)]

@@ -43,6 +43,7 @@ def test_dev_stands_beside_dev_and_test_beside_test(table: dict) -> None:
             assert all(re.search(rf"\b{part}\b", name) for name in group["published"])
 
 
+@pytest.mark.slow
 def test_runs_fill_their_cells_and_are_decoded_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -122,6 +123,7 @@ def test_an_ensemble_has_the_best_weights_of_a_run(
     assert papers_runs.system_of(three, rows_of["4.2 ensemble x3"]) is None
 
 
+@pytest.mark.slow
 def test_the_leading_text_is_filled_in_for_models_of_shared_attention(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -61,7 +61,8 @@ def correct_by_keyboard(page: Any, way: int) -> tuple[int, str]:
     return number, target
 
 
-@pytest.mark.parametrize("source", ["made", pytest.param("real", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("source", ["made", "real"])
 def test_twenty_segments_by_keyboard_with_a_kill_between(
     source: str, service: Service, page: Any, tmp_path: Path
 ) -> None:

@@ -138,7 +138,7 @@ def test_words_that_only_an_undone_correction_had_are_as_new_as_before(
     assert found[0] == found[1]
 
 
-@pytest.mark.parametrize("watched", [2, 200])
+@pytest.mark.parametrize("watched", [2, pytest.param(200, marks=pytest.mark.slow)])
 @settings(max_examples=40)
 @given(steps=st.lists(st.tuples(st.integers(0, len(OTHERS) - 1), st.integers(-9, 9)), min_size=1, max_size=12))
 def test_any_way_to_the_same_corrections_leads_to_the_same_editor(watched: int, steps: list[tuple[int, int]]) -> None:
@@ -375,7 +375,7 @@ def test_a_word_corrected_twice_is_corrected_in_other_text() -> None:
 
 
 @pytest.mark.parametrize("later", [0, 63, 64, 200])
-def test_a_repeated_segment_is_known_after_any_number_of_others_of_its_kind(later: int) -> None:
+def test_a_repeated_segment_is_known_after_many_of_its_template(later: int) -> None:
     first = Correction(
         "Select the check box next to Alpha .", "Wählen Sie das Kästchen neben dem Alpha .", "Aktivieren Sie Alpha ."
     )

@@ -202,6 +202,7 @@ class Lingering:
         return item
 
 
+@pytest.mark.slow
 def test_an_item_that_takes_long_is_sent_to_a_second_worker(ray: Any, tmp_path: Path) -> None:
     executor = RayExecutor(2, patience=2.0)
     assert list(executor.map(same_in_all(Lingering(9, str(tmp_path / "mark"))), range(20))) == list(range(20))

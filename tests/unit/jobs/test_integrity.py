@@ -108,7 +108,7 @@ def files_of(path: Path) -> list[Path]:
     ("make", "files"),
     [
         (neural_run, 25), (neural_model, 16), (phrase_run, 7), (phrase_model, 5), (cleaned, 6), (extracted, 4),
-        (synthesised, 6),
+        pytest.param(synthesised, 6, marks=pytest.mark.slow),
     ],
 )  # fmt: skip
 def test_a_flipped_bit_in_any_file_is_found_and_named(make: Callable[[Path], Path], files: int, tmp_path: Path) -> None:

@@ -91,7 +91,9 @@ def test_summaries_are_judged_by_the_sentences_they_share(tmp_path: Path, monkey
     assert single.score == single.metrics["rouge-l"] == pytest.approx((100.0 + 50.0) / 2)
 
 
-@pytest.mark.parametrize(("name", "with_mt"), [("transformer", False), ("dual-transformer", True)])
+@pytest.mark.parametrize(
+    ("name", "with_mt"), [("transformer", False), pytest.param("dual-transformer", True, marks=pytest.mark.slow)]
+)
 def test_a_model_that_does_not_read_mt_is_scored_without(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, with_mt: bool
 ) -> None:

@@ -145,7 +145,7 @@ def test_any_inputs_go_together() -> None:
     assert forced.token_scores == pytest.approx(found.token_scores, abs=1e-5)
 
 
-def test_the_gate_is_the_mean_of_members_and_one_that_copies_nothing_generates() -> None:
+def test_the_gate_is_the_mean_of_those_of_members() -> None:
     text = tiny_models.processor()
     sizes = {"dim": 8, "heads": 2, "feed_forward": 8, "layers_pe": 1}
     built = []

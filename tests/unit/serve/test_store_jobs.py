@@ -625,7 +625,7 @@ def test_whatever_proposals_come_from_renews_those_of_all_files(
     assert renew(store, jobs_of) == set(), "no proposal comes from the name of a project"
 
 
-def test_proposals_of_former_settings_are_renewed_when_a_decision_is_taken_back(
+def test_proposals_of_former_settings_go_when_decisions_are_taken_back(
     store: Store, jobs_of: FileJobs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(file_jobs, "_QUIET_SECONDS", 0.0)

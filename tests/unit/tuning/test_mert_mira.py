@@ -147,7 +147,7 @@ def test_lists_grow_by_new_hypotheses() -> None:
         NBestPool(["x"], ["a"], additive_metric("ter")).lists()
 
 
-def test_a_feature_that_is_equal_for_all_outputs_of_a_sentence_has_no_scale() -> None:
+def test_a_feature_equal_for_all_outputs_of_a_sentence_has_no_scale() -> None:
     lists = random_lists(4)
     counts = np.diff(lists.first)
     constant = np.repeat(np.random.default_rng(1).uniform(0.1, 0.9, len(counts)), counts)

@@ -234,7 +234,7 @@ def test_a_report_needs_no_examples() -> None:
     assert CleanReport(TripletFiles.of("x")).to_dict()["filters"] == {}
 
 
-def test_a_first_of_duplicates_that_repeats_another_triplet_does_not_count(tmp_path: Path) -> None:
+def test_a_first_of_duplicates_that_is_removed_does_not_count(tmp_path: Path) -> None:
     triplets = [
         ("Open the file", "m n", "Datei öffnen"),
         ("open the file", "m n", "Datei öffnen"),
