@@ -504,7 +504,8 @@ def test_jobs_of_a_project_wait_once_until_corrections_pause(
         waits.append(seconds)
 
     monkeypatch.setattr(jobs_of.proposer, "position", position)
-    monkeypatch.setattr(asyncio, "sleep", sleep)
+    # Of this module alone: services of other tests may sleep at the same time.
+    monkeypatch.setattr(file_jobs, "asyncio", SimpleNamespace(**{**vars(asyncio), "sleep": sleep}))
     first = asyncio.run(jobs_of._quiet_position("default"))
     assert asyncio.run(jobs_of._quiet_position("default")) == first + 1
     assert len(waits) == file_jobs._QUIET_TRIES
