@@ -106,6 +106,7 @@ def repeated_segment(sentence: Sentence, knowledge: Knowledge) -> RepeatedSegmen
         if low == high:
             return None
     source, looked = key_of(sentence.src), np.sort(index.mt.order[low:high])[::-1]
+    looked = looked[knowledge.sources[index.cells[looked, ROW]] == source]  # those of a template may be many
     rows = [int(index.cells[at, ROW]) for at in looked if is_same_segment(sentence, knowledge, source, at)]
     if not rows:
         return None
