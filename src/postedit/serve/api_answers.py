@@ -36,6 +36,7 @@ class ProjectOut(BaseModel):
     files: int
     segments: int
     confirmed: int = Field(description="segments")
+    locked: int = Field(description="segments that the files lock, so that nobody confirms them")
 
 
 class OwnProject(ProjectOut):
@@ -296,6 +297,7 @@ class FileOut(BaseModel):
     changed: int
     seen: int
     confirmed: int
+    locked: int = Field(description="segments that the file locks, so that nobody confirms them")
     created: str
     estimate: EstimateOut | None
 
@@ -353,6 +355,7 @@ class SegmentOut(BaseModel):
     src_codes: list[CodeOut]
     mt_codes: list[CodeOut]
     proposal: EditedOut | None
+    prepared: bool = Field(description="the model has been asked: without a proposal, it has none")
     proposal_codes: list[CodeOut]
     target_codes: list[CodeOut]
     decisions: list[EditDecisionOut]

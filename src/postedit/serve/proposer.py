@@ -9,10 +9,11 @@ from postedit.core.editor import PostEdit, Segment
 from postedit.core.errors import DataError
 from postedit.serve.backlog import BudgetSpentError, EndpointUnavailableError, OverloadedError, Priority, TooLargeError
 from postedit.serve.engine import Engine, ExpiredError
+from postedit.serve.schema import OPEN_STATES
 from postedit.serve.store import Store
 from postedit.serve.store_base import ProjectChange, Row
 from postedit.serve.store_projects import OF_PROPOSALS
-from postedit.serve.store_proposals import OPEN_STATES, Proposal
+from postedit.serve.store_proposals import Proposal
 from postedit.serve.store_segments import segment_json
 
 _TIMEOUT: Final = 600.0  # seconds, for a request of a job

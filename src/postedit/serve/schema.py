@@ -10,6 +10,9 @@ import sqlalchemy as sql
 
 metadata: Final = sql.MetaData()
 
+OPEN_STATES: Final = ("new", "seen")
+"""States of segments that nobody has decided on: what is shown is their proposal, which is renewed."""
+
 
 def _text(name: str, default: str | None = "") -> sql.Column[Any]:
     return sql.Column(name, sql.Text, nullable=False, server_default=default)

@@ -1,5 +1,6 @@
 """Figures of a confirmed segment: its edits by TER, and which proposed edits the post-editor kept."""
 
+import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -8,8 +9,10 @@ from typing import Any, Final
 from rapidfuzz.distance import Levenshtein
 
 from postedit.adapt.correction import Decision
-from postedit.evaluate.ter import count_edits
+from postedit.evaluate.ter import EditCount, count_edits
+from postedit.text.words import UNSPACED
 
+_UNSPACED: Final = re.compile(f"[{UNSPACED}]")
 _COMPARED: Final = 25_000_000  # product of two lengths that are compared character by character
 
 
@@ -18,7 +21,7 @@ class SegmentFigures:
     """Figures of a confirmed segment.
 
     Args:
-        words: tokens of the target.
+        words: tokens of the target; in scripts without spaces, characters.
         edits_of_mt: that turn mt into the target, by TER.
         edits_of_proposal: that turn the proposal into it.
         kinds: by kind of proposed edit, how many were accepted, and how many rejected.
@@ -28,6 +31,16 @@ class SegmentFigures:
     edits_of_mt: int = 0
     edits_of_proposal: int = 0
     kinds: Mapping[str, Sequence[int]] = field(default_factory=dict)
+
+
+def spaced(text: str) -> str:
+    """Return a text in which each character of a script without spaces is a word."""
+    return _UNSPACED.sub(r" \g<0> ", text)
+
+
+def edit_counts(texts: Sequence[str], targets: Sequence[str]) -> list[EditCount]:
+    """Return the edits from each text to its target, by TER."""
+    return count_edits([*map(spaced, texts)], [*map(spaced, targets)], normalise=True)
 
 
 def figures_of(
@@ -42,7 +55,7 @@ def figures_of(
         given: decisions on its edits, as the API gives them; others are told from the target.
     """
     proposed = mt if proposal is None else proposal["text"]
-    of_mt, of_proposal = count_edits([mt, proposed], [target, target], normalise=True)
+    of_mt, of_proposal = edit_counts([mt, proposed], [target, target])
     kinds: defaultdict[str, list[int]] = defaultdict(lambda: [0, 0])
     for edit, accepted in accepted_edits(target, proposal, given):
         kinds[edit["op"]][0 if accepted else 1] += 1

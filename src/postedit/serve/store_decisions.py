@@ -130,17 +130,15 @@ class Decisions:
                 too_long = row["max_length"] is not None and len(row["mt"]) > row["max_length"]
                 empty = {"state": "seen", "target": "", "target_codes": "", "content": "", "too_long": too_long}
                 _fill(change, file, opened, empty, number, given.edit_id)
-                _update(change, file, opened, {"filled_from": None})
             if len(filled) == _AT_ONCE:  # the others are filled in by and by, so that nobody waits for that
                 options = {"number": number, "version": row["version"] + 1, "edit_id": given.edit_id}
                 self._jobs.add(change, "fill", file, **options, after=filled[-1])
+            others = filled or opened
             change.event(
                 "segment",
-                **{"file": file, "numbers": [number, *filled], "version": row["version"] + 1, "state": values["state"]},
+                **{"file": file, "numbers": [number, *others], "version": row["version"] + 1, "state": values["state"]},
                 correction=correction,
             )
-            if opened:
-                change.event("segment", file=file, numbers=opened, version=row["version"] + 1, state="seen")
             segment = segment_json(one_row(change.connection, _segment(file, number), f"segment {number}"))
         return Decided(segment, filled, correction)
 
@@ -352,13 +350,15 @@ def _is_decision(row: Row) -> sql.ColumnElement[bool]:
 
 
 def _fill(change: ProjectChange, file: str, numbers: Sequence[int], values: Row, origin: int, edit_id: str) -> None:
-    """Confirm repetitions of a segment with its target, and record that; they teach nothing new."""
+    """Decide on repetitions of a segment as it was decided on, and record that; they teach nothing new."""
     values = {**values, "decisions": "", "filled_from": origin, "correction": None}
     is_one = (segments.c.file == file) & segments.c.number.in_(numbers)
     versions = change.execute(sql.select(segments.c.number, segments.c.version).where(is_one)).mappings()
     recorded = {name: value for name, value in values.items() if name in decisions.c}
     places = [_place(change, file, one["number"], one["version"] + 1) for one in versions]
     change.execute(sql.insert(decisions), [{**recorded, **place, "edit_id": edit_id} for place in places])
+    if values["state"] != "confirmed":
+        values["filled_from"] = None  # taken back: a repetition no more
     _update(change, file, numbers, values)
 
 

@@ -12,11 +12,10 @@ import sqlalchemy as sql
 from postedit.adapt.correction_memory import Entry
 from postedit.files.units import NewTarget, Unit, copy_patched
 from postedit.files.xml_text import has_room, take_room
-from postedit.serve.schema import segments
+from postedit.serve.schema import OPEN_STATES, segments
 from postedit.serve.store_base import Database, Row, rows_of
 from postedit.serve.store_files import Files, numbered_units
 from postedit.serve.store_projects import Projects
-from postedit.serve.store_proposals import OPEN_STATES
 
 _AT_ONCE: Final = 1000  # segments that are read at a time
 _IN_MEMORY: Final = 2**20  # bytes of a file that is written; more are on the disk

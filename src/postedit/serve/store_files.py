@@ -164,6 +164,7 @@ def _figures(connection: sql.Connection, ids: Sequence[str]) -> dict[str, Row]:
         count(segments.c.changed, "changed"),
         count(segments.c.state != "new", "seen"),
         count(segments.c.state == "confirmed", "confirmed"),
+        count(segments.c.state == "locked", "locked"),
         count(segments.c.proposed_at != -1, "proposed"),
         sql.func.avg(segments.c.confidence).label("confidence"),
         sql.func.sum(segments.c.proposal_edits).label("edits"),
@@ -175,7 +176,7 @@ def _figures(connection: sql.Connection, ids: Sequence[str]) -> dict[str, Row]:
 
 def _file_json(row: Row, figures: Row) -> dict[str, Any]:
     names = ("id", "project", "name", "format", "source_language", "target_language", "state", "error", "words")
-    counts = {name: int(figures.get(name) or 0) for name in ("segments", "changed", "seen", "confirmed")}
+    counts = {name: int(figures.get(name) or 0) for name in ("segments", "changed", "seen", "confirmed", "locked")}
     return {
         **{name: row[name] for name in names},
         **counts,

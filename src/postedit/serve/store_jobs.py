@@ -12,7 +12,7 @@ from typing import Any, Final, Literal, NamedTuple, get_args
 import sqlalchemy as sql
 
 from postedit.core.errors import PosteditError
-from postedit.serve.schema import files, jobs, projects, segments
+from postedit.serve.schema import OPEN_STATES, files, jobs, projects, segments
 from postedit.serve.store_base import (
     Database,
     NotFoundError,
@@ -24,7 +24,7 @@ from postedit.serve.store_base import (
     one_row,
     rows_of,
 )
-from postedit.serve.store_proposals import OPEN_STATES, STALE
+from postedit.serve.store_proposals import STALE
 
 JobKind = Literal["import", "propose", "edit", "fill"]
 JOB_KINDS: Final[tuple[JobKind, ...]] = get_args(JobKind)

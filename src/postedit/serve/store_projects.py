@@ -94,8 +94,9 @@ class Projects:
                 files.c.project,
                 sql.func.count(sql.distinct(files.c.id)).label("files"),
                 sql.func.count(segments.c.number).label("segments"),
-                sql.func.coalesce(sql.func.sum(sql.case((segments.c.state == "confirmed", 1), else_=0)), 0).label(
-                    "confirmed"
+                *(
+                    sql.func.coalesce(sql.func.sum(sql.case((segments.c.state == state, 1), else_=0)), 0).label(state)
+                    for state in ("confirmed", "locked")
                 ),
             )
             .select_from(files.outerjoin(segments, segments.c.file == files.c.id))
@@ -355,5 +356,5 @@ def _project_json(row: Row, figures: Row) -> dict[str, Any]:
         **{name: row[name] for name in _SETTINGS},
         "protect": json.loads(row["protect"]),
         "created": row["created"],
-        **{name: int(figures.get(name) or 0) for name in ("files", "segments", "confirmed")},
+        **{name: int(figures.get(name) or 0) for name in ("files", "segments", "confirmed", "locked")},
     }

@@ -8,21 +8,19 @@ import sqlalchemy as sql
 
 from postedit.core.editor import PostEdit
 from postedit.core.errors import DataError
-from postedit.evaluate.ter import count_edits
 from postedit.files.corrections import margins, place_correction, place_translation
 from postedit.files.marked_text import MarkedText
 from postedit.files.options import FilesConfig
 from postedit.files.units import Unit
 from postedit.files.xml_text import longest_text
 from postedit.serve.api_models import edited_json
-from postedit.serve.schema import segments
+from postedit.serve.schema import OPEN_STATES, segments
 from postedit.serve.segment_codes import api_codes, marked_text_of, marks_of, placed_codes, without_places
+from postedit.serve.segment_figures import edit_counts
 from postedit.serve.store_base import Database, ProjectChange, Row, as_json, rows_of
 from postedit.serve.store_files import Files
 
 EDITED: Final = FilesConfig(translate=True)  # which units people decide on
-OPEN_STATES: Final = ("new", "seen")
-"""States of segments whose proposals are renewed."""
 
 STALE: Final = -2
 """In `proposed_at` of a proposal whose project has other settings now; -1: there is none yet."""
@@ -244,7 +242,7 @@ def _moved_reason(reason: dict[str, Any], by: int) -> dict[str, Any]:
 
 def _with_figures(rows: Sequence[Row], proposals: Sequence[Proposal]) -> list[Proposal]:
     """Return proposals with their words, and their edits of mt, by TER."""
-    counts = count_edits([row["mt"] for row in rows], [one.values["text"] for one in proposals], normalise=True)
+    counts = edit_counts([row["mt"] for row in rows], [one.values["text"] for one in proposals])
     return [
         Proposal(number, {**values, "proposal_edits": count.edits, "proposal_words": count.length})
         for (number, values), count in zip(proposals, counts, strict=True)

@@ -10,7 +10,7 @@ from typing import Any, Final, Literal, get_args
 
 import sqlalchemy as sql
 
-from postedit.serve.schema import decisions, files, projects, segments
+from postedit.serve.schema import OPEN_STATES, decisions, files, projects, segments
 from postedit.serve.segment_codes import api_codes, marked_text_of
 from postedit.serve.store_base import Database, Row, one_row, rows_of
 from postedit.text.glossary import Glossary
@@ -54,7 +54,7 @@ class Segments:
             limit: how many, at most.
             only: those that a filter lets pass.
             text: what they contain, in capitals or not.
-            field: where; in the source, mt or target if not given.
+            field: where; in the source, mt or target if not given. The target of an undecided segment is its proposal.
         """
         wanted = self._where(file, only, text, field)
         numbers = sql.select(segments.c.number).where(wanted, segments.c.number > after)
@@ -104,8 +104,19 @@ class Segments:
             wanted &= _CONDITIONS[only]
         if text:
             columns = [segments.c[field]] if field else [segments.c.src, segments.c.mt, segments.c.target]
-            wanted &= sql.or_(*(self._contains(column, text) for column in columns))
+            found = [self._contains(column, text) for column in columns]
+            if field in ("", "target"):  # of what nobody has decided on, the proposal is shown
+                is_open = segments.c.state.in_(OPEN_STATES)
+                found.append(is_open & self._contains(self._proposed_text(), text))
+            wanted &= sql.or_(*found)
         return wanted
+
+    def _proposed_text(self) -> sql.ColumnElement[str]:
+        kept = sql.func.nullif(segments.c.proposal, "")
+        is_text = self._db.engine.dialect.name == "sqlite"  # where a cast to JSON would make a number of it
+        proposal = sql.type_coerce(kept, sql.JSON) if is_text else sql.cast(kept, sql.JSON)
+        text: sql.ColumnElement[str] = proposal["text"].as_string()
+        return text
 
     def _contains(self, column: sql.ColumnElement[str], text: str) -> sql.ColumnElement[bool]:
         """Return whether a column contains text; LIKE of SQLite ignores the case of ASCII, and is fast."""
@@ -133,6 +144,7 @@ def segment_json(row: Row, glossary: Glossary | None = None) -> dict[str, Any]:
         "src_codes": api_codes(src),
         "mt_codes": api_codes(marked_text_of(row["mt"], row["mt_marks"]), src),
         "proposal": json.loads(row["proposal"] or "null"),
+        "prepared": row["proposed_at"] >= 0,
         "proposal_codes": json.loads(row["proposal_codes"] or "[]"),
         "target_codes": json.loads(row["target_codes"] or "[]"),
         "decisions": json.loads(row["decisions"] or "[]"),

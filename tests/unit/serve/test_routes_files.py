@@ -36,6 +36,7 @@ def test_a_file_becomes_segments_with_proposals(client: TestClient) -> None:
     file = upload(client, xliff(*PAIRS))
     found = client.get(f"/v1/files/{file}").json()
     assert (found["state"], found["segments"], found["changed"], found["confirmed"]) == ("ready", 5, 3, 0)
+    assert found["locked"] == client.get("/v1/projects").json()["projects"][0]["locked"] == 0
     assert (found["format"], found["source_language"], found["target_language"]) == ("XLIFF 1.2", "en", "de")
     page = client.get(f"/v1/files/{file}/segments", params={"limit": 4}).json()
     assert (page["total"], page["next"], [one["number"] for one in page["segments"]]) == (5, 4, [1, 2, 3, 4])
@@ -137,6 +138,10 @@ def test_segments_are_found_by_filter_and_text(client: TestClient) -> None:
     assert numbers(q="strauch") == numbers(q="strauch", **{"from": "target"}) == [4]
     assert numbers(q="strauch", **{"from": "mt"}) == []
     assert numbers(q="house", filter="tags") == [2]
+    assert numbers(q="DAS haus") == numbers(q="das haus", **{"from": "target"}) == [1, 3], "their proposals are shown"
+    assert numbers(q="confidence") == [], "which is no text of a proposal"
+    decide(client, file, 1, "ein Heim")
+    assert numbers(q="das Haus") == []
 
 
 def test_the_same_request_after_a_lost_answer_is_harmless(client: TestClient) -> None:

@@ -138,6 +138,10 @@ def test_repetitions_are_taken_back_with_the_confirmation(store: Store, state: s
     first = ("draft", "z") if state == "draft" else ("seen", "")
     assert [(one["state"], one["target"]) for one in found] == [first, ("seen", ""), ("confirmed", "own"), ("seen", "")]
     assert {one["filled_from"] for one in found} == {None}
+    assert [one["version"] for one in found] == [2, 2, 2, 2]
+    (event,) = (one for one in store.projects.events("default", 0, 99) if one.get("numbers") == [1, 2, 4])
+    assert event["version"] == 2, "of the first of the numbers"
+    assert store.decisions.last_decided(file) == 1
     assert learnt(store) == [("b", "own")]
     assert b">y<" not in store.exports.file(file).read()
     assert save(store, file, 1, "x").filled == [2, 4]
@@ -174,6 +178,7 @@ def test_locked_segments_stay(store: Store) -> None:
     content = xliff(("a", "b")).replace(b'<trans-unit id="1"', b'<trans-unit id="1" translate="no"')
     file = imported(store, content)
     assert store.segments.get(file, 1)["state"] == "locked"
+    assert store.files.get(file)["locked"] == store.projects.all()[0]["locked"] == 1
     with pytest.raises(DataError, match="is locked in the file"):
         save(store, file, 1, "x")
 

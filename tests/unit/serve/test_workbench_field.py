@@ -40,8 +40,9 @@ SETUP = """async (proposal) => {
   const element = document.getElementById("field");
   Object.assign(element.style, { whiteSpace: "pre-wrap", width: "20em" });
   const draft = new Draft(proposal, null);
-  const refused = [];
+  const refused = [], composed = [];
   const owner = { draft, breaksLines: false, changed: () => field.show(), undo: () => { draft.undo(); field.show(); },
+    composing: (isComposing) => composed.push([isComposing, draft.marked.text]),
     redo: () => { draft.redo(); field.show(); }, refuses: () => false, refused: (why) => refused.push(why) };
   const field = new TargetField(element, owner);
   element.addEventListener("keydown", (event) => {
@@ -49,7 +50,7 @@ SETUP = """async (proposal) => {
     if (command) { event.preventDefault(); command(); } });
   const caret = () => { field.readSelection(); return draft.state.start; };
   globalThis.bench = { replace: (other) => { owner.draft = new Draft(other, null); },
-    caret, draft, field, element, refused, owner,
+    caret, draft, field, element, refused, composed, owner,
     state: () => ({ ...flat.toMarked(draft.content), shown: dom.read(element), flat: draft.content.flat,
       nested: flat.isNested(draft.content.codes),
       chips: [...element.querySelectorAll(".chip")].map((chip) => chip.textContent) }) };
@@ -178,6 +179,8 @@ def test_input_methods_write_and_codes_come_back(page: Any, select: bool) -> Non
         )
     client.send("Input.insertText", {"text": "日本"})
     now = check(page)
+    assert [is_composing for is_composing, _ in page.evaluate("bench.composed")] == [True, False]
+    assert page.evaluate("bench.composed")[-1][1] == now["text"], "it is told when the draft has the text"
     assert now["text"] == ("日本" if select else f"日本{PROPOSAL['text']}")
     for _ in range(1 + select):
         page.keyboard.press("Control+z")
@@ -203,6 +206,38 @@ def test_keys_of_undo_belong_to_other_fields_when_these_have_the_focus(page: Any
         element.remove();
         return found; }); }"""
     assert page.evaluate(script) == [None, None, None, "undo"]
+
+
+PRESSING = """async ([platform, presses]) => {
+  const { shortcutOf, keysOf } = await import(`${base}/editor/shortcuts.js`);
+  Object.defineProperty(navigator, "platform", { value: platform, configurable: true });
+  const [element, select] = ["div", "select"].map((name) => document.body.appendChild(document.createElement(name)));
+  let found; document.body.addEventListener("keydown", (event) => { found = shortcutOf(event)?.id ?? null; });
+  const press = (where, how) => where.dispatchEvent(new KeyboardEvent("keydown", { ...how, bubbles: true }));
+  const pressed = presses.map(({ inList, ...how }) => { press(inList ? select : element, how); return found; });
+  const names = ["takeSource", "next", "moveTag"].map(keysOf);
+  delete navigator.platform; element.remove(); select.remove(); return [...pressed, ...names]; }"""
+
+
+def test_the_option_key_of_a_mac_writes_letters(page: Any) -> None:
+    polish = {"key": "ś", "code": "KeyS", "altKey": True}
+    dead, bracket = {"key": "Dead", "code": "KeyU", "altKey": True}, {"key": "[", "code": "Digit5", "altKey": True}
+    presses = [polish, dead, bracket, {**polish, "ctrlKey": True}, {**bracket, "ctrlKey": True}]
+    down = {"key": "ArrowDown", "code": "ArrowDown", "altKey": True}
+    presses += [down, {"key": "Enter", "code": "Enter", "metaKey": True}, {"key": "z", "code": "KeyZ", "metaKey": True}]
+    found = page.evaluate(PRESSING, ["MacIntel", presses])
+    assert found[:-3] == [None, None, None, "takeSource", "toggle", "next", "confirm", "undo"]
+    assert found[-3:] == ["Control+Option+S", "Option+↓", "Option+Shift+← →"]
+    elsewhere = page.evaluate(
+        PRESSING, ["Win32", [{"key": "ы", "code": "KeyS", "altKey": True}, {**down, "inList": True}]]
+    )
+    assert elsewhere == ["takeSource", None, "Alt+S", "Alt+↓", "Alt+Shift+← →"]
+
+
+def test_a_slash_is_known_by_what_it_writes(page: Any) -> None:
+    german = [{"key": "-", "code": "Slash", "ctrlKey": True}, {"key": "/", "code": "Digit7", "ctrlKey": True}]
+    presses = [*german, {**german[1], "shiftKey": True}, {"key": "/", "code": "NumpadDivide", "ctrlKey": True}]
+    assert page.evaluate(PRESSING, ["Win32", presses])[:-3] == [None, "help", "help", "help"]
 
 
 def test_what_an_extension_writes_is_taken_and_codes_come_back(page: Any) -> None:

@@ -317,8 +317,8 @@ EDITING = """async () => { const { Editing } = await import(`${base}/editor/edit
   const sent = [];
   const queue = new SaveQueue("anna", { onSaved: () => {}, tab: "editing", storage: { setItem() {}, removeItem() {},
     getItem: () => null, length: 0 }, send: (path, body) => { sent.push(body); return new Promise(() => {}); } });
-  const rows = new Map([1, 2].map((number) => [number, { number, unit: "", src: "s", mt: "m", target: "", state: "new",
-    version: 1 }]));
+  const rows = new Map([1, 2].map((number) => [number, { number, unit: "", src: `s${number}`, mt: "m", target: "",
+    state: "new", version: 1 }]));
   let gate = Promise.resolve();
   globalThis.fetch = async (path) => { await gate; const found = /segments\\/(\\d+)$/.exec(path);
     const after = Number(/after=(\\d+)/.exec(path)?.[1] ?? 0);
@@ -381,7 +381,7 @@ def test_text_counts_as_not_saved_from_the_first_letter(page: Any) -> None:
 SLOW = """const own = globalThis.fetch, gates = []; globalThis.fetch = async (path) => { const found = await own(path);
       if (/%s/.test(path) && gates.length < 1) await new Promise((release) => gates.push(release)); return found; };
       const done = (value) => { globalThis.fetch = own; return value; };
-      for (let number = 3; number < 9; number++) rows.set(number, { ...rows.get(2), number });
+      for (let number = 3; number < 9; number++) rows.set(number, { ...rows.get(2), number, src: `s${number}` });
       editing.cache.numbers.value = [1, 2, 3, 4, 5, 6, 7, 8]; """
 """Requests of one kind answer when told to."""
 
@@ -449,6 +449,49 @@ def test_keys_lead_on_from_a_segment_that_does_not_exist(page: Any) -> None:
       await other.open(9); const problem = Boolean(other.problem.value); await other.step(1);
       const { number } = other; other.close(); return done([problem, number]);"""
     assert page.evaluate(EDITING % (SLOW % "none" + body)) == [True, 1]
+
+
+def test_text_of_an_input_method_outlives_a_renewed_proposal(page: Any) -> None:
+    body = """const theirs = { text: "newer", edits: [] };
+      editing.composing(true); rows.set(1, { ...rows.get(1), proposal: theirs }); await editing.news.refresh([1]);
+      const before = editing.draft; editing.draft.write(0, 0, "x"); editing.changed(); editing.composing(false);
+      const written = [editing.draft === before, editing.draft.marked.text];
+      await editing.open(2); editing.composing(true); rows.set(2, { ...rows.get(2), proposal: theirs });
+      await editing.news.refresh([2]); const meanwhile = editing.draft.marked.text; editing.composing(false);
+      return [...written, meanwhile, editing.draft.marked.text];"""
+    assert page.evaluate(EDITING % body) == [True, "xm", "m", "newer"]
+
+
+def test_text_that_was_taken_back_elsewhere_is_not_shown(page: Any) -> None:
+    body = """type("x"); editing.flush(); await wait(20); queue.entries.value = [];
+      rows.set(1, { ...rows.get(1), version: 2, state: "draft", target: "xm" }); await editing.news.refresh([1]);
+      const kept = editing.draft.marked.text; rows.set(1, { ...rows.get(1), version: 3, state: "seen", target: "" });
+      await editing.news.refresh([1]); return [kept, editing.draft.marked.text, editing.segment.value.state];"""
+    assert page.evaluate(EDITING % body) == ["xm", "m", "seen"]
+
+
+def test_a_confirmation_leads_past_its_repetitions(page: Any) -> None:
+    body = """for (const number of [2, 3]) rows.set(number, { ...rows.get(1), number });
+      rows.set(4, { ...rows.get(4), src: "s1", state: "draft" }); await editing.cache.fetchAllOf([2, 3, 4]);
+      await editing.confirm(); return done(editing.number);"""
+    assert page.evaluate(EDITING % (SLOW % "none" + body)) == 4
+
+
+def test_the_source_keeps_its_codes_where_it_has_them(page: Any) -> None:
+    body = """const code = (at) => [{ id: "1", kind: "alone", label: "<x/>", at }];
+      rows.set(2, { ...rows.get(2), src: "ab", src_codes: code(1), mt_codes: code(0) }); await editing.open(2);
+      editing.putSource(); const { text, codes } = editing.draft.marked; editing.undo();
+      return [text, codes[0].at, editing.draft.marked.codes[0].at];"""
+    assert page.evaluate(EDITING % body) == ["ab", 1, 0]
+
+
+def test_progress_is_of_what_can_be_confirmed(page: Any) -> None:
+    body = """return input.map(([segments, confirmed, locked]) => ({ segments, confirmed, locked }))
+      .map((counts) => [segment.progressOf(counts), strings.t.projects.progress(counts)]);"""
+    counts = [[9, 3, 6], [1000, 997, 0], [100, 29, 0], [4, 0, 4], [0, 0, 0]]
+    found = run(page, "data/segment strings", body, counts)
+    assert [text for _, text in found] == [f"{share}% confirmed" for share in (100, 99, 29, 100, 0)]
+    assert [share for share, _ in found] == [1, 0.997, 0.29, 1, 0]
 
 
 def test_segment_asked_for_twice_is_fetched_once(page: Any) -> None:
@@ -705,9 +748,12 @@ def test_a_place_is_not_gone_while_the_service_is_away(page: Any) -> None:
 def test_a_kept_draft_of_another_tab_stays(page: Any) -> None:
     body = """const [one, other] = [1, 2].map(() => new browser_storage.KeptDraft("anna", "glossary"));
       const drafts = ["a", "b"].map((text) => ({ text, tag: "1" }));
-      one.write(drafts[0]); other.write(drafts[1]); one.forget(drafts[0]); one.forget(null);
-      const kept = other.read().text; other.forget(drafts[1]); return [kept, other.read()];"""
-    assert run(page, "data/browser_storage", body) == ["b", None]
+      const written = [one.write(drafts[0]), other.write(drafts[1]), one.write(drafts[0])]; other.forget(drafts[1]);
+      other.forget(null); const kept = other.read().text; const isTaken = other.write(drafts[1]);
+      one.forget(drafts[0]); const stays = one.read().text; other.forget(drafts[1]);
+      return [...written, kept, isTaken, stays, other.read()];"""
+    found = run(page, "data/browser_storage", body)
+    assert found == [True, False, True, "a", True, "b", None]
 
 
 def test_a_translation_of_codes_alone_counts_as_none(page: Any) -> None:

@@ -14,7 +14,7 @@ import { ProjectsView } from "./manage/projects_view.js";
 import { SignIn } from "./manage/sign_in.js";
 import { Waiting, useLoaded } from "./ui/controls.js";
 import { isGone, LeftTexts } from "./ui/left_texts.js";
-import { Messages } from "./ui/messages.js";
+import { attempt, Messages } from "./ui/messages.js";
 import { t } from "./strings.js";
 
 function App() {
@@ -77,7 +77,7 @@ function Head({ project, queue, onHelp }) {
     <${SaveState} queue=${queue} />
     <nav class="tools" aria-label=${t.nav.help}>
       ${user.value?.admin && hasAccounts.value && html`<a href=${address("people")}>${t.nav.people}</a>`}
-      ${hasAccounts.value && html`<button type="button" class="quiet" aria-label=${`${user.value?.name}: ${t.password.change}`} title=${t.password.change} onClick=${() => setChanging(true)}><bdi>${user.value?.name}</bdi></button><button type="button" class="quiet" onClick=${signOut}>${t.nav.signOut}</button>`}
+      ${hasAccounts.value && html`<button type="button" class="quiet" aria-label=${`${user.value?.name}: ${t.password.change}`} title=${t.password.change} onClick=${() => setChanging(true)}><bdi>${user.value?.name}</bdi></button><button type="button" class="quiet" onClick=${() => attempt(signOut)}>${t.nav.signOut}</button>`}
       <button type="button" class="quiet" title=${t.nav.helpKeys} onClick=${onHelp}>${t.nav.help} <kbd>F1</kbd></button></nav>
     ${isChanging && html`<${PasswordDialog} person=${user.value} onClose=${() => setChanging(false)} />`}</header>`;
 }

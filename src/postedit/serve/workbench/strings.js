@@ -1,6 +1,9 @@
 /** All texts of the pages, in plain English. Another language is another file like this one. */
+import { confirmable, progressOf } from "./data/segment.js";
+
 const number = new Intl.NumberFormat("en");
 const percent = new Intl.NumberFormat("en", { style: "percent", maximumFractionDigits: 0 });
+const share = (value) => percent.format(Math.floor(value * 100 + 1e-9) / 100); // 100 % only if all is done
 const decimal = new Intl.NumberFormat("en", { maximumFractionDigits: 1, minimumFractionDigits: 1 });
 const moment = new Intl.DateTimeFormat("en", { dateStyle: "medium", timeStyle: "short" });
 const day = new Intl.DateTimeFormat("en", { day: "numeric", month: "short", timeZone: "UTC" }); // as the service counts
@@ -10,6 +13,7 @@ const counted = (count, one, many = `${one}s`) => `${number.format(count)} ${cou
 export const format = {
   number: (value) => number.format(value),
   percent: (value) => percent.format(value),
+  share,
   decimal: (value) => decimal.format(value),
   moment: (value) => (value ? moment.format(new Date(value)) : ""),
   day: (value) => day.format(new Date(value)),
@@ -54,7 +58,7 @@ export const t = {
     model: "Model", modelDefault: "The model of the server", anyLanguages: "any languages", submit: "Create project",
     none: "You are in no project yet. An administrator, or the manager of a project, can add you.",
     summary: (one) => `${counted(one.files, "file")} · ${counted(one.segments, "segment")}`,
-    progress: (one) => `${percent.format(one.segments ? one.confirmed / one.segments : 0)} confirmed`,
+    progress: (one) => `${share(progressOf(one))} confirmed`,
   },
 
   files: {
@@ -78,7 +82,7 @@ export const t = {
     ].filter(Boolean).join(" · "),
     jobFailed: { import: "The import failed", edit: "Editing failed" },
     noProposals: (why) => `No proposals: ${why}.`,
-    progress: (one) => `${number.format(one.confirmed)} of ${number.format(one.segments)} confirmed`,
+    progress: (one) => `${number.format(one.confirmed)} of ${number.format(confirmable(one))} confirmed`,
     export: "Download the project",
   },
 
@@ -110,6 +114,7 @@ export const t = {
     proposal: "Proposal",
     noChange: "No change is proposed.",
     notYet: "The proposal is being prepared.",
+    noProposal: "There is no proposal.",
     skipped: (why) => `The model passed over this segment: ${why}.`,
     target: "Target",
     targetLabel: (value) => `Target of segment ${number.format(value)}`,
@@ -132,7 +137,7 @@ export const t = {
     tooLong: (more) => `${number.format(more)} too long`,
     refused: {
       enter: "Ctrl+Enter confirms. Shift+Enter begins a new line.",
-      tags: "Tags cannot be deleted. Alt+Shift+arrows move the tag beside the caret.",
+      tags: "Tags cannot be deleted. Alt+Shift+arrows (on a Mac, Option+Shift+arrows) move the tag beside the caret.",
       nesting: "A closing tag cannot stand before its opening tag.",
     },
     isHere: (names) => `${names.join(", ")} ${names.length === 1 ? "is" : "are"} here`,
@@ -195,7 +200,7 @@ export const t = {
     secondsHint: "Of people who agreed to the timer.",
     people: "People", person: "Person",
     day: "Day",
-    empty: "Nothing is confirmed yet. Figures appear with the first confirmed segment.",
+    empty: "Figures appear with the first segment that is confirmed here.",
     asTable: "As a table",
     kindNames: { insert: "insertion", delete: "deletion", replace: "replacement", shift: "move" },
   },
@@ -204,7 +209,7 @@ export const t = {
     title: "What it learnt",
     hint: "Each correction counts in all segments that nobody has confirmed. Undoing one takes back what was learnt from it.",
     search: "Search corrections", by: "by", file: "File", undo: "Undo", undone: "undone", undoName: (value) => `Undo correction ${value}`,
-    kept: "kept as it was", empty: "Nothing has been learnt yet.",
+    kept: "kept as it was", empty: "Nothing has been learnt yet.", notFound: "No correction has this text.",
     import: "Import corrections (TSV or JSONL)",
     imported: (added, known) => `${counted(added, "correction")} imported${known ? `; ${number.format(known)} known before` : ""}.`,
     export: "Download corrections",
@@ -216,7 +221,7 @@ export const t = {
     label: "Terms, one a line",
     save: "Save glossary",
     saved: (count) => `Glossary saved: ${counted(count, "term")}.`,
-    discard: "Discard changes", unsaved: "Not saved. This browser keeps your changes.", notKept: "Not saved, and not kept in this browser.",
+    discard: "Discard changes", unsaved: "Not saved. This browser keeps your changes.", notKept: "Not saved, and not kept in this browser, unless another tab keeps other changes.",
     stale: "The glossary was saved by another person after you began to change it.", theirs: "The saved glossary",
     leaveQuestion: "Leave without saving the glossary?", leave: "Leave", stay: "Stay",
     leaveKept: "Your changes are not saved. This browser keeps them for you until you come back.",

@@ -26,10 +26,17 @@ export class KeptDraft {
   constructor(user, place, storage = ofBrowser) {
     this.key = `postedit.draft.${encodeURIComponent(user)}/${place}`;
     this.storage = storage;
+    this.last = null; // the text that this page has read or kept here
   }
 
   /** @returns {{text: string, tag: string} | null} */
   read() {
+    const found = this.#kept();
+    this.last = found?.text ?? null;
+    return found;
+  }
+
+  #kept() {
     try {
       return JSON.parse(this.storage.getItem(this.key) ?? "null");
     } catch {
@@ -37,14 +44,18 @@ export class KeptDraft {
     }
   }
 
-  /** Keep a draft; return whether the browser did. @param {{text: string, tag: string}} draft */
+  /** Keep a draft; return whether that was done: not over what another tab keeps. @param {{text: string, tag: string}} draft */
   write(draft) {
-    return keep(this.storage, this.key, JSON.stringify(draft));
+    const kept = this.#kept();
+    if (kept && kept.text !== this.last) return false;
+    const isKept = keep(this.storage, this.key, JSON.stringify(draft));
+    if (isKept) this.last = draft.text;
+    return isKept;
   }
 
   /** Forget a draft, unless another tab has kept another one in its place. @param {{text: string, tag: string} | null} draft */
   forget(draft) {
-    if (draft && this.read()?.text === draft.text) this.storage.removeItem(this.key);
+    if (draft && this.#kept()?.text === draft.text) this.storage.removeItem(this.key);
   }
 }
 

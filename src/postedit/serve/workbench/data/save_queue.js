@@ -46,6 +46,7 @@ export class SaveQueue {
     this.listening = new AbortController();
     const { signal: stopped } = this.listening;
     addEventListener("online", () => this.retry(), { signal: stopped });
+    addEventListener("beforeunload", (event) => { if (!this.isKept.value) event.preventDefault(); }, { signal: stopped });
     addEventListener("pagehide", () => this.storage.removeItem(lifeKey(this.tab)), { signal: stopped });
     return this.retry();
   }

@@ -9,7 +9,8 @@
  *   hasMt: boolean, confidence: number | null, skipped: string | null, learnt: boolean, target: string,
  *   target_codes: PlacedCode[], state: string, decisions: {edit: number, accepted: boolean}[], version: number,
  *   updated_by: string | null, updated: string | null, max_length: number | null, notes: string[], matches: any[],
- *   terms: any[], repeats: number, filled_from: number | null}} Segment
+ *   terms: any[], repeats: number, filled_from: number | null, prepared: boolean}} Segment
+ *   `prepared`: the model was asked for a proposal
  */
 import { OffsetMap } from "../core/code_points.js";
 
@@ -38,6 +39,7 @@ export function readSegment(json) {
     matches: json.matches ?? [],
     terms: (json.terms ?? []).map((term) => ({ ...term, span: term.span ? span(term.span, ofSrc) : null })),
     repeats: json.repeats ?? 0,
+    prepared: json.prepared ?? true,
   };
 }
 
@@ -77,6 +79,7 @@ export function withProposal(segment, newer) {
     confidence: newer.proposal?.confidence ?? null,
     skipped: newer.proposal?.skipped ?? null,
     learnt: newer.learnt ?? segment.learnt,
+    prepared: true,
   };
 }
 
@@ -99,7 +102,25 @@ export const readMarked = ({ target, target_codes: codes }) => ({ target, target
 export const freshness = (segment, isLearnt) =>
   segment.filled_from ? "filled" : (isLearnt || segment.learnt) && segment.state !== "confirmed" ? "learnt" : "";
 
+/** Whether nobody has decided on a segment. */
+export const isUndecided = ({ state }) => state === "new" || state === "seen";
+
 export const isDone = (segment) => segment.state === "confirmed" || segment.state === "locked";
+
+/** What part of the segments of a file or project is confirmed, of those that can be: 0 to 1. @param {any} counts */
+export const progressOf = (counts) => {
+  const all = confirmable(counts);
+  return all ? counts.confirmed / all : Number(counts.segments > 0);
+};
+
+export const confirmable = ({ segments = 0, locked = 0 }) => segments - locked;
+
+/** Whether the service confirms a segment with another one, as nobody has decided on it. @param {Segment} one @param {Segment} other */
+export function isFilledWith(one, other) {
+  if (!isUndecided(one) || one.number === other.number) return false;
+  const [texts, others] = [one, other].map(({ src, src_codes, proposal: { mt, mt_codes }, max_length }) => JSON.stringify([src, src_codes, mt, mt_codes, max_length]));
+  return texts === others;
+}
 
 /** The text to begin with: what a person wrote, or nothing, where the proposal stands. @param {Segment} segment */
 export const writtenTarget = (segment) =>

@@ -7,6 +7,7 @@ import { readSegment, withBody, writeMarked, writtenTarget } from "../data/segme
 import { announce, toast } from "../ui/messages.js";
 import { t } from "../strings.js";
 import { Draft } from "../core/draft.js";
+import { fromMarked, sameCodes } from "../core/flat_text.js";
 import { Matches } from "./matches.js";
 import { News } from "./news.js";
 import { Past } from "./past.js";
@@ -132,6 +133,16 @@ export class Editing {
     this.autosave ??= setTimeout(() => this.flush(), AUTOSAVE);
   }
 
+  /**
+   * An input method begins to write, which the draft has only when it is done, or it is done. What came for the segment
+   * meanwhile is shown then, if nothing was written. @param {boolean} isComposing
+   */
+  composing(isComposing) {
+    this.isComposing = isComposing;
+    const known = this.cache.peek(this.number);
+    if (!isComposing && !this.isDirty && known) this.take(known);
+  }
+
   /** Save now what is not saved; what is the proposal again is none of ours, so that the segment is open as before. */
   flush() {
     this.#stopAutosave();
@@ -182,11 +193,21 @@ export class Editing {
     this.changed();
   }
 
+  /** Put the source in place of the target, with the codes where it has them if these are the same. */
+  putSource() {
+    if (!this.draft) return;
+    const { src, src_codes } = this.segment.value;
+    if (!sameCodes(src_codes, this.draft.content.codes)) return this.putText(src);
+    if (this.refuses()) return;
+    this.draft.put(fromMarked(src, src_codes));
+    this.changed();
+  }
+
   /** Confirm the segment, and go to the next one that is not. */
   async confirm() {
     if (!this.draft || this.isLoading.value) return; // it is confirmed, or left
     if (!this.isLocked) this.#save("confirmed");
-    await this.step(1, true);
+    await walk(this, 1, true, this.isLocked ? null : this.segment.value);
   }
 
   /** Take the confirmation back. */
@@ -246,8 +267,9 @@ export class Editing {
       if (!pending) this.#forgetStale(segment);
       return;
     }
-    const isOurs = this.isDirty || pending || this.draft?.holds(segment);
-    const base = this.isDirty && !pending ? { version } : {};
+    const isWriting = this.isDirty || this.isComposing;
+    const isOurs = isWriting || pending || this.draft?.holds(segment);
+    const base = isWriting && !pending ? { version } : {};
     if (isOurs) this.segment.value = { ...known, ...base, proposal: this.segment.value.proposal };
     else this.show(segment);
   }
@@ -261,7 +283,8 @@ export class Editing {
   show(segment) {
     if (segment.number !== this.number) this.flush(); // written while this segment was fetched
     const kept = this.drafts.get(segment.number);
-    const isKept = kept && (kept.holds(segment) || !writtenTarget(segment)) && kept.proposal.text === segment.proposal.text;
+    const isSame = kept?.holds(segment) || (!writtenTarget(segment) && kept?.isProposal); // else it was decided on elsewhere
+    const isKept = isSame && kept.proposal.text === segment.proposal.text;
     if (!isKept) {
       const decisions = new Map(segment.decisions.map((one) => [one.edit, one.accepted]));
       this.drafts.set(segment.number, new Draft(segment.proposal, writtenTarget(segment), decisions, segment.version));

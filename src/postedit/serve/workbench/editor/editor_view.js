@@ -114,7 +114,7 @@ function commandsOf(editing, fieldRef, { onHelp, onGo, onPast }) {
     undo: () => editing.undo(),
     redo: () => editing.redo(),
     moveTag: (key) => moveTag(editing, fieldRef.current, key.endsWith("Left") ? -1 : 1),
-    takeSource: () => editing.putText(editing.segment.value.src),
+    takeSource: () => editing.putSource(),
     useMatch: () => useBestMatch(editing),
     past: onPast,
     search: focused("search"),

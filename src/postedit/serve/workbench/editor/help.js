@@ -2,15 +2,15 @@
 import { html } from "../lib.js";
 import { Dialog } from "../ui/dialog.js";
 import { t } from "../strings.js";
-import { SHORTCUTS } from "./shortcuts.js";
+import { keysOf, SHORTCUTS } from "./shortcuts.js";
 
 /** @param {{onClose: () => void}} props */
 export function Help({ onClose }) {
   return html`<${Dialog} title=${t.help.title} onClose=${onClose} wide>
     <p class="hint">${t.help.intro}</p>
     <div class="help">${Object.entries(t.help.groups).map(([group, title]) => html`
-      <section><h3>${title}</h3><dl>${SHORTCUTS.filter((one) => one.group === group).map(({ id, keys, shown }) => html`
-        <div><dt><${Keys} text=${shown ?? keys[0]} /></dt><dd>${t.help.keys[id]}</dd></div>`)}</dl></section>`)}</div>
+      <section><h3>${title}</h3><dl>${SHORTCUTS.filter((one) => one.group === group).map(({ id }) => html`
+        <div><dt><${Keys} text=${keysOf(id)} /></dt><dd>${t.help.keys[id]}</dd></div>`)}</dl></section>`)}</div>
   <//>`;
 }
 

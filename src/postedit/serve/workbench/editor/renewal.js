@@ -94,7 +94,7 @@ export class Renewal {
   /** Show another proposal for the segment in hand, unless a person has begun to work on it; or its reasons. */
   #showNewer(known, isOther) {
     const { draft, segment, revision } = this.editing;
-    if (isOther && draft?.isUntouched) this.editing.show(known);
+    if (isOther && draft?.isUntouched && !this.editing.isComposing) this.editing.show(known);
     if (isOther || known.proposal.edits.length !== draft?.proposal.edits.length) return;
     draft.proposal = known.proposal;
     segment.value = { ...segment.value, proposal: known.proposal };

@@ -2,13 +2,14 @@
 import { html, useEffect, useLayoutEffect, useRef } from "../lib.js";
 import { countPoints } from "../core/code_points.js";
 import { isNested, plain } from "../core/flat_text.js";
-import { freshness } from "../data/segment.js";
+import { freshness, isUndecided } from "../data/segment.js";
 import { Confidence } from "../ui/controls.js";
 import { announce, toast } from "../ui/messages.js";
 import { format, t } from "../strings.js";
 import { Conflict } from "./conflict.js";
 import { parts } from "./marked_text.js";
 import { ProposalView } from "./proposal_view.js";
+import { keysOf } from "./shortcuts.js";
 import { TargetField } from "./target_field.js";
 
 /** @param {{editing: import("./editing.js").Editing, languages: [string, string], fieldRef: {current: TargetField | null}, onPast: () => void}} props */
@@ -38,7 +39,8 @@ export function SegmentCard({ editing, languages, fieldRef, onPast }) {
 function proposalOrNot(editing, segment, languages, hasMt) {
   if (editing.draft.proposal.edits.length) return html`<${ProposalView} editing=${editing} language=${languages[1]} />`;
   const { text, codes, isProposed } = editing.draft.proposal;
-  const hint = segment.skipped ? t.editor.skipped(segment.skipped) : !hasMt ? t.editor.noMt : isProposed ? t.editor.noChange : t.editor.notYet;
+  const hint = segment.skipped ? t.editor.skipped(segment.skipped) : !hasMt ? t.editor.noMt : isProposed ? t.editor.noChange
+    : !segment.prepared && isUndecided(segment) ? t.editor.notYet : t.editor.noProposal;
   return html`${hasMt && html`<p class="text" lang=${languages[1]} dir="auto">${parts(text, codes)}</p>`}
     <p class="hint">${hint}</p>`;
 }
@@ -53,8 +55,8 @@ function Head({ editing, segment }) {
     ${segment.repeats > 1 && html`<span class="soft">${t.editor.occurs(segment.repeats)}</span>`}
     ${here.length > 0 && html`<span class="badge person">${t.editor.isHere(here)}</span>`}
     ${segment.unit && html`<span class="soft unit" title=${segment.unit}>${segment.unit}</span>`}
-    <span class="steps"><button type="button" class="quiet" aria-label=${t.editor.previous} title="Alt+↑" onClick=${() => editing.step(-1)}>↑</button>
-      <button type="button" class="quiet" aria-label=${t.editor.next} title="Alt+↓" onClick=${() => editing.step(1)}>↓</button></span>
+    <span class="steps"><button type="button" class="quiet" aria-label=${t.editor.previous} title=${keysOf("previous")} onClick=${() => editing.step(-1)}>↑</button>
+      <button type="button" class="quiet" aria-label=${t.editor.next} title=${keysOf("next")} onClick=${() => editing.step(1)}>↓</button></span>
   </header>`;
 }
 
@@ -73,6 +75,7 @@ function Field({ editing, language, fieldRef }) {
       get draft() { return editing.draft; },
       get breaksLines() { return editing.segment.value.src.includes("\n"); },
       changed: () => editing.changed(),
+      composing: (isComposing) => editing.composing(isComposing),
       undo: () => editing.undo(),
       redo: () => editing.redo(),
       refuses: () => editing.refuses(),
@@ -107,19 +110,19 @@ function Below({ editing, segment, onPast }) {
   const { draft } = editing;
   const hasEdits = draft.proposal.edits.length > 0;
   const { history } = draft;
-  const past = segment.version > 0 && html`<button type="button" title="Alt+H" onClick=${onPast}>${t.editor.past}</button>`;
+  const past = segment.version > 0 && html`<button type="button" title=${keysOf("past")} onClick=${onPast}>${t.editor.past}</button>`;
   if (editing.isLocked) return html`<p class="hint">${editing.mayWrite ? t.editor.locked : t.editor.readOnly}</p>${past && html`<div class="actions below">${past}</div>`}`;
   return html`
     <${Length} draft=${draft} most=${segment.max_length} />
-    ${!isNested(draft.content.codes) && html`<p class="warning">${t.editor.refused.nesting}</p>`}
+    ${isNested(draft.proposal.mt_codes) && !isNested(draft.content.codes) && html`<p class="warning">${t.editor.refused.nesting}</p>`}
     <div class="actions below">
-      <button type="button" class="primary" title="Ctrl+Enter" onClick=${() => editing.confirm()}>${t.editor.confirm}</button>
-      ${hasEdits && html`<button type="button" title="Alt+A" onClick=${() => editing.chooseAll(true)}>${t.editor.accept}</button>
-        <button type="button" title="Alt+R" onClick=${() => editing.chooseAll(false)}>${t.editor.reject}</button>`}
-      <button type="button" title="Ctrl+Z" disabled=${!history.canUndo && !segment.version} onClick=${() => editing.undo()}>${t.editor.undo}</button>
-      <button type="button" title="Ctrl+Shift+Z" disabled=${!history.canRedo} onClick=${() => editing.redo()}>${t.editor.redo}</button>
+      <button type="button" class="primary" title=${keysOf("confirm")} onClick=${() => editing.confirm()}>${t.editor.confirm}</button>
+      ${hasEdits && html`<button type="button" title=${keysOf("acceptAll")} onClick=${() => editing.chooseAll(true)}>${t.editor.accept}</button>
+        <button type="button" title=${keysOf("rejectAll")} onClick=${() => editing.chooseAll(false)}>${t.editor.reject}</button>`}
+      <button type="button" title=${keysOf("undo")} disabled=${!history.canUndo && !segment.version} onClick=${() => editing.undo()}>${t.editor.undo}</button>
+      <button type="button" title=${keysOf("redo")} disabled=${!history.canRedo} onClick=${() => editing.redo()}>${t.editor.redo}</button>
       ${past}
-      ${segment.state === "confirmed" && html`<button type="button" title="Alt+U" onClick=${() => editing.reopen()}>${t.editor.reopen}</button>`}
+      ${segment.state === "confirmed" && html`<button type="button" title=${keysOf("reopen")} onClick=${() => editing.reopen()}>${t.editor.reopen}</button>`}
       ${segment.updated_by && html`<span class="soft last-by">${t.editor.lastBy(segment.updated_by, format.moment(segment.updated))}</span>`}
     </div>`;
 }

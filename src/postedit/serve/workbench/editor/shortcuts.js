@@ -1,4 +1,7 @@
-/** The keys of the editor, in one table: the help shows it, and the editor obeys it. */
+/**
+ * The keys of the editor, in one table: the help shows it, and the editor obeys it. On a Mac, Option writes letters (ś is
+ * Option+S on a Polish keyboard), so that there Control+Option takes the place of Alt, except with arrows.
+ */
 
 /**
  * @typedef {{id: string, group: string, keys: string[], shown?: string}} Shortcut
@@ -27,8 +30,17 @@ export const SHORTCUTS = [
   { id: "filter", group: "find", keys: ["Shift+F3"] },
   { id: "goTo", group: "find", keys: ["Alt+KeyG"], shown: "Alt+G" },
   { id: "field", group: "find", keys: ["F2"] },
-  { id: "help", group: "find", keys: ["F1", "Ctrl+Slash", "?"], shown: "F1 or Ctrl+/" },
+  { id: "help", group: "find", keys: ["F1", "Ctrl+/", "?"], shown: "F1 or Ctrl+/" },
 ];
+
+const isMac = () => /^(Mac|iP)/.test(navigator.platform);
+
+/** Return the keys of a shortcut as this keyboard names them. @param {string} id */
+export function keysOf(id) {
+  const { keys, shown = keys[0] } = SHORTCUTS.find((one) => one.id === id);
+  if (!isMac()) return shown;
+  return shown.replace(/Alt\+(?!.*[↑↓←→])/, "Control+Option+").replace("Alt+", "Option+");
+}
 
 const byKeys = new Map(SHORTCUTS.flatMap(({ id, keys }) => keys.map((one) => [one, id])));
 
@@ -38,13 +50,23 @@ const hasOwnUndo = (target) => target instanceof HTMLElement && /^(INPUT|TEXTARE
 /** Whether a key that is typed here is a letter of a text. @param {EventTarget} target */
 const isTextEntry = (target) => hasOwnUndo(target) || (target instanceof HTMLElement && target.isContentEditable);
 
+/** Whether Alt writes a letter here, or is a key of the browser. @param {KeyboardEvent} event */
+function isTaken(event) {
+  if (event.getModifierState("AltGraph")) return true; // it writes letters
+  const isArrow = event.code.startsWith("Arrow");
+  if (event.altKey && isArrow && event.target instanceof HTMLSelectElement) return true; // it opens the list
+  return isMac() && event.altKey && !isArrow && !event.ctrlKey;
+}
+
 /** Return the shortcut of a key press, and which of its keys. @param {KeyboardEvent} event @returns {{id: string, key: string} | null} */
 export function shortcutOf(event) {
   if (event.isComposing) return null;
   if (event.key === "?" && !isTextEntry(event.target) && !event.ctrlKey && !event.altKey) return { id: "help", key: "?" };
-  if (event.getModifierState("AltGraph")) return null; // it writes letters
-  const modifiers = [["Ctrl", event.ctrlKey || event.metaKey], ["Alt", event.altKey], ["Shift", event.shiftKey]];
-  const letter = /^[a-z]$/i.test(event.key) ? `Key${event.key.toUpperCase()}` : event.code; // by the letter where there is one
+  if (isTaken(event)) return null;
+  const isMacAlt = isMac() && event.altKey && event.ctrlKey;
+  const isSlash = event.key === "/"; // on some keyboards with Shift; another key may be in its place there
+  const modifiers = [["Ctrl", (event.ctrlKey && !isMacAlt) || event.metaKey], ["Alt", event.altKey], ["Shift", event.shiftKey && !isSlash]];
+  const letter = /^[a-z]$/i.test(event.key) ? `Key${event.key.toUpperCase()}` : isSlash ? "/" : event.code; // by the letter where there is one
   const key = [...modifiers.filter(([, isDown]) => isDown).map(([name]) => name), letter].join("+");
   const id = byKeys.get(key);
   if ((id === "undo" || id === "redo") && hasOwnUndo(event.target)) return null;

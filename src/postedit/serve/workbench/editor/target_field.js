@@ -8,8 +8,9 @@ import * as dom from "./field_dom.js";
 
 /**
  * @typedef {{draft: import("../core/draft.js").Draft, changed: () => void, undo: () => void, redo: () => void,
- *   breaksLines: boolean, refuses: () => boolean, refused: (why: "enter"|"tags"|"nesting") => void}} FieldOwner
- *   `refuses`: whether nothing may be written now, which it then says
+ *   composing: (isComposing: boolean) => void, breaksLines: boolean, refuses: () => boolean,
+ *   refused: (why: "enter"|"tags"|"nesting") => void}} FieldOwner
+ *   `composing`: an input method begins or is done; `refuses`: whether nothing may be written now, which it then says
  */
 export class TargetField {
   /** @param {HTMLElement} element @param {FieldOwner} owner */
@@ -136,6 +137,7 @@ export class TargetField {
     this.show();
     this.composing = true;
     this.draftComposed = this.#draft;
+    this.owner.composing(true);
   }
 
   /** Take what an input method made, unless another text has come meanwhile, which it was not written for. */
@@ -143,6 +145,7 @@ export class TargetField {
     this.composing = false;
     if (this.draftComposed === this.#draft) this.#takePage();
     else this.show();
+    this.owner.composing(false);
   }
 
   /** Read what an input method or an extension wrote; codes that it took away come back. */

@@ -42,7 +42,7 @@ export function VirtualList({ count, rowHeight, selected, label, keyOf, row, onS
   }, [selected, rowHeight, height]);
 
   const onKeyDown = (event) => {
-    if (event.altKey || event.ctrlKey || event.metaKey) return;
+    if (!count || event.altKey || event.ctrlKey || event.metaKey) return;
     const page = Math.max(1, Math.floor(height / rowHeight) - 1);
     const goal = { ArrowDown: selected + 1, ArrowUp: selected - 1, PageDown: selected + page, PageUp: selected - page, Home: 0, End: count - 1 }[event.key];
     if (event.key === "Enter") onEnter();

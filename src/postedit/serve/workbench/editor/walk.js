@@ -1,6 +1,6 @@
 /** Going up and down the list of segments. */
 import { ApiError } from "../data/api.js";
-import { isDone } from "../data/segment.js";
+import { isDone, isFilledWith } from "../data/segment.js";
 import { rowOf } from "../data/segment_cache.js";
 import { announce } from "../ui/messages.js";
 import { t } from "../strings.js";
@@ -10,24 +10,25 @@ const LOOK = 60; // segments fetched at a time to find one that is not confirmed
 /**
  * Open the segment before or after the one in hand, or the one on its way.
  * @param {import("./editing.js").Editing} editing @param {number} step 1 or -1 @param {boolean} toOpen to one that is not confirmed
+ * @param {import("../data/segment.js").Segment | null} confirmed  just now, so that the service fills in its repetitions
  */
-export function walk(editing, step, toOpen) {
+export function walk(editing, step, toOpen, confirmed = null) {
   return editing.load(async () => {
     const { wanted } = editing;
     if (wanted === undefined && editing.isBeginning) return; // the segment where work goes on is being looked for
-    const number = await goal(editing, wanted ?? 0, step, toOpen);
+    const number = await goal(editing, wanted ?? 0, step, toOpen, confirmed);
     if (number !== null && editing.wanted === wanted) await editing.open(number); // else another one was chosen meanwhile
   });
 }
 
 /** Return the number of the segment to open; if there is none, say why, and return null. */
-async function goal(editing, from, step, toOpen) {
+async function goal(editing, from, step, toOpen, confirmed) {
   const numbers = await editing.cache.listed();
   if (!numbers) return null; // the list says why
   let row = rowOf(numbers, from);
   if (step < 0 || numbers[row] === from) row += step; // else it is not in the list, and this is the next one
   try {
-    if (toOpen) row = await openRow(editing, numbers, row, step);
+    if (toOpen) row = await openRow(editing, numbers, row, step, confirmed);
   } catch (error) {
     if (!(error instanceof ApiError)) throw error;
     editing.problem.value = error.message;
@@ -39,7 +40,7 @@ async function goal(editing, from, step, toOpen) {
 }
 
 /** Return the next row that is not confirmed; what is not known is asked for: in a list without filter, the place alone. */
-async function openRow(editing, numbers, from, step) {
+async function openRow(editing, numbers, from, step, confirmed) {
   const { cache } = editing;
   const { filter, q } = cache.filter.value;
   let row = from;
@@ -49,7 +50,8 @@ async function openRow(editing, numbers, from, step) {
       await cache.show(step > 0 ? row : row - LOOK, step > 0 ? row + LOOK : row + 1);
     }
     const known = cache.peek(numbers[row]);
-    if (!known || !isDone(editing.withPending(known))) break; // what cannot be fetched is shown as a problem
+    const isGoingToBeDone = known && confirmed && isFilledWith(known, confirmed);
+    if (!known || !(isGoingToBeDone || isDone(editing.withPending(known)))) break; // what cannot be fetched is shown as a problem
   }
   return row;
 }

@@ -2,6 +2,7 @@
 import { html, useEffect, useRef, useState } from "../lib.js";
 import { get, remove } from "../data/api.js";
 import { address } from "../data/router.js";
+import { progressOf } from "../data/segment.js";
 import { addUploads, uploads } from "../data/upload_queue.js";
 import { Bar, focusHeading, useLoaded, Waiting } from "../ui/controls.js";
 import { ConfirmByName } from "../ui/dialog.js";
@@ -97,7 +98,7 @@ function FileCard({ project, file, share, note, failure, onDelete }) {
     ${file.state === "failed" && html`<p class="warning">${t.files.failed}: ${file.error}</p>`}
     ${file.state !== "failed" && failure && html`<p class="warning">${t.files.jobFailed[failure.kind] ?? failure.kind}: ${failure.error}</p>`}
     ${(file.state === "importing" || share !== undefined) && html`<p role="status">${share ? t.files.importingShare(share) : t.files.importing}</p><${Bar} value=${share ?? 0} label=${t.files.importing} />`}
-    ${isReady && html`<${Bar} value=${file.segments ? file.confirmed / file.segments : 0} label=${t.files.progress(file)} /><p class="soft small">${t.files.progress(file)}</p>`}
+    ${isReady && html`<${Bar} value=${progressOf(file)} label=${t.files.progress(file)} /><p class="soft small">${t.files.progress(file)}</p>`}
     ${isReady && file.estimate && html`<p class="estimate"><span class="strong">${t.files.estimate}</span> ${t.files.estimateText(file.estimate)}</p>`}
     ${isReady && note && html`<p class="soft">${t.files.noProposals(note)}</p>`}
     <div class="actions">

@@ -44,7 +44,7 @@ export function LearntView({ project }) {
     <div class="toolbar"><label class="grow"><span class="unseen">${t.learnt.search}</span><input type="search" placeholder=${t.learnt.search} value=${q} onInput=${(event) => setQ(event.target.value)} /></label>
       ${role === "manager" && html`<input id="import" class="unseen" type="file" accept=".tsv,.jsonl" onChange=${add} /><label class="button" for="import">${t.learnt.import}</label>`}
       <a class="button" href=${`${path}/export`} download>${t.learnt.export}</a></div>
-    ${pages.rows && (pages.rows.length === 0 ? html`<p class="hint">${t.learnt.empty}</p>`
+    ${pages.rows && (pages.rows.length === 0 ? html`<p class="hint">${q ? t.learnt.notFound : t.learnt.empty}</p>`
       : html`<ol class="corrections">${pages.rows.map((row) => html`<${Correction} key=${row.number} row=${row} project=${project} onUndo=${role === "reader" ? undefined : () => undo(row.number)} />`)}</ol>`)}
     ${pages.next !== null && html`<button type="button" onClick=${pages.more}>${t.more}</button>`}`;
 }

@@ -3,6 +3,7 @@ import { html } from "../lib.js";
 import { get } from "../data/api.js";
 import { Bar, useLoaded, Waiting } from "../ui/controls.js";
 import { format, t } from "../strings.js";
+import { progressOf } from "../data/segment.js";
 import { Columns, Lines, Table } from "./charts.js";
 import { useNews } from "./live_pages.js";
 
@@ -12,10 +13,10 @@ export function ProgressView({ project, onChange }) {
   useNews(project.id, () => { loaded.reload(); onChange(); });
   if (!loaded.value) return html`<${Waiting} loaded=${loaded} />`;
   const { days = [], kinds = [], people = [] } = loaded.value;
-  const share = project.segments ? project.confirmed / project.segments : 0;
+  const share = progressOf(project);
   return html`
     <section class="card"><div class="figures">
-      <${Figure} value=${format.percent(share)} name=${t.progress.done} />
+      <${Figure} value=${format.share(share)} name=${t.progress.done} />
       <${Figure} value=${format.number(project.confirmed ?? 0)} name=${t.progress.confirmed(project.confirmed ?? 0)} />
       <${Figure} value=${format.number(sum(days, "words"))} name=${t.progress.words} /></div>
       <${Bar} value=${share} label=${t.projects.progress(project)} /></section>

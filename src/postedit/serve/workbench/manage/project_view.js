@@ -59,7 +59,7 @@ function SettingsView({ project, onChange }) {
   const isManager = project.role === "manager";
   return html`<div class="stack">
     ${isManager && html`<form class="card fields narrow" onSubmit=${save}>
-      <label>${t.settings.minConfidence}<input type="number" min="0" max="1" step="0.05" value=${least} onInput=${(event) => setLeast(event.target.value)} /></label>
+      <label>${t.settings.minConfidence}<input type="number" required min="0" max="1" step="0.05" value=${least} onInput=${(event) => setLeast(event.target.value)} /></label>
       <p class="hint">${t.settings.minConfidenceHint}</p>
       <div class="actions"><button class="primary">${t.settings.save}</button></div>
     </form>`}

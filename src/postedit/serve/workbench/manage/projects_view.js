@@ -2,6 +2,7 @@
 import { html, useState } from "../lib.js";
 import { get, post } from "../data/api.js";
 import { address, go } from "../data/router.js";
+import { progressOf } from "../data/segment.js";
 import { user } from "../data/session.js";
 import { Bar, useLoaded, Waiting } from "../ui/controls.js";
 import { Dialog } from "../ui/dialog.js";
@@ -28,7 +29,7 @@ export function ProjectsView() {
 }
 
 function ProjectCard({ project }) {
-  const share = project.segments ? project.confirmed / project.segments : 0;
+  const share = progressOf(project);
   return html`<li class="card">
     <h2><a href=${address("project", project.id)}><bdi>${project.name}</bdi></a></h2>
     <p class="soft">${[languagesOf(project), project.model].filter(Boolean).join(" · ")}</p>
