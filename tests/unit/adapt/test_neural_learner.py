@@ -198,7 +198,7 @@ def test_learning_is_off_where_it_harms(editor: PostEditor, monkeypatch: pytest.
 
 @pytest.mark.parametrize(("spared", "helps"), [([], False), ([0, 0], False), ([1], False), ([1, 1], True),
     ([3, -1, 0], False), ([2, 1, 0, 0], True), ([-1, -1], False), ([-9, -9, -9, 1, 1, 0, 0], True)])  # fmt: skip
-def test_learning_helps_if_it_spares_more_edits_than_chance(
+def test_learning_helps_if_it_spares_more_than_the_standard_error(
     editor: PostEditor, monkeypatch: pytest.MonkeyPatch, spared: list[int], helps: bool
 ) -> None:
     learner = NeuralLearner(editor, OnlineConfig(watched=4))
