@@ -88,8 +88,9 @@ class FollowedByPhrases(EditorWrapper[PostEditor]):
             if entry.undoes is not None:
                 yield entry
                 continue
+            output = self._model_learner.trained_output(entry.number)
             try:
-                correction = replace(entry.correction, mt=self._model_learner.trained_output(entry.number))
+                correction = replace(entry.correction, mt=output, decisions=())  # those are on spans of mt
             except DataError:  # the output is blank, or has characters that are no text
                 continue
             yield entry._replace(correction=correction)

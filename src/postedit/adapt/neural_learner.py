@@ -2,7 +2,7 @@
 
 Online learning (`NeuralLearner`): each correction is a step of the adapters, together with corrections from before it
 against forgetting (replay). A state of the adapters is kept for every few corrections, so a correction is undone by
-putting the state before it back and learning what follows again: the bits are those of a model that never had it.
+putting a state before it back and learning what follows again: the bits are those of a model that never had it.
 
 Instance-based adaptation (`NearestAdaptation`; Farajian et al. 2017, "Multi-domain neural machine translation through
 unsupervised adaptation", section 3): before a segment is edited, the model takes a few steps on the nearest triplets of
@@ -39,6 +39,9 @@ from postedit.text.edits import target_of
 
 _LONGEST: Final = 200
 """Tokens of a side beyond which a correction is not learnt: a step on it would take seconds."""
+
+_ALL_KEPT: Final = 10
+"""Latest versions that are all kept, since recent corrections are undone most."""
 
 
 def load_to_adapt(model: str | Path, device: torch.device | str = "cpu") -> PostEditor:
@@ -115,7 +118,8 @@ class NeuralLearner(JudgedLearner):
         super().__init__(config.watched)
         self._config, self._batches, self._edits = config, TripletBatches(editor), EditsLeft(editor)
         self._adapters = Adapters(editor.model, config.adapters, config.rank, config.seed)
-        self._versions: list[dict[str, Tensor]] = []  # the state before each `version_every`-th correction
+        # The state before each `version_every`-th correction, by how many are before it; only some of the older ones.
+        self._versions: dict[int, dict[str, Tensor]] = {}
         self._outputs: dict[int, str] = {}  # of the model as it was trained, by number of a correction
 
     def learn_entries(self, entries: Iterable[Entry]) -> None:
@@ -138,9 +142,10 @@ class NeuralLearner(JudgedLearner):
         return self._outputs[number]
 
     def _return_to(self, place: int) -> int:
-        version = place // self._config.version_every
-        self._adapters.restore(self._versions[version] if version < len(self._versions) else None)
-        del self._versions[version:]
+        last = place // self._config.version_every
+        version = max((one for one in self._versions if one <= last), default=0)
+        self._adapters.restore(self._versions.get(version))
+        self._versions = {one: state for one, state in self._versions.items() if one < version}
         return version * self._config.version_every
 
     def _judge(self, place: int) -> int:
@@ -152,14 +157,25 @@ class NeuralLearner(JudgedLearner):
 
     def _learn(self, place: int) -> None:
         """Take the steps for the correction at a place, with others from before it."""
-        if place % self._config.version_every == 0:
-            self._versions.append(self._adapters.state())
+        latest, after = divmod(place, self._config.version_every)
+        if not after:
+            self._versions[latest] = self._adapters.state()
+            self._versions = {one: state for one, state in self._versions.items() if _is_kept(one, latest)}
         rng = random.Random(self._config.seed * 1_000_003 + place)
         others = rng.sample(range(place), min(self._config.replay, place))
         batch = self._batches.batch([self._at(row) for row in (place, *others)])
         for _ in range(self._config.steps if batch is not None else 0):
             assert batch is not None
             self._adapters.step(batch, self._config.rate)
+
+
+def _is_kept(version: int, latest: int) -> bool:
+    """Return whether a version is kept: all of the latest ones, then every second, fourth, eighth ... one.
+
+    So their number grows with the logarithm of the corrections, and to undo an old correction takes at most a fifth
+    more steps than those after it.
+    """
+    return version % (1 << ((latest - version) // _ALL_KEPT).bit_length()) == 0
 
 
 class NearestAdaptation(EditorWrapper[PostEditor], JudgedLearner):

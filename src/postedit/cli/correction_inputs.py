@@ -29,13 +29,12 @@ def read_corrections(
     Raises:
         DataError: if files cannot be read, have no correction, or options do not go with them.
     """
-    origin = {"project": project, "author": author, "file": file}
     _, paths = split_inputs([stream], folders=True)
     if paths:
-        return _units(paths[0], before, languages, origin)
+        return _units(paths[0], before, languages, {"project": project, "author": author, "file": file})
     if before is not None or languages:
         raise DataError(f"{stream}: --before and --languages are for translation files; leave them out")
-    return _triplets(stream, origin)
+    return read_triplet_corrections(stream, project=project, author=author, file=file)
 
 
 def files_read(stream: str, before: Path | None) -> list[Path]:
@@ -52,7 +51,14 @@ def files_read(stream: str, before: Path | None) -> list[Path]:
     return [path for one in files_of([stream]) for path in one.paths]
 
 
-def _triplets(stream: str, origin: dict[str, str]) -> "tuple[list[Correction], Counter[str]]":
+def read_triplet_corrections(
+    stream: str, *, project: str = "", author: str = "", file: str = "", most: int | None = None
+) -> "tuple[list[Correction], Counter[str]]":
+    """Return the first triplets (`most`, or all) that an argument names, and what was left out; see `read_corrections`.
+
+    Raises:
+        DataError: if files cannot be read, or have no triplet that can be learnt from.
+    """
     from postedit.data.report import DataReport
     from postedit.jobs.memory_exchange import from_triplets
 
@@ -60,9 +66,9 @@ def _triplets(stream: str, origin: dict[str, str]) -> "tuple[list[Correction], C
     if files.mt is None:
         raise DataError(f"{stream}: has no machine translations, without which there is nothing to correct")
     report = DataReport()
-    found = from_triplets(files, report, **origin)
+    found = from_triplets(files, report, project=project, author=author, file=file, most=most)
     if not found:
-        raise DataError(f"{stream}: has no triplet to add")
+        raise DataError(f"{stream}: has no triplet to learn from")
     left_out = Counter[str]()
     for source in report.sources.values():
         for reason, skipped in source.skipped.items():

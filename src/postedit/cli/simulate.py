@@ -1,7 +1,6 @@
 """`postedit simulate`."""
 
 import json
-from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -10,6 +9,8 @@ import typer
 
 from postedit.cli import search_options as options
 from postedit.cli import shared
+from postedit.cli.correction_inputs import read_triplet_corrections
+from postedit.cli.data import files_of
 from postedit.core.errors import DataError, OutputError
 
 if TYPE_CHECKING:
@@ -50,7 +51,6 @@ def simulate(
     from postedit.adapt.correction_memory import CorrectionMemory
     from postedit.adapt.learning_editor import load_learning
     from postedit.cli.tables import console, print_table
-    from postedit.data.triplets import TripletFiles, read_triplets
     from postedit.editing.protection import Protected
     from postedit.explain.figure import FORMATS
     from postedit.jobs.editing import silence_library
@@ -62,11 +62,10 @@ def simulate(
         raise OutputError(f"--plot {plot}: the name must end in {', '.join(f'.{name}' for name in FORMATS)}")
     chosen = options.read_options(assignments, search_file, kind=options.LearningOptions)
     assert isinstance(chosen, options.LearningOptions)
-    files = TripletFiles.of(stream)
+    (files,) = files_of([stream])
     shared.check_outputs({"--json": json_out, "--plot": plot}, [*files.paths, search_file, *chosen.paths])
-    texts = [StreamSegment(one.src, one.mt, one.pe) for one in islice(read_triplets(files), lines)]
-    if not texts:
-        raise DataError(f"{stream}: has no triplet to learn from")
+    corrections, _ = read_triplet_corrections(stream, most=lines)
+    texts = [StreamSegment(one.src, one.mt, one.pe) for one in corrections]
     silence_library()
     models = shared.chosen_models(named)
     if len(models) > 1:

@@ -214,21 +214,22 @@ def summaries(
     The first sentences of the source (LEAD-3) are another system where some source has more than three.
 
     Raises:
-        DataError: if a system has the name of that one.
+        DataError: if a system has the name of that one, or of the row of the reference.
     """
     named: dict[str, Iterable[str]] = {system.name: system.outputs for system in systems}
+    rows_beside = {_REFERENCE: "the row of the post-edits"}
     if any(len(sentences(text)) > _LEAD for text in source):
-        if (name := f"LEAD-{_LEAD}") in named:
-            raise DataError(
-                f'a system is called "{name}", the name of the baseline of the first {_LEAD} sentences of the source: '
-                "give it another name"
-            )
-        named[name] = (lead(text, _LEAD) for text in source)
+        rows_beside[_BASELINE] = f"the baseline of the first {_LEAD} sentences of the source"
+    for name, of in rows_beside.items():
+        if name in named:
+            raise DataError(f'a system is called "{name}", the name of {of}: give it another name')
+    if _BASELINE in rows_beside:
+        named[_BASELINE] = (lead(text, _LEAD) for text in source)
     options = {"normalise": test.tokenize == "13a", "stem": stem}
     found = {name: summary_scores(outputs, source, test.pe, **options) for name, outputs in named.items()}
     rows = [
         TableRow((name,), (*one.rouge, *one.novel, one.novel_sentences, *one.repeated, one.repeated_sentences))
-        for name, one in {**found, "reference": summary_scores(test.pe, source, test.pe, **options)}.items()
+        for name, one in {**found, _REFERENCE: summary_scores(test.pe, source, test.pe, **options)}.items()
     ]
     counted = [*(f"{order}-grams" for order in ORDERS), "sentences"]
     names = columns(ROUGE, 2) + columns([f"{what} {one}, %" for what in ("novel", "repeated") for one in counted], 1)
@@ -250,6 +251,8 @@ def summaries(
 
 
 _LEAD: Final = 3  # sentences of the baseline
+_BASELINE: Final = f"LEAD-{_LEAD}"
+_REFERENCE: Final = "reference"
 
 
 def _with_count(values: Floats) -> Floats:

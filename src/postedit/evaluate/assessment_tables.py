@@ -75,7 +75,7 @@ def forecasts(found: Assessment) -> Table:
         for expected in one.forecasts(ter):
             shares = (percentage(points, ter) for points in expected.gain)
             hours = found.work.saved(expected.gain, ter).hours
-            size = f"{expected.triplets:,}{' (rough)' * expected.is_rough}"
+            size = f"{expected.number}{' (rough)' * expected.is_rough}"
             rows.append(TableRow((one.name, size), (*expected.gain, *shares, *hours)))
     names = columns(["gain, TER", "from", "to"], 2)
     names += columns(["edits spared %", "from %", "to %", "hours saved", "from h", "to h"], 1)

@@ -16,12 +16,12 @@ SIZES: Final = (1_000, 5_000, 25_000)
 """Triplets for which a gain is forecast."""
 
 FAR: Final = 20
-"""Times the triplets at hand beyond which a forecast is rough. From 300 triplets, the intervals for 1,000 and 5,000
+"""Times the assessed triplets beyond which a forecast is rough. From 300 triplets, the intervals for 1,000 and 5,000
 covered what was really gained in at least 95 % of the samples of each of six tasks; those for 20,000 only in 60 % and
 75 % on product help in French and German, see `benchmarks/RESULTS.md`."""
 
 ROUGH: Final = (
-    f"A forecast for more than {FAR} times the triplets at hand is rough: on product help, the intervals for 20,000 "
+    f"A forecast for more than {FAR} times the triplets assessed is rough: on product help, the intervals for 20,000 "
     "triplets covered what was really gained in only 60 % (French) and 75 % (German) of samples of 300."
 )
 """What readers of such a forecast are told."""
@@ -45,7 +45,13 @@ class Forecast(NamedTuple):
 
     triplets: int
     gain: Gain
-    is_rough: bool  # for more than `FAR` times the triplets at hand
+    is_rough: bool  # for more than `FAR` times the assessed triplets
+    is_given: bool  # for all triplets at hand, of which some were assessed
+
+    @property
+    def number(self) -> str:
+        """The number of triplets in words."""
+        return f"all {self.triplets:,} given" if self.is_given else f"{self.triplets:,}"
 
 
 def growth(whole: SentenceGains, half: SentenceGains, ter: float) -> Growth:
@@ -59,24 +65,28 @@ def growth(whole: SentenceGains, half: SentenceGains, ter: float) -> Growth:
     return Growth(middle, 1.0 / sqrt(sum(weights)))
 
 
-def forecast(whole: SentenceGains, half: SentenceGains, ter: float, confidence: float = CONFIDENCE) -> list[Forecast]:
-    """Return the gains that are expected from each of `SIZES` that is more than there are.
+def forecast(
+    whole: SentenceGains, half: SentenceGains, ter: float, confidence: float = CONFIDENCE, available: int = 0
+) -> list[Forecast]:
+    """Return the gains that are expected from all triplets at hand, and from each of `SIZES` that is more.
 
     Args:
-        whole: the gains of an editor that was trained on nearly all triplets.
+        whole: the gains of an editor that was trained on nearly all assessed triplets.
         half: those of one that was trained on half of them.
         ter: of the unedited MT.
         confidence: of the intervals.
+        available: triplets at hand, if those that were assessed are only some of them.
     """
     now, found = whole.gain(confidence), growth(whole, half, ter)
     forecasts = []
-    for size in SIZES:
+    for size in (available, *(size for size in SIZES if size > available)):
+        if size <= len(whole.words):
+            continue
         doublings = log2(size / max(1, len(whole.words)))
-        if doublings > 0.0:
-            middle, reach = now.points + doublings * found.points, doublings * found.deviation * _normal(confidence)
-            below, above = (sqrt(side**2 + reach**2) for side in (now.points - now.low, now.high - now.points))
-            is_rough = size > FAR * len(whole.words)
-            forecasts.append(Forecast(size, Gain(middle, middle - below, middle + above).at_most(ter), is_rough))
+        middle, reach = now.points + doublings * found.points, doublings * found.deviation * _normal(confidence)
+        below, above = (sqrt(side**2 + reach**2) for side in (now.points - now.low, now.high - now.points))
+        gain = Gain(middle, middle - below, middle + above).at_most(ter)
+        forecasts.append(Forecast(size, gain, is_rough=size > FAR * len(whole.words), is_given=size == available))
     return forecasts
 
 

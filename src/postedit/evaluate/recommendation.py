@@ -1,7 +1,7 @@
 """Whether post-editing by machine is worth it for a customer: what editors gain, what that saves, and the answer."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from numbers import Integral, Real
 from typing import Any, Final, Literal, NamedTuple
@@ -20,10 +20,16 @@ _HOPEFUL: Final = 0.8
 """Confidence of the interval of a forecast that must be above 0 to collect more triplets: 9 times in 10 they bring a
 gain."""
 
-Answer = Literal["yes", "later", "no"]
-"""Whether an editor at hand is worth it; "later": not yet, but with more triplets."""
+Answer = Literal["yes", "all", "later", "no"]
+"""Whether an editor at hand is worth it; "all": if it is trained on all triplets at hand, of which some were assessed;
+"later": not yet, but with more triplets than there are."""
 
-ANSWERS: Final[Mapping[Answer, str]] = {"yes": "Yes", "later": "Not yet, but with more triplets", "no": "No"}
+ANSWERS: Final[Mapping[Answer, str]] = {
+    "yes": "Yes",
+    "all": "Probably, if you train on all your triplets",
+    "later": "Not yet, but with more triplets",
+    "no": "No",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +111,7 @@ class EditorGain:
         editing_seconds: of editing all of them; None: not known, as some answers of an endpoint were known before.
         cost: of editing all of them with a model behind an endpoint; None: not known, or it has no price.
         currency: of the cost.
+        available: triplets at hand, if those that were assessed are only some of them.
     """
 
     name: str
@@ -115,6 +122,7 @@ class EditorGain:
     editing_seconds: float | None = 0.0
     cost: float | None = None
     currency: str = ""
+    available: int = 0
 
     @property
     def better(self) -> int:
@@ -132,7 +140,9 @@ class EditorGain:
 
     def forecasts(self, ter: float, confidence: float = CONFIDENCE) -> list[Forecast]:
         """Return what it is expected to gain with more triplets; nothing for one without `half`."""
-        return [] if self.half is None else forecast(self.sentences, self.half, ter, confidence)
+        if self.half is None:
+            return []
+        return forecast(self.sentences, self.half, ter, confidence, self.available)
 
     def to_dict(self, work: Workload, ter: float) -> dict[str, Any]:
         """Return plain values for JSON."""
@@ -152,7 +162,8 @@ class EditorGain:
             "currency": self.currency,
             "costs of the work": costs(self, work),
             "expected": [
-                {"triplets": one.triplets, **one.gain._asdict(), "rough": one.is_rough} for one in self.forecasts(ter)
+                {"triplets": one.triplets, **one.gain._asdict(), "rough": one.is_rough, "given": one.is_given}
+                for one in self.forecasts(ter)
             ],
         }
 
@@ -204,8 +215,10 @@ def recommendation(editors: Sequence[EditorGain], ter: float, work: Workload | N
     now = f"the best editor at hand, {best.name}, spares {_told_of(best, editors, ter)}"
     if losses:
         now += f", but {losses[0]}"
-    if later := _later(ordered, ter, least, work):
-        return Recommendation("later", later.editor, f"{now}; {later.reason}")
+    hopes = list(_hopes(ordered, ter, least, work))
+    if hopes:
+        answer, editor, told = min(hopes, key=lambda one: one.answer != "all")
+        return Recommendation(answer, editor, f"{now}; {told}")
     if not losses:
         sure = best.gain(ter, confidence).low > 0.0
         few = f"less than the {work.least_share:.0%} that are worth the trouble"
@@ -213,17 +226,16 @@ def recommendation(editors: Sequence[EditorGain], ter: float, work: Workload | N
     return Recommendation("no", best.name, now)
 
 
-def _later(editors: Sequence[EditorGain], ter: float, least: float, work: Workload) -> Recommendation | None:
-    """Return the first editor that will probably be worth it with more triplets, and its forecast in words."""
+def _hopes(editors: Sequence[EditorGain], ter: float, least: float, work: Workload) -> Iterator[Recommendation]:
+    """Yield the editors that will probably be worth it with more triplets, and their forecasts in words."""
     for one in editors:
         for hoped, expected in zip(one.forecasts(ter, _HOPEFUL), one.forecasts(ter), strict=True):
             if _helps(hoped.gain, least) and not _loss(one, hoped.gain, ter, work):
                 told = (
-                    f"with {expected.triplets:,} triplets {one.name} is expected to spare {_told(expected.gain, ter)}"
+                    f"with {expected.number} triplets {one.name} is expected to spare {_told(expected.gain, ter)}"
                     f"{', which is rough' * expected.is_rough}"
                 )
-                return Recommendation("later", one.name, told)
-    return None
+                yield Recommendation("all" if expected.is_given else "later", one.name, told)
 
 
 def _helps(gain: Gain, least: float) -> bool:
@@ -307,7 +319,7 @@ class Assessment:
 
     @property
     def has_rough_forecasts(self) -> bool:
-        """Whether a gain is forecast for many times the triplets at hand."""
+        """Whether a gain is forecast for many times the assessed triplets."""
         return any(expected.is_rough for one in self.editors for expected in one.forecasts(self.profile.ter))
 
     def to_dict(self) -> dict[str, Any]:

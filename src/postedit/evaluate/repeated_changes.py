@@ -43,16 +43,21 @@ class PhrasePlaces:
 
 def errors_of(words: list[str], post_edit: list[str]) -> Counter[WordChange]:
     """Return the changes that a post-edit makes."""
-    found: Counter[WordChange] = Counter()
+    return Counter(errors_at(words, post_edit).values())
+
+
+def errors_at(words: list[str], post_edit: list[str]) -> dict[tuple[int, int], WordChange]:
+    """Return the changes that a post-edit makes, by the first word and the end of the words that it changes."""
+    found: dict[tuple[int, int], WordChange] = {}
     marked = _marked(words)
     for change in changes(words, post_edit):
         start, end = (place + 1 for place in change.mt)
         new = post_edit[slice(*change.pe)]
         if start == end:
             left, right = marked[start - 1 : end + 1]
-            found[WordChange((left, right), (left, *new, right))] += 1
+            found[change.mt] = WordChange((left, right), (left, *new, right))
         else:
-            found[WordChange(tuple(marked[start:end]), tuple(new))] += 1
+            found[change.mt] = WordChange(tuple(marked[start:end]), tuple(new))
     return found
 
 

@@ -96,15 +96,18 @@ def compare(
     if not statistics or not len(statistics[0]):
         raise ValueError("nothing to resample: there must be at least one system and one sentence")
     stacked = np.stack(statistics, 1)
-    observed = score(stacked.sum(0))
+    totals = stacked.sum(0)
+    observed = score(totals)
     bootstrapped = score(_bootstrap_sums(stacked, resamples, np.random.default_rng([seed, 0])))
     pairs = list(combinations(range(len(statistics)), 2))
-    swapped = _swapped_differences(stacked, pairs, score, resamples, np.random.default_rng([seed, 1]))
+    swapped = _swapped_sums(stacked, resamples, np.random.default_rng([seed, 1])) if pairs else stacked[:0]
     comparisons = []
-    for index, (first, second) in enumerate(pairs):
+    for first, second in pairs:
         difference = float(observed[first] - observed[second])
         drawn = bootstrapped[:, first] - bootstrapped[:, second]
-        p_values = _p_value(drawn - difference, difference), _p_value(swapped[:, index], difference)
+        moved = swapped[:, second] - swapped[:, first]
+        by_chance = score(totals[first] + moved) - score(totals[second] - moved)
+        p_values = _p_value(drawn - difference, difference), _p_value(by_chance, difference)
         comparisons.append(Comparison(first, second, difference, _interval(drawn), *p_values))
     return Significance(tuple(map(_interval, bootstrapped.T)), tuple(comparisons))
 
@@ -122,26 +125,18 @@ def _bootstrap_sums(stacked: Floats, resamples: int, generator: np.random.Genera
     return np.concatenate(parts).reshape(resamples, *stacked.shape[1:])
 
 
-def _swapped_differences(
-    stacked: Floats,
-    pairs: Sequence[tuple[int, int]],
-    score: Callable[[Floats], Floats],
-    resamples: int,
-    generator: np.random.Generator,
-) -> Floats:
-    """Return the score differences when each sentence is swapped with probability 1/2, Float[resamples,pairs]."""
-    if not pairs:
-        return np.zeros((resamples, 0))
-    first, second = (np.array(side) for side in zip(*pairs))
-    sentences, totals = len(stacked), stacked.sum(0)
-    gains = (stacked[:, second] - stacked[:, first]).reshape(sentences, -1)
+def _swapped_sums(stacked: Floats, resamples: int, generator: np.random.Generator) -> Floats:
+    """Return sums over the sentences that are swapped, each with probability 1/2, Float[resamples,systems,statistics].
+
+    The same sentences are swapped for all pairs of systems, so time and memory are linear in the number of systems.
+    """
+    sentences = len(stacked)
+    flat = stacked.reshape(sentences, -1)
     parts = []
     for rows in _blocks(resamples, sentences):
         random = np.frombuffer(generator.bytes(rows * (-(-sentences // 8))), np.uint8).reshape(rows, -1)
-        swaps = np.unpackbits(random, axis=1, count=sentences).astype(np.float64)
-        moved = (swaps @ gains).reshape(rows, len(pairs), -1)
-        parts.append(score(totals[first] + moved) - score(totals[second] - moved))
-    return np.concatenate(parts)
+        parts.append(np.unpackbits(random, axis=1, count=sentences).astype(np.float64) @ flat)
+    return np.concatenate(parts).reshape(resamples, *stacked.shape[1:])
 
 
 def _blocks(resamples: int, sentences: int) -> list[int]:

@@ -39,13 +39,13 @@ def _facts(found: Assessment) -> str:
     profile = found.profile
     share = 100.0 * profile.systematic / max(1, profile.changes)
     kept = 100.0 * profile.unchanged / profile.segments
-    facts = {
-        f"{profile.segments:,}": "triplets assessed",
-        f"{profile.ter:.1f}": f"TER: edits per 100 {found.unit} that the machine translation needs",
-        f"{kept:.0f} %": "of the segments were left as they are",
-        f"{share:.0f} %": "of the changes are systematic: elsewhere, the same words are changed in the same way",
-    }
-    items = "".join(f"<li><b>{number}</b>{escape(meaning)}</li>" for number, meaning in facts.items())
+    facts = [
+        (f"{profile.segments:,}", "triplets assessed"),
+        (f"{profile.ter:.1f}", f"TER: edits per 100 {found.unit} that the machine translation needs"),
+        (f"{kept:.0f} %", "of the segments were left as they are"),
+        (f"{share:.0f} %", "of the changes are systematic: elsewhere, the same words are changed in the same way"),
+    ]
+    items = "".join(f"<li><b>{number}</b>{escape(meaning)}</li>" for number, meaning in facts)
     return f'<ul class="facts">{items}</ul>'
 
 

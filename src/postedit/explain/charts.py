@@ -6,7 +6,8 @@ from html import escape
 from math import ceil, floor, log10
 from typing import Final
 
-_COLOURS: Final = ("#2b6cb0", "#d97b29", "#2f8f5b", "#8a4fb0", "#b3362d", "#767676")
+_COLOURS: Final = ("#2b6cb0", "#d97b29", "#2f8f5b", "#8a4fb0", "#b3362d")
+_GREY: Final = "#767676"
 """They can be told apart on light and dark paper."""
 
 _WIDTH: Final = 360
@@ -52,7 +53,7 @@ def bar_chart(title: str, labels: Sequence[str], series: Sequence[Series], unit:
     ticks = even_ticks([0.0, *(value for one in series for value in one.values)], smallest=1.0)
     step = (_WIDTH - _LEFT) / max(1, len(labels))
     width = 0.8 * step / max(1, len(series))
-    colours = [_COLOURS[(one.colour - 1) % len(_COLOURS)] for one in series]
+    colours = [_COLOURS[(one.colour - 1) % len(_COLOURS)] if one.colour else _GREY for one in series]
     bottom = _height(0.0, ticks)
     parts = _levels(ticks, " %" if unit == "%" else "")
     for group, label in enumerate(labels):

@@ -5,6 +5,7 @@ The page holds the sentences as JSON. Its script shows them page by page, and in
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from html import escape
 from typing import Any, Final
 
@@ -15,11 +16,13 @@ from postedit.evaluate.metrics import AdditiveTER
 from postedit.evaluate.scores import UNEDITED_MT
 from postedit.evaluate.significance import compare
 from postedit.evaluate.table import Table
-from postedit.evaluate.ter import count_edits
+from postedit.evaluate.ter import EditCount, count_edits, ter_signature
+from postedit.evaluate.tokenisation_check import tokenisation_signs
 from postedit.explain.attention_views import STREAM_NAMES, AttentionPanel, attention_panels
 from postedit.explain.document import analysis, asset, data_element, document
 from postedit.explain.explained_sentence import OUTPUT, ExplainedSentence, Span
 from postedit.explain.reasons import Reason, edit_reasons, style_corrections
+from postedit.text.words import splitter
 
 _LEAST: Final = 0.01  # weights and runners-up below this are left out, which keeps the page small
 
@@ -40,9 +43,13 @@ def explanation_page(
         verdicts: sentences that say whether the outputs are better than mt; by default from the post-edits, if known.
         corrections: how often each (old, new) pair was corrected in the training data; see `count_corrections`.
     """
+    known = [one for one in sentences if one is not None]
+    count = _EditCounter.of([one.pe for one in known if one.pe is not None])
     if verdicts is None:
-        verdicts = [_verdict([one for one in sentences if one is not None])]
-    data = [_sentence(line, one, corrections or {}) for line, one in enumerate(sentences, start=1) if one is not None]
+        verdicts = [_verdict(known, count)]
+    data = [
+        _sentence(line, one, corrections or {}, count) for line, one in enumerate(sentences, start=1) if one is not None
+    ]
     body = [
         *(f'<p class="conclusion">{escape(verdict)}</p>' for verdict in verdicts),
         *(analysis(table, is_open=number == 0) for number, table in enumerate(tables)),
@@ -53,7 +60,33 @@ def explanation_page(
     return document(title, body, styles=["page.css", "explanation_page.css"], scripts=scripts)
 
 
-def _verdict(sentences: Sequence[ExplainedSentence]) -> str:
+@dataclass(frozen=True, slots=True)
+class _EditCounter:
+    """Counts edits of words as the post-edits are written: between spaces, of running text, or without spaces."""
+
+    is_running: bool
+    is_unspaced: bool
+
+    @classmethod
+    def of(cls, pe: Sequence[str]) -> "_EditCounter":
+        """Return the counter for texts that are written like some post-edits."""
+        signs = tokenisation_signs(pe)
+        return cls(signs.form == "running text" and not signs.unsegmented, signs.unsegmented)
+
+    @property
+    def signature(self) -> str:
+        """That of TER."""
+        return ter_signature(normalise=self.is_running) + ", of characters" * self.is_unspaced
+
+    def __call__(self, texts: Sequence[str], pe: Sequence[str]) -> list[EditCount]:
+        """Return the edits that turn each text into its post-edit."""
+        if self.is_unspaced:
+            words = splitter("characters", "").words
+            texts, pe = ([" ".join(words(one)) for one in side] for side in (texts, pe))
+        return count_edits(texts, pe, normalise=self.is_running)
+
+
+def _verdict(sentences: Sequence[ExplainedSentence], count: _EditCounter) -> str:
     """Return a sentence that says whether the outputs are better than mt, as far as post-edits are known."""
     changed = sum(bool(one.edits) for one in sentences)
     made = f"The model changed {changed:,} of {len(sentences):,} sentences"
@@ -61,21 +94,23 @@ def _verdict(sentences: Sequence[ExplainedSentence]) -> str:
     if not judged:
         return f"{made}; whether they became better only post-edits can tell (option --pe)."
     pe = [one.pe or "" for one in judged]
-    before, after = (count_edits(texts, pe) for texts in ([one.mt for one in judged], [one.output for one in judged]))
-    sums = [np.array([(count.edits, count.length) for count in counts], np.float64) for counts in (after, before)]
+    before, after = (count(texts, pe) for texts in ([one.mt for one in judged], [one.output for one in judged]))
+    sums = [np.array([(one.edits, one.length) for one in counts], np.float64) for counts in (after, before)]
     found = compare(sums, AdditiveTER().loss).comparisons[0]
     values = (found.difference, found.interval.low, found.interval.high, found.randomisation)
     better, worse = (int((sign * (sums[1] - sums[0])[:, 0] > 0).sum()) for sign in (1, -1))
-    return verdict("The output", UNEDITED_MT, values, len(judged), better, worse)
+    return f"{verdict('The output', UNEDITED_MT, values, len(judged), better, worse)} {count.signature}"
 
 
-def _sentence(line: int, sentence: ExplainedSentence, corrections: Mapping[tuple[str, str], int]) -> dict[str, Any]:
+def _sentence(
+    line: int, sentence: ExplainedSentence, corrections: Mapping[tuple[str, str], int], count: _EditCounter
+) -> dict[str, Any]:
     words = sentence.named_words()
     texts = {"src": sentence.src, "mt": sentence.mt}
     return {
         "line": line,
         "pe": sentence.pe,
-        "left": _edits_left(sentence.pe, sentence.mt, sentence.output),
+        "left": _edits_left(count, sentence.pe, sentence.mt, sentence.output),
         "inputs": [
             {
                 "stream": side,
@@ -103,8 +138,8 @@ def _sentence(line: int, sentence: ExplainedSentence, corrections: Mapping[tuple
     }
 
 
-def _edits_left(pe: str | None, *texts: str) -> list[int] | None:
-    return None if pe is None else [count.edits for count in count_edits(texts, [pe] * len(texts))]
+def _edits_left(count: _EditCounter, pe: str | None, *texts: str) -> list[int] | None:
+    return None if pe is None else [one.edits for one in count(texts, [pe] * len(texts))]
 
 
 def _words(text: str, words: Sequence[str], places: Sequence[Span | None], ends: frozenset[int]) -> dict[str, Any]:

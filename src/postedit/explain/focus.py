@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from postedit.core.evidence import GENERATED, Evidence
-from postedit.evaluate.significance import compare
+from postedit.evaluate.significance import MIN_SENTENCES, compare
 from postedit.evaluate.table import Column, Table, TableRow, percentage
 from postedit.explain.explained_sentence import OUTPUT, ExplainedSentence
 from postedit.text.edits import Change, changes
@@ -167,8 +167,6 @@ def _shares(group: Sequence[Lead]) -> tuple[float | None, ...]:
 
 def claim_table(sentences: Sequence[Sequence[Step]], resamples: int) -> Table | None:
     """Return how much more often src leads where words are edited or mt is wrong; None if nothing can be compared."""
-    if len(sentences) < 2:
-        return None
     edited = (WordKind.changed, WordKind.inserted)
     pairs: list[tuple[str, _Choice, _Choice]] = [
         ("edited less kept", lambda step: step.kind in edited, lambda step: step.kind is WordKind.kept),
@@ -177,13 +175,18 @@ def claim_table(sentences: Sequence[Sequence[Step]], resamples: int) -> Table | 
     rows = []
     for name, *choices in pairs:
         sides = [_led(sentences, choice) for choice in choices]
-        if all(side[:, 1].sum() for side in sides):
+        fewest = min(np.count_nonzero(side[:, 1]) for side in sides)
+        if fewest >= MIN_SENTENCES:  # so next to no resample lacks the steps of a side
             found = compare(sides, _rate, resamples).comparisons[0]
             # Not by randomisation: swapping sides would mix the many steps of one kind into the few of the other.
             rows.append(TableRow((name,), (found.difference, found.interval.low, found.interval.high, found.bootstrap)))
+        elif fewest:
+            first, second = (float(_rate(side.sum(0))) for side in sides)
+            rows.append(TableRow((name,), (first - second, None, None, None)))
     note = (
         "Difference of the percentages of steps led by src, in points, with its 95 % interval and two-sided p-value "
-        f"(bootstrap over sentences), {resamples:,} resamples."
+        f"(bootstrap over sentences), {resamples:,} resamples. Without them if fewer than {MIN_SENTENCES} sentences "
+        "have steps of either kind."
     )
     columns = (Column("difference", 1), Column("low", 1), Column("high", 1), Column("p", 4))
     return Table("where src leads", ("steps",), columns, tuple(rows), note) if rows else None

@@ -43,6 +43,11 @@ only gate keeps all of them in lines that are not too long for it, and the test 
 
 _LOOSENESS: Final = 0.1
 """scikit-learn's C: strong regularisation, because there may be only some dozens of changes to learn from."""
+_MOST_BINS: Final = 10  # of changes, to compare their probabilities with the share that was better
+
+_FEWEST_IN_BIN: Final = 25
+"""Changes of a bin: the share of fewer is off by more than 0.1 by chance, which is no error of the probabilities."""
+
 _ORDERS: Final = 50  # number of random orders of betting; the mean capital over them hardly depends on the order
 _BOLDEST: Final = 0.5  # the largest bet, as a share of the bet that can lose everything
 _RICHEST: Final = 700.0  # upper bound of the logarithm of capital, against overflow; it can only reduce the evidence
@@ -163,17 +168,23 @@ def forecasts(outcomes: Outcomes, rows: Sequence[int], rule: Rule) -> Forecasts:
     return Forecasts(probabilities, (_change_gains(outcomes, rows, rule.level) > 0.0).astype(np.float64))
 
 
-def expected_calibration_error(forecast: Forecasts, bins: int = 10) -> float:
-    """Return the mean distance of probabilities and frequencies, over bins with equal numbers of changes."""
+def expected_calibration_error(forecast: Forecasts) -> float:
+    """Return the mean distance of probabilities and frequencies, over the bins of `binned`."""
     if not forecast.probabilities.size:
         return 0.0
-    return float(sum(len(p) * abs(p.mean() - b.mean()) for p, b in binned(forecast, bins)) / len(forecast.better))
+    return float(sum(len(p) * abs(p.mean() - b.mean()) for p, b in binned(forecast)) / len(forecast.better))
 
 
-def binned(forecast: Forecasts, bins: int = 10) -> list[tuple[Floats, Floats]]:
-    """Return probabilities and outcomes in bins with equal numbers of changes, by rising probability."""
+def binned(forecast: Forecasts) -> list[tuple[Floats, Floats]]:
+    """Return probabilities and outcomes in bins with about equal numbers of changes, by rising probability.
+
+    Changes with equal probabilities share a bin, so that their order does not matter.
+    """
     order = np.argsort(forecast.probabilities, kind="stable")
-    parts = np.array_split(order, min(bins, max(1, len(order))))
+    ordered = forecast.probabilities[order]
+    bins = min(_MOST_BINS, max(1, len(order) // _FEWEST_IN_BIN))
+    ends = ordered[[len(order) * place // bins for place in range(1, bins)]]
+    parts = np.split(order, np.searchsorted(ordered, ends))
     return [(forecast.probabilities[part], forecast.better[part]) for part in parts if part.size]
 
 

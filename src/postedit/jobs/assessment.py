@@ -3,6 +3,7 @@
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Final, Literal
 
 from postedit.adapt.correction import Correction
@@ -94,8 +95,12 @@ def assess(
         ModelFolderError: if a model is damaged.
     """
     given, neural_updates = _editors(editors), _updates(neural_updates)
-    corrections, not_assessed = _corrections(src, mt, pe)
-    left_out = Counter(left_out or {}) + not_assessed
+    different, repeated = _different(src, mt, pe)
+    available = len(different)
+    most = min(available, MOST)
+    corrections = [different[place * available // most] for place in range(most)]
+    beyond = f"at most {MOST:,} are assessed, evenly spread over all"
+    left_out = Counter(left_out or {}) + Counter({REPEATED: repeated, beyond: available - most})  # without zeros
     text = text or text_config(corrections)
     learners = {name: make(text) for name, make in LEARNERS.items()}
     not_tried: dict[str, str] = {}
@@ -111,7 +116,7 @@ def assess(
     gains: list[EditorGain] = []
     for name, learner in learners.items():
         shown = _shown(update, len(gains) * len(corrections), total, name)
-        gains.append(_trained(name, learner, corrections, text, shown))
+        gains.append(replace(_trained(name, learner, corrections, text, shown), available=available))
     for number, (name, editor) in enumerate(given.items(), start=len(learners)):
         shown = _shown(update, number * len(corrections), total, name)
         try:
@@ -153,8 +158,8 @@ def _updates(given: int) -> int:
     return found
 
 
-def _corrections(src: Iterable[str], mt: Iterable[str], pe: Iterable[str]) -> tuple[list[Correction], Counter[str]]:
-    """Return the corrections to assess, and how many are left out, by reason."""
+def _different(src: Iterable[str], mt: Iterable[str], pe: Iterable[str]) -> tuple[list[Correction], int]:
+    """Return the different corrections, and how many more repeat one of them."""
     texts = [texts_of(side, lines) for side, lines in zip(SIDES, (src, mt, pe), strict=True)]
     counts = list(map(len, texts))
     if len(set(counts)) > 1:
@@ -169,11 +174,7 @@ def _corrections(src: Iterable[str], mt: Iterable[str], pe: Iterable[str]) -> tu
         others = f" ({repeated:,} more have the source and machine translation of an earlier one)" if repeated else ""
         which = f"{count:,}{' different' * bool(repeated)} triplets{others}"
         raise DataError(f"{which} are too few to assess: at least {FEWEST} are needed, and 300 to 500 are better")
-    most = min(count, MOST)
-    corrections = list(different.values())
-    beyond = f"at most {MOST:,} are assessed, evenly spread over all"
-    left_out = Counter({REPEATED: repeated, beyond: count - most})
-    return [corrections[place * count // most] for place in range(most)], +left_out  # without zeros
+    return list(different.values()), repeated
 
 
 def text_config(

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
+from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
@@ -22,14 +23,22 @@ if TYPE_CHECKING:
     from postedit.adapt.correction_memory import CorrectionMemory
 
 
-def from_triplets(files: TripletFiles, report: DataReport, *, project: str, author: str, file: str) -> list[Correction]:
-    """Return the triplets of some files as corrections; `report` counts those without a source, mt or post-edit.
+def from_triplets(
+    files: TripletFiles,
+    report: DataReport,
+    *,
+    project: str = "",
+    author: str = "",
+    file: str = "",
+    most: int | None = None,
+) -> list[Correction]:
+    """Return the first triplets (`most`, or all) of some files as corrections; `report` counts those without a text.
 
     Raises:
         DataError: if the files cannot be read, or a triplet has what a memory cannot hold.
     """
     found = []
-    for one in read_triplets(files, report):
+    for one in islice(read_triplets(files, report), most):
         try:
             found.append(Correction(one.src, one.mt, one.pe, project=project, author=author, file=file))
         except DataError as error:

@@ -12,7 +12,7 @@ from typing import Any, Final, Literal, NamedTuple
 
 from postedit.core.editor import Editor
 from postedit.core.search_config import SearchConfig
-from postedit.evaluate.repeated_changes import PhrasePlaces, WordChange, errors_of
+from postedit.evaluate.repeated_changes import PhrasePlaces, WordChange, errors_at
 from postedit.evaluate.ter import EditCount, count_edits, edit_rate, split_words, ter_signature
 
 Tokenize = Literal["none", "13a", "characters"]
@@ -219,21 +219,24 @@ def _divided(text: str, tokenize: Tokenize) -> str:
 
 
 def repeated_errors(mt: Sequence[list[str]], pe: Sequence[list[str]], outputs: Sequence[list[str]]) -> RepeatedErrors:
-    """Return how many errors of mt had been corrected in an earlier segment, and how many of those outputs have."""
+    """Return how many errors of mt had been corrected in an earlier segment, and how many of those are left.
+
+    An output without an error makes the change of pe in its place, and none in the words beside it.
+    """
     times: Counter[WordChange] = Counter()
     met, left = ([0] * len(HISTORIES) for _ in range(2))
-    all_errors = [errors_of(*texts) for texts in zip(mt, pe, strict=True)]
-    segments = Counter(error for errors in all_errors for error in errors)
+    all_errors = [errors_at(*texts) for texts in zip(mt, pe, strict=True)]
+    segments = Counter(error for errors in all_errors for error in set(errors.values()))
     places = PhrasePlaces(error.old for error, number in segments.items() if number > 1)
-    for translation, post_edit, output, errors in zip(mt, pe, outputs, all_errors, strict=True):
-        again = {error: count for error, count in errors.items() if error in times}
+    for translation, output, errors in zip(mt, outputs, all_errors, strict=True):
+        again = {place: error for place, error in errors.items() if error in times}
         if again:
-            still = errors_of(output, post_edit)
-            for error, count in again.items():
+            made = errors_at(translation, output)
+            for place, error in again.items():
                 history = _history(times[error], places.counts[error.old])
-                met[history] += count
-                left[history] += min(count, still[error])
-        times.update(errors)
+                met[history] += 1
+                left[history] += made.get(place) != error
+        times.update(errors.values())
         places.add(translation)
     return RepeatedErrors([Repetition(*one) for one in zip(met, left, strict=True)])
 

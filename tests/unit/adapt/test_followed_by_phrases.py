@@ -10,7 +10,7 @@ import tiny_models
 
 from postedit import shipped
 from postedit.adapt.adaptation_config import OnlineConfig
-from postedit.adapt.correction import Correction
+from postedit.adapt.correction import Correction, Decision
 from postedit.adapt.correction_memory import CorrectionMemory, Entry
 from postedit.adapt.followed_by_phrases import FollowedByPhrases, text_of
 from postedit.adapt.learning_editor import load_learning
@@ -179,6 +179,18 @@ def test_an_output_that_is_no_text_teaches_nothing(path: Path, monkeypatch: pyte
     editor.learn_entries([Entry(1, Correction("the house", "das Haus", "die Hütte"), None)])
     editor.learn_entries([Entry(2, Correction("the house", "das Haus", "die Hütte"), 1)])
     assert everything(editor) == everything(followed(path))
+
+
+def test_a_correction_with_decisions_is_learnt_from_a_shorter_output(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tiny_models.folder().save(tmp_path / "model")
+    editor = followed(tmp_path / "model")
+    taken = asked_of_phrases(editor, monkeypatch)
+    monkeypatch.setattr(EditsLeft, "output", lambda *_: "es")
+    given = Correction("it", "das Haus", "sie", decisions=(Decision(4, 8, "Bau", False),))
+    editor.learn_entries([Entry(1, given, None)])
+    assert [one.correction for one in taken] == [Correction("it", "es", "sie")]
 
 
 # In what follows, the model writes what it is told, and phrases know one change.

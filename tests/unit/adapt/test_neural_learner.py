@@ -119,6 +119,20 @@ def test_undoing_leaves_the_bits_of_a_model_that_never_had_it(path: Path, kind: 
     assert same(weights(editor), weights(load_to_adapt(path)))
 
 
+def test_old_versions_are_thinned_out_and_undoing_stays_exact(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("postedit.adapt.neural_learner._ALL_KEPT", 2)
+    tiny_models.folder().save(tmp_path / "model")
+    config = OnlineConfig(rate=0.05, version_every=1, replay=1, watched=0)
+    editor, never = (load_to_adapt(tmp_path / "model") for _ in range(2))
+    learner, given = NeuralLearner(editor, config), entries(CORRECTIONS * 2)
+    learner.learn_entries(given)
+    assert list(learner._versions) == [0, 4, 6, 8, 9]
+    undone = Entry(11, given[5].correction, 6)
+    learner.learn_entries([undone])
+    NeuralLearner(never, config).learn_entries([one for one in given if one.number != 6])
+    assert same(weights(editor), weights(never))
+
+
 def test_a_correction_that_is_too_long_is_not_learnt(editor: PostEditor) -> None:
     before, learner = weights(editor), NeuralLearner(editor, OnlineConfig())
     learner.learn_entries(entries([Correction("a " * 500, "b", "c")]))
@@ -198,7 +212,7 @@ def test_learning_is_off_where_it_harms(editor: PostEditor, monkeypatch: pytest.
 
 @pytest.mark.parametrize(("spared", "helps"), [([], False), ([0, 0], False), ([1], False), ([1, 1], True),
     ([3, -1, 0], False), ([2, 1, 0, 0], True), ([-1, -1], False), ([-9, -9, -9, 1, 1, 0, 0], True)])  # fmt: skip
-def test_learning_helps_if_it_spares_more_edits_than_chance(
+def test_learning_helps_if_it_spares_more_than_the_standard_error(
     editor: PostEditor, monkeypatch: pytest.MonkeyPatch, spared: list[int], helps: bool
 ) -> None:
     learner = NeuralLearner(editor, OnlineConfig(watched=4))

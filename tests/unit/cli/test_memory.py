@@ -120,7 +120,7 @@ def test_deletion_needs_yes(run: Any, filled: Path) -> None:
         (["delete", "memory.db", "--project", "gardn", "--yes"], 'has no project "gardn"; did you mean "garden"?'),
         (["add", "new.db", "none"], "none.src"),
         (["add", "new.db", "x.src,x.pe"], "has no machine translations"),
-        (["add", "new.db", "x.src,x.blank,x.pe"], "has no triplet to add"),
+        (["add", "new.db", "x.src,x.blank,x.pe"], "has no triplet to learn from"),
         (["add", "new.db", "x.src,x.nul,x.pe"], "line 2: a correction has a NUL character in its mt"),
         (["add", "new.db", "x", "--languages", "en:de"], "--before and --languages are for translation files"),
         (["add", "new.db", "a.xlf", "--languages", "en"], "must be two languages, such as en:de"),

@@ -65,6 +65,16 @@ def test_faults_are_reported_in_a_sentence(
     assert message in refused(run("simulate", model, *arguments, "--stream", stream))
 
 
+def test_triplets_that_cannot_be_learnt_are_told_before_the_work(run: Any, stream: Path) -> None:
+    mt = stream.with_name("x.mt")
+    mt.write_text("a 0\n \na 2\na\0 3\na 4\n")
+    result = run("simulate", "none", "--stream", stream, "--lines", 2)
+    assert result.exit_code == 0, result.output
+    assert "1 triplet left out: mt is empty" in result.stderr
+    told = refused(run("simulate", "none", "--stream", stream))
+    assert "x, line 4: a correction has a NUL character in its mt" in told
+
+
 def test_no_input_is_overwritten(run: Any, stream: Path) -> None:
     pe = stream.with_name("x.pe")
     assert f"--json: {pe} is one of the files to read" in refused(run("simulate", "--stream", stream, "--json", pe))

@@ -181,10 +181,11 @@ def test_the_first_three_sentences_are_a_system_of_their_own() -> None:
     assert (pairs[0].rows[0].values[0], pairs[1].rows[0].values[0]) == (0.0, 50.0)
 
 
-def test_no_system_has_the_name_of_the_baseline() -> None:
+@pytest.mark.parametrize("name", ["LEAD-3", "reference"])
+def test_no_system_has_the_name_of_the_baseline_or_the_reference(name: str) -> None:
     test = TestSet(["x ."])
-    with pytest.raises(DataError, match='a system is called "LEAD-3"'):
-        analyses.summaries(evaluate_systems(test, {"LEAD-3": ["y ."]}), test, ["a . b . c . d ."])
+    with pytest.raises(DataError, match=f'a system is called "{name}"'):
+        analyses.summaries(evaluate_systems(test, {name: ["y ."]}), test, ["a . b . c . d ."])
 
 
 def test_bleu_without_regard_to_case() -> None:

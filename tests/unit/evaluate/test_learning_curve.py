@@ -46,6 +46,14 @@ def test_forecasts_for_many_times_the_triplets_are_rough() -> None:
     assert [one.is_rough for one in forecast(few, few, 20.0)] == [False, True, True]
 
 
+def test_of_triplets_at_hand_all_are_forecast_and_no_fewer() -> None:
+    whole = gains([1, 0] * 600)
+    found = [
+        [(one.triplets, one.is_given) for one in forecast(whole, whole, 20.0, available=n)] for n in (6_000, 1_200)
+    ]
+    assert found == [[(6_000, True), (25_000, False)], [(5_000, False), (25_000, False)]]
+
+
 def test_there_is_no_forecast_for_fewer_triplets_than_there_are() -> None:
     whole = gains([1, 0] * 600)
     assert [one.triplets for one in forecast(whole, whole, 20.0)] == [5_000, 25_000]

@@ -60,6 +60,22 @@ def test_more_triplets_are_recommended_if_they_probably_bring_a_gain() -> None:
     assert "triplets one is expected to spare" in found.reason
 
 
+def test_triplets_that_are_there_are_not_asked_for() -> None:
+    hopeful = editor("one", HOPEFUL, IDLE, available=30_000)
+    found = assessment(replace(hopeful, half=None, name="other"), hopeful)
+    answer, name, reason = recommendation(found.editors, TER)
+    assert (answer, name) == ("all", "one")
+    assert "with all 30,000 given triplets one is expected to spare" in reason
+    assert [row.labels[1] for row in assessment_tables(found)[2].rows] == ["all 30,000 given (rough)"]
+    assert [(one["triplets"], one["given"]) for one in found.to_dict()["editors"][1]["expected"]] == [(30_000, True)]
+
+
+def test_all_triplets_given_come_before_more_for_a_better_editor() -> None:
+    needs_more, enough = editor("more", HOPEFUL, IDLE), editor("enough", HOPEFUL, IDLE, available=30_000)
+    assert recommendation([needs_more], TER).answer == "later"
+    assert recommendation([needs_more, enough], TER)[:2] == ("all", "enough")
+
+
 def test_more_triplets_are_not_recommended_on_a_mere_chance_of_a_gain() -> None:
     noisy = [5, -4, 4, -4, 0] * 60
     hoped = editor("one", noisy, noisy[::-1])
@@ -202,7 +218,7 @@ def test_json_has_the_same_keys_as_before() -> None:
         "name", "how", "gain", "share of edits", "changed", "better", "worse", "saved", "seconds of training",
         "seconds of editing", "cost", "currency", "costs of the work", "expected",
     ]  # fmt: skip
-    assert list(values["editors"][0]["expected"][0]) == ["triplets", "points", "low", "high", "rough"]
+    assert list(values["editors"][0]["expected"][0]) == ["triplets", "points", "low", "high", "rough", "given"]
     assert list(values["errors"]) == [
         "segments", "unchanged", "words", "edits", "ter", "kinds", "changes", "repeated", "systematic", "frequent",
         "terms",

@@ -1,3 +1,5 @@
+import tracemalloc
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -65,6 +67,19 @@ def test_blocks_change_no_distribution(monkeypatch: pytest.MonkeyPatch) -> None:
     parts = compare(systems, ratio, RESAMPLES)
     assert parts.comparisons[0].bootstrap == pytest.approx(whole.comparisons[0].bootstrap, abs=0.05)
     assert parts.comparisons[0].randomisation == pytest.approx(whole.comparisons[0].randomisation, abs=0.05)
+
+
+def test_memory_grows_with_systems_and_not_with_pairs_of_them() -> None:
+    systems = [counts(list(np.random.default_rng(seed).integers(0, 9, 40))) for seed in range(24)]
+    peaks = []
+    for count in (12, 24):
+        tracemalloc.start()
+        found = compare(systems[:count], ratio, RESAMPLES)
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+    assert peaks[1] < 2.5 * peaks[0]
+    (alone,) = compare(systems[:2], ratio, RESAMPLES).comparisons
+    assert found.comparisons[0].randomisation == alone.randomisation
 
 
 def noisy(seed: int) -> tuple[list[str], list[list[str]]]:

@@ -1,3 +1,4 @@
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -39,6 +40,13 @@ def test_rough_forecasts_say_so_beside_the_chart_and_in_the_table(count: int, is
     assert ("25,000 (rough)" in html) == is_rough
     chart, table = html.index("Expected gain with more triplets"), html.index("What each editor gains")
     assert not is_rough or chart < html.index("is rough: on product help") < table
+
+
+def test_facts_with_equal_numbers_are_all_there() -> None:
+    found = assessment([1, 0] * 60)
+    page = assessment_page("t", replace(found, profile=replace(found.profile, segments=2, unchanged=1, systematic=3)))
+    assert found.profile.changes == 6
+    assert page.count("<b>50 %</b>") == 2
 
 
 def test_markup_in_text_stays_text() -> None:

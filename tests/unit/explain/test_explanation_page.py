@@ -23,6 +23,7 @@ from postedit.core.edit_reasons import CorrectionReason, EditReason, NamedCorrec
 from postedit.core.editor import Edit
 from postedit.core.evidence import Alternative
 from postedit.evaluate.table import Column, Table, TableRow
+from postedit.evaluate.ter import ter_signature
 from postedit.explain.explained_sentence import ExplainedSentence
 from postedit.explain.explanation_page import explanation_page
 from postedit.explain.reasons import edit_reasons
@@ -92,9 +93,22 @@ def test_the_verdict_is_the_first_sentence_of_the_page() -> None:
     html = explanation_page("t", better)
     (found,) = re.findall(r'<h1>t</h1>\n<p class="conclusion">(.*?)</p>', html)
     assert found.startswith("The output is better than the unedited MT: TER is lower by 33.33 (95% interval 33.33 to")
-    assert found.endswith("of 12 sentences 12 are better and 0 worse.")
+    assert f"of 12 sentences 12 are better and 0 worse. {ter_signature()}" in found
     assert "The output is worse than" in explanation_page("t", [replace(sentence(), pe="das blaue Haus")] * 12)
     assert "TER is lower by 33.33, but 1 sentence is too few to compare." in explanation_page("t", better[:1])
+
+
+@pytest.mark.parametrize(
+    ("mt", "pe", "lower", "signature"),
+    [
+        ("das blaue Haus.", "das rote Haus.", "25.00", ter_signature(normalise=True)),
+        ("睡猫在睡觉在睡觉在睡觉", "这只猫在睡觉在睡觉在睡觉", "16.67", f"{ter_signature()}, of characters"),
+    ],
+)
+def test_the_verdict_counts_words_as_they_are_written(mt: str, pe: str, lower: str, signature: str) -> None:
+    html = explanation_page("t", [replace(sentence(mt=mt, output=pe), pe=pe)] * 12)
+    assert f"TER is lower by {lower} (" in html
+    assert f"{signature}</p>" in html
     assert "The model changed 3 of 4 sentences; whether" in explanation_page(
         "t", [*[sentence()] * 3, sentence(mt="a b", output="a b")]
     )

@@ -146,15 +146,25 @@ def test_the_claim_is_a_difference() -> None:
 
 def test_few_edits_say_little_beside_many_words_that_were_kept() -> None:
     kept = [Step(Lead.mt, WordKind.kept, None)] * 20
-    edited = [[Step(Lead.src, WordKind.changed, None)] * 2, [Step(Lead.mt, WordKind.changed, None)] * 6]
-    table = claim_table([[*kept, *(edited[row] if row < 2 else [])] for row in range(12)], 1000)
+    edited = [[Step(lead, WordKind.changed, None)] for lead in (*[Lead.src] * 2, *[Lead.mt] * 8)]
+    table = claim_table([[*kept, *(edited[row] if row < 10 else [])] for row in range(60)], 1000)
     assert table is not None
     difference, low, _, p = table.rows[0].values
-    assert difference == 25.0
+    assert difference == 20.0
     assert low is not None
     assert p is not None
     assert low <= 0.0
     assert p > 0.05
+
+
+@pytest.mark.parametrize(("edited", "is_sure"), [(1, False), (9, False), (10, True)])
+def test_a_claim_of_few_sentences_has_no_interval(edited: int, is_sure: bool) -> None:
+    kept, changed = Step(Lead.mt, WordKind.kept, None), Step(Lead.src, WordKind.changed, None)
+    table = claim_table([[kept, changed]] * edited + [[kept]] * 12, 100)
+    assert table is not None
+    difference, *others = table.rows[0].values
+    assert difference == 100.0
+    assert [one is not None for one in others] == [is_sure] * 3
 
 
 def test_copying_is_counted_by_kind() -> None:

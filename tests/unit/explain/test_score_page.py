@@ -66,6 +66,12 @@ def test_ticks_are_whole_numbers_up_to_the_largest_value(most: float, ticks: lis
     assert even_ticks([0.0, most], smallest=1.0) == ticks
 
 
+def test_grey_is_the_colour_of_the_unedited_mt_alone() -> None:
+    charts = [bar_chart("t", ["a"], [Series("s", [1], colour)], "edits") for colour in range(12)]
+    assert ["#767676" in chart for chart in charts] == [True] + [False] * 11
+    assert charts[1] == charts[6] == charts[11]
+
+
 def test_counts_are_whole_numbers() -> None:
     chart = bar_chart("t", ["a"], [Series("s", [12345], 0)], "edits")
     assert "s, a: 12,345 edits" in chart

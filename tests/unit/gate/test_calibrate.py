@@ -17,6 +17,7 @@ from postedit.gate.calibrate import (
     Forecasts,
     GateOptions,
     Outcomes,
+    binned,
     calibrate,
     everything,
     expected_calibration_error,
@@ -225,9 +226,20 @@ def test_the_same_seed_gives_the_same_gate(generator: np.random.Generator) -> No
 
 def test_the_calibration_error_is_that_of_its_definition() -> None:
     sure = Forecasts(np.full(10, 0.8), np.array([1.0] * 8 + [0.0] * 2))
-    assert expected_calibration_error(sure, bins=1) == pytest.approx(0.0)
+    assert expected_calibration_error(sure) == pytest.approx(0.0)
     assert expected_calibration_error(Forecasts(np.full(10, 0.8), np.zeros(10))) == pytest.approx(0.8)
     assert expected_calibration_error(Forecasts(np.zeros(0), np.zeros(0))) == 0.0
+
+
+def test_bins_have_25_changes_and_more_and_no_ties_between_them() -> None:
+    even = np.linspace(0.0, 1.0, 1000)
+    for count, sizes in ((0, []), (20, [20]), (60, [30, 30]), (1000, [100] * 10)):
+        assert [len(one) for one, _ in binned(Forecasts(even[:count], even[:count]))] == sizes
+    tied = Forecasts(np.array([0.5] * 45 + [0.7] * 55), np.array([0.0, 1.0] * 50))
+    rows = np.random.default_rng(1).permutation(100)
+    mixed = Forecasts(tied.probabilities[rows], tied.better[rows])
+    assert [set(one) for one, _ in binned(mixed)] == [{0.5}, {0.7}]
+    assert expected_calibration_error(mixed) == pytest.approx(expected_calibration_error(tied))
 
 
 def test_of_texts_the_model_was_not_asked_about_no_preference_is_known() -> None:

@@ -246,6 +246,7 @@ def test_of_many_triplets_some_are_drawn(monkeypatch: pytest.MonkeyPatch) -> Non
     assert found.left_out == {"at most 110 are assessed, evenly spread over all": 140}
     assert found.recommendation.answer == "no"
     assert "changed nothing" in found.recommendation.reason
+    assert [next(one.number for one in editor.forecasts(20.0)) for editor in found.editors] == ["all 250 given"] * 2
 
 
 def test_triplets_that_come_again_are_not_learnt_by_heart(monkeypatch: pytest.MonkeyPatch) -> None:

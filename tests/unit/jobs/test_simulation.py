@@ -91,6 +91,11 @@ def split(*texts: str) -> list[list[str]]:
         (["a b", "a b"], ["a n b", "a n b"], ["a b", "a b"], (1, 1)),
         (["a b", "c d"], ["a n b", "c n d"], ["a b", "c d"], (0, 0)),  # other words beside the new one
         (["a b", "a b"], ["b", "b"], ["a b", "b"], (1, 0)),
+        (["a b", "a c"], ["x b", "x c"], ["a b", "y c"], (1, 1)),  # another word, which is wrong as well
+        (["a b", "a c"], ["x b", "x c"], ["a b", "c"], (1, 1)),  # deleted
+        (["a b", "a c"], ["x b", "x c"], ["a b", "a y"], (1, 1)),  # its neighbour was broken
+        (["a b", "a c d"], ["x b", "x c d"], ["a b", "x c y"], (1, 0)),  # words further off were
+        (["a b", "a b"], ["a n b", "a n b"], ["a b", "n a b"], (1, 1)),  # the right word in another place
     ],
 )
 def test_repeated_errors(mt: list[str], pe: list[str], outputs: list[str], expected: tuple[int, int]) -> None:
