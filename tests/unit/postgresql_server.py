@@ -32,7 +32,7 @@ class PostgresqlServer:
         self.url = f"postgresql://postgres@/postgres?host={self.folder}"
 
     def start(self) -> None:
-        options = f"-k {self.folder} -c listen_addresses='' -c max_connections=80"
+        options = f"-k {self.folder} -c listen_addresses='' -c fsync=off -c max_connections=80"
         command = [self._control, "-D", str(self._data), "-o", options, "-l", str(self.folder / "log"), "-w", "start"]
         self._run(command)
 
