@@ -21,8 +21,9 @@ TEXTS ?= data
 WORK ?= runs/help
 MODEL ?= runs/help-end/model
 TORCH := torch==2.13.0
-# One process a core, each with one thread: tiny models gain nothing from more.
-PYTEST = OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist worksteal
+# One process a core, each with one thread: tiny models gain nothing from more. Images of Docker often forbid bytecode;
+# without it, each worker and each command that a test starts would compile all modules anew.
+PYTEST = OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n auto --dist worksteal
 
 .PHONY: help setup demo releases demo-train test test-slow test-all faults lint types imports format docs docs-serve gpu-bundle papers-tables clean
 

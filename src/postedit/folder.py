@@ -196,8 +196,8 @@ class ModelFolder:
         processor = TextProcessor.load(path / _TEXT)
         tensors = _read_weights(weights, architecture.name)
         try:
-            with torch.device("meta"):  # compare sizes before memory is taken for those of config.json
-                check_model_tensors(architecture.build(config, processor.vocabularies), tensors)
+            # Compare sizes before memory is taken for those of config.json.
+            check_model_tensors(architecture.build_on_meta(config, processor.vocabularies), tensors)
             model = architecture.build(config, processor.vocabularies)
         except ModelFolderError as error:
             raise ModelFolderError(f"{weights}: {error}") from None

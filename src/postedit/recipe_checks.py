@@ -5,8 +5,6 @@ from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
-import torch
-
 from postedit.core.config import Config
 from postedit.core.errors import ModelFolderError, RecipeError
 from postedit.core.model import Seq2Seq, Vocabularies, VocabularyInfo
@@ -58,8 +56,7 @@ def build_on_meta(
         problems.append(f"text.model: {error}")
         return None
     try:
-        with torch.device("meta"):
-            return architecture.build(model, vocabularies)
+        return architecture.build_on_meta(model, vocabularies)
     except ValueError as error:  # a RecipeError is one too
         option = str(error).removeprefix("model.")
         problems.append(f"{prefix}{option}" if option != str(error) else f"{prefix.removesuffix('.')}: {error}")

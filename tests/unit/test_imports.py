@@ -37,6 +37,7 @@ NOT_FOR_INFERENCE = {
     "pandas",
     "sacremoses",
     "huggingface_hub",
+    "torch._dynamo",
 }
 
 

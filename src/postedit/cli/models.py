@@ -114,10 +114,7 @@ def count_parameters(recipe: "Recipe") -> int:
 
     Shared parameters count once. No memory is allocated for them.
     """
-    import torch
-
     from postedit.recipe_checks import largest_vocabularies
 
-    with torch.device("meta"):
-        model = recipe.architecture.build(recipe.model, largest_vocabularies(recipe.text))
+    model = recipe.architecture.build_on_meta(recipe.model, largest_vocabularies(recipe.text))
     return sum(parameter.numel() for parameter in model.parameters())

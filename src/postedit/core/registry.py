@@ -1,7 +1,12 @@
 """Architectures by name. The list itself is `postedit.models.ARCHITECTURES`."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.overrides import TorchFunctionMode
 
 from postedit.core.config import Config
 from postedit.core.errors import RecipeError, nearest
@@ -30,6 +35,26 @@ class Architecture:
     def build(self, config: Config, vocabularies: Vocabularies) -> Seq2Seq:
         """Return a freshly initialised model."""
         return self.model(config, vocabularies)  # the constructor every subclass has
+
+    def build_on_meta(self, config: Config, vocabularies: Vocabularies) -> Seq2Seq:
+        """Return a model whose weights have sizes, and neither values nor memory."""
+        with torch.device("meta"), _NormalNumbersLeftOut():
+            return self.build(config, vocabularies)
+
+
+class _NormalNumbersLeftOut(TorchFunctionMode):
+    """Fills no tensor with normal numbers: on the device `meta`, PyTorch would load its compiler for nothing.
+
+    That would make the start of every command with a model slower by a second.
+    """
+
+    def __torch_function__(
+        self, func: Callable[..., Any], types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        kwargs = kwargs or {}
+        if func in (Tensor.normal_, nn.init.normal_):
+            return args[0] if args else kwargs["tensor"]
+        return func(*args, **kwargs)
 
 
 class Registry(Mapping[str, Architecture]):

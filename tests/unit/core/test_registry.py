@@ -1,8 +1,10 @@
 """Architectures by name, and the error that helps to find the name."""
 
 import pytest
+import torch
 
 from postedit.core.errors import RecipeError, nearest
+from postedit.core.model import Vocabularies, VocabularyInfo
 from postedit.core.registry import Architecture, Registry
 from postedit.models import ARCHITECTURES
 from postedit.models.conditional_gru import MCGRU, ConditionalGRUConfig
@@ -58,3 +60,12 @@ def test_nearest_returns_only_similar_names() -> None:
     assert nearest("drpout", ["dropout", "size"]) == '; did you mean "dropout"?'
     assert nearest("xyz", ["dropout", "size"]) == ""
     assert nearest("x", []) == ""
+
+
+def test_a_model_on_meta_has_the_sizes_of_a_real_one_and_draws_no_numbers() -> None:
+    info = VocabularyInfo(50, "words")
+    config, vocabularies = ConditionalGRUConfig(), Vocabularies({"src": info, "mt": info}, info)
+    before = torch.get_rng_state()
+    sizes = {name: value.shape for name, value in ONE.build_on_meta(config, vocabularies).named_parameters()}
+    assert torch.equal(torch.get_rng_state(), before)
+    assert sizes == {name: value.shape for name, value in ONE.build(config, vocabularies).named_parameters()}
