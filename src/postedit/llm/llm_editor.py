@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Coroutine, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -367,5 +368,21 @@ def _run(work: Coroutine[Any, Any, ResultT]) -> ResultT:
         asyncio.get_running_loop()
     except RuntimeError:
         return asyncio.run(work)
+    loop = asyncio.new_event_loop()
+    task = loop.create_task(work)
+
+    async def ended() -> ResultT:
+        return await task
+
+    def run() -> ResultT:
+        with asyncio.Runner(loop_factory=lambda: loop) as runner:
+            return runner.run(ended())
+
     with ThreadPoolExecutor(1) as executor:
-        return executor.submit(asyncio.run, work).result()
+        running = executor.submit(run)
+        try:
+            return running.result()
+        except BaseException:  # an interruption comes here, and the work in the other thread knows nothing of it
+            with suppress(RuntimeError):  # the loop is closed if the error is that of the work
+                loop.call_soon_threadsafe(task.cancel)
+            raise

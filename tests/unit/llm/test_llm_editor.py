@@ -1,8 +1,11 @@
 """The editor: answers kept and chosen, memory, glossary, tags, prompts, and a gate behind it."""
 
 import asyncio
+import os
+import signal
 import sqlite3
 from collections.abc import Mapping, Sequence
+from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -222,6 +225,22 @@ def test_works_within_a_running_event_loop(make_editor: MakeEditor) -> None:
             return [one.text for one in make_editor(stub).edit_segments(segments(3))]
 
     assert asyncio.run(notebook()) == [corrected(one.mt or "") for one in segments(3)]
+
+
+def test_an_interruption_within_an_event_loop_stops_the_requests(make_editor: MakeEditor) -> None:
+    def interrupted(src: str, mt: str) -> str:
+        if len(stub.bodies) == 3:
+            os.kill(os.getpid(), signal.SIGINT)
+        return corrected(mt)
+
+    async def cell() -> None:
+        make_editor(stub, segments=1, concurrency=1).edit_segments(segments(30))
+
+    loop = asyncio.new_event_loop()  # that of `asyncio.run` would take the signal
+    with Stub(correct=interrupted, slow=0.02) as stub, closing(loop):
+        with pytest.raises(KeyboardInterrupt):
+            loop.run_until_complete(cell())
+        assert len(stub.bodies) < 30
 
 
 def test_options_of_search_that_it_cannot_follow_are_refused(make_editor: MakeEditor) -> None:
