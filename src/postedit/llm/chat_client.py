@@ -36,11 +36,13 @@ _FATAL: Final = {
 _SHOWN: Final = 300  # characters of a message of the server
 
 _FAILED_IN_A_ROW: Final = 3
-_REJECTED_IN_A_ROW: Final = 10  # by a server that takes no request at all, rather than one about a certain text
 """Requests that fail after all their retries, without one that succeeds, after which the work stops."""
 
+_REJECTED_IN_A_ROW: Final = 10
+"""Requests that the server does not take after which it is asked something harmless: they may all be too long."""
+
 _PROBE: Final = ({"role": "user", "content": "Say yes."},)
-"""A request that no filter of texts refuses: if it is forbidden, too, all are."""
+"""A request that no filter of texts refuses, and that is not too long: if it is refused, too, all are."""
 
 _PROBE_TOKENS: Final = 16
 
@@ -161,7 +163,7 @@ class ChatClient:
             if answer.status in (400, 422, 500) and self._dialect.refuses_system(body, answer.error):
                 has_system = False
                 continue
-            if (answer.status and answer.status not in _RETRIED) or "insufficient_quota" in answer.error.codes:
+            if answer.is_refusal:
                 await self._refused(answer)
             attempt += 1
         self._failed_in_a_row += 1
@@ -279,24 +281,31 @@ class ChatClient:
         if 300 <= fault.status < 400 or fault.status in (402, 405, 429):
             raise EndpointRefusedError(f"{where}: refuses all requests: {fault.text}")
         self._rejected_in_a_row += 1
-        if self._rejected_in_a_row >= _REJECTED_IN_A_ROW:
+        if self._rejected_in_a_row >= _REJECTED_IN_A_ROW and not await self._takes_others():
             raise EndpointRefusedError(f"{where}: has refused {_REJECTED_IN_A_ROW} requests in a row: {fault.text}")
         raise RejectedError
 
     async def _may_ask(self) -> bool:
-        """Return whether the server lets this key ask at all: a request that it forbids may be about its text alone.
-
-        If it has not replied yet, it is asked something harmless.
-        """
+        """Return whether the server lets this key ask at all: a request that it forbids may be about its text alone."""
         async with self._probing:
-            if self._has_replied:
-                return True
-            probe = Ask(_PROBE, _PROBE_TOKENS, 0, self._spec.config.seed)
-            answer = await self._attempt(probe, self._body(probe))
-            if isinstance(answer, Reply):
-                self._has_replied = True
-                return True
-            return answer.status not in (401, 403)
+            fault = None if self._has_replied else await self._probe()
+            return fault is None or fault.status not in (401, 403)
+
+    async def _takes_others(self) -> bool:
+        """Return whether the server may take requests about other texts than those of the last ones."""
+        async with self._probing:
+            is_answered = self._rejected_in_a_row < _REJECTED_IN_A_ROW  # while this one waited
+            fault = None if is_answered else await self._probe()
+            return fault is None or not fault.is_refusal
+
+    async def _probe(self) -> "_Fault | None":
+        """Ask the server something harmless; return the fault if there is no reply."""
+        probe = Ask(_PROBE, _PROBE_TOKENS, 0, self._spec.config.seed)
+        answer = await self._attempt(probe, self._body(probe))
+        if isinstance(answer, _Fault):
+            return answer
+        self._rejected_in_a_row, self._has_replied = 0, True
+        return None
 
     def _clean(self, text: str) -> str:
         """Return a message of the server or of httpx, short, without the key and without codes for terminals."""
@@ -321,3 +330,8 @@ class _Fault:
     def is_unreachable(self) -> bool:
         """Whether there was no connection, which says nothing of a text."""
         return not self.status and self.is_free
+
+    @property
+    def is_refusal(self) -> bool:
+        """Whether the server takes the request no better if it is sent again."""
+        return (self.status != 0 and self.status not in _RETRIED) or "insufficient_quota" in self.error.codes

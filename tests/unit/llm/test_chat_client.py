@@ -161,13 +161,31 @@ def test_a_server_that_always_fails_stops_the_work(make_editor: MakeEditor) -> N
 
 def test_a_server_that_takes_no_request_stops_the_work_and_is_asked_again(make_editor: MakeEditor) -> None:
     asked = segments(5)
-    with Stub({"400": 1.0}) as stub, pytest.raises(EndpointError, match=r"10 requests in a row.*invalid model ID"):
+    error = (400, {"error": {"message": "invalid model ID"}})
+    with (
+        Stub(refusal=lambda body: error) as stub,
+        pytest.raises(EndpointError, match=r"10 requests in a row.*model ID"),
+    ):
         make_editor(stub).edit_segments(segments(50))
     with Stub({"400": 1.0}) as stub:
         editor = make_editor(stub, segments=2)
         assert {result.skipped for result in editor.edit_segments(asked)} == {"no answer"}
         stub.faults = {}
         assert any(result.changed for result in make_editor(stub, segments=2).edit_segments(asked))
+
+
+@pytest.mark.parametrize("most", [1, 0])  # segments of a request that fits into the window; 0: none with "errHaus"
+def test_texts_that_are_too_long_stop_nothing(make_editor: MakeEditor, most: int) -> None:
+    def refusal(body: dict[str, Any]) -> tuple[int, Any] | None:
+        told = texts_of(body)
+        is_long = told.count('"translation"') > most if most else "errHaus" in told
+        return (400, {"error": {"message": "too long", "code": "context_length_exceeded"}}) if is_long else None
+
+    asked = [Segment(f"house {number}", f"errHaus {number} .") for number in range(25)]
+    asked.append(Segment("the end", "errEnde ."))
+    with Stub(refusal=refusal) as stub:
+        results = make_editor(stub, segments=1 + most, concurrency=2).edit_segments(asked)
+    assert [one.changed for one in results] == [most > 0] * 25 + [True]
 
 
 def test_time_outs_are_counted_at_their_most(make_editor: MakeEditor) -> None:
