@@ -8,6 +8,7 @@ from postedit.core.errors import DataError, library
 from postedit.llm.endpoint_options import LlmConfig, check_address, is_local, is_open_to_listeners
 
 _PROXIES: Final = ("http_proxy", "https_proxy", "all_proxy", "no_proxy")  # in capitals, too
+_CONNECT: Final = 10.0  # seconds for a connection, of which half of llm.timeout is another limit
 _CERTIFICATES: Final = ("SSL_CERT_FILE", "SSL_CERT_DIR")
 
 
@@ -59,7 +60,8 @@ def open_client(config: LlmConfig, key: str) -> Any:
         return httpx.AsyncClient(
             headers={"Authorization": f"Bearer {key}"} if key else {},
             limits=httpx.Limits(max_connections=config.concurrency),
-            timeout=httpx.Timeout(config.timeout, pool=None),
+            # Of a request that has no connection within less than llm.timeout, it is known that it was not sent.
+            timeout=httpx.Timeout(config.timeout, connect=min(_CONNECT, config.timeout / 2), pool=None),
             trust_env=trusts,
             follow_redirects=False,
         )

@@ -2,7 +2,10 @@
 
 import json
 import logging
+import socket
+from contextlib import ExitStack
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -199,6 +202,26 @@ def test_time_outs_are_counted_at_their_most(make_editor: MakeEditor) -> None:
     assert figures["failed requests"] == 2 * 2  # together and alone, each repeated once
     assert figures["of which perhaps not charged"] == pytest.approx(editor.store.spent())
     assert editor.store.spent() > 0
+
+
+def test_what_was_not_sent_costs_nothing(make_editor: MakeEditor, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(url: str) -> None:
+        editor = make_editor(SimpleNamespace(url=url), timeout=0.2, retries=0, segments=1)
+        with pytest.raises(EndpointError, match="cannot be reached"):
+            editor.edit_segments(segments(1))
+        assert (editor.store.spent(), editor.store.figures()["failed requests"]) == (0.0, 1)
+
+    with socket.create_server(("127.0.0.1", 0), backlog=0) as full, ExitStack() as clients:
+        for _ in range(4):  # more than it lets wait, so that no other one gets a connection
+            client = clients.enter_context(socket.socket())
+            client.setblocking(False)
+            client.connect_ex(full.getsockname())
+        refuse("http://{}:{}/v1".format(*full.getsockname()))
+    for variable in ("no_proxy", "NO_PROXY"):
+        monkeypatch.delenv(variable, raising=False)
+    with Stub() as proxy:  # which does not do what a proxy has to
+        monkeypatch.setenv("HTTPS_PROXY", proxy.url.removesuffix("/v1"))
+        refuse("https://api.example.com/v1")
 
 
 def test_editors_without_a_name_of_their_work_do_not_share_a_budget(make_editor: MakeEditor) -> None:
