@@ -32,7 +32,7 @@ from postedit.llm.answer_selection import best_by_model, consensus
 from postedit.llm.answer_store import AnswerStore
 from postedit.llm.asking import Wanted
 from postedit.llm.endpoint_options import EndpointSpec, LlmConfig
-from postedit.llm.llm_editor import LlmEditor, load_llm
+from postedit.llm.llm_editor import LlmEditor, load_llm, why_skipped
 from postedit.llm.prompts import Question
 from postedit.llm.usage import estimate, report, summary
 from postedit.text.glossary import Glossary, GlossaryEntry
@@ -177,6 +177,11 @@ def test_segments_without_change_or_text_come_back_byte_for_byte(make_editor: Ma
     assert [one.skipped for one in results] == [None, "empty", "empty", None, "too long"]
     assert results[3].text == "  zwei   Worte \t"
     assert len(stub.asked[0]) == 2
+
+
+def test_characters_of_scripts_without_spaces_count_as_words() -> None:
+    assert why_skipped(Segment("law " * 5, "法律是。ข้อ"), 7) is None
+    assert why_skipped(Segment("law " * 5, "法律是。ข้อ"), 6) == "too long"
 
 
 def test_estimates_are_near_what_it_takes(make_editor: MakeEditor) -> None:
