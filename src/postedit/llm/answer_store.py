@@ -57,6 +57,12 @@ class Outcome:
         """Whether the segment is still to be asked about, alone."""
         return self.item is None and self.final is None
 
+    def judged(self, least_kept: float) -> "Outcome":
+        """Return this outcome if its item keeps enough of mt; else one with that fault."""
+        if self.item is None or self.item.kept >= least_kept:
+            return self
+        return Outcome(None, self.first, "unrelated") if self.first else Outcome(None, "unrelated")
+
 
 class _Ended(threading.local):
     """Requests that were answered, and are noted with what they said; each thread notes its own."""
@@ -77,13 +83,14 @@ class AnswerStore:
         path: of the file.
         run: whose requests are counted together.
         model: name and address, whose requests take about the same time.
+        least_kept: share of mt that an answer has to keep (see `Outcome.judged`); all answers are kept in the file.
 
     Raises:
         OutputError: if the file cannot be opened, is no such store, or cannot be written.
     """
 
-    def __init__(self, path: Path, run: str, model: str) -> None:
-        self.path, self.run, self.model = path, run, model
+    def __init__(self, path: Path, run: str, model: str, least_kept: float = 0.0) -> None:
+        self.path, self.run, self.model, self._least_kept = path, run, model, least_kept
         self._ended = _Ended()
         self._lock = threading.Lock()  # the connection has one transaction at a time, whichever thread began it
         with self._explained():
@@ -113,7 +120,7 @@ class AnswerStore:
         with self._explained():
             query = "SELECT outcome FROM answers WHERE key = ?"
             rows = (self._database.execute(query, (key,)).fetchone() for key in keys)
-            return sum(row is not None and not _outcome(row[0]).is_open for row in rows)
+            return sum(row is not None and not self._outcome(row[0]).is_open for row in rows)
 
     def usual_seconds(self) -> float | None:
         """Return the median of the last requests to the model, of any run; None if there are none."""
@@ -128,7 +135,7 @@ class AnswerStore:
             for key in keys:
                 row = database.execute("SELECT run, outcome FROM answers WHERE key = ?", (key,)).fetchone()
                 if row is not None:
-                    found[key] = _outcome(row[1])
+                    found[key] = self._outcome(row[1])
                     if row[0] != self.run:
                         database.execute("INSERT OR IGNORE INTO reused VALUES (?, ?)", (self.run, key))
         return found
@@ -190,14 +197,14 @@ class AnswerStore:
             seconds = [row[0] for row in self._database.execute(query, (self.run,))]
             again, left, answers = Counter[str](), Counter[str](), 0
             for (text,) in self._database.execute("SELECT outcome FROM answers WHERE run = ?", (self.run,)):
-                outcome = _outcome(text)
+                outcome = self._outcome(text)
                 answers += outcome.item is not None
                 again.update([outcome.first] if outcome.first else [])
                 left.update([outcome.final] if outcome.final else [])
             reused = 0
             query = "SELECT outcome FROM reused JOIN answers USING (key) WHERE reused.run = ? AND answers.run != ?"
             for (text,) in self._database.execute(query, (self.run, self.run)):
-                outcome = _outcome(text)
+                outcome = self._outcome(text)
                 reused += 1
                 left.update([outcome.final] if outcome.final else [])
         by_state = {row[0]: row[1:] for row in requests}
@@ -215,6 +222,9 @@ class AnswerStore:
             "asked again": dict(again.most_common()),
             "left as mt": dict(left.most_common()),
         }
+
+    def _outcome(self, record: str) -> Outcome:
+        return _outcome(record).judged(self._least_kept)
 
     @contextmanager
     def _transaction(self) -> Any:
@@ -243,15 +253,16 @@ def _quantile(ordered: Sequence[float], share: float) -> float | None:
 
 
 def _record(outcome: Outcome) -> str:
-    values: dict[str, Any] = {"first": outcome.first, "final": outcome.final}
+    faults = {"first": outcome.first, "final": outcome.final}
+    values: dict[str, Any] = {name: value for name, value in faults.items() if value}
     if outcome.item is not None:
-        values["text"] = outcome.item.correction
+        values["text"], values["kept"] = outcome.item.correction, outcome.item.kept
         values["errors"] = [[one.span, one.category, one.severity] for one in outcome.item.errors]
-    return json.dumps({name: value for name, value in values.items() if value})
+    return json.dumps(values)
 
 
 def _outcome(record: str) -> Outcome:
     values = json.loads(record)
     errors = tuple(ErrorSpan(*one) for one in values.get("errors", ()))
-    item = Item(values["text"], errors) if "text" in values else None
+    item = Item(values["text"], errors, values.get("kept", 1.0)) if "text" in values else None
     return Outcome(item, values.get("first"), values.get("final"))

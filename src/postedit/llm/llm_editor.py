@@ -124,7 +124,7 @@ class LlmEditor(Editor):
         self._tags = QualityTags(Path(config.tags), Path(config.tagged)) if config.tags else None
         if scorer is not None:
             check_scorer(scorer, config.scorer)
-        self.store = AnswerStore(config.cache_file, spec.run, f"{spec.model} at {config.address}")
+        self.store = AnswerStore(config.cache_file, spec.run, f"{spec.model} at {config.address}", config.least_kept)
         self.asking = Asking(spec, self.prompt, self.store)
         self._limit = RateLimit(config.requests_per_minute, config.tokens_per_minute, time.monotonic)
         self._budget = Budget(config.budget)

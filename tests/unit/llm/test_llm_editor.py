@@ -80,13 +80,13 @@ def test_what_is_known_is_not_asked_for_again(make_editor: MakeEditor) -> None:
         make_editor(stub).edit_segments([*asked, Segment("new", "errneu .")])
         assert stub.asked[requests:] == [[("new", "errneu .")]]
         assert editor.store.figures()["answers known before"] == len({(one.src, one.mt) for one in asked})
+        make_editor(stub, segments=3, least_kept=0.0).edit_segments(asked)
+        assert len(stub.asked) == requests + 1, "the company of a segment and checks of known answers change nothing"
         for other in (
-            {"segments": 3},
             {"temperature": 0.5},
             {"seed": 2},
             {"prompt": "plain"},
             {"languages": ""},
-            {"least_kept": 0.4},
         ):
             before = len(stub.asked)
             make_editor(stub, **other).edit_segments(asked[:1])
@@ -105,8 +105,6 @@ def test_what_is_known_is_not_asked_for_again(make_editor: MakeEditor) -> None:
         {"sample": 1},
         {"structure": "none"},
         {"extra_tokens": 1},
-        {"segments": 9},
-        {"least_kept": 0.4},
         {"context_tokens": 999},
         {"question": Question("other", "mt", EXAMPLES, TERMS)},
         {"question": Question("src", "other", EXAMPLES, TERMS)},
@@ -119,7 +117,16 @@ def test_an_answer_is_another_one_if_anything_differs_that_it_depends_on(tmp_pat
 
 
 def test_an_answer_is_the_same_whatever_else_differs(tmp_path: Path) -> None:
-    others = {"concurrency": 1, "timeout": 1.0, "retries": 0, "requests_per_minute": 9, "samples": 2, "run": "other"}
+    others = {
+        "segments": 9,
+        "least_kept": 0.4,
+        "concurrency": 1,
+        "timeout": 1.0,
+        "retries": 0,
+        "requests_per_minute": 9,
+        "samples": 2,
+        "run": "other",
+    }
     assert key_of(tmp_path, **others, temperature=0.5) == key_of(tmp_path, temperature=0.5)
     alone = Question("src", "mt")  # with nothing beside it that could be left out
     assert key_of(tmp_path, question=alone, context_tokens=1) == key_of(tmp_path, question=alone)
@@ -137,6 +144,20 @@ def key_of(
     where = {"endpoint": "http://127.0.0.1:1/v1", "cache": str(tmp_path / "answers")}
     editor = LlmEditor(EndpointSpec(model, LlmConfig(**{**where, **options}), run))
     return editor.asking.key(Wanted(question or Question("src", "mt", EXAMPLES, TERMS), sample))
+
+
+def test_known_answers_are_judged_by_what_has_to_be_kept_of_mt_now(make_editor: MakeEditor) -> None:
+    asked = [Segment("The small house stands on the hill", "errDas kleine Haus steht auf dem Berg")]
+    with Stub(correct=lambda src, mt: "Das Häuschen befindet sich auf einem Hügel") as stub:
+        for least, skipped, requests in ((0.9, "no answer", 2), (0.5, None, 2), (0.9, "no answer", 2)):
+            editor = make_editor(stub, least_kept=least)
+            (result,) = editor.edit_segments(asked)
+            assert (result.skipped, len(stub.asked)) == (skipped, requests)
+            assert editor.store.figures()["left as mt"] == ({"unrelated": 1} if skipped else {})
+        strict, others = make_editor(stub, least_kept=0.9, seed=2), make_editor(stub, least_kept=0.5, seed=2)
+        others.edit_segments(asked)
+        assert (estimate(strict, asked).known, strict.edit_segments(asked)[0].skipped) == (0, "no answer")
+        assert len(stub.asked) == 4, "it is asked about alone, as an answer that does not pass always is"
 
 
 def test_answers_are_kept_in_a_file_of_this_user_alone(tmp_path: Path) -> None:
