@@ -12,7 +12,7 @@ import time
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final, Literal, Self, cast
 
@@ -33,6 +33,9 @@ CREATE INDEX IF NOT EXISTS requests_of_model ON requests (model, id);
 """
 _VERSION: Final = 1
 _WAIT: Final = 60.0  # seconds for another process that writes
+
+_SILENT: Final = ("no reply", "rejected")
+"""Faults by which a server has said nothing of a segment: they are counted, and the next run asks it again."""
 
 RequestState = Literal["sent", "answered", "free", "lost"]
 """sent: nothing is known yet; answered; free: it failed so that it costs nothing; lost: it may have been paid for."""
@@ -120,7 +123,7 @@ class AnswerStore:
         with self._explained():
             query = "SELECT outcome FROM answers WHERE key = ?"
             rows = (self._database.execute(query, (key,)).fetchone() for key in keys)
-            return sum(row is not None and not self._outcome(row[0]).is_open for row in rows)
+            return sum(row is not None and not self._known(row[0]).is_open for row in rows)
 
     def usual_seconds(self) -> float | None:
         """Return the median of the last requests to the model, of any run; None if there are none."""
@@ -135,7 +138,7 @@ class AnswerStore:
             for key in keys:
                 row = database.execute("SELECT run, outcome FROM answers WHERE key = ?", (key,)).fetchone()
                 if row is not None:
-                    found[key] = self._outcome(row[1])
+                    found[key] = self._known(row[1])
                     if row[0] != self.run:
                         database.execute("INSERT OR IGNORE INTO reused VALUES (?, ?)", (self.run, key))
         return found
@@ -225,6 +228,10 @@ class AnswerStore:
 
     def _outcome(self, record: str) -> Outcome:
         return _outcome(record).judged(self._least_kept)
+
+    def _known(self, record: str) -> Outcome:
+        outcome = self._outcome(record)
+        return replace(outcome, final=None) if outcome.final in _SILENT else outcome
 
     @contextmanager
     def _transaction(self) -> Any:

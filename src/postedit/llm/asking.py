@@ -156,9 +156,7 @@ class _Work:
             key: _outcome(answer, known, alone=known.first is not None)
             for (key, _), answer, known in zip(batch, answers, before, strict=True)
         }
-        # A server that does not reply, or takes no request, has said nothing of a segment: the next run asks it again.
-        known = {key: one for key, one in outcomes.items() if one.final not in ("no reply", "rejected")}
-        self.asking.store.keep(known)
+        self.asking.store.keep(outcomes)
         least = self.asking.spec.config.least_kept
         self.found.update({key: one.judged(least) for key, one in outcomes.items()})
 

@@ -18,6 +18,7 @@ from postedit.llm.chat_client import EndpointError, EndpointRefusedError
 from postedit.llm.endpoint_options import EndpointSpec, LlmConfig, endpoint_model
 from postedit.llm.llm_editor import LlmEditor
 from postedit.llm.replies import parse_reply, retry_after
+from postedit.llm.usage import summary
 
 KEY = "sk-very-secret-123"
 
@@ -173,6 +174,8 @@ def test_a_server_that_takes_no_request_stops_the_work_and_is_asked_again(make_e
     with Stub({"400": 1.0}) as stub:
         editor = make_editor(stub, segments=2)
         assert {result.skipped for result in editor.edit_segments(asked)} == {"no answer"}
+        assert editor.store.figures()["left as mt"] == {"rejected": 5}
+        assert "5 answers unusable (5 rejected)" in summary(editor)
         stub.faults = {}
         assert any(result.changed for result in make_editor(stub, segments=2).edit_segments(asked))
 
@@ -195,9 +198,11 @@ def test_time_outs_are_counted_at_their_most(make_editor: MakeEditor) -> None:
     with Stub(slow=10) as stub:
         editor = make_editor(stub, timeout=0.3, retries=1, segments=1)
         (result,) = editor.edit_segments(segments(1))
+        left = editor.store.figures()["left as mt"]
         stub.slow = 0.0
         assert make_editor(stub, segments=1).edit_segments(segments(1))[0].skipped is None  # it is asked again
     assert result.skipped == "no answer"
+    assert left == {"no reply": 1}
     figures = editor.store.figures()
     assert figures["failed requests"] == 2 * 2  # together and alone, each repeated once
     assert figures["of which perhaps not charged"] == pytest.approx(editor.store.spent())
