@@ -190,7 +190,7 @@ class LlmEditor(Editor):
     ) -> list[PostEdit]:
         """Return one correction per segment; see `Editor.edit_segments`.
 
-        The confidence of an edit is the share of samples that make it.
+        The confidence of an edit is the share of samples that make it, of all that were asked for.
 
         Raises:
             BudgetError: if the budget does not suffice; answers that were paid for are kept.
@@ -278,7 +278,7 @@ class LlmEditor(Editor):
         if not samples:
             return unchanged(mt, "no answer")
         edits = next((one.edits for one in samples if one.text == text), ())
-        sure = tuple(shares(edits, text, [(one.text, one.edits) for one in samples]))
+        sure = tuple(shares(edits, text, [(one.text, one.edits) for one in samples], self.spec.config.samples))
         result = PostEdit(
             text,
             text != mt,

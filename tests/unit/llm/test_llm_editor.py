@@ -341,6 +341,15 @@ class TestSelection:
         assert result.token_spans == ((0, 1), (1, 2))
         assert [body["seed"] for body in stub.bodies] == [1, 2, 3, 4]
 
+    def test_answers_that_cannot_be_used_make_no_edit_surer(self, make_editor: MakeEditor) -> None:
+        def sampled(src: str, mt: str) -> str:
+            return corrected(mt) if len(stub.bodies) == 1 else "ganz andere Worte hier"
+
+        with Stub(correct=sampled) as stub:
+            editor = make_editor(stub, samples=4, temperature=0.7, concurrency=1)
+            (result,) = editor.edit_segments([Segment("The house is big", "Das errHaus ist groß")])
+        assert (result.text, result.confidences) == ("Das Haus ist groß", (0.25,))
+
     def test_a_model_of_our_own_chooses(self, tiny_folders: Path, make_editor: MakeEditor) -> None:
         from postedit import PostEditor
 
