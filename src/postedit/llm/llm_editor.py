@@ -290,7 +290,7 @@ class LlmEditor(Editor):
         if self._tags is None or not edits:
             return result
         spans = [found.span() for found in re.finditer(r"\S+", mt)]
-        return keep_edits(mt, result, self._tags.allow(mt, spans, edits))
+        return keep_edits(mt, result, self._tags.allow(mt, spans, text, edits))
 
 
 def load_llm(spec: EndpointSpec, glossary: Glossary | None = None, memory: MemorySpec | None = None) -> Editor:
