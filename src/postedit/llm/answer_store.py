@@ -33,6 +33,9 @@ CREATE INDEX IF NOT EXISTS requests_of_model ON requests (model, id);
 """
 _VERSION: Final = 1
 _WAIT: Final = 60.0  # seconds for another process that writes
+_OPENING: Final = 10.0  # seconds for others that open a new file
+_PAUSE: Final = 0.02  # seconds between attempts
+_PRIMARY: Final = 0xFF  # bits of a code of SQLite that say what kind of error it is
 
 _SILENT: Final = ("no reply", "rejected")
 """Faults by which a server has said nothing of a segment: they are counted, and the next run asks it again."""
@@ -100,13 +103,28 @@ class AnswerStore:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.touch(mode=0o600, exist_ok=True)  # it has texts of the user
             self._database = sqlite3.connect(path, timeout=_WAIT, isolation_level=None, check_same_thread=False)
+            end = time.monotonic() + _OPENING
+            while not self._is_open(last=time.monotonic() > end):
+                time.sleep(_PAUSE)
+
+    def _is_open(self, *, last: bool) -> bool:
+        """Open the file; return whether that is done, which others may prevent who open it for the first time, too.
+
+        Here SQLite does not wait for them as it does elsewhere. The `last` attempt raises what prevents it.
+        """
+        try:
             version = self._database.execute("PRAGMA user_version").fetchone()[0]
             if version not in (0, _VERSION):
-                raise OutputError(f"{path}: is a store of version {version}, and this postedit reads {_VERSION}")
+                raise OutputError(f"{self.path}: is a store of version {version}, and this postedit reads {_VERSION}")
             self._database.execute("PRAGMA journal_mode=WAL")
             self._database.execute("PRAGMA synchronous=NORMAL")  # what a killed process has written stays
             self._database.executescript(_SCHEMA)
             self._database.execute(f"PRAGMA user_version={_VERSION}")
+        except sqlite3.OperationalError as error:
+            if last or getattr(error, "sqlite_errorcode", 0) & _PRIMARY != sqlite3.SQLITE_BUSY:
+                raise
+            return False
+        return True
 
     def __enter__(self) -> Self:
         return self

@@ -7,6 +7,7 @@ import sqlite3
 from collections.abc import Mapping, Sequence
 from contextlib import closing
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -182,6 +183,30 @@ def test_a_store_of_another_version_is_refused(tmp_path: Path) -> None:
         database.execute("PRAGMA user_version=2")
     with pytest.raises(OutputError, match="store of version 2"):
         AnswerStore(path, "run", "m")
+
+
+def test_a_new_store_that_several_programs_open_at_once_is_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    locked = sqlite3.OperationalError("database is locked")
+    locked.sqlite_errorcode = sqlite3.SQLITE_BUSY_RECOVERY
+    errors = [locked] * 3
+
+    class Busy(sqlite3.Connection):
+        def execute(self, statement: str, /, *values: Any) -> sqlite3.Cursor:
+            if errors and statement == "PRAGMA journal_mode=WAL":
+                raise errors.pop()
+            return super().execute(statement, *values)
+
+    monkeypatch.setattr("postedit.llm.answer_store._PAUSE", 0.0)
+    monkeypatch.setattr("sqlite3.connect", partial(sqlite3.connect, factory=Busy))
+    with AnswerStore(tmp_path / "answers", "run", "m") as store:
+        store.begin(1, 0.5)
+    assert not errors
+    errors += [locked] * 1000
+    monkeypatch.setattr("postedit.llm.answer_store._OPENING", 0.0)
+    with pytest.raises(OutputError, match="database is locked"):
+        AnswerStore(tmp_path / "answers", "run", "m")
 
 
 def test_segments_without_change_or_text_come_back_byte_for_byte(make_editor: MakeEditor) -> None:
