@@ -257,10 +257,11 @@ class AnswerStore:
             self._database.execute("BEGIN IMMEDIATE")
             try:
                 yield self._database
+                self._database.execute("COMMIT")
             except BaseException:
-                self._database.execute("ROLLBACK")
+                if self._database.in_transaction:  # on a full disk SQLite has ended it itself
+                    self._database.execute("ROLLBACK")
                 raise
-            self._database.execute("COMMIT")
 
     @contextmanager
     def _explained(self) -> Any:

@@ -30,7 +30,8 @@ from postedit.editing.quality_tags import QualityTags
 from postedit.editing.results import unchanged
 from postedit.explain.reason_texts import reason_text
 from postedit.llm.answer_selection import best_by_model, consensus
-from postedit.llm.answer_store import AnswerStore
+from postedit.llm.answer_store import AnswerStore, Outcome
+from postedit.llm.answers import Item
 from postedit.llm.asking import Wanted
 from postedit.llm.endpoint_options import EndpointSpec, LlmConfig
 from postedit.llm.llm_editor import LlmEditor, load_llm, why_skipped
@@ -183,6 +184,16 @@ def test_a_store_of_another_version_is_refused(tmp_path: Path) -> None:
         database.execute("PRAGMA user_version=2")
     with pytest.raises(OutputError, match="store of version 2"):
         AnswerStore(path, "run", "m")
+
+
+def test_a_full_disk_is_named_and_harms_nothing(tmp_path: Path) -> None:
+    with AnswerStore(tmp_path / "answers", "run", "m") as store:
+        store._database.execute("PRAGMA max_page_count=12")
+        with pytest.raises(OutputError, match="disk is full"):
+            store.keep({str(number): Outcome(Item("x" * 3000)) for number in range(20)})
+        store._database.execute("PRAGMA max_page_count=1000")
+        store.keep({"a": Outcome(Item("x"))})
+        assert list(store.find(["a", "0"])) == ["a"]
 
 
 def test_a_new_store_that_several_programs_open_at_once_is_waited_for(
