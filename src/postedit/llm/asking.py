@@ -3,6 +3,7 @@
 import asyncio
 import hashlib
 import json
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import count
@@ -190,19 +191,19 @@ def _outcome(answer: Item | Fault, known: Outcome, *, alone: bool) -> Outcome:
 def _batches(wanted: Sequence[_Keyed], size: int) -> list[list[_Keyed]]:
     """Divide answers into requests: of one sample each, and no two segments of a request have the same mt."""
     batches: list[list[_Keyed]] = []
-    filling: dict[int, list[tuple[list[_Keyed], set[str]]]] = {}
+    of_sample: defaultdict[int, list[list[_Keyed]]] = defaultdict(list)
+    # A segment goes to the first request of its sample that has room and not its mt. So one with room has all mt of
+    # those after it, and the full ones are the first.
+    full, after = Counter[int](), Counter[tuple[int, str]]()
     for key, one in wanted:
-        opened = filling.setdefault(one.sample, [])
-        fitting = next((entry for entry in opened if one.question.mt not in entry[1]), None)
-        if fitting is None:
-            fitting = ([], set())
-            opened.append(fitting)
-            batches.append(fitting[0])
-        batch, texts = fitting
-        batch.append((key, one))
-        texts.add(one.question.mt)
-        if len(batch) >= size:
-            opened.remove(fitting)
+        own, mt = of_sample[one.sample], (one.sample, one.question.mt)
+        place = max(full[one.sample], after[mt])
+        if place == len(own):
+            own.append([])
+            batches.append(own[place])
+        own[place].append((key, one))
+        full[one.sample] += len(own[place]) == size
+        after[mt] = place + 1
     return batches
 
 

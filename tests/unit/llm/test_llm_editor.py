@@ -32,7 +32,7 @@ from postedit.explain.reason_texts import reason_text
 from postedit.llm.answer_selection import best_by_model, consensus
 from postedit.llm.answer_store import AnswerStore, Outcome
 from postedit.llm.answers import Item
-from postedit.llm.asking import Wanted
+from postedit.llm.asking import Wanted, _batches
 from postedit.llm.endpoint_options import EndpointSpec, LlmConfig
 from postedit.llm.llm_editor import LlmEditor, load_llm, why_skipped
 from postedit.llm.prompts import Question
@@ -303,6 +303,21 @@ def test_an_interruption_within_an_event_loop_stops_the_requests(make_editor: Ma
         with pytest.raises(KeyboardInterrupt):
             loop.run_until_complete(cell())
         assert len(stub.bodies) < 30
+
+
+def test_requests_are_filled_in_order_and_in_linear_time() -> None:
+    looked_up = list[str]()
+
+    class Text(str):
+        def __hash__(self) -> int:
+            looked_up.append(self)
+            return super().__hash__()
+
+    texts = [Text(one) for one in "abacaadbbeaaaacfd" + 500 * "a"]
+    wanted = [(str(n), Wanted(Question("s", mt), sample)) for sample in (0, 1) for n, mt in enumerate(texts)]
+    made = ["".join(one.question.mt for _, one in batch) for batch in _batches(wanted, 3)]
+    assert made == ["abc", "adb", "abe", "acf", "ad", *["a"] * 503] * 2
+    assert len(looked_up) < 10 * len(wanted)
 
 
 def test_options_of_search_that_it_cannot_follow_are_refused(make_editor: MakeEditor) -> None:
