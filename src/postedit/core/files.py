@@ -6,11 +6,13 @@ import hashlib
 import json
 import os
 import platform
+import re
 import shutil
 import tempfile
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from itertools import count
 from pathlib import Path
 from typing import IO, Any, BinaryIO, Final, cast
 
@@ -19,6 +21,11 @@ from postedit.core.output_paths import encode_output, is_stream, link_target, op
 
 _LARGEST_TEXT: Final = 1 << 26
 """Bytes of a JSON or TOML file; the largest vocabularies have a third of it, and parsed it takes ten times as much."""
+
+_WRITER: Final = re.compile(r"([0-9]+)-[0-9]+")
+"""Of the name of a temporary file: the process that writes it, and a number, as threads of it may write at once."""
+
+_NUMBERS: Final = count()
 
 
 @contextmanager
@@ -92,16 +99,16 @@ def atomic_folder(path: Path) -> Iterator[Path]:
 
 
 def temporary_path(path: Path, kind: str = "tmp") -> Path:
-    """Return a name for what this process alone writes before it takes the name `path`, in the same folder.
+    """Return a name that nobody else uses for what takes the name `path` once it is written, in the same folder.
 
     What processes of this machine that were killed have left under such names is removed.
     """
     begin = f".{path.name}.{zlib.crc32(platform.node().encode()):08x}-"
     for left in path.parent.glob(f"{glob.escape(begin)}*.{kind}"):
-        process = left.name.removeprefix(begin).removesuffix(f".{kind}")
-        if process.isdecimal() and not _is_running(int(process)):
+        found = _WRITER.fullmatch(left.name.removeprefix(begin).removesuffix(f".{kind}"))
+        if found and not _is_running(int(found[1])):
             _remove(left)
-    return path.with_name(f"{begin}{os.getpid()}.{kind}")
+    return path.with_name(f"{begin}{os.getpid()}-{next(_NUMBERS)}.{kind}")
 
 
 def is_temporary(path: Path, of: Path) -> bool:

@@ -7,7 +7,6 @@ import math
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
-from itertools import repeat
 from pathlib import Path
 from typing import Any, Final
 
@@ -15,7 +14,7 @@ from postedit.core.editor import Abilities, Detail, Editor, Identity, PostEdit, 
 from postedit.core.errors import DataError
 from postedit.core.search_config import SearchConfig
 from postedit.saved_editor import SavedEditor
-from postedit.text.composed_edits import SureEdit, composed_edits
+from postedit.text.composed_edits import composed_edits, sure_edits
 
 PRICES: Final = ("edit_cost", "post_edit_penalty")
 """Search options that make words dear which mt does not have. What a caller adds to those of the first editor is added
@@ -153,7 +152,7 @@ def _detail_of(editor: Editor, evidence: Detail | None) -> Detail | None:
 def _joined(segment: Segment, before: PostEdit, after: PostEdit, n_best: int) -> PostEdit:
     """Return the corrections by the first editor and then by the second as one, and with mt `n_best` outputs."""
     mt = segment.mt if segment.mt is not None else before.draft or ""
-    sure = composed_edits(mt, after.text, _sure_edits(before), _sure_edits(after))
+    sure = composed_edits(mt, after.text, sure_edits(before), sure_edits(after))
     is_unsure = any(one.edits and not one.confidences for one in (before, after))
     outputs = [replace(before, alternatives=(), evidence=None), *before.alternatives] if n_best > 1 else []
     others = [one for one in outputs if one.text != after.text]
@@ -173,7 +172,3 @@ def _joined(segment: Segment, before: PostEdit, after: PostEdit, n_best: int) ->
         reverted=before.reverted + after.reverted,
         input_cut=before.input_cut or after.input_cut,
     )
-
-
-def _sure_edits(result: PostEdit) -> list[SureEdit]:
-    return [*map(SureEdit, result.edits, result.confidences or repeat(1.0))]

@@ -6,7 +6,8 @@ from dataclasses import replace
 from postedit.core.editor import Detail, Editor, EditorWrapper, Identity, PostEdit, Segment
 from postedit.core.errors import DataError
 from postedit.core.search_config import SearchConfig
-from postedit.text.edits import apply_edits, edits_between
+from postedit.text.composed_edits import composed_edits, sure_edits
+from postedit.text.edits import apply_edits
 
 
 class Iterated(EditorWrapper[Editor]):
@@ -14,8 +15,9 @@ class Iterated(EditorWrapper[Editor]):
 
     The paper makes one substitution a step where a model of the whole guess is surest, until it proposes none. Here a
     step is a whole correction by any editor. It ends as well where a correction leads back to an earlier text, which is
-    then not taken. The result says what changed from mt to the last text; its scores are those that the editor gives to
-    that text as a correction of mt, if it can, and of the last pass that changed something if not.
+    then not taken. The result says what changed from mt to the last text, and what was taken back on the way. Scores
+    and confidences are those that the editor gives to that text as a correction of mt, if it can. If not, scores are
+    those of the last pass that changed something, and each edit has the least confidence of the edits it is made of.
     """
 
     def __init__(self, editor: Editor, passes: int) -> None:
@@ -60,14 +62,14 @@ class Iterated(EditorWrapper[Editor]):
         results = list(rounds[0])
         for later in rounds[1:]:
             for row, one in later.items():
-                results[row] = one
+                results[row] = _in_turn(segments[row].mt or "", results[row], one)
         again = sorted({row for later in rounds[1:] for row in later})
         given, texts = [segments[row] for row in again], [results[row].text for row in again]
         scored: list[PostEdit | None] = [None] * len(again)
         if again and self.inner.abilities.forced_scores:
             scored = [*self.inner.score_segments(given, texts, evidence=evidence)]
         for row, judged in zip(again, scored, strict=True):
-            results[row] = _of_mt(segments[row].mt or "", results[row], judged)
+            results[row] = _scored(segments[row].mt or "", results[row], judged)
         return results
 
     def texts_by_pass(self, segments: Sequence[Segment], search: SearchConfig | None = None) -> list[list[str]]:
@@ -101,13 +103,27 @@ class Iterated(EditorWrapper[Editor]):
         return first, *later
 
 
-def _of_mt(mt: str, last: PostEdit, scored: PostEdit | None) -> PostEdit:
-    """Return the correction of mt that ends in the text of the last pass, `scored` by the editor if it can."""
-    if scored is not None and scored.skipped is None and scored.text == last.text:
-        if apply_edits(mt, last.text, scored.edits) == last.text and len(scored.edits) == len(scored.confidences):
-            return replace(scored, fallbacks=last.fallbacks)
-        # An editor may score texts without saying what they change, as a phrase-based model does.
-        last = replace(last, score=scored.score, token_scores=scored.token_scores, features=scored.features)
-    edits = edits_between(mt, last.text)
-    surest = (min(last.confidences, default=1.0),) * len(edits)
-    return replace(last, changed=mt != last.text, edits=edits, confidences=surest, token_spans=())
+def _in_turn(mt: str, before: PostEdit, after: PostEdit) -> PostEdit:
+    """Return a correction of mt and the one of its output as one, with the scores of the latter."""
+    sure = composed_edits(mt, after.text, sure_edits(before), sure_edits(after))
+    is_unsure = any(one.edits and not one.confidences for one in (before, after))
+    return replace(
+        after,
+        changed=mt != after.text,
+        edits=tuple(one.edit for one in sure),
+        confidences=() if is_unsure else tuple(one.confidence for one in sure),
+        token_spans=(),
+        reverted=before.reverted + after.reverted,
+        fallbacks=(*before.fallbacks, *after.fallbacks),
+        input_cut=before.input_cut or after.input_cut,
+    )
+
+
+def _scored(mt: str, last: PostEdit, scored: PostEdit | None) -> PostEdit:
+    """Return the correction of mt as the editor has scored it, if it has."""
+    if scored is None or scored.skipped is not None or scored.text != last.text:
+        return last
+    if apply_edits(mt, last.text, scored.edits) == last.text and len(scored.edits) == len(scored.confidences):
+        return replace(scored, reverted=last.reverted, fallbacks=last.fallbacks, input_cut=last.input_cut)
+    # An editor may score texts without saying what they change, as a phrase-based model does.
+    return replace(last, score=scored.score, token_scores=scored.token_scores, features=scored.features)

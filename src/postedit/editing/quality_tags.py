@@ -66,20 +66,24 @@ class QualityTags:
         """Return the 2n + 1 tags of a translation of n words, True for BAD; None if it has none."""
         return self._tags.get(mt)
 
-    def allow(self, mt: str, spans: Sequence[tuple[int, int]], edits: Sequence[Edit]) -> list[bool]:
-        """Return whether each edit is of a BAD word or gap; `spans` are of the words of mt. Untagged ones may be."""
+    def allow(self, mt: str, spans: Sequence[tuple[int, int]], text: str, edits: Sequence[Edit]) -> list[bool]:
+        """Return whether each edit is of a BAD word or gap; `spans` are of the words of mt. Untagged ones may be.
+
+        A gap beside the words of an edit counts if the edit writes more words than these in `text`.
+        """
         bad = self._tags.get(mt)
         if bad is None:
             return [True] * len(edits)
-        return [any(bad[place] for place in _places(edit, spans)) for edit in edits]
+        return [any(bad[place] for place in _places(edit, spans, text)) for edit in edits]
 
 
-def _places(edit: Edit, spans: Sequence[tuple[int, int]]) -> list[int]:
-    """Return the places in the tags that an edit concerns: its words and the gaps within, or its gap."""
+def _places(edit: Edit, spans: Sequence[tuple[int, int]], text: str) -> list[int]:
+    """Return the places in the tags that an edit concerns: its words and the gaps where it may write, or its gap."""
     start, end = edit.mt_span
     words = [number for number, span in enumerate(spans) if span[0] < end and start < span[1]]
     if words:
-        return list(range(2 * words[0], 2 * words[-1] + 3))
+        more = len(text[slice(*edit.pe_span)].split()) > len(words)
+        return list(range(2 * words[0] + 1 - more, 2 * words[-1] + 2 + more))
     return [2 * sum(span[1] <= start for span in spans)]
 
 

@@ -58,16 +58,17 @@ def best_by_model(scorer: Editor, segments: Sequence[Segment], lists: Sequence[S
     return chosen
 
 
-def shares(edits: Sequence[Edit], text: str, others: Sequence[tuple[str, Sequence[Edit]]]) -> list[float]:
+def shares(edits: Sequence[Edit], text: str, others: Sequence[tuple[str, Sequence[Edit]]], asked: int) -> list[float]:
     """Return, for each edit of a text, the share of samples that make it: its confidence.
 
     Args:
         edits: of the text.
         text: the chosen output.
-        others: each sample, with its edits.
+        others: each sample that can be used, with its edits.
+        asked: number of samples that were asked for; those that cannot be used confirm nothing.
     """
     made = Counter(change for sample, found in others for change in {_change(sample, edit) for edit in found})
-    return [made[_change(text, edit)] / max(1, len(others)) for edit in edits]
+    return [made[_change(text, edit)] / asked for edit in edits]
 
 
 def _change(text: str, edit: Edit) -> tuple[tuple[int, int], str]:

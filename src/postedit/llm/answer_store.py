@@ -12,7 +12,7 @@ import time
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final, Literal, Self, cast
 
@@ -33,6 +33,12 @@ CREATE INDEX IF NOT EXISTS requests_of_model ON requests (model, id);
 """
 _VERSION: Final = 1
 _WAIT: Final = 60.0  # seconds for another process that writes
+_OPENING: Final = 10.0  # seconds for others that open a new file
+_PAUSE: Final = 0.02  # seconds between attempts
+_PRIMARY: Final = 0xFF  # bits of a code of SQLite that say what kind of error it is
+
+_SILENT: Final = ("no reply", "rejected")
+"""Faults by which a server has said nothing of a segment: they are counted, and the next run asks it again."""
 
 RequestState = Literal["sent", "answered", "free", "lost"]
 """sent: nothing is known yet; answered; free: it failed so that it costs nothing; lost: it may have been paid for."""
@@ -57,6 +63,12 @@ class Outcome:
         """Whether the segment is still to be asked about, alone."""
         return self.item is None and self.final is None
 
+    def judged(self, least_kept: float) -> "Outcome":
+        """Return this outcome if its item keeps enough of mt; else one with that fault."""
+        if self.item is None or self.item.kept >= least_kept:
+            return self
+        return Outcome(None, self.first, "unrelated") if self.first else Outcome(None, "unrelated")
+
 
 class _Ended(threading.local):
     """Requests that were answered, and are noted with what they said; each thread notes its own."""
@@ -77,26 +89,42 @@ class AnswerStore:
         path: of the file.
         run: whose requests are counted together.
         model: name and address, whose requests take about the same time.
+        least_kept: share of mt that an answer has to keep (see `Outcome.judged`); all answers are kept in the file.
 
     Raises:
         OutputError: if the file cannot be opened, is no such store, or cannot be written.
     """
 
-    def __init__(self, path: Path, run: str, model: str) -> None:
-        self.path, self.run, self.model = path, run, model
+    def __init__(self, path: Path, run: str, model: str, least_kept: float = 0.0) -> None:
+        self.path, self.run, self.model, self._least_kept = path, run, model, least_kept
         self._ended = _Ended()
         self._lock = threading.Lock()  # the connection has one transaction at a time, whichever thread began it
         with self._explained():
             path.parent.mkdir(parents=True, exist_ok=True)
             path.touch(mode=0o600, exist_ok=True)  # it has texts of the user
             self._database = sqlite3.connect(path, timeout=_WAIT, isolation_level=None, check_same_thread=False)
+            end = time.monotonic() + _OPENING
+            while not self._is_open(last=time.monotonic() > end):
+                time.sleep(_PAUSE)
+
+    def _is_open(self, *, last: bool) -> bool:
+        """Open the file; return whether that is done, which others may prevent who open it for the first time, too.
+
+        Here SQLite does not wait for them as it does elsewhere. The `last` attempt raises what prevents it.
+        """
+        try:
             version = self._database.execute("PRAGMA user_version").fetchone()[0]
             if version not in (0, _VERSION):
-                raise OutputError(f"{path}: is a store of version {version}, and this postedit reads {_VERSION}")
+                raise OutputError(f"{self.path}: is a store of version {version}, and this postedit reads {_VERSION}")
             self._database.execute("PRAGMA journal_mode=WAL")
             self._database.execute("PRAGMA synchronous=NORMAL")  # what a killed process has written stays
             self._database.executescript(_SCHEMA)
             self._database.execute(f"PRAGMA user_version={_VERSION}")
+        except sqlite3.OperationalError as error:
+            if last or getattr(error, "sqlite_errorcode", 0) & _PRIMARY != sqlite3.SQLITE_BUSY:
+                raise
+            return False
+        return True
 
     def __enter__(self) -> Self:
         return self
@@ -113,7 +141,7 @@ class AnswerStore:
         with self._explained():
             query = "SELECT outcome FROM answers WHERE key = ?"
             rows = (self._database.execute(query, (key,)).fetchone() for key in keys)
-            return sum(row is not None and not _outcome(row[0]).is_open for row in rows)
+            return sum(row is not None and not self._known(row[0]).is_open for row in rows)
 
     def usual_seconds(self) -> float | None:
         """Return the median of the last requests to the model, of any run; None if there are none."""
@@ -128,7 +156,7 @@ class AnswerStore:
             for key in keys:
                 row = database.execute("SELECT run, outcome FROM answers WHERE key = ?", (key,)).fetchone()
                 if row is not None:
-                    found[key] = _outcome(row[1])
+                    found[key] = self._known(row[1])
                     if row[0] != self.run:
                         database.execute("INSERT OR IGNORE INTO reused VALUES (?, ?)", (self.run, key))
         return found
@@ -190,14 +218,14 @@ class AnswerStore:
             seconds = [row[0] for row in self._database.execute(query, (self.run,))]
             again, left, answers = Counter[str](), Counter[str](), 0
             for (text,) in self._database.execute("SELECT outcome FROM answers WHERE run = ?", (self.run,)):
-                outcome = _outcome(text)
+                outcome = self._outcome(text)
                 answers += outcome.item is not None
                 again.update([outcome.first] if outcome.first else [])
                 left.update([outcome.final] if outcome.final else [])
             reused = 0
             query = "SELECT outcome FROM reused JOIN answers USING (key) WHERE reused.run = ? AND answers.run != ?"
             for (text,) in self._database.execute(query, (self.run, self.run)):
-                outcome = _outcome(text)
+                outcome = self._outcome(text)
                 reused += 1
                 left.update([outcome.final] if outcome.final else [])
         by_state = {row[0]: row[1:] for row in requests}
@@ -216,16 +244,24 @@ class AnswerStore:
             "left as mt": dict(left.most_common()),
         }
 
+    def _outcome(self, record: str) -> Outcome:
+        return _outcome(record).judged(self._least_kept)
+
+    def _known(self, record: str) -> Outcome:
+        outcome = self._outcome(record)
+        return replace(outcome, final=None) if outcome.final in _SILENT else outcome
+
     @contextmanager
     def _transaction(self) -> Any:
         with self._explained():
             self._database.execute("BEGIN IMMEDIATE")
             try:
                 yield self._database
+                self._database.execute("COMMIT")
             except BaseException:
-                self._database.execute("ROLLBACK")
+                if self._database.in_transaction:  # on a full disk SQLite has ended it itself
+                    self._database.execute("ROLLBACK")
                 raise
-            self._database.execute("COMMIT")
 
     @contextmanager
     def _explained(self) -> Any:
@@ -243,15 +279,16 @@ def _quantile(ordered: Sequence[float], share: float) -> float | None:
 
 
 def _record(outcome: Outcome) -> str:
-    values: dict[str, Any] = {"first": outcome.first, "final": outcome.final}
+    faults = {"first": outcome.first, "final": outcome.final}
+    values: dict[str, Any] = {name: value for name, value in faults.items() if value}
     if outcome.item is not None:
-        values["text"] = outcome.item.correction
+        values["text"], values["kept"] = outcome.item.correction, outcome.item.kept
         values["errors"] = [[one.span, one.category, one.severity] for one in outcome.item.errors]
-    return json.dumps({name: value for name, value in values.items() if value})
+    return json.dumps(values)
 
 
 def _outcome(record: str) -> Outcome:
     values = json.loads(record)
     errors = tuple(ErrorSpan(*one) for one in values.get("errors", ()))
-    item = Item(values["text"], errors) if "text" in values else None
+    item = Item(values["text"], errors, values.get("kept", 1.0)) if "text" in values else None
     return Outcome(item, values.get("first"), values.get("final"))

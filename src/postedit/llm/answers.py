@@ -46,10 +46,11 @@ class ErrorSpan:
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """The answer about one segment."""
+    """The answer about one segment, and how much of mt it keeps (see `checks.kept`)."""
 
     correction: str
     errors: tuple[ErrorSpan, ...] = ()
+    kept: float = 1.0
 
 
 class AnswerError(Exception):

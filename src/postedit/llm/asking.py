@@ -3,15 +3,16 @@
 import asyncio
 import hashlib
 import json
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import count
 from typing import Final, NamedTuple
 
 from postedit.llm.answer_store import AnswerStore, Outcome
 from postedit.llm.answers import AnswerError, Fault, Item, parse_answer
 from postedit.llm.chat_client import Ask, ChatClient, FilteredError, NoReplyError, RejectedError
-from postedit.llm.checks import fault_of, prepare
+from postedit.llm.checks import fault_of, kept, prepare
 from postedit.llm.endpoint_options import EndpointSpec
 from postedit.llm.prices import estimated_tokens
 from postedit.llm.prompts import Prompt, Question
@@ -51,7 +52,7 @@ class Asking:
     store: AnswerStore
 
     def key(self, wanted: Wanted) -> str:
-        """Return the key of an answer: a digest of all that it depends on."""
+        """Return the key of an answer: a digest of all that it depends on, but not its company in the request."""
         config = self.spec.config
         values = [
             config.address,
@@ -59,7 +60,6 @@ class Asking:
             self.prompt.signature,
             self.prompt.languages,
             [config.temperature, config.seed + wanted.sample, config.structure, config.extra_tokens],
-            [config.segments, config.least_kept],
             wanted.question.values,
             config.context_tokens if wanted.question.examples or wanted.question.terms else None,
         ]
@@ -157,10 +157,9 @@ class _Work:
             key: _outcome(answer, known, alone=known.first is not None)
             for (key, _), answer, known in zip(batch, answers, before, strict=True)
         }
-        # A server that does not reply, or takes no request, has said nothing of a segment: the next run asks it again.
-        known = {key: one for key, one in outcomes.items() if one.final not in ("no reply", "rejected")}
-        self.asking.store.keep(known)
-        self.found.update(outcomes)
+        self.asking.store.keep(outcomes)
+        least = self.asking.spec.config.least_kept
+        self.found.update({key: one.judged(least) for key, one in outcomes.items()})
 
     def _checked(self, reply: Reply, identifiers: Sequence[str], questions: Sequence[Question]) -> "list[Item | Fault]":
         if reply.refusal or reply.finish == "content_filter":
@@ -171,11 +170,12 @@ class _Work:
         items = parse_answer(reply.text, identifiers, prompt.config.answer)
         result: list[Item | Fault] = []
         told = [(question, items[one].correction) for one, question in zip(identifiers, questions, strict=True)]
-        least = self.asking.spec.config.least_kept
         for place, (question, text) in enumerate(told):
             others = [*told[:place], *told[place + 1 :]]
-            fault = fault_of(question, text, others, prompt.languages[1], least)
-            result.append(fault or items[identifiers[place]])
+            # Whether it keeps enough of mt is judged wherever an answer is used.
+            fault = fault_of(question, text, others, prompt.languages[1], least_kept=0.0)
+            share = kept(question.mt, text.strip())
+            result.append(fault or replace(items[identifiers[place]], kept=share))
         # Where one has the text of another, nobody knows which others have.
         if len(questions) > 1 and any(one in ("merged", "misplaced") for one in result):
             return [one if isinstance(one, str) else "misplaced" for one in result]
@@ -191,19 +191,19 @@ def _outcome(answer: Item | Fault, known: Outcome, *, alone: bool) -> Outcome:
 def _batches(wanted: Sequence[_Keyed], size: int) -> list[list[_Keyed]]:
     """Divide answers into requests: of one sample each, and no two segments of a request have the same mt."""
     batches: list[list[_Keyed]] = []
-    filling: dict[int, list[tuple[list[_Keyed], set[str]]]] = {}
+    of_sample: defaultdict[int, list[list[_Keyed]]] = defaultdict(list)
+    # A segment goes to the first request of its sample that has room and not its mt. So one with room has all mt of
+    # those after it, and the full ones are the first.
+    full, after = Counter[int](), Counter[tuple[int, str]]()
     for key, one in wanted:
-        opened = filling.setdefault(one.sample, [])
-        fitting = next((entry for entry in opened if one.question.mt not in entry[1]), None)
-        if fitting is None:
-            fitting = ([], set())
-            opened.append(fitting)
-            batches.append(fitting[0])
-        batch, texts = fitting
-        batch.append((key, one))
-        texts.add(one.question.mt)
-        if len(batch) >= size:
-            opened.remove(fitting)
+        own, mt = of_sample[one.sample], (one.sample, one.question.mt)
+        place = max(full[one.sample], after[mt])
+        if place == len(own):
+            own.append([])
+            batches.append(own[place])
+        own[place].append((key, one))
+        full[one.sample] += len(own[place]) == size
+        after[mt] = place + 1
     return batches
 
 

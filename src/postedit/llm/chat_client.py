@@ -237,7 +237,7 @@ class ChatClient:
                 self._http.stream("POST", f"{self._spec.config.address}/chat/completions", json=body) as answer,
             ):
                 content = await read_body(answer)
-        except (httpx.ConnectError, httpx.ConnectTimeout) as error:
+        except (httpx.ConnectError, httpx.ConnectTimeout, httpx.ProxyError) as error:
             return _Fault(0, f"it cannot be reached: {self._clean(str(error) or 'no connection')}", is_free=True)
         except (TimeoutError, httpx.TimeoutException):
             return _Fault(0, f"no answer in {self._spec.config.timeout:g} seconds (llm.timeout)", is_free=False)

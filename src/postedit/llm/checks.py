@@ -107,9 +107,12 @@ def fault_of(
     if _breaks_off(mt, text) or (_is_short(question, text) and not _is_as_long_as(question.src, text)):
         return "cut off"
     longest = 1.5 * max(len(mt), len(question.src)) + 30
-    if len(text) > longest or (similarity(mt, text) < least_kept and not _is_small_change(mt, text)):
-        return "unrelated"
-    return None
+    return "unrelated" if len(text) > longest or kept(mt, text) < least_kept else None
+
+
+def kept(mt: str, text: str) -> float:
+    """Return how much of mt an answer keeps: its similarity to mt; 1 for a small change of a short one."""
+    return 1.0 if _is_small_change(mt, text) else similarity(mt, text)
 
 
 def _is_small_change(mt: str, text: str) -> bool:

@@ -8,6 +8,7 @@ from postedit.core.errors import DataError, library
 from postedit.llm.endpoint_options import LlmConfig, check_address, is_local, is_open_to_listeners
 
 _PROXIES: Final = ("http_proxy", "https_proxy", "all_proxy", "no_proxy")  # in capitals, too
+_CONNECT: Final = 10.0  # seconds for a connection, of which half of llm.timeout is another limit
 _CERTIFICATES: Final = ("SSL_CERT_FILE", "SSL_CERT_DIR")
 
 
@@ -54,13 +55,15 @@ def open_client(config: LlmConfig, key: str) -> Any:
     except httpx.InvalidURL as error:
         raise DataError(f"{config.address}: is no address of a server: {error}") from None
     # What stays on this machine goes through no proxy, even if the environment names one without exceptions.
-    trusts = not (urlsplit(config.address).scheme == "http" and is_local(config.address))
+    stays_here, is_encrypted = is_local(config.address), urlsplit(config.address).scheme == "https"
     try:
         return httpx.AsyncClient(
             headers={"Authorization": f"Bearer {key}"} if key else {},
             limits=httpx.Limits(max_connections=config.concurrency),
-            timeout=httpx.Timeout(config.timeout, pool=None),
-            trust_env=trusts,
+            # Of a request that has no connection within less than llm.timeout, it is known that it was not sent.
+            timeout=httpx.Timeout(config.timeout, connect=min(_CONNECT, config.timeout / 2), pool=None),
+            trust_env=not stays_here,
+            verify=httpx.create_ssl_context() if stays_here and is_encrypted else True,  # by those of the environment
             follow_redirects=False,
         )
     except ImportError:

@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Coroutine, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -49,7 +50,7 @@ from postedit.llm.server_errors import Dialect
 from postedit.text.edits import splice
 from postedit.text.glossary import Glossary
 from postedit.text.hint_texts import TermHint
-from postedit.text.words import UNSPACED, CharacterSplitter, PlainSplitter, Word
+from postedit.text.words import UNSPACED, WORD, CharacterSplitter, PlainSplitter, Word
 
 _log = logging.getLogger(__name__)
 
@@ -123,7 +124,7 @@ class LlmEditor(Editor):
         self._tags = QualityTags(Path(config.tags), Path(config.tagged)) if config.tags else None
         if scorer is not None:
             check_scorer(scorer, config.scorer)
-        self.store = AnswerStore(config.cache_file, spec.run, f"{spec.model} at {config.address}")
+        self.store = AnswerStore(config.cache_file, spec.run, f"{spec.model} at {config.address}", config.least_kept)
         self.asking = Asking(spec, self.prompt, self.store)
         self._limit = RateLimit(config.requests_per_minute, config.tokens_per_minute, time.monotonic)
         self._budget = Budget(config.budget)
@@ -189,7 +190,7 @@ class LlmEditor(Editor):
     ) -> list[PostEdit]:
         """Return one correction per segment; see `Editor.edit_segments`.
 
-        The confidence of an edit is the share of samples that make it.
+        The confidence of an edit is the share of samples that make it, of all that were asked for.
 
         Raises:
             BudgetError: if the budget does not suffice; answers that were paid for are kept.
@@ -277,7 +278,7 @@ class LlmEditor(Editor):
         if not samples:
             return unchanged(mt, "no answer")
         edits = next((one.edits for one in samples if one.text == text), ())
-        sure = tuple(shares(edits, text, [(one.text, one.edits) for one in samples]))
+        sure = tuple(shares(edits, text, [(one.text, one.edits) for one in samples], self.spec.config.samples))
         result = PostEdit(
             text,
             text != mt,
@@ -289,7 +290,7 @@ class LlmEditor(Editor):
         if self._tags is None or not edits:
             return result
         spans = [found.span() for found in re.finditer(r"\S+", mt)]
-        return keep_edits(mt, result, self._tags.allow(mt, spans, edits))
+        return keep_edits(mt, result, self._tags.allow(mt, spans, text, edits))
 
 
 def load_llm(spec: EndpointSpec, glossary: Glossary | None = None, memory: MemorySpec | None = None) -> Editor:
@@ -326,7 +327,7 @@ def why_skipped(segment: Segment, longest: int) -> Skipped | None:
     texts = (segment.src, segment.mt or "")
     if not all(text.strip() for text in texts):
         return "empty"
-    return "too long" if max(len(text.split()) for text in texts) > longest else None
+    return "too long" if max(len(WORD.findall(text)) for text in texts) > longest else None
 
 
 def _with_reasons(segment: Segment, samples: Sequence[_Sample], result: PostEdit) -> PostEdit:
@@ -367,5 +368,21 @@ def _run(work: Coroutine[Any, Any, ResultT]) -> ResultT:
         asyncio.get_running_loop()
     except RuntimeError:
         return asyncio.run(work)
+    loop = asyncio.new_event_loop()
+    task = loop.create_task(work)
+
+    async def ended() -> ResultT:
+        return await task
+
+    def run() -> ResultT:
+        with asyncio.Runner(loop_factory=lambda: loop) as runner:
+            return runner.run(ended())
+
     with ThreadPoolExecutor(1) as executor:
-        return executor.submit(asyncio.run, work).result()
+        running = executor.submit(run)
+        try:
+            return running.result()
+        except BaseException:  # an interruption comes here, and the work in the other thread knows nothing of it
+            with suppress(RuntimeError):  # the loop is closed if the error is that of the work
+                loop.call_soon_threadsafe(task.cancel)
+            raise

@@ -138,7 +138,7 @@ class Prompt:
         self, segments: Sequence[str], examples: Sequence[str] = (), terms: Sequence[str] = ()
     ) -> list[dict[str, str]]:
         """Return the messages about some segments; all are lines, from `Question`, `Example` and `TermHint`."""
-        source, target = (_NAMES.get(base_language(code), code) for code in self.languages)
+        source, target = map(_named, self.languages)
         fields = {
             "direction": f" from {source} to {target}" if source and target else "",
             "target_language": target or "language of the translation",
@@ -156,6 +156,14 @@ class Prompt:
         errors = {"errors": {"type": "array", "items": error}} if self.config.answer == "errors" else {}
         item = _object({"id": text, **errors, "correction": text})
         return _object({"segments": {"type": "array", "items": item}})
+
+
+def _named(tag: str) -> str:
+    """Return the English name of a language, with the tag if it has more than the language: "Chinese (zh-TW)"."""
+    name = _NAMES.get(base_language(tag))
+    if name is None:
+        return tag
+    return name if base_language(tag) == tag.lower() else f"{name} ({tag})"
 
 
 def _object(properties: dict[str, Any]) -> dict[str, Any]:

@@ -2,9 +2,10 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import repeat
 from typing import NamedTuple
 
-from postedit.core.editor import Edit
+from postedit.core.editor import Edit, PostEdit
 from postedit.text.edits import edits_between
 
 
@@ -13,6 +14,11 @@ class SureEdit(NamedTuple):
 
     edit: Edit
     confidence: float
+
+
+def sure_edits(result: PostEdit) -> list[SureEdit]:
+    """Return the edits of a correction with their confidences; 1 if it has none."""
+    return [*map(SureEdit, result.edits, result.confidences or repeat(1.0))]
 
 
 def composed_edits(mt: str, text: str, first: Sequence[SureEdit], second: Sequence[SureEdit]) -> list[SureEdit]:

@@ -17,6 +17,9 @@ UNSPACED: Final = (
 )
 """Characters of scripts without spaces, such as Han, Kana and Thai, as ranges for a regular expression."""
 
+WORD: Final = re.compile(rf"[{UNSPACED}]|[^\s{UNSPACED}]+")
+"""A character of a script without spaces, or what stands between spaces of other scripts."""
+
 # The only characters between words of tokenised text. All others, NBSP and U+3000 included, belong to words. Carriage
 # returns are included so that the words of CRLF files are those of LF files.
 _DIVIDED: Final = re.compile(r"[^ \t\r\n]+")

@@ -176,12 +176,20 @@ with atomic_write(Path({str(tmp_path / "a")!r})) as file, atomic_folder(Path({st
 
     def test_what_a_running_process_writes_is_left(self, tmp_path: Path) -> None:
         ours = temporary_path(tmp_path / "a")
-        theirs = ours.with_name(ours.name.replace(str(os.getpid()), "1"))
+        theirs = ours.with_name(ours.name.replace(f"-{os.getpid()}-", "-1-"))
         similar = [tmp_path / ".a.b.999999999.tmp", ours.with_name(f"{ours.name}.tmp"), tmp_path / ".b.tmp"]
-        for path in [theirs, *similar]:
+        for path in [ours, theirs, *similar]:
             path.touch()
-        assert temporary_path(tmp_path / "a") == ours
-        assert len(list(tmp_path.iterdir())) == 4
+        assert temporary_path(tmp_path / "a") != ours
+        assert len(list(tmp_path.iterdir())) == 5
+
+    def test_threads_do_not_write_into_the_same_file(self, tmp_path: Path) -> None:
+        with atomic_write(tmp_path / "a") as one:
+            one.write("one")
+            with atomic_write(tmp_path / "a") as other:  # as another thread would
+                other.write("another")
+            assert (tmp_path / "a").read_text() == "another"
+        assert (tmp_path / "a").read_text() == "one"
 
 
 class TestCheckWritable:

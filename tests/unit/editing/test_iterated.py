@@ -1,12 +1,14 @@
 """Passes over what an editor wrote: they end where nothing changes, and say what became of mt."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from postedit import PostEditor
-from postedit.core.editor import Abilities, Detail, Editor, Identity, PostEdit, Segment
+from postedit.core.edit_reasons import ErrorReason
+from postedit.core.editor import Abilities, Detail, Editor, Fallback, Identity, PostEdit, Segment
 from postedit.core.errors import DataError
 from postedit.core.search_config import SearchConfig
 from postedit.editing.iterated import Iterated
@@ -79,6 +81,35 @@ def test_what_passes_do_not_go_with() -> None:
         Iterated(Table(), 0)
     with pytest.raises(DataError, match="n_best must be 1, not 2"):
         Iterated(Table(), 2).edit(["s"], ["a"], beam=2, n_best=2)
+
+
+class Careful(Table):
+    """Takes something back of each correction, reads a part of the first, and has no probability of the last."""
+
+    def edit_segments(
+        self, segments: Sequence[Segment], search: SearchConfig | None = None, *, evidence: Detail | None = None
+    ) -> list[PostEdit]:
+        (result,) = super().edit_segments(segments, search, evidence=evidence)
+        number = len(self.given)
+        lost = Fallback("number", str(number), "edits")
+        confidences = () if number == 3 else (1.0 - 0.1 * number,)
+        edits = tuple(replace(one, reasons=(ErrorReason(str(number), "", ""),)) for one in result.edits)
+        return [
+            replace(
+                result, reverted=number, fallbacks=(lost,), input_cut=number == 1, confidences=confidences, edits=edits
+            )
+        ]
+
+
+def test_what_was_taken_back_in_all_passes_is_told() -> None:
+    (found,) = Iterated(Careful(), 2).edit_segments([Segment("s", "a x")])
+    assert (found.text, found.reverted, found.input_cut) == ("a b c", 1 + 2, True)
+    assert [one.value for one in found.fallbacks] == ["1", "2"]
+    assert set(found.confidences) == {0.8}
+    assert [one.text for one in found.edits[0].reasons if isinstance(one, ErrorReason)] == ["1", "2"]
+    (found,) = Iterated(Careful(), 3).edit_segments([Segment("s", "a x")])
+    assert found.text == "a b c d"
+    assert not found.confidences, "one pass has none"
 
 
 def test_scores_are_those_of_the_last_text_as_a_correction_of_mt(tiny_folders: Path) -> None:

@@ -2,7 +2,10 @@
 
 import json
 import logging
+import socket
+from contextlib import ExitStack
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -15,6 +18,7 @@ from postedit.llm.chat_client import EndpointError, EndpointRefusedError
 from postedit.llm.endpoint_options import EndpointSpec, LlmConfig, endpoint_model
 from postedit.llm.llm_editor import LlmEditor
 from postedit.llm.replies import parse_reply, retry_after
+from postedit.llm.usage import summary
 
 KEY = "sk-very-secret-123"
 
@@ -161,26 +165,68 @@ def test_a_server_that_always_fails_stops_the_work(make_editor: MakeEditor) -> N
 
 def test_a_server_that_takes_no_request_stops_the_work_and_is_asked_again(make_editor: MakeEditor) -> None:
     asked = segments(5)
-    with Stub({"400": 1.0}) as stub, pytest.raises(EndpointError, match=r"10 requests in a row.*invalid model ID"):
+    error = (400, {"error": {"message": "invalid model ID"}})
+    with (
+        Stub(refusal=lambda body: error) as stub,
+        pytest.raises(EndpointError, match=r"10 requests in a row.*model ID"),
+    ):
         make_editor(stub).edit_segments(segments(50))
     with Stub({"400": 1.0}) as stub:
         editor = make_editor(stub, segments=2)
         assert {result.skipped for result in editor.edit_segments(asked)} == {"no answer"}
+        assert editor.store.figures()["left as mt"] == {"rejected": 5}
+        assert "5 answers unusable (5 rejected)" in summary(editor)
         stub.faults = {}
         assert any(result.changed for result in make_editor(stub, segments=2).edit_segments(asked))
+
+
+@pytest.mark.parametrize("most", [1, 0])  # segments of a request that fits into the window; 0: none with "errHaus"
+def test_texts_that_are_too_long_stop_nothing(make_editor: MakeEditor, most: int) -> None:
+    def refusal(body: dict[str, Any]) -> tuple[int, Any] | None:
+        told = texts_of(body)
+        is_long = told.count('"translation"') > most if most else "errHaus" in told
+        return (400, {"error": {"message": "too long", "code": "context_length_exceeded"}}) if is_long else None
+
+    asked = [Segment(f"house {number}", f"errHaus {number} .") for number in range(25)]
+    asked.append(Segment("the end", "errEnde ."))
+    with Stub(refusal=refusal) as stub:
+        results = make_editor(stub, segments=1 + most, concurrency=2).edit_segments(asked)
+    assert [one.changed for one in results] == [most > 0] * 25 + [True]
 
 
 def test_time_outs_are_counted_at_their_most(make_editor: MakeEditor) -> None:
     with Stub(slow=10) as stub:
         editor = make_editor(stub, timeout=0.3, retries=1, segments=1)
         (result,) = editor.edit_segments(segments(1))
+        left = editor.store.figures()["left as mt"]
         stub.slow = 0.0
         assert make_editor(stub, segments=1).edit_segments(segments(1))[0].skipped is None  # it is asked again
     assert result.skipped == "no answer"
+    assert left == {"no reply": 1}
     figures = editor.store.figures()
     assert figures["failed requests"] == 2 * 2  # together and alone, each repeated once
     assert figures["of which perhaps not charged"] == pytest.approx(editor.store.spent())
     assert editor.store.spent() > 0
+
+
+def test_what_was_not_sent_costs_nothing(make_editor: MakeEditor, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(url: str) -> None:
+        editor = make_editor(SimpleNamespace(url=url), timeout=0.2, retries=0, segments=1)
+        with pytest.raises(EndpointError, match="cannot be reached"):
+            editor.edit_segments(segments(1))
+        assert (editor.store.spent(), editor.store.figures()["failed requests"]) == (0.0, 1)
+
+    with socket.create_server(("127.0.0.1", 0), backlog=0) as full, ExitStack() as clients:
+        for _ in range(4):  # more than it lets wait, so that no other one gets a connection
+            client = clients.enter_context(socket.socket())
+            client.setblocking(False)
+            client.connect_ex(full.getsockname())
+        refuse("http://{}:{}/v1".format(*full.getsockname()))
+    for variable in ("no_proxy", "NO_PROXY"):
+        monkeypatch.delenv(variable, raising=False)
+    with Stub() as proxy:  # which does not do what a proxy has to
+        monkeypatch.setenv("HTTPS_PROXY", proxy.url.removesuffix("/v1"))
+        refuse("https://api.example.com/v1")
 
 
 def test_editors_without_a_name_of_their_work_do_not_share_a_budget(make_editor: MakeEditor) -> None:

@@ -3,13 +3,14 @@
 import re
 from pathlib import Path
 
+import httpx
 import pytest
 from stub_server import Stub
 from tests.unit.llm.conftest import MakeEditor, segments
 
 from postedit.core.config import load_config
 from postedit.core.errors import DataError, RecipeError
-from postedit.llm.connection import check_client
+from postedit.llm.connection import check_client, open_client
 from postedit.llm.endpoint_options import LlmConfig, is_local
 
 KEY = "sk-very-secret-123"
@@ -117,6 +118,16 @@ def test_keys_go_to_this_machine_through_no_proxy(make_editor: MakeEditor, monke
         make_editor(stub).edit_segments(segments(3))
         assert not proxy.bodies
         assert stub.bodies
+
+
+def test_encrypted_requests_to_this_machine_go_through_no_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
+    address = "https://localhost:8443/v1"
+    monkeypatch.setenv("HTTPS_PROXY", "http://127.0.0.1:1")
+    client = open_client(LlmConfig(endpoint=address), "")
+    assert client._transport_for_url(httpx.URL(address)) is client._transport
+    monkeypatch.setenv("SSL_CERT_FILE", "missing")  # which is another matter
+    with pytest.raises(DataError, match=r"^\$SSL_CERT_FILE"):
+        check_client(LlmConfig(endpoint=address))
 
 
 @pytest.mark.parametrize(

@@ -1,9 +1,13 @@
 """The editor: answers kept and chosen, memory, glossary, tags, prompts, and a gate behind it."""
 
 import asyncio
+import os
+import signal
 import sqlite3
 from collections.abc import Mapping, Sequence
+from contextlib import closing
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -26,10 +30,11 @@ from postedit.editing.quality_tags import QualityTags
 from postedit.editing.results import unchanged
 from postedit.explain.reason_texts import reason_text
 from postedit.llm.answer_selection import best_by_model, consensus
-from postedit.llm.answer_store import AnswerStore
-from postedit.llm.asking import Wanted
+from postedit.llm.answer_store import AnswerStore, Outcome
+from postedit.llm.answers import Item
+from postedit.llm.asking import Wanted, _batches
 from postedit.llm.endpoint_options import EndpointSpec, LlmConfig
-from postedit.llm.llm_editor import LlmEditor, load_llm
+from postedit.llm.llm_editor import LlmEditor, load_llm, why_skipped
 from postedit.llm.prompts import Question
 from postedit.llm.usage import estimate, report, summary
 from postedit.text.glossary import Glossary, GlossaryEntry
@@ -77,13 +82,13 @@ def test_what_is_known_is_not_asked_for_again(make_editor: MakeEditor) -> None:
         make_editor(stub).edit_segments([*asked, Segment("new", "errneu .")])
         assert stub.asked[requests:] == [[("new", "errneu .")]]
         assert editor.store.figures()["answers known before"] == len({(one.src, one.mt) for one in asked})
+        make_editor(stub, segments=3, least_kept=0.0).edit_segments(asked)
+        assert len(stub.asked) == requests + 1, "the company of a segment and checks of known answers change nothing"
         for other in (
-            {"segments": 3},
             {"temperature": 0.5},
             {"seed": 2},
             {"prompt": "plain"},
             {"languages": ""},
-            {"least_kept": 0.4},
         ):
             before = len(stub.asked)
             make_editor(stub, **other).edit_segments(asked[:1])
@@ -102,8 +107,6 @@ def test_what_is_known_is_not_asked_for_again(make_editor: MakeEditor) -> None:
         {"sample": 1},
         {"structure": "none"},
         {"extra_tokens": 1},
-        {"segments": 9},
-        {"least_kept": 0.4},
         {"context_tokens": 999},
         {"question": Question("other", "mt", EXAMPLES, TERMS)},
         {"question": Question("src", "other", EXAMPLES, TERMS)},
@@ -116,7 +119,16 @@ def test_an_answer_is_another_one_if_anything_differs_that_it_depends_on(tmp_pat
 
 
 def test_an_answer_is_the_same_whatever_else_differs(tmp_path: Path) -> None:
-    others = {"concurrency": 1, "timeout": 1.0, "retries": 0, "requests_per_minute": 9, "samples": 2, "run": "other"}
+    others = {
+        "segments": 9,
+        "least_kept": 0.4,
+        "concurrency": 1,
+        "timeout": 1.0,
+        "retries": 0,
+        "requests_per_minute": 9,
+        "samples": 2,
+        "run": "other",
+    }
     assert key_of(tmp_path, **others, temperature=0.5) == key_of(tmp_path, temperature=0.5)
     alone = Question("src", "mt")  # with nothing beside it that could be left out
     assert key_of(tmp_path, question=alone, context_tokens=1) == key_of(tmp_path, question=alone)
@@ -134,6 +146,20 @@ def key_of(
     where = {"endpoint": "http://127.0.0.1:1/v1", "cache": str(tmp_path / "answers")}
     editor = LlmEditor(EndpointSpec(model, LlmConfig(**{**where, **options}), run))
     return editor.asking.key(Wanted(question or Question("src", "mt", EXAMPLES, TERMS), sample))
+
+
+def test_known_answers_are_judged_by_what_has_to_be_kept_of_mt_now(make_editor: MakeEditor) -> None:
+    asked = [Segment("The small house stands on the hill", "errDas kleine Haus steht auf dem Berg")]
+    with Stub(correct=lambda src, mt: "Das Häuschen befindet sich auf einem Hügel") as stub:
+        for least, skipped, requests in ((0.9, "no answer", 2), (0.5, None, 2), (0.9, "no answer", 2)):
+            editor = make_editor(stub, least_kept=least)
+            (result,) = editor.edit_segments(asked)
+            assert (result.skipped, len(stub.asked)) == (skipped, requests)
+            assert editor.store.figures()["left as mt"] == ({"unrelated": 1} if skipped else {})
+        strict, others = make_editor(stub, least_kept=0.9, seed=2), make_editor(stub, least_kept=0.5, seed=2)
+        others.edit_segments(asked)
+        assert (estimate(strict, asked).known, strict.edit_segments(asked)[0].skipped) == (0, "no answer")
+        assert len(stub.asked) == 4, "it is asked about alone, as an answer that does not pass always is"
 
 
 def test_answers_are_kept_in_a_file_of_this_user_alone(tmp_path: Path) -> None:
@@ -160,6 +186,40 @@ def test_a_store_of_another_version_is_refused(tmp_path: Path) -> None:
         AnswerStore(path, "run", "m")
 
 
+def test_a_full_disk_is_named_and_harms_nothing(tmp_path: Path) -> None:
+    with AnswerStore(tmp_path / "answers", "run", "m") as store:
+        store._database.execute("PRAGMA max_page_count=12")
+        with pytest.raises(OutputError, match="disk is full"):
+            store.keep({str(number): Outcome(Item("x" * 3000)) for number in range(20)})
+        store._database.execute("PRAGMA max_page_count=1000")
+        store.keep({"a": Outcome(Item("x"))})
+        assert list(store.find(["a", "0"])) == ["a"]
+
+
+def test_a_new_store_that_several_programs_open_at_once_is_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    locked = sqlite3.OperationalError("database is locked")
+    locked.sqlite_errorcode = sqlite3.SQLITE_BUSY_RECOVERY
+    errors = [locked] * 3
+
+    class Busy(sqlite3.Connection):
+        def execute(self, statement: str, /, *values: Any) -> sqlite3.Cursor:
+            if errors and statement == "PRAGMA journal_mode=WAL":
+                raise errors.pop()
+            return super().execute(statement, *values)
+
+    monkeypatch.setattr("postedit.llm.answer_store._PAUSE", 0.0)
+    monkeypatch.setattr("sqlite3.connect", partial(sqlite3.connect, factory=Busy))
+    with AnswerStore(tmp_path / "answers", "run", "m") as store:
+        store.begin(1, 0.5)
+    assert not errors
+    errors += [locked] * 1000
+    monkeypatch.setattr("postedit.llm.answer_store._OPENING", 0.0)
+    with pytest.raises(OutputError, match="database is locked"):
+        AnswerStore(tmp_path / "answers", "run", "m")
+
+
 def test_segments_without_change_or_text_come_back_byte_for_byte(make_editor: MakeEditor) -> None:
     asked = [
         Segment("a  b", " ein\tguter   Satz \u00a0."),
@@ -174,6 +234,11 @@ def test_segments_without_change_or_text_come_back_byte_for_byte(make_editor: Ma
     assert [one.skipped for one in results] == [None, "empty", "empty", None, "too long"]
     assert results[3].text == "  zwei   Worte \t"
     assert len(stub.asked[0]) == 2
+
+
+def test_characters_of_scripts_without_spaces_count_as_words() -> None:
+    assert why_skipped(Segment("law " * 5, "法律是。ข้อ"), 7) is None
+    assert why_skipped(Segment("law " * 5, "法律是。ข้อ"), 6) == "too long"
 
 
 def test_estimates_are_near_what_it_takes(make_editor: MakeEditor) -> None:
@@ -222,6 +287,37 @@ def test_works_within_a_running_event_loop(make_editor: MakeEditor) -> None:
             return [one.text for one in make_editor(stub).edit_segments(segments(3))]
 
     assert asyncio.run(notebook()) == [corrected(one.mt or "") for one in segments(3)]
+
+
+def test_an_interruption_within_an_event_loop_stops_the_requests(make_editor: MakeEditor) -> None:
+    def interrupted(src: str, mt: str) -> str:
+        if len(stub.bodies) == 3:
+            os.kill(os.getpid(), signal.SIGINT)
+        return corrected(mt)
+
+    async def cell() -> None:
+        make_editor(stub, segments=1, concurrency=1).edit_segments(segments(30))
+
+    loop = asyncio.new_event_loop()  # that of `asyncio.run` would take the signal
+    with Stub(correct=interrupted, slow=0.02) as stub, closing(loop):
+        with pytest.raises(KeyboardInterrupt):
+            loop.run_until_complete(cell())
+        assert len(stub.bodies) < 30
+
+
+def test_requests_are_filled_in_order_and_in_linear_time() -> None:
+    looked_up = list[str]()
+
+    class Text(str):
+        def __hash__(self) -> int:
+            looked_up.append(self)
+            return super().__hash__()
+
+    texts = [Text(one) for one in "abacaadbbeaaaacfd" + 500 * "a"]
+    wanted = [(str(n), Wanted(Question("s", mt), sample)) for sample in (0, 1) for n, mt in enumerate(texts)]
+    made = ["".join(one.question.mt for _, one in batch) for batch in _batches(wanted, 3)]
+    assert made == ["abc", "adb", "abe", "acf", "ad", *["a"] * 503] * 2
+    assert len(looked_up) < 10 * len(wanted)
 
 
 def test_options_of_search_that_it_cannot_follow_are_refused(make_editor: MakeEditor) -> None:
@@ -295,6 +391,15 @@ class TestSelection:
         assert result.confidences == (1.0, 0.75)
         assert result.token_spans == ((0, 1), (1, 2))
         assert [body["seed"] for body in stub.bodies] == [1, 2, 3, 4]
+
+    def test_answers_that_cannot_be_used_make_no_edit_surer(self, make_editor: MakeEditor) -> None:
+        def sampled(src: str, mt: str) -> str:
+            return corrected(mt) if len(stub.bodies) == 1 else "ganz andere Worte hier"
+
+        with Stub(correct=sampled) as stub:
+            editor = make_editor(stub, samples=4, temperature=0.7, concurrency=1)
+            (result,) = editor.edit_segments([Segment("The house is big", "Das errHaus ist groß")])
+        assert (result.text, result.confidences) == ("Das Haus ist groß", (0.25,))
 
     def test_a_model_of_our_own_chooses(self, tiny_folders: Path, make_editor: MakeEditor) -> None:
         from postedit import PostEditor

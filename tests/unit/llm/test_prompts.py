@@ -97,6 +97,13 @@ class TestPrompts:
             make_editor(stub, glossary=glossary, memory=SimilarCorrections())
             assert not caplog.messages
 
+    def test_a_region_or_script_is_named_beside_the_language(self) -> None:
+        for languages, named in (
+            (("EN", "zh-TW"), "from English to Chinese (zh-TW)"),
+            (("pt_BR", "sr-Latn"), "from Portuguese (pt_BR) to sr-Latn"),
+        ):
+            assert named in Prompt.load("minimal", languages).messages(["x"])[0]["content"]
+
     def test_unknown_prompts_are_named(self) -> None:
         with pytest.raises(RecipeError, match='no prompt minimum; did you mean "minimal"'):
             Prompt.load("minimum")
