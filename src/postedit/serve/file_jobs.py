@@ -18,13 +18,13 @@ from postedit.serve.backlog import BudgetSpentError, EndpointRefusesError
 from postedit.serve.engine import Engine, UnknownNameError
 from postedit.serve.proposer import Made, ProposalRequest, Proposer
 from postedit.serve.schema import files
-from postedit.serve.segment_figures import spaced
 from postedit.serve.store import Store
 from postedit.serve.store_base import NotFoundError, ProjectChange, Row, as_json
 from postedit.serve.store_files import numbered_units
 from postedit.serve.store_jobs import JOB_KINDS, SILENT, ClaimedJob, JobKind, LostJobError
 from postedit.serve.store_proposals import EDITED
 from postedit.text.language_tags import same_language
+from postedit.text.words import WORD
 
 _log = logging.getLogger(__name__)
 
@@ -213,7 +213,7 @@ class FileJobs:
                     languages = self._languages(file, chunk)
                 _check_languages(file, chunk, languages)
                 new = [one for one in chunk if one[0] > last]
-                words = sum(len(spaced(unit.source.text).split()) for _, unit in new)
+                words = sum(len(WORD.findall(unit.source.text)) for _, unit in new)
                 with store.database.change(job.project, job.who) as change:
                     store.jobs.advance(change, job)
                     store.proposals.add(change, file["id"], new)

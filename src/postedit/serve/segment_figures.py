@@ -1,6 +1,5 @@
 """Figures of a confirmed segment: its edits by TER, and which proposed edits the post-editor kept."""
 
-import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -10,9 +9,8 @@ from rapidfuzz.distance import Levenshtein
 
 from postedit.adapt.correction import Decision
 from postedit.evaluate.ter import EditCount, count_edits
-from postedit.text.words import UNSPACED
+from postedit.text.words import WORD
 
-_UNSPACED: Final = re.compile(f"[{UNSPACED}]")
 _COMPARED: Final = 25_000_000  # product of two lengths that are compared character by character
 
 
@@ -33,14 +31,10 @@ class SegmentFigures:
     kinds: Mapping[str, Sequence[int]] = field(default_factory=dict)
 
 
-def spaced(text: str) -> str:
-    """Return a text in which each character of a script without spaces is a word."""
-    return _UNSPACED.sub(r" \g<0> ", text)
-
-
 def edit_counts(texts: Sequence[str], targets: Sequence[str]) -> list[EditCount]:
-    """Return the edits from each text to its target, by TER."""
-    return count_edits([*map(spaced, texts)], [*map(spaced, targets)], normalise=True)
+    """Return the edits from each text to its target, by TER; in scripts without spaces, of characters."""
+    divided = [[" ".join(WORD.findall(text)) for text in side] for side in (texts, targets)]
+    return count_edits(*divided, normalise=True)
 
 
 def figures_of(
