@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 import torch
 from torch import Tensor, nn
@@ -38,21 +38,27 @@ class Architecture:
 
     def build_on_meta(self, config: Config, vocabularies: Vocabularies) -> Seq2Seq:
         """Return a model whose weights have sizes, and neither values nor memory."""
-        with torch.device("meta"), _NormalNumbersLeftOut():
+        with torch.device("meta"), _FillersLeftOut():
             return self.build(config, vocabularies)
 
 
-class _NormalNumbersLeftOut(TorchFunctionMode):
-    """Fills no tensor with normal numbers: on the device `meta`, PyTorch would load its compiler for nothing.
+_FILLERS: Final = (
+    *(Tensor.normal_, Tensor.uniform_, Tensor.fill_, Tensor.zero_),
+    *(nn.init.normal_, nn.init.uniform_, nn.init.constant_, nn.init.kaiming_uniform_),
+)
 
-    That would make the start of every command with a model slower by a second.
+
+class _FillersLeftOut(TorchFunctionMode):
+    """Fills no tensors: on the device `meta` they hold nothing, and filling would take time for nothing.
+
+    For normal numbers PyTorch would even load its compiler, and every command with a model start a second later.
     """
 
     def __torch_function__(
         self, func: Callable[..., Any], types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
         kwargs = kwargs or {}
-        if func in (Tensor.normal_, nn.init.normal_):
+        if func in _FILLERS:
             return args[0] if args else kwargs["tensor"]
         return func(*args, **kwargs)
 

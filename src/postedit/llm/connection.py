@@ -57,13 +57,15 @@ def open_client(config: LlmConfig, key: str) -> Any:
     # What stays on this machine goes through no proxy, even if the environment names one without exceptions.
     stays_here, is_encrypted = is_local(config.address), urlsplit(config.address).scheme == "https"
     try:
+        # Certificates take time to read, and there is nothing to verify without encryption.
+        verify = not stays_here or (is_encrypted and httpx.create_ssl_context())  # by those of the environment
         return httpx.AsyncClient(
             headers={"Authorization": f"Bearer {key}"} if key else {},
             limits=httpx.Limits(max_connections=config.concurrency),
             # Of a request that has no connection within less than llm.timeout, it is known that it was not sent.
             timeout=httpx.Timeout(config.timeout, connect=min(_CONNECT, config.timeout / 2), pool=None),
             trust_env=not stays_here,
-            verify=httpx.create_ssl_context() if stays_here and is_encrypted else True,  # by those of the environment
+            verify=verify,
             follow_redirects=False,
         )
     except ImportError:

@@ -61,11 +61,17 @@ def test_a_model_that_does_harm_gets_a_closed_gate_and_changes_nothing(run: Any,
     assert "The gate is closed" in result.stderr
     assert "120 lines are few" in result.stderr
     assert edited(run, model, tmp_path, "--gate", gate) == MT
-    assert edited(run, model, tmp_path, "--gate", gate, "--workers", 2, "--set", "chunk_lines=40") == MT
     assert not list(tmp_path.glob("gate.json.*")), "what was kept for an interruption is gone"
     stdin = "".join(f"{src}\t{mt}\n" for src, mt in zip(SRC[:9], MT[:9])).encode()
     piped = run("edit", model, *PLAIN, "--gate", gate, stdin=stdin)
     assert piped.stdout.split("\n")[:-1] == MT[:9]
+
+
+@pytest.mark.slow
+def test_a_closed_gate_changes_nothing_in_several_processes(run: Any, model: Path, tmp_path: Path) -> None:
+    gate = tmp_path / "gate.json"
+    assert run("gate", model, *files(tmp_path, MT), "--out", gate).exit_code == 0
+    assert edited(run, model, tmp_path, "--gate", gate, "--workers", 2, "--set", "chunk_lines=40") == MT
 
 
 def test_repeated_lines_count_once(run: Any, model: Path, tmp_path: Path) -> None:
