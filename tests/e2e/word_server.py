@@ -44,6 +44,7 @@ def main(data: Path, port: int, people: Sequence[str]) -> None:
         engine.store = app.state.service.store
         return app
 
+    assert "torch" not in sys.modules, "only model processes need it, which takes seconds to import"
     web_server.create_app = create  # type: ignore[assignment]
     run_service(config, lambda address: print(address, flush=True))
 
