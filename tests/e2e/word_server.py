@@ -5,6 +5,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from argon2 import PasswordHasher
+
+from postedit.serve import store_people
 from postedit.serve.app import create_app
 from postedit.serve.settings import parse_settings
 from postedit.serve.store import Store
@@ -33,6 +36,8 @@ def main(data: Path, port: int, people: Sequence[str]) -> None:
     config = parse_settings(values, "test")
     set_up_logs(config.log)
     if people:
+        cheap = PasswordHasher(time_cost=1, memory_cost=8, parallelism=1)  # what hashes cost is no matter of pages
+        store_people._HASHER, store_people._NO_HASH = cheap, cheap.hash("")
         store = Store(config.database_place)
         for row, name in enumerate(people):
             store.people.create_user(name, PASSWORD, admin=row == 0)
@@ -44,6 +49,7 @@ def main(data: Path, port: int, people: Sequence[str]) -> None:
         engine.store = app.state.service.store
         return app
 
+    assert "torch" not in sys.modules, "only model processes need it, which takes seconds to import"
     web_server.create_app = create  # type: ignore[assignment]
     run_service(config, lambda address: print(address, flush=True))
 

@@ -66,8 +66,8 @@ def create_app(config: ServeConfig, engine: Engine | None = None) -> FastAPI:
     app.add_middleware(
         RequestLog, metrics=service.metrics, log_requests=config.log.requests
     )  # the last one is outermost
-    for routes in _ROUTES:
-        app.include_router(routes.router)
+    for routes in _ROUTES:  # which are ready: `include_router` would make them anew at the first request
+        app.router.routes.extend(routes.router.routes)
     return app
 
 

@@ -1,5 +1,6 @@
 """Services on both databases, with an engine that needs no model."""
 
+import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -26,20 +27,36 @@ def cheap_hashes() -> Iterator[None]:
         yield
 
 
+@pytest.fixture(scope="package")
+def empty_tables(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a file with the tables of the service, which takes longer to make than to copy."""
+    file = tmp_path_factory.mktemp("tables") / "postedit.db"
+    Store(str(file)).close()
+    return file
+
+
 @pytest.fixture
-def store(place: str) -> Iterator[Store]:
-    opened = Store(place)
+def with_tables(place: str, empty_tables: Path) -> str:
+    """Return where a database is that may have the tables of the service already."""
+    if "://" not in place:
+        shutil.copyfile(empty_tables, place)
+    return place
+
+
+@pytest.fixture
+def store(with_tables: str) -> Iterator[Store]:
+    opened = Store(with_tables)
     yield opened
     opened.close()
 
 
 @pytest.fixture
-def serve(place: str, tmp_path: Path) -> Iterator[Callable[..., TestClient]]:
+def serve(with_tables: str, tmp_path: Path) -> Iterator[Callable[..., TestClient]]:
     """Return what starts the service, with settings in place of those of a laptop."""
     started: list[TestClient] = []
 
     def start(**values: Any) -> TestClient:
-        config = config_of(place, tmp_path, **values)
+        config = config_of(with_tables, tmp_path, **values)
         engine = WordEngine(config)
         app = create_app(config, engine)
         engine.store = app.state.service.store
