@@ -14,7 +14,9 @@ def write_recipe(folder: Path, **sections: dict[str, Any]) -> Path:
         "max_steps": 6, "batch_tokens": 60, "validate_every": 3, "save_every": 2, "log_every": 1,
         "lr": 0.01, "warmup_steps": 2, "keep_best": 2, "save_minutes": 60.0, **sections.pop("train", {}),
     }  # fmt: skip
-    values: dict[str, Any] = tiny_models.recipe(data={"train": ["train", "real"]}, train=train, **sections)
+    search = {"max_ratio": 0.1, "max_extra": 1, **sections.pop("search", {})}  # validation is soon done
+    data = {"train": ["train", "real"]}
+    values: dict[str, Any] = tiny_models.recipe(data=data, train=train, search=search, **sections)
     values["stage"] = [
         {"name": "generic"},
         {

@@ -353,12 +353,6 @@ def check_vocabularies(vocabularies: Vocabularies, size: int, fingerprint: str |
         )
 
 
-def public_name(checkpoint: str) -> str:
-    """Return the name of a checkpoint for publication: the hub id, or the last part of a path."""
-    path = Path(checkpoint).expanduser()
-    return path.resolve().name if path.is_dir() or path.is_absolute() else checkpoint
-
-
 @contextmanager
 def _quiet() -> Iterator[None]:
     """Suppress the library's progress bars and warnings."""

@@ -1,4 +1,6 @@
-"""Numbers and durations in messages."""
+"""Numbers, durations and names, as they are shown."""
+
+from pathlib import Path
 
 
 def counted(number: int, noun: str) -> str:
@@ -14,3 +16,9 @@ def duration(seconds: float) -> str:
     if whole < 3600:
         return f"{whole // 60} min {whole % 60:02d} s"
     return f"{whole // 3600} h {whole % 3600 // 60:02d} min"
+
+
+def public_name(checkpoint: str) -> str:
+    """Return the name of a checkpoint for publication: the hub id, or the last part of a path."""
+    path = Path(checkpoint).expanduser()
+    return path.resolve().name if path.is_dir() or path.is_absolute() else checkpoint

@@ -19,8 +19,8 @@ from postedit.core.transformers_checkpoint import (
     check_vocabularies,
     check_weights,
     copy_weights,
-    public_name,
 )
+from postedit.core.wording import public_name
 from postedit.nn.heads import SoftmaxDistribution
 from postedit.nn.renumbering import RenumberedDistribution, exclusion_bias
 

@@ -1,13 +1,12 @@
 """The `[text]` section of a recipe."""
 
-from typing import Literal, Self
+from typing import Final, Literal, Self
 
 from pydantic import Field, model_validator
 
 from postedit.core.config import Config
 from postedit.core.special_tokens import SPECIAL_TOKENS
-from postedit.core.transformers_checkpoint import public_name
-from postedit.text.vocabulary import SMALLEST
+from postedit.core.wording import public_name
 from postedit.text.words import TokenizerName
 
 Side = Literal["src", "mt", "pe"]
@@ -24,6 +23,11 @@ GROUPS: dict[Sharing, dict[str, tuple[Side, ...]]] = {
 
 TRUECASED: tuple[Side, ...] = ("src", "pe")
 """The sides whose casing is learnt. The casing of pe serves mt too, as post-edits are better text."""
+
+BYTES: Final = 256
+"""Tokens that every vocabulary has, one for each byte, so that no text is unknown."""
+
+SMALLEST: Final = len(SPECIAL_TOKENS) + BYTES
 
 
 class VocabularyConfig(Config):

@@ -18,12 +18,8 @@ from postedit.core.files import atomic_write, load_text, reason_of
 from postedit.core.model import VocabularyInfo
 from postedit.core.special_tokens import SPECIAL_TOKENS, UNK
 from postedit.core.token_spelling import Spelling
+from postedit.text.config import BYTES, SMALLEST
 from postedit.text.words import character_joins
-
-BYTES: Final = 256
-"""Tokens that every vocabulary has, one for each byte, so that no text is unknown."""
-
-SMALLEST: Final = len(SPECIAL_TOKENS) + BYTES
 
 # Merges never cross these chunks: a word is cut where letters, digits and other characters meet, so that raw text
 # such as `word,` shares its tokens with `word`. Marks count as letters; else Indic words would be cut at vowels.

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import tiny_models
 
 from postedit import shipped
 from postedit.adapt.adaptation_config import OnlineConfig
@@ -95,19 +94,19 @@ def test_any_way_to_the_same_corrections_leads_to_the_same_editor(path: Path) ->
         one_by_one.learn_entries([entry])
     together.learn_entries([*log, *ends])
     never.learn_entries([entry for entry in log if entry.number not in (2, 5, 8)])
-    expected = everything(never)
-    assert any(text != before for (text, _), (before, _) in zip(expected, everything(followed(path)))), "it has learnt"
+    expected, untaught = everything(never), everything(followed(path))
+    assert any(text != before for (text, _), (before, _) in zip(expected, untaught)), "it has learnt"
     assert everything(one_by_one) == expected
     assert everything(together) == expected
     for editor in (one_by_one, together):
         editor.forget_all()
-        assert everything(editor) == everything(followed(path))
+        assert everything(editor) == untaught
 
 
-@pytest.fixture(params=["transference", "m-cgru-hard", "edit-operations"])
-def path(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
-    tiny_models.folder(request.param).save(tmp_path / "model")
-    return tmp_path / "model"
+# To phrases, a recurrent model is one that writes tokens, like the first.
+@pytest.fixture(params=["transference", pytest.param("m-cgru-hard", marks=pytest.mark.slow), "edit-operations"])
+def path(request: pytest.FixtureRequest, tiny_folders: Path) -> Path:
+    return tiny_folders / request.param
 
 
 def followed(path: Path, online: OnlineConfig | None = None) -> FollowedByPhrases:
@@ -219,9 +218,8 @@ def written(text: str, score: float, **more: Any) -> PostEdit:
 
 
 @pytest.fixture
-def knowing(tmp_path: Path) -> FollowedByPhrases:
-    tiny_models.folder().save(tmp_path / "model")
-    editor = followed(tmp_path / "model")
+def knowing(tiny_folders: Path) -> FollowedByPhrases:
+    editor = followed(tiny_folders / "transference")
     change = Correction("a house burnt .", OWN, LAST)
     editor._phrase_learner.learn_entries([Entry(number, change, None) for number in (1, 2)])
     return editor
@@ -340,9 +338,8 @@ def test_texts_are_divided_as_the_model_reads_them(
     assert text_of(Abilities(languages=languages, tokenises=tokenises)) == expected
 
 
-def test_running_text_keeps_its_spacing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    tiny_models.folder().save(tmp_path / "model")
-    editor: PostEditor = load_to_adapt(tmp_path / "model")
+def test_running_text_keeps_its_spacing(tiny_folders: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    editor: PostEditor = load_to_adapt(tiny_folders / "transference")
     text = text_of(Abilities(languages=("en", "de"), tokenises=True))
     followed = FollowedByPhrases(editor, OnlineConfig(), PhraseEditor.empty(text))
     change = Correction("A house burns.", "Das Haus, es brennt.", "Die Hütte, es brennt.")

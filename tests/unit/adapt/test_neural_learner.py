@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-import tiny_models
 import torch
 from torch import Tensor
 
@@ -34,10 +33,21 @@ CORRECTIONS = [
 ]
 
 
-@pytest.fixture(params=["transference", "m-cgru-hard", "edit-operations"])
-def path(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
-    tiny_models.folder(request.param).save(tmp_path / "model")
-    return tmp_path / "model"
+MODELS = ("transference", "m-cgru-hard", "edit-operations")
+
+
+@pytest.fixture(params=MODELS)
+def path(request: pytest.FixtureRequest, tiny_folders: Path) -> Path:
+    return tiny_folders / request.param
+
+
+def each_kind(*more: object) -> list[object]:
+    """Return models with kinds of adapters, and `more`: what differs by kind is the same for all models."""
+    return [
+        pytest.param(model, kind, *more, marks=() if kind == "all" or model == MODELS[0] else pytest.mark.slow)
+        for model in MODELS
+        for kind in KINDS
+    ]
 
 
 @pytest.fixture
@@ -57,7 +67,7 @@ def entries(corrections: Sequence[Correction], first: int = 1) -> list[Entry]:
     return [Entry(number, one, None) for number, one in enumerate(corrections, start=first)]
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(("path", "kind"), each_kind(), indirect=["path"])
 def test_steps_lower_the_loss_and_are_put_back_to_the_bit(editor: PostEditor, kind: AdapterKind) -> None:
     before, batch = weights(editor), TripletBatches(editor).batch(CORRECTIONS)
     assert batch is not None
@@ -72,6 +82,7 @@ def test_steps_lower_the_loss_and_are_put_back_to_the_bit(editor: PostEditor, ki
     assert same(weights(editor), before)
 
 
+@pytest.mark.parametrize("path", MODELS[:1], indirect=True)  # the others are too small for threads to divide work
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_bits_do_not_depend_on_the_number_of_threads(path: Path, kind: AdapterKind) -> None:
     found, threads = [], torch.get_num_threads()
@@ -80,7 +91,7 @@ def test_the_bits_do_not_depend_on_the_number_of_threads(path: Path, kind: Adapt
             torch.set_num_threads(count)
             editor = load_to_adapt(path)
             NeuralLearner(editor, OnlineConfig(adapters=kind, rate=0.05, watched=0)).learn_entries(
-                entries(CORRECTIONS * 4)
+                entries(CORRECTIONS * 2)
             )
             found.append(weights(editor))
             assert torch.get_num_threads() == count
@@ -98,8 +109,7 @@ def test_only_biases_and_norms_change_with_vectors(editor: PostEditor) -> None:
     assert {before[name].dim() for name in changed} == {1}
 
 
-@pytest.mark.parametrize("undone", [5, 3, 1])
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(("path", "kind", "undone"), [*each_kind(5), *each_kind(3), *each_kind(1)], indirect=["path"])
 def test_undoing_leaves_the_bits_of_a_model_that_never_had_it(path: Path, kind: AdapterKind, undone: int) -> None:
     config = OnlineConfig(adapters=kind, rate=0.05, version_every=2, replay=2, watched=0)
     editor, never = load_to_adapt(path), load_to_adapt(path)
@@ -177,8 +187,8 @@ def test_a_memory_is_followed_by_all_that_use_it(path: Path, tmp_path: Path) -> 
 
 
 # An untrained model writes anything; taught the same correction again and again, it soon writes that.
-REPEATED = [Correction("the house goes", "das Haus geht", "das Haus ging")] * 24
-HELPFUL = OnlineConfig(adapters="all", rate=0.02, steps=4, replay=0, watched=8, version_every=4)
+REPEATED = [Correction("the house goes", "das Haus geht", "das Haus ging")] * 8
+HELPFUL = OnlineConfig(adapters="all", rate=0.05, steps=2, replay=0, watched=5, version_every=4)
 HARMFUL = HELPFUL.model_copy(update={"rate": 5.0})
 
 
@@ -221,7 +231,19 @@ def test_learning_helps_if_it_spares_more_than_the_standard_error(
     assert learner.helps == helps
 
 
-@pytest.mark.parametrize("kind", ["online", "nearest"])
+# Which judgements count is the same for all models.
+@pytest.mark.parametrize(
+    ("path", "kind"),
+    [
+        ("transference", "online"),
+        ("m-cgru-hard", "nearest"),
+        ("edit-operations", "online"),
+        pytest.param("transference", "nearest", marks=pytest.mark.slow),
+        pytest.param("m-cgru-hard", "online", marks=pytest.mark.slow),
+        pytest.param("edit-operations", "nearest", marks=pytest.mark.slow),
+    ],
+    indirect=["path"],
+)
 @pytest.mark.parametrize(
     "undone", [{3, 11}, *(pytest.param(one, marks=pytest.mark.slow) for one in ({1}, {12}, {9, 10, 11, 12}))]
 )
@@ -230,7 +252,7 @@ def test_judgements_are_those_of_a_memory_that_never_had_what_is_undone(
 ) -> None:
     def learner(editor: PostEditor) -> JudgedLearner:
         if kind == "online":
-            return NeuralLearner(editor, HELPFUL.model_copy(update={"watched": 5}))
+            return NeuralLearner(editor, HELPFUL)
         return NearestAdaptation(editor, NearestConfig(rate=0.05, watched=5))
 
     given = entries([*CORRECTIONS, *REPEATED[:4], *CORRECTIONS[:3]])

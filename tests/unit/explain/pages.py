@@ -4,6 +4,7 @@ import json
 import re
 import shutil
 import subprocess
+from html import unescape
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +47,31 @@ def opened(html: str, folder: Path, choose: str = "", action: str = "") -> str:
     if "<body" not in dom:
         pytest.skip("chromium does not start here")
     return dom
+
+
+def lines_chosen(html: str, folder: Path, *chosen: str) -> list[list[str]]:
+    """Return the lines that a page shows for each of these options, chosen one after the other."""
+    # Pages wait a moment for further changes; without the wait, each choice is drawn within its event.
+    action = """
+    window.setTimeout = (draw) => draw();
+    const shown = CHOSEN.map((value) => {
+      const option = document.querySelector(`#controls option[value=${value}]`), list = option.parentElement;
+      const before = list.value;
+      for (const choice of [value, before]) {
+        list.value = choice;
+        list.dispatchEvent(new Event("input", {bubbles: true}));
+        if (choice === value) option.lines = [...document.querySelectorAll("h3")].map((one) => one.textContent);
+      }
+      return option.lines;
+    });
+    const noted = document.createElement("pre");
+    noted.id = "shown";
+    noted.textContent = JSON.stringify(shown);
+    document.body.append(noted);
+    """
+    dom = opened(html, folder, action=action.replace("CHOSEN", json.dumps(chosen)))
+    (text,) = re.findall(r'<pre id="shown">(.*?)</pre>', dom, re.DOTALL)
+    return [[one.split()[0] for one in lines] for lines in json.loads(unescape(text))]
 
 
 def lines_shown(dom: str) -> list[str]:

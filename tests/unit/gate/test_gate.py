@@ -27,9 +27,8 @@ COUNT = len(Features.names())
     scope="module",
     params=[
         "transference",
-        "m-cgru",
         "m-cgru-hard",
-        *(pytest.param(name, marks=pytest.mark.slow) for name in ("transformer", "edit-operations")),
+        *(pytest.param(name, marks=pytest.mark.slow) for name in ("m-cgru", "transformer", "edit-operations")),
     ],
 )
 def path(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:

@@ -1,6 +1,7 @@
 import json
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,7 @@ from postedit.jobs.edit_statistics import (
     ter_bin,
 )
 
+FEW = 120
 SAMPLE = TripletFiles.of(Path(__file__).parents[3] / "examples/mlqe-pe.en-de/test")
 
 
@@ -126,11 +128,19 @@ def test_statistics_of_a_sample_agree_with_its_scores() -> None:
     assert edits.words.counts.total() == edits.kinds.total() - edits.kinds["shifts"]
 
 
-def test_the_result_does_not_depend_on_processes_or_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
-    first = gather_statistics([SAMPLE], {"dev": [SAMPLE]}).to_dict(50)
+@pytest.fixture(scope="module")
+def few(tmp_path_factory: pytest.TempPathFactory) -> TripletFiles:
+    """Return the first triplets of the sample."""
+    path = tmp_path_factory.mktemp("few") / "few.tsv"
+    return tsv(path, *((one.src, one.mt, one.pe) for one in islice(read_triplets(SAMPLE), FEW)))
+
+
+def test_the_result_does_not_depend_on_processes_or_blocks(few: TripletFiles, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = gather_statistics([few], {"dev": [few]}).to_dict(50)
+    assert first["triplets"] == FEW
     monkeypatch.setattr(corpus_statistics, "BLOCK", 17)
-    assert gather_statistics([SAMPLE], {"dev": [SAMPLE]}).to_dict(50) == first
-    assert gather_statistics([SAMPLE], {"dev": [SAMPLE]}, executor=LocalExecutor(2)).to_dict(50) == first
+    assert gather_statistics([few], {"dev": [few]}).to_dict(50) == first
+    assert gather_statistics([few], {"dev": [few]}, executor=LocalExecutor(2)).to_dict(50) == first
     assert json.loads(json.dumps(first)) == first
 
 
@@ -215,12 +225,12 @@ def test_parallel_text_has_no_edits(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("suffix", [".png", ".svg", ".pdf"])
-def test_pictures_are_the_same_each_time(suffix: str, tmp_path: Path) -> None:
-    found = gather_statistics([SAMPLE], {})
+def test_pictures_are_the_same_each_time(suffix: str, few: TripletFiles, tmp_path: Path) -> None:
+    found = gather_statistics([few], {})
     first, second = tmp_path / f"1{suffix}", tmp_path / f"2{suffix}"
     draw(found, first, "$a$ sample")
-    draw(found, second, "$a$ sample")
     if suffix != ".pdf":  # which has its date
+        draw(found, second, "$a$ sample")
         assert first.read_bytes() == second.read_bytes()
     assert first.stat().st_size > 5000
 

@@ -49,7 +49,8 @@ def command(*arguments: object) -> Any:
 
 def neural_run(folder: Path) -> Path:
     tiny_models.write_triplets(folder)
-    recipe = tiny_models.write_recipe(folder / "recipe.toml", train={"validate_every": 1, "batch_tokens": 60})
+    sections = {"train": {"validate_every": 1, "batch_tokens": 60}, "search": {"max_ratio": 0.1, "max_extra": 1}}
+    recipe = tiny_models.write_recipe(folder / "recipe.toml", **sections)
     train(load_recipe(recipe), folder / "run", console=QUIET)
     return folder / "run"
 

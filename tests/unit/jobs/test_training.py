@@ -34,7 +34,8 @@ QUIET = Console(quiet=True)
 def path(tmp_path: Path) -> Path:
     tiny_models.write_triplets(tmp_path)
     train = {"validate_every": 1, "batch_tokens": 60, "metric": "ter"}
-    return tiny_models.write_recipe(tmp_path / "recipe.toml", train=train)
+    search = {"max_ratio": 0.1, "max_extra": 1}  # validation is soon done
+    return tiny_models.write_recipe(tmp_path / "recipe.toml", train=train, search=search)
 
 
 @pytest.fixture

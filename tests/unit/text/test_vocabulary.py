@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from postedit.core.errors import DataError, ModelFolderError
 from postedit.core.special_tokens import EOS, SEP, SPECIAL_TOKENS, STEP, UNK
-from postedit.text.vocabulary import SMALLEST, LimitedVocabulary, Vocabulary
+from postedit.text.config import SMALLEST
+from postedit.text.vocabulary import LimitedVocabulary, Vocabulary
 
 TEXTS = [
     "the house is red , the mouse is not .",
