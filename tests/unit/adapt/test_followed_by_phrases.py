@@ -181,10 +181,9 @@ def test_an_output_that_is_no_text_teaches_nothing(path: Path, monkeypatch: pyte
 
 
 def test_a_correction_with_decisions_is_learnt_from_a_shorter_output(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tiny_folders: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    tiny_models.folder().save(tmp_path / "model")
-    editor = followed(tmp_path / "model")
+    editor = followed(tiny_folders / "transference")
     taken = asked_of_phrases(editor, monkeypatch)
     monkeypatch.setattr(EditsLeft, "output", lambda *_: "es")
     given = Correction("it", "das Haus", "sie", decisions=(Decision(4, 8, "Bau", False),))

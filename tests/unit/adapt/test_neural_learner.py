@@ -129,11 +129,12 @@ def test_undoing_leaves_the_bits_of_a_model_that_never_had_it(path: Path, kind: 
     assert same(weights(editor), weights(load_to_adapt(path)))
 
 
-def test_old_versions_are_thinned_out_and_undoing_stays_exact(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_old_versions_are_thinned_out_and_undoing_stays_exact(
+    tiny_folders: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("postedit.adapt.neural_learner._ALL_KEPT", 2)
-    tiny_models.folder().save(tmp_path / "model")
     config = OnlineConfig(rate=0.05, version_every=1, replay=1, watched=0)
-    editor, never = (load_to_adapt(tmp_path / "model") for _ in range(2))
+    editor, never = (load_to_adapt(tiny_folders / "transference") for _ in range(2))
     learner, given = NeuralLearner(editor, config), entries(CORRECTIONS * 2)
     learner.learn_entries(given)
     assert list(learner._versions) == [0, 4, 6, 8, 9]
