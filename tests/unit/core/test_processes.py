@@ -44,10 +44,10 @@ LARGE = """
 from postedit.core.processes import map_in_processes
 
 def build(number):
-    return lambda item: bytes(30_000_000)
+    return lambda item: bytes(10_000_000)
 
 if __name__ == "__main__":
-    for taken in range(4):
+    for taken in range(2):
         results = map_in_processes(build, range(100), 2)
         for _ in range(taken + 1):
             next(results)

@@ -62,6 +62,7 @@ def test_no_piece_joins_a_word_and_its_punctuation() -> None:
     assert vocabulary.readable(vocabulary.encode("Ende. 12kg")) == ["▁Ende", ".", "▁12", "kg"]
 
 
+@pytest.mark.slow
 def test_equal_texts_give_an_equal_vocabulary_in_any_process(vocabulary: Vocabulary) -> None:
     code = f"from postedit.text.vocabulary import Vocabulary; print(Vocabulary.train({TEXTS!r}, 340).fingerprint)"
     environment = {"RAYON_NUM_THREADS": "1", "PYTHONPATH": ":".join(sys.path), "PYTHONHASHSEED": "7"}

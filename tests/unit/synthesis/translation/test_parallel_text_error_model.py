@@ -26,13 +26,13 @@ def anything_is_text(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyP
 
 
 def options(folder: Path, **others: Any) -> dict[str, Any]:
-    pe = sentences(30)
+    pe = sentences(15)
     write(folder / "text.pe", pe)
     write(folder / "text.src", [f"{line} x" for line in pe])
     if not (folder / "model").exists():
         tiny_models.folder().save(folder / "model")
     model = str(folder / "model")
-    return {"kind": "errors", "src": "text.src", "pe": "text.pe", "model": model, "chunk_lines": 7, **others}
+    return {"kind": "errors", "src": "text.src", "pe": "text.pe", "model": model, "chunk_lines": 4, **others}
 
 
 def test_parallel_text_and_a_model_of_errors_make_triplets(synth: Synth, tmp_path: Path) -> None:
@@ -91,7 +91,7 @@ def test_an_interrupted_job_ends_the_same(synth: Synth, tmp_path: Path, monkeypa
     with monkeypatch.context() as patch:
         patch.setattr(PostEditor, "draw", draw_twice)
         assert synth(options(tmp_path)).exit_code == 1
-    assert 0 < len(read(tmp_path / "out.mt.partial")) < 30
+    assert 0 < len(read(tmp_path / "out.mt.partial")) < 15
     assert synth(options(tmp_path), "--resume").exit_code == 0
     assert read(tmp_path / "out.mt") == read(tmp_path / "whole.mt")
 
@@ -130,7 +130,7 @@ def test_samples_that_are_no_text_are_left_out_and_counted(
     monkeypatch.setattr(PostEditor, "draw", one_broken)
     result = synth(recipe)
     assert result.exit_code == 0, result.output
-    assert f"{-(-30 // 7)} drawn with broken characters" in result.stdout
+    assert f"{-(-15 // 4)} drawn with broken characters" in result.stdout
     assert set(read(tmp_path / "out.mt")) == {"das Haus"}
 
 
