@@ -1,5 +1,6 @@
-"""A recipe in two stages that take a second, and what a run leaves behind."""
+"""A recipe in two stages that take a second, and folders with runs that tests change."""
 
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -28,3 +29,14 @@ def write_recipe(folder: Path, **sections: dict[str, Any]) -> Path:
     path = folder / "recipe.toml"
     path.write_text(tomli_w.dumps(values), encoding="utf-8")
     return path
+
+
+def as_made(folder: Path) -> Path:
+    """Return a folder of a module's tests with the files of the first call, at the paths that its runs know."""
+    kept = folder.with_name(f"{folder.name}.kept")
+    if kept.exists():
+        shutil.rmtree(folder)
+        shutil.copytree(kept, folder)
+    else:
+        shutil.copytree(folder, kept)
+    return folder

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import stage_tools
 import tiny_models
 from rich.console import Console
 from tests.unit.core.test_checksums import flip
@@ -47,16 +48,24 @@ def command(*arguments: object) -> Any:
     return CliRunner().invoke(app, [*map(str, arguments)])
 
 
-def neural_run(folder: Path) -> Path:
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return where a neural run is, with its triplets and its recipe; `run` puts back what tests change."""
+    folder = tmp_path_factory.mktemp("trained")
     tiny_models.write_triplets(folder)
     sections = {"train": {"validate_every": 1, "batch_tokens": 60}, "search": {"max_ratio": 0.1, "max_extra": 1}}
     recipe = tiny_models.write_recipe(folder / "recipe.toml", **sections)
     train(load_recipe(recipe), folder / "run", console=QUIET)
-    return folder / "run"
+    return folder
 
 
-def unfinished_run(folder: Path) -> Path:
-    run = neural_run(folder)
+@pytest.fixture
+def run(trained: Path) -> Path:
+    return stage_tools.as_made(trained) / "run"
+
+
+@pytest.fixture
+def unfinished_run(run: Path) -> Path:
     (run / CHECKSUMS).unlink()
     return run
 
@@ -108,12 +117,14 @@ def files_of(path: Path) -> list[Path]:
 @pytest.mark.parametrize(
     ("make", "files"),
     [
-        (neural_run, 25), (neural_model, 16), (phrase_run, 7), (phrase_model, 5), (cleaned, 6), (extracted, 4),
+        (None, 25), (neural_model, 16), (phrase_run, 7), (phrase_model, 5), (cleaned, 6), (extracted, 4),
         pytest.param(synthesised, 6, marks=pytest.mark.slow),
     ],
 )  # fmt: skip
-def test_a_flipped_bit_in_any_file_is_found_and_named(make: Callable[[Path], Path], files: int, tmp_path: Path) -> None:
-    path = make(tmp_path)
+def test_a_flipped_bit_in_any_file_is_found_and_named(
+    make: Callable[[Path], Path] | None, files: int, run: Path, tmp_path: Path
+) -> None:
+    path = make(tmp_path) if make else run
     whole = check_whole(path)
     assert (whole.damage, whole.unrecorded) == ({}, ())
     assert whole.files == len(files_of(path)) >= files
@@ -134,8 +145,8 @@ def test_a_flipped_bit_in_any_file_is_found_and_named(make: Callable[[Path], Pat
         file.write_bytes(content)
 
 
-def test_parts_of_an_unfinished_run_have_fingerprints_of_their_own(tmp_path: Path) -> None:
-    run = unfinished_run(tmp_path)
+def test_parts_of_an_unfinished_run_have_fingerprints_of_their_own(unfinished_run: Path) -> None:
+    run = unfinished_run
     whole = check_whole(run)
     assert whole.damage == {}
     by_nature = {"recipe.toml", "environment.json", "data.json", "manifest.json", "log.jsonl", "best.json"}
@@ -157,8 +168,8 @@ def flip_value(file: Path) -> None:
     file.write_bytes(content)
 
 
-def test_flipped_values_of_best_weights_of_an_unfinished_run_are_found(tmp_path: Path) -> None:
-    run = unfinished_run(tmp_path)
+def test_flipped_values_of_best_weights_of_an_unfinished_run_are_found(unfinished_run: Path) -> None:
+    run = unfinished_run
     file = sorted((run / "best").glob("step-*.safetensors"))[0]
     flip_value(file)
     mend = "continue the run by --resume: it then counts as one of the best no more, or is written again"
@@ -167,8 +178,7 @@ def test_flipped_values_of_best_weights_of_an_unfinished_run_are_found(tmp_path:
 
 @pytest.mark.parametrize("deleted", [True, False])
 @pytest.mark.parametrize("steps", [2, 3])
-def test_a_run_goes_on_without_damaged_best_weights(tmp_path: Path, deleted: bool, steps: int) -> None:
-    run = neural_run(tmp_path)
+def test_a_run_goes_on_without_damaged_best_weights(run: Path, deleted: bool, steps: int) -> None:
     listed = json.loads((run / "best/best.json").read_text())["best"]
     last, *others = sorted((run / "best" / one["file"] for one in listed), reverse=True)
     for file in (last, *others):
@@ -177,7 +187,7 @@ def test_a_run_goes_on_without_damaged_best_weights(tmp_path: Path, deleted: boo
         if deleted:
             file.unlink()
     console = Console(file=io.StringIO(), width=1000)
-    longer = load_recipe(tmp_path / "recipe.toml", [f"train.max_steps={steps}"])
+    longer = load_recipe(run.parent / "recipe.toml", [f"train.max_steps={steps}"])
     assert train(longer, run, resume=True, console=console).training.steps == steps
     said = console.file.getvalue()
     assert f"{last}: gone or damaged, so it was written again" in said
@@ -197,8 +207,7 @@ def older(folder: Path) -> None:
         sums.unlink()
 
 
-def test_folders_of_earlier_versions_load_and_are_checked(tmp_path: Path) -> None:
-    run = neural_run(tmp_path)
+def test_folders_of_earlier_versions_load_and_are_checked(run: Path) -> None:
     older(run)
     ModelFolder.load(run / "model")
     finding = check_whole(run / "model")
@@ -220,8 +229,7 @@ def test_folders_of_earlier_versions_load_and_are_checked(tmp_path: Path) -> Non
     assert "nothing damaged, no fingerprint recorded of " in result.stdout
 
 
-def test_a_checkpoint_of_an_earlier_version_has_its_digests_in_a_manifest(tmp_path: Path) -> None:
-    run = neural_run(tmp_path)
+def test_a_checkpoint_of_an_earlier_version_has_its_digests_in_a_manifest(run: Path) -> None:
     checkpoint = next((run / "checkpoints").iterdir())
     lines = [line.split("  ") for line in (checkpoint / CHECKSUMS).read_text().splitlines()[1:]]
     older(run)
@@ -259,10 +267,10 @@ def test_what_was_changed_by_hand_can_be_recorded_in_inner_folders_too(tmp_path:
     ModelFolder.load(model)
 
 
-def test_runs_of_several_seeds_are_checked_and_recorded_together(tmp_path: Path) -> None:
-    runs = tmp_path / "runs"
+def test_runs_of_several_seeds_are_checked_and_recorded_together(run: Path) -> None:
+    runs = run.parent / "runs"
     runs.mkdir()
-    neural_run(tmp_path).rename(runs / "seed-1")
+    run.rename(runs / "seed-1")
     readme = runs / "seed-1/model/README.md"
     readme.write_text("changed by hand")
     found = check_whole(runs)
@@ -278,11 +286,10 @@ def test_what_is_neither_model_run_nor_corpus_is_refused(tmp_path: Path) -> None
             check_whole(path)
 
 
-def test_a_damaged_corpus_does_not_train_and_is_written_again(tmp_path: Path) -> None:
-    run = neural_run(tmp_path)
+def test_a_damaged_corpus_does_not_train_and_is_written_again(run: Path) -> None:
     before = (run / "corpus/train.arrow").read_bytes()
     flip(run / "corpus/train.arrow", 1)
-    longer = load_recipe(tmp_path / "recipe.toml", ["train.max_steps=3"])
+    longer = load_recipe(run.parent / "recipe.toml", ["train.max_steps=3"])
     with pytest.raises(DataError, match=r"train\.arrow: not the content that was written; delete .*corpus and resume"):
         train(longer, run, resume=True, console=QUIET)
     shutil.rmtree(run / "corpus")

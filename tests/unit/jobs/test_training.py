@@ -14,6 +14,7 @@ from typing import Any
 
 import filelock
 import pytest
+import stage_tools
 import tiny_models
 from rich.console import Console
 
@@ -30,12 +31,30 @@ from postedit.text.processor import TextProcessor
 QUIET = Console(quiet=True)
 
 
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    tiny_models.write_triplets(tmp_path)
+def write(folder: Path) -> Path:
+    """Write triplets and a recipe; return its path."""
+    tiny_models.write_triplets(folder)
     train = {"validate_every": 1, "batch_tokens": 60, "metric": "ter"}
     search = {"max_ratio": 0.1, "max_extra": 1}  # validation is soon done
-    return tiny_models.write_recipe(tmp_path / "recipe.toml", train=train, search=search)
+    return tiny_models.write_recipe(folder / "recipe.toml", train=train, search=search)
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return write(tmp_path)
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return where a finished run is, with its triplets and its recipe; `finished` puts back what tests change."""
+    folder = tmp_path_factory.mktemp("trained")
+    training.train(load_recipe(write(folder)), folder / "run", console=QUIET)
+    return folder
+
+
+@pytest.fixture
+def finished(trained: Path) -> Path:
+    return stage_tools.as_made(trained)
 
 
 @pytest.fixture
@@ -218,15 +237,14 @@ def test_two_processes_do_not_train_in_one_folder(recipe: Recipe, tmp_path: Path
     assert training.train(recipe, tmp_path / "run", resume=True, console=QUIET).training.steps == 2
 
 
-def test_a_run_in_progress_keeps_its_files_when_another_is_refused(path: Path, tmp_path: Path) -> None:
-    training.train(load_recipe(path), tmp_path / "run", console=QUIET)
-    recipe = (tmp_path / "run" / "recipe.toml").read_bytes()
-    append_a_line(tmp_path, "train")
-    longer = load_recipe(path, ["train.max_steps=4"])
-    with filelock.FileLock(tmp_path / "run" / "run.lock"), pytest.raises(OutputError, match="another process"):
-        training.train(longer, tmp_path / "run", resume=True, console=QUIET, accept_changed_data=True)
-    assert (tmp_path / "run" / "corpus" / "train.arrow").exists()
-    assert (tmp_path / "run" / "recipe.toml").read_bytes() == recipe
+def test_a_run_in_progress_keeps_its_files_when_another_is_refused(finished: Path) -> None:
+    recipe = (finished / "run" / "recipe.toml").read_bytes()
+    append_a_line(finished, "train")
+    longer = load_recipe(finished / "recipe.toml", ["train.max_steps=4"])
+    with filelock.FileLock(finished / "run" / "run.lock"), pytest.raises(OutputError, match="another process"):
+        training.train(longer, finished / "run", resume=True, console=QUIET, accept_changed_data=True)
+    assert (finished / "run" / "corpus" / "train.arrow").exists()
+    assert (finished / "run" / "recipe.toml").read_bytes() == recipe
 
 
 def test_a_run_begun_in_the_meantime_is_kept(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -284,36 +302,35 @@ def test_a_folder_that_cannot_be_written_is_found_before_the_data_is_read(
         training.train(recipe, tmp_path / "full", console=QUIET)
 
 
-def test_changed_data_is_refused_unless_it_is_accepted(path: Path, tmp_path: Path) -> None:
-    training.train(load_recipe(path), tmp_path / "run", console=QUIET)
-    before = Corpus.open(tmp_path / "run" / "corpus" / "train.arrow").fingerprint
-    append_a_line(tmp_path, "train")
-    longer = load_recipe(path, ["train.max_steps=4"])
+def test_changed_data_is_refused_unless_it_is_accepted(finished: Path) -> None:
+    run = finished / "run"
+    before = Corpus.open(run / "corpus" / "train.arrow").fingerprint
+    append_a_line(finished, "train")
+    longer = load_recipe(finished / "recipe.toml", ["train.max_steps=4"])
     with pytest.raises(DataError, match=r"train\.src, .*train\.pe: changed since .* --accept-changed-data"):
-        training.train(longer, tmp_path / "run", resume=True, console=QUIET)
-    result = training.train(longer, tmp_path / "run", resume=True, console=QUIET, accept_changed_data=True)
+        training.train(longer, run, resume=True, console=QUIET)
+    result = training.train(longer, run, resume=True, console=QUIET, accept_changed_data=True)
     assert result.training.steps == 4
-    corpus = Corpus.open(tmp_path / "run" / "corpus" / "train.arrow")
+    corpus = Corpus.open(run / "corpus" / "train.arrow")
     assert corpus.fingerprint != before
     assert len(corpus) == 9
-    training.train(longer, tmp_path / "run", resume=True, console=QUIET)  # now it is that of the run
+    training.train(longer, run, resume=True, console=QUIET)  # now it is that of the run
 
 
-def test_a_file_that_was_only_touched_has_not_changed(path: Path, tmp_path: Path) -> None:
-    training.train(load_recipe(path), tmp_path / "run", console=QUIET)
-    os.utime(tmp_path / "train.src", (1, 1))
-    assert training.train(load_recipe(path), tmp_path / "run", resume=True, console=QUIET).training.steps == 2
+def test_a_file_that_was_only_touched_has_not_changed(finished: Path) -> None:
+    os.utime(finished / "train.src", (1, 1))
+    recipe = load_recipe(finished / "recipe.toml")
+    assert training.train(recipe, finished / "run", resume=True, console=QUIET).training.steps == 2
 
 
-def test_with_another_dev_set_the_best_counts_no_more(path: Path, tmp_path: Path) -> None:
-    training.train(load_recipe(path, ["train.validate_every=1"]), tmp_path / "run", console=QUIET)
+def test_with_another_dev_set_the_best_counts_no_more(finished: Path) -> None:
     for side in ("src", "mt", "pe"):
-        (tmp_path / f"dev.{side}").write_text("one\ntwo words\n")
-    longer = load_recipe(path, ["train.validate_every=1", "train.max_steps=3"])
-    result = training.train(longer, tmp_path / "run", resume=True, console=QUIET, accept_changed_data=True)
+        (finished / f"dev.{side}").write_text("one\ntwo words\n")
+    longer = load_recipe(finished / "recipe.toml", ["train.max_steps=3"])
+    result = training.train(longer, finished / "run", resume=True, console=QUIET, accept_changed_data=True)
     assert result.training.steps == 3
-    assert {entry.name for entry in (tmp_path / "run" / "best").glob("step-*")} >= {"step-00000003.safetensors"}
-    assert "step-00000001" not in (tmp_path / "run" / "best" / "best.json").read_text()
+    assert {entry.name for entry in (finished / "run" / "best").glob("step-*")} >= {"step-00000003.safetensors"}
+    assert "step-00000001" not in (finished / "run" / "best" / "best.json").read_text()
 
 
 def test_a_finished_run_is_validated_again_with_another_dev_set(path: Path, tmp_path: Path) -> None:

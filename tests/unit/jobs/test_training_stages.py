@@ -27,6 +27,19 @@ def nonsense_is_text() -> None:
     """Check outputs here as in the child processes that runs are compared with."""
 
 
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return where a run of both stages is, with triplets and recipe; `finished` puts back what tests change."""
+    folder = tmp_path_factory.mktemp("trained")
+    training.train(load_recipe(stage_tools.write_recipe(folder)), folder / "run", console=QUIET)
+    return folder
+
+
+@pytest.fixture
+def finished(trained: Path) -> Path:
+    return stage_tools.as_made(trained)
+
+
 def problems(path: Path, change: tuple[str, str]) -> str:
     path.write_text(path.read_text().replace(*change))
     with pytest.raises(RecipeError) as caught:
@@ -123,29 +136,27 @@ def test_one_stage_is_none(tmp_path: Path) -> None:
         load_recipe(path)
 
 
-def test_only_how_long_to_train_may_change_when_a_stage_goes_on(tmp_path: Path) -> None:
-    path = stage_tools.write_recipe(tmp_path)
-    training.train(load_recipe(path), tmp_path / "run", console=QUIET)
+def test_only_how_long_to_train_may_change_when_a_stage_goes_on(finished: Path, tmp_path: Path) -> None:
+    path = finished / "recipe.toml"
     longer = load_recipe(path, ["stage.fine-tuning.train.max_steps=6"])
     console = Console(record=True, width=200, file=(tmp_path / "console").open("w"))
-    assert training.train(longer, tmp_path / "run", resume=True, console=console).training.steps == 6
+    assert training.train(longer, finished / "run", resume=True, console=console).training.steps == 6
     assert "Stage 1 of 2, generic, is done and stays as it is" in console.export_text()
     with pytest.raises(RecipeError, match=r"stage\.fine-tuning\.train\.lr: was 0\.001, is 0\.5"):
         training.train(
-            load_recipe(path, ["stage.fine-tuning.train.lr=0.5"]), tmp_path / "run", resume=True, console=QUIET
+            load_recipe(path, ["stage.fine-tuning.train.lr=0.5"]), finished / "run", resume=True, console=QUIET
         )
 
 
-def test_stages_in_another_order_are_another_recipe(tmp_path: Path) -> None:
-    path = stage_tools.write_recipe(tmp_path)
-    training.train(load_recipe(path), tmp_path / "run", console=QUIET)
+def test_stages_in_another_order_are_another_recipe(finished: Path) -> None:
+    path = finished / "recipe.toml"
     before, first, second = path.read_text().split("[[stage]]")
     path.write_text(f"{before}[[stage]]{second}\n[[stage]]{first}")
     with pytest.raises(RecipeError, match="the order was generic, fine-tuning, is fine-tuning, generic"):
-        training.train(load_recipe(path), tmp_path / "run", resume=True, console=QUIET)
+        training.train(load_recipe(path), finished / "run", resume=True, console=QUIET)
     path.write_text(f"{before}[[stage]]{first}\n[[stage]]{second}\n[[stage]]{first.replace('generic', 'more')}")
     with pytest.raises(RecipeError, match=r"stage\.more") as caught:
-        training.train(load_recipe(path), tmp_path / "run", resume=True, console=QUIET)
+        training.train(load_recipe(path), finished / "run", resume=True, console=QUIET)
     assert "the order" not in str(caught.value)
 
 
