@@ -29,10 +29,22 @@ def after(guard: Constraint, tokens: Sequence[int]) -> Constraint | None:
     return guard
 
 
-def passes(guard: Constraint, tokens: Sequence[int]) -> bool:
-    """Whether the guard lets an output pass, its end included."""
-    guarded = after(guard, tokens)
-    return guarded is not None and bool(guarded.allowed()[0, EOS])
+def passing(guard: Constraint, letters: int, longest: int) -> set[tuple[int, ...]]:
+    """Return the outputs of so many different symbols, up to a length, that the guard (of one row) lets pass.
+
+    The texts of one length are rows of one guard, as in a search: each beginning is walked once.
+    """
+    found, texts = set[tuple[int, ...]](), [()]
+    for length in range(longest + 1):
+        allowed = guard.allowed()
+        found.update(text for text, may_end in zip(texts, allowed[:, EOS].tolist(), strict=True) if may_end)
+        rows, symbols = allowed[:, FIRST : FIRST + letters].nonzero(as_tuple=True)
+        if length < longest and len(rows):
+            texts = [(*texts[row], FIRST + symbol) for row, symbol in zip(rows.tolist(), symbols.tolist(), strict=True)]
+            guard = guard.select(rows).advance(symbols + FIRST)
+        else:
+            break
+    return found
 
 
 def assert_the_way_to_the_end(guard: Constraint) -> None:
