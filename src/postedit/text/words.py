@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final, Literal
 
+from postedit.text.language_tags import base_language
+
 TokenizerName = Literal["none", "moses"]
 SplitterName = Literal["none", "moses", "characters"]
 
@@ -61,12 +63,13 @@ class MosesSplitter:
     """Divides raw text: the Moses tokeniser and detokeniser of one language, without XML escapes.
 
     Args:
-        language: a code such as "en"; languages that Moses does not know get the English rules.
+        language: a code such as "en" or "pt-BR"; languages that Moses does not know get the English rules.
     """
 
     def __init__(self, language: str) -> None:
         from sacremoses import MosesDetokenizer, MosesTokenizer  # slow: it compiles its rules
 
+        language = base_language(language)
         self._tokenizer = MosesTokenizer(lang=language)
         self._detokenizer = MosesDetokenizer(lang=language)
 

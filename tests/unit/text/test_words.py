@@ -27,6 +27,13 @@ def test_moses_divides_and_joins_punctuation() -> None:
     assert moses.gaps(words) == [" ", "", " ", "", "", " ", " ", "", ""]
 
 
+@pytest.mark.parametrize("language", ["fr", "fr-FR", "fr_CA"])
+def test_moses_takes_the_rules_of_the_language_of_a_region(language: str) -> None:
+    moses = splitter("moses", language)
+    assert moses.words("L'écran d'accueil") == ["L'", "écran", "d'", "accueil"]
+    assert moses.join(["Prêt", "?"]) == "Prêt ?"
+
+
 def test_moses_does_not_escape() -> None:
     assert splitter("moses", "en").words("a & b | [c] <d>") == ["a", "&", "b", "|", "[", "c", "]", "<", "d", ">"]
     assert splitter("moses", "en").join(["&amp;"]) == "&amp;"
