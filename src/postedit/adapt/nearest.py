@@ -7,6 +7,8 @@ from typing import Final, NamedTuple
 
 from rapidfuzz.distance import Levenshtein
 
+from postedit.text.words import compared_words
+
 _MOST_COMPARED: Final = 20
 """Triplets with the rarest words in common, of which the edit distance is computed."""
 
@@ -54,7 +56,7 @@ class NearestTriplets:
         Similarity is the mean of those of the sources and of the translations: 1 minus the edit distance of words over
         the words of the longer text. Of equal ones, the latest comes first.
         """
-        words = src.split(), mt.split()
+        words = compared_words(src), compared_words(mt)
         shared: defaultdict[int, float] = defaultdict(float)  # weight of the words in common
         for key in dict.fromkeys(_keys_of(*words)):  # in order, so that sums are the same in every process
             numbers = self._postings.get(key, {})
@@ -72,7 +74,7 @@ class NearestTriplets:
         return sum(Levenshtein.normalized_similarity(*side) for side in sides) / 2
 
     def _shared(self, text: str) -> list[str]:
-        return [self._words.setdefault(word, word) for word in text.split()]
+        return [self._words.setdefault(word, word) for word in compared_words(text)]
 
     def _keys(self, number: int) -> Iterator[str]:
         return iter(dict.fromkeys(_keys_of(*self._texts[number])))

@@ -5,18 +5,15 @@ another is right, is the number of edits between them (TER); the probability tha
 to a power of its probability under the model, as scores of whole sentences are too sure of themselves.
 """
 
-import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from postedit.text.words import UNSPACED
+from postedit.text.words import compared_words
 
 if TYPE_CHECKING:
     from postedit.evaluate.metrics import SentenceCost
-
-_WORD: Final = re.compile(rf"[{UNSPACED}]|[^\s{UNSPACED}]+")
 
 SMALL: Final = 1e-9  # differences of costs that are none
 
@@ -30,7 +27,7 @@ def by_risk(texts: Sequence[str], scores: Sequence[float], scale: float) -> list
         scale: probabilities are in proportion to exp(scale * score).
     """
     weights = np.exp(scale * (np.array(scores, np.float64) - max(scores)))
-    words = [" ".join(_WORD.findall(text)) for text in texts]
+    words = [" ".join(compared_words(text)) for text in texts]
     risks = expected_costs(words, words, (weights / weights.sum()).tolist(), _edits)
     return sorted(range(len(texts)), key=lambda place: round(risks[place] / SMALL))
 

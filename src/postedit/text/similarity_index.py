@@ -9,6 +9,7 @@ from typing import Final
 from rapidfuzz.distance import Levenshtein
 
 from postedit.text.hint_texts import Example
+from postedit.text.words import compared_words
 
 _K1: Final = 1.2  # BM25 (Robertson and Zaragoza 2009): how soon further occurrences of a word count no more
 _B: Final = 0.75  # and how much long texts are held back
@@ -73,8 +74,8 @@ class SimilarityIndex:
             return []
         scores = self._scores(set(_words(src, mt)))
         ranked = sorted(scores, key=lambda number: (-scores[number], -number))
-        own = src.split() if other_src else None
-        allowed = (number for number in ranked if own is None or self._corrections[number].src.split() != own)
+        own = compared_words(src) if other_src else None
+        allowed = (one for one in ranked if own is None or compared_words(self._corrections[one].src) != own)
         near = [(self._similarity(src, mt, number), number) for number in islice(allowed, _COMPARED)]
         near.sort(reverse=True)
         return [self._corrections[number] for similarity, number in near[:most] if similarity >= least]
@@ -96,9 +97,9 @@ class SimilarityIndex:
     def _similarity(self, src: str, mt: str, number: int) -> float:
         known = self._corrections[number]
         pairs = ((src, known.src), (mt, known.mt))
-        return sum(Levenshtein.normalized_similarity(one.split(), other.split()) for one, other in pairs) / 2
+        return sum(Levenshtein.normalized_similarity(*map(compared_words, pair)) for pair in pairs) / 2
 
 
 def _words(src: str, mt: str) -> Iterator[str]:
-    yield from (f"src {word}" for word in src.lower().split())
-    yield from (f"mt {word}" for word in mt.lower().split())
+    yield from (f"src {word}" for word in compared_words(src.lower()))
+    yield from (f"mt {word}" for word in compared_words(mt.lower()))

@@ -25,6 +25,7 @@ _DIVIDED: Final = re.compile(r"[^ \t\r\n]+")
 
 _SPACED: Final = re.compile(rf"[^\W{UNSPACED}]+")
 _CHARACTERS: Final = re.compile(rf"[^\W{UNSPACED}]+|\S")
+_COMPARED: Final = re.compile(rf"[{UNSPACED}]|[^\s{UNSPACED}]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +118,11 @@ class CharacterSplitter:
         """Return the words joined by their usual spacing."""
         gaps = [*self.gaps(words), ""]
         return "".join(word + gap for word, gap in zip(words, gaps))
+
+
+def compared_words(text: str) -> list[str]:
+    """Return the words by which texts are compared, divided by white space, and each character of unspaced scripts."""
+    return _COMPARED.findall(text)
 
 
 Splitter = PlainSplitter | MosesSplitter | CharacterSplitter

@@ -4,7 +4,16 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from postedit.text.words import CharacterSplitter, MosesSplitter, PlainSplitter, Word, align, splitter
+from postedit.text.words import (
+    UNSPACED,
+    CharacterSplitter,
+    MosesSplitter,
+    PlainSplitter,
+    Word,
+    align,
+    compared_words,
+    splitter,
+)
 
 ODD = st.text(alphabet="aB1.,'\"-( \u00a0\u3000\t\r\x01\u200d👨ह्", max_size=20)
 
@@ -82,3 +91,10 @@ def test_marks_and_kana_of_all_widths_are_characters(text: str) -> None:
     words = CharacterSplitter().words(text)
     assert words == [*(one for one in re.findall(r"[A-Z0-9]+|.", text))]
     assert CharacterSplitter().join(words) == text
+
+
+@given(st.text())
+def test_texts_in_scripts_with_spaces_are_compared_by_words(line: str) -> None:
+    assert compared_words("Öffnen Sie\u00a0打开 Word。") == ["Öffnen", "Sie", "打", "开", "Word。"]
+    if not re.search(f"[{UNSPACED}]", line):
+        assert compared_words(line) == line.split()
