@@ -3,6 +3,7 @@
 import math
 from collections import defaultdict
 from collections.abc import Iterator
+from itertools import islice
 from typing import Final, NamedTuple
 
 from rapidfuzz.distance import Levenshtein
@@ -13,7 +14,7 @@ _MOST_COMPARED: Final = 20
 """Triplets with the rarest words in common, of which the edit distance is computed."""
 
 _MOST_POSTINGS: Final = 2000
-"""Triplets with a word beyond which the word tells nothing of nearness."""
+"""Triplets with a word beyond which it is only looked up if no rarer one is known, in the latest of them."""
 
 
 class Near(NamedTuple):
@@ -58,12 +59,12 @@ class NearestTriplets:
         """
         words = compared_words(src), compared_words(mt)
         shared: defaultdict[int, float] = defaultdict(float)  # weight of the words in common
-        for key in dict.fromkeys(_keys_of(*words)):  # in order, so that sums are the same in every process
-            numbers = self._postings.get(key, {})
-            if len(numbers) <= _MOST_POSTINGS:
-                weight = math.log1p(len(self._texts) / max(1, len(numbers)))
-                for number in numbers:
-                    shared[number] += weight
+        keys = dict.fromkeys(_keys_of(*words))  # in order, so that sums are the same in every process
+        known = [self._postings[key] for key in keys if key in self._postings]
+        for numbers in [one for one in known if len(one) <= _MOST_POSTINGS] or known:
+            weight = math.log1p(len(self._texts) / len(numbers))
+            for number in islice(reversed(numbers), _MOST_POSTINGS):
+                shared[number] += weight
         ranked = sorted(shared, key=lambda number: (-shared[number], -number))[:_MOST_COMPARED]
         found = [Near(number, self._similarity(words, number)) for number in ranked]
         found.sort(key=lambda one: (-one.similarity, -one.number))

@@ -38,6 +38,11 @@ def test_words_of_the_source_are_not_those_of_mt() -> None:
     assert index(("a", "b")).find("b", "a", 1, 0.0) == []
 
 
+def test_triplets_of_which_there_are_many_are_found() -> None:
+    made = index(*[("Click OK.", "Klicke OK.")] * 2001)
+    assert [one.number for one in made.find("Click OK.", "Klicke OK.", 2, 1.0)] == [2001, 2000]
+
+
 def test_those_below_the_lowest_similarity_are_left_out() -> None:
     made = index(("a b c d", "x y"), ("a e f g", "x z"))
     assert [one.number for one in made.find("a b c d", "x y", 2, 0.9)] == [1]
