@@ -23,8 +23,12 @@ UNSPACED: Final = (
 # returns are included so that the words of CRLF files are those of LF files.
 _DIVIDED: Final = re.compile(r"[^ \t\r\n]+")
 
-_SPACED: Final = re.compile(rf"[^\W{UNSPACED}]+")
-_CHARACTERS: Final = re.compile(rf"[^\W{UNSPACED}]+|\S")
+_MARKS: Final = "".join(char for char in map(chr, range(0x300, 0x2100)) if unicodedata.category(char)[0] == "M")
+SPACED_WORD: Final = rf"[^\W{UNSPACED}](?:[^\W{UNSPACED}]|[{_MARKS}])*"
+"""A run of letters, their combining marks, and digits, of scripts with spaces, as a regular expression."""
+
+_SPACED: Final = re.compile(SPACED_WORD)
+_CHARACTERS: Final = re.compile(rf"{SPACED_WORD}|\S")
 _COMPARED: Final = re.compile(rf"[{UNSPACED}]|[^\s{UNSPACED}]+")
 
 
@@ -98,7 +102,8 @@ class MosesSplitter:
 class CharacterSplitter:
     """Divides raw text in a script without spaces: each of its characters is a word.
 
-    Words of other scripts are runs of letters and digits; every other visible character is a word too.
+    Words of other scripts are runs of letters with their combining marks, and digits; every other visible character is
+    a word too.
     """
 
     def words(self, line: str) -> list[str]:

@@ -93,6 +93,12 @@ def test_marks_and_kana_of_all_widths_are_characters(text: str) -> None:
     assert CharacterSplitter().join(words) == text
 
 
+@pytest.mark.parametrize("words", [["नमस्ते", "दुनिया"], ["cafe\u0301", "noir"]])
+def test_letters_keep_their_combining_marks(words: list[str]) -> None:
+    assert CharacterSplitter().words(f"打开{' '.join(words)}。") == ["打", "开", *words, "。"]
+    assert CharacterSplitter().join(words) == " ".join(words)
+
+
 @given(st.text())
 def test_texts_in_scripts_with_spaces_are_compared_by_words(line: str) -> None:
     assert compared_words("Öffnen Sie\u00a0打开 Word。") == ["Öffnen", "Sie", "打", "开", "Word。"]
