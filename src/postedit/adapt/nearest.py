@@ -3,15 +3,18 @@
 import math
 from collections import defaultdict
 from collections.abc import Iterator
+from itertools import islice
 from typing import Final, NamedTuple
 
 from rapidfuzz.distance import Levenshtein
+
+from postedit.text.words import compared_words
 
 _MOST_COMPARED: Final = 20
 """Triplets with the rarest words in common, of which the edit distance is computed."""
 
 _MOST_POSTINGS: Final = 2000
-"""Triplets with a word beyond which the word tells nothing of nearness."""
+"""Triplets with a word beyond which it is only looked up if no rarer one is known, in the latest of them."""
 
 
 class Near(NamedTuple):
@@ -54,14 +57,14 @@ class NearestTriplets:
         Similarity is the mean of those of the sources and of the translations: 1 minus the edit distance of words over
         the words of the longer text. Of equal ones, the latest comes first.
         """
-        words = src.split(), mt.split()
+        words = compared_words(src), compared_words(mt)
         shared: defaultdict[int, float] = defaultdict(float)  # weight of the words in common
-        for key in dict.fromkeys(_keys_of(*words)):  # in order, so that sums are the same in every process
-            numbers = self._postings.get(key, {})
-            if len(numbers) <= _MOST_POSTINGS:
-                weight = math.log1p(len(self._texts) / max(1, len(numbers)))
-                for number in numbers:
-                    shared[number] += weight
+        keys = dict.fromkeys(_keys_of(*words))  # in order, so that sums are the same in every process
+        known = [self._postings[key] for key in keys if key in self._postings]
+        for numbers in [one for one in known if len(one) <= _MOST_POSTINGS] or known:
+            weight = math.log1p(len(self._texts) / len(numbers))
+            for number in islice(reversed(numbers), _MOST_POSTINGS):
+                shared[number] += weight
         ranked = sorted(shared, key=lambda number: (-shared[number], -number))[:_MOST_COMPARED]
         found = [Near(number, self._similarity(words, number)) for number in ranked]
         found.sort(key=lambda one: (-one.similarity, -one.number))
@@ -72,7 +75,7 @@ class NearestTriplets:
         return sum(Levenshtein.normalized_similarity(*side) for side in sides) / 2
 
     def _shared(self, text: str) -> list[str]:
-        return [self._words.setdefault(word, word) for word in text.split()]
+        return [self._words.setdefault(word, word) for word in compared_words(text)]
 
     def _keys(self, number: int) -> Iterator[str]:
         return iter(dict.fromkeys(_keys_of(*self._texts[number])))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from postedit.text.words import WORD
+from postedit.text.words import compared_words
 
 if TYPE_CHECKING:
     from postedit.evaluate.metrics import SentenceCost
@@ -27,7 +27,7 @@ def by_risk(texts: Sequence[str], scores: Sequence[float], scale: float) -> list
         scale: probabilities are in proportion to exp(scale * score).
     """
     weights = np.exp(scale * (np.array(scores, np.float64) - max(scores)))
-    words = [" ".join(WORD.findall(text)) for text in texts]
+    words = [" ".join(compared_words(text)) for text in texts]
     risks = expected_costs(words, words, (weights / weights.sum()).tolist(), _edits)
     return sorted(range(len(texts)), key=lambda place: round(risks[place] / SMALL))
 

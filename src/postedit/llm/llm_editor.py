@@ -50,7 +50,7 @@ from postedit.llm.server_errors import Dialect
 from postedit.text.edits import splice
 from postedit.text.glossary import Glossary
 from postedit.text.hint_texts import TermHint
-from postedit.text.words import UNSPACED, WORD, CharacterSplitter, PlainSplitter, Word
+from postedit.text.words import UNSPACED, CharacterSplitter, PlainSplitter, Word, compared_words
 
 _log = logging.getLogger(__name__)
 
@@ -327,7 +327,7 @@ def why_skipped(segment: Segment, longest: int) -> Skipped | None:
     texts = (segment.src, segment.mt or "")
     if not all(text.strip() for text in texts):
         return "empty"
-    return "too long" if max(len(WORD.findall(text)) for text in texts) > longest else None
+    return "too long" if max(len(compared_words(text)) for text in texts) > longest else None
 
 
 def _with_reasons(segment: Segment, samples: Sequence[_Sample], result: PostEdit) -> PostEdit:

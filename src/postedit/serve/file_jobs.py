@@ -24,7 +24,7 @@ from postedit.serve.store_files import numbered_units
 from postedit.serve.store_jobs import JOB_KINDS, SILENT, ClaimedJob, JobKind, LostJobError
 from postedit.serve.store_proposals import EDITED
 from postedit.text.language_tags import same_language
-from postedit.text.words import WORD
+from postedit.text.words import compared_words
 
 _log = logging.getLogger(__name__)
 
@@ -213,7 +213,7 @@ class FileJobs:
                     languages = self._languages(file, chunk)
                 _check_languages(file, chunk, languages)
                 new = [one for one in chunk if one[0] > last]
-                words = sum(len(WORD.findall(unit.source.text)) for _, unit in new)
+                words = sum(len(compared_words(unit.source.text)) for _, unit in new)
                 with store.database.change(job.project, job.who) as change:
                     store.jobs.advance(change, job)
                     store.proposals.add(change, file["id"], new)

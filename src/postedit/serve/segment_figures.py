@@ -9,7 +9,7 @@ from rapidfuzz.distance import Levenshtein
 
 from postedit.adapt.correction import Decision
 from postedit.evaluate.ter import EditCount, count_edits
-from postedit.text.words import WORD
+from postedit.text.words import compared_words
 
 _COMPARED: Final = 25_000_000  # product of two lengths that are compared character by character
 
@@ -33,7 +33,7 @@ class SegmentFigures:
 
 def edit_counts(texts: Sequence[str], targets: Sequence[str]) -> list[EditCount]:
     """Return the edits from each text to its target, by TER; in scripts without spaces, of characters."""
-    divided = [[" ".join(WORD.findall(text)) for text in side] for side in (texts, targets)]
+    divided = [[" ".join(compared_words(text)) for text in side] for side in (texts, targets)]
     return count_edits(*divided, normalise=True)
 
 

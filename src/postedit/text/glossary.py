@@ -21,10 +21,9 @@ from typing import Final, Generic, TypeVar
 from postedit.text.language_tags import base_language
 from postedit.text.protected_spans import ProtectedSpan, Value, count_values
 from postedit.text.span_patterns import KINDS
-from postedit.text.words import UNSPACED
+from postedit.text.words import SPACED_WORD, UNSPACED
 
-_MARKS: Final = "".join(char for char in map(chr, range(0x300, 0x2100)) if unicodedata.category(char)[0] == "M")
-_TOKEN: Final = re.compile(rf"[{UNSPACED}]|[^\W{UNSPACED}](?:[^\W{UNSPACED}]|[{_MARKS}])*|[^\w\s]")
+_TOKEN: Final = re.compile(rf"[{UNSPACED}][\u3099\u309a]?|{SPACED_WORD}|[^\w\s]")  # with the sound marks of Kana
 _WORDLESS: Final = frozenset(KINDS) - {"number", "unit"}  # kinds of spans within which words are no terms
 _FRENCH: Final = "[ldcnjmts]e|la|du|au|[mts]a|(?:jus|lors|puis)?que"
 _ITALIAN: Final = "il|lo|la|una|(?:a|da|de|ne|su|que)l(?:l[oa])?"

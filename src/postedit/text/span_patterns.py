@@ -7,15 +7,17 @@ import re
 from functools import cache
 from typing import Final, Literal, get_args
 
+from postedit.text.words import UNSPACED
+
 Kind = Literal["number", "unit", "url", "email", "path", "placeholder", "markup", "code", "hashtag", "mention"]
 """Kind of a protected span.
 
 number: digits of any script, with a sign; ² and ½; unit: percent and currency signs, codes of currencies, and
 technical units beside a number; url: with a scheme, www., or a usual top-level domain; email; path: of Unix or Windows,
-and names of files with a known extension; placeholder: printf (%s, %1$s, %(name)s), {0}, {name}, {{x}}, {{{x}}}, ${x},
-$x, %x%, :x, [[x]], <%= x %>, halves of these ({%, %>), @@x@@, \\n, ICU messages; markup: tags, also escaped ones,
-comments, entities, **; code: `backticks`, ``double ones`` of RST, camelCase, PascalCase and snake_case names, calls(),
---options; hashtag; mention: @name.
+and names of files with a known extension; placeholder: printf (%s, %1$s, %(name)s), Qt (%1, %L1), {0}, {name}, {{x}},
+{{{x}}}, ${x}, $x, %x%, :x, [[x]], <%= x %>, halves of these ({%, %>), @@x@@, \\n, ICU messages; markup: tags, also
+escaped and numbered ones, comments, entities, **; code: `backticks`, ``double ones`` of RST, camelCase, PascalCase and
+snake_case names, calls(), --options; hashtag; mention: @name.
 """
 
 KINDS: Final[tuple[Kind, ...]] = get_args(Kind)
@@ -38,6 +40,8 @@ _CODES: Final = "USD|EUR|GBP|JPY|CHF|CNY|RUB|INR"
 _UNITS: Final = "[KMGTP]i?B|kB|[KMG]bit|[kMG]bps|[kMG]?Hz|px|dpi|ppi|[mµμn]s|[nµμmck]m|[kmµμ]g|m[lL]|dB|kW|kWh|mAh"
 _ADDRESS: Final = rf"{_NAME}{_LATER}.~:/?\#@!$&'()*+,;=%-"
 _MORE: Final = r"(?:\.[a-z0-9]{1,10}){0,3}"  # example.com.ar, notes.pdf.bak
+_PRINTF: Final = r"%(?:\d+\$)?[-+\#0]*(?:\d+|\*)?(?:\.(?:\d+|\*))?(?:hh?|ll?|[Lqjzt])?[diouxXeEfFgGaAcspn@]"
+_LETTER: Final = rf"[^\W\d{UNSPACED}가-힣]"  # of scripts in which words do not stand directly before a number
 _SEGMENT: Final = r"[^\s\\/:*?\"<>|]"  # characters of a folder's name under Windows
 
 _PATTERNS: Final[tuple[tuple[str, Kind, tuple[str, ...]], ...]] = (
@@ -46,8 +50,8 @@ _PATTERNS: Final[tuple[tuple[str, Kind, tuple[str, ...]], ...]] = (
         "markup",
         (
             r"<!--.{0,2000}?-->|<!\[CDATA\[.{0,2000}?\]\]>|<\?.{1,500}?\?>",
-            r"</?[A-Za-z][\w:.-]*(?:\s[^<>]*)?/?>",
-            r"&lt;/?[A-Za-z](?:(?!&[lg]t;)[^<>]){0,500}&gt;",
+            r"</?[A-Za-z][\w:.-]*(?:\s[^<>]*)?/?>|</?\d{1,4}\s*/?>",
+            r"&lt;/?(?:[A-Za-z](?:(?!&[lg]t;)[^<>]){0,500}|\d{1,4}\s*/?)&gt;",
             r"&(?:\#\d{1,7}|\#[xX][0-9A-Fa-f]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});",
             r"\*\*",
         ),
@@ -72,7 +76,9 @@ _PATTERNS: Final[tuple[tuple[str, Kind, tuple[str, ...]], ...]] = (
             r"(?:[$\#]|(?<!\d)%)?\{\s*[\w.$\#@/!:|+<>=^*()'\"%\[\]-]{1,200}\s*\}",
             r"\{\s*[\w.-]+\s*,\s*(?:number|date|time|spellout|ordinal|duration|list)\b[^{}]{0,200}\}",
             r"%\(\w+\)[-+\#0]*\d*(?:\.\d+)?[a-zA-Z]|%%|%[A-Za-z_]\w+%",
-            r"(?<!\d)%(?:\d+\$)?[-+\#0]*(?:\d+|\*)?(?:\.(?:\d+|\*))?(?:hh?|ll?|[Lqjzt])?[diouxXeEfFgGaAcspn@]",
+            rf"(?<!\d)(?<!\d\s){_PRINTF}|(?<=\d\s){_PRINTF}(?![^\W\d_])",  # not in German "50 %-ige"
+            # One digit: %50 is a percentage in Turkish. A percent sign beside a number is one, but not in "%1 %2".
+            rf"(?:(?<![{_WORD}])(?<!\d\s)|(?<=[%L][1-9])|(?<=[%L][1-9]\s))%L?[1-9](?!\d|[.,]\d)",
             rf"(?<![{_WORD}$])\$[A-Za-z_][{_NAME}]*(?![{_WORD}])|\\[nrt]",
             rf"(?<![{_WORD}:]):[a-z_][{_NAME}]*:?(?![{_WORD}:])",
             r"[{<]%|(?<!\d)(?<!\d\s)%[}>]",
@@ -119,7 +125,8 @@ _PATTERNS: Final[tuple[tuple[str, Kind, tuple[str, ...]], ...]] = (
         "number",
         (
             r"(?:(?<![\w.,%)+−-])[-−+])?(?:"
-            r"\d{1,3}(?P<gap>[ \u00a0\u2009\u202f])\d{3}(?:(?P=gap)\d{3})*(?!\d)(?:[.,٫]\d+)?(?!\d)|"
+            rf"(?:(?<!{_LETTER})|(?<={_CODES}))\d{{1,3}}"  # not in "MP3 320"
+            r"(?P<gap>[ \u00a0\u2009\u202f])\d{3}(?:(?P=gap)\d{3})*(?!\d)(?:[.,٫]\d+)?(?!\d|\.\d)|"
             rf"(?:(?<![^\s(\[{_CURRENCIES}+−-])[.,])?\d+(?:[.,'’٫٬．，]\d+)*)",
         ),
     ),

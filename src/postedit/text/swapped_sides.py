@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from postedit.text.config import TextConfig
+from postedit.text.language_tags import base_language
 from postedit.text.languages import known_languages, language_identifier
 from postedit.text.processor import TextProcessor
 
@@ -61,7 +62,7 @@ def seem_swapped(processor: TextProcessor, src: Sequence[str], mt: Sequence[str]
 
 
 def _by_script(config: TextConfig, src: Sequence[str], mt: Sequence[str]) -> bool:
-    of_src, of_tgt = (_SCRIPTS.get(language or "", frozenset()) for language in (config.src_lang, config.tgt_lang))
+    of_src, of_tgt = (_SCRIPTS.get(language, frozenset()) for language in _languages(config))
     # Japanese shares letters with Chinese; language identification decides there.
     return of_src.isdisjoint(of_tgt) and _mostly(src, of_tgt) and _mostly(mt, of_src)
 
@@ -77,15 +78,19 @@ def letters_by_script(texts: Iterable[str]) -> Counter[str]:
     return Counter(unicodedata.name(c, "").split(" ")[0].split("-")[0] for text in texts for c in text if c.isalpha())
 
 
+def _languages(config: TextConfig) -> tuple[str, str]:
+    """Return the languages of src and mt without regions; empty where they are not known."""
+    return base_language(config.src_lang or ""), base_language(config.tgt_lang or "")
+
+
 def _by_language(config: TextConfig, src: Sequence[str], mt: Sequence[str]) -> bool:
-    if not config.src_lang or not config.tgt_lang or config.src_lang == config.tgt_lang:
+    source, target = _languages(config)
+    if source == target or not {source, target} <= set(known_languages()):
         return False
-    if not {config.src_lang, config.tgt_lang} <= set(known_languages()):
-        return False
-    identifier = language_identifier([config.src_lang, config.tgt_lang])
+    identifier = language_identifier([source, target])
     of_src, of_mt = (dict(identifier.rank(" ".join(side))) for side in (src, mt))
-    like_mt = of_src[config.tgt_lang] - of_src[config.src_lang]
-    like_src = of_mt[config.src_lang] - of_mt[config.tgt_lang]
+    like_mt = of_src[target] - of_src[source]
+    like_src = of_mt[source] - of_mt[target]
     return bool(min(like_mt, like_src) > _CLEAR)
 
 

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final, Literal
 
+from postedit.text.language_tags import base_language
+
 TokenizerName = Literal["none", "moses"]
 SplitterName = Literal["none", "moses", "characters"]
 
@@ -17,15 +19,17 @@ UNSPACED: Final = (
 )
 """Characters of scripts without spaces, such as Han, Kana and Thai, as ranges for a regular expression."""
 
-WORD: Final = re.compile(rf"[{UNSPACED}]|[^\s{UNSPACED}]+")
-"""A character of a script without spaces, or what stands between spaces of other scripts."""
-
 # The only characters between words of tokenised text. All others, NBSP and U+3000 included, belong to words. Carriage
 # returns are included so that the words of CRLF files are those of LF files.
 _DIVIDED: Final = re.compile(r"[^ \t\r\n]+")
 
-_SPACED: Final = re.compile(rf"[^\W{UNSPACED}]+")
-_CHARACTERS: Final = re.compile(rf"[^\W{UNSPACED}]+|\S")
+_MARKS: Final = "".join(char for char in map(chr, range(0x300, 0x2100)) if unicodedata.category(char)[0] == "M")
+SPACED_WORD: Final = rf"[^\W{UNSPACED}](?:[^\W{UNSPACED}]|[{_MARKS}])*"
+"""A run of letters, their combining marks, and digits, of scripts with spaces, as a regular expression."""
+
+_SPACED: Final = re.compile(SPACED_WORD)
+_CHARACTERS: Final = re.compile(rf"{SPACED_WORD}|\S")
+_COMPARED: Final = re.compile(rf"[{UNSPACED}]|[^\s{UNSPACED}]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,12 +68,13 @@ class MosesSplitter:
     """Divides raw text: the Moses tokeniser and detokeniser of one language, without XML escapes.
 
     Args:
-        language: a code such as "en"; languages that Moses does not know get the English rules.
+        language: a code such as "en" or "pt-BR"; languages that Moses does not know get the English rules.
     """
 
     def __init__(self, language: str) -> None:
         from sacremoses import MosesDetokenizer, MosesTokenizer  # slow: it compiles its rules
 
+        language = base_language(language)
         self._tokenizer = MosesTokenizer(lang=language)
         self._detokenizer = MosesDetokenizer(lang=language)
 
@@ -97,7 +102,8 @@ class MosesSplitter:
 class CharacterSplitter:
     """Divides raw text in a script without spaces: each of its characters is a word.
 
-    Words of other scripts are runs of letters and digits; every other visible character is a word too.
+    Words of other scripts are runs of letters with their combining marks, and digits; every other visible character is
+    a word too.
     """
 
     def words(self, line: str) -> list[str]:
@@ -117,6 +123,11 @@ class CharacterSplitter:
         """Return the words joined by their usual spacing."""
         gaps = [*self.gaps(words), ""]
         return "".join(word + gap for word, gap in zip(words, gaps))
+
+
+def compared_words(text: str) -> list[str]:
+    """Return the words by which texts are compared, divided by white space, and each character of unspaced scripts."""
+    return _COMPARED.findall(text)
 
 
 Splitter = PlainSplitter | MosesSplitter | CharacterSplitter

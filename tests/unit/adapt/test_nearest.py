@@ -23,6 +23,12 @@ def test_the_nearest_comes_first_and_the_latest_of_equal_ones() -> None:
     assert [(one.number, one.similarity) for one in found] == [(3, 1.0), (1, 1.0), (2, pytest.approx(5 / 6))]
 
 
+def test_characters_of_unspaced_scripts_are_words() -> None:
+    made = index(("Open the file.", "打开文件。"), ("Close it.", "关闭它。"))
+    ((number, similarity),) = made.find("Open the table.", "打开表格。", 1, 0.5)
+    assert (number, similarity) == (1, pytest.approx((2 / 3 + 3 / 5) / 2))
+
+
 def test_triplets_without_a_word_in_common_are_not_near() -> None:
     assert index(("a b", "x y")).find("c d", "u v", 3, 0.0) == []
     assert NearestTriplets().find("a", "b", 3, 0.0) == []
@@ -30,6 +36,11 @@ def test_triplets_without_a_word_in_common_are_not_near() -> None:
 
 def test_words_of_the_source_are_not_those_of_mt() -> None:
     assert index(("a", "b")).find("b", "a", 1, 0.0) == []
+
+
+def test_triplets_of_which_there_are_many_are_found() -> None:
+    made = index(*[("Click OK.", "Klicke OK.")] * 2001)
+    assert [one.number for one in made.find("Click OK.", "Klicke OK.", 2, 1.0)] == [2001, 2000]
 
 
 def test_those_below_the_lowest_similarity_are_left_out() -> None:

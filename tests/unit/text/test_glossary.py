@@ -101,7 +101,15 @@ def test_words_within_spans_are_no_terms_but_a_whole_span_is() -> None:
 
 
 @pytest.mark.parametrize(
-    ("term", "src"), [("d'accès", "d’acce\u0300s"), ("café", "Cafe\u0301"), ("हिन्दी", "यह हिन्दी है"), ("हिन्दी", "हिन्दी")]
+    ("term", "src"),
+    [
+        ("d'accès", "d’acce\u0300s"),
+        ("café", "Cafe\u0301"),
+        ("हिन्दी", "यह हिन्दी है"),
+        ("हिन्दी", "हिन्दी"),
+        ("ガイド", "カ\u3099イト\u3099"),
+        ("ハ\u309aス", "パス"),
+    ],
 )
 def test_terms_match_in_other_spellings_of_the_same_word(term: str, src: str) -> None:
     assert found([GlossaryEntry(term, ("x",))], src) == {term: 1}

@@ -48,6 +48,9 @@ def test_one_number_has_one_value_however_it_is_written(writings: tuple[str, ...
         ("on 2019-05-12", ["2019", "05", "12"]),
         ("pages 10-20 and 30–40", ["10", "20", "30", "40"]),
         ("version 2.0.1 at 192.168.0.1", ["2.0.1", "192.168.0.1"]),
+        ("IPv4 192.168.0.1, MP3 320, SHA256 512 000", ["4", "192.168.0.1", "3", "320", "256", "512000"]),
+        ("Windows 10 192.168.0.1", ["10", "192.168.0.1"]),
+        ("共5 000个, 약5 000명, 2×5 000, EUR5 000 and 5 000.", ["5000", "5000", "2", "5000", "5000", "5000"]),
         ("the 3rd of 1980s, A4, COVID-19", ["3", "1980", "4", "19"]),
         ("bei -5 °C, Seite-5", ["-5", "5"]),
         ("0.500 is not 500", ["0.500", "500"]),
@@ -86,6 +89,9 @@ def test_numbers(text: str, numbers: list[str]) -> None:
         ("placeholder", "{} %{n} 5%{x} {% if a %}", ["{}", "%{n}", "{x}", "{% if a %}"]),
         ("placeholder", "%s %1$d %-5.2f %(a)s %ld %@ 100%%", ["%s", "%1$d", "%-5.2f", "%(a)s", "%ld", "%@", "%%"]),
         ("placeholder", "100% sure, 50%d'accord, 5 % der", []),
+        ("placeholder", "50 %-ige, 100\u00a0%ige, 5 %-Anteil, but 5 %d, 5 %-3ld", ["%d", "%-3ld"]),
+        ("placeholder", "%1 of %2, %1%2, %1 %2: %L1.", ["%1", "%2", "%1", "%2", "%1", "%2", "%L1"]),
+        ("placeholder", "%50, %5,5 %0.5 a%1b 100%1 100 %1", []),
         ("placeholder", "{0} {name:>5} {{ x | y }} ${a.b} #{c}", ["{0}", "{name:>5}", "{{ x | y }}", "${a.b}", "#{c}"]),
         ("placeholder", "$home %PATH% [[x]] a\\n but $5", ["$home", "%PATH%", "[[x]]", "\\n"]),
         ("placeholder", "{{{x}}} <%= a.b %> @@N@@ but 5 < 6 % 7", ["{{{x}}}", "<%= a.b %>", "@@N@@"]),
@@ -98,6 +104,8 @@ def test_numbers(text: str, numbers: list[str]) -> None:
             "&amp; &#160; &#xA0; <!-- c --> a < b > c, AT&T;",
             ["&amp;", "&#160;", "&#xA0;", "<!-- c -->"],
         ),
+        ("markup", "<0>x</0> <12/> <1 /> a <3 > 2, <12345>", ["<0>", "</0>", "<12/>", "<1 />", "<3 >"]),
+        ("markup", "&lt;0&gt;x&lt;/0&gt; &lt;1/&gt;", ["&lt;0&gt;", "&lt;/0&gt;", "&lt;1/&gt;"]),
         ("markup", "<?php x ?> <![CDATA[ a ]]>", ["<?php x ?>", "<![CDATA[ a ]]>"]),
         ("markup", "&lt;b&gt;x&lt;/b&gt; **y**", ["&lt;b&gt;", "&lt;/b&gt;", "**", "**"]),
         ("unit", "5 %, $9, 16 GB, 30°C, {0} €, EUR 8, ７％", ["%", "$", "GB", "°C", "€", "EUR", "%"]),
@@ -171,7 +179,30 @@ def fastest(work: Callable[[], object]) -> float:
 
 
 @pytest.mark.parametrize(
-    "unit", ["a.", "a/", "a.b/", "a-.", "a@", "<a ", "{", "_a", "1.", "a.b(", "~/a.", ":a", "C:\\A A", "&lt;a", "5 %"]
+    "unit",
+    [
+        "a.",
+        "a/",
+        "a.b/",
+        "a-.",
+        "a@",
+        "<a ",
+        "{",
+        "_a",
+        "1.",
+        "a.b(",
+        "~/a.",
+        ":a",
+        "C:\\A A",
+        "&lt;a",
+        "5 %",
+        "<1 ",
+        "%1 ",
+        "1 000",
+        " 000",
+        "a1 ",
+        "5 %-i",
+    ],
 )
 def test_four_times_the_text_takes_no_sixteen_times_as_long(unit: str) -> None:
     short, long = (fastest(lambda: find_spans(unit * number)) for number in (2000, 8000))  # noqa: B023
@@ -214,6 +245,7 @@ def test_many_tags_without_partner_take_no_quadratic_time() -> None:
         ("x", "x", "x %s", {"%s"}),
         ("<b>x</b>", "<b>x</b>", "x<b></b>", set()),
         ("<b>x</b>", "<b>x</b>", "</b>x<b>", {"unpaired <b>", "unpaired </b>"}),
+        ("<0>x</0>", "<0>x</0>", "</0>x<0>", {"unpaired <0>", "unpaired </0>"}),
         ("<br>x", "<br>x", "x<br>", set()),
         (
             "{n, plural, other {a}}",

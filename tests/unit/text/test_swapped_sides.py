@@ -16,8 +16,9 @@ def processor(mt: list[str], sharing: str, **languages: str) -> TextProcessor:
     return TextProcessor.fit(config, lambda: triplets)
 
 
-def test_known_languages_tell() -> None:
-    texts = processor(GERMAN, "joint", src_lang="en", tgt_lang="de")
+@pytest.mark.parametrize(("source", "target"), [("en", "de"), ("en-US", "de_AT")])
+def test_known_languages_tell(source: str, target: str) -> None:
+    texts = processor(GERMAN, "joint", src_lang=source, tgt_lang=target)
     assert seem_swapped(texts, GERMAN, ENGLISH)
     assert not seem_swapped(texts, ENGLISH, GERMAN)
 
@@ -41,13 +42,14 @@ def test_one_vocabulary_of_unknown_languages_tells_nothing() -> None:
     assert not seem_swapped(processor(GERMAN, "joint"), GERMAN, ENGLISH)
 
 
-@pytest.mark.parametrize("languages", [{"src_lang": "xx", "tgt_lang": "de"}, {"src_lang": "de", "tgt_lang": "de"}])
+@pytest.mark.parametrize("languages", [{"src_lang": "xx", "tgt_lang": "de"}, {"src_lang": "de", "tgt_lang": "de-AT"}])
 def test_languages_that_cannot_be_told_apart(languages: dict[str, str]) -> None:
     assert not seem_swapped(processor(GERMAN, "joint", **languages), GERMAN, ENGLISH)
 
 
-def test_scripts_tell_even_in_one_word() -> None:
-    texts = processor(RUSSIAN, "joint", src_lang="en", tgt_lang="ru")
+@pytest.mark.parametrize(("source", "target"), [("en", "ru"), ("en-US", "ru-RU")])
+def test_scripts_tell_even_in_one_word(source: str, target: str) -> None:
+    texts = processor(RUSSIAN, "joint", src_lang=source, tgt_lang=target)
     assert seem_swapped(texts, ["Да"], ["Yes"])
     assert seem_swapped(texts, ["Откройте Excel."], ["Open Excel."])
     assert not seem_swapped(texts, ["Yes"], ["Да"])

@@ -4,7 +4,16 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from postedit.text.words import CharacterSplitter, MosesSplitter, PlainSplitter, Word, align, splitter
+from postedit.text.words import (
+    UNSPACED,
+    CharacterSplitter,
+    MosesSplitter,
+    PlainSplitter,
+    Word,
+    align,
+    compared_words,
+    splitter,
+)
 
 ODD = st.text(alphabet="aB1.,'\"-( \u00a0\u3000\t\r\x01\u200d👨ह्", max_size=20)
 
@@ -25,6 +34,13 @@ def test_moses_divides_and_joins_punctuation() -> None:
     assert words == ["Er", "sagte", ":", '"', "Hallo", ",", "z.B.", "Welt", "!", '"']
     assert moses.join(words) == 'Er sagte: "Hallo, z.B. Welt!"'
     assert moses.gaps(words) == [" ", "", " ", "", "", " ", " ", "", ""]
+
+
+@pytest.mark.parametrize("language", ["fr", "fr-FR", "fr_CA"])
+def test_moses_takes_the_rules_of_the_language_of_a_region(language: str) -> None:
+    moses = splitter("moses", language)
+    assert moses.words("L'écran d'accueil") == ["L'", "écran", "d'", "accueil"]
+    assert moses.join(["Prêt", "?"]) == "Prêt ?"
 
 
 def test_moses_does_not_escape() -> None:
@@ -75,3 +91,16 @@ def test_marks_and_kana_of_all_widths_are_characters(text: str) -> None:
     words = CharacterSplitter().words(text)
     assert words == [*(one for one in re.findall(r"[A-Z0-9]+|.", text))]
     assert CharacterSplitter().join(words) == text
+
+
+@pytest.mark.parametrize("words", [["नमस्ते", "दुनिया"], ["cafe\u0301", "noir"]])
+def test_letters_keep_their_combining_marks(words: list[str]) -> None:
+    assert CharacterSplitter().words(f"打开{' '.join(words)}。") == ["打", "开", *words, "。"]
+    assert CharacterSplitter().join(words) == " ".join(words)
+
+
+@given(st.text())
+def test_texts_in_scripts_with_spaces_are_compared_by_words(line: str) -> None:
+    assert compared_words("Öffnen Sie\u00a0打开 Word。") == ["Öffnen", "Sie", "打", "开", "Word。"]
+    if not re.search(f"[{UNSPACED}]", line):
+        assert compared_words(line) == line.split()

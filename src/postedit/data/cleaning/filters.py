@@ -11,6 +11,7 @@ from postedit.core.errors import RecipeError
 from postedit.data.cleaning.config import CleanConfig, CopyConfig, FilterName, LanguageConfig, LengthConfig, RatioConfig
 from postedit.data.triplets import Triplet, unusable
 from postedit.text.config import Side
+from postedit.text.language_tags import base_language
 from postedit.text.languages import known_languages, language_identifier
 from postedit.text.words import MosesSplitter
 
@@ -74,7 +75,7 @@ def normalisations_of(config: CleanConfig, language: str) -> list[Normalisation]
     """Return the normalisation steps that are on, in order, for texts of a language."""
     steps: list[Normalisation] = []
     if config.punctuation:
-        steps.append(MosesPunctNormalizer(lang=language).normalize)
+        steps.append(MosesPunctNormalizer(lang=base_language(language)).normalize)
     if config.tokenizer == "moses":
         words = MosesSplitter(language).words
         steps.append(lambda text: " ".join(words(text)))

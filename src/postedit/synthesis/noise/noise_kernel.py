@@ -407,5 +407,5 @@ def _make_noise(src, pe, lines, first_line, seed, max_words, tables):  # type: i
         elif size == 0:
             outcomes[number] = NO_TEXT
         else:
-            out, used = append_words(drafts[best].refs, size, line, tables.lexicon, out, used)
+            out, used = append_words(drafts[best].refs, size, line, n, start, stop, tables.lexicon, out, used)
     return out[:used], outcomes, lengths, found, all_wanted

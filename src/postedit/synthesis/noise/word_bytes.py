@@ -206,15 +206,20 @@ def count_characters(data, start, stop):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def append_words(refs, size, line, lexicon, out, used):  # type: ignore[no-untyped-def]
-    """Append a line of `size` words, separated by single spaces, to the `used` bytes of an output buffer `out`, UInt8.
+def append_words(refs, size, line, n, start, stop, lexicon, out, used):  # type: ignore[no-untyped-def]
+    """Append a line of `size` words to the `used` bytes of an output buffer `out`, UInt8.
 
-    `refs`, Int64, has the index in `line` of each word, or -1 minus its id in the lexicon. Return `out`, or a larger
-    buffer in its place, and the number of bytes in use.
+    `refs`, Int64, has the index of each word in `line`, or -1 minus its id in the lexicon; `line` has the `n` words of
+    data[start:stop]. Words that are neighbours there keep the spacing between them, and the line has the spacing that
+    is around that one; other words are separated by single spaces. Return `out`, or a larger buffer in its place, and
+    the number of bytes in use.
     """
+    out, used = append_bytes(line.data, start, line.starts[0], out, used)
     for k in range(size):
         ref = refs[k]
-        if k:
+        if k and ref > 0 and refs[k - 1] == ref - 1:
+            out, used = append_bytes(line.data, line.stops[ref - 1], line.starts[ref], out, used)
+        elif k:
             out = _with_capacity(out, used + 1)
             out[used] = _SPACE
             used += 1
@@ -222,14 +227,12 @@ def append_words(refs, size, line, lexicon, out, used):  # type: ignore[no-untyp
             out, used = append_bytes(line.data, line.starts[ref], line.stops[ref], out, used)
         else:
             out, used = append_bytes(lexicon.data, lexicon.ends[-1 - ref], lexicon.ends[-ref], out, used)
-    out = _with_capacity(out, used + 1)
-    out[used] = _LINE_FEED
-    return out, used + 1
+    return append_bytes(line.data, line.stops[n - 1], stop + 1, out, used)
 
 
 @compiled
 def append_bytes(data, start, stop, out, used):  # type: ignore[no-untyped-def]
-    """Append data[start:stop] to an output buffer; arguments and result are those of `append_words`."""
+    """Append data[start:stop] to an output buffer; return it, or a larger one, and the number of bytes in use."""
     out = _with_capacity(out, used + stop - start)
     for place in range(start, stop):
         out[used] = data[place]

@@ -5,7 +5,7 @@ import pytest
 from postedit.core.config import load_config
 from postedit.core.errors import RecipeError
 from postedit.data.cleaning.config import CleanConfig
-from postedit.data.cleaning.filters import filters_of, hosts, numbers, placeholders
+from postedit.data.cleaning.filters import filters_of, hosts, normalisations_of, numbers, placeholders
 from postedit.data.triplets import Triplet
 
 OFF = {"language": {"on": False}}
@@ -148,3 +148,11 @@ def test_filters_can_be_switched_off() -> None:
     names = ("length", "ratio", "copy_of_source", "placeholders", "urls", "numbers", "language")
     config = load_config(CleanConfig, {name: {"on": False} for name in names}, "test")
     assert list(filters_of(config, ("src", "pe"))) == ["unusable"]
+
+
+@pytest.mark.parametrize("language", ["en", "en-GB"])
+def test_punctuation_follows_the_language_of_a_region(language: str) -> None:
+    (normalise,) = normalisations_of(
+        load_config(CleanConfig, {"punctuation": True, "src_lang": "en", "tgt_lang": "de", **OFF}, "options"), language
+    )
+    assert normalise('He said "yes", twice.') == 'He said "yes," twice.'

@@ -3,9 +3,11 @@
 import os
 import pickle
 import random
+import re
 import signal
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -158,6 +160,11 @@ def test_plain_noise_has_the_rate_asked_for_and_all_kinds(rate: float, seed: int
 ODD = st.text(st.sampled_from("aäb \u00a0\u2003\u3000\u200b\r\t\x1c中🙂"), max_size=12)
 
 
+def margins(line: str) -> tuple[str, str]:
+    """The spacing before and after the words of a line."""
+    return line[: len(line) - len(line.lstrip())], line[len(line.rstrip()) :]
+
+
 @given(st.lists(ODD, min_size=1, max_size=12), st.data())
 def test_noise_depends_on_seed_and_line_alone(lines: list[str], data: st.DataObject) -> None:
     tables = plain_tables(TextSample.of(lines))._replace(rate_scale=0.5)
@@ -173,9 +180,20 @@ def test_noise_depends_on_seed_and_line_alone(lines: list[str], data: st.DataObj
     assert whole.counts["without words"] == sum(not line.split() for line in lines)
     assert len(kept) + whole.counts["without words"] + whole.counts[BLANK] == len(lines)
     for mt, pe, count in zip(whole.lines("mt"), kept, count_edits(whole.lines("mt"), kept)):
-        assert mt == pe if count.edits == 0 else mt == " ".join(mt.split())
+        assert mt == pe if count.edits == 0 else margins(mt) == margins(pe)
     edits = count_edits(whole.lines("mt"), kept)
     assert all(whole.counts.get(kind, 0) == sum(getattr(count, kind) for count in edits) for kind in EDIT_KINDS)
+
+
+def test_neighbours_of_pe_keep_their_spacing() -> None:
+    text = [f"\u3000a{i}\u00a0b{i}  c{i}\td{i} e{i}\u3000\u00a0f{i} " for i in range(200)]
+    chunk = noisy(text, plain_tables(TextSample.of(text))._replace(rate_scale=0.2))
+    edited = [(mt, pe) for mt, pe in zip(chunk.lines("mt"), chunk.lines("pe")) if mt != pe]
+    assert len(edited) > 100
+    for mt, pe in edited:
+        assert margins(mt) == margins(pe)
+        gap = dict(zip(pairwise(pe.split()), re.findall(r"(?<=\S)\s+(?=\S)", pe)))
+        assert re.findall(r"(?<=\S)\s+(?=\S)", mt) == [gap.get(pair, " ") for pair in pairwise(mt.split())]
 
 
 def test_lines_too_long_are_left_out_on_all_sides() -> None:
