@@ -47,11 +47,12 @@ _SIDES: Final[tuple[Side, ...]] = ("src", "mt", "pe")
 
 
 class _Known(NamedTuple):
-    """A correction as it is indexed, and the source."""
+    """A correction as it is indexed, the source, and the texts of source and mt."""
 
     number: int
     triplet: AlignedTriplet
     src: Ids
+    segment: tuple[str, str]
 
 
 class _Judged(NamedTuple):
@@ -91,7 +92,9 @@ class PhraseLearner:
             if entry.undoes is not None:
                 undone.add(entry.undoes)
             elif (aligned := self.aligned(entry.correction)) is not None:
-                self._known.append(_Known(entry.number, *aligned))
+                segment = entry.correction.src, entry.correction.mt
+                self._known.append(_Known(entry.number, *aligned, segment))
+                self._corrected.setdefault(segment, {})[entry.number] = entry.correction.pe
         if undone:
             learnt = self._forget(undone, learnt)
         unwatched = max(learnt, len(self._known) - _WATCHED)
@@ -112,7 +115,9 @@ class PhraseLearner:
         rows = sorted(row for row in found if row < len(self._known) and self._known[row].number in undone)
         first = self._known[rows[0]].number if rows else math.inf
         for row in reversed(rows):
-            self._index.remove(self._known.pop(row).number)
+            known = self._known.pop(row)
+            self._index.remove(known.number)
+            del self._corrected[known.segment][known.number]
         learnt -= sum(row < learnt for row in rows)
         self._judged = {number: edits for number, edits in self._judged.items() if number < first}
         watched = range(max(0, len(self._known) - _WATCHED), learnt)
@@ -131,13 +136,18 @@ class PhraseLearner:
         spelt = spellings(self._words.words)
         self._letters, self._starts = GrowingArray(spelt.letters), GrowingArray(spelt.starts)
         self._known, self._judged, self._index = [], {}, CorrectionIndex()
+        self._corrected: dict[tuple[str, str], dict[int, str]] = {}
         self._change_model()
 
     def _change_model(self) -> None:
         watched = [self._judged[one.number] for one in self._known[-_WATCHED:]]
         doubt = _doubt([edit for edits in _latest(watched) for edit in edits])
         self._editor.model = replace(
-            self._trained, words=self._words, knowledge=self._knowledge(doubt), joined=self._joined.words
+            self._trained,
+            words=self._words,
+            knowledge=self._knowledge(doubt),
+            joined=self._joined.words,
+            corrected=self._corrected,
         )
 
     def _knowledge(self, doubt: float, allowance: float = 0.0) -> Knowledge:

@@ -1,7 +1,7 @@
 """`PhraseEditor`: edits with a phrase-based model, as any other editor."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from postedit.core.edit_reasons import EditReason
+from postedit.core.edit_reasons import EXAMPLES, CorrectionReason, EditReason, NamedCorrection
 from postedit.core.editor import Abilities, Detail, Identity, PostEdit, Segment, Side, Skipped, check_outputs
 from postedit.core.errors import DataError
 from postedit.core.search_config import SearchConfig
@@ -20,9 +20,10 @@ from postedit.phrase.forced_scores import score_outputs
 from postedit.phrase.phrase_model import PhraseModel, empty_model
 from postedit.phrase.phrase_options import PhraseConfig, PhraseTextConfig
 from postedit.phrase.phrase_reasons import FoundEdit, PhraseReasons
+from postedit.phrase.scored_edits import REPEATED
 from postedit.phrase.word_ids import TextsBuilder
 from postedit.saved_editor import SavedEditor
-from postedit.text.edits import Change, changes, splice
+from postedit.text.edits import Change, changes, edits_between, splice
 from postedit.text.words import Splitter
 
 _UNSUPPORTED: Final = (
@@ -213,7 +214,32 @@ class PhraseEditor(SavedEditor):
             found_again = self._searched([read[row] for row in damaged], more, with_reasons=with_reasons)
             for row, result in zip(damaged, found_again, strict=True):
                 results[row] = replace(result, alternatives=()) if result.changed else results[row]
-        return results
+        return [self._as_corrected(one, result, with_reasons) for one, result in zip(read, results, strict=True)]
+
+    def _as_corrected(self, read: _Read, found: PostEdit, with_reasons: bool) -> PostEdit:
+        """Return an output with the spacing of the last correction of the same segment, if it has the same words."""
+        known = self.model.corrected.get((read.segment.src, read.mt))
+        if not known:
+            return found
+        text = known[max(known)]
+        if text == found.text or self.words("pe", text) != self.words("pe", found.text):
+            return found
+        edits = edits_between(read.mt, text)
+        if with_reasons:
+            reason = _repetition(known, text, read.mt)
+            edits = tuple(replace(edit, reasons=(reason,)) for edit in edits)
+        sure = -math.log1p(math.exp(-REPEATED))
+        return replace(
+            found,
+            text=text,
+            changed=text != read.mt,
+            token_scores=(sure,) * len(edits),
+            edits=edits,
+            skipped=None,
+            alternatives=tuple(one for one in found.alternatives if one.text != text),
+            token_spans=tuple((number, number + 1) for number in range(len(edits))),
+            confidences=(math.exp(sure),) * len(edits),
+        )
 
     def _reasons(self, read: Sequence[_Read], sentences: Sequence[Sentence], found: Outputs) -> list[Reasons]:
         """Return the reasons for each edit of all outputs."""
@@ -274,6 +300,14 @@ class PhraseEditor(SavedEditor):
             token_spans=tuple((number, number + 1) for number in range(len(edits))),
             confidences=tuple(map(math.exp, sure)),
         )
+
+
+def _repetition(known: Mapping[int, str], text: str, mt: str) -> CorrectionReason:
+    """Return the corrections of the same segment, `known` by their numbers, as the reason for the last one's text."""
+    made = [number for number, pe in known.items() if pe == text]
+    left = sum(pe == mt for pe in known.values())
+    named = tuple(map(NamedCorrection, reversed(made[-EXAMPLES:])))
+    return CorrectionReason(len(made), left, len(known) - len(made) - left, named, same_segment=True)
 
 
 def _reasons_of(change: Change, made: Sequence[Change], reasons: Sequence[Reasons]) -> Reasons:

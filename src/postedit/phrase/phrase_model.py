@@ -1,7 +1,7 @@
 """A phrase-based model: what it learns from triplets, and its arrays for a file."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -111,6 +111,7 @@ class PhraseModel:
         joined: ids of words joined with source words.
         edits: probabilities by which further triplets are aligned.
         weights: of the features, in the order of ALL_FEATURES.
+        corrected: the texts of pe of corrections by their numbers, ascending, for each source and mt.
     """
 
     words: WordIds
@@ -118,6 +119,7 @@ class PhraseModel:
     joined: JoinedWords
     edits: EditTable
     weights: Floats
+    corrected: Mapping[tuple[str, str], Mapping[int, str]] = field(default_factory=dict)
 
     def to_arrays(self) -> Arrays:
         """Return all arrays by name; hash tables without their unused slots; nothing of corrections."""

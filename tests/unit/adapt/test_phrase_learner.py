@@ -1,6 +1,7 @@
 """What corrections change: at once, as if in any order, and without a trace once undone."""
 
 from collections.abc import Sequence
+from typing import Literal
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from postedit.adapt import phrase_learner
 from postedit.adapt.correction import Correction
 from postedit.adapt.correction_memory import Entry
 from postedit.adapt.phrase_learner import PhraseLearner
+from postedit.core.edit_reasons import CorrectionReason, NamedCorrection
 from postedit.core.search_config import SearchConfig
 from postedit.phrase.decoder import sentence_of
 from postedit.phrase.edit_candidates import DOUBT, candidates_of, new_scratch
@@ -21,6 +23,7 @@ from postedit.phrase.phrase_options import PhraseConfig, PhraseTextConfig
 from postedit.phrase.scored_edits import REPEATED
 from postedit.phrase.source_alignment import single_text
 from postedit.phrase.word_ids import BEGIN, END_OF_TEXT
+from postedit.text.edits import apply_edits
 
 CONFIG = PhraseConfig(order=3)
 KEPT = ("der Hund schläft", "eine Katze .", "die neue Taste ist gelb .")
@@ -387,3 +390,32 @@ def test_a_repeated_segment_is_known_after_many_of_its_template(later: int) -> N
     (found,) = editor.edit([first.src], [first.mt], evidence=True)
     assert found.text == first.pe
     assert all(edit.reasons for edit in found.edits)
+
+
+@pytest.mark.parametrize(
+    ("tokenizer", "mt", "pe"),
+    [
+        ("characters", "打开表格", "打开 Word, Excel"),
+        ("moses", "Jetzt : speichern", "Jetzt: speichern"),
+        ("moses", "Jetzt: speichern", "Jetzt : speichern"),
+        ("none", "der  Haus", "das Haus"),
+        ("none", "das  Haus", "das Haus"),
+    ],
+)
+def test_a_repeated_segment_has_the_spacing_of_its_correction(
+    tokenizer: Literal["none", "moses", "characters"], mt: str, pe: str
+) -> None:
+    editor = PhraseEditor.empty(PhraseTextConfig(tokenizer=tokenizer, src_lang="en", tgt_lang="de"))
+    before = editor.edit(["a b"], [mt], n_best=2, beam=2)
+    learner = learnt_by(editor, Correction("a b", mt, pe), Correction("a b", mt, mt), Correction("a b", mt, pe))
+    (found,) = editor.edit(["a b"], [mt], evidence=True, n_best=2, beam=2)
+    assert (found.text, found.changed) == (pe, True)
+    assert apply_edits(mt, pe, found.edits) == pe
+    assert len(found.edits) == len(found.confidences) == len(found.token_scores) == len(found.token_spans) > 0
+    assert [one.text for one in found.alternatives] == [mt]
+    reason = CorrectionReason(2, 1, 0, (NamedCorrection(3), NamedCorrection(1)), same_segment=True)
+    assert all(edit.reasons == (reason,) for edit in found.edits)
+    learner.learn_entries([Entry(4, Correction("a b", mt, pe), 3)])
+    assert editor.edit(["a b"], [mt])[0].text == mt
+    learner.learn_entries([Entry(5, Correction("a b", mt, mt), 2), Entry(6, Correction("a b", mt, pe), 1)])
+    assert editor.edit(["a b"], [mt], n_best=2, beam=2) == before
