@@ -224,7 +224,7 @@ def test_parallel_text_has_no_edits(tmp_path: Path) -> None:
     assert (tmp_path / "x.png").read_bytes()[:4] == b"\x89PNG"
 
 
-@pytest.mark.parametrize("suffix", [".png", ".svg", ".pdf"])
+@pytest.mark.parametrize("suffix", [".png", ".svg", pytest.param(".pdf", marks=pytest.mark.slow)])
 def test_pictures_are_the_same_each_time(suffix: str, few: TripletFiles, tmp_path: Path) -> None:
     found = gather_statistics([few], {})
     first, second = tmp_path / f"1{suffix}", tmp_path / f"2{suffix}"
