@@ -22,7 +22,6 @@ from postedit.text.config import TextConfig
 from postedit.text.processor import TextProcessor
 
 # This representative is killed by `make test`, all others by `make test-slow`: most of the time goes into starting.
-# The transference model is killed by the quick tests of stages.
 QUICKLY = {"copycat-src"}
 WORDS = ["ein", "zwei", "drei", "Haus", "Häuser", "geht", "gehen", "nicht", "über", "."]
 

@@ -80,10 +80,10 @@ def assert_rescored(model: Seq2Seq, sentence: Sentence, hypothesis: Hypothesis, 
     assert hypothesis.score == pytest.approx(sum(expected), rel=0, abs=tolerance * len(expected))
 
 
-def exhaustive(model: Seq2Seq, sentence: Sentence, limit: int, length_penalty: float) -> list[tuple[float, tuple]]:
-    """Return (normalised score, tokens) of every output that may be written, best first."""
+def exhaustive(model: Seq2Seq, sentence: Sentence, limit: int) -> dict[tuple[int, ...], float]:
+    """Return the score of every output that may be written."""
     symbols = [symbol for symbol in range(model.spec.vocabularies.target.size) if symbol not in (PAD, BOS, EOS)]
-    found = []
+    found = {}
     for length in range(possible_limit(model, sentence, limit) + 1):
         every = itertools.product(symbols, repeat=length)
         texts = [text for text in every if after(model, sentence, [*text, EOS]) is not None]
@@ -93,9 +93,9 @@ def exhaustive(model: Seq2Seq, sentence: Sentence, limit: int, length_penalty: f
         state = model.encode(batch_of([sentence])).select(torch.zeros(len(texts), dtype=torch.long))
         log_probs = model.decode(tokens, state)[0].log_probs
         labels = torch.tensor([[*text, EOS] for text in texts])
-        scores = log_probs.double().gather(2, labels.unsqueeze(2)).sum((1, 2)) / (length + 1) ** length_penalty
-        found += zip(scores.tolist(), texts)
-    return sorted(found, reverse=True)
+        scores = log_probs.double().gather(2, labels.unsqueeze(2)).sum((1, 2))
+        found |= zip(texts, scores.tolist())
+    return found
 
 
 @pytest.mark.parametrize("subject", SUBJECTS_BY_DTYPE)
@@ -106,11 +106,13 @@ def test_law_9_a_wide_beam_equals_exhaustive_search(subject: str) -> None:
     longest = 6 if model.spec.writes == "tokens" else 4  # which an output must pass, position by position
     sentences = random_sentences(random.Random(9), model, count=4, longest=longest)
     limits = torch.tensor([3, 0, 2, 3])
+    every = [exhaustive(model, sentence, limit) for sentence, limit in zip(sentences, limits.tolist())]
     for length_penalty in LENGTH_PENALTIES:
         settings = SearchConfig(beam=160, length_penalty=length_penalty, n_best=12)
         results = beam_search(model, batch_of(sentences), limits, settings)
-        for sentence, limit, hypotheses in zip(sentences, limits.tolist(), results):
-            expected = exhaustive(model, sentence, limit, length_penalty)[:12]
+        for scored, hypotheses in zip(every, results, strict=True):
+            normalised = ((score / (len(text) + 1) ** length_penalty, text) for text, score in scored.items())
+            expected = sorted(normalised, reverse=True)[:12]
             assert [hypothesis.tokens for hypothesis in hypotheses] == [tokens for _, tokens in expected]
             scores = [hypothesis.rank(SearchConfig(length_penalty=length_penalty)) for hypothesis in hypotheses]
             assert scores == pytest.approx([score for score, _ in expected], rel=0, abs=4 * TOLERANCES[dtype])

@@ -55,17 +55,17 @@ def outputs(found: PostEdit) -> list[PostEdit]:
 
 def test_members_score_the_candidates_of_all(models: list[Path]) -> None:
     editor, proposers = load(*models), [load(models[0], models[2]), load(models[1])]
+    own = [load(model) for model in models]
     assert isinstance(editor, Pooled)
     for src, mt, found in zip(SRC, MT, editor.edit(SRC, MT, beam=6, n_best=3), strict=True):
         listed = [one.edit([src], [mt], beam=6, n_best=3)[0] for one in proposers]
         texts = sorted({each.text for one in listed for each in outputs(one)} | {mt})
-        columns = [load(model).score([src] * len(texts), [mt] * len(texts), texts) for model in models]
+        columns = [one.score([src] * len(texts), [mt] * len(texts), texts) for one in own]
         scores = {text: [each.score for each in row] for text, *row in zip(texts, *columns, strict=True)}
         best = sorted(texts, key=lambda text: -sum(scores[text]))[:3]
         assert [each.text for each in outputs(found)] == [*best, *({mt} - set(best))]
         for each in outputs(found):
-            own = [each.features[f"model {number}"] for number in (1, 2, 3)]
-            assert own == pytest.approx(scores[each.text])
+            assert [each.features[f"model {number}"] for number in (1, 2, 3)] == pytest.approx(scores[each.text])
 
 
 class Fond(Editor):
@@ -127,12 +127,12 @@ def test_a_model_with_another_target_vocabulary_searches_on_its_own(
     assert isinstance(editor, Pooled)
     together = [model for model in chosen if model != with_other_pieces] if place else [with_other_pieces]
     alone = [model for model in chosen if model not in together]
-    proposers = [load(*together), *map(load, alone)]
+    proposers, own = [load(*together), *map(load, alone)], [load(model) for model in chosen]
     for src, mt, found in zip(SRC, MT, editor.edit(SRC, MT, beam=6, n_best=2), strict=True):
         share = 6 // len(proposers)
         listed = [one.edit([src], [mt], beam=6, n_best=share)[0] for one in proposers]
         texts = sorted({each.text for one in listed for each in outputs(one)} | {mt})
-        columns = [load(model).score([src] * len(texts), [mt] * len(texts), texts) for model in chosen]
+        columns = [one.score([src] * len(texts), [mt] * len(texts), texts) for one in own]
         means = {text: sum(each.score for each in row) / 3 for text, *row in zip(texts, *columns, strict=True)}
         assert found.text == max(texts, key=lambda text: means[text])
         assert found.score == pytest.approx(means[found.text])

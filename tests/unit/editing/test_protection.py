@@ -196,7 +196,7 @@ def test_a_long_text_with_many_spans_takes_time_in_proportion() -> None:
         assert found.text == mt.replace("rot", "blau")
         return time.process_time() - started
 
-    assert min(seconds(2000) for _ in range(2)) < 9 * min(seconds(500) for _ in range(3)) + 0.05
+    assert min(seconds(1200) for _ in range(2)) < 9 * min(seconds(300) for _ in range(3)) + 0.05
 
 
 def test_kinds_left_out_are_not_protected() -> None:
@@ -444,7 +444,7 @@ def benchmark() -> ModuleType:
 
 
 def test_no_span_is_corrupted_by_a_system_that_mangles(benchmark: ModuleType) -> None:
-    (behind, without, taken, changed), shown = benchmark.fuzz(2000, seed=3)
+    (behind, without, taken, changed), shown = benchmark.fuzz(800, seed=3)
     assert not shown
     assert behind == 0
-    assert min(without, changed, taken) > 500
+    assert min(without, changed, taken) > 200

@@ -1,6 +1,7 @@
 """Recipes, training and folders of models that start from a checkpoint."""
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -45,8 +46,13 @@ def write_recipe(folder: Path, checkpoint: Path, **sections: Any) -> Path:
     return tiny_models.write_recipe(folder / "recipe.toml", "pretrained", **changes)
 
 
-def test_the_separator_starts_as_the_end_of_a_text(tmp_path: Path) -> None:
-    model = build(marian(tmp_path / "marian"))
+@pytest.fixture(scope="module")
+def marian_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return marian(tmp_path_factory.mktemp("checkpoints") / "marian")
+
+
+def test_the_separator_starts_as_the_end_of_a_text(marian_model: Path) -> None:
+    model = build(marian_model)
     table = model.network.get_input_embeddings().weight
     assert torch.equal(table[model.rows[SEP]], table[model.rows[EOS]])
 
@@ -66,8 +72,10 @@ def test_adapters_alone_are_trained_and_start_without_effect(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("options", [{}, {"lora_rank": 2}], ids=["whole", "adapters"])
-def test_a_recipe_trains_from_a_checkpoint_and_the_model_stands_alone(tmp_path: Path, options: dict[str, int]) -> None:
-    checkpoint = marian(tmp_path / "marian")
+def test_a_recipe_trains_from_a_checkpoint_and_the_model_stands_alone(
+    marian_model: Path, tmp_path: Path, options: dict[str, int]
+) -> None:
+    checkpoint = Path(shutil.copytree(marian_model, tmp_path / "marian"))
     recipe = load_recipe(write_recipe(tmp_path, checkpoint, model=options))
     result = train(recipe, tmp_path / "run", console=Console(quiet=True))
     for path in result.model.rglob("*.json"):
@@ -127,8 +135,10 @@ def test_every_weight_learns_at_every_update(tmp_path: Path, kind: str) -> None:
         ({"text": {"vocabulary": {"checkpoint": "./none"}}}, r"\./none: no such folder"),
     ],
 )
-def test_faults_of_a_recipe_are_named(tmp_path: Path, sections: dict[str, Any], message: str) -> None:
-    path = write_recipe(tmp_path, marian(tmp_path / "marian"), **sections)
+def test_faults_of_a_recipe_are_named(
+    marian_model: Path, tmp_path: Path, sections: dict[str, Any], message: str
+) -> None:
+    path = write_recipe(tmp_path, marian_model, **sections)
     with pytest.raises(RecipeError, match=message):
         load_recipe(path)
 

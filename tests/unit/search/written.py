@@ -51,16 +51,19 @@ class Table(Seq2Seq):
 
     def decode(self, tokens: Tensor, state: Written) -> tuple[DecoderOutput, Written]:  # type: ignore[override]
         self.calls.append(tokens.size(1))
-        log_probs = torch.full((*tokens.shape, SIZE), -math.inf, dtype=torch.float64)
-        rows = []
-        for i, (read, new) in enumerate(zip(state.rows, tokens.tolist(), strict=True)):
+        rows, said = [], []
+        for read, new in zip(state.rows, tokens.tolist(), strict=True):
             for j in range(len(new)):
                 written = (*read, *new[: j + 1])
                 assert written[0] == BOS
-                for symbol, probability in self.table.get(written[1:], self.rest).items():
-                    log_probs[i, j, symbol] = -math.inf if probability == 0.0 else math.log(probability)
+                said.append(self.log_probs(written[1:]))
             rows.append((*read, *new))
+        log_probs = torch.tensor(said, dtype=torch.float64).view(*tokens.shape, SIZE)
         return DecoderOutput(LogProbDistribution(log_probs), {}), Written(tuple(rows), tokens.size(1))
+
+    def log_probs(self, written: tuple[int, ...]) -> list[float]:
+        probabilities = self.table.get(written, self.rest)
+        return [math.log(p) if (p := probabilities.get(symbol, 0.0)) else -math.inf for symbol in range(SIZE)]
 
 
 def batch(rows: int = 1) -> Batch:
