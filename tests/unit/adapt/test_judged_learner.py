@@ -1,8 +1,9 @@
 """Judgements of a learner whose judgements depend on all that it has learnt, in its order."""
 
 import zlib
+from itertools import count, islice
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from postedit.adapt.correction import Correction
@@ -35,22 +36,23 @@ class Noting(JudgedLearner):
         return self.helps, self.learnt, [self._spared[place] for place in latest]
 
 
-@given(
-    watched=st.integers(0, 6),
-    batches=st.lists(st.lists(st.integers(-9, 9), min_size=1, max_size=9), min_size=1, max_size=6),
-)
-def test_what_is_undone_leaves_no_trace_however_entries_come(watched: int, batches: list[list[int]]) -> None:
-    learner, present, number = Noting(watched), dict[int, Entry](), 0
-    for steps in batches:
-        entries = []
-        for step in steps:
-            number += 1
-            if step < -3 and present:
-                undone = present.pop(sorted(present)[step % len(present)])
-                entries.append(Entry(number, undone.correction, undone.number))
-            else:
-                present[number] = Entry(number, Correction(f"s{number}", "m", "p"), None)
-                entries.append(present[number])
+# Some corrections are learnt, and then some undone, counted from the last one.
+BATCHES = st.lists(st.tuples(st.integers(0, 8), st.lists(st.integers(0, 12), max_size=9)), min_size=1, max_size=6)
+
+
+@settings(max_examples=300)
+@given(watched=st.integers(0, 6), batches=BATCHES)
+def test_what_is_undone_leaves_no_trace_however_entries_come(
+    watched: int, batches: list[tuple[int, list[int]]]
+) -> None:
+    learner, present, numbers = Noting(watched), dict[int, Entry](), count(1)
+    for more, undone in batches:
+        entries = [Entry(number, Correction(f"s{number}", "m", "p"), None) for number in islice(numbers, more)]
+        present.update((one.number, one) for one in entries)
+        for place in undone:
+            if present:
+                ended = present.pop(sorted(present, reverse=True)[place % len(present)])
+                entries.append(Entry(next(numbers), ended.correction, ended.number))
         learner.learn_entries(entries)
         never = Noting(watched)
         never.learn_entries(present.values())
