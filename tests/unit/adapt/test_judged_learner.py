@@ -1,0 +1,61 @@
+"""Judgements of a learner whose judgements depend on all that it has learnt, in its order."""
+
+import zlib
+from itertools import count, islice
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from postedit.adapt.correction import Correction
+from postedit.adapt.correction_memory import Entry
+from postedit.adapt.judged_learner import JudgedLearner
+
+EVERY = 3  # corrections between states to which the learner can return
+
+
+class Noting(JudgedLearner):
+    """Learns corrections by heart."""
+
+    def __init__(self, watched: int) -> None:
+        super().__init__(watched)
+        self.learnt: list[str] = []
+
+    def _return_to(self, place: int) -> int:
+        del self.learnt[place - place % EVERY :]
+        return len(self.learnt)
+
+    def _judge(self, place: int) -> int:
+        return zlib.crc32(" ".join([*self.learnt, self._at(place).src]).encode()) % 7 - 3
+
+    def _learn(self, place: int) -> None:
+        self.learnt.append(self._at(place).src)
+
+    def known(self) -> tuple[bool, list[str], list[int]]:
+        """Return whether learning helps, what was learnt, and the judgements that count."""
+        latest = range(max(0, len(self.learnt) - self._watched), len(self.learnt))
+        return self.helps, self.learnt, [self._spared[place] for place in latest]
+
+
+# Some corrections are learnt, and then some undone, counted from the last one.
+BATCHES = st.lists(st.tuples(st.integers(0, 8), st.lists(st.integers(0, 12), max_size=9)), min_size=1, max_size=6)
+
+
+@settings(max_examples=300)
+@given(watched=st.integers(0, 6), batches=BATCHES)
+def test_what_is_undone_leaves_no_trace_however_entries_come(
+    watched: int, batches: list[tuple[int, list[int]]]
+) -> None:
+    learner, present, numbers = Noting(watched), dict[int, Entry](), count(1)
+    for more, undone in batches:
+        entries = [Entry(number, Correction(f"s{number}", "m", "p"), None) for number in islice(numbers, more)]
+        present.update((one.number, one) for one in entries)
+        for place in undone:
+            if present:
+                ended = present.pop(sorted(present, reverse=True)[place % len(present)])
+                entries.append(Entry(next(numbers), ended.correction, ended.number))
+        learner.learn_entries(entries)
+        never = Noting(watched)
+        never.learn_entries(present.values())
+        assert learner.known() == never.known()
+    learner.forget_all()
+    assert learner.known() == Noting(watched).known()
