@@ -67,7 +67,7 @@ def trained(
     return model
 
 
-def test_layers_and_shapes_share_what_is_compiled_and_updates_are_the_same(counter: CompileCounterWithBackend) -> None:
+def test_layers_and_shapes_share_what_is_compiled_and_updates_agree(counter: CompileCounterWithBackend) -> None:
     trained(counter, SHAPES[:1])
     assert 0 < counter.frame_count <= 2  # PyTorch may begin anew when it has seen more of a function
     found, expected = trained(counter, SHAPES), trained(None, SHAPES)
