@@ -141,7 +141,7 @@ def test_unsaved_terms_outlive_the_session_and_ask_before_leaving(anna: Person) 
     assert page.url.endswith("/glossary")
     page.get_by_role("link", name="Progress").click()
     page.get_by_role("button", name="Leave").click()
-    page.get_by_text("Nothing is confirmed yet").wait_for()
+    page.get_by_text("Figures appear with the first segment").wait_for()
     page.get_by_role("link", name="Glossary").click()
     page.get_by_text("This browser keeps your changes").wait_for()
     assert page.get_by_label("Translation 1").input_value() == "Heim"
@@ -165,7 +165,7 @@ def test_unsaved_terms_outlive_the_session_and_ask_before_leaving(anna: Person) 
     page.reload()
     assert page.get_by_label("Translation 1").input_value() == "Heim"
     page.get_by_role("link", name="Progress").click()
-    page.get_by_text("Nothing is confirmed yet").wait_for()
+    page.get_by_text("Figures appear with the first segment").wait_for()
 
 
 def test_two_managers_do_not_overwrite_the_glossary_of_each_other(anna: Person, ben: Person) -> None:

@@ -139,7 +139,7 @@ def confirm_slowly(page: Any, address: str, file: str) -> None:
 def test_decision_that_arrives_later_shows_in_all_views(service: Service, page: Any, chromium: Any) -> None:
     file = project_of(service, "Late", [(f"Row {row} .", f"Zeile {row} .") for row in range(4)], ("en", "de"))
     project = file.split("/file/")[0]
-    others = {"": "0 of 4 confirmed", "progress": "Nothing is confirmed yet", "audit": "file read"}
+    others = {"": "0 of 4 confirmed", "progress": "Figures appear with the first segment", "audit": "file read"}
     watching = {view: new_context(chromium, viewport=WIDE).new_page() for view in others}
     for view, text in others.items():
         watching[view].goto(f"{service.address}/#/{project}/{view}")

@@ -133,10 +133,7 @@ export class Editing {
     this.autosave ??= setTimeout(() => this.flush(), AUTOSAVE);
   }
 
-  /**
-   * An input method begins to write, which the draft has only when it is done, or it is done. What came for the segment
-   * meanwhile is shown then, if nothing was written. @param {boolean} isComposing
-   */
+  /** An input method begins, or is done: then the draft has its text, or what came meanwhile is shown. @param {boolean} isComposing */
   composing(isComposing) {
     this.isComposing = isComposing;
     const known = this.cache.peek(this.number);
@@ -195,11 +192,10 @@ export class Editing {
 
   /** Put the source in place of the target, with the codes where it has them if these are the same. */
   putSource() {
-    if (!this.draft) return;
-    const { src, src_codes } = this.segment.value;
-    if (!sameCodes(src_codes, this.draft.content.codes)) return this.putText(src);
+    const { src, src_codes: codes } = this.segment.value ?? {};
+    if (!this.draft || !sameCodes(codes, this.draft.content.codes)) return this.putText(src);
     if (this.refuses()) return;
-    this.draft.put(fromMarked(src, src_codes));
+    this.draft.put(fromMarked(src, codes));
     this.changed();
   }
 
