@@ -16,6 +16,8 @@ model/             the model folder: the best so far, from the first validation 
 """
 
 import gc
+import importlib
+import os
 import shutil
 from collections.abc import Mapping
 from contextlib import ExitStack
@@ -259,6 +261,10 @@ def disconnect_processes() -> None:
 
 def _processes() -> PartialState:
     """Return the processes of this run; `accelerate` connects processes without GPUs only if told so."""
+    if int(os.environ.get("WORLD_SIZE", "1")) > 1:
+        # PyTorch loads its compiler when it wraps a model for several processes. Loaded after these are connected, it
+        # lets the connections stay open to the end.
+        importlib.import_module("torch._dynamo")
     cpu = bool(parse_flag_from_env("ACCELERATE_USE_CPU")) or not torch.accelerator.is_available()
     return PartialState(cpu=cpu, timeout=_LONGEST_WAIT)
 
