@@ -9,8 +9,7 @@ from postedit.adapt.correction import Correction, Decision
 from postedit.core.errors import DataError
 from postedit.data.lines import decode_lines
 from postedit.serve.api_types import PlainText, Small
-
-_SIDES: Final = ("src", "mt", "pe")  # those of `text.config`, which imports PyTorch: only model processes need that
+from postedit.text.config import SIDES
 
 _MOST: Final = 100_000
 """Corrections of one import."""
@@ -47,13 +46,13 @@ def read_corrections(stream: IO[bytes], author: str) -> list[Correction]:
         DataError: naming the first line that is none of an import; or if there are no corrections, or too many.
     """
     found: list[Correction] = []
-    columns: Sequence[str] = _SIDES
+    columns: Sequence[str] = SIDES
     is_first = True
     for number, line in enumerate(decode_lines(stream, "the import"), start=1):
         line = line.removesuffix("\r")
         if not line.strip():
             continue
-        if is_first and set(_SIDES) <= set(cells := line.split("\t")):
+        if is_first and set(SIDES) <= set(cells := line.split("\t")):
             columns = cells
         else:
             found.append(_correction(line, columns, f"line {number}", author))
@@ -77,7 +76,7 @@ def _correction(line: str, columns: Sequence[str], where: str, author: str) -> C
 
 def _of_cells(cells: Sequence[str], columns: Sequence[str], author: str) -> Correction:
     by_column = dict(zip(columns, cells, strict=True))
-    return Correction(*(by_column[side] for side in _SIDES), author=author)
+    return Correction(*(by_column[side] for side in SIDES), author=author)
 
 
 def _of_json(line: str, author: str) -> Correction:

@@ -494,6 +494,30 @@ def test_progress_is_of_what_can_be_confirmed(page: Any) -> None:
     assert [share for share, _ in found] == [1, 0.997, 0.29, 1, 0]
 
 
+def test_keys_in_an_empty_list_choose_nothing(page: Any) -> None:
+    body = """const chosen = [], nothing = () => {}; const list = (count) => lib.html`<${virtual_list.VirtualList} id="keys"
+        count=${count} rowHeight=${20} selected=${-1} label="" keyOf=${(at) => at} row=${nothing} onClick=${nothing}
+        onSelect=${(at) => chosen.push(at)} onEnter=${() => chosen.push("enter")} onVisible=${nothing} />`;
+      const place = document.body.appendChild(document.createElement("div"));
+      for (const count of [0, 3]) { lib.render(list(count), place);
+        for (const key of ["ArrowDown", "End"]) place.firstElementChild.dispatchEvent(new KeyboardEvent("keydown",
+          { key, bubbles: true })); }
+      lib.render(null, place); place.remove(); return chosen;"""
+    assert run(page, "lib editor/virtual_list", body) == [0, 2]
+
+
+def test_leaving_is_asked_about_where_the_browser_keeps_nothing(page: Any) -> None:
+    body = """const asked = []; for (const isFull of [false, true]) {
+      const storage = { length: 0, key: () => null, getItem: () => null, removeItem() {},
+        setItem() { if (isFull) throw new Error("full"); } };
+      const send = () => new Promise(() => {});
+      const queue = new save_queue.SaveQueue("anna", { onSaved() {}, storage, tab: "x", send });
+      queue.start(); queue.put("f", 1, 0, { state: "draft" });
+      const leaving = new Event("beforeunload", { cancelable: true }); dispatchEvent(leaving); queue.stop();
+      asked.push(leaving.defaultPrevented); } return asked;"""
+    assert run(page, "data/save_queue", body) == [False, True]
+
+
 def test_segment_asked_for_twice_is_fetched_once(page: Any) -> None:
     body = """let count = 0; const slow = globalThis.fetch;
       globalThis.fetch = (path) => { count += /segments\\/3$/.test(path); return slow(path); };

@@ -1,7 +1,7 @@
 /** The segments of a file: which there are under a filter, and those that were looked at, fetched by the page. */
 import { signal } from "../lib.js";
 import { get, post, withQuery } from "./api.js";
-import { readSegment, withProposal } from "./segment.js";
+import { isUndecided, readSegment, withProposal } from "./segment.js";
 
 const PAGE = 60; // segments a request
 const MOST = 4000; // segments kept; the ones looked at longest ago go first
@@ -182,7 +182,7 @@ export class SegmentCache {
    * @returns {Promise<number[]>} those with another proposal
    */
   async refreshProposals(numbers, evidence) {
-    const open = numbers.filter((number) => ["new", "seen"].includes(this.known.get(number)?.state));
+    const open = numbers.filter((number) => this.known.has(number) && isUndecided(this.known.get(number)));
     if (!open.length) return [];
     const turn = ++this.turn;
     const { proposals } = await post(`/v1/files/${this.file}/proposals`, { numbers: open, evidence });

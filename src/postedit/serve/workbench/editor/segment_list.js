@@ -3,7 +3,7 @@ import { html, useCallback, useEffect, useRef, useState } from "../lib.js";
 import { format, t } from "../strings.js";
 import { rowOf } from "../data/segment_cache.js";
 import { VirtualList } from "./virtual_list.js";
-import { freshness, writtenTarget } from "../data/segment.js";
+import { freshness, isUndecided, writtenTarget } from "../data/segment.js";
 
 const ROW = 4.25; // rem, of whatever size people have chosen for text
 const rowHeight = () => ROW * parseFloat(getComputedStyle(document.documentElement).fontSize); // pixels
@@ -82,7 +82,7 @@ const SHAPES = {
 
 /** The state of a segment, as a shape with a name. */
 export function StateMark({ segment }) {
-  const isChanged = segment.proposal.edits.length > 0 && ["new", "seen"].includes(segment.state);
+  const isChanged = segment.proposal.edits.length > 0 && isUndecided(segment);
   const shape = SHAPES[segment.state];
   const name = `${t.editor.states[segment.state] ?? segment.state}${isChanged ? ", with a proposal" : ""}`;
   return html`<svg class=${`state ${segment.state} ${isChanged ? "has-proposal" : ""}`} viewBox="0 0 12 12" role="img" aria-label=${name}>
