@@ -496,7 +496,8 @@ def test_progress_is_of_what_can_be_confirmed(page: Any) -> None:
 
 def test_keys_in_an_empty_list_choose_nothing(page: Any) -> None:
     body = """const chosen = [], nothing = () => {}, { VirtualList } = virtual_list;
-      const list = (count) => lib.html`<${VirtualList} id="keys" count=${count} rowHeight=${20} selected=${-1} label="" keyOf=${(at) => at} row=${nothing} onClick=${nothing}
+      const list = (count) => lib.html`<${VirtualList} id="keys" count=${count}
+        rowHeight=${20} selected=${-1} label="" keyOf=${(at) => at} row=${nothing} onClick=${nothing}
         onSelect=${(at) => chosen.push(at)} onEnter=${() => chosen.push("enter")} onVisible=${nothing} />`;
       const place = document.body.appendChild(document.createElement("div"));
       for (const count of [0, 3]) { lib.render(list(count), place);
