@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from functools import partial
 from typing import Final
@@ -94,7 +94,15 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
         await service.jobs.stop()
         await service.engine.stop()
         await service.events.stop()
-        await asyncio.to_thread(service.store.close)
+        await _close(service, threads)
+
+
+async def _close(service: Service, threads: Executor) -> None:
+    """Close the database when no thread uses it: those of tasks that were cancelled go on, and would open it anew."""
+    run = asyncio.get_running_loop().run_in_executor
+    with ThreadPoolExecutor(1, "close") as last:
+        await run(last, threads.shutdown)
+        await run(last, service.store.close)
 
 
 def _warm_up() -> None:

@@ -1,0 +1,39 @@
+"""The service as it starts and ends."""
+
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fastapi.testclient import TestClient
+from serve_tools import WordEngine, config_of
+from sqlalchemy.pool import QueuePool
+
+from postedit.serve.app import create_app
+from postedit.serve.store import Store
+from postedit.serve.store_jobs import Jobs
+
+
+def test_no_connection_outlives_the_service(with_tables: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A thread that looks for jobs asks the database only when its task has been cancelled."""
+    looking, closed, claim, close = threading.Event(), threading.Event(), Jobs.claim, Store.close
+
+    def late_claim(self: Jobs, *args: Any) -> Any:
+        looking.set()
+        closed.wait(0.5)
+        return claim(self, *args)
+
+    def noted_close(self: Store) -> None:
+        close(self)
+        closed.set()
+
+    monkeypatch.setattr(Jobs, "claim", late_claim)
+    monkeypatch.setattr(Store, "close", noted_close)
+    config = config_of(with_tables, tmp_path)
+    app = create_app(config, engine := WordEngine(config))
+    engine.store = app.state.service.store
+    with TestClient(app):
+        assert looking.wait(30)
+    pool = app.state.service.store.database.engine.pool
+    assert isinstance(pool, QueuePool)
+    assert (pool.checkedin(), pool.checkedout()) == (0, 0)
