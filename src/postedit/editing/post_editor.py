@@ -63,14 +63,15 @@ class PostEditor(SavedEditor):
         log_linear: LogLinear | None = None,
         sources: tuple[Path, ...] = (),
     ) -> None:
-        """Make an editor of a model or ensemble, its text processing, and the search options for callers without any.
+        """Combine a model or ensemble with its text processing and its default search options.
 
-        `log_linear` ranks the outputs of search anew; `sources` are the files and folders the editor was loaded from.
+        `log_linear`, if given, reranks the outputs of the search; `sources` are the files and folders that the editor
+        was loaded from.
         """
         self.model, self.processor, self.search = model, processor, search
         self.log_linear, self.sources = log_linear, sources
         self.precision: Precision = "float32"
-        self.hints = NO_SOURCES  # what a model whose prompt has room for it is shown beside src and mt
+        self.hints = NO_SOURCES  # where the hints come from, for a model whose prompt shows them beside src and mt
 
     @classmethod
     def load(
@@ -81,30 +82,32 @@ class PostEditor(SavedEditor):
         weights: Sequence[float] | None = None,
         space: Space = "log",
     ) -> "PostEditor | TwoStage | PhraseEditor | Pooled | Chain":
-        """Load a model folder, a model from the Hugging Face hub, several as an ensemble, or a combination.
+        """Load one model, several models as an ensemble, or a combination, from disk or the Hugging Face hub.
 
-        An ensemble has the search options of its first member. A phrase-based model, or one with another target
-        vocabulary than the first, is no member of it: the editor chooses among the outputs of all by the weighted sum
-        of their scores.
+        An ensemble uses the search options of its first member. Phrase-based models, and models whose target vocabulary
+        differs from that of the first neural one, cannot be members of it and search on their own; the editor then
+        chooses among the outputs of all models by the weighted sum of their scores.
 
         Args:
-            models: folders, hub ids ("name/model"), or language pairs ("en-de"), which stand for models that come with
-                postedit or were fetched (`postedit models fetch`); files of weights of a run (RUN/best/*.safetensors),
-                which are loaded with the options of RUN/model; or one file that `postedit tune` wrote. Without any, the
-                model that comes with postedit, English to Chinese.
-            device: where to run; by default a GPU if there is one, else the CPU; members take turns on several.
-            dtype: of weights and sums: "float32"; "bf16"; or "int8", 8-bit weights of linear layers, on a CPU.
-            weights: of the members of an ensemble; equal if not given.
+            models: model folders; hub ids ("name/model"); language pairs ("en-de"), which stand for models that ship
+                with postedit or were downloaded by `postedit models fetch`; weight files of a training run
+                (RUN/best/*.safetensors), loaded with the options of RUN/model; or a single file written by `postedit
+                tune`. Without any, the English-Chinese model that ships with postedit.
+            device: where to run; by default a GPU if there is one, else the CPU. Members are spread over several
+                devices in turn.
+            dtype: number type of the computation: "float32", "bf16", or "int8" (8-bit weights in the linear layers,
+                on a CPU only).
+            weights: weights of the members of an ensemble; equal if not given.
             space: whether an ensemble averages log-probabilities ("log") or probabilities ("probability").
 
         Returns:
-            The editor; for a folder with a first stage a `TwoStage` editor, which drafts where there is no mt; for a
-            phrase-based model a `PhraseEditor`, without device and dtype; for models some of which search on their
-            own, `Pooled`; for a chain, `Chain`.
+            The editor: a `PostEditor`; for a folder with a first stage, a `TwoStage` editor, which writes a draft where
+            there is no mt; for a phrase-based model, a `PhraseEditor`, which ignores `device` and `dtype`; if some of
+            several models search on their own, a `Pooled` editor; for a chain, a `Chain`.
 
         Raises:
-            ModelFolderError: if a model is not found or damaged, or the members of an ensemble do not fit.
-            DataError: if there is not one positive weight per model, or the dtype is unknown or not available.
+            ModelFolderError: if a model is not found or is damaged, or the members of an ensemble are incompatible.
+            DataError: if there is not one positive weight per model, or the device or dtype is unknown or unavailable.
         """
         if wrong := [model for model in models if not isinstance(model, str | Path)]:
             raise DataError(f"name each model by a text or path, several as further arguments, not {wrong[0]!r:.80}")
@@ -177,7 +180,7 @@ class PostEditor(SavedEditor):
     def edit_segments(
         self, segments: Sequence[Segment], search: SearchConfig | None = None, *, evidence: Detail | None = None
     ) -> list[PostEdit]:
-        """Return one correction per segment; see `Editor.edit_segments`."""
+        """Return one correction per segment, in order; see `Editor.edit_segments`."""
         config = search or self.search
         self.check(config, with_mt=any(segment.mt is not None for segment in segments) or not segments)
         encoded = self._encoded(segments, config)
@@ -193,9 +196,10 @@ class PostEditor(SavedEditor):
     def score_segments(
         self, segments: Sequence[Segment], outputs: Sequence[str], *, evidence: Detail | None = None
     ) -> list[PostEdit]:
-        """Return the scores of given outputs, with `features`.
+        """Return the given outputs with their scores and `features`, one per segment.
 
-        Under hard attention an output has many paths along mt; the score is that of the path that training uses.
+        Under hard attention, many sequences of moves along mt yield the same output; the score is that of the sequence
+        used in training.
         """
         check_outputs(segments, outputs)
         encoded = self._encoded(segments, self.search, outputs)
@@ -209,9 +213,10 @@ class PostEditor(SavedEditor):
     ) -> list[PostEdit]:
         """Return outputs sampled from the model, one PostEdit per segment with further outputs as `alternatives`.
 
-        Random numbers come from the default generator of torch on the model's device (`torch.manual_seed`). Of the
-        search options, only the length limits and `batch_tokens` apply; members of a combination are sampled as an
-        ensemble. Some outputs may be equal. In place of one that is no valid UTF-8 there is mt, `skipped` as "damaged".
+        Random numbers come from PyTorch's default generator on the model's device (`torch.manual_seed`). Of the search
+        options, only the input and length limits and `batch_tokens` apply; the members of a combination are sampled as
+        an ensemble. Outputs may be equal. An output that is blank or not valid UTF-8 is replaced by mt, with `skipped`
+        set to "damaged".
 
         Raises:
             DataError: if the numbers of texts differ, mt is missing, or `batch_tokens` is out of range.
@@ -223,19 +228,19 @@ class PostEditor(SavedEditor):
         return [without_damaged(segment.mt, one) for segment, one in zip(encoded, drawn, strict=True)]
 
     def check(self, search: SearchConfig, *, with_mt: bool) -> None:
-        """Check the search options before long work, also those of a combination; see `Editor.check`."""
+        """Check the search options, including those that a combination needs; see `Editor.check`."""
         super().check(search, with_mt=with_mt)
         if self.log_linear is not None and search.beam == 1:
             raise DataError("a combination ranks the outputs of a beam, so that beam must be at least 2, not 1")
         GuidanceBuilder(self.processor, search)
 
     def word_spans(self, side: Side, text: str) -> list[tuple[int, int]] | None:
-        """Return the spans of the words of a text, by the tokeniser of the model; None if not known."""
+        """Return the character spans of the words of a text, by the model's tokeniser; None if not known."""
         found = self._splitter(side).spans(text)
         return None if found is None else [(word.start, word.end) for word in found]
 
     def words(self, side: Side, text: str) -> list[str]:
-        """Return the words of a text, by the tokeniser of the model."""
+        """Return the words of a text, by the model's tokeniser."""
         return self._splitter(side).words(text)
 
     def _splitter(self, side: Side) -> Splitter:
@@ -243,7 +248,7 @@ class PostEditor(SavedEditor):
         return splitter(config.tokenizer, config.language(side))
 
     def seem_swapped(self, src: Sequence[str], mt: Sequence[str]) -> bool:
-        """Return whether src and mt clearly seem to be exchanged; see `text.swapped_sides`."""
+        """Return whether src and mt seem to be swapped; see `text.swapped_sides`."""
         return seem_swapped(self.processor, src, mt)
 
     def _encoded(
@@ -267,7 +272,7 @@ class PostEditor(SavedEditor):
         config: SearchConfig,
         detail: Detail | None,
     ) -> list[PostEdit]:
-        """Return the results of all segments; `find` searches for those that are not skipped."""
+        """Return the results of all segments in order; `find` is called with those that are not skipped."""
         asked = [segment for segment in segments if segment.skipped is None]
         found = find(asked)
         evidence: Sequence[Evidence | None] = [None] * len(asked)
@@ -286,23 +291,23 @@ class PostEditor(SavedEditor):
 
 
 class TwoStage(EditorWrapper[PostEditor], SavedEditor):
-    """Drafting and refinement: writes a draft of each segment without mt, and corrects it (Li et al. 2017)."""
+    """An editor that writes a draft for each segment without mt, then corrects it (Li et al. 2017)."""
 
     def __init__(self, first: Editor, second: PostEditor) -> None:
-        """Put a first stage, which needs no mt and has its own search options, before an editor that corrects."""
+        """Combine a first stage, which needs no mt and uses its own search options, with an editor that corrects."""
         super().__init__(second)
         self.first, self.sources = first, second.sources
 
     @property
     def abilities(self) -> Abilities:
-        """Abilities of the second stage; mt is not needed."""
+        """Abilities of the second stage, except that mt is not needed."""
         found = self.inner.abilities
         return replace(found, needs_mt=False, languages=self._languages(found.languages))
 
     def edit_segments(
         self, segments: Sequence[Segment], search: SearchConfig | None = None, *, evidence: Detail | None = None
     ) -> list[PostEdit]:
-        """Return one correction per segment; where mt was not given, with the draft it corrects."""
+        """Return one correction per segment, in order; where mt was not given, with the draft that was corrected."""
         rows = [row for row, segment in enumerate(segments) if segment.mt is None]
         drafts = dict(zip(rows, self.first.edit_segments([segments[row] for row in rows]), strict=True)) if rows else {}
         drafted = [
@@ -330,10 +335,10 @@ class TwoStage(EditorWrapper[PostEditor], SavedEditor):
 
 
 def devices_of(device: Device | Sequence[Device] | None) -> list[torch.device]:
-    """Return the devices on which models take turns; if none is given, a GPU if there is one, else the CPU.
+    """Return the devices to spread models over; by default a GPU if there is one, else the CPU.
 
     Raises:
-        DataError: if one is no device, or is not here.
+        DataError: if a device is unknown or not available.
     """
     if device is None:
         device = "cuda" if torch.cuda.is_available() else "cpu"
@@ -346,7 +351,7 @@ def devices_of(device: Device | Sequence[Device] | None) -> list[torch.device]:
 def _device_of(name: Device) -> torch.device:
     try:
         torch.empty(0, device=(device := torch.device(name)))
-    except (AssertionError, RuntimeError, TypeError) as error:  # AssertionError: PyTorch was built without it
+    except (AssertionError, RuntimeError, TypeError) as error:  # AssertionError: this build of PyTorch lacks it
         reason = str(error).partition("\n")[0].rstrip(".")
         raise DataError(f"device {name!r} cannot be used here ({reason}); give another one, such as cpu") from None
     return device

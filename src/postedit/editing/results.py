@@ -1,4 +1,4 @@
-"""Corrections from hypotheses: text, edits with confidences, and checks of constraints."""
+"""Turn hypotheses into corrections (text, and edits with confidences), and check constraints."""
 
 import logging
 import math
@@ -20,18 +20,18 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 
-_DIVIDING: Final = " \t\r\n"  # the characters between words, as vocabularies count them
+_DIVIDING: Final = " \t\r\n"  # the characters that vocabularies treat as word separators
 
 
 def unchanged(mt: str, reason: Skipped) -> PostEdit:
-    """Return the result of a segment that stays as it is."""
+    """Return the result of a segment that stays as it is, with the reason why it was skipped."""
     return PostEdit(mt, False, skipped=reason)
 
 
 def to_post_edit(
     processor: "TextProcessor", mt: str, hypotheses: "Sequence[Hypothesis] | None", evidence: Evidence | None
 ) -> PostEdit:
-    """Return the first hypothesis as the correction of `mt`, with the others as alternatives; mt itself if None."""
+    """Return the best (first) hypothesis as the correction, the others as alternatives; "no memory" if there are none."""
     if hypotheses is None:
         return unchanged(mt, "no memory")
     best, *others = (_rendered(processor, mt, hypothesis) for hypothesis in hypotheses)
@@ -59,7 +59,8 @@ def _rendered(processor: "TextProcessor", mt: str, hypothesis: "Hypothesis") -> 
 def confidence(token_scores: Sequence[float]) -> float:
     """Return the confidence of an edit: the probability of its tokens (`PostEdit.token_spans`).
 
-    This is the product of their probabilities, each given both texts and all tokens before: longer edits have less.
+    This is the product of the token probabilities, each conditional on both inputs and on all preceding tokens, so that
+    longer edits have lower confidence.
     """
     return math.exp(min(0.0, sum(token_scores)))
 
@@ -67,8 +68,8 @@ def confidence(token_scores: Sequence[float]) -> float:
 def token_spans(processor: "TextProcessor", found: "Rendering", ids: Sequence[int]) -> tuple[tuple[int, int], ...]:
     """Return the range in `ids` of the tokens of each edit; see `PostEdit.token_spans`.
 
-    Decoded words and the rendered text differ in spacing and case, so positions are compared by the number of
-    characters before them that are no spaces.
+    Decoded words and rendered text differ in spacing and case, so positions in them are compared by the number of
+    preceding non-space characters.
     """
     if not found.edits:
         return ()
@@ -87,7 +88,7 @@ def token_spans(processor: "TextProcessor", found: "Rendering", ids: Sequence[in
 
 
 def _first_tokens(index: Sequence[int], words: int) -> list[int]:
-    """Return the position of the first token of each word, then those of EOS and of the place after EOS."""
+    """Return the position of the first token of each word, followed by that of EOS and the one after EOS."""
     places = {word: place for place, word in reversed(list(enumerate(index))) if word >= 0}
     starts = [len(index), len(index) + 1]
     for word in reversed(range(words)):
@@ -96,7 +97,10 @@ def _first_tokens(index: Sequence[int], words: int) -> list[int]:
 
 
 def with_text(result: PostEdit, mt: str, output: str) -> PostEdit:
-    """Return a scored output with the text given; it has edits of words only if the model writes exactly this text."""
+    """Return a scored result with `output` as its text.
+
+    If the model writes exactly this text, its edits stay; otherwise one edit replaces the whole of mt.
+    """
     if result.text == output:
         return result
     whole = (Edit("replace", (0, len(mt)), (0, len(output))),) if output != mt else ()
@@ -106,9 +110,9 @@ def with_text(result: PostEdit, mt: str, output: str) -> PostEdit:
 
 
 def keep_edits(mt: str, result: PostEdit, kept: Sequence[bool]) -> PostEdit:
-    """Return a correction of `mt` with the edits that are `kept`; the others are taken back.
+    """Return a correction of `mt` with only the edits marked True in `kept`; the others are taken back.
 
-    Scores, evidence and alternatives stay those of the whole output.
+    Scores, evidence and alternatives remain those of the whole output.
     """
     if all(kept):
         return result
@@ -127,7 +131,7 @@ def keep_edits(mt: str, result: PostEdit, kept: Sequence[bool]) -> PostEdit:
 
 
 def _moved(edits: Sequence[Edit]) -> tuple[Edit, ...]:
-    """Return edits with their spans in the text that has no other edits."""
+    """Return edits with each `pe_span` adjusted to the text in which only these edits are made."""
     moved, growth = [], 0
     for edit in edits:
         start = edit.mt_span[0] + growth
@@ -140,11 +144,11 @@ def _moved(edits: Sequence[Edit]) -> tuple[Edit, ...]:
 def enforce_constraints(
     mt: str, result: PostEdit, prefix: str, required: Sequence[str], splitter: Splitter
 ) -> PostEdit:
-    """Return the result with constraints written as they were given; "impossible" if no output satisfies them.
+    """Return the result with prefix and required phrases spelt exactly as given; "impossible" if no output has them.
 
-    Search works on tokens, and detokenising may write a phrase with other spaces. Outputs whose text does not satisfy
-    the constraints are left out, even the best one; mt stays as an alternative. The first letter of a required phrase
-    may be a capital in the output.
+    Search enforces constraints on tokens, but detokenising may change the spaces in a phrase. Outputs whose text does
+    not satisfy the constraints are removed, even the best one; mt stays as an alternative. The first letter of a
+    required phrase may be upper case in the output.
     """
     if result.skipped or not (prefix or required):
         return result
@@ -166,13 +170,13 @@ def enforce_constraints(
 
 
 class _WholeWords:
-    """Finds a pattern where it begins and ends between words."""
+    """Finds matches of a pattern that begin and end at word boundaries."""
 
     def __init__(self, pattern: str) -> None:
         self._pattern = re.compile(pattern)
 
     def search(self, text: str) -> re.Match[str] | None:
-        """Return the first match, if there is one."""
+        """Return the first such match, or None."""
         found = self._pattern.search(text)
         while found is not None and any(_is_within(text, place) for place in found.span()):
             found = self._pattern.search(text, found.start() + 1)
@@ -180,24 +184,24 @@ class _WholeWords:
 
 
 def _restored(text: str, prefix: str, required: Sequence[str], splitter: Splitter) -> str | None:
-    """Return `text` with the constraints as they were given, or None if it does not satisfy them all."""
+    """Return `text` with the constraints spelt as given, or None if it does not satisfy all of them."""
     phrases = [(_WholeWords(_any_case(one.strip())), _spaced(splitter.words(one)), one) for one in required]
     for written, spaced, phrase in phrases:
         found = None if written.search(text) else spaced.search(text)
         if found:
-            # The first letter stays: it may be the capital of a sentence.
+            # Keep the first letter: it may be upper case at the beginning of a sentence.
             text = f"{text[: found.start() + 1]}{phrase.strip()[1:]}{text[found.end() :]}"
     begun = _begun(text, prefix)
     return begun if begun is not None and all(written.search(begun) for written, _, _ in phrases) else None
 
 
 def has_phrase(text: str, phrase: str) -> bool:
-    """Return whether a text has a phrase as whole words, by the boundaries that search knows (`character_joins`)."""
+    """Return whether a text contains a phrase as whole words, by the word boundaries of search (`character_joins`)."""
     return _WholeWords(re.escape(phrase.strip())).search(text) is not None
 
 
 def _spaced(words: Sequence[str]) -> _WholeWords:
-    """Return a pattern of words with optional white space between, required where two would become one word."""
+    """Return a pattern for adjacent words; white space between them is optional unless two would become one word."""
     gaps = [
         r"\s+" if character_joins(left[-1]) and character_joins(right[0]) else r"\s*" for left, right in pairwise(words)
     ]
@@ -206,18 +210,18 @@ def _spaced(words: Sequence[str]) -> _WholeWords:
 
 
 def _any_case(phrase: str) -> str:
-    """Return a pattern for a phrase whose first letter may be a capital."""
+    """Return a pattern for a phrase whose first letter may also be upper case."""
     first = phrase[:1]
     return f"(?:{re.escape(first)}|{re.escape(first.upper())}){re.escape(phrase[1:])}"
 
 
 def _is_within(text: str, place: int) -> bool:
-    """Return whether a place is between two characters of one word."""
+    """Return whether a position lies between two characters of one word."""
     return 0 < place < len(text) and character_joins(text[place - 1]) and character_joins(text[place])
 
 
 def _begun(text: str, prefix: str) -> str | None:
-    """Return `text` with the prefix as given; None if it begins otherwise, apart from spaces and case."""
+    """Return `text` with the prefix spelt as given; None if it lacks the prefix, ignoring white space and case."""
     if text.startswith(prefix):
         return text
     end = 0

@@ -32,25 +32,25 @@ from postedit.search.rescoring import LogLinear, member_features, word_features
 from postedit.text.edits import target_of
 from postedit.text.processor import TextProcessor
 
-# With mt as draft, this many sentences pass through each row of a batch: as some finish, others take their rows.
+# With mt as draft, about this many sentences use each row of a batch in turn: when one finishes, another takes its row.
 _SENTENCES_PER_ROW: Final = 4
 
-# Sentences are encoded together in groups of this share of the rows: larger groups leave rows empty for longer,
-# smaller ones make small matrix products (ADR 27, decision 6).
+# Sentences are encoded in groups whose size is this share of the rows: larger groups leave rows empty for longer,
+# smaller groups lead to small matrix products (ADR 27, decision 6).
 _GROUP_SHARE: Final = 0.5
 
 _WIDEST: Final = 4  # largest factor by which a beam is widened to fill an n-best list with distinct texts
 
 _RETRY_FACTOR: Final = 4
 _RETRY_MINIMUM: Final = 8
-"""Factor by which the beam is widened, and its least width, when a segment without an output is searched again."""
+"""Factor by which the beam is widened, and its minimum width, when a stuck segment is searched again."""
 
 
 class SegmentSearch:
     """Searches for the outputs of segments; greedy search uses mt as draft, except for segments with required words.
 
-    `batch_tokens` of `config` counts hypotheses too. `log_linear` ranks outputs in place of the rank of the search, and
-    `config.mbr` orders them by risk.
+    `config.batch_tokens` counts the tokens of every hypothesis in a beam. If `log_linear` is given, it ranks the
+    outputs in place of the search; if `config.mbr` is above 0, they are then ordered by risk.
     """
 
     def __init__(
@@ -65,14 +65,17 @@ class SegmentSearch:
         return GuidanceBuilder(self._processor, self._config)
 
     def find(self, segments: Sequence[EncodedSegment]) -> list[list[Hypothesis] | None]:
-        """Return the outputs of each segment, best first; None where memory does not suffice.
+        """Return the outputs of each segment, best first; None for a segment that does not fit into memory.
 
-        With `mt_candidate`, mt is the output where its forced score ranks it above all that search found, or the length
-        limit ended the best of these, unless constraints of the segment exclude it. With `n_best` above 1, no two
-        outputs have the same text; where a beam holds too few distinct texts, wider ones are tried for those after the
-        first, up to four times as wide; and mt is always on the list, with the score that the model gives it. A segment
-        has one `stuck` hypothesis if no output that satisfies its constraints is found, even with a beam four times as
-        wide, and at least eight.
+        With `mt_candidate`, mt is the first output if its forced score ranks it above everything that the search found,
+        or if the best output found was ended by the length limit, unless the constraints exclude mt.
+
+        With `n_best` above 1, the outputs have distinct texts. If a beam holds too few of them, beams up to four times
+        as wide are tried; they add outputs only after the first. mt is always on the list, with its score under the
+        model, unless it is blank or too long for the model.
+
+        If no output satisfies the constraints of a segment, it is searched again with a beam four times as wide, at
+        least eight; if that fails too, its only hypothesis is `stuck`.
 
         Raises:
             DataError: if a required or banned word cannot be written in the tokens of the model.
@@ -87,7 +90,7 @@ class SegmentSearch:
         return [next(from_draft if chosen else from_others) for chosen in drafted]
 
     def draw(self, segments: Sequence[EncodedSegment], sampling: Sampling) -> list[list[Hypothesis] | None]:
-        """Return outputs sampled at random for each segment, unordered; None where memory does not suffice."""
+        """Return outputs sampled at random for each segment, unordered; None for one that does not fit into memory."""
 
         def work(part: Sequence[EncodedSegment]) -> Iterable[list[Hypothesis]]:
             batch = batch_of(self._model, part)
@@ -97,7 +100,7 @@ class SegmentSearch:
         return _batched(segments, budget, work)
 
     def force(self, segments: Sequence[EncodedSegment]) -> list[list[Hypothesis] | None]:
-        """Return the scores and features of the given output of each segment; None where memory does not suffice."""
+        """Return the given output of each segment, scored, with features; None for one that does not fit into memory."""
 
         def work(part: Sequence[EncodedSegment]) -> Iterable[list[Hypothesis]]:
             batch = batch_of(self._model, part)
@@ -115,9 +118,9 @@ class SegmentSearch:
         return bool(segment.mt) and not self._guidance.required(segment)
 
     def _search_with_drafts(self, segments: Sequence[EncodedSegment]) -> list[list[Hypothesis]]:
-        """Search greedily with mt as draft; segments that are stuck are searched again without one."""
+        """Search greedily with mt as draft; segments that are stuck are searched again without a draft."""
         found = list(self._draft_search(segments))
-        # The search knows the score of its draft only without guidance, and if the output may be as long.
+        # The draft search knows the score of mt only without guidance, and only if the output may be as long as mt.
         guided = self._guidance.applies_to(segments)
         unsure = [row for row, (only,) in enumerate(found) if guided or only.hit_limit]
         for row, better in zip(unsure, self._with_mt(*_of(unsure, segments, found)), strict=True):
@@ -130,7 +133,7 @@ class SegmentSearch:
 
     def _draft_search(self, segments: Sequence[EncodedSegment]) -> Iterator[list[Hypothesis]]:
         rows = math.ceil(len(segments) / _SENTENCES_PER_ROW)
-        # Segments with constraints are searched batch after batch: they do not take the rows of others.
+        # Segments with guidance are searched one batch at a time: a group does not reuse the rows of another.
         size = rows if self._guidance.applies_to(segments) else max(1, int(rows * _GROUP_SHARE))
         groups = (self._draft_group(segments[start : start + size]) for start in range(0, len(segments), size))
         ranking = self._config if self._config.mt_candidate else None
@@ -155,7 +158,7 @@ class SegmentSearch:
         return [self._ranking.n_best(*one) for one in zip(segments, lists, searched, strict=True)]
 
     def _distinct_lists(self, batch: Batch, segments: Sequence[EncodedSegment]) -> list[list[Hypothesis]]:
-        """Return the `n_best` best outputs with distinct texts, or fewer; wider beams search for those missing."""
+        """Return up to `n_best` outputs with distinct texts; if the beam holds too few, wider ones are searched."""
         config = self._config.with_options(n_best=self._config.beam)
         lists = [self._distinct(*one) for one in zip(segments, self._best(batch, segments, config), strict=True)]
         beam = 2 * config.beam
@@ -166,14 +169,14 @@ class SegmentSearch:
             part = [segments[row] for row in short]
             more = self._best(_rows(batch, short), part, config.with_options(beam=beam, n_best=beam))
             for row, found in zip(short, more, strict=True):
-                first, *others = lists[row]  # it is the output of the search for one
+                first, *others = lists[row]  # stays first: it is what a search without n-best list returns
                 others = sorted([*others, *found], key=lambda one: one.rank(config), reverse=True)
                 lists[row] = self._distinct(segments[row], [first, *others])
             beam *= 2
         return [found[: self._n_best] for found in lists]
 
     def _best(self, batch: Batch, segments: Sequence[EncodedSegment], config: SearchConfig) -> list[list[Hypothesis]]:
-        """Search, each segment with its own width of beam; segments that are stuck once more, with a wider one."""
+        """Search each segment with the beam width that it needs, and stuck segments once more with a wider beam."""
         required = [self._guidance.required(segment) for segment in segments]
         usual = [self._guidance.beam(config.beam, phrases) for phrases in required]
         beams = dict(enumerate(usual))
@@ -205,10 +208,10 @@ class SegmentSearch:
         return list(by_text.values())
 
     def _with_mt(self, segments: Sequence[EncodedSegment], lists: Sequence[list[Hypothesis]]) -> list[list[Hypothesis]]:
-        """Return the lists with mt in each; lists of one output have the better one of the two.
+        """Return the lists with mt added to each; of an n-best list of length 1, only the better of the two is kept.
 
-        There is no mt where it is blank, or longer than the model can write. It comes first only with `mt_candidate`,
-        where it satisfies the constraints.
+        mt is not added where it is blank or longer than the model can write, nor to stuck segments. It comes first only
+        with `mt_candidate`, and if it satisfies the constraints.
         """
         result = list(lists)
         if self._n_best == 1 and not self._config.mt_candidate:
@@ -226,7 +229,7 @@ class SegmentSearch:
         return result
 
     def _force_mt(self, segments: Sequence[EncodedSegment]) -> list[list[Hypothesis]]:
-        """Return the scores of mt as output of each segment; none where it is longer than the model can write."""
+        """Return mt as scored output of each segment; an empty list where it is longer than the model can write."""
         batch, longest = batch_of(self._model, segments), self._model.spec.longest
         paths = self._mt_paths(batch, segments)
         possible = [row for row, path in enumerate(paths) if longest is None or len(path) < longest]
@@ -254,7 +257,7 @@ class SegmentSearch:
     def _featured(
         self, batch: Batch, segments: Sequence[EncodedSegment], found: Sequence[Sequence[Hypothesis]]
     ) -> list[list[Hypothesis]]:
-        """Return the hypotheses with the features of a log-linear combination."""
+        """Return the hypotheses with the features of a log-linear combination: member scores, length and penalty."""
         exempt = ("mt",) if self._log_linear is None else self._log_linear.known
         result = []
         for segment, hypotheses, scores in zip(
@@ -284,11 +287,11 @@ def _batched(
 def _of(
     rows: Sequence[int], segments: Sequence[EncodedSegment], lists: Sequence[list[Hypothesis]]
 ) -> tuple[list[EncodedSegment], list[list[Hypothesis]]]:
-    """Return some segments with their outputs."""
+    """Return the segments of these rows and their outputs."""
     return [segments[row] for row in rows], [lists[row] for row in rows]
 
 
 def _rows(batch: Batch, rows: Sequence[int]) -> Batch:
-    """Return some sentences of a batch."""
+    """Return the batch that has only these rows."""
     index = torch.tensor(rows, device=batch.device)
     return Batch({name: stream.select(index) for name, stream in batch.streams.items()})
