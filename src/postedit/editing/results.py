@@ -31,7 +31,7 @@ def unchanged(mt: str, reason: Skipped) -> PostEdit:
 def to_post_edit(
     processor: "TextProcessor", mt: str, hypotheses: "Sequence[Hypothesis] | None", evidence: Evidence | None
 ) -> PostEdit:
-    """Return the best (first) hypothesis as the correction, the others as alternatives; "no memory" if there are none."""
+    """Return the first hypothesis as the correction, others as alternatives; if None, mt, skipped as "no memory"."""
     if hypotheses is None:
         return unchanged(mt, "no memory")
     best, *others = (_rendered(processor, mt, hypothesis) for hypothesis in hypotheses)

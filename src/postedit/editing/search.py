@@ -100,7 +100,7 @@ class SegmentSearch:
         return _batched(segments, budget, work)
 
     def force(self, segments: Sequence[EncodedSegment]) -> list[list[Hypothesis] | None]:
-        """Return the given output of each segment, scored, with features; None for one that does not fit into memory."""
+        """Return the given output of each segment with scores and features; None for one that memory cannot hold."""
 
         def work(part: Sequence[EncodedSegment]) -> Iterable[list[Hypothesis]]:
             batch = batch_of(self._model, part)
