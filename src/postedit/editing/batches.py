@@ -23,9 +23,9 @@ def in_batches(
 ) -> list[Result | None]:
     """Return the result of `work` for each item, in order; None for an item that does not fit into memory even alone.
 
-    A batch that does not fit into memory is halved, and so are all later ones that are as large. `lengths` and `budget`
-    are in tokens: of each item, and items x tokens of a batch; a single longer item is a batch too. `work` takes items,
-    the longest first.
+    A batch that does not fit into memory is halved, and so are all later batches of more than half its size. `lengths`
+    are the tokens of each item; `budget` limits the items x longest length of a batch, except that a longer item is a
+    batch by itself. `work` receives the items of a batch, the longest first.
     """
     results: list[Result | None] = [None] * len(items)
     waiting = [batch.tolist() for batch in reversed(length_batches(np.asarray(lengths, dtype=np.int64), budget))]
@@ -33,7 +33,7 @@ def in_batches(
     while waiting:
         rows = waiting.pop()
         cost = len(rows) * max(lengths[row] for row in rows)
-        halves = [rows[len(rows) // 2 :], rows[: len(rows) // 2]]  # the last one is taken next
+        halves = [rows[len(rows) // 2 :], rows[: len(rows) // 2]]  # the last one is popped next
         if len(rows) > 1 and ceiling is not None and cost > ceiling:
             waiting += halves
             continue
@@ -54,14 +54,14 @@ def _unless_memory_ends(work: Callable[[list[Item]], Iterable[Result]], items: l
     except (MemoryError, RuntimeError) as error:
         if not is_out_of_memory(error):
             raise
-    # Not in the except block: the error there holds references to tensors.
+    # Not inside the except block, where the error still holds references to tensors.
     if torch.cuda.is_initialized():  # type: ignore[no-untyped-call]
         torch.cuda.empty_cache()
     return None
 
 
 def is_out_of_memory(error: BaseException) -> bool:
-    """Return whether an error reports that memory, of a device or of the CPU, does not suffice."""
+    """Return whether an error reports that the CPU or another device has run out of memory."""
     if isinstance(error, (MemoryError, torch.OutOfMemoryError)):
         return True
     return isinstance(error, RuntimeError) and any(sign in str(error) for sign in _OUT_OF_MEMORY)

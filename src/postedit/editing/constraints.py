@@ -1,4 +1,4 @@
-"""The guidance of a search, from search options and the constraints of segments, in the tokens of a model."""
+"""Build the guidance of a search from the search options and the constraints of segments, in the tokens of a model."""
 
 from collections.abc import Sequence
 from contextlib import suppress
@@ -23,14 +23,14 @@ from postedit.text.processor import TextProcessor
 from postedit.text.words import splitter
 
 _BESIDE_REQUIRED: Final = 2
-"""A beam is wider by this than required words have tokens: a hypothesis for each number of tokens, and some more."""
+"""How much wider a beam is than the number of required tokens: a hypothesis for each count written, and a spare."""
 
 
 class GuidanceBuilder:
-    """Makes the guidance of batches.
+    """Builds the guidance of batches.
 
     Raises:
-        DataError: here and in `required`, if a word cannot be written in the tokens of the model.
+        DataError: here and in `required`, if a required or banned word cannot be written in the tokens of the model.
     """
 
     def __init__(self, processor: TextProcessor, config: SearchConfig) -> None:
@@ -42,11 +42,11 @@ class GuidanceBuilder:
             self._spelt(term.target)
 
     def required(self, segment: EncodedSegment) -> frozenset[str]:
-        """Return the required phrases of a segment as the model spells them."""
+        """Return the required phrases of a segment, as the model spells them."""
         return frozenset(map(self._spelt, required_of(segment.segment, self._config)))
 
     def beam(self, beam: int, required: frozenset[str]) -> int:
-        """Return the width of a segment's beam: `beam`, or more than its required phrases have tokens."""
+        """Return the beam width for a segment: `beam`, or more if its required phrases have many tokens."""
         return max(beam, Required.count(self._spelling, required) + _BESIDE_REQUIRED) if required else beam
 
     def applies_to(self, segments: Sequence[EncodedSegment]) -> bool:
@@ -55,13 +55,16 @@ class GuidanceBuilder:
         return self._config.guides or any(one.prefix or one.banned for one in given)
 
     def tokens(self, texts: Sequence[str]) -> list[list[int]]:
-        """Return texts in target tokens, without EOS."""
+        """Return the target tokens of texts, without EOS."""
         return [ids[:-1] for ids in self._processor.encode_batch("pe", texts)]
 
     def of(
         self, segments: Sequence[EncodedSegment], required: Sequence[frozenset[str]], device: torch.device
     ) -> Guidance:
-        """Return the guidance of a batch. The prefix is the first guard, as a row that can only end writes it first."""
+        """Return the guidance of a batch.
+
+        The prefix is the first guard because, at the length limit, a row writes the missing tokens of guards in order.
+        """
         guards: list[Constraint] = []
         goals: list[Goal] = []
         biases: list[Bias] = []
@@ -95,7 +98,7 @@ class GuidanceBuilder:
         return Guidance(tuple(guards), tuple(goals), tuple(biases))
 
     def _banned_in(self, segment: EncodedSegment) -> frozenset[str]:
-        """Return the phrases banned in one segment as the model spells them, but those that it cannot write anyway."""
+        """Return the phrases banned in this segment, as the model spells them, except those that it cannot write."""
         found = []
         for phrase in segment.segment.constraints.banned:
             with suppress(DataError):
@@ -107,7 +110,7 @@ class GuidanceBuilder:
         return self._processor.vocabulary("pe").spelling
 
     def _spelt(self, phrase: str) -> str:
-        """Return a phrase as the model spells it: divided into words, in the case given."""
+        """Return a phrase as the model spells it: tokenised, in the case in which it was given."""
         config = self._processor.config
         return self._spell(" ".join(splitter(config.tokenizer, config.tgt_lang).words(phrase)), phrase).strip(" ")
 
@@ -116,7 +119,7 @@ class GuidanceBuilder:
         return f"{text} " if prefix[-1:].isspace() else text  # white space at the end of a prefix counts
 
     def _spell(self, text: str, given: str) -> str:
-        """Return `text` as the model spells it; errors name the text `given` by the user."""
+        """Return `text` as the model spells it; error messages quote `given`, the user's text."""
         found = self._spelling.spell(self._processor.vocabulary("pe").encode(text))
         if given.strip() and (not found.strip(" ") or self._spelling.shortest(found) is None):
             raise DataError(f"{given!r} cannot be written with the tokens of this model; leave it out")
@@ -124,7 +127,7 @@ class GuidanceBuilder:
 
 
 def required_of(segment: Segment, config: SearchConfig) -> list[str]:
-    """Return the required words and phrases of a segment."""
+    """Return the required phrases of a segment, and the targets of required terms whose source it has, if any."""
     required = list(segment.constraints.required)
     for term in config.required:
         if not term.source or has_phrase(segment.src, term.source):
@@ -133,6 +136,6 @@ def required_of(segment: Segment, config: SearchConfig) -> list[str]:
 
 
 def _padded(texts: Sequence[Sequence[int]], device: torch.device) -> Tensor:
-    """Return texts as Long[B,L], L at least 1."""
+    """Return the token ids of texts, padded, as Long[B,L] with L at least 1."""
     width = max(1, *map(len, texts))
     return torch.tensor([[*ids, *[PAD] * (width - len(ids))] for ids in texts], device=device)

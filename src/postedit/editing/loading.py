@@ -1,4 +1,4 @@
-"""Choose models, and load the neural ones with their text processing, from model folders, the hub, or a combination."""
+"""Choose models from folders, the hub or a combination, and load the neural ones with their text processing."""
 
 import logging
 from collections.abc import Sequence
@@ -29,7 +29,7 @@ from postedit.text.processor import TextProcessor
 _log = logging.getLogger(__name__)
 
 _HUB: Final = "hub:"
-"""Marks an id of the hub that could be a path."""
+"""Prefix of a name that is to be read as a hub id, even if it looks like a path."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,20 +39,20 @@ class Loaded:
     model: Seq2Seq  # any model or ensemble
     processor: TextProcessor  # its text processing
     search: SearchConfig  # its search options
-    first_stage: "Loaded | None" = None  # the first stage, if there is one; it writes the mt that the model corrects
-    log_linear: LogLinear | None = None  # of a combination
-    sources: tuple[Path, ...] = ()  # files and folders it was loaded from
+    first_stage: "Loaded | None" = None  # writes the mt that the model corrects; None if there is none
+    log_linear: LogLinear | None = None  # ranks the outputs of a combination; None for other models
+    sources: tuple[Path, ...] = ()  # files and folders that it was loaded from
 
 
 class Respelling(Seq2Seq[Any]):
-    """A model that is given tokens of another model's vocabularies, and reads its own.
+    """A wrapper that lets a model read batches encoded with the source-side vocabularies of another model.
 
-    Texts are decoded, which vocabularies over bytes do exactly, and encoded again. Attention to these texts is left
-    out: its positions would not be those of the batch. So are hints.
+    Texts are decoded, which byte-level vocabularies do exactly, and encoded again in the model's own vocabularies.
+    Attention to these texts is left out, because its positions would not match those of the batch. So are hints.
     """
 
     def __init__(self, model: Seq2Seq, own: TextProcessor, given: TextProcessor) -> None:
-        """Wrap `model`, whose text processing is `own`, for batches that `given` makes.
+        """Wrap `model`, whose text processing is `own`, for batches encoded by `given`.
 
         Raises:
             ModelFolderError: if a vocabulary cannot decode texts exactly.
@@ -73,7 +73,7 @@ class Respelling(Seq2Seq[Any]):
         )
 
     def encode(self, batch: Batch) -> Any:
-        """Encode the batch in the tokens of the model."""
+        """Encode the batch, converted to the tokens of the model."""
         return self.model.encode(self._respelt(batch))
 
     def decode(self, tokens: Tensor, state: Any) -> tuple[DecoderOutput, Any]:
@@ -83,7 +83,7 @@ class Respelling(Seq2Seq[Any]):
         return replace(output, attention=attention), state
 
     def constraints(self, batch: Batch) -> Sequence[Constraint]:
-        """Return the model grammar: it concerns mt alone, in the tokens of pe, which all members share."""
+        """Return the model grammar; it depends only on mt, in the target tokens that all members share."""
         return self.model.constraints(batch)
 
     def _respelt(self, batch: Batch) -> Batch:
@@ -101,10 +101,10 @@ class Choice:
     """The models to load, and how they are combined."""
 
     paths: tuple[Path, ...]  # folders and files of weights
-    weights: Sequence[float] | None = None  # of the models, in their order; None: equal
-    space: Space = "log"
+    weights: Sequence[float] | None = None  # one per model, in order; None: equal
+    space: Space = "log"  # what an ensemble averages: log-probabilities or probabilities
     combination: Combination | None = None
-    file: Path | None = None  # of the combination
+    file: Path | None = None  # the file of the combination
 
     @property
     def phrase_based(self) -> list[bool]:
@@ -113,7 +113,7 @@ class Choice:
 
     @property
     def alone(self) -> list[bool]:
-        """Whether each model searches on its own: it is phrase-based, or writes with another vocabulary than others."""
+        """Whether each model searches alone: it is phrase-based, or its target vocabulary is not that of the first."""
         phrase_based = self.phrase_based
         if len(self.paths) == 1 or any(self.chains):
             return phrase_based
@@ -123,16 +123,17 @@ class Choice:
 
     @property
     def chains(self) -> list[bool]:
-        """Whether each model is a chain of two, see `postedit.editing.chain_folder`."""
+        """Whether each model is a chain of two models; see `postedit.editing.chain_folder`."""
         return [architecture_of(path) == CHAIN for path in self.paths]
 
 
 def choose(models: Sequence[str | Path], weights: Sequence[float] | None, space: Space) -> Choice:
-    """Return the models that the arguments of `PostEditor.load` name; those of the hub are downloaded.
+    """Return the models named by the arguments of `PostEditor.load`; those on the hub are downloaded.
 
     Raises:
-        ModelFolderError: if a model is not found, or the combination is damaged or its members have changed.
-        DataError: if a combination is given with other models or with weights, or `space` is no such space.
+        ModelFolderError: if a model is not found, or a combination is damaged, has a member that has changed, or has a
+            member behind an endpoint.
+        DataError: if a combination is given together with other models or weights, or `space` is unknown.
     """
     if space not in get_args(Space):
         raise DataError(f"space must be {' or '.join(get_args(Space))}, not {space!r}")
@@ -158,10 +159,10 @@ def choose(models: Sequence[str | Path], weights: Sequence[float] | None, space:
 def load_models(
     models: Sequence[str | Path], devices: Sequence[torch.device], weights: Sequence[float] | None, space: Space
 ) -> Loaded:
-    """Load a neural model, or several as an ensemble, or a combination, on devices in turn; see `PostEditor.load`.
+    """Load one neural model, several as an ensemble, or a combination; see `PostEditor.load`.
 
     Raises:
-        ModelFolderError: if a model is not found, damaged or not neural, or the members of an ensemble do not fit.
+        ModelFolderError: if a model is not found, damaged or not neural, or members of an ensemble are incompatible.
         DataError: if there is not one weight above 0 for each model.
     """
     choice = choose(models, weights, space)
@@ -171,7 +172,7 @@ def load_models(
 
 
 def load_choice(choice: Choice, devices: Sequence[torch.device]) -> Loaded:
-    """Load neural models on devices in turn; see `load_models`."""
+    """Load the neural models of a choice, spread over the devices in turn; see `load_models`."""
     combination = choice.combination
     loaded = load_ensemble(choice.paths, devices, choice.weights, choice.space, warn=combination is None)
     if combination is None or choice.file is None:
@@ -188,10 +189,12 @@ def load_ensemble(
     *,
     warn: bool = False,
 ) -> Loaded:
-    """Load a neural model, or several as an ensemble; `warn` if the scores of one say that it does harm.
+    """Load one neural model, or several as an ensemble, spread over the devices in turn.
+
+    With `warn`, log a warning for each model that made the TER of its development set worse.
 
     Raises:
-        ModelFolderError: if a model is damaged, or they do not fit together.
+        ModelFolderError: if a model is damaged, or the models are incompatible.
         DataError: if there is not one weight above 0 for each model.
     """
     folders = _folders(paths, devices)
@@ -213,11 +216,11 @@ def _single(folder: ModelFolder, sources: tuple[Path, ...] = ()) -> Loaded:
 
 
 def _folders(paths: Sequence[Path], devices: Sequence[torch.device]) -> list[ModelFolder]:
-    """Load models that fit together.
+    """Load models that can form an ensemble.
 
     Raises:
-        ModelFolderError: if one is damaged, tokenises text in another way than the first, or reads tokens that cannot
-            be made from those of the first.
+        ModelFolderError: if one is damaged, tokenises or truecases text differently from the first, or reads tokens
+            into which those of the first cannot be converted.
     """
     folders = [ModelFolder.load(path, devices[i % len(devices)]) for i, path in enumerate(paths)]
     first = folders[0].processor
@@ -233,12 +236,12 @@ def _folders(paths: Sequence[Path], devices: Sequence[torch.device]) -> list[Mod
                 f"{path}: has learnt other words to begin with a small letter than {paths[0]}; train it with "
                 "text.model naming the other"
             )
-    # The text processing of the first model makes the ids of all texts, even of those that it does not read.
+    # The text processing of the first model encodes all texts, including those that this model does not read.
     return [_given(first, folder, path, paths[0]) for path, folder in zip(paths, folders, strict=True)]
 
 
 def _given(first: TextProcessor, folder: ModelFolder, path: Path, other: Path) -> ModelFolder:
-    """Return a model that reads the token ids of the first one's text processing."""
+    """Return the model so that it reads the token ids made by the text processing of the first model."""
     streams = folder.model.spec.vocabularies.streams
     if all(streams[name] == first.vocabularies.streams[name] for name in folder.model.spec.inputs):
         return folder
@@ -252,11 +255,11 @@ def _given(first: TextProcessor, folder: ModelFolder, path: Path, other: Path) -
 
 
 def find_folder(model: str | Path) -> Path:
-    """Return the folder or file of a model, downloaded from the hub if it is named by an id ("name/model").
+    """Return the path of a model's folder or file; a model named by a hub id ("name/model") is downloaded.
 
-    A language pair ("en-de"), or the name of a model that postedit knows, stands for that model.
+    A language pair ("en-de"), or the name of a model in the catalogue, stands for that model.
 
-    An id whose first part is, or resembles, the name of a folder here is taken for a mistyped path, unless it begins
+    An id whose first part is, or resembles, the name of a local folder is taken for a mistyped path, unless it begins
     with "hub:".
 
     Raises:
@@ -277,8 +280,8 @@ def find_folder(model: str | Path) -> Path:
 
 
 def _words(processor: TextProcessor) -> dict[str, Any]:
-    """Return the settings by which text becomes words."""
+    """Return the settings that determine how text is divided into words."""
     settings = processor.config.model_dump(include={"tokenizer", "truecase", "src_lang", "tgt_lang"})
     if settings["tokenizer"] == "none":
-        del settings["src_lang"], settings["tgt_lang"]  # words are divided already
+        del settings["src_lang"], settings["tgt_lang"]  # the text is tokenised already
     return settings

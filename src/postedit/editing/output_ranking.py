@@ -1,4 +1,4 @@
-"""Which output of a segment comes first: by rank, by a log-linear model or by risk, with mt among the candidates."""
+"""Choose the first output of a segment by search rank, log-linear model or risk, with mt among the candidates."""
 
 from collections.abc import Sequence
 
@@ -13,7 +13,7 @@ from postedit.text.processor import TextProcessor
 
 
 class OutputRanking:
-    """Ranks the outputs of a search; `log_linear`, if given, takes the place of the rank of the search."""
+    """Ranks the outputs of a search; `log_linear`, if given, replaces the ranking of the search."""
 
     def __init__(self, processor: TextProcessor, config: SearchConfig, log_linear: LogLinear | None) -> None:
         self._processor, self._config, self._log_linear = processor, config, log_linear
@@ -23,9 +23,9 @@ class OutputRanking:
         return bool(segment.mt.strip()) and not self._processor.render(segment.mt, hypothesis.tokens).changed
 
     def with_mt(self, segment: EncodedSegment, found: Sequence[Hypothesis], mt: Hypothesis) -> list[Hypothesis]:
-        """Return outputs that were found with mt among them, first only if it may be chosen.
+        """Return the outputs found with mt inserted; mt comes first only if it may be chosen and is the better output.
 
-        No bias that keeps outputs close to mt has a cost for mt, so its bias is that of coverage alone.
+        The biases that penalise departures from mt cost mt nothing, so its own bias is the coverage penalty alone.
         """
         best, *others = found
         if best.yields_to(mt, self._config) and self._may_choose_mt(segment):
@@ -35,9 +35,9 @@ class OutputRanking:
     def n_best(
         self, segment: EncodedSegment, found: Sequence[Hypothesis], searched: Sequence[Hypothesis]
     ) -> list[Hypothesis]:
-        """Return the best outputs, and mt, of those `found`, mt among them; `searched` are those without mt added.
+        """Return the best of the outputs `found`, mt included; `searched` are the outputs before mt was added.
 
-        Where all is ranked by the search, it has found no more than are asked for.
+        Where the search ranks, all are returned: it found no more than were asked for.
         """
         ranked = list(found) if self._log_linear is None else rank(found, self._log_linear.weights)
         if self._config.mbr:
@@ -57,7 +57,7 @@ class OutputRanking:
     ) -> list[Hypothesis]:
         """Return the outputs with the fewest expected edits first; those that may not be chosen stay at the end.
 
-        These are outputs without an end, and mt if search did not find it and it is no candidate.
+        These are outputs ended by the length limit, and mt if the search did not find it and it is not a candidate.
         """
         chosen = [one for one in found if not one.hit_limit and self._may_come_first(segment, one, searched)]
         if not chosen:
@@ -72,11 +72,11 @@ class OutputRanking:
         return hypothesis.score + hypothesis.bias
 
     def _may_come_first(self, segment: EncodedSegment, one: Hypothesis, searched: Sequence[Hypothesis]) -> bool:
-        """Return whether search has found an output, or mt is a candidate."""
+        """Return whether the search has found this output, or mt is a candidate."""
         return any(one.tokens == other.tokens for other in searched) or self._may_choose_mt(segment)
 
     def _may_choose_mt(self, segment: EncodedSegment) -> bool:
-        """Return whether mt is a candidate: it has what outputs must have, and nothing that is banned."""
+        """Return whether mt is a candidate: the options allow it, and it satisfies all constraints."""
         given, mt = segment.segment.constraints, segment.mt
         return (
             self._config.mt_candidate

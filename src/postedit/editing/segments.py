@@ -1,4 +1,4 @@
-"""Segments as token ids, in batches for a model, and why a segment is skipped."""
+"""Encode segments as token ids, decide which of them are skipped, and form batches of them."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -20,15 +20,15 @@ _INPUTS: Final[tuple[Side, ...]] = ("src", "mt")
 
 @dataclass(frozen=True, slots=True)
 class EncodedSegment:
-    """A segment in token ids."""
+    """A segment as token ids."""
 
-    segment: Segment  # as text
+    segment: Segment  # the texts
     ids: Mapping[Side, Sequence[int]]  # by side, EOS included; also of sides that the model does not read
     # tokens of a given output, without EOS, with the STEPs of a model that writes them; empty if none is given
     output: Sequence[int] = ()
-    hints: Mapping[str, Sequence[int]] = field(default_factory=dict)  # what is shown beside it, EOS included, by name
+    hints: Mapping[str, Sequence[int]] = field(default_factory=dict)  # ids of each hint by name, EOS included
     skipped: Skipped | None = None  # why it is not searched; None if it is
-    cut: bool = False  # a side that the model reads is not whole
+    cut: bool = False  # whether a side that the model reads was cut to its first tokens
 
     @property
     def src(self) -> str:
@@ -61,9 +61,10 @@ def encode_segments(
     cut: bool = False,
     hints: HintSources = NO_SOURCES,
 ) -> list[EncodedSegment]:
-    """Return the segments in token ids, each with its given output if `outputs` to score are given, and its hints.
+    """Return the segments as token ids, each with its hints and, if `outputs` to score are given, with its output.
 
-    A segment with a side of more than `max_input` tokens, EOS included, is skipped, or the side is `cut` to as many.
+    A segment with a side of more than `max_input` tokens, EOS included, is skipped; with `cut`, the side is cut to its
+    first `max_input` tokens instead.
     """
     src = processor.encode_batch("src", [segment.src for segment in segments])
     with_mt = [row for row, segment in enumerate(segments) if segment.mt is not None]
@@ -90,7 +91,7 @@ def encode_segments(
 
 
 def batch_of(model: Seq2Seq, segments: Sequence[EncodedSegment]) -> Batch:
-    """Return the inputs of a model from segments, padded, on its device."""
+    """Return the sides and hints that a model reads as a padded batch on its device."""
     sides = inputs_of(model)
     rows: dict[str, list[Sequence[int]]] = {side: [segment.ids[side] for segment in segments] for side in sides}
     for name in model.spec.hints.names:

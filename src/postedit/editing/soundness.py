@@ -1,4 +1,4 @@
-"""Checks of what a model wrote: edits that damage the text are taken back."""
+"""Check what a model wrote, and take back edits that damage the text."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -33,9 +33,9 @@ def checked(
 ) -> PostEdit:
     """Return a correction with sound text that meets the constraints; see `revert_damage` and `enforce_constraints`.
 
-    Brackets and full-width forms are not looked at where something is required, or what is banned would come back by
-    that: edits that were taken back for them could be those that meet the constraints. `language` is the code of the
-    target language, if it is known.
+    Brackets and full-width forms are not checked if a prefix or phrase is required, because the edits taken back could
+    be those that satisfy the constraint, or if taking edits back would restore a banned phrase. `language` is the code
+    of the target language; empty if it is not known.
     """
     words = splitter(processor.config.tokenizer, processor.config.tgt_lang)
     given = (segment.constraints.prefix, *required)
@@ -57,9 +57,9 @@ def checked(
 
 
 def distinct(result: PostEdit) -> PostEdit:
-    """Return a correction and its alternatives without repeated texts, which edits that were taken back leave.
+    """Return a correction and its alternatives without duplicate texts, which taking back edits can produce.
 
-    Of equal texts, the output that the model wrote so stays, with its own score.
+    Of equal texts, an output that the model wrote in exactly that form is kept, with its own score.
     """
     if not result.alternatives:
         return result
@@ -68,7 +68,7 @@ def distinct(result: PostEdit) -> PostEdit:
         if not one.reverted:
             written.setdefault(one.text, one)
     best = result
-    if result.evidence is None and result.text in written:  # evidence is of the whole output, and stays with its scores
+    if result.evidence is None and result.text in written:  # evidence belongs to the output with whose scores it came
         kept = {name: getattr(result, name) for name in ("skipped", "reverted", "input_cut")}
         best = replace(written[result.text], **kept)
     others: dict[str, PostEdit] = {}
@@ -88,23 +88,23 @@ def revert_damage(
     strict: bool = True,
     language: str = "",
 ) -> PostEdit:
-    """Return a correction without the edits that damage text; mt itself if that does not suffice.
+    """Return a correction without the edits that damage the text; mt, skipped as "damaged", if that does not suffice.
 
     An edit is taken back if it adds a replacement character (U+FFFD). Characters that the vocabulary lacks are spelt
     byte by byte, so an edit is also taken back if it writes one that neither src nor mt has, or removes one so that the
-    output has none of it, or fewer than src. It may write full-width forms and punctuation of East Asian scripts only
-    where mt has some, or mt or the output letters of such scripts, or the language has them. Then edits are taken back
-    that leave brackets unpaired; see `_keep_pairs`. All are taken back if they would leave nothing but white space of
-    mt. A translation (mt is None) is "damaged" if it has a replacement character.
+    output has none left, or fewer than src. Full-width forms and East Asian punctuation may be written only if mt has
+    some, if mt or the output has letters of East Asian scripts, or if the target language uses such forms. Edits that
+    leave brackets unpaired are taken back as well; see `_keep_pairs`. If the output is blank and mt is not, all edits
+    are taken back. A translation without mt is "damaged" if it has a replacement character.
 
     Args:
         src: the source.
-        mt: the machine translation.
+        mt: the machine translation; None for a translation without mt.
         result: what the model wrote.
         lacks: whether the vocabulary lacks a character.
-        given: texts that the user requires in the output; what they have, an edit may write.
-        strict: whether brackets, and full-width forms, are looked at.
-        language: the code of the target language, if it is known.
+        given: texts that the user requires in the output; edits may write their characters.
+        strict: whether to check brackets and full-width forms.
+        language: the code of the target language; empty if it is not known.
     """
     again = partial(revert_damage, src, mt, lacks=lacks, given=given, strict=strict, language=language)
     alternatives = tuple(map(again, result.alternatives))
@@ -129,7 +129,7 @@ def revert_damage(
 
 
 def without_damaged(mt: str, result: PostEdit) -> PostEdit:
-    """Return an output and its alternatives, with mt in place of each that adds a replacement character or is blank."""
+    """Return an output and its alternatives, each replaced by mt if it adds a replacement character or is blank."""
     alternatives = tuple(without_damaged(mt, one) for one in result.alternatives)
     is_damaged = _adds_replacement(mt, result.text) or empties(mt, result.text)
     kept = unchanged(mt, "damaged") if is_damaged else result
@@ -146,7 +146,7 @@ def keeps_text_sound(
 ) -> bool:
     """Return whether an edit keeps the text sound; see `revert_damage`.
 
-    It may write the characters of src and of `known` (mt and what is given), and full-width forms if it `may_widen`.
+    The edit may write the characters of src and `known` (mt and required texts), and full-width forms if `may_widen`.
     """
     old, new = mt[slice(*edit.mt_span)], result.text[slice(*edit.pe_span)]
     if old.isascii() and new.isascii():
@@ -160,19 +160,20 @@ def keeps_text_sound(
 
 
 def _may_widen(mt: str, text: str) -> bool:
-    """Return whether an output may have full-width forms, or has none."""
+    """Return whether an output has no full-width forms, or may have them: mt has some, or a text is East Asian."""
     return not mt or not _WIDE.search(text) or bool(_WIDE.search(mt)) or bool(_EAST_ASIAN.search(mt + text))
 
 
 def _keep_pairs(src: str, mt: str, result: PostEdit, kept: Sequence[bool]) -> list[bool]:
-    """Return the edits to keep, fewer if an output would lack more partners of brackets than mt, and not as src does.
+    """Return which edits to keep so that no kind of bracket is more unbalanced in the output than in mt.
 
-    Where an output has more of "(" than of ")", or fewer, by a greater number than mt and by another one than src
-    ("1) Open", ":)"), all edits that change this number are taken back: a bracket may move, or go with its partner.
-    Each kind is counted by itself, so that "(" may become "（" only if ")" becomes "）".
+    The surplus of a kind is the number of its opening brackets minus that of closing ones. If its absolute value is
+    greater in the output than in mt, and it is not that of src ("1) Open", ":)"), all edits that change it are taken
+    back; a bracket may move, or go with its partner. Kinds count separately: "(" may become "（" only if ")" becomes
+    "）".
     """
     kept = list(kept)
-    for _ in _PAIRS:  # edits taken back for one kind may be half a pair of another; a kind at fault is so once
+    for _ in _PAIRS:  # taking back edits for one kind may unbalance another; each kind is at fault at most once
         text = apply_edits(mt, result.text, list(compress(result.edits, kept)))
         worse = [pair for pair in _PAIRS if _is_worse(src, mt, text, pair)]
         if not worse:
@@ -184,13 +185,13 @@ def _keep_pairs(src: str, mt: str, result: PostEdit, kept: Sequence[bool]) -> li
 
 
 def _is_worse(src: str, mt: str, text: str, pair: str) -> bool:
-    """Return whether an output lacks more partners of a kind of brackets than mt, and not as many as src."""
+    """Return whether a kind of bracket is more unbalanced in an output than in mt, and not as in src."""
     surplus = _unpaired(text, pair)
     return abs(surplus) > abs(_unpaired(mt, pair)) and surplus != _unpaired(src, pair)
 
 
 def _unpaired(text: str, pair: str) -> int:
-    """Return the surplus of a text; 0 if it uses one of the marks « » on both sides, as Finnish and Swedish do."""
+    """Return the surplus of a text; 0 if one of « » stands on both sides of quotations, as in Finnish and Swedish."""
     surplus = _surplus(text, pair)
     is_one_mark = pair == "«»" and surplus % 2 == 0 and not all(mark in text for mark in pair)
     return 0 if is_one_mark else surplus
