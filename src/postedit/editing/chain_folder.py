@@ -1,7 +1,7 @@
-"""Folders of chains: two model folders in one, with what stands in each model folder besides weights and text.
+"""Chain folders: two model folders in one, with the files that any model folder has besides weights and vocabularies.
 
 config.json       architecture "chain", search settings of the first model, format version
-first/, second/   model folders, of a neural or phrase-based model each
+first/, second/   model folders, each of a neural or phrase-based model
 provenance.json   edit costs of both models; scores on the development set that chose them, and its digest
 README.md         model card
 SHA256SUMS        digests of the files, see `postedit.core.checksums`
@@ -52,10 +52,10 @@ Scores on the development set, which also chose the edit costs:
 
 
 def load_chain(choice: Choice, devices: Sequence[torch.device], precision: Precision) -> Chain:
-    """Read the folder of a chain; neural models take the devices in turn.
+    """Load a chain from its folder, spreading its neural models over the devices in turn.
 
     Raises:
-        ModelFolderError: if there are other models with it, or a model is missing, damaged, or a chain itself.
+        ModelFolderError: if other models or weights are given with it, or a model is missing, damaged, or a chain.
         DataError: if the models are for different languages.
     """
     if len(choice.paths) > 1 or choice.weights is not None:
@@ -71,7 +71,7 @@ def load_chain(choice: Choice, devices: Sequence[torch.device], precision: Preci
 
 
 def chain_provenance(path: Path) -> dict[str, Any]:
-    """Return what is known of how a chain was made: edit_costs, dev, dev_sha256; empty if nothing is."""
+    """Return how a chain was made (edit_costs, dev, dev_sha256), or an empty dictionary if that is not recorded."""
     file = path / _PROVENANCE
     return read_json(file) if file.exists() else {}
 
@@ -79,18 +79,18 @@ def chain_provenance(path: Path) -> dict[str, Any]:
 def save_chain(
     path: Path, models: Sequence[Path], edit_costs: Sequence[float], scores: Mapping[str, str], digest: str
 ) -> None:
-    """Write a chain of copies of two model folders; a model at `path` is replaced when all is written.
+    """Write a chain folder with copies of two model folders; a model at `path` is replaced once all is written.
 
     Args:
         path: the folder to write.
-        models: the folders of both models.
-        edit_costs: of both.
-        scores: on the development set, by name.
-        digest: of the triplets of the development set (`phrase_folder.texts_digest`).
+        models: the folders of the two models, in order.
+        edit_costs: the edit cost with which each model searches.
+        scores: scores on the development set, by name.
+        digest: digest of the triplets of the development set (`phrase_folder.texts_digest`).
 
     Raises:
-        ModelFolderError: if one is no model folder, or a chain.
-        OutputError: if something else than a model is at `path`, it cannot be written, or the disk is full.
+        ModelFolderError: if one of `models` is not a model folder, or is a chain itself.
+        OutputError: if `path` holds anything but a model or cannot be written, or the disk is full.
     """
     names = [kind_of_link(model) for model in models]
     check_replaceable(path)
@@ -108,10 +108,10 @@ def save_chain(
 
 
 def kind_of_link(model: Path) -> str:
-    """Return the architecture of a model that can be in a chain.
+    """Return the architecture of a model that is to be part of a chain.
 
     Raises:
-        ModelFolderError: if it is no model folder, or a chain.
+        ModelFolderError: if `model` is not a model folder, or is a chain itself.
     """
     name = str(read_config(model)["architecture"])
     if name == CHAIN:
@@ -120,7 +120,7 @@ def kind_of_link(model: Path) -> str:
 
 
 def _copy(model: Path, folder: Path, edit_cost: float) -> None:
-    """Copy the files of a model, without others that may lie there, and set its edit cost."""
+    """Copy the files of a model, leaving out unrelated files in its folder, and set its edit cost."""
     for pattern in COPIED_OF_ONE:
         for file in model.glob(pattern):
             target = folder / file.relative_to(model)

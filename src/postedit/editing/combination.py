@@ -1,7 +1,7 @@
-"""Combinations: models, and the weights of a log-linear model over them, in one TOML file that is loaded as a model.
+"""Combinations: models and the weights of a log-linear model over them, in one TOML file that is loaded like a model.
 
-[weights]      of the features: "model 1", "model 2", ..., length and post_edit_penalty
-[[members]]    path, relative to the file, and fingerprint of each model, in their order
+[weights]      by feature: "model 1", "model 2", ..., length and post_edit_penalty
+[[members]]    path (relative to the file) and fingerprint of each model, in order
 [search]       search options
 [llm]          options of the language model behind an endpoint, if one is a member
 [tuning]       how the weights were found, and the scores on the development set
@@ -38,10 +38,10 @@ class Member(Config):
 
     @classmethod
     def of(cls, path: Path) -> Self:
-        """Return the model at `path`.
+        """Return the model at `path` as a member.
 
         Raises:
-            ModelFolderError: if there is no model.
+            ModelFolderError: if there is no model at `path`.
         """
         return cls(path=str(path.resolve()), fingerprint=fingerprint(path))
 
@@ -52,7 +52,7 @@ class Member(Config):
 
 
 class Combination(Config):
-    """Models that are searched as an ensemble, and the log-linear model that ranks the outputs of this search."""
+    """Models that search together or alone, and the log-linear model that ranks their outputs."""
 
     format: Literal[1] = Field(description="version of the file format")
     postedit: str = Field(description="version of postedit that wrote the file")
@@ -74,7 +74,7 @@ class Combination(Config):
         tuning: Mapping[str, Any],
         llm: Mapping[str, Any] | None = None,
     ) -> Self:
-        """Return a new combination."""
+        """Return a new combination in the current format, marked with this version of postedit."""
         values = {"space": space, "known": list(log_linear.known), "weights": dict(log_linear.weights)}
         own = {"members": list(members), "search": search, "llm": dict(llm or {}), "tuning": dict(tuning)}
         return cls.model_validate({"format": 1, "postedit": postedit.__version__, **values, **own})
@@ -105,7 +105,7 @@ class Combination(Config):
         """Read the file at `path`, and check that its members are those it was tuned with.
 
         Raises:
-            ModelFolderError: if it is no combination or a damaged one, or a member is missing or has changed.
+            ModelFolderError: if it is not a valid combination, or if a member is missing or has changed.
         """
         try:
             values = read_toml(path)
@@ -129,7 +129,7 @@ class Combination(Config):
 
 
 def is_combination(model: str | Path) -> bool:
-    """Return whether a name given as a model is that of a file other than weights."""
+    """Return whether a model argument names an existing file that is not a weight file."""
     path = Path(model)
     return path.is_file() and path.suffix != ".safetensors"
 
@@ -155,7 +155,7 @@ def _weight_problems(config: Combination) -> list[str]:
 
 def _found(file: Path, number: int, member: Member) -> Member:
     if member.is_behind_endpoint:
-        return member  # which is checked when its prompt is known
+        return member  # it is checked later, when its prompt is known
     path = (file.resolve().parent / member.path).resolve()
     if not path.exists():
         raise ModelFolderError(

@@ -11,13 +11,14 @@ from postedit.text.edits import apply_edits
 
 
 class Iterated(EditorWrapper[Editor]):
-    """Edits its own output again, until nothing changes, at most `passes` times.
+    """Corrects its own output again until nothing changes, in at most `passes` passes.
 
-    The paper makes one substitution a step where a model of the whole guess is surest, until it proposes none. Here a
-    step is a whole correction by any editor. It ends as well where a correction leads back to an earlier text, which is
-    then not taken. The result says what changed from mt to the last text, and what was taken back on the way. Scores
-    and confidences are those that the editor gives to that text as a correction of mt, if it can. If not, scores are
-    those of the last pass that changed something, and each edit has the least confidence of the edits it is made of.
+    In the paper, each step makes the one substitution of which a model of the whole guess is most certain, until the
+    model proposes none. Here a step is a whole correction by any editor. Passes also end when a correction would return
+    to an earlier text; that correction is discarded. The result describes the changes from mt to the final text, and
+    counts the edits taken back in all passes. Scores and confidences are those that the editor gives to the final text
+    as a correction of mt, if it can score given outputs. Otherwise, scores are those of the last pass that changed the
+    text, and each edit has the lowest confidence among the edits that it combines.
     """
 
     def __init__(self, editor: Editor, passes: int) -> None:
@@ -32,12 +33,12 @@ class Iterated(EditorWrapper[Editor]):
         self.passes = passes
 
     def identity(self, search: SearchConfig | None = None) -> Identity:
-        """Return the identity of the editor with the number of passes."""
+        """Return the identity of the inner editor, with the number of passes if it is above 1."""
         inner = self.inner.identity(search)
         return inner if self.passes == 1 else Identity(inner.models, {**inner.settings, "passes": self.passes})
 
     def check(self, search: SearchConfig, *, with_mt: bool) -> None:
-        """Check the options for the editor, and that there is one correction of an mt per segment.
+        """Check the options with the inner editor; more than one pass needs mt and an `n_best` of 1.
 
         Raises:
             DataError: naming the option that cannot be met.
@@ -73,7 +74,7 @@ class Iterated(EditorWrapper[Editor]):
         return results
 
     def texts_by_pass(self, segments: Sequence[Segment], search: SearchConfig | None = None) -> list[list[str]]:
-        """Return the texts of all segments after each pass, the last pass that changed one at most."""
+        """Return the texts of all segments after each pass, up to the last pass that changed any of them."""
         config = search or self.search
         self.check(config, with_mt=all(segment.mt is not None for segment in segments))
         first, *others = self._rounds(segments, config, None)
@@ -85,7 +86,7 @@ class Iterated(EditorWrapper[Editor]):
     def _rounds(
         self, segments: Sequence[Segment], search: SearchConfig, evidence: Detail | None
     ) -> tuple[list[PostEdit], *tuple[dict[int, PostEdit], ...]]:
-        """Return the corrections of the first pass, and those of each later pass that changed the text, by segment."""
+        """Return the corrections of the first pass, and for each later pass those that changed a text, by segment."""
         first = self.inner.edit_segments(segments, search, evidence=evidence)
         seen = [{segment.mt or "", one.text} for segment, one in zip(segments, first, strict=True)]
         later: list[dict[int, PostEdit]] = []
@@ -104,7 +105,7 @@ class Iterated(EditorWrapper[Editor]):
 
 
 def _in_turn(mt: str, before: PostEdit, after: PostEdit) -> PostEdit:
-    """Return a correction of mt and the one of its output as one, with the scores of the latter."""
+    """Return a correction of mt and the correction of its output as a single one, with the scores of the latter."""
     sure = composed_edits(mt, after.text, sure_edits(before), sure_edits(after))
     is_unsure = any(one.edits and not one.confidences for one in (before, after))
     return replace(
@@ -120,10 +121,10 @@ def _in_turn(mt: str, before: PostEdit, after: PostEdit) -> PostEdit:
 
 
 def _scored(mt: str, last: PostEdit, scored: PostEdit | None) -> PostEdit:
-    """Return the correction of mt as the editor has scored it, if it has."""
+    """Return the correction `last` of mt with the scores in `scored`, as far as these are usable."""
     if scored is None or scored.skipped is not None or scored.text != last.text:
         return last
     if apply_edits(mt, last.text, scored.edits) == last.text and len(scored.edits) == len(scored.confidences):
         return replace(scored, reverted=last.reverted, fallbacks=last.fallbacks, input_cut=last.input_cut)
-    # An editor may score texts without saying what they change, as a phrase-based model does.
+    # Some editors, such as phrase-based ones, score texts without listing the edits.
     return replace(last, score=scored.score, token_scores=scored.token_scores, features=scored.features)

@@ -113,7 +113,10 @@ class Choice:
 
     @property
     def alone(self) -> list[bool]:
-        """Whether each model searches alone: it is phrase-based, or its target vocabulary is not that of the first."""
+        """Whether each model searches on its own.
+
+        Phrase-based models do, and neural ones whose target vocabulary differs from that of the first neural one.
+        """
         phrase_based = self.phrase_based
         if len(self.paths) == 1 or any(self.chains):
             return phrase_based

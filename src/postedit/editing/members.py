@@ -1,4 +1,4 @@
-"""The models of a combination, loaded once: editors with any weights are made of them."""
+"""The models of a combination, loaded once, from which editors with different weights are made."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -24,12 +24,12 @@ from postedit.search.rescoring import LogLinear, member_name
 
 
 class Members:
-    """Loaded models. Neural ones with one target vocabulary search together, as an ensemble; each other one, alone.
+    """Loaded models: neural ones that share a target vocabulary search as an ensemble; every other one searches alone.
 
     Args:
-        neural: the models that search together as one editor, in their order; None if there are none.
-        others: editors of the other models, by their place among all models.
-        search: search options of editors made of them.
+        neural: the editor of the models that search together, in order; None if there are none.
+        others: editors of the other models, by their position among all models.
+        search: search options of the editors made from these models.
     """
 
     def __init__(self, neural: PostEditor | None, others: Mapping[int, Editor], search: SearchConfig) -> None:
@@ -50,17 +50,17 @@ class Members:
         precision: Precision = "float32",
         given: Mapping[int, Editor] | None = None,
     ) -> Self:
-        """Load the models; their search options are those of the first, of a neural one if there is any.
+        """Load the models; the search options are those of the models that search together, else of the first model.
 
         Args:
-            choice: the models to load, in their order.
-            devices: of the neural ones, in turn.
-            precision: of the neural ones.
-            given: further members that are loaded already, by their place among all.
+            choice: the models to load, in order.
+            devices: the devices over which the neural models are spread in turn.
+            precision: the number type of the neural models.
+            given: further members that are loaded already, by their position among all members.
 
         Raises:
-            ModelFolderError: if a model is damaged, or the neural ones do not fit together.
-            DataError: if there is nothing to average in the space chosen.
+            ModelFolderError: if a model is damaged, or the neural ones are incompatible.
+            DataError: if probabilities should be averaged, but fewer than two models search together.
         """
         others: dict[int, Editor] = dict(given or {})
         places = [place for place in range(len(choice.paths) + len(others)) if place not in others]
@@ -83,11 +83,11 @@ class Members:
 
     @property
     def fixed_candidates(self) -> bool:
-        """Whether weights do not change what is found: an ensemble searches by them, a single model does not."""
+        """Whether the candidates found do not depend on the weights, as they do in the search of an ensemble."""
         return self._neural is None or len(self._neural.model.parts()) == 1
 
     def editor(self, log_linear: LogLinear, space: Space) -> PostEditor | Pooled:
-        """Return an editor that ranks by a log-linear model, whose weights of members hold in search as well.
+        """Return an editor that ranks by a log-linear model, with the member weights also used in ensemble search.
 
         Raises:
             DataError: if there is not one weight above 0 for each member.
@@ -98,11 +98,11 @@ class Members:
         if self._neural is not None:
             proposers.insert(0, self._ensemble(log_linear.weights, space, None))
         for single in self._singles:
-            single.search = self.search  # they score what the proposers read, however long it may be
+            single.search = self.search  # so that members can score every segment that proposers edit
         return Pooled(proposers, self._singles, log_linear, self.search)
 
     def plain(self, space: Space, weights: Sequence[float] | None = None) -> PostEditor | Pooled:
-        """Return an editor with no features but the scores of members, weighted equally if no weights are given.
+        """Return an editor whose only features are the member scores, equally weighted if no weights are given.
 
         Raises:
             DataError: if there is not one weight above 0 for each member.
@@ -114,7 +114,7 @@ class Members:
         return self.editor(LogLinear(named), space)
 
     def _ensemble(self, weights: Mapping[str, float], space: Space, log_linear: LogLinear | None) -> PostEditor:
-        """Return an editor of the neural models."""
+        """Return an editor of the neural models that search together, with their share of the weights."""
         assert self._neural is not None
         own = [weights[name] for place, name in enumerate(self.names) if place not in self._others]
         parts = self._neural.model.parts()
@@ -125,13 +125,13 @@ class Members:
 
 
 def _neural(paths: Sequence[Path], devices: Sequence[torch.device], precision: Precision, warn: bool) -> PostEditor:
-    """Load neural models as one editor; of a model with a first stage, that which corrects."""
+    """Load neural models as one editor; the first stage of a model, if it has one, is left out."""
     loaded = PostEditor.of(load_ensemble(paths, devices, warn=warn), precision)
     return loaded.inner if isinstance(loaded, TwoStage) else loaded
 
 
 def _with_model(editor: PostEditor, model: Seq2Seq) -> PostEditor:
-    """Return an editor with another model, which is prepared for inference already."""
+    """Return a copy of an editor with another model, which is already prepared for inference."""
     other = PostEditor(model, editor.processor, editor.search, sources=editor.sources)
     other.precision = editor.precision
     return other
@@ -140,10 +140,10 @@ def _with_model(editor: PostEditor, model: Seq2Seq) -> PostEditor:
 def load_others(
     choice: Choice, devices: Sequence[torch.device], precision: Precision
 ) -> PhraseEditor | PostEditor | Pooled | Chain:
-    """Load a chain, a phrase-based model, or an editor of several models of which some search on their own.
+    """Load a chain, a phrase-based model, or an editor of several models, some of which search on their own.
 
     Raises:
-        ModelFolderError: if a model is damaged, or the models do not fit together.
+        ModelFolderError: if a model is damaged, or the models are incompatible.
         DataError: if there is not one weight above 0 for each model, or an option has no effect.
     """
     if any(choice.chains):

@@ -12,20 +12,20 @@ from postedit.train.losses import Candidate
 
 
 class CandidateSearch:
-    """Searches for candidates for `train.loop.Trainer`; costs are between tokenised and truecased texts.
+    """Searches for the candidates of `train.loop.Trainer`; costs compare tokenised and truecased texts.
 
-    Of the search options `settings`, the length limits and the ranking of the beam apply.
+    Of the search options `settings`, only the length limits and the length normalisation of the beam apply.
     """
 
     def __init__(self, config: RiskConfig, settings: SearchConfig, processor: TextProcessor) -> None:
         self._config, self._settings, self._processor = config, settings, processor
 
     def __call__(self, model: Seq2Seq, batch: Batch) -> list[list[Candidate]]:
-        """Return the candidates of each sentence, all with different tokens.
+        """Return the candidates of each sentence, without duplicates.
 
         Raises:
             ValueError: if the batch has no target.
-            ModelFolderError: if the model gives no allowed token a probability.
+            ModelFolderError: if the model gives no allowed token a probability above 0.
         """
         if batch.target is None:
             raise ValueError("candidates are compared with a target, which the batch lacks")
@@ -49,7 +49,7 @@ class CandidateSearch:
     def judge(
         self, outputs: Sequence[Sequence[tuple[int, ...]]], references: Sequence[tuple[int, ...]]
     ) -> list[list[Candidate]]:
-        """Return the outputs of each sentence, given as tokens without EOS, with their costs."""
+        """Return the outputs of each sentence with their costs against its reference; all are tokens without EOS."""
         texts = [self._text(output) for found in outputs for output in found]
         pairs = zip(map(self._text, references), outputs, strict=True)
         expected = [text for text, found in pairs for _ in found]

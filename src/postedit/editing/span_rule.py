@@ -1,4 +1,4 @@
-"""The rule of protected spans and terms for one segment: what an output breaks, and what would mend it in search."""
+"""The rule of protected spans and terms for one segment: what an output breaks, and which constraints could mend it."""
 
 import re
 from collections import Counter
@@ -24,22 +24,22 @@ from postedit.text.span_patterns import Kind
 from postedit.text.words import CharacterSplitter, Word
 
 _MOST_GLUED: Final = 1000
-"""Values that are looked for where they are glued to other text: each costs a pass over the text."""
+"""Maximum number of values to search for as copies glued to other text; each value costs a pass over the text."""
 
 _ELIDED: Final = re.compile(r"\w['’](?=\w)")
-"""The end of a word that lost its vowel before the next one."""
+"""The end of an elided word, such as "l'" in "l'écran"."""
 
 
 class SpanRule:
-    """Compares outputs of a segment with its source and mt.
+    """Compares the outputs for a segment with its source and mt.
 
     Args:
         src: the source.
-        mt: the machine translation; None: outputs must have the spans of the source.
-        kinds: kinds of protected spans.
-        glossary: terms; None if there are none.
-        given: texts that the user requires in outputs; their spans count as those of the source.
-        language: the code of the language of mt, if it is known.
+        mt: the machine translation; if None, outputs must have the spans of the source.
+        kinds: the kinds of spans to protect.
+        glossary: the terms; None if there are none.
+        given: texts that the user requires in outputs; their spans count as spans of the source.
+        language: the code of the language of mt; empty if it is not known.
     """
 
     def __init__(
@@ -58,14 +58,14 @@ class SpanRule:
             self._terms = TermRule(glossary.find(src, here), mt, there, language)
 
     def spans(self, text: str) -> list[ProtectedSpan]:
-        """Return the protected spans of a text, those with faults once more, and its terms."""
+        """Return the protected spans of a text, further spans that mark faults in it, and its terms."""
         spans = self._found.get(text) or find_spans(text, self._kinds)
         terms = self._terms.spans(text, spans) if self._terms else ()
         return [*self._with_faults(text, spans), *terms]
 
     @cached_property
     def mt_spans(self) -> list[ProtectedSpan]:
-        """The spans and terms of mt, which an output may not break; of the source if there is no mt."""
+        """The spans and terms of mt, which an output may not break; those of the source if there is no mt."""
         return self.spans(self._src if self._mt is None else self._mt)
 
     def broken(self, text: str) -> list[Value]:
@@ -78,23 +78,27 @@ class SpanRule:
         return [*broken_values(self._src_counts, self._mt_counts, counts), *terms]
 
     def _with_faults(self, text: str, spans: Sequence[ProtectedSpan]) -> list[ProtectedSpan]:
-        """Return the spans of a text, unpaired tags and links of spans once more, and copies glued to other text."""
+        """Return the spans of a text, and once more those that are unpaired tags, linked, or glued to other text."""
         return [*spans, *unpaired_tags(spans), *self._links(text, spans), *find_glued(text, spans, self._known)]
 
     def _links(self, text: str, spans: Sequence[ProtectedSpan]) -> list[ProtectedSpan]:
-        """Return what spans of a text are part of, such as dates, where source and mt agree on it."""
+        """Return the larger units, such as dates, that spans of a text belong to, where source and mt agree on them."""
         return [link for link in linked_spans(text, spans) if Value(link.kind, link.value) in self._shared]
 
     @cached_property
     def _shared(self) -> frozenset[Value]:
-        """The links of spans that both source and mt have."""
+        """The linked spans that source and mt have in common; empty without mt."""
         if self._mt is None:
             return frozenset()
         src, mt = (count_values(linked_spans(text, self._found[text], near=False)) for text in (self._src, self._mt))
         return frozenset(src.keys() & mt.keys())
 
     def improves(self, text: str, other: str) -> bool:
-        """Return whether an output breaks nothing, or there is no mt, and it breaks or misses less than another one."""
+        """Return whether an output breaks fewer values than `other`, or as many and has fewer faults in its terms.
+
+        These faults are missing terms and forbidden translations. If there is mt, an output that breaks any value
+        improves nothing.
+        """
         broken = len(self.broken(text))
         if broken and self._mt is not None:
             return False
@@ -105,10 +109,11 @@ class SpanRule:
         return self._terms.swapped(text, find_spans(text, self._kinds)) if self._terms else text
 
     def keeps_rest(self, text: str, other: str) -> bool:
-        """Return whether another output keeps all of a text but words directly beside terms.
+        """Return whether the output `other` keeps all of `text` except words at or directly beside terms.
 
-        All words that it writes are parts of terms, or stand directly before or after one: articles change with the
-        term. It removes no term, and nowhere more words than it writes. Characters of scripts without spaces are words.
+        All words that it writes must be part of a term or directly before or after one, because articles change with
+        the term. It may remove no term, and no change may remove more words than it writes. In scripts without spaces,
+        each character is a word.
         """
         (words, terms), (others, other_terms) = self._divided(text), self._divided(other)
         near = [any(other_terms[max(0, place - 1) : place + 2]) for place in range(len(others))]
@@ -120,7 +125,7 @@ class SpanRule:
         )
 
     def _divided(self, text: str) -> tuple[list[str], list[bool]]:
-        """Return the words of a text, and whether each is part of a term; "l'" of "l'écran" is one word."""
+        """Return the words of a text, and whether each is part of a term; "l'" in "l'écran" is a word."""
         places = {place for one in self.spans(text) if one.kind == "term" for place in range(one.start, one.end)}
         words: list[Word] = []
         for word in CharacterSplitter().spans(text):
@@ -132,9 +137,9 @@ class SpanRule:
         return [word.text for word in words], [word.start in places for word in words]
 
     def constraints(self, text: str, broken: Sequence[Value]) -> tuple[list[str], list[str]]:
-        """Return the phrases that search should require, and those that it should ban, to mend an output.
+        """Return the phrases to require and those to ban when a segment is searched again to mend an output.
 
-        They mend terms, and values that are `broken` in a translation without mt.
+        They concern terms and, for a translation without mt, the values that are `broken`.
         """
         required, banned = self._wishes(text)
         if broken:
@@ -155,13 +160,13 @@ class SpanRule:
 
     @cached_property
     def _found(self) -> dict[str, list[ProtectedSpan]]:
-        """The spans of the source, of mt and of the texts that the user requires."""
+        """The spans of the source, of mt and of the texts that the user requires, by text."""
         texts = (self._src, *([] if self._mt is None else [self._mt]), *self._given)
         return {text: find_spans(text, self._kinds) for text in texts}
 
     @cached_property
     def _known(self) -> list[Value]:
-        """The values that are looked for where they are glued to other text."""
+        """The values to search for as copies glued to other text."""
         known = count_values(span for spans in self._found.values() for span in spans)
         return list(islice(known, _MOST_GLUED))
 
@@ -180,7 +185,7 @@ class SpanRule:
 
 
 def _phrases(spans: Sequence[ProtectedSpan], text: str, value: Value) -> list[str]:
-    """Return the first span with a value, with the rest of its words; none for a fault, such as an unpaired tag."""
+    """Return the first span with a value, extended to whole words; an empty list for faults such as unpaired tags."""
     for span in spans if not value.value.startswith(FAULTS) else ():
         if (span.kind, span.value) == value:
             start, end = span.start, span.end
@@ -193,4 +198,4 @@ def _phrases(spans: Sequence[ProtectedSpan], text: str, value: Value) -> list[st
 
 
 _WORD: Final = re.compile("[A-Za-z0-9_]").fullmatch
-"""Characters that make words longer; in scripts without spaces, phrases may begin and end anywhere."""
+"""Characters by which phrases are extended to whole words; in scripts without spaces, phrases may end anywhere."""
