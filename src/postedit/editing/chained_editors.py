@@ -17,18 +17,20 @@ from postedit.saved_editor import SavedEditor
 from postedit.text.composed_edits import composed_edits, sure_edits
 
 PRICES: Final = ("edit_cost", "post_edit_penalty")
-"""Search options that make words dear which mt does not have. What a caller adds to those of the first editor is added
-to those of the second, so that both become more careful."""
+"""Search options that penalise departures from mt. The difference between a caller's value and that of the first editor
+is added to the value of the second editor (but not below 0), so that both become more or less careful alike."""
 
 _OF_THE_FIRST: Final = ("n_best", "mbr")
-"""Search options that a caller gives to the first editor alone: the second one corrects one output."""
+"""Search options of a caller that only the first editor uses: the second one corrects a single output."""
 
 
 def common_pair(editors: Sequence[Editor], name: str) -> tuple[str, str]:
-    """Return the languages that some of the editors of `name` ("a chain") say they are for; empty if none does.
+    """Return the codes of the source and target languages that editors have in common; empty if none is known.
+
+    `name` is what the editors form together, such as "a chain", for error messages.
 
     Raises:
-        DataError: if they are for different ones, or there are no editors.
+        DataError: if the editors are for different languages, or there are none.
     """
     if not editors:
         raise DataError(f"{name} needs at least one editor, and there is none")
@@ -45,15 +47,16 @@ def common_pair(editors: Sequence[Editor], name: str) -> tuple[str, str]:
 class Chain(SavedEditor):
     """Lets a second editor correct the outputs of a first one.
 
-    The result says what changed from mt (or the draft of a first stage) to the text of the second editor. Each edit has
-    the least confidence of the edits it is made of, and their reasons; `score` is the sum of the logarithms of these.
+    The result describes the changes from mt (or the draft of a first stage) to the text of the second editor. Each edit
+    has the lowest confidence among the edits that it combines, and the reasons of all of them; `score` is the sum of
+    the logarithms of the confidences.
 
-    `search` has the options of the first editor. Each editor searches with its own options, and with those which a
-    caller changes; see `PRICES`. Alternatives are outputs of the first editor, with their scores there.
+    `search` holds the options of the first editor. Each editor searches with its own options, except for those that a
+    caller changes; see `PRICES`. Alternatives are outputs of the first editor, with the scores that it gave them.
     """
 
     def __init__(self, first: Editor, second: Editor, *, sources: tuple[Path, ...] = ()) -> None:
-        """Put `second` behind `first`; `sources` is the folder that both were loaded from.
+        """Put `second` behind `first`; `sources` holds the folder that both were loaded from, if any.
 
         Raises:
             DataError: if their languages differ.
@@ -63,7 +66,7 @@ class Chain(SavedEditor):
 
     @property
     def abilities(self) -> Abilities:
-        """What both can do together; without forced scores, and without attention."""
+        """What the two editors can do together, which excludes forced scores and attention."""
         both = (self.first.abilities, self.second.abilities)
         with_reasons = any(one.reasons for one in both)
         read = {side for one in both for side in one.inputs}
@@ -80,7 +83,7 @@ class Chain(SavedEditor):
         )
 
     def identity(self, search: SearchConfig | None = None) -> Identity:
-        """Return the identities of both editors as one."""
+        """Return both identities as one, with setting names prefixed by "first." and "second."."""
         configs = self.configs(search or self.search)
         settings: dict[str, Any] = {}
         models: list[str] = []
@@ -91,8 +94,8 @@ class Chain(SavedEditor):
         return Identity(tuple(models), settings)
 
     def configs(self, search: SearchConfig) -> tuple[SearchConfig, SearchConfig]:
-        """Return the search options of both editors where a caller gives `search`."""
-        first, own = self.first.search, self.second.search  # `self.search` may be a caller's
+        """Return the search options of the first and second editor if a caller gives `search`."""
+        first, own = self.first.search, self.second.search  # not `self.search`, which a caller may have replaced
         changed = {
             name: getattr(search, name)
             for name in SearchConfig.model_fields
@@ -122,7 +125,7 @@ class Chain(SavedEditor):
     def edit_segments(
         self, segments: Sequence[Segment], search: SearchConfig | None = None, *, evidence: Detail | None = None
     ) -> list[PostEdit]:
-        """Return one correction per segment; see `Editor.edit_segments`. With evidence, edits have reasons."""
+        """Return one correction per segment; see `Editor.edit_segments`. The only evidence is reasons for edits."""
         config = search or self.search
         self.check(config, with_mt=any(segment.mt is not None for segment in segments) or not segments)
         first, second = self.configs(config)
@@ -132,7 +135,7 @@ class Chain(SavedEditor):
         return [_joined(*step, config.n_best) for step in zip(segments, before, after, strict=True)]
 
     def word_spans(self, side: Side, text: str) -> list[tuple[int, int]] | None:
-        """Return the spans of the words of a text, by the tokeniser of the first editor."""
+        """Return the character spans of the words of a text, by the tokeniser of the first editor."""
         return self.first.word_spans(side, text)
 
     def words(self, side: Side, text: str) -> list[str]:
@@ -140,17 +143,17 @@ class Chain(SavedEditor):
         return self.first.words(side, text)
 
     def seem_swapped(self, src: Sequence[str], mt: Sequence[str]) -> bool:
-        """Return whether src and mt clearly seem to be exchanged, as the first editor sees it."""
+        """Return whether src and mt seem to be swapped, as judged by the first editor."""
         return self.first.seem_swapped(src, mt)
 
 
 def _detail_of(editor: Editor, evidence: Detail | None) -> Detail | None:
-    """Return the evidence to ask an editor for: there is a place for reasons with each edit alone."""
+    """Return the evidence to ask an editor for; None if it gives no reasons, the only evidence that a chain returns."""
     return evidence if editor.abilities.reasons else None
 
 
 def _joined(segment: Segment, before: PostEdit, after: PostEdit, n_best: int) -> PostEdit:
-    """Return the corrections by the first editor and then by the second as one, and with mt `n_best` outputs."""
+    """Return the successive corrections by both editors as one, with alternatives if `n_best` is above 1."""
     mt = segment.mt if segment.mt is not None else before.draft or ""
     sure = composed_edits(mt, after.text, sure_edits(before), sure_edits(after))
     is_unsure = any(one.edits and not one.confidences for one in (before, after))

@@ -1,4 +1,4 @@
-"""Extract evidence after search: attention, runners-up, and scores with parts of the input left out."""
+"""Extract evidence for outputs after the search: attention, runners-up, and scores with parts of the input left out."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -19,23 +19,23 @@ from postedit.editing.segments import EncodedSegment, batch_of, inputs_of
 from postedit.search import Hypothesis, force
 from postedit.text.processor import TextProcessor
 
-RUNNERS_UP: Final = 5  # other tokens that evidence names for each position
+RUNNERS_UP: Final = 5  # most other tokens that evidence lists for each position
 
 _TELLING: Final[Mapping[str, str]] = {"src": "glossary", "mt": "errors"}
-"""The hint that tells a part of a text, and is empty with it."""
+"""For each text, the hint that reveals part of it, and is therefore emptied together with the text."""
 
 
 @dataclass(frozen=True, slots=True)
 class EvidenceExtraction:
-    """Reads outputs once more to extract evidence."""
+    """Feeds outputs to the model once more to extract evidence."""
 
     model: Seq2Seq  # any model or ensemble
     processor: TextProcessor  # its text processing
-    budget: int  # tokens of a batch
-    detail: Detail
+    budget: int  # maximum number of tokens of a batch
+    detail: Detail  # how much evidence to extract
 
     def __call__(self, segments: Sequence[EncodedSegment], best: Sequence[Hypothesis | None]) -> list[Evidence | None]:
-        """Return the evidence of the best output of each segment; None without an output or enough memory."""
+        """Return the evidence of the best output of each segment; None if there is no output or not enough memory."""
         kept = [(row, one) for row, one in enumerate(best) if one is not None and not one.stuck]
 
         def work(part: Sequence[tuple[int, Hypothesis]]) -> Iterable[Evidence]:
@@ -54,7 +54,7 @@ class EvidenceExtraction:
     def _losses(
         self, segment: EncodedSegment, hypothesis: Hypothesis, evidence: Evidence
     ) -> NDArray[np.floating] | None:
-        """Return Float[K,W], nats that each token loses without each word of src; None if src is not read."""
+        """Return the nats that each token loses without each word of src, Float[K,W]; None without such words."""
         if "src" not in inputs_of(self.model):
             return None
         index, src = word_starts(evidence.streams["src"]), segment.ids["src"]
@@ -73,7 +73,7 @@ class EvidenceExtraction:
 
     @torch.inference_mode()
     def _read(self, batch: Batch, hypotheses: Sequence[Hypothesis]) -> Iterator[Evidence]:
-        """Yield the evidence of outputs, read in one call."""
+        """Yield the evidence of each output; the decoder reads all of them in one call."""
         read = [[BOS, *hypothesis.tokens] for hypothesis in hypotheses]
         longest = max(len(tokens) for tokens in read)
         tokens = torch.tensor([row + [PAD] * (longest - len(row)) for row in read], device=batch.device)
@@ -103,7 +103,7 @@ class EvidenceExtraction:
             )
 
     def _without(self, batch: Batch, hypotheses: Sequence[Hypothesis]) -> dict[str, list[tuple[float, ...]]]:
-        """Return by text the scores of all tokens when that text is empty, with the hint that tells of it."""
+        """Return, by side, the token scores of outputs with that side and its hint emptied; {} for a single side."""
         sides = inputs_of(self.model)
         if len(sides) == 1:
             return {}
@@ -119,7 +119,7 @@ class EvidenceExtraction:
     def _runners_up(
         self, output: DecoderOutput, tokens: Tensor, row: int, written: Sequence[int]
     ) -> tuple[tuple[Alternative, ...], ...]:
-        """Return the other most probable tokens at each position; only distributions of one row are in memory."""
+        """Return the most probable other tokens at each position of one row; one row at a time saves memory."""
         mask = torch.zeros_like(tokens, dtype=torch.bool)
         mask[row, : len(written)] = True
         count = min(RUNNERS_UP + 1, self.model.spec.vocabularies.target.size)
@@ -133,7 +133,7 @@ class EvidenceExtraction:
         return tuple(result)
 
     def _shares(self, output: DecoderOutput, row: int, count: int) -> dict[str, NDArray[np.floating]]:
-        """Return the share of each origin of a token (generated, or copied from a stream), for models that copy."""
+        """Return, for models that copy, the probability that each token was generated, or copied from each stream."""
         gate = output.aux.get("gate")
         if gate is None:
             return {}

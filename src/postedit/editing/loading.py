@@ -192,9 +192,7 @@ def load_ensemble(
     *,
     warn: bool = False,
 ) -> Loaded:
-    """Load one neural model, or several as an ensemble, spread over the devices in turn.
-
-    With `warn`, log a warning for each model that made the TER of its development set worse.
+    """Load one neural model, or several as an ensemble; `warn` if one made the TER of its development set worse.
 
     Raises:
         ModelFolderError: if a model is damaged, or the models are incompatible.

@@ -1,8 +1,8 @@
 """Minimum Bayes risk: of several outputs, choose the one with the fewest expected edits (Kumar and Byrne 2004).
 
-An output whose words others confirm may be a better choice than the most probable one. The cost of one output, if
-another is right, is the number of edits between them (TER); the probability that this one is right is in proportion
-to a power of its probability under the model, as scores of whole sentences are too sure of themselves.
+An output that agrees with many others may be a better choice than the most probable one. The cost of choosing an output
+if another one is right is the number of edits between them (TER). The probability that an output is right is taken to
+be proportional to a power of its model probability, because models are overconfident about whole sentences.
 """
 
 from collections.abc import Sequence
@@ -15,16 +15,16 @@ from postedit.text.words import compared_words
 if TYPE_CHECKING:
     from postedit.evaluate.metrics import SentenceCost
 
-SMALL: Final = 1e-9  # differences of costs that are none
+SMALL: Final = 1e-9  # costs that differ by less than this count as equal
 
 
 def by_risk(texts: Sequence[str], scores: Sequence[float], scale: float) -> list[int]:
-    """Return the positions of some texts, those with the fewest expected edits first; equal ones stay in order.
+    """Return the positions of the texts, those with the fewest expected edits first; ties keep their order.
 
     Args:
-        texts: words are what spaces divide, and single characters in scripts without spaces.
-        scores: natural-log probabilities, or other scores that grow with them.
-        scale: probabilities are in proportion to exp(scale * score).
+        texts: the outputs; words are separated by spaces, and single characters in scripts without spaces.
+        scores: their natural-log probabilities, or other scores that increase with these.
+        scale: probabilities are taken to be proportional to exp(scale * score).
     """
     weights = np.exp(scale * (np.array(scores, np.float64) - max(scores)))
     words = [" ".join(compared_words(text)) for text in texts]
@@ -35,7 +35,7 @@ def by_risk(texts: Sequence[str], scores: Sequence[float], scale: float) -> list
 def expected_costs(
     candidates: Sequence[str], references: Sequence[str], weights: Sequence[float], cost: "SentenceCost"
 ) -> list[float]:
-    """Return the cost of each candidate against all references, summed by their weights."""
+    """Return, for each candidate, the weighted sum of its costs against all references."""
     costs = cost(np.repeat(candidates, len(references)).tolist(), [*references] * len(candidates))
     risks: list[float] = (np.array(costs).reshape(len(candidates), -1) @ np.array(weights, np.float64)).tolist()
     return risks

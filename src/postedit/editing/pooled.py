@@ -1,4 +1,4 @@
-"""`Pooled`: an editor that chooses among the corrections that several editors propose, by the scores of all."""
+"""`Pooled`: an editor that chooses among the corrections proposed by several editors, by the scores of all members."""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,32 +16,32 @@ from postedit.saved_editor import SavedEditor
 from postedit.search.ensemble import check_weights
 from postedit.search.rescoring import LEAST, LogLinear, member_name, weighted_sum, word_features
 
-_Change = tuple[tuple[int, int], str]  # an edit: the characters of mt that it replaces, and by what
+_Change = tuple[tuple[int, int], str]  # an edit: the span of mt that it replaces, and the new text
 
-_LEAST_PROBABILITY: Final = 1e-300  # of an edit; its logarithm is finite
+_LEAST_PROBABILITY: Final = 1e-300  # smallest probability of an edit, so that its logarithm is finite
 
 
 class Pooled(SavedEditor):
-    """Chooses among the candidates of several editors by a log-linear model of the scores that members give to them.
+    """Chooses among the candidates of several editors by a log-linear model of the scores that all members give them.
 
-    The candidates of a segment are the n-best lists of all proposers, together as long as the beam, and mt. Outputs
-    that the length limit ended are left out, unless `mt_candidate` is off; of candidates with the same text, that of
+    The candidates for a segment are mt and the n-best lists of all proposers, among whom the beam is divided. Outputs
+    that the length limit cut off are left out, unless `mt_candidate` is off; of candidates with the same text, that of
     the first proposer is kept. Every member scores every candidate (`score_segments`), so members need not share a
-    vocabulary, nor even be models. A candidate that a member cannot score is left out. A segment whose mt a member
-    cannot score, because a text is blank or too long, stays as it is.
+    vocabulary, nor even be models. A candidate that a member cannot score is left out. If a member cannot score mt,
+    because a text is blank or too long, the segment stays as it is.
 
-    The score of a correction is that of the log-linear model. The confidence of an edit is the probability, among the
-    candidates, that the correction has this edit.
+    The score of a correction is that of the log-linear model. The confidence of an edit is the total probability of the
+    candidates that contain it, where the probabilities of all candidates sum to 1.
     """
 
     def __init__(
         self, proposers: Sequence[Editor], members: Sequence[Editor], log_linear: LogLinear, search: SearchConfig
     ) -> None:
-        """Make an editor of `members`; words are those of the first.
+        """Combine proposers, which search, with members, which score; the first member's tokeniser determines words.
 
         Raises:
-            DataError: if there is not one weight above 0 for each member, they are for different languages, or there is
-                no proposer or member.
+            DataError: if there is not one weight above 0 for each member, if members are for different languages, or if
+                there is no proposer or no member.
         """
         if not proposers:
             raise DataError("a combination needs at least one editor that proposes corrections, and there is none")
@@ -52,7 +52,7 @@ class Pooled(SavedEditor):
 
     @property
     def abilities(self) -> Abilities:
-        """Abilities of the editor: it has no constraints, and reasons for edits that a proposer has reasons for."""
+        """Abilities of the editor: it takes no constraints, and gives reasons if a proposer does."""
         first, each = self.members[0].abilities, [member.abilities for member in self.members]
         return Abilities(
             needs_mt=True,
@@ -82,7 +82,7 @@ class Pooled(SavedEditor):
             proposer.check(_own_ranking(search), with_mt=with_mt)
 
     def word_spans(self, side: Side, text: str) -> list[tuple[int, int]] | None:
-        """Return the spans of the words of a text, by the tokeniser of the first member."""
+        """Return the character spans of the words of a text, by the tokeniser of the first member."""
         return self.members[0].word_spans(side, text)
 
     def words(self, side: Side, text: str) -> list[str]:
@@ -90,13 +90,13 @@ class Pooled(SavedEditor):
         return self.members[0].words(side, text)
 
     def seem_swapped(self, src: Sequence[str], mt: Sequence[str]) -> bool:
-        """Return whether src and mt clearly seem to be exchanged to the first member."""
+        """Return whether src and mt seem to be swapped, as judged by the first member."""
         return self.members[0].seem_swapped(src, mt)
 
     def edit_segments(
         self, segments: Sequence[Segment], search: SearchConfig | None = None, *, evidence: Detail | None = None
     ) -> list[PostEdit]:
-        """Return one correction per segment; see `Editor.edit_segments`. Of evidence, there are reasons for edits."""
+        """Return one correction per segment; see `Editor.edit_segments`. The only evidence is reasons for edits."""
         config = search or self.search
         self.check(config, with_mt=True)
         for number, segment in enumerate(segments, start=1):
@@ -128,7 +128,7 @@ class Pooled(SavedEditor):
     def score_segments(
         self, segments: Sequence[Segment], outputs: Sequence[str], *, evidence: Detail | None = None
     ) -> list[PostEdit]:
-        """Return the scores of given outputs, with `features`; an output that a member cannot score is skipped."""
+        """Return the given outputs with scores and `features`; an output that a member cannot score is skipped."""
         return self._all_scored(self.members, segments, outputs)
 
     def _all_scored(
@@ -152,7 +152,7 @@ class Pooled(SavedEditor):
 
 
 def _reading(member: Editor, config: SearchConfig) -> Editor:
-    """Return a member that scores what the search options let proposers read; other threads may use it as it is."""
+    """Return a member with the input limit of `config`: a copy if it differs, as other threads may use the member."""
     if member.search.max_input == config.max_input:
         return member
     member = copy(member)
@@ -161,7 +161,7 @@ def _reading(member: Editor, config: SearchConfig) -> Editor:
 
 
 def _candidates(segment: Segment, found: Sequence[PostEdit], config: SearchConfig) -> list[PostEdit]:
-    """Return the distinct corrections that editors found for a segment, those of the first before others, and mt."""
+    """Return the distinct corrections that the proposers found for a segment, in the order of proposers, then mt."""
     mt = segment.mt or ""
     by_text: dict[str, PostEdit] = {}
     for best in found:
@@ -173,7 +173,7 @@ def _candidates(segment: Segment, found: Sequence[PostEdit], config: SearchConfi
 
 
 def _with_reasons(kept: PostEdit, other: PostEdit) -> PostEdit:
-    """Return a correction with the reasons that another editor has for the same edits."""
+    """Return a correction whose edits without reasons get those of another editor for the same edits."""
     reasons = {(edit.mt_span, edit.pe_span): edit.reasons for edit in other.edits}
     edits = (
         replace(edit, reasons=edit.reasons or reasons.get((edit.mt_span, edit.pe_span), ())) for edit in kept.edits
@@ -182,12 +182,12 @@ def _with_reasons(kept: PostEdit, other: PostEdit) -> PostEdit:
 
 
 def _own_ranking(search: SearchConfig) -> SearchConfig:
-    """Return the options of a proposer: it ranks by its scores, and the choice by risk is that among all."""
+    """Return the options for a proposer, which ranks by its own scores: risk is compared only among all candidates."""
     return search.with_options(mbr=0.0)
 
 
 def _chosen(segment: Segment, judged: Sequence[tuple[PostEdit, PostEdit]], config: SearchConfig) -> PostEdit:
-    """Return the best of the candidates, given with their scores; of several corrections, mt is always one."""
+    """Return the best of the candidates, given with their scores; with `n_best` above 1, mt is always returned too."""
     mt = segment.mt or ""
     skipped = next(scored.skipped for one, scored in judged if one.text == mt)
     if skipped:
@@ -206,7 +206,7 @@ def _chosen(segment: Segment, judged: Sequence[tuple[PostEdit, PostEdit]], confi
 
 
 def _edit_probabilities(ranked: Sequence[tuple[PostEdit, PostEdit]]) -> dict[_Change, float]:
-    """Return the probability of each edit: that of all candidates that have it."""
+    """Return the probability of each edit: the sum over the candidates that have it."""
     top = ranked[0][1].score
     weights = [math.exp(scored.score - top) for _, scored in ranked]
     found: dict[_Change, float] = {}
@@ -217,7 +217,7 @@ def _edit_probabilities(ranked: Sequence[tuple[PostEdit, PostEdit]]) -> dict[_Ch
 
 
 def _with_scores(candidate: PostEdit, scored: PostEdit, probabilities: Mapping[_Change, float]) -> PostEdit:
-    """Return a candidate with its score, and with the confidences of its edits as token scores, one for each."""
+    """Return a candidate with its score and, for each edit, its confidence, whose logarithm is the token score."""
     sure = tuple(min(1.0, max(_LEAST_PROBABILITY, probabilities[change])) for change in _changes(candidate))
     return replace(
         candidate,

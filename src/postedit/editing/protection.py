@@ -29,41 +29,42 @@ from postedit.text.span_patterns import KINDS, Kind
 from postedit.text.words import PlainSplitter
 
 _MOST_REQUIRED: Final = 80
-"""Characters of terms and spans that a second search may require: its beam grows with them."""
+"""Most characters of terms and spans that a second search may require, as its beam widens with them."""
 
 _MOST_TRIED: Final = 6
-"""Edits at fault of which each is tried alone; more of them are taken back together."""
+"""Most edits at fault for which taking back each one alone is tried; if there are more, all are taken back together."""
 
 _MOST_ROUNDS: Final = 4
-"""Rounds of taking edits back; if spans are still broken, mt stays. So the time is linear in the length of a text."""
+"""Most rounds of taking edits back, so that the time is linear in text length; if spans are still broken, mt stays."""
 
 _MOST_LOST: Final = 5.0
-"""Nats that the score may lose to a term for which mt has no place. For the release model of product help, a required
-term that it put in a wrong place cost 8.7 and more (47 such lines of 200 in Spanish)."""
+"""Most nats that the score may drop when a term is required that had no place in the first output. In the release model
+for product help, a required term in a wrong place cost at least 8.7 nats (47 such lines of 200 in Spanish)."""
 
 
 class Protected(EditorWrapper[Editor]):
-    """Keeps the protected spans of mt that stand in the source, and the terms of a glossary, in every output.
+    """Keeps the protected spans of mt that the source has too, and the terms of a glossary, in every output.
 
-    If an output breaks the rule (`text.protected_spans.broken_values`, `text.glossary`), the edits that touch the
-    broken spans are taken back, as few as suffice, and at last all edits. So the rule holds for any inner editor. Terms
-    take the place of their forbidden translations, and an output that lacks a term, or has a forbidden one, is searched
-    for once more with terms required or banned, if the inner editor honours constraints. What this finds must keep the
-    rest of the output (`SpanRule.keeps_rest`). `PostEdit.fallbacks` lists the spans.
+    If an output breaks the rule (`text.protected_spans.broken_values`, `text.glossary`), edits that touch the broken
+    spans are taken back, as few as suffice, or in the end all edits, so that the rule holds for any inner editor.
+    Forbidden translations are replaced by their terms. If an output lacks a term or has a forbidden translation, and
+    the inner editor supports constraints, the segment is also searched again with terms required or banned; what this
+    finds must keep the rest of the output (`SpanRule.keeps_rest`). `PostEdit.fallbacks` lists the spans that were
+    broken.
 
-    The draft of a first stage counts as mt. A translation without draft should have the spans of the source; nothing
-    can be taken back there, so that it is searched for once more, and spans still broken are listed with `by` None.
-    Spans of required words and prefixes count as spans of the source. Of n-best lists, alternatives that break the rule
-    are left out. Given outputs are scored as they are.
+    The draft of a first stage counts as mt. A translation without mt or draft should have the spans of the source; as
+    it has no edits to take back, it is only searched again, and spans still broken are listed with `by` None. Spans of
+    required words and prefixes count as spans of the source. Alternatives in n-best lists that break the rule are left
+    out. Given outputs are scored as they are.
 
-    Put a gate inside this wrapper: an edit that it takes back may be one half of a moved span.
+    Put a gate inside this wrapper, not around it: an edit that the gate takes back may be one half of a moved span.
     """
 
     def __init__(self, editor: Editor, kinds: Iterable[Kind] = KINDS, glossary: Glossary | None = None) -> None:
         """Protect spans of these kinds, and the terms of a glossary, in the outputs of `editor`.
 
         Raises:
-            DataError: if there is no such kind.
+            DataError: if one of `kinds` is unknown.
         """
         super().__init__(editor)
         self.kinds, self.glossary = frozenset(kinds), glossary
@@ -71,7 +72,7 @@ class Protected(EditorWrapper[Editor]):
             raise DataError(f"kinds of spans must be some of {', '.join(KINDS)}, as a list, not {kinds!r:.80}")
 
     def identity(self, search: SearchConfig | None = None) -> Identity:
-        """Return the identity of the editor with the kinds of spans and the glossary."""
+        """Return the identity of the inner editor, extended by the kinds of spans and the glossary."""
         inner = self.inner.identity(search)
         own: dict[str, Any] = {"protect": sorted(self.kinds)}
         if self.glossary is not None:
@@ -100,7 +101,7 @@ class Protected(EditorWrapper[Editor]):
     def _again(
         self, cases: Sequence["_Case"], config: SearchConfig, evidence: Detail | None
     ) -> Sequence[PostEdit | None]:
-        """Return the second correction of each case; None where a constraint cannot be written by the model."""
+        """Return the second correction of each case; None where the inner editor cannot meet the constraints."""
         if not cases:
             return []
         try:
@@ -112,12 +113,12 @@ class Protected(EditorWrapper[Editor]):
 
 
 class _Case:
-    """One segment with its first correction and, if there was another search, its second."""
+    """A segment with its first correction and, if it was searched again, its second."""
 
     second: PostEdit | None = None
 
     def __init__(self, segment: Segment, mt: str | None, first: PostEdit, rule: SpanRule, config: SearchConfig) -> None:
-        """`mt` may be the draft of a first stage."""
+        """Compare the first correction with `mt`, which may be the draft of a first stage."""
         self.segment, self.mt, self.first, self.rule, self.config = segment, mt, first, rule, config
         self.broken: list[Value] = []
         self.required: list[str] = []
@@ -128,7 +129,7 @@ class _Case:
 
     @property
     def wants_search(self) -> bool:
-        """Whether another search may help."""
+        """Whether a second search could help, and does not require too many characters."""
         return bool(self.required or self.banned) and sum(map(len, self.required)) <= _MOST_REQUIRED
 
     @property
@@ -139,7 +140,7 @@ class _Case:
         return Segment(self.segment.src, self.mt, Constraints(given.prefix, required, banned))
 
     def settled(self) -> PostEdit:
-        """Return the correction that keeps the rule, with fallbacks listed and alternatives that break it left out."""
+        """Return the correction that keeps the rule, with its fallbacks, and without alternatives that break it."""
         best, by = self._best()
         left = self.rule.broken(best.text) if by == "search" else []
         broken = dict.fromkeys([*self.broken, *left])
@@ -150,12 +151,12 @@ class _Case:
         return replace(best, alternatives=others, fallbacks=(*self.first.fallbacks, *listed))
 
     def _best(self) -> tuple[PostEdit, Literal["search", "edits", "mt"] | None]:
-        """Return the best correction, and how broken spans were saved.
+        """Return the best correction, and how broken spans were saved (see `Fallback.by`).
 
-        This is the first correction, without harmful edits, and with terms in place of forbidden translations. The
-        second one is better if it meets as many terms and keeps the rest: a model that must write a term, or may not
-        write a word, can lose a whole phrase. If it has a term for which the first has no place, its probability alone
-        tells whether the place is right.
+        This is normally the first correction, without harmful edits and with terms in place of forbidden translations.
+        The second one is preferred if it satisfies at least as many terms and keeps the rest: a model that is forced to
+        write a term, or to avoid a word, can lose a whole phrase. If it has a term for which the first one has no
+        place, only its probability tells whether the place is right.
         """
         kept, by = self._kept()
         swapped = self._swapped(kept)
@@ -181,7 +182,7 @@ class _Case:
         return (kept, "edits") if kept.changed else (replace(kept, hit_limit=False), "mt")
 
     def _swapped(self, kept: PostEdit) -> PostEdit:
-        """Return a correction with terms in place of forbidden translations, if nothing breaks by that."""
+        """Return a correction with terms in place of forbidden translations, if that breaks nothing."""
         mt, text = self.mt or "", self.rule.swapped(kept.text)
         if kept.skipped is not None or not self.rule.improves(text, kept.text):
             return kept
@@ -199,7 +200,7 @@ class _Case:
         return found if self._allowed(found).text == text else kept
 
     def _without_harm(self, mt: str, result: PostEdit) -> PostEdit:
-        """Return the correction without edits that break the rule: those that touch broken spans, or else all."""
+        """Return the correction without the edits that break the rule, or, if spans are still broken, without any."""
         broken = self.broken
         for _ in range(_MOST_ROUNDS):
             touching = self._touching(result, broken) if broken else []
@@ -218,7 +219,7 @@ class _Case:
         return kept, self.rule.broken(kept.text)
 
     def _touching(self, result: PostEdit, broken: Iterable[Value]) -> list[int]:
-        """Return the numbers of the edits that remove, write, or stand directly beside a broken span."""
+        """Return the indices of the edits that remove, write, or directly adjoin a broken span."""
         values = set(broken)
         before, after = _Places(self.rule.mt_spans, values), _Places(self.rule.spans(result.text), values)
         return [
@@ -228,7 +229,7 @@ class _Case:
         ]
 
     def _allowed(self, result: PostEdit) -> PostEdit:
-        """Return a correction with edits taken back, or mt, "impossible", if constraints of the user are now broken."""
+        """Return a changed correction, or mt, skipped as "impossible", if it now violates the user's constraints."""
         given, mt = self.segment.constraints, self.mt or ""
         if any(has_phrase(result.text, phrase) for phrase in (*given.banned, *self.config.banned)):
             return unchanged(mt, "impossible")
@@ -237,14 +238,14 @@ class _Case:
 
 
 class _Places:
-    """The spans of a text with some values, to ask which of many edits touch one."""
+    """The places of the spans that have some given values in a text, to test which edits touch one."""
 
     def __init__(self, spans: Iterable[ProtectedSpan], values: Collection[Value]) -> None:
         places = sorted((span.start, span.end) for span in spans if Value(span.kind, span.value) in values)
         self._starts = [start for start, _ in places]
-        self._ends = list(accumulate((end for _, end in places), max))  # the last end so far
+        self._ends = list(accumulate((end for _, end in places), max))  # the furthest end so far
 
     def touch(self, place: tuple[int, int]) -> bool:
-        """Return whether a span overlaps a place or stands directly beside it."""
+        """Return whether one of the spans overlaps or directly adjoins `place`."""
         begun = bisect_right(self._starts, place[1])
         return begun > 0 and self._ends[begun - 1] >= place[0]

@@ -1,4 +1,4 @@
-"""Word-level quality tags of translations, from files: which words and gaps may be edited, or are shown as wrong."""
+"""Word-level quality tags of translations, from files: words and gaps that may be edited, or are shown as wrong."""
 
 import hashlib
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ from postedit.text.glossary import Glossary
 
 
 class TagFiles(Config):
-    """Files of quality tags, which a model whose prompt has {errors} is shown."""
+    """Files of quality tags, shown to models whose prompt has the field {errors}."""
 
     tags: str = Field(
         "",
@@ -33,16 +33,16 @@ class TagFiles(Config):
         """Return the tags; None if no files are given.
 
         Raises:
-            DataError: if they cannot be read, or do not fit together.
+            DataError: if the files cannot be read, or do not match.
         """
         return QualityTags(Path(self.tags), Path(self.tagged)) if self.tags else None
 
 
 class QualityTags:
-    """Tags of the gaps and words of translations, OK or BAD, by the text of the translation.
+    """The tags (OK or BAD) of the gaps and words of translations, by the text of the translation.
 
     Raises:
-        DataError: if a line of the tags does not fit its translation.
+        DataError: if a file cannot be read, or a line of tags does not match its translation.
     """
 
     def __init__(self, tags: Path, tagged: Path) -> None:
@@ -54,7 +54,7 @@ class QualityTags:
         for number, (mt, line) in enumerate(zip(texts[tagged], texts[tags], strict=True), start=1):
             found = parse_tags(line, len(mt.split()), f"{tags}, line {number}")
             known = self._tags.setdefault(mt, found)
-            # Of the same translation of two sources, what is BAD of one may be.
+            # If two sources have the same translation, what is BAD for one of them counts as BAD.
             self._tags[mt] = [one or other for one, other in zip(known, found, strict=True)]
 
     @property
@@ -63,13 +63,14 @@ class QualityTags:
         return hashlib.sha256(repr(sorted(self._tags.items())).encode()).hexdigest()[:16]
 
     def of(self, mt: str) -> list[bool] | None:
-        """Return the 2n + 1 tags of a translation of n words, True for BAD; None if it has none."""
+        """Return the 2n + 1 tags of a translation of n words (gap, word, gap, ...), True for BAD; None if untagged."""
         return self._tags.get(mt)
 
     def allow(self, mt: str, spans: Sequence[tuple[int, int]], text: str, edits: Sequence[Edit]) -> list[bool]:
-        """Return whether each edit is of a BAD word or gap; `spans` are of the words of mt. Untagged ones may be.
+        """Return, for each edit, whether it concerns a BAD word or gap; all True if mt is untagged.
 
-        A gap beside the words of an edit counts if the edit writes more words than these in `text`.
+        `spans` are the character spans of the words of mt. The gaps on both sides of the words of an edit count too if
+        the edit writes more words in `text` than it replaces.
         """
         bad = self._tags.get(mt)
         if bad is None:
@@ -78,7 +79,7 @@ class QualityTags:
 
 
 def _places(edit: Edit, spans: Sequence[tuple[int, int]], text: str) -> list[int]:
-    """Return the places in the tags that an edit concerns: its words and the gaps where it may write, or its gap."""
+    """Return the indices of the tags that an edit concerns: words and gaps, or a single gap for an insertion."""
     start, end = edit.mt_span
     words = [number for number, span in enumerate(spans) if span[0] < end and start < span[1]]
     if words:
@@ -88,10 +89,10 @@ def _places(edit: Edit, spans: Sequence[tuple[int, int]], text: str) -> list[int
 
 
 def show_hints(editor: Editor, glossary: Glossary | None, tags: QualityTags | None) -> None:
-    """Have the prompt of the model that an editor is, or wraps, show terms and tagged errors, if it has room for them.
+    """Let the prompt of an editor's model show terms and tagged errors, if the prompt has fields for them.
 
     Raises:
-        DataError: if there are tags, which nothing else uses, and the model has no prompt that shows them.
+        DataError: if tags are given, but the model has no prompt that shows them.
     """
     names = editor.abilities.hints
     if tags is not None and "errors" not in names:
