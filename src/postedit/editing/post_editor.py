@@ -101,9 +101,9 @@ class PostEditor(SavedEditor):
             space: whether an ensemble averages log-probabilities ("log") or probabilities ("probability").
 
         Returns:
-            The editor: a `PostEditor`; for a folder with a first stage, a `TwoStage` editor, which writes a draft where
-            there is no mt; for a phrase-based model, a `PhraseEditor`, which ignores `device` and `dtype`; if some of
-            several models search on their own, a `Pooled` editor; for a chain, a `Chain`.
+            A `PostEditor`; for a folder with a first stage, a `TwoStage` editor, which writes a draft where there is no
+            mt; for a phrase-based model, a `PhraseEditor`, which ignores `device` and `dtype`; if some of several
+            models search on their own, a `Pooled` editor; for a chain, a `Chain`.
 
         Raises:
             ModelFolderError: if a model is not found or is damaged, or the members of an ensemble are incompatible.

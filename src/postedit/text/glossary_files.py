@@ -1,9 +1,10 @@
 """Glossary files: tables (CSV, TSV) and TBX, version 2 (2008) and 3.
 
-A table has the columns source, target, forbidden, case, source_forms and target_forms. A first line names them, unless
-there are only source and target; all but these two may be missing. Several translations, forms or forbidden
-translations in a field are divided by "|", the preferred one first; case is "yes" where it counts. Of TBX, the terms of
-two languages are read; those whose administrative status is deprecated or superseded are forbidden as translations.
+A table has the columns source, target, forbidden, case, source_forms and target_forms. The first line names them,
+unless there are only source and target; source is needed, and target or forbidden. Several translations, forms or
+forbidden translations in a field are separated by "|", the preferred one first; case is "yes" if the term is
+case-sensitive. From TBX, the terms of two languages are read; terms with the administrative status deprecated or
+superseded are forbidden as translations.
 """
 
 import csv
@@ -20,9 +21,9 @@ from postedit.text.glossary import GlossaryEntry
 
 _COLUMNS: Final = ("source", "target", "forbidden", "case", "source_forms", "target_forms")
 _CASE: Final = {"": False, "no": False, "false": False, "0": False, "yes": True, "true": True, "1": True}
-_LONGEST: Final = 1000  # characters of a term
-_DEEPEST: Final = 100  # elements of TBX within each other
-_LARGEST: Final = 512 * 1024 * 1024  # bytes of a file
+_LONGEST: Final = 1000  # most characters of a term
+_DEEPEST: Final = 100  # deepest nesting of TBX elements
+_LARGEST: Final = 512 * 1024 * 1024  # most bytes of a file
 _FORBIDDEN: Final = ("deprecatedTerm", "supersededTerm")
 _CONCEPTS: Final = ("termEntry", "conceptEntry")
 _LANGUAGES: Final = ("langSet", "langSec")
@@ -30,10 +31,12 @@ _TERMS: Final = ("tig", "ntig", "termSec")
 
 
 def read_entries(path: Path, languages: tuple[str, str] | None = None) -> list[GlossaryEntry]:
-    """Return the entries of a glossary file; `languages` are the source and target that are read of TBX.
+    """Return the entries of a glossary file.
+
+    `languages` are the source and target language to read from TBX, which need not be given if the file has only two.
 
     Raises:
-        DataError: naming the file, the line, and what is wrong with it.
+        DataError: if the file cannot be read, or a line is wrong; the message names the file, line and fault.
     """
     try:
         size = path.stat().st_size
@@ -54,10 +57,10 @@ def read_entries(path: Path, languages: tuple[str, str] | None = None) -> list[G
 
 
 def table_entries(path: Path, data: bytes) -> Iterator[GlossaryEntry]:
-    """Yield the entries of a table; a path that ends in .csv has other delimiters than tabs.
+    """Yield the entries of a table, delimited by commas or semicolons if `path` ends in .csv, else by tabs.
 
     Raises:
-        DataError: naming the path, the line, and what is wrong with it.
+        DataError: if a line is wrong; the message names the path, line and fault.
     """
     try:
         lines = re.findall(r"[^\r\n]*(?:\r\n|\n|\r|$)", data.decode("utf-8-sig"))
@@ -90,7 +93,7 @@ def table_entries(path: Path, data: bytes) -> Iterator[GlossaryEntry]:
 
 
 def _header(cells: Sequence[str], where: str) -> Sequence[str] | None:
-    """Return the names of columns if this line has them, else None."""
+    """Return the column names if this line is a header, else None."""
     names = [cell.lower().replace(" ", "_") for cell in cells]
     if "source" not in names or not {"target", "forbidden"} & set(names):
         return None
@@ -122,10 +125,10 @@ def _forms(field: str) -> tuple[str, ...]:
 
 
 def _checked(entry: GlossaryEntry, where: str) -> GlossaryEntry:
-    """Return an entry that can be used.
+    """Return an entry after checking it.
 
     Raises:
-        DataError: if it cannot be.
+        DataError: if the entry is incomplete or contradictory, or a term is too long or has no letter or digit.
     """
     if not entry.source or not (entry.targets or entry.forbidden):
         raise DataError(f"{where}: needs a source term, and a target or a forbidden translation")
@@ -153,14 +156,14 @@ class _Term:
 
 @dataclass(slots=True)
 class _TbxReader:
-    """Collects the terms of each concept of a TBX file from the events of expat."""
+    """Collects the terms of each concept in a TBX file from the events of the expat parser."""
 
     path: Path
     own: str = ""  # language of the file
-    concepts: list[tuple[int, list[_Term]]] = field(default_factory=list)  # with the line where each begins
-    _open: list[str] = field(default_factory=list)  # names of the elements around the position
+    concepts: list[tuple[int, list[_Term]]] = field(default_factory=list)  # the line where each begins, and its terms
+    _open: list[str] = field(default_factory=list)  # names of the elements that are open
     _language: str = ""
-    _note: str = ""  # text of the note that is read
+    _note: str = ""  # text so far of the note being read
     _note_type: str = ""
 
     def read(self, data: bytes) -> None:
@@ -176,7 +179,7 @@ class _TbxReader:
         except expat.ExpatError as error:
             place = f"{self.path}, line {error.lineno}, column {error.offset + 1}"
             raise DataError(f"{place}: is not well-formed XML ({expat.ErrorString(error.code)})") from None
-        except (LookupError, ValueError) as error:  # of the decoder
+        except (LookupError, ValueError) as error:  # from the decoder
             raise DataError(f"{self.path}: has an encoding that cannot be read ({error}); save it in UTF-8") from None
 
     def _refuse_entities(self, line: int) -> None:
@@ -231,7 +234,7 @@ def _tbx_entries(path: Path, data: bytes, languages: tuple[str, str] | None) -> 
 
 
 def _nearest_language(path: Path, wanted: str, there: Sequence[str]) -> str:
-    """Return the language wanted if there are terms in it, or else its main language: en for en-US."""
+    """Return `wanted` if there are terms in this language or a variant of it, else its base language: en for en-US."""
     for language in (wanted, re.split("[-_]", wanted)[0]):
         if any(_is(one, wanted) if language == wanted else one.lower() == language.lower() for one in there):
             return language
@@ -247,7 +250,7 @@ def _texts(terms: Iterable[_Term]) -> tuple[str, ...]:
 
 
 def _two_languages(path: Path, own: str, there: Sequence[str]) -> tuple[str, str]:
-    """Return the source and target of a file of two languages; the source is the file's own language or the first."""
+    """Return source and target language of a bilingual file; the source is the file's own language, else the first."""
     if len(there) != 2:
         raise DataError(
             f"{path}: has terms in {len(there)} languages ({', '.join(there)}); name the source and the target, for "
@@ -258,6 +261,6 @@ def _two_languages(path: Path, own: str, there: Sequence[str]) -> tuple[str, str
 
 
 def _is(language: str, wanted: str) -> bool:
-    """Return whether a language code is the one wanted, or a variant of it: en-US of en."""
+    """Return whether a language code is `wanted` or a variant of it, as en-US is of en."""
     found, sought = (code.lower().replace("_", "-") for code in (language, wanted))
     return found == sought or found.startswith(f"{sought}-")

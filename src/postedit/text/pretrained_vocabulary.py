@@ -1,7 +1,7 @@
 """The vocabulary of a checkpoint of the Transformers library.
 
-It is read from the checkpoint when a run starts. A model folder has a copy as one JSON file, which is read without
-that library.
+It is read from the checkpoint when a training run starts. A model folder holds a copy in one JSON file, which can be
+read without that library.
 """
 
 import json
@@ -21,7 +21,7 @@ from postedit.text.config import Side
 from postedit.text.vocabulary import BYTE_LETTERS, BYTE_SPACES, Subwords, check_unicode, explain_damage
 
 _UNKNOWN: Final = "\ufffd"
-"""The text of UNK; rendering replaces it by the word of mt that the model left in place."""
+"""The text of UNK; rendering replaces it with the corresponding word of mt, if the model left that unchanged."""
 
 _SPACE: Final = "▁"
 
@@ -29,12 +29,12 @@ _SPACE: Final = "▁"
 class PretrainedVocabulary(Subwords):
     """The tokens of a checkpoint, numbered as in `core.transformers_checkpoint.RowNumbering`.
 
-    Unlike a vocabulary learnt here it may normalise characters and lack some, so decoding may not restore a text. It is
-    lossless if it is byte-level BPE with a token for every byte, and normalises nothing.
+    Unlike a vocabulary learnt here, it may normalise characters and lack some, so decoding may not restore a text. It
+    is lossless if it is byte-level BPE with a token for every byte and without normalisation.
 
     Args:
-        tokens: the tokens.
-        divider: divides texts into tokens, and joins tokens.
+        tokens: the tokens, with their rows in the checkpoint's tables.
+        divider: the tokeniser that divides texts into tokens, and joins them again.
     """
 
     def __init__(self, tokens: PretrainedTokens, divider: "_Backend | _SentencePieces") -> None:
@@ -45,12 +45,12 @@ class PretrainedVocabulary(Subwords):
         self._of_row = {row: UNK if token in no_text else token for token, row in enumerate(tokens.rows)}
 
     def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
-        """Return the ids of each text, as `Subwords` says."""
+        """Return the ids of each text; see `Subwords`."""
         check_unicode(texts)
         return [[self._of_row.get(row, UNK) for row in rows] for rows in self._divider.divide(texts)]
 
     def decode(self, ids: Iterable[int]) -> str:
-        """Return the text of `ids`, as `Subwords` says; control tokens of the checkpoint have no text."""
+        """Return the text of `ids`; see `Subwords`. Control tokens of the checkpoint have no text either."""
         written = (i for i in ids if i == UNK or not self._is_control(i))
         text = self._divider.join([_UNKNOWN if i == UNK else self.tokens[i] for i in written])
         return text.strip(" " if self.lossless else None)  # other white space may be part of a word
@@ -69,7 +69,7 @@ class PretrainedVocabulary(Subwords):
 
         Raises:
             ModelFolderError: if the file is missing or damaged.
-            RecipeError: if a library that it needs is not installed.
+            RecipeError: if the vocabulary needs a library that is not installed.
         """
         with explain_damage(path, "the vocabulary", expected=RecipeError):
             values = load_json(path)
@@ -95,8 +95,8 @@ def checkpoint_vocabularies(checkpoint: str, sides: Mapping[str, Sequence[Side]]
     """Return the vocabularies of a checkpoint, by the names in `sides`.
 
     Raises:
-        RecipeError: if it cannot be loaded, has separate vocabularies for input and output, or uses two tokenizers
-            for texts that are to share a vocabulary.
+        RecipeError: if the checkpoint cannot be loaded, has separate vocabularies for input and output, has a tokenizer
+            of an unsupported kind, or uses two tokenizers for texts that are to share a vocabulary.
     """
     found = TransformersCheckpoint(checkpoint)
     tokens = found.tokens
@@ -105,19 +105,19 @@ def checkpoint_vocabularies(checkpoint: str, sides: Mapping[str, Sequence[Side]]
 
 
 def _pieces(checkpoint: str, tokenizer: Any, sides: Sequence[Side]) -> "_Backend | _SentencePieces":
-    """Return a divider for texts of `sides` that does the same as the checkpoint's own tokenizer."""
+    """Return a divider for texts of `sides` that works like the checkpoint's own tokenizer."""
     if getattr(tokenizer, "separate_vocabs", False):
         raise RecipeError(
             f"{checkpoint}: has one vocabulary for what it reads and another for what it writes, so it cannot read mt; "
             "choose a checkpoint with a single vocabulary"
         )
     if hasattr(tokenizer, "backend_tokenizer"):
-        values = json.loads(tokenizer.backend_tokenizer.to_str())  # with added tokens it would find them in user text
+        values = json.loads(tokenizer.backend_tokenizer.to_str())  # added tokens would be found in user text
         values |= {"added_tokens": [], "post_processor": None, "truncation": None, "padding": None}
         return _Backend(Tokenizer.from_str(json.dumps(values)))
     if not hasattr(tokenizer, "encoder"):
         raise RecipeError(f"{checkpoint}: its tokenizer, a {type(tokenizer).__name__}, is of a kind not known here")
-    if hasattr(tokenizer, "spm_files"):  # Marian divides src by one model, and mt and pe by another
+    if hasattr(tokenizer, "spm_files"):  # Marian has one model for src, and another for mt and pe
         if "src" in sides and len(sides) > 1:
             raise RecipeError(
                 f'{checkpoint}: divides src by another model than mt and pe; set text.vocabulary.sharing = "mt-pe"'
@@ -158,7 +158,7 @@ class _Backend:
 
 
 class _SentencePieces:
-    """A model of the SentencePiece library; the checkpoint numbers its tokens in a separate file."""
+    """A SentencePiece model whose tokens the checkpoint numbers in a separate file."""
 
     lossless = False
     spaces = frozenset(_SPACE)

@@ -1,4 +1,4 @@
-"""Text processing of a model: from text to ids and back."""
+"""The text processing of a model: from text to token ids and back."""
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -61,9 +61,9 @@ class TextProcessor:
     """Divides text into words and tokens, and renders tokens as text.
 
     Args:
-        config: the `[text]` section.
-        vocabularies: by the names in `GROUPS[config.vocabulary.sharing]`.
-        truecasers: for "src" and "pe" (which serves mt too) if `config.truecase`.
+        config: the `[text]` section of a recipe.
+        vocabularies: the vocabularies, by the names in `GROUPS[config.vocabulary.sharing]`.
+        truecasers: the truecasers for "src" and "pe" (the latter serves mt too); empty unless `config.truecase`.
     """
 
     def __init__(
@@ -81,11 +81,11 @@ class TextProcessor:
         """Learn truecasing and vocabularies from the training triplets.
 
         Args:
-            config: the `[text]` section.
+            config: the `[text]` section of a recipe.
             triplets: returns an iterator over all triplets each time it is called.
 
         Raises:
-            RecipeError: if the vocabulary is that of a checkpoint that cannot be loaded.
+            RecipeError: if the vocabulary is to be taken from a checkpoint that cannot be loaded or used.
         """
         truecasers: dict[str, Truecaser] = {}
         for side in TRUECASED if config.truecase else ():
@@ -119,7 +119,7 @@ class TextProcessor:
         return self._truecasers
 
     def lacks(self, character: str) -> bool:
-        """Return whether no token of the vocabulary of pe contains `character`: it is written byte by byte."""
+        """Return whether no token of the target vocabulary contains `character`, so that it is written byte by byte."""
         return character not in self._characters
 
     @cached_property
@@ -141,12 +141,13 @@ class TextProcessor:
         return self._words[side](text)
 
     def encode_batch(self, side: Side, texts: Sequence[str], mt: Sequence[str | None] = ()) -> list[list[int]]:
-        """Return the ids of each text, ending with EOS.
+        """Return the token ids of each text, ending with EOS.
 
         Args:
-            side: of the texts.
+            side: the side that the texts belong to.
             texts: the texts.
-            mt: for post-edits, the mt of each, whose unknown tokens may have ids of their own (`vocabulary.copied`).
+            mt: for post-edits, the mt of each, so that unknown tokens which mt also has can be encoded as copied tokens
+                (`vocabulary.copied`).
 
         Raises:
             DataError: if a text is not valid Unicode.
@@ -164,7 +165,7 @@ class TextProcessor:
         return batch
 
     def without_lost_copies(self, pe: list[int], mt: Sequence[int]) -> list[int]:
-        """Return pe without the tokens that stand for unknown tokens which `mt`, cut, lacks."""
+        """Return the ids of pe with UNK in place of the copied tokens that no longer occur in `mt`, which was cut."""
         info, known = self._vocabularies["pe"].info, set(mt)
         if not info.copied:
             return pe
@@ -177,16 +178,16 @@ class TextProcessor:
 
     def written(self, known: Sequence[str], ids: Sequence[int]) -> list[str]:
         """Return the words that a model wrote as `ids` when it post-edited mt with the words `known`."""
-        # Divide again: a model may write any bytes, line feeds included.
+        # Divide the text anew: a model may write any bytes, including line feeds.
         words = PlainSplitter().words(self._vocabularies["pe"].decode_beside(ids, " ".join(known)))
         return words if self._vocabularies["pe"].lossless else self._as_in_mt(known, words)
 
     def render(self, mt: str, ids: Sequence[int]) -> Rendering:
         """Return the text that a model wrote as `ids` (special tokens are ignored) when it post-edited `mt`.
 
-        If its words are those of `mt`, the text is the string `mt` itself. Otherwise unchanged words keep their raw
-        characters and spacing, and changed spans are written by the detokeniser. If the words cannot be located in the
-        raw text, the detokeniser writes all of it.
+        If the words are those of `mt`, the text is the string `mt` itself. Otherwise unchanged words keep their raw
+        characters and spacing, and changed spans are detokenised. If the words of `mt` cannot be located in the raw
+        text, the whole output is detokenised.
         """
         known = self.words("mt", mt)
         pe = self.written(known, ids)
@@ -205,10 +206,10 @@ class TextProcessor:
         return Rendering(text, True, edits) if text != mt else Rendering(mt, False, ())
 
     def _as_in_mt(self, known: Sequence[str], pe: Sequence[str]) -> list[str]:
-        """Return the words `pe`, in which unchanged words are those of `known`, the words of mt.
+        """Return the words `pe`, with unchanged words written as in `known`, the words of mt.
 
-        A vocabulary that is not lossless writes some words in another form, such as ... for an ellipsis, or as unknown.
-        These forms in `pe` are replaced by the words of mt.
+        A vocabulary that is not lossless decodes some words in another form, such as three full stops for an ellipsis,
+        or as unknown. In `pe`, such forms are replaced by the words of mt that they come from.
         """
         vocabulary, text = self._vocabularies["pe"], " ".join(known)
         encoded = vocabulary.encode_beside(known, [text] * len(known))
@@ -231,10 +232,10 @@ class TextProcessor:
         return [word for words in written for word in words]
 
     def save(self, folder: Path) -> None:
-        """Write everything into JSON files in an existing folder.
+        """Write configuration, vocabularies and truecasers as JSON files into an existing folder.
 
         Raises:
-            OutputError: if they cannot be written.
+            OutputError: if the files cannot be written.
         """
         fingerprints = {}
         for name, vocabulary in self._named.items():
@@ -252,7 +253,7 @@ class TextProcessor:
         """Return the processor saved in `folder`.
 
         Raises:
-            ModelFolderError: if a file is missing, damaged, or does not belong to the others.
+            ModelFolderError: if a file is missing or damaged, or a vocabulary does not belong to the model.
         """
         if damage := recorded_damage(folder):
             raise ModelFolderError(f"{damage}; copy the model folder again")
@@ -269,7 +270,7 @@ class TextProcessor:
 
 
 def _kind_of(config: TextConfig) -> type[Vocabulary | LimitedVocabulary | PretrainedVocabulary]:
-    """Return the kind of the vocabularies of a text processing."""
+    """Return the class of the vocabularies that a `[text]` section asks for."""
     if config.vocabulary.checkpoint is not None:
         return PretrainedVocabulary
     return LimitedVocabulary if config.vocabulary.limit else Vocabulary
@@ -277,14 +278,14 @@ def _kind_of(config: TextConfig) -> type[Vocabulary | LimitedVocabulary | Pretra
 
 @dataclass(frozen=True, slots=True)
 class _Stretch:
-    """Words, and their form after a vocabulary has encoded and decoded them."""
+    """Adjacent words, and their form after a vocabulary has encoded and decoded them."""
 
     form: list[str]
     words: list[str]
 
 
 def _stretches(words: Sequence[str], forms: Sequence[list[str]]) -> list[_Stretch]:
-    """Group `words` so that each group has a form; words without one join those before them."""
+    """Group `words` so that each group has a non-empty form; a word without a form joins the group before it."""
     stretches: list[_Stretch] = []
     for word, form in zip(words, forms):
         if stretches and not (form and stretches[-1].form):
@@ -303,10 +304,11 @@ def _words_of(config: TextConfig, side: Side, truecasers: Mapping[str, Truecaser
 
 
 def _with_capitals(raw: Sequence[str], known: Sequence[str], pe: Sequence[str]) -> list[str]:
-    """Return the truecased words `pe` with capitals.
+    """Return the truecased words `pe` with capitals restored.
 
-    Sentences start with a capital, unless `raw` itself does not. A word of mt that stays at the start of a sentence, or
-    inside one, is written as in `raw`. `known` are the words of mt as the model read them.
+    Sentences start with a capital, except the first one if that of `raw` does not. A word of mt that stays at the start
+    of a sentence, or stays inside one, is written as in `raw`, the words of mt before truecasing; `known` are those
+    after it.
     """
     raw_starts, pe_starts = sentence_starts(raw), sentence_starts(pe)
     first = next((word for word, start in zip(raw, raw_starts) if start), "")
@@ -321,7 +323,7 @@ def _with_capitals(raw: Sequence[str], known: Sequence[str], pe: Sequence[str]) 
 
 
 def _matches(one: Sequence[str], other: Sequence[str]) -> Iterator[tuple[int, int]]:
-    """Yield the places of words in both texts that the fewest edits from `one` to `other` leave as they are."""
+    """Yield the positions in both texts of the words left unchanged by the fewest edits from `one` to `other`."""
     for block in Levenshtein.opcodes(one, other).as_matching_blocks():
         yield from zip(range(block.a, block.a + block.size), range(block.b, block.b + block.size))
 

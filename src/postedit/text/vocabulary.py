@@ -1,4 +1,4 @@
-"""Subword vocabularies: their interface, and a lossless one, byte-level BPE over words separated by single spaces."""
+"""Subword vocabularies: their interface, lossless byte-level BPE over space-separated words, and its limited form."""
 
 import hashlib
 import json
@@ -22,8 +22,8 @@ from postedit.text.config import BYTES, SMALLEST
 from postedit.text.words import character_joins
 
 # Merges never cross these chunks: a word is cut where letters, digits and other characters meet, so that raw text
-# such as `word,` shares its tokens with `word`. Marks count as letters; else Indic words would be cut at vowels.
-# So text never yields a special token, as each of them mixes letters and other characters.
+# such as `word,` shares its tokens with `word`. Marks count as letters; otherwise Indic words would be cut at vowels.
+# Text never yields a special token, because each of those mixes letters and other characters.
 _CHUNK: Final = r" ?[\p{L}\p{M}]+| ?\p{N}+| ?[^ \p{L}\p{M}\p{N}]+| +"
 
 BYTE_SPACES: Final = frozenset("ĠĉĊč")
@@ -31,11 +31,11 @@ BYTE_SPACES: Final = frozenset("ĠĉĊč")
 
 
 class Subwords(ABC):
-    """Tokens and their ids. `SPECIAL_TOKENS` have the first ids.
+    """A subword vocabulary: tokens and their ids, of which `SPECIAL_TOKENS` have the first.
 
     Args:
-        tokens: the tokens in the order of their ids, all different, in the alphabet of the vocabulary.
-        fingerprint: SHA-256, in hexadecimal, over all tokens in order.
+        tokens: the distinct tokens in the order of their ids, in the alphabet of the vocabulary.
+        fingerprint: hexadecimal SHA-256 hash of all tokens in order.
         spaces: the characters of this alphabet that stand for white space.
     """
 
@@ -69,10 +69,12 @@ class Subwords(ABC):
 
     @abstractmethod
     def decode(self, ids: Iterable[int]) -> str:
-        """Return the text of `ids`. Bytes that are not UTF-8, and UNK, become U+FFFD; special tokens have no text."""
+        """Return the text of `ids`; invalid UTF-8 and UNK become U+FFFD, other special tokens have no text."""
 
     def encode_beside(self, texts: Sequence[str], others: Sequence[str]) -> list[list[int]]:
-        """Return the ids of each text; unknown tokens that the text beside it has too are told apart, if they can be.
+        """Return the ids of each text, where unknown tokens that also occur in its `others` text have distinct ids.
+
+        Vocabularies without copied tokens encode them as `encode_batch` does.
 
         Raises:
             DataError: as `encode_batch`.
@@ -80,7 +82,7 @@ class Subwords(ABC):
         return self.encode_batch(texts)
 
     def decode_beside(self, ids: Iterable[int], other: str) -> str:
-        """Return the text of ids that `encode_beside` gave, or a model that read `other`."""
+        """Return the text of ids that come from `encode_beside`, or from a model that read `other`."""
         return self.decode(ids)
 
     @abstractmethod
@@ -93,20 +95,20 @@ class Subwords(ABC):
 
     @cached_property
     def spelling(self) -> Spelling:
-        """The texts of the tokens in the alphabet of the vocabulary."""
+        """The texts of the tokens in the alphabet of the vocabulary, by which search recognises words."""
         names = ("" if self._is_control(i) else name for i, name in enumerate(self.tokens))
         texts = ["".join(" " if letter in self._spaces else letter for letter in name) for name in names]
         return Spelling(texts, byte_joins if self._spaces == BYTE_SPACES else character_joins)
 
     def readable(self, ids: Iterable[int]) -> list[str]:
-        """Return each id in readable form: a special token by its name, others as text with `▁` for a leading space.
+        """Return each token in readable form: special tokens by name, others as text with `▁` for a leading space.
 
         A token that is only part of a character is shown as U+FFFD.
         """
         return [self.tokens[i] if self._is_control(i) else self._readable(i) for i in ids]
 
     def word_index(self, ids: Iterable[int]) -> list[int]:
-        """Return for each id the number of its word, counted as in `decode(ids)`; -1 for special tokens."""
+        """Return, for each id, the index of its word in `decode(ids)`, from 0; -1 for special tokens."""
         result: list[int] = []
         word, inside = 0, False
         for i in ids:
@@ -129,7 +131,7 @@ class Subwords(ABC):
 
     @abstractmethod
     def _readable(self, number: int) -> str:
-        """Return a token of text as text with `▁` for a leading space."""
+        """Return a token that is not special as text with `▁` for a leading space."""
 
 
 class Vocabulary(Subwords):
@@ -180,7 +182,7 @@ class Vocabulary(Subwords):
         return cls(_pipeline(models.BPE(vocab=numbers, merges=merges)))
 
     def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
-        """Return the ids of each text, as `Subwords` says. All cores work on a long list."""
+        """Return the ids of each text; see `Subwords`. Long lists are encoded on all cores."""
         try:
             encodings = self._tokenizer.encode_batch_fast([f" {text}" for text in texts], add_special_tokens=False)
         except (TypeError, UnicodeEncodeError):
@@ -189,11 +191,11 @@ class Vocabulary(Subwords):
         return [encoding.ids if text else [] for text, encoding in zip(texts, encodings, strict=True)]
 
     def decode(self, ids: Iterable[int]) -> str:
-        """Return the text of `ids`, as `Subwords` says. UNK has no text: no text needs it."""
+        """Return the text of `ids`; see `Subwords`. UNK has no text, as no text needs it."""
         return self.decode_raw(ids).removeprefix(" ")
 
     def decode_raw(self, ids: Iterable[int]) -> str:
-        """Return the text of `ids` with the space that every text gets at its start."""
+        """Return the text of `ids` with the space that is added at the start of every text."""
         text: str = self._tokenizer.decode([i for i in ids if i >= len(SPECIAL_TOKENS)], skip_special_tokens=False)
         return text
 
@@ -203,7 +205,7 @@ class Vocabulary(Subwords):
         return text
 
     def save(self, path: Path) -> None:
-        """Write the vocabulary in the format of the `tokenizers` library, as `Subwords` says."""
+        """Write the vocabulary in the format of the `tokenizers` library; see `Subwords`."""
         with atomic_write(path) as file:
             file.write(self.to_json())
 
@@ -223,17 +225,17 @@ class Vocabulary(Subwords):
 
 
 class LimitedVocabulary(Subwords):
-    """The most frequent tokens of a vocabulary; others are UNK, as in Jauregi Unanue et al. 2018 (4.3).
+    """The most frequent tokens of a vocabulary; others are UNK, as in Jauregi Unanue et al. (2018), section 4.3.
 
-    UNK is decoded as a word of its own, U+FFFD.
+    UNK is decoded as a separate word, U+FFFD.
 
-    The last `copied` tokens extend it for one text at a time (See et al. 2017, section 2.2): they stand for the unknown
-    tokens of the text beside, in the order in which these occur first, so that a model can copy them.
+    The last `copied` tokens extend the vocabulary for one text at a time (See et al. 2017, section 2.2): they stand for
+    the unknown tokens of the text beside (mt), in the order of their first occurrence, so that a model can copy them.
 
     Args:
-        whole: the vocabulary.
-        kept: the ids of the tokens that are kept, ascending; the special tokens are among them.
-        copied: how many tokens stand for unknown ones.
+        whole: the whole vocabulary.
+        kept: the ids of the tokens to keep, in ascending order, including the special tokens.
+        copied: the number of tokens that stand for unknown ones.
     """
 
     lossless = False
@@ -248,9 +250,9 @@ class LimitedVocabulary(Subwords):
 
     @classmethod
     def of(cls, whole: Vocabulary, texts: Iterable[str], limit: int, copied: int = 0) -> "LimitedVocabulary":
-        """Keep the `limit` most frequent tokens of `texts`, the special ones included; of equal ones the earlier.
+        """Keep the `limit` most frequent tokens in `texts`, special tokens included, and add `copied` further ones.
 
-        There are `copied` tokens besides.
+        Of equally frequent tokens, those with lower ids are kept.
         """
         counts = Counter[int]()
         rest = iter(texts)
@@ -263,15 +265,15 @@ class LimitedVocabulary(Subwords):
 
     @property
     def info(self) -> VocabularyInfo:
-        """Size and fingerprint, for the model, and how many tokens stand for unknown ones."""
+        """Size, fingerprint, and the number of tokens that stand for unknown ones, for the model."""
         return VocabularyInfo(self.size, self.fingerprint, self._copied)
 
     def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
-        """Return the ids of each text, as `Subwords` says."""
+        """Return the ids of each text; see `Subwords`."""
         return [[self._numbers.get(i, UNK) for i in ids] for ids in self._whole.encode_batch(texts)]
 
     def encode_beside(self, texts: Sequence[str], others: Sequence[str]) -> list[list[int]]:
-        """Return the ids of each text, as `Subwords` says."""
+        """Return the ids of each text, with copied tokens for unknown ones that its `others` text has too."""
         if not self._copied:
             return self.encode_batch(texts)
         beside = [{old: new for new, old in self._unknown_in(other).items()} for other in others]
@@ -281,15 +283,15 @@ class LimitedVocabulary(Subwords):
         ]
 
     def decode(self, ids: Iterable[int]) -> str:
-        """Return the text of `ids`, as `Subwords` says; tokens that stand for unknown ones are unknown."""
+        """Return the text of `ids`; see `Subwords`. Tokens that stand for unknown ones are decoded like UNK."""
         return self._decode(ids, {})
 
     def decode_beside(self, ids: Iterable[int], other: str) -> str:
-        """Return the text of `ids`, as `Subwords` says."""
+        """Return the text of `ids`, with copied tokens decoded as the unknown tokens of `other`."""
         return self._decode(ids, self._unknown_in(other))
 
     def _unknown_in(self, text: str) -> dict[int, int]:
-        """Return the unknown tokens of a text, as ids of the whole vocabulary, by the tokens that stand for them."""
+        """Return the unknown tokens of a text, as ids of the whole vocabulary, by the copied tokens for them."""
         if not self._copied:
             return {}
         unknown = dict.fromkeys(i for i in self._whole.encode(text) if i not in self._numbers)
@@ -305,14 +307,14 @@ class LimitedVocabulary(Subwords):
         return "".join(texts).removeprefix(" ")
 
     def readable(self, ids: Iterable[int]) -> list[str]:
-        """Return each id in readable form, as `Subwords` says."""
+        """Return each token in readable form; see `Subwords`."""
         return [text.replace("Ġ<unk-", "▁<unk-") for text in super().readable(ids)]
 
     def _is_control(self, number: int) -> bool:
         return super()._is_control(number) or number >= len(self._kept)
 
     def save(self, path: Path) -> None:
-        """Write the whole vocabulary and the ids that are kept, as `Subwords` says."""
+        """Write the whole vocabulary and the ids that are kept; see `Subwords`."""
         with atomic_write(path) as file:
             json.dump({"whole": self._whole.to_json(), "kept": self._kept, "copied": self._copied}, file)
 
@@ -346,12 +348,12 @@ def _pipeline(model: models.BPE) -> Tokenizer:
 
 @contextmanager
 def explain_damage(path: Path, part: str, expected: type[Exception] | tuple[()] = ()) -> Iterator[None]:
-    """Turn errors of reading `path`, a file of a model folder, into a `ModelFolderError`, except `expected` ones.
+    """Turn errors raised while reading `path`, a file of a model folder, into a `ModelFolderError`.
 
     Args:
         path: the file.
-        part: its content in words, such as "the vocabulary".
-        expected: errors that pass.
+        part: what it contains, in words, such as "the vocabulary".
+        expected: error types that are raised as they are.
     """
     try:
         yield
@@ -375,10 +377,10 @@ def check_unicode(texts: Sequence[str]) -> None:
 
 
 def byte_joins(character: str) -> bool | None:
-    """Return whether a character of byte-level BPE joins words; None for the later bytes of a character.
+    """Return whether a character of byte-level BPE is part of a word; None for the later bytes of a character.
 
-    The first byte of a character decides: all join words except ASCII other than letters and digits, punctuation
-    of Latin-1, general punctuation, symbols, and U+3000 to U+9FFF, the scripts of Chinese and Japanese.
+    The first byte of a character decides. All characters are parts of words, except ASCII other than letters and
+    digits, Latin-1 punctuation, general punctuation, symbols, and the Chinese and Japanese scripts (U+3000 to U+9FFF).
     """
     byte = _BYTE_OF[character]
     if byte < 0x80:
@@ -389,7 +391,7 @@ def byte_joins(character: str) -> bool | None:
 
 
 def _byte_alphabet() -> dict[str, int]:
-    """Return the byte of each character of byte-level BPE: printable bytes are themselves, others from U+0100 on."""
+    """Return the byte for each character of byte-level BPE; printable bytes are themselves, others from U+0100 on."""
     printable = [byte for byte in range(BYTES) if chr(byte).isprintable() and byte not in (0x20, 0xA0)]
     others = [byte for byte in range(BYTES) if byte not in printable]
     return {chr(byte): byte for byte in printable} | {chr(BYTES + index): byte for index, byte in enumerate(others)}
