@@ -1,4 +1,4 @@
-"""Edits in two steps, as of an editor whose output another one edits, as edits of the first text."""
+"""Compose the edits of two successive steps, such as those of two editors in a chain, into edits of the first text."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -17,26 +17,27 @@ class SureEdit(NamedTuple):
 
 
 def sure_edits(result: PostEdit) -> list[SureEdit]:
-    """Return the edits of a correction with their confidences; 1 if it has none."""
+    """Return the edits of a correction with their confidences, which are 1 if it has none."""
     return [*map(SureEdit, result.edits, result.confidences or repeat(1.0))]
 
 
 def composed_edits(mt: str, text: str, first: Sequence[SureEdit], second: Sequence[SureEdit]) -> list[SureEdit]:
-    """Return the edits that turn `mt` into `text`, given those that do it in two steps, over a text in the middle.
+    """Return the edits that turn `mt` into `text`, given those of two steps with an intermediate text.
 
-    An edit of one step that no edit of the other overlaps or touches in the middle text stays as it is. Others become
-    edits of the words that differ in the end, if any do, with the least of their confidences and all their reasons.
+    An edit of one step that no edit of the other step overlaps or touches in the intermediate text stays as it is. All
+    others are replaced, group by group, by edits of the words that still differ in the end, if any; these have the
+    lowest confidence in the group, and all its reasons.
 
     Args:
         mt: the text before both steps.
-        text: the text after both.
-        first: edits from mt to the text in the middle, in order.
-        second: edits from there to `text`, in order.
+        text: the text after both steps.
+        first: the edits from `mt` to the intermediate text, in order.
+        second: the edits from the intermediate text to `text`, in order.
     """
     if mt == text:
         return []
     result: list[SureEdit] = []
-    to_mt = to_text = 0  # from places in the middle text before a group of edits
+    to_mt = to_text = 0  # offsets from the intermediate text, for positions before a group of edits
     for group in _groups(first, second):
         start, end = group.span
         old, new = start + to_mt, start + to_text
@@ -48,7 +49,7 @@ def composed_edits(mt: str, text: str, first: Sequence[SureEdit], second: Sequen
 
 @dataclass(slots=True)
 class _Group:
-    """Edits of two steps that overlap or touch in the text in the middle, where they take up `span`."""
+    """Edits of both steps that overlap or touch in the intermediate text, where they cover `span`."""
 
     span: tuple[int, int]
     first: list[SureEdit]
@@ -56,7 +57,7 @@ class _Group:
 
 
 def _groups(first: Sequence[SureEdit], second: Sequence[SureEdit]) -> list[_Group]:
-    """Return edits in groups, in the order of the text in the middle."""
+    """Return the edits of both steps in groups, in the order of the intermediate text."""
     alone = [_Group(one.edit.pe_span, [one], []) for one in first]
     alone += [_Group(one.edit.mt_span, [], [one]) for one in second]
     groups: list[_Group] = []
@@ -72,7 +73,7 @@ def _groups(first: Sequence[SureEdit], second: Sequence[SureEdit]) -> list[_Grou
 
 
 def _growth(one: SureEdit) -> int:
-    """Return by how many characters an edit makes a text longer."""
+    """Return the number of characters by which an edit lengthens a text."""
     (start, end), (new_start, new_end) = one.edit.mt_span, one.edit.pe_span
     return new_end - new_start - (end - start)
 
@@ -80,7 +81,7 @@ def _growth(one: SureEdit) -> int:
 def _joined(
     texts: tuple[str, str], spans: tuple[tuple[int, int], tuple[int, int]], edits: Sequence[SureEdit]
 ) -> list[SureEdit]:
-    """Return what edits of a group do to the spans of both texts that they change."""
+    """Return the edits of a group as edits from mt to the final text; `spans` are what the group covers in these."""
     if len(edits) == 1:
         ((edit, confidence),) = edits
         return [SureEdit(replace(edit, mt_span=spans[0], pe_span=spans[1]), confidence)]

@@ -22,25 +22,25 @@ GROUPS: dict[Sharing, dict[str, tuple[Side, ...]]] = {
 """For each way of sharing, the vocabularies by name and the sides that each one serves."""
 
 TRUECASED: tuple[Side, ...] = ("src", "pe")
-"""The sides whose casing is learnt. The casing of pe serves mt too, as post-edits are better text."""
+"""The sides whose casing is learnt. The casing of pe is used for mt too, because post-edits are better text."""
 
 BYTES: Final = 256
-"""Tokens that every vocabulary has, one for each byte, so that no text is unknown."""
+"""Number of byte tokens that every vocabulary learnt here has, one for each byte, so that no text is unknown."""
 
 SMALLEST: Final = len(SPECIAL_TOKENS) + BYTES
 
 
 class VocabularyConfig(Config):
-    """The vocabularies: the sides that share one, and their sizes.
+    """The vocabularies: which sides share one, and their sizes.
 
     Args:
-        sharing: "joint" over src, mt and pe; "mt-pe" with a separate one for src; or "separate".
+        sharing: "joint": one for src, mt and pe; "mt-pe": one for mt and pe, another for src; "separate": one for each.
         size: largest number of tokens in each vocabulary.
-        sizes: other sizes, by the name of the vocabulary ("src", "mt-pe", "mt", "pe").
-        limit: only this many tokens are kept, the most frequent of the text learnt from; others are unknown (`<unk>`).
+        sizes: sizes that differ from `size`, by the name of the vocabulary ("src", "mt-pe", "mt", "pe").
+        limit: keep only this many tokens, the most frequent ones in the training text; others are unknown (`<unk>`).
             0: all are kept, and no text is unknown.
-        copied: this many tokens besides stand for the unknown tokens of mt, the first one for the first unknown token
-            and so on, so that a model that copies can write them (See et al. 2017). For mt and pe.
+        copied: number of additional tokens that stand for the unknown tokens of mt, the first one for the first unknown
+            token and so on, so that a model that copies can write them (See et al. 2017). For mt and pe.
         checkpoint: folder or hub id of a Hugging Face checkpoint whose vocabulary is used; none is learnt then, and the
             sizes do not apply.
     """
@@ -75,7 +75,7 @@ class VocabularyConfig(Config):
         return self
 
     def published(self) -> Self:
-        """Return the section with the checkpoint's name alone, if it is a folder."""
+        """Return the section without the path of a checkpoint folder, of which only the name stays."""
         return self.model_copy(update={"checkpoint": self.checkpoint and public_name(self.checkpoint)})
 
     def size_of(self, name: str) -> int:
@@ -83,7 +83,7 @@ class VocabularyConfig(Config):
         return self.sizes.get(name, self.size)
 
     def kept_of(self, name: str) -> int:
-        """Return the largest number of tokens that the vocabulary called `name` keeps."""
+        """Return the largest number of tokens that the vocabulary called `name` keeps under `limit`."""
         return min(self.size_of(name), self.limit or self.size_of(name))
 
     def copied_of(self, name: str) -> int:
@@ -96,11 +96,11 @@ class TextConfig(Config):
 
     Args:
         tokenizer: "none" for text that is already tokenised (words are separated by spaces), "moses" for raw text.
-        src_lang: code of the source language, for Moses rules.
-        tgt_lang: code of the language of mt and pe, for Moses rules.
+        src_lang: code of the source language, for the Moses rules.
+        tgt_lang: code of the language of mt and pe, for the Moses rules.
         truecase: write the first word of a sentence in its usual case.
-        sample: learn vocabularies and truecasing from this many triplets, evenly spread over all; it limits time and
-            memory.
+        sample: learn vocabularies and truecasing from at most this many triplets, evenly spread over all, to limit time
+            and memory.
         vocabulary: the vocabularies.
         model: model folder whose text processing is used; none is learnt then, and the other options do not apply.
     """
@@ -121,13 +121,13 @@ class TextConfig(Config):
 
     @property
     def passes(self) -> int:
-        """How often the training triplets are read to learn from them: per truecaser, vocabulary and limit of one."""
+        """How often fitting reads the training triplets: once per truecaser, vocabulary and vocabulary limit."""
         vocabularies = GROUPS[self.vocabulary.sharing] if self.vocabulary.checkpoint is None else ()
         counted = len(vocabularies) if self.vocabulary.limit else 0
         return (len(TRUECASED) if self.truecase else 0) + len(vocabularies) + counted
 
     def published(self) -> Self:
-        """Return the section without paths."""
+        """Return the section without local paths, to be stored in a model folder."""
         return self.model_copy(update={"vocabulary": self.vocabulary.published(), "model": None})
 
     def language(self, side: Side) -> str | None:

@@ -52,15 +52,15 @@ def splice(
 ) -> tuple[str, tuple[Edit, ...]]:
     """Return the post-edited text, and the edits that turn `mt` into it.
 
-    Unchanged words keep their characters. Spacing stays too, however odd, unless a changed neighbour needs space where
-    there was none, or no space where there was some.
+    Unchanged words keep their characters. The spacing around them stays too, however odd, unless a changed neighbour
+    needs a space where there was none, or no space where there was one.
 
     Args:
         mt: the raw text.
         mt_words: its words.
-        mt_gaps: the usual spacing between each two of them.
+        mt_gaps: the usual spacing between each two adjacent words of `mt_words`.
         pe: the words of the post-edit, as they are to be written.
-        pe_gaps: the usual spacing between each two of `pe`.
+        pe_gaps: the usual spacing between each two adjacent words of `pe`.
     """
     raw = [mt[left.end : right.start] for left, right in pairwise(mt_words)]
     edge = _Gap("", None)
@@ -91,7 +91,7 @@ def apply_edits(mt: str, text: str, edits: Sequence[Edit]) -> str:
 
 
 def edits_between(mt: str, text: str) -> tuple[Edit, ...]:
-    """Return the edits from one text to another, by words and by the spacing between them."""
+    """Return the edits that turn one text into another; words and the spacing between them are edited separately."""
     old, new = (re.findall(r"\s+|\S+", one) for one in (mt, text))
     starts = [[0], [0]]
     for places, items in zip(starts, (old, new), strict=True):
@@ -109,21 +109,21 @@ def edits_between(mt: str, text: str) -> tuple[Edit, ...]:
 
 @dataclass(frozen=True, slots=True)
 class _Gap:
-    """The actual and the usual spacing before a word of mt or after the last one.
+    """The actual (`raw`) and the usual spacing before a word of mt, or after the last word.
 
-    At the edges of the line, `raw` is empty and `usual` is None: spacing outside the words stays.
+    At the edges of the line, `raw` is empty and `usual` is None, because spacing outside the words always stays.
     """
 
     raw: str
     usual: str | None
 
     def fits(self, wanted: str | None) -> bool:
-        """Return whether the spacing can stay where `wanted` is usual."""
+        """Return whether the actual spacing can stay where the usual spacing is now `wanted`."""
         return bool(self.usual) == bool(wanted) and (self.usual is None) == (wanted is None)
 
 
 def _between(words: Sequence[Word], change: Change) -> tuple[int, int]:
-    """Return the character range between the unchanged words around a change; at the ends, up to the outermost word."""
+    """Return the character range between the unchanged words around a change; at a line end, to the outermost word."""
     if not words:
         return 0, 0
     first, last = change.mt
@@ -134,9 +134,9 @@ def _between(words: Sequence[Word], change: Change) -> tuple[int, int]:
 def _written(
     change: Change, gaps: Sequence[_Gap], pe: Sequence[str], pe_gaps: Sequence[str | None]
 ) -> tuple[str, str, str]:
-    """Return the raw spacing that stays before a change, the new text, and the raw spacing that stays after it.
+    """Return the raw spacing kept before a change, the new text, and the raw spacing kept after it.
 
-    Both lists of gaps include the edges of the line.
+    Both gap lists include the edges of the line.
     """
     old_before, old_after = gaps[change.mt[0]], gaps[change.mt[1]]
     before, after = pe_gaps[change.pe[0]], pe_gaps[change.pe[1]]
@@ -156,7 +156,7 @@ def _written(
 
 
 def target_of(writes: "Writes", mt: Sequence[int], pe: Sequence[int]) -> list[int]:
-    """Return what a model that `writes` in this form has to write for `pe`; both texts end in EOS."""
+    """Return the tokens by which a model that `writes` in this form produces `pe`; both texts end in EOS."""
     if writes == "tokens":
         return list(pe)
     return with_steps(mt, pe) if writes == "steps" else with_deletions(mt, pe)
@@ -170,8 +170,8 @@ def with_steps(mt: Sequence[int], pe: Sequence[int]) -> list[int]:
     deletion. Between two matches, deletions come before insertions. Both texts end in EOS, which is a match.
 
     Attention starts at the first position, so the first STEP is dropped, and len(mt) - 1 remain. The paper drops the
-    first token if it is a STEP. Where pe begins with an insertion it is not, and the path would end one position beyond
-    mt; so here the first STEP is dropped wherever it is.
+    first token if it is a STEP. If pe begins with an insertion, the first token is not a STEP, and the path would end
+    one position beyond mt; so here the first STEP is dropped wherever it occurs.
     """
     sequence: list[int] = []
     mt_at = pe_at = 0
@@ -190,13 +190,14 @@ def with_steps(mt: Sequence[int], pe: Sequence[int]) -> list[int]:
 def with_deletions(mt: Sequence[int], pe: Sequence[int]) -> list[int]:
     """Return `pe` with a STEP for each token of `mt` that is deleted: the shortest sequence of edit operations.
 
-    The token of mt at the present position is kept, any other token is inserted, and STEP deletes (see
-    `nn.operations`). What is kept is a longest common subsequence of mt and pe, found in pe as early as possible.
+    Writing the token of mt at the current position keeps it, any other token is an insertion, and STEP deletes (see
+    `nn.operations`). The tokens kept are a longest common subsequence of mt and pe, found in pe as early as possible.
     Of equally short sequences, the one that inserts before it deletes is returned, so that attention is on a word
-    while another is written in its place. Both texts end in EOS, which is kept.
+    while its replacement is written. Both texts end in EOS, which is kept.
 
-    No inserted token is the one at the position: between two kept tokens, it would be kept itself if it were one that
-    is deleted, as the subsequence is longest, and the next kept one is found as early as possible.
+    An inserted token never equals the token of mt at the current position, so it cannot be mistaken for a kept one: if
+    it equalled a token deleted there, the subsequence would not be longest, and the next kept token is found as early
+    as possible.
     """
     blocks = LCSseq.opcodes(list(mt[:-1]), list(pe[:-1])).as_matching_blocks()
     common = [place for block in blocks for place in range(block.a, block.a + block.size)]
@@ -212,5 +213,5 @@ def with_deletions(mt: Sequence[int], pe: Sequence[int]) -> list[int]:
 
 
 def without_steps(sequence: Iterable[int]) -> list[int]:
-    """Return the tokens that are written: all but the STEPs."""
+    """Return the tokens of the text, which are all except the STEPs."""
     return [token for token in sequence if token != STEP]

@@ -1,11 +1,11 @@
-"""Glossaries: terms of the source that stand in a segment, and the translations that outputs must or must not have.
+"""Glossaries: source terms to find in a segment, and the translations that outputs must or must not have.
 
-A text is compared word by word: terms match whole words, the longest first, whatever the white space between. Each
-character of a script without spaces counts as a word. Case counts only where the entry says so, and even there the
-first letter may be a capital. Inflected forms match only if the entry lists them.
+Texts are compared word by word: terms match whole words, the longest term first, whatever the white space between the
+words. In scripts without spaces, each character counts as a word. Case matters only for entries that say so, and even
+there the first letter may be a capital. Inflected forms match only if the entry lists them.
 
-The rule for an output: it never has a term less often than mt, as far as the source has it, and it never has a
-forbidden translation more often than mt.
+The rule for an output: it has each term at least as often as mt, or as the source if that has it less often, and it has
+no forbidden translation more often than mt.
 """
 
 import hashlib
@@ -23,8 +23,8 @@ from postedit.text.protected_spans import ProtectedSpan, Value, count_values
 from postedit.text.span_patterns import KINDS
 from postedit.text.words import SPACED_WORD, UNSPACED
 
-_TOKEN: Final = re.compile(rf"[{UNSPACED}][\u3099\u309a]?|{SPACED_WORD}|[^\w\s]")  # with the sound marks of Kana
-_WORDLESS: Final = frozenset(KINDS) - {"number", "unit"}  # kinds of spans within which words are no terms
+_TOKEN: Final = re.compile(rf"[{UNSPACED}][\u3099\u309a]?|{SPACED_WORD}|[^\w\s]")  # including the voicing marks of Kana
+_WORDLESS: Final = frozenset(KINDS) - {"number", "unit"}  # kinds of spans within which words do not count as terms
 _FRENCH: Final = "[ldcnjmts]e|la|du|au|[mts]a|(?:jus|lors|puis)?que"
 _ITALIAN: Final = "il|lo|la|una|(?:a|da|de|ne|su|que)l(?:l[oa])?"
 _CHANGED: Final = {
@@ -32,14 +32,14 @@ _CHANGED: Final = {
     for languages, words in (
         (("fr", "fra"), _FRENCH),
         (("it", "ita"), _ITALIAN),
-        (("",), "le|(?:da|de|ne|su)ll[oa]"),  # the language is not known: the others may be words of Spanish, say
+        (("",), "le|(?:da|de|ne|su)ll[oa]"),  # unknown language: the other words could be, say, Spanish
     )
     for language in languages
 }
-"""Words at the end of a text that change before a vowel ("le écran" is "l'écran"), by the language."""
+"""By language, words at the end of a text that change before a vowel ("le écran" becomes "l'écran")."""
 
 _ELIDED_BEFORE: Final = re.compile(r"\w['’]$")
-_NEAR: Final = 20  # characters before a term, in which the word before it stands
+_NEAR: Final = 20  # characters before a term that are searched for the word before it
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,23 +47,23 @@ class GlossaryEntry:
     """A term of the source with its translations."""
 
     source: str
-    targets: tuple[str, ...] = ()  # an output has one of them; search requires the first
-    forbidden: tuple[str, ...] = ()  # translations that an output does not have
+    targets: tuple[str, ...] = ()  # an output should have one of them; search requires the first
+    forbidden: tuple[str, ...] = ()  # translations that an output should not have
     case_sensitive: bool = False
     source_forms: tuple[str, ...] = ()  # inflected forms of the source
-    target_forms: tuple[str, ...] = ()  # inflected forms of the targets, as good as these
+    target_forms: tuple[str, ...] = ()  # inflected forms of the targets, which count as targets too
 
 
 @dataclass(frozen=True, slots=True)
 class FoundTerm:
-    """An entry whose source term stands in a segment, and how often."""
+    """An entry whose source term occurs in a segment, and how often it does."""
 
     entry: GlossaryEntry
     count: int
 
 
 class Glossary:
-    """Entries, found by their source terms; those of one source term are merged, so that each target is allowed."""
+    """Entries, found by their source terms; those with the same source term are merged, so all targets are allowed."""
 
     def __init__(self, entries: Iterable[GlossaryEntry]) -> None:
         merged: dict[tuple[str, bool], GlossaryEntry] = {}
@@ -74,7 +74,7 @@ class Glossary:
 
     @cached_property
     def fingerprint(self) -> str:
-        """A hash of all entries."""
+        """A hash of all entries, in order."""
         return hashlib.sha256(repr(self.entries).encode()).hexdigest()[:16]
 
     def __eq__(self, other: object) -> bool:
@@ -87,13 +87,13 @@ class Glossary:
         return Glossary, (self.entries,)
 
     def find(self, src: str, spans: Iterable[ProtectedSpan] = ()) -> list[FoundTerm]:
-        """Return the entries whose terms the source has; a term within a longer one, or a span, does not count."""
+        """Return the entries whose terms occur in the source; terms within a longer term or a span do not count."""
         matches = _outside(self._sources.matches(src), spans)
         counts = Counter(entry for match in matches for entry in match.keys)
         return [FoundTerm(entry, count) for entry, count in counts.items()]
 
     def places(self, src: str) -> list[tuple[int, int, GlossaryEntry]]:
-        """Return where the terms of entries stand in a source: first character, end (exclusive), and entry."""
+        """Return where terms occur in a source: first character, end (exclusive), and entry."""
         return [(match.start, match.end, entry) for match in self._sources.matches(src) for entry in match.keys]
 
     @cached_property
@@ -129,13 +129,13 @@ class TermRule:
     """The rule of terms for one segment.
 
     Args:
-        found: entries whose terms its source has.
-        mt: its machine translation; None: outputs should have all terms.
+        found: entries whose terms occur in the source.
+        mt: the machine translation; if None, outputs should have all terms.
         spans: the protected spans of mt.
-        language: the code of the language of mt, if it is known.
+        language: the code of the language of mt; empty if it is not known.
 
-    What is a translation of one entry is not forbidden by another one. In all methods, `spans` are the protected spans
-    of the text; words within them are no terms.
+    A translation that one entry allows is not forbidden by another. In all methods, `spans` are the protected spans of
+    the text; words within them do not count as terms, except in numbers and units.
     """
 
     def __init__(
@@ -176,7 +176,7 @@ class TermRule:
         return lost + added
 
     def wishes(self, text: str, spans: Iterable[ProtectedSpan] = ()) -> tuple[list[str], list[str]]:
-        """Return the terms that an output does not have although the source has, and its forbidden translations."""
+        """Return the terms of the source that an output lacks, and the forbidden translations that it has."""
         if not self._found:
             return [], []
         now = self._count(text, spans)
@@ -184,10 +184,11 @@ class TermRule:
         return missing, [value.value for value in now if value.kind == "forbidden term"]
 
     def swapped(self, text: str, spans: Iterable[ProtectedSpan] = ()) -> str:
-        """Return a text with terms in place of forbidden translations, of entries that it has no oftener than src.
+        """Return a text with terms in place of forbidden translations.
 
-        A forbidden translation stays after an apostrophe ("l'ordinateur"), or where the word before would have to
-        change ("le moniteur", but "l'écran").
+        Entries whose translations occur more often in the text than the term does in src are left alone. A forbidden
+        translation also stays after an apostrophe ("l'ordinateur"), and where the word before would have to change ("le
+        moniteur", but "l'écran").
         """
         found = self.spans(text, spans)
         now = count_values(found)
@@ -209,7 +210,7 @@ class TermRule:
         return "".join([*parts, text[done:]])
 
     def _may_follow(self, before: str, term: str) -> bool:
-        """Return whether a term may stand after the end of a text as it is."""
+        """Return whether a term may follow the text `before` without a change to its last word."""
         is_vowel = unicodedata.normalize("NFD", term)[0].casefold() in "aeiouhœæ"
         must_change = is_vowel and self._changed is not None and self._changed.search(before)
         return not must_change and not _ELIDED_BEFORE.search(before)
@@ -219,7 +220,7 @@ class TermRule:
 
 
 def _values(entry: GlossaryEntry) -> dict[Value, tuple[str, ...]]:
-    """Return the values by which the translations of an entry are counted, and the forms of each."""
+    """Return the values under which the translations of an entry are counted, each with its forms."""
     allowed = {Value("term", entry.targets[0]): (*entry.targets, *entry.target_forms)} if entry.targets else {}
     return {**allowed, **{Value("forbidden term", form): (form,) for form in entry.forbidden}}
 
@@ -235,7 +236,7 @@ class _Match(Generic[KeyT]):
 
 
 def _outside(matches: Iterable[_Match[KeyT]], spans: Iterable[ProtectedSpan]) -> Iterator[_Match[KeyT]]:
-    """Yield the matches that are no part of a span of words: "file" in "file.txt"."""
+    """Yield the matches that are not part of a protected span, as "file" in "file.txt" is; see `_WORDLESS`."""
     places = [(span.start, span.end) for span in spans if span.kind in _WORDLESS]
     place = 0
     for match in matches:
@@ -248,17 +249,17 @@ def _outside(matches: Iterable[_Match[KeyT]], spans: Iterable[ProtectedSpan]) ->
 
 @dataclass(slots=True)
 class _Node(Generic[KeyT]):
-    """The beginning of some phrases: the nodes of the next words, and the phrases that end here."""
+    """A node of the phrase tree: the nodes for the next words, and the phrases that end here."""
 
     following: "dict[str, _Node[KeyT]]" = field(default_factory=dict)
-    ends: list[tuple[str, KeyT, bool]] = field(default_factory=list)  # as written, key, whether case counts
+    ends: list[tuple[str, KeyT, bool]] = field(default_factory=list)  # spelling, key, and whether case matters
 
 
 class _Phrases(Generic[KeyT]):
-    """Phrases in a tree of their words; a text is compared with all of them at once, whatever their number."""
+    """Phrases in a tree (trie) of their words, so that a text is compared with all of them in one pass."""
 
     def __init__(self, phrases: Iterable[tuple[str, KeyT, bool]]) -> None:
-        """Take phrases with their keys, and whether case counts."""
+        """Build the tree from phrases, each with its key and whether case matters."""
         self._root: _Node[KeyT] = _Node()
         for phrase, key, cased in phrases:
             node = self._root
@@ -268,7 +269,7 @@ class _Phrases(Generic[KeyT]):
                 node.ends.append((_written(_TOKEN.findall(phrase)), key, cased))
 
     def matches(self, text: str) -> Iterator[_Match[KeyT]]:
-        """Yield the phrases of a text, from left to right; of those that begin together, the longest."""
+        """Yield the phrases in a text, from left to right; of those that begin at the same word, only the longest."""
         if not self._root.following:
             return
         found = list(_TOKEN.finditer(text))
@@ -286,7 +287,7 @@ class _Phrases(Generic[KeyT]):
             place += step
 
     def _phrases_at(self, words: Sequence[str], place: int) -> list[tuple[int, list[tuple[str, KeyT, bool]]]]:
-        """Return the phrases that begin at a word and may match, with the end of each, shortest first."""
+        """Return the phrases that begin at the word `place`, apart from case, with the end of each, shortest first."""
         node, found = self._root, []
         for end in range(place + 1, len(words) + 1):
             below = node.following.get(words[end - 1])
@@ -299,7 +300,7 @@ class _Phrases(Generic[KeyT]):
 
 
 def _spelling(word: str) -> str:
-    """Return a word as it is compared: in small letters, composed, with a straight apostrophe."""
+    """Return a word in the form in which it is compared: case-folded, composed (NFC), with straight apostrophes."""
     return unicodedata.normalize("NFC", word.casefold()).replace("’", "'")
 
 

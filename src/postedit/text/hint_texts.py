@@ -1,8 +1,8 @@
-"""What is shown to a language model beside a segment, as text: similar corrections, terms, tagged errors.
+"""The text of the hints that a language model is shown beside a segment: similar corrections, terms, tagged errors.
 
-Corrections and terms stand in JSON strings, which they cannot leave: quotes, line ends and the marks by which servers
-divide turns are escaped. The words of mt with tagged errors stand as they are, with one space between them; only models
-read them whose texts can contain no token of the prompt.
+Corrections and terms are written as JSON strings, out of which their text cannot break: quotes, line ends and the marks
+by which servers divide turns are escaped. The words of mt with tagged errors are written as they are, separated by
+single spaces; they are shown only to models for which no text can produce a special token of the prompt.
 """
 
 import json
@@ -17,16 +17,16 @@ TERMS_TITLE: Final = "Terms of the source and their translations:"
 ERRORS_TITLE: Final = "The translation, with what may be wrong in double brackets:"
 
 _ESCAPED: Final = re.compile(
-    r"<(?=\S)"  # <|im_end|>, </s>, <<SYS>>, <start_of_turn>, tags of a prompt of the user, and all that looks like one
+    r"<(?=\S)"  # <|im_end|>, </s>, <<SYS>>, <start_of_turn>, tags in a user's prompt, and all that looks like one
     r"|\[(?=[^\W\d]|[/|｜~])"  # [INST], [/INST], [|user|] and others, but not [1]
     r"|\](?=~)"  # ]~b]
-    r"|`(?=``)"  # fences of code
+    r"|`(?=``)"  # code fences
     "|[\x7f-\x9f\u2028\u2029\ud800-\udfff]",
 )
-"""What could divide turns for a server, close or imitate a mark of a prompt, divides lines, or is no text.
+"""Characters that could divide turns, close or imitate a mark of a prompt, or divide lines, or that are not text.
 
-It is escaped in JSON strings, where it means the same. Models have marks of their own, so no list of them is complete:
-what is escaped is all that begins like one.
+They are escaped in JSON strings, which does not change their meaning. As every model has marks of its own, no list of
+them is complete; so everything that begins like a mark is escaped.
 """
 
 
@@ -39,7 +39,7 @@ class Example:
     pe: str
 
     def line(self) -> str:
-        """Return it as a line of the prompt."""
+        """Return the correction as a line of the prompt."""
         return json_line({"source": self.src, "translation": self.mt, "correction": self.pe})
 
 
@@ -52,31 +52,31 @@ class TermHint:
     forbidden: tuple[str, ...] = ()
 
     def line(self) -> str:
-        """Return it as a line of the prompt."""
+        """Return the term as a line of the prompt."""
         values: dict[str, Any] = {"source": self.source, "translations": list(self.targets)}
         return json_line({**values, **({"never": list(self.forbidden)} if self.forbidden else {})})
 
 
 def json_line(values: Mapping[str, Any]) -> str:
-    """Return values as one line of JSON that no text can leave, and that divides no turns and lines."""
+    """Return the values as one line of JSON, out of which no text can break and which cannot divide turns or lines."""
     text = json.dumps(values, ensure_ascii=False)
     return _ESCAPED.sub(lambda found: f"\\u{ord(found.group()):04x}", text)
 
 
 def section(title: str, lines: Sequence[str]) -> str:
-    """Return lines under a title, with an empty line after them; nothing at all without lines."""
+    """Return the lines under a title, followed by an empty line; an empty text if there are no lines."""
     return f"{title}\n{chr(10).join(lines)}\n\n" if lines else ""
 
 
 def tagged(mt: str, bad: Sequence[bool]) -> str:
-    """Return mt with each stretch of wrong words in double brackets, and empty ones where words are missing.
+    """Return mt with each run of wrong words in double brackets, and empty brackets where words are missing.
 
     Args:
-        mt: of n words.
-        bad: 2n + 1 tags, of the gap before the first word, the first word, the gap after it, and so on.
+        mt: the machine translation, with n words.
+        bad: 2n + 1 tags, True for wrong: the gap before the first word, the first word, the gap after it, and so on.
 
     Returns:
-        An empty text if nothing is wrong.
+        The tagged text; an empty text if nothing is wrong.
     """
     if not any(bad):
         return ""

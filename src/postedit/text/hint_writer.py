@@ -20,11 +20,11 @@ _TITLES: Final[Mapping[HintName, str]] = {
 
 
 class WordTags(Protocol):
-    """Knows which words and gaps of translations are wrong."""
+    """Word-level tags that say which words and gaps of translations are wrong."""
 
     @property
     def fingerprint(self) -> str:
-        """A digest of all that it knows."""
+        """A digest of all tags."""
 
     def of(self, mt: str) -> Sequence[bool] | None:
         """Return the 2n + 1 tags of a translation of n words, True for wrong ones; None if they are not known."""
@@ -32,13 +32,13 @@ class WordTags(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class HintSources:
-    """Where hints come from; None: there is nothing of the kind.
+    """The sources of hints; None means that there are no such hints.
 
     Args:
-        corrections: among which the most similar ones are found.
-        glossary: whose terms are found.
-        tags: the words of mt that are wrong.
-        other_src: leave out corrections of the very same src, which would give the answer away in training.
+        corrections: index of the corrections among which similar ones are found.
+        glossary: glossary whose terms are looked up in src.
+        tags: tags of the words of mt that are wrong.
+        other_src: whether to leave out corrections of the same src, which would give the answer away in training.
     """
 
     corrections: SimilarityIndex | None = None
@@ -48,22 +48,22 @@ class HintSources:
 
     @property
     def settings(self) -> dict[str, Any]:
-        """What determines the hints, but for corrections, which their memory identifies; values for JSON, by name."""
+        """Fingerprints of what determines the hints, by name; corrections are identified by their memory instead."""
         named = {"glossary": self.glossary, "tags": self.tags}
         return {f"hints.{name}": one.fingerprint for name, one in named.items() if one is not None}
 
 
 NO_SOURCES: Final = HintSources()
-"""Nothing is shown beside a segment."""
+"""No hints are shown."""
 
 
 class HintWriter:
     """Writes the hints of segments for one model.
 
     Args:
-        hints: the parts that its prompt has.
-        processor: its text processing.
-        sources: of the hints.
+        hints: the parts that the prompt of the model has, and their budgets.
+        processor: the text processing of the model.
+        sources: where the hints come from.
     """
 
     def __init__(self, hints: Hints, processor: TextProcessor, sources: HintSources) -> None:
@@ -72,16 +72,16 @@ class HintWriter:
 
     @property
     def names(self) -> tuple[HintName, ...]:
-        """The parts."""
+        """The names of the parts."""
         return self._hints.names
 
     def write(self, src: str, mt: str, *, bad: Sequence[bool] | None = None) -> dict[str, list[int]]:
-        """Return the ids of each part, ending in EOS: EOS alone for a part that is left out.
+        """Return the token ids of each part, ending in EOS; a part that is left out is EOS alone.
 
         Args:
-            src: source.
-            mt: its translation.
-            bad: the tags of mt, in place of those of the source of tags.
+            src: the source.
+            mt: the machine translation.
+            bad: tags of mt to use in place of those that the hint sources have.
 
         Raises:
             DataError: if a text is not valid Unicode.
@@ -107,11 +107,11 @@ class HintWriter:
         return [text] if text else []
 
     def _part(self, name: HintName, lines: Sequence[str]) -> list[int]:
-        """Return the title and the lines that fit into the budget, in order."""
+        """Return the token ids of the title and of the lines that fit into the budget, in order."""
         title, end = self._frames[name]
         left = self._hints.config.budget(name) - len(title) - len(end)
         kept: list[int] = []
-        # Line by line, so that the number of tokens is the sum of theirs.
+        # Encoded line by line, so that the token counts of lines add up.
         for ids in self._vocabulary.encode_batch([f"{line}\n" for line in lines]):
             if len(ids) <= left:
                 kept += ids
@@ -120,6 +120,6 @@ class HintWriter:
 
     @cached_property
     def _frames(self) -> dict[HintName, tuple[list[int], list[int]]]:
-        """The ids of the title of each part, and of the empty line after it."""
+        """The token ids of the title of each part, and of the empty line after the part."""
         end = self._vocabulary.encode("\n")
         return {name: (self._vocabulary.encode(f"{_TITLES[name]}\n"), end) for name in self.names}

@@ -5,8 +5,8 @@ from typing import Final, NamedTuple
 
 _HEADER: Final = re.compile(r"\{\s*(?P<name>[\w.-]{1,100})\s*,\s*(?P<type>plural|selectordinal|select)\s*,")
 _BRANCH: Final = re.compile(r"\s*(?:offset:\d+\s+)?(?P<selector>=?\w+)\s*\{")
-_BRACE: Final = re.compile(r"'[{}][^']*'|[{}]|\#(?!\w)")  # braces after an apostrophe are text, up to the next one
-_DEEPEST: Final = 20  # nesting of messages that is read
+_BRACE: Final = re.compile(r"'[{}][^']*'|[{}]|\#(?!\w)")  # quoted braces are text, from an apostrophe to the next one
+_DEEPEST: Final = 20  # deepest nesting of messages that is read
 
 
 class MessagePart(NamedTuple):
@@ -18,7 +18,7 @@ class MessagePart(NamedTuple):
 
 
 def message_parts(text: str) -> list[MessagePart]:
-    """Return the arguments and branches of the ICU messages of a text, in order."""
+    """Return the arguments, branch selectors and # signs of the ICU messages in a text, in order."""
     parts: list[MessagePart] = []
     done = 0
     for header in _HEADER.finditer(text):
@@ -48,7 +48,7 @@ def _read_message(text: str, header: re.Match[str], parts: list[MessagePart], de
 
 
 def _read_branch(text: str, position: int, parts: list[MessagePart], depth: int) -> int | None:
-    """Add the parts of messages within a branch; return the position after its closing brace."""
+    """Add the parts within a branch; return the position after its closing brace, or None if braces do not match."""
     opened = 0
     while brace := _BRACE.search(text, position):
         position = brace.end()

@@ -1,4 +1,4 @@
-"""Tell the language of texts."""
+"""Identify the language of texts."""
 
 from collections.abc import Collection, Sequence
 from copy import copy
@@ -6,13 +6,13 @@ from functools import cache
 from typing import Any, Final
 
 SAMPLE: Final = 100
-"""Segments by which languages are told: a second's work, and many more than are needed."""
+"""Number of segments by which a language is identified: far more than needed, in about a second."""
 
 
 def ranked_languages(texts: Sequence[str]) -> list[tuple[str, float]]:
-    """Return the codes of all languages that are known, with the log-probability that texts are in them (nats).
+    """Return the codes of all known languages with the log-probability (in nats) that the texts are in each.
 
-    The most probable one comes first. The first `SAMPLE` texts count.
+    The most probable language comes first. Only the first `SAMPLE` texts are examined.
     """
     ranked = language_identifier().rank(" ".join(texts[:SAMPLE]))
     return [(str(code), float(score)) for code, score in ranked]
@@ -20,15 +20,15 @@ def ranked_languages(texts: Sequence[str]) -> list[tuple[str, float]]:
 
 @cache
 def known_languages() -> tuple[str, ...]:
-    """Return the codes of all languages that can be told, sorted."""
+    """Return the codes of all languages that can be identified, sorted."""
     return tuple(sorted(map(str, language_identifier().labels)))
 
 
 def language_identifier(among: Collection[str] = (), *, probabilities: bool = False) -> Any:
-    """Return an identifier of py3langid, with its methods `rank` and `classify`. Its model is loaded once.
+    """Return a language identifier of py3langid, with methods `rank` and `classify`; its model is loaded only once.
 
-    With `among`, it chooses between these languages only. Scores are log-probabilities (nats), or with `probabilities`
-    shares of 0 to 1.
+    If `among` is given, it chooses between these languages only. Scores are log-probabilities (in nats), or, with
+    `probabilities`, probabilities from 0 to 1.
     """
     identifier = _identifier(probabilities)
     if among:

@@ -2,22 +2,22 @@ r"""Protected spans: parts of a text that post-editing must not lose, double, ch
 
 A span is compared by its `value`:
 
-- A number is compared by its digits, in ASCII, and its decimal separator: 1,000.5 = 1.000,5 = 1 000,5 = ١٬٠٠٠٫٥. Where
-  one separator with three digits after it may group or divide (1.234), only digits count. A minus
-  or plus sign directly before the digits counts if no word or number precedes it; letters of ordinals do not. Dates,
-  times, ranges and lists are several numbers (12.05.2019 is 12, 05 and 2019); a version or an IP address is one
-  (2.0.1). Leading zeros count.
-- An ICU plural or select message is divided: its argument and each branch are values, the text of a branch is text. It
-  is found only if its braces match.
-- All other spans are compared as they are written: URLs and paths without punctuation of the sentence after them, tags
-  with all their attributes.
+- A number is compared by its digits, in ASCII, and its decimal separator: 1,000.5 = 1.000,5 = 1 000,5 = ١٬٠٠٠٫٥. If a
+  single separator with three digits after it could be either a thousands or a decimal separator (1.234), only the
+  digits count. A minus or plus sign directly before the digits counts if no word or number precedes it; the letters of
+  ordinals do not. Dates, times, ranges and lists are several numbers (12.05.2019 is 12, 05 and 2019); a version or an
+  IP address is one (2.0.1). Leading zeros count.
+- An ICU plural or select message is divided: its argument and each branch selector are values, and the text inside a
+  branch is ordinary text. A message is recognised only if its braces match.
+- All other spans are compared as they are written: URLs and paths without the punctuation of the sentence, tags with
+  all their attributes.
 
 Spans do not overlap: the leftmost wins; of those that begin together, the kind that comes first in the order markup,
-code in backticks, URL, e-mail address, placeholder, path, other code, hashtag, mention, unit, number. The parts of a
-span whose kind is left out are found by the other kinds.
+code in backticks, URL, e-mail address, placeholder, path, other code, hashtag, mention, unit, number. If a kind is left
+out, the other kinds are found inside its spans.
 
-Text glued to a span can make another word of it ("---all", "a@@team"). Such copies of the spans of a segment are
-counted by values of their own (`find_glued`).
+Text glued to a span can make a different word of it ("---all", "a@@team"). Such copies of the spans of a segment are
+counted under values of their own (`find_glued`).
 """
 
 import re
@@ -51,7 +51,7 @@ class Value(NamedTuple):
 
 
 FAULTS: Final = ("unpaired ", "glued ", "order of ", "pair of ", "word of ", "separator of ")
-"""Beginnings of the values that are counted beside those of spans."""
+"""Prefixes of the values that are counted in addition to those of spans: of faults, and of links between spans."""
 
 
 def find_spans(text: str, kinds: Iterable[Kind] = KINDS) -> list[ProtectedSpan]:
@@ -70,9 +70,9 @@ def find_spans(text: str, kinds: Iterable[Kind] = KINDS) -> list[ProtectedSpan]:
 
 
 def find_glued(text: str, spans: Iterable[ProtectedSpan], known: Iterable[Value]) -> list[ProtectedSpan]:
-    """Return the copies of `known` spans that are glued to other text, so that they are none of the `spans` found.
+    """Return the copies of `known` spans that are glued to other text and therefore not among the `spans` found.
 
-    A copy within another span is a part of that span. Numbers and units are spans wherever they stand.
+    A copy within another span is a part of that span. Numbers and units are skipped, as they are spans anywhere.
     """
     found = [span for span in spans if span.kind not in _ANYWHERE]
     starts = [span.start for span in found]
@@ -88,7 +88,7 @@ def find_glued(text: str, spans: Iterable[ProtectedSpan], known: Iterable[Value]
 
 
 def unpaired_tags(spans: Sequence[ProtectedSpan]) -> list[ProtectedSpan]:
-    """Return the opening and closing tags among `spans` that have no partner where tags nest properly."""
+    """Return the opening and closing tags among `spans` that have no partner when tags are nested properly."""
     waiting: list[tuple[str, ProtectedSpan]] = []
     opened: Counter[str] = Counter()  # names in `waiting`
     found = []
@@ -113,16 +113,16 @@ def unpaired_tags(spans: Sequence[ProtectedSpan]) -> list[ProtectedSpan]:
 
 
 def linked_spans(text: str, spans: Sequence[ProtectedSpan], *, near: bool = True) -> list[ProtectedSpan]:
-    """Return what spans are part of: outputs do not take it apart where source and mt agree on it.
+    """Return the spans that are part of a larger whole, which outputs may not take apart if source and mt agree on it.
 
-    These are dates, times, fractions, sizes and ranges, whose numbers have an order; numbers with their units; words
-    of digits and letters (X1, 0x1F); thousands with a separator that could be a decimal one; %s and %d without a
-    number, in order. Each span is returned once more, with the value of what it is part of.
+    Such wholes are dates, times, fractions, sizes and ranges, whose numbers have an order; numbers with their units;
+    words of digits and letters (X1, 0x1F); thousands with a separator that could also be a decimal separator; and
+    unnumbered %s and %d, which have an order. Each span is returned with the value of the whole.
 
     Args:
         text: any text.
         spans: its protected spans.
-        near: take "9 h 30" for 9:30, too.
+        near: whether to link numbers with a short word between them too ("9 h 30", which may stand for 9:30).
     """
     plain = [span for span in spans if span.kind == "placeholder" and _PRINTF.fullmatch(span.value)]
     groups = (plain, *_groups(text, spans, near))
@@ -138,7 +138,7 @@ def linked_spans(text: str, spans: Sequence[ProtectedSpan], *, near: bool = True
 
 
 def _groups(text: str, spans: Sequence[ProtectedSpan], near: bool) -> Iterator[list[ProtectedSpan]]:
-    """Yield the numbers that are joined (9:30), and pairs of others that are `near`: with a short word between."""
+    """Yield groups of joined numbers (9:30) and, with `near`, pairs of numbers with at most a short word between."""
     numbers = [span for span in spans if span.kind == "number"]
     groups: list[list[ProtectedSpan]] = []
     for number in numbers:
@@ -153,7 +153,7 @@ def _groups(text: str, spans: Sequence[ProtectedSpan], near: bool) -> Iterator[l
 
 
 def _orders(group: Sequence[ProtectedSpan]) -> Iterator[str]:
-    """Yield the values of a group in their order, and of a date by day: 2019-05-12 may become 12.05.2019."""
+    """Yield names for the order of a group's values; a date is named from day to year, so 2019-05-12 is 12.05.2019."""
     values = [span.value for span in group]
     lengths = [len(value) for value in values]
     if lengths in ([4, 2, 2], [2, 2, 4]):
@@ -163,7 +163,7 @@ def _orders(group: Sequence[ProtectedSpan]) -> Iterator[str]:
 
 
 def _measures(text: str, spans: Sequence[ProtectedSpan]) -> Iterator[tuple[ProtectedSpan, ProtectedSpan]]:
-    """Yield each unit behind the number or placeholder that it stands beside: the nearer one, or the one before."""
+    """Yield each unit after the number or placeholder beside it: the nearer one of two, or on a tie the one before."""
     for place, unit in enumerate(spans):
         if unit.kind == "unit":
             beside = []
@@ -181,15 +181,15 @@ def count_values(spans: Iterable[ProtectedSpan]) -> Counter[Value]:
 
 
 def broken_values(src: Mapping[Value, int], mt: Mapping[Value, int], output: Mapping[Value, int]) -> list[Value]:
-    """Return the values that break the rule of protected spans, given the occurrences in src, in mt and in an output.
+    """Return the values that break the rule of protected spans, given the counts of values in src, mt and an output.
 
-    The rule: the output has each value as often as mt, as the source, or a number of times in between. So nothing that
-    source and mt have is lost or doubled, nothing that neither has is written, a wrong number may be mended to that of
-    the source, and mt itself never breaks the rule.
+    The rule: the output has each value as often as mt or the source, or a number of times in between. So nothing that
+    source and mt share is lost or duplicated, nothing that neither has is written, a wrong number may be corrected to
+    that of the source, and mt itself never breaks the rule.
 
-    The source may spell a number that mt has in digits ("two" and "2"). So a number without a counterpart in the source
-    may only go where a number of the source that mt lacks takes its place, or where numbers are joined or divided as in
-    the source (5 000 and 5,000; 5 . 2 and 5.2).
+    The source may spell out a number that mt writes in digits ("two" and "2"). So a number that the source lacks may be
+    removed only if a number of the source that mt lacks replaces it, or if numbers are joined or divided as in the
+    source (5 000 and 5,000; 5 . 2 and 5.2).
     """
     broken = []
     removed: list[str] = []
@@ -207,7 +207,7 @@ def broken_values(src: Mapping[Value, int], mt: Mapping[Value, int], output: Map
 
 
 def _digits(numbers: Iterable[str]) -> Counter[str]:
-    """Return the digits of numbers, without the order in which these stand: 5 . 2 has those of 5.2."""
+    """Return the digits of numbers, regardless of order and decimal separators: 5 . 2 has the same digits as 5.2."""
     return Counter("".join(numbers).replace(".", ""))
 
 
@@ -227,14 +227,14 @@ def _plain_spans(pattern: re.Pattern[str], text: str, start: int, end: int) -> I
 
 
 def _without_punctuation(address: str) -> str:
-    """Return an address without the punctuation of the sentence that it ends, closing brackets without partner too."""
+    """Return an address without sentence punctuation at its end, and without closing brackets that have no partner."""
     while address[-1] in _AFTER_SENTENCE or (address[-1] == ")" and address.count(")") > address.count("(")):
         address = address[:-1]
     return address
 
 
 def _numbers(written: str, start: int) -> Iterator[ProtectedSpan]:
-    """Yield the number that is `written` at `start`, or the numbers of a date or list."""
+    """Yield the number `written` at position `start`, or the several numbers of a date or list."""
     sign = written[0].replace("−", "-") if written[0] in "-−+" else ""
     groups = _GROUP.findall(written)
     separators = _SEPARATOR.findall(written[len(sign) :])
@@ -250,7 +250,7 @@ def _numbers(written: str, start: int) -> Iterator[ProtectedSpan]:
 
 
 def _value(groups: Sequence[str], separators: Sequence[str]) -> str:
-    """Return the value of groups of digits with separators between; empty if they are several numbers."""
+    """Return the value of groups of digits with separators between them; empty if they are several numbers."""
     digits = [_ascii(group) for group in groups]
     *grouping, last = separators or [""]
     kinds = set(separators)
@@ -266,7 +266,7 @@ def _value(groups: Sequence[str], separators: Sequence[str]) -> str:
 
 
 def _grouped(digits: Sequence[str]) -> bool:
-    """Return whether groups of digits may be one whole number: 1 234 567, or 12 34 567 as in India."""
+    """Return whether groups of digits can form one whole number: 1 234 567, or 12 34 567 as in India."""
     first, *others = digits
     if not others:
         return True
@@ -275,7 +275,7 @@ def _grouped(digits: Sequence[str]) -> bool:
 
 
 def _ascii(digits: str) -> str:
-    """Return digits of one script in ASCII; those of several scripts, which are no usual number, as they are."""
+    """Return digits in ASCII; digits of several scripts, which do not form a normal number, are returned unchanged."""
     if digits.isascii():
         return digits
     values = [unicodedata.decimal(digit) for digit in digits]
@@ -283,7 +283,7 @@ def _ascii(digits: str) -> str:
     return "".join(map(str, values)) if len(zeros) == 1 else digits
 
 
-_ANYWHERE: Final = ("number", "unit")  # kinds of spans that text beside them does not make part of another word
+_ANYWHERE: Final = ("number", "unit")  # kinds of spans that are found even inside words
 _TAG: Final = re.compile(r"(?:<|&lt;)(?P<slash>/?)(?P<name>[A-Za-z][\w:.-]*|\d{1,4})")
 _AFTER_SENTENCE: Final = ".,;:!?…'\"’”»"
 _JOINED: Final = re.compile(r"[/:.\-–]|\s?[x×]\s?")  # between the numbers of a date, time, fraction or size

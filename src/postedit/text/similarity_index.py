@@ -1,4 +1,4 @@
-"""Corrections that are most similar to a segment: found by BM25, ranked by edit distance."""
+"""Find the corrections that are most similar to a segment: candidates by BM25, ranked by edit distance."""
 
 import math
 from collections import Counter, defaultdict
@@ -14,20 +14,20 @@ from postedit.text.words import compared_words
 KeyT = TypeVar("KeyT")
 ValueT = TypeVar("ValueT")
 
-_K1: Final = 1.2  # BM25 (Robertson and Zaragoza 2009): how soon further occurrences of a word count no more
-_B: Final = 0.75  # and how much long texts are held back
+_K1: Final = 1.2  # BM25 (Robertson and Zaragoza 2009): how slowly the weight of repeated words saturates
+_B: Final = 0.75  # and how strongly long texts are penalised
 
 _COMPARED: Final = 20
-"""Corrections with the best BM25, of which the edit distance is computed."""
+"""Number of corrections with the highest BM25 scores for which the edit distance is computed."""
 
 _COMMON: Final = 2000
-"""Corrections with a word beyond which the word is only looked up if no rarer one is known, in the latest of them."""
+"""A word in more corrections than this is looked up only if no rarer one is known, and only in the latest of them."""
 
 
 class SimilarityIndex:
-    """An index of corrections by their words, each with a number; later ones have higher numbers.
+    """An index of numbered corrections by their words; later corrections must have higher numbers.
 
-    Translations that were left as they are are not in it: in training as in use, examples show what is changed.
+    Corrections that leave mt unchanged are not indexed: in training as in use, examples should show changes.
     """
 
     def __init__(self) -> None:
@@ -41,7 +41,7 @@ class SimilarityIndex:
         return len(self._corrections)
 
     def add(self, number: int, correction: Example) -> None:
-        """Add a correction under a number of its own, if it changes mt."""
+        """Add a correction under a new number, if it changes mt."""
         if correction.mt == correction.pe:
             return
         self._corrections[number] = correction
@@ -53,7 +53,7 @@ class SimilarityIndex:
         self._words += counts.total()
 
     def remove(self, number: int) -> None:
-        """Remove the correction with a number, if it changed mt."""
+        """Remove the correction with this number; do nothing if it is not indexed."""
         correction = self._corrections.pop(number, None)
         if correction is None:
             return
@@ -70,9 +70,9 @@ class SimilarityIndex:
     def find(self, src: str, mt: str, most: int, least: float, *, other_src: bool = False) -> list[Example]:
         """Return at most `most` corrections with a similarity of at least `least`, the most similar first.
 
-        Similarity is the mean of those of source and mt: 1 minus the edit distance of words over the words of the
-        longer text. Of equal ones, the latest comes first. With `other_src`, those of the very same src are left out,
-        whatever their mt and pe: they would give the answer away in training.
+        Similarity is the mean of the similarities of sources and translations, each 1 minus the word edit distance over
+        the number of words of the longer text. Of equally similar corrections, the latest comes first. With
+        `other_src`, corrections with the same source are left out, which would give the answer away in training.
         """
         if not most or not self._corrections:
             return []
@@ -86,10 +86,10 @@ class SimilarityIndex:
         return [self._corrections[number] for similarity, number in near[:most] if similarity >= least]
 
     def _scores(self, words: set[str]) -> dict[int, float]:
-        """Return BM25 of each correction that has one of some words: of those that are not common, if one is known."""
+        """Return BM25 scores of corrections with any of `words`; common words count only if no rarer one is known."""
         scores: defaultdict[int, float] = defaultdict(float)
         count, mean = len(self._corrections), self._words / len(self._corrections)
-        in_order = sorted(words)  # so that sums are the same in every process
+        in_order = sorted(words)  # sets have another order in each process, which would change the sums
         known = [self._postings[word] for word in in_order if word in self._postings]
         for found in [numbers for numbers in known if len(numbers) <= _COMMON] or known:
             rarity = math.log1p((count - len(found) + 0.5) / (len(found) + 0.5))
@@ -106,7 +106,7 @@ class SimilarityIndex:
 
 
 def _drop(numbers: dict[KeyT, dict[int, ValueT]], key: KeyT, number: int) -> None:
-    """Remove a number from those of a key, and the key with the last of them."""
+    """Remove a number from the numbers of a key, and the key itself when it has none left."""
     del numbers[key][number]
     if not numbers[key]:
         del numbers[key]

@@ -1,6 +1,6 @@
 """Regular expressions for protected spans, by kind.
 
-Repetitions are bounded where a match may begin at each of them: else the time would be quadratic in their number.
+Repetitions are bounded where a match may begin at each of them; otherwise the time would be quadratic in their number.
 """
 
 import re
@@ -12,9 +12,9 @@ from postedit.text.words import UNSPACED
 Kind = Literal["number", "unit", "url", "email", "path", "placeholder", "markup", "code", "hashtag", "mention"]
 """Kind of a protected span.
 
-number: digits of any script, with a sign; ² and ½; unit: percent and currency signs, codes of currencies, and
-technical units beside a number; url: with a scheme, www., or a usual top-level domain; email; path: of Unix or Windows,
-and names of files with a known extension; placeholder: printf (%s, %1$s, %(name)s), Qt (%1, %L1), {0}, {name}, {{x}},
+number: digits of any script, with a sign; ² and ½; unit: percent and currency signs, currency codes, and technical
+units beside a number; url: with a scheme, www., or a common top-level domain; email; path: Unix and Windows paths, and
+file names with a known extension; placeholder: printf (%s, %1$s, %(name)s), Qt (%1, %L1), {0}, {name}, {{x}},
 {{{x}}}, ${x}, $x, %x%, :x, [[x]], <%= x %>, halves of these ({%, %>), @@x@@, \\n, ICU messages; markup: tags, also
 escaped and numbered ones, comments, entities, **; code: `backticks`, ``double ones`` of RST, camelCase, PascalCase and
 snake_case names, calls(), --options; hashtag; mention: @name.
@@ -23,7 +23,7 @@ snake_case names, calls(), --options; hashtag; mention: @name.
 KINDS: Final[tuple[Kind, ...]] = get_args(Kind)
 
 _NAME: Final = "A-Za-z0-9_"  # \w would include the letters of scripts without spaces between words
-_LATER: Final = (  # letters of scripts with spaces, which may stand in addresses
+_LATER: Final = (  # letters of scripts with spaces, which may occur in addresses
     "\u00c0-\u0dff\u10a0-\u10ff\u1e00-\u1fff\ua720-\ua7ff\ufb00-\ufb06\uff21-\uff3a\uff41-\uff5a"
 )
 _WORD: Final = _NAME + _LATER
@@ -32,7 +32,7 @@ _EXTENSIONS: Final = (
     "mp4|msi|odt|pdf|php|png|po|pptx?|properties|psd|py|rar|rb|rtf|sh|sql|svg|tar|tiff?|toml|ts|tsv|txt|wav|webp|xhtml|"
     "xliff?|xlsx?|xml|ya?ml|zip"
 )
-_DOMAINS: Final = (  # without those that are usual words, such as it, in, is, at, be, no, to
+_DOMAINS: Final = (  # without those that are common words, such as it, in, is, at, be, no, to
     "com|org|net|edu|gov|info|io|dev|app|ai|eu|de|fr|es|nl|pl|cz|ch|uk|ru|jp|cn|kr|br|ca|au|dk|fi|hu|ro|lv|ee|lt|tr|ua"
 )
 _CURRENCIES: Final = "$€£¥￥₩₹₽₺₴₫₱฿₪¢"
@@ -41,7 +41,7 @@ _UNITS: Final = "[KMGTP]i?B|kB|[KMG]bit|[kMG]bps|[kMG]?Hz|px|dpi|ppi|[mµμn]s|[
 _ADDRESS: Final = rf"{_NAME}{_LATER}.~:/?\#@!$&'()*+,;=%-"
 _MORE: Final = r"(?:\.[a-z0-9]{1,10}){0,3}"  # example.com.ar, notes.pdf.bak
 _PRINTF: Final = r"%(?:\d+\$)?[-+\#0]*(?:\d+|\*)?(?:\.(?:\d+|\*))?(?:hh?|ll?|[Lqjzt])?[diouxXeEfFgGaAcspn@]"
-_LETTER: Final = rf"[^\W\d{UNSPACED}가-힣]"  # of scripts in which words do not stand directly before a number
+_LETTER: Final = rf"[^\W\d{UNSPACED}가-힣]"  # of scripts in which words are separated from a number after them
 _SEGMENT: Final = r"[^\s\\/:*?\"<>|]"  # characters of a folder's name under Windows
 
 _PATTERNS: Final[tuple[tuple[str, Kind, tuple[str, ...]], ...]] = (
@@ -77,7 +77,7 @@ _PATTERNS: Final[tuple[tuple[str, Kind, tuple[str, ...]], ...]] = (
             r"\{\s*[\w.-]+\s*,\s*(?:number|date|time|spellout|ordinal|duration|list)\b[^{}]{0,200}\}",
             r"%\(\w+\)[-+\#0]*\d*(?:\.\d+)?[a-zA-Z]|%%|%[A-Za-z_]\w+%",
             rf"(?<!\d)(?<!\d\s){_PRINTF}|(?<=\d\s){_PRINTF}(?![^\W\d_])",  # not in German "50 %-ige"
-            # One digit: %50 is a percentage in Turkish. A percent sign beside a number is one, but not in "%1 %2".
+            # Only one digit: %50 is a percentage in Turkish. So is a percent sign after a number, except in "%1 %2".
             rf"(?:(?<![{_WORD}])(?<!\d\s)|(?<=[%L][1-9])|(?<=[%L][1-9]\s))%L?[1-9](?!\d|[.,]\d)",
             rf"(?<![{_WORD}$])\$[A-Za-z_][{_NAME}]*(?![{_WORD}])|\\[nrt]",
             rf"(?<![{_WORD}:]):[a-z_][{_NAME}]*:?(?![{_WORD}:])",
@@ -135,10 +135,10 @@ _PATTERNS: Final[tuple[tuple[str, Kind, tuple[str, ...]], ...]] = (
 HINT: Final = re.compile(
     r"[\d¹²³⁰-₉¼-¾⅐-⅞↉①-⑳@\#%$&<{`\\_/]|\[\[|[a-z0-9][A-Z]|[A-Za-z]\.[A-Za-z]|\(\)|--[A-Za-z]|:[a-z]|\*\*"
 )
-"""Found in every text with a protected span, and quicker to look for than all of them."""
+"""Matches in every text that has a protected span, and is faster than `pattern_of` for all kinds."""
 
 KIND_OF: Final[dict[str, Kind]] = {name: kind for name, kind, _ in _PATTERNS}
-"""Kind of a span by the name of the outermost group that matches it."""
+"""The kind of a span, by the name of the outermost group that matches it."""
 
 
 @cache

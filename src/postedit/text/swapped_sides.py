@@ -1,4 +1,4 @@
-"""Detect a source and a translation that were passed in each other's place."""
+"""Detect whether sources and translations were passed in each other's place."""
 
 import unicodedata
 from collections import Counter
@@ -10,13 +10,13 @@ from postedit.text.language_tags import base_language
 from postedit.text.languages import known_languages, language_identifier
 from postedit.text.processor import TextProcessor
 
-_SAMPLE: Final = 100  # segments: a second's work, and many more than language identification needs
+_SAMPLE: Final = 100  # segments that are examined: far more than language identification needs, in about a second
 
 _CLEAR: Final = 20.0
 """Nats by which each side must be more probable in the language of the other."""
 
 _FEWER_TOKENS: Final = 0.8
-"""Sides are swapped if swapping the vocabularies reduces the number of tokens below this fraction."""
+"""The sides seem swapped if exchanging them reduces the number of tokens to less than this fraction."""
 
 _LANGUAGES: Final = {
     "LATIN": "af az br bs ca cs cy da de en eo es et eu fi fo fr ga gl hr ht hu id is it la lb lt lv ms mt nb nl nn no "
@@ -53,9 +53,9 @@ _SCRIPTS: Final = {code: frozenset(names.split()) for names, codes in _LANGUAGES
 def seem_swapped(processor: TextProcessor, src: Sequence[str], mt: Sequence[str]) -> bool:
     """Return whether `src` and `mt` seem to be swapped.
 
-    If the languages are known, each side must have the script of the other or resemble its language. Otherwise the
-    vocabularies must divide the swapped sides into fewer tokens. Without languages and with a single vocabulary the
-    answer is no.
+    They do if each side is written in the script of the other side's language or clearly resembles that language, or
+    if the vocabularies divide the exchanged sides into clearly fewer tokens. If the languages are not known and both
+    sides share a vocabulary, the answer is always False.
     """
     src, mt, config = src[:_SAMPLE], mt[:_SAMPLE], processor.config
     return _by_script(config, src, mt) or _by_language(config, src, mt) or _by_token_counts(processor, src, mt)
@@ -63,23 +63,23 @@ def seem_swapped(processor: TextProcessor, src: Sequence[str], mt: Sequence[str]
 
 def _by_script(config: TextConfig, src: Sequence[str], mt: Sequence[str]) -> bool:
     of_src, of_tgt = (_SCRIPTS.get(language, frozenset()) for language in _languages(config))
-    # Japanese shares letters with Chinese; language identification decides there.
+    # Japanese shares letters with Chinese; language identification decides between these.
     return of_src.isdisjoint(of_tgt) and _mostly(src, of_tgt) and _mostly(mt, of_src)
 
 
 def _mostly(texts: Sequence[str], scripts: frozenset[str]) -> bool:
-    """Return whether more than half of the letters are of these scripts."""
+    """Return whether more than half of the letters belong to one of these scripts."""
     letters = letters_by_script(texts)
     return 2 * sum(letters[script] for script in scripts) > letters.total()
 
 
 def letters_by_script(texts: Iterable[str]) -> Counter[str]:
-    """Return how many letters are of each script, by the first word of their Unicode names."""
+    """Return the number of letters in each script, keyed by the first word of their Unicode names."""
     return Counter(unicodedata.name(c, "").split(" ")[0].split("-")[0] for text in texts for c in text if c.isalpha())
 
 
 def _languages(config: TextConfig) -> tuple[str, str]:
-    """Return the languages of src and mt without regions; empty where they are not known."""
+    """Return the languages of src and mt without region; empty where they are not known."""
     return base_language(config.src_lang or ""), base_language(config.tgt_lang or "")
 
 

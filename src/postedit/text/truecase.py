@@ -10,18 +10,18 @@ from unicodedata import category
 from postedit.core.files import atomic_write, load_json
 from postedit.text.vocabulary import explain_damage
 
-# Unlike Moses, not the colon: in German that would turn nouns into verbs.
+# Unlike in Moses, without the colon, after which truecasing would turn German nouns into verbs.
 _SENTENCE_END: Final = frozenset(".!?")
 _OPENING: Final = frozenset("([\"'„“‘«»¿¡")
 
 
 class Truecaser:
-    """Lowers the first letter of a sentence's first word if the word usually has a small letter inside sentences.
+    """Lowers the first letter of a sentence's first word if that word is usually written in lower case.
 
-    It does so only where a capital restores the word, so truecasing can be undone.
+    It does so only where capitalising restores the word, so truecasing can be undone.
 
     Args:
-        lower: words that usually start with a small letter.
+        lower: words that usually start with a lower-case letter.
     """
 
     def __init__(self, lower: Iterable[str]) -> None:
@@ -32,7 +32,7 @@ class Truecaser:
 
     @classmethod
     def train(cls, sentences: Iterable[Sequence[str]]) -> "Truecaser":
-        """Learn from sentences, given as words, with the counts of the Moses truecaser, one sentence at a time."""
+        """Learn from tokenised sentences, read one at a time, with the counts of the Moses truecaser."""
         from sacremoses import MosesTruecaser  # slow to import
 
         moses = MosesTruecaser()
@@ -44,7 +44,7 @@ class Truecaser:
         return cls(word for word in best if word[:1].islower())
 
     def truecase(self, words: Sequence[str]) -> list[str]:
-        """Return `words` with first words of sentences in their usual case."""
+        """Return `words` with the first word of each sentence in its usual case."""
         return [self._natural(word) if start else word for word, start in zip(words, sentence_starts(words))]
 
     def save(self, path: Path) -> None:
@@ -75,14 +75,14 @@ class Truecaser:
 
 
 def capitalise(word: str) -> str:
-    """Return `word` with a capital first letter, if its letter has one that begins words: those of Georgian do not."""
+    """Return `word` with a capital first letter, if the letter has one that can begin words (in Georgian, none does)."""
     first = word[:1].title()
     begins = len(first) == 1 and category(first) in ("Lu", "Lt") and not "\u1c90" <= first <= "\u1cbf"
     return first + word[1:] if begins else word
 
 
 def sentence_starts(words: Sequence[str]) -> list[bool]:
-    """Return for each word whether it starts a sentence; opening quotes and brackets before it do not count."""
+    """Return, for each word, whether it starts a sentence; opening quotes and brackets before it are skipped."""
     result = []
     start = True
     for word in words:

@@ -19,13 +19,13 @@ UNSPACED: Final = (
 )
 """Characters of scripts without spaces, such as Han, Kana and Thai, as ranges for a regular expression."""
 
-# The only characters between words of tokenised text. All others, NBSP and U+3000 included, belong to words. Carriage
-# returns are included so that the words of CRLF files are those of LF files.
+# Only these characters separate words in tokenised text. All others, such as NBSP and U+3000, belong to words. Carriage
+# returns separate words so that CRLF files have the same words as LF files.
 _DIVIDED: Final = re.compile(r"[^ \t\r\n]+")
 
 _MARKS: Final = "".join(char for char in map(chr, range(0x300, 0x2100)) if unicodedata.category(char)[0] == "M")
 SPACED_WORD: Final = rf"[^\W{UNSPACED}](?:[^\W{UNSPACED}]|[{_MARKS}])*"
-"""A run of letters, their combining marks, and digits, of scripts with spaces, as a regular expression."""
+"""A regular expression for a run of letters (with combining marks) and digits in scripts with spaces."""
 
 _SPACED: Final = re.compile(SPACED_WORD)
 _CHARACTERS: Final = re.compile(rf"{SPACED_WORD}|\S")
@@ -56,7 +56,7 @@ class PlainSplitter:
         return [Word(match.group(), match.start(), match.end()) for match in _DIVIDED.finditer(line)]
 
     def gaps(self, words: Sequence[str]) -> list[str]:
-        """Return the spacing between each two neighbours: single spaces."""
+        """Return the spacing between adjacent words, which are single spaces."""
         return [" "] * (len(words) - 1)
 
     def join(self, words: Sequence[str]) -> str:
@@ -65,10 +65,10 @@ class PlainSplitter:
 
 
 class MosesSplitter:
-    """Divides raw text: the Moses tokeniser and detokeniser of one language, without XML escapes.
+    """Divides raw text with the Moses tokeniser and detokeniser for one language, without XML escapes.
 
     Args:
-        language: a code such as "en" or "pt-BR"; languages that Moses does not know get the English rules.
+        language: a code such as "en" or "pt-BR"; the English rules are used for languages that Moses does not know.
     """
 
     def __init__(self, language: str) -> None:
@@ -88,7 +88,7 @@ class MosesSplitter:
         return align(self.words(line), line)
 
     def gaps(self, words: Sequence[str]) -> list[str] | None:
-        """Return the spacing that the detokeniser writes between each two neighbours; None if it rewrites a word."""
+        """Return the spacing that the detokeniser writes between adjacent words; None if it rewrites a word."""
         text = self.join(words)
         places = align(words, text)
         return None if places is None else [text[left.end : right.start] for left, right in pairwise(places)]
@@ -100,10 +100,10 @@ class MosesSplitter:
 
 
 class CharacterSplitter:
-    """Divides raw text in a script without spaces: each of its characters is a word.
+    """Divides raw text in scripts without spaces, in which each character is a word.
 
-    Words of other scripts are runs of letters with their combining marks, and digits; every other visible character is
-    a word too.
+    Words in other scripts are runs of letters (with combining marks) and digits; every other visible character is a
+    word too.
     """
 
     def words(self, line: str) -> list[str]:
@@ -115,7 +115,7 @@ class CharacterSplitter:
         return [Word(match.group(), match.start(), match.end()) for match in _CHARACTERS.finditer(line)]
 
     def gaps(self, words: Sequence[str]) -> list[str]:
-        """Return the spacing between each two neighbours: a space between words of scripts with spaces."""
+        """Return the spacing between adjacent words: a space if both are of scripts with spaces, else none."""
         spaced = [_SPACED.fullmatch(word) is not None for word in words]
         return [" " if left and right else "" for left, right in pairwise(spaced)]
 
@@ -126,7 +126,7 @@ class CharacterSplitter:
 
 
 def compared_words(text: str) -> list[str]:
-    """Return the words by which texts are compared, divided by white space, and each character of unspaced scripts."""
+    """Return the words by which texts are compared, split at white space, and into characters in unspaced scripts."""
     return _COMPARED.findall(text)
 
 
@@ -142,9 +142,9 @@ def splitter(tokenizer: SplitterName, language: str | None) -> Splitter:
 
 
 def align(words: Sequence[str], line: str) -> list[Word] | None:
-    """Return `words` with their places in `line`, or None if they are not all of its visible text, in order.
+    """Return `words` with their places in `line`, or None unless they are exactly its visible text, in order.
 
-    White space may stand between words; control characters, which Moses drops, may stand anywhere.
+    White space may occur between words; control characters, which Moses drops, may occur anywhere.
     """
     result: list[Word] = []
     position = 0
@@ -167,9 +167,9 @@ def _next_visible(line: str, position: int) -> int:
 
 
 def character_joins(character: str) -> bool:
-    """Return whether a character joins words, which are letters, marks and digits.
+    """Return whether a character is part of a word: whether it is a letter, mark or digit.
 
-    Those of Chinese and Japanese, U+3000 to U+9FFF, do not; see `text.vocabulary.byte_joins`.
+    Characters of the Chinese and Japanese scripts (U+3000 to U+9FFF) are not; see `text.vocabulary.byte_joins`.
     """
     category = unicodedata.category(character)
     return (category[0] in "LM" or category == "Nd") and not "\u3000" <= character < "\ua000"
