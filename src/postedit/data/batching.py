@@ -21,16 +21,16 @@ from postedit.data.weighted_sampler import BlockSlice, WeightedSampler
 _T = TypeVar("_T")
 
 WINDOW_BLOCKS: Final = 32
-"""Blocks that are shuffled and sorted together: about 65,000 triplets, 20 MB, enough for batches of unrelated rows with
-almost no padding."""
+"""Number of blocks shuffled and sorted together: about 65,000 triplets (20 MB), enough for batches of unrelated rows
+with almost no padding."""
 
 _JITTER: Final = 0.1
-"""Lengths are multiplied by random factors of 1 to 1 + `_JITTER` before sorting, so that batches differ by epoch."""
+"""Lengths are multiplied by random factors of 1 to 1 + `_JITTER` before sorting, so that epochs have other batches."""
 
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """A place between two batches of the sequence that all processes read."""
+    """A position between two batches of the sequence that all processes share."""
 
     epoch: int = 0  # complete passes over the corpus
     window: int = 0  # complete windows of this epoch
@@ -40,9 +40,9 @@ class Position:
 
 @dataclass(frozen=True, slots=True)
 class UpdateSize:
-    """The size of an update of the weights, all processes together."""
+    """The size of an update of the weights, summed over all processes."""
 
-    batches: int = 1
+    batches: int = 1  # the number of batches
     labels: int | None = None  # the minimum number of target tokens; if given, `batches` is ignored
 
     def is_reached(self, batches: int, labels: int) -> bool:
@@ -52,10 +52,10 @@ class UpdateSize:
 
 @dataclass(frozen=True, slots=True)
 class UpdateBatches:
-    """The batches of one process for one update, at least one.
+    """The batches of one process for one update; there is at least one.
 
-    `counts` is False if the update has fewer batches than there are processes and none is left for this one. `batches`
-    then holds a batch of another process, whose loss must be multiplied by 0.
+    If the update has fewer batches than there are processes and none is left for this one, `counts` is False, and
+    `batches` holds a batch of another process, whose loss must be multiplied by 0.
     """
 
     batches: list[Batch]
@@ -67,8 +67,8 @@ class BatchStream:
     """The endless sequence of training batches.
 
     Each epoch shuffles the blocks that `WeightedSampler` selects. Consecutive blocks form a window, whose rows are
-    sorted by length and divided into batches; these are shuffled. A corpus that fits into one window is thus shuffled
-    fully. Every step depends on seed, epoch and window alone, so any position is reached without replaying.
+    sorted by length and divided into batches, which are then shuffled. A corpus that fits into one window is thus fully
+    shuffled. Every step depends only on seed, epoch and window, so any position is reached without replaying.
 
     Neither the sequence nor its division into updates depends on `world`. Process `rank` takes every `world`-th batch
     of an update.
@@ -77,14 +77,14 @@ class BatchStream:
         corpus: the training corpus.
         inputs: the streams that the model reads.
         batch_tokens: budget of a batch, in tokens, padding included.
-        seed: at least 0.
-        rank: number of this process.
+        seed: seed of the random order, at least 0.
+        rank: index of this process.
         world: number of processes.
         position: where to start.
-        sampling_weights: one for each part of the corpus; by default each part is read once an epoch.
+        sampling_weights: one weight for each part of the corpus; by default each part is read once per epoch.
 
     Raises:
-        ValueError: if a number is out of range, or, during iteration, if `position` is not in this sequence.
+        ValueError: if a number is out of range, or, during iteration, if `position` does not exist in this sequence.
     """
 
     def __init__(
@@ -109,7 +109,7 @@ class BatchStream:
         self.sampler = WeightedSampler(corpus, sampling_weights, seed)
 
     def __iter__(self) -> Iterator[tuple[Batch, Position]]:
-        """Yield the batches of this process, one an update, each with the position after the update."""
+        """Yield the batches of this process, one per update, each with the position after the update."""
         for update in self.updates(UpdateSize(self._world)):
             yield update.batches[0], update.position
 
@@ -128,7 +128,7 @@ class BatchStream:
             yield UpdateBatches(batches, bool(own), position)
 
     def _sequence(self) -> Iterator[tuple[dict[str, Ragged], Ints, Position]]:
-        """Yield for each batch its window, its rows in the window, and the position after it."""
+        """Yield, for each batch, its window, its rows in the window, and the position after it."""
         place = self._position
         while True:
             slices = self.sampler.block_slices(place.epoch)
@@ -171,7 +171,7 @@ class BatchStream:
 
 
 def prefetch(items: Iterator[_T], count: int = 2) -> Generator[_T, None, None]:
-    """Yield `items` while a thread prepares the next `count`; an error is raised in place of the item it belongs to."""
+    """Yield `items` while a thread prepares the next `count`; an error is raised when its item would be yielded."""
     with ThreadPoolExecutor(1, "batches") as thread:
         pending = deque(thread.submit(next, items, None) for _ in range(count))
         while (item := pending.popleft().result()) is not None:
@@ -180,7 +180,7 @@ def prefetch(items: Iterator[_T], count: int = 2) -> Generator[_T, None, None]:
 
 
 def ordered_batches(corpus: Corpus, inputs: Sequence[str], batch_tokens: int) -> Iterator[Batch]:
-    """Yield all triplets once, unshuffled: window by window, the longest first in each."""
+    """Yield batches of all triplets once, unshuffled: window by window, with the longest rows of each window first."""
     for start in range(0, corpus.blocks, WINDOW_BLOCKS):
         rows = corpus.read(range(start, min(start + WINDOW_BLOCKS, corpus.blocks)), [*inputs, "pe"])
         for chosen in length_batches(_longest(rows), batch_tokens):

@@ -1,4 +1,4 @@
-"""Blocks of many items: divide items and triplets into them, and sample items evenly."""
+"""Divide items and triplets into blocks, and sample items evenly."""
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
@@ -7,30 +7,30 @@ from itertools import islice
 from typing import TYPE_CHECKING, Final, TypeVar
 
 if TYPE_CHECKING:
-    from postedit.data.triplets import Triplet  # imports torch, which commands that count words do without
+    from postedit.data.triplets import Triplet  # imports torch, which commands that only count words do not need
 
 In = TypeVar("In")
 
 TRIPLETS_PER_WORKER: Final = 20_000
-"""Fewer triplets are processed before another process has started."""
+"""Fewer triplets than this are processed before a further worker process has started."""
 
 
 @dataclass(frozen=True, slots=True)
 class TripletBlock:
     """Triplets of one source that are processed together."""
 
-    number: int  # index of the block, over all sources
+    number: int  # index of the block over all sources
     source: int  # index of the source
-    last: int  # number of triplets up to its last one, over all sources
+    last: int  # number of triplets up to and including the last of the block, over all sources
     triplets: "Sequence[Triplet]"
 
     def __str__(self) -> str:
-        """Return where it is in the input."""
+        """Return the range of its triplets in the input, for messages."""
         return f"triplets {self.last - len(self.triplets) + 1:,} to {self.last:,}"
 
 
 def workers_for(triplets: int, requested: int | None) -> int:
-    """Return the number of worker processes: as requested, or at most one a core and `TRIPLETS_PER_WORKER` triplets."""
+    """Return the number of worker processes: as requested, else one per `TRIPLETS_PER_WORKER`, at most one per core."""
     return requested or max(1, min(os.cpu_count() or 1, triplets // TRIPLETS_PER_WORKER))
 
 
@@ -54,7 +54,7 @@ def triplet_blocks(sources: "Iterable[Iterable[Triplet]]", size: int) -> Iterato
 def sample_evenly(items: Iterable[In], total: int, count: int) -> Iterator[In]:
     """Yield `count` of `total` items, evenly spaced and in order; all of them if `total` is at most `count`.
 
-    Items after the first `total` are sampled at the same rate.
+    If there are more than `total` items, the further ones are sampled at the same rate.
     """
     for number, item in enumerate(items):
         if total <= count or (number + 1) * count // total > number * count // total:

@@ -19,7 +19,7 @@ Ints = npt.NDArray[np.integer[Any]]
 class Ragged:
     """Rows of integers of different lengths in two flat arrays, so that no Python loop runs over tokens."""
 
-    values: Ints  # of all rows, in order
+    values: Ints  # the values of all rows, in order
     offsets: Ints  # rows + 1 positions in `values`; row i is `values[offsets[i]:offsets[i + 1]]`
 
     @classmethod
@@ -66,14 +66,14 @@ class Ragged:
 
 
 def length_batches(lengths: Ints, batch_tokens: int) -> list[Ints]:
-    """Return row numbers in batches of similar length within a budget of `batch_tokens`, the longest first."""
+    """Return batches of row numbers, of similar length and within a budget of `batch_tokens`, longest rows first."""
     return divide(lengths, np.argsort(-lengths, kind="stable"), batch_tokens)
 
 
 def collate(rows: Mapping[str, Ragged | Sequence[Sequence[int]]], inputs: Sequence[str]) -> Batch:
-    """Return a padded batch on the CPU of the ids of each text, by side.
+    """Return a padded batch on the CPU, given the token ids of all rows by side or hint.
 
-    The sides `inputs` become streams; "pe", if given, becomes the target.
+    Those named in `inputs` become streams; "pe", if given, becomes the target.
     """
     padded = {}
     for side, texts in rows.items():
@@ -97,5 +97,5 @@ def divide(lengths: Ints, order: Ints, budget: int) -> list[Ints]:
 
 
 def first_tokens(ids: Sequence[int], count: int) -> list[int]:
-    """Return a text of at most `count` tokens, the EOS at its end included."""
+    """Return a text cut to at most `count` tokens, including its final EOS, which is kept."""
     return [*ids] if len(ids) <= count else [*ids[: count - 1], ids[-1]]

@@ -25,19 +25,19 @@ _FORMATS: Final[Mapping[bytes, tuple[str, Callable[[BinaryIO], Any]]]] = {  # no
     b"\xfd7zXZ\x00": ("xz", lzma.LZMAFile),
     b"\x28\xb5\x2f\xfd": ("zstd", zstd.ZstdFile),
 }
-"""Names of formats, and what opens a file of them, by its first bytes; so no text is taken for a compressed file."""
+"""By first bytes of a file: the name of its format, and a function that opens it. No text begins with these bytes."""
 
 _LONGEST: Final = 1 << 24
-"""Bytes of a line; a small compressed file can hold one that no memory can."""
+"""Maximum bytes of a line: a small compressed file can contain a line that does not fit into memory."""
 
 _BUFFER: Final = 1 << 16
 """Bytes read at a time, so that a remote file is not read line by line."""
 
 
 def find_file(path: Path) -> Path:
-    """Return `path`, or if it does not exist the compressed file of that name, such as `x.src.gz` for `x.src`.
+    """Return `path`, or, if it does not exist, the compressed file of that name, such as `x.src.gz` for `x.src`.
 
-    A column of a Parquet file is removed from the path.
+    A Parquet column is removed from the path. If there is no such file either, the path is returned all the same.
     """
     path = without_column(path)
     if path.exists():
@@ -47,7 +47,7 @@ def find_file(path: Path) -> Path:
 
 
 def plain_name(name: str) -> str:
-    """Return the name of a file without the suffix of a compression format."""
+    """Return a file name without the suffix of a compression format, if it has one."""
     return next((name.removesuffix(suffix) for suffix in COMPRESSED_SUFFIXES if name.endswith(suffix)), name)
 
 
@@ -62,8 +62,8 @@ def raw_lines(path: Path) -> Generator[bytes, None, None]:
     """Yield the lines of a file, a compressed file or a Parquet column, with their line feeds.
 
     Raises:
-        DataError: if a compressed file is truncated or damaged (names the line where reading failed), a line has more
-            than 16 MiB, a column does not exist, or a URL cannot be read.
+        DataError: if a compressed file is truncated or damaged (the message names the line where reading failed), a
+            line has more than 16 MiB, a column does not exist, or a URL cannot be read.
     """
     column = column_of(path)
     path = find_file(path)

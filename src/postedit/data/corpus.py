@@ -1,8 +1,8 @@
 """Corpora: triplets as token ids in a memory-mapped Arrow file, so that memory does not grow with their number.
 
-The file consists of record batches of `BLOCK_ROWS` triplets (the last may have fewer) with a list<int32> column for
-each side, and for each hint that the model reads. An empty record batch ends it; its metadata holds the totals and a
-hash of the content.
+The file consists of record batches of `BLOCK_ROWS` triplets (the last one of each source may have fewer) with a
+list<int32> column for each side, and for each hint that the model reads. It ends with an empty record batch, whose
+metadata holds the totals and a hash of the content.
 """
 
 import hashlib
@@ -28,14 +28,14 @@ from postedit.text.edits import target_of
 from postedit.text.processor import TextProcessor
 
 BLOCK_ROWS: Final = 2048
-"""Triplets in a block, the unit of reading: about half a megabyte, so that random reads are nearly full speed."""
+"""Triplets in a block, the unit of reading; at about half a megabyte, random reads are nearly as fast as sequential."""
 
-_SIZES_PER_RELEASE: Final = 256  # blocks whose sizes are read before pages are released: 64 KiB are mapped around each
+_SIZES_PER_RELEASE: Final = 256  # blocks whose sizes are read before their mapped pages (64 KiB each) are released
 _FORMAT: Final = "1"
 
 
 class CorpusPart(NamedTuple):
-    """The blocks of a corpus that come from one source: the first, their number, and the number of triplets."""
+    """The blocks of a corpus that come from one source: index of the first, number of blocks, and of triplets."""
 
     first: int
     blocks: int
@@ -47,20 +47,20 @@ class HintsOf(Protocol):
 
     @property
     def names(self) -> Sequence[str]:
-        """The hints, in order."""
+        """The names of the hints, in order."""
 
     def __call__(self, triplet: Triplet) -> Mapping[str, Sequence[int]]:
         """Return the ids of each hint of a triplet, EOS included."""
 
 
 class Corpus:
-    """Triplets as token ids on disk; opened by `open`, read block by block.
+    """Triplets as token ids on disk; opened with `open`, and read block by block.
 
     Attributes:
-        path: of the file.
+        path: path of the file.
         tokens: number of tokens in each column, EOS included.
         vocabularies: fingerprint of the vocabulary of each side.
-        fingerprint: SHA-256, in hexadecimal, of the ids in order and the vocabularies.
+        fingerprint: hexadecimal SHA-256 hash of the vocabularies and of all ids in order.
         parts: the blocks of each source.
     """
 
@@ -75,7 +75,7 @@ class Corpus:
         self.tokens: Mapping[str, int] = summary["tokens"]
         self.vocabularies: Mapping[Side, str] = summary["vocabularies"]
         self.fingerprint: str = summary["fingerprint"]
-        # Corpora of earlier versions have a single part and do not name it.
+        # Corpora of earlier versions have a single part and do not record it.
         whole = [{"first": 0, "blocks": self.blocks, "rows": self._rows}]
         self.parts: tuple[CorpusPart, ...] = tuple(CorpusPart(**part) for part in summary.get("parts", whole))
 
@@ -114,9 +114,9 @@ class Corpus:
         return sizes
 
     def read(self, blocks: Iterable[int], columns: Sequence[str] = SIDES) -> dict[str, Ragged]:
-        """Return copies of the triplets of `blocks`, in order; a process holds no more of a corpus than one result.
+        """Return copies of the triplets of `blocks` in order, by column; a column is a side or a hint.
 
-        Columns are sides and hints.
+        Mapped pages are released afterwards, so that the result is all of the corpus that stays in memory.
         """
         batches = [self._reader.get_batch(block) for block in blocks]
         rows = {name: Ragged.concatenate([_ragged(batch.column(name)) for batch in batches]) for name in columns}
@@ -128,13 +128,13 @@ class Corpus:
         """Read all ids, and check that they are those that were written.
 
         Raises:
-            DataError: if not.
+            DataError: if the file is damaged, or its content does not match its fingerprint.
         """
         digests = [_new_digest(self.vocabularies, writes) for writes in get_args(Writes)]
         try:
             for block in range(self.blocks):
                 batch = self._reader.get_batch(block)
-                batch.validate(full=True)  # numbers beyond the mapped file would be read otherwise
+                batch.validate(full=True)  # else damaged offsets would be read beyond the mapped file
                 for name in batch.schema.names:
                     ragged = _ragged(batch.column(name))
                     for digest in digests:
@@ -146,13 +146,13 @@ class Corpus:
             raise DataError(f"{self.path}: not the content that was written")
 
     def _release_pages(self) -> None:
-        """Release the mapped pages of the file; the system reads them again when they are accessed."""
+        """Release the mapped pages of the file; the system reads them again when they are next accessed."""
         if hasattr(mmap, "MADV_DONTNEED"):
             self._mapping.madvise(mmap.MADV_DONTNEED)
 
 
 class EmptyCorpusError(DataError):
-    """None of the triplets can be learnt from."""
+    """The error raised if no triplet is left to train on."""
 
 
 def write_corpus(
@@ -169,14 +169,14 @@ def write_corpus(
     """Encode triplets and write them as a corpus with a part for each source, block by block.
 
     Args:
-        path: of the file to write.
+        path: path of the file to write.
         sources: the triplets of each source, in order.
         processor: encodes text as ids.
-        max_length: triplets with more tokens on a side (EOS included) are skipped.
+        max_length: largest number of tokens on a side (EOS included); triplets with more are skipped.
         report: counts skipped triplets.
-        writes: the target of the model: pe, or pe with STEPs, which count as tokens.
-        cut: read the first `max_length` tokens of src and mt; then only a pe that is too long makes a triplet skipped.
-        hints_of: makes the hints of each triplet; their length has limits of its own.
+        writes: the target form of the model: pe, or pe with STEPs, which count as tokens.
+        cut: whether to cut src and mt to `max_length` tokens, so that triplets are skipped only for a longer pe.
+        hints_of: makes the hints of each triplet, whose length is limited separately; None for a model without hints.
 
     Raises:
         EmptyCorpusError: if no triplet is left.
@@ -216,7 +216,7 @@ def write_corpus(
 
 
 def _new_digest(vocabularies: Mapping[Side, str], writes: Writes) -> "hashlib._Hash":
-    """Return the digest of a corpus without triplets."""
+    """Return a hash that covers format, vocabularies and target form, to be updated with the triplets."""
     return hashlib.sha256(json.dumps([_FORMAT, vocabularies, *([writes] if writes != "tokens" else [])]).encode())
 
 
@@ -248,5 +248,5 @@ def _encoded(
 
 
 def _ragged(column: Any) -> Ragged:
-    """Return a list<int32> column without copying it."""
+    """Return a list<int32> column as a `Ragged` without copying it."""
     return Ragged(np.asarray(column.values), np.asarray(column.offsets))

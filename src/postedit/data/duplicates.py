@@ -17,17 +17,17 @@ from postedit.core.files import atomic_write
 _ASCII_NO_LETTERS: Final = bytes(code for code in range(128) if not chr(code).isalpha())
 
 
-_RUN_ROWS: Final = 2**20  # sorted in memory at a time; 16 MiB with two columns
-_BLOCK_ROWS: Final = 2**18  # approximate number of rows in a block that is returned
+_RUN_ROWS: Final = 2**20  # rows sorted in memory at a time; 16 MiB with two columns
+_BLOCK_ROWS: Final = 2**18  # approximate number of rows in a block that is yielded
 
 _Run: TypeAlias = Callable[[], NDArray[np.uint64]]
 """Returns sorted rows as UInt64[columns, rows]."""
 
 
 def near_duplicate_key(text: str) -> str:
-    """Return the lower-case letters of a text, which are equal for near-duplicates.
+    """Return a key that near-duplicates share: the lower-cased text without numbers, punctuation, symbols and spaces.
 
-    Numbers, punctuation, symbols and spaces are ignored; the key of a text without letters is the text itself.
+    If nothing is left, the key is the text itself.
     """
     letters = (
         text.lower().encode("utf-8", "surrogatepass").translate(None, _ASCII_NO_LETTERS).decode("utf-8", "replace")
@@ -40,25 +40,26 @@ def near_duplicate_key(text: str) -> str:
 def text_hash(text: str) -> int:
     """Return a 64-bit hash of a text that is the same on every machine.
 
-    Among ten million different texts, the probability of any collision is three in a million.
+    Among ten million distinct texts, the probability of any collision is three in a million.
     """
     return int.from_bytes(hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "little")
 
 
 def save_rows(file: IO[bytes], rows: NDArray[np.uint64]) -> None:
-    """Write an array for `np.load`; unlike `np.save`, with an OSError that says why a write failed."""
+    """Write an array for `np.load`; unlike with `np.save`, the OSError of a failed write gives the reason."""
     buffer = io.BytesIO()
     np.save(buffer, rows)
     file.write(buffer.getbuffer())
 
 
 class SortedRows:
-    """Rows of integers in lexicographic order, by external merge sort: beyond a million rows they are kept on disk.
+    """Rows of integers in lexicographic order, by external merge sort: beyond a million, rows are kept on disk.
 
     Args:
         folder: an existing folder for temporary files.
-        name: prefix of their names.
-        files: of rows that an earlier process has written there, see `write`; others of this name are replaced.
+        name: prefix of the names of these files.
+        files: number of files that an earlier process has written there (see `write`) and whose rows belong to these;
+            further files of this name are overwritten.
 
     Raises:
         OutputError: if one of these files is missing.
@@ -73,14 +74,14 @@ class SortedRows:
         self._new_rows = 0
 
     def add(self, rows: NDArray[np.uint64]) -> None:
-        """Add UInt64[rows, columns]; raise an OutputError if the disk is full."""
+        """Add rows, UInt64[rows, columns]; raise an OutputError if they cannot be written to disk."""
         self._new.append(rows)
         self._new_rows += len(rows)
         if self._new_rows >= _RUN_ROWS:
             self.write()
 
     def write(self) -> int:
-        """Write all rows to the disk, and return the number of files; raise an OutputError if the disk is full."""
+        """Write all rows to disk, and return the number of files; raise an OutputError if they cannot be written."""
         if self._new:
             path = self._file(len(self._files))
             with atomic_write(path, "wb") as file:
@@ -91,7 +92,7 @@ class SortedRows:
 
     def blocks(self) -> Iterator[NDArray[np.uint64]]:
         """Yield all rows in order, as UInt64[rows, columns]; rows with the same first column are in the same block."""
-        # A run is mapped each time it is read: pages of a permanent mapping would count as memory of this process.
+        # A run is mapped anew for each read: the pages of a permanent mapping would count as memory of this process.
         runs: list[_Run] = [partial(np.load, path, mmap_mode="r") for path in self._files]
         if self._new:
             newest = self._newest()
@@ -116,13 +117,13 @@ def _sorted(columns: NDArray[np.uint64]) -> NDArray[np.uint64]:
 
 
 def _until(run: NDArray[np.uint64], start: int, bound: np.uint64 | None) -> NDArray[np.uint64]:
-    """Return a copy of a sorted run from `start` to the first column whose first number is at least `bound`."""
+    """Return a copy of the columns of a sorted run from `start` to the first one whose first number reaches `bound`."""
     end = run.shape[1] if bound is None else int(np.searchsorted(run[0], bound))
     return np.array(run[:, start:end])
 
 
 def _bounds(runs: list[_Run]) -> list[np.uint64 | None]:
-    """Return the upper bounds of the blocks into which sorted runs are divided; the last is None: no bound."""
+    """Return the upper bounds (exclusive) of the blocks into which sorted runs are divided; the last is None (none)."""
     if not runs:
         return []
     step = max(1, _BLOCK_ROWS // (2 * len(runs)))

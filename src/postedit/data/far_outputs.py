@@ -1,7 +1,7 @@
-"""Outputs in places that only fsspec reaches: written here, and sent there once they are complete.
+"""Outputs to URLs, which only fsspec can write: written to a local folder, and sent once they are complete.
 
-Object stores cannot append to a file, which unfinished work that goes on with `--resume` needs. Until everything is
-complete, it is in the folder `NAME.DIGEST.unsent` of the current folder; the digest is that of the URL.
+Object stores cannot append to a file, as is needed to continue unfinished work with `--resume`. Until everything is
+complete, it is kept in `NAME.DIGEST.unsent` in the current folder, where DIGEST is a digest of the URL.
 """
 
 import hashlib
@@ -17,11 +17,11 @@ from postedit.core.errors import OutputError
 from postedit.core.files import explain_os_errors
 from postedit.data.text_paths import is_far
 
-_DIGITS: Final = 8  # of a digest: enough to tell apart what one folder holds
+_DIGITS: Final = 8  # digits of a digest that are used: enough to tell apart the outputs in one folder
 
 
 def unsent(path: Path) -> Path:
-    """Return the local path that is written in place of `path`, which is `path` itself if it is no URL."""
+    """Return the local path that is written in place of `path`; this is `path` itself unless it is a URL."""
     if not is_far(path):
         return path
     digest = hashlib.sha256(str(path).encode()).hexdigest()[:_DIGITS]
@@ -30,12 +30,13 @@ def unsent(path: Path) -> Path:
 
 @contextmanager
 def sent(path: Path) -> Iterator[list[str]]:
-    """Send what is written beside `unsent(path)` to `path` when the block ends without an error.
+    """Send the files written beside `unsent(path)` to the place of `path` when the block ends without an error.
 
-    The list is empty until then, and has the URLs that were written at the end. Work that fails stays, if any was done.
+    Yields an empty list, which is filled with the URLs written at the end. If the block fails, the files written so far
+    stay in the local folder; nothing happens if `path` is not a URL.
 
     Raises:
-        OutputError: at once if nothing can be written there; or if it cannot be sent, and then it stays.
+        OutputError: at the start, if nothing can be written there; at the end, if sending fails (the files then stay).
     """
     done: list[str] = []
     if not is_far(path):
@@ -49,7 +50,7 @@ def sent(path: Path) -> Iterator[list[str]]:
         yield done
     except BaseException:
         with suppress(OSError):
-            folder.rmdir()  # if it is empty
+            folder.rmdir()  # succeeds only if it is empty
         raise
     for file in lasting_files(folder):
         goal = path.parent / file.relative_to(folder).as_posix()
@@ -60,7 +61,7 @@ def sent(path: Path) -> Iterator[list[str]]:
 
 
 def _try(path: Path) -> None:
-    """Write a file beside `path` and remove it: rights that are missing are found before hours of work."""
+    """Write a file beside `path` and remove it, so that missing permissions are found before hours of work."""
     trial = path.with_name(f".{path.name}.{os.getpid()}.trial")
     with _explained(path, ""):
         _files_of(trial).pipe_file(_name_of(trial), b"")
@@ -81,5 +82,5 @@ def _files_of(path: Path) -> Any:
 
 
 def _name_of(path: Path) -> str:
-    """Return the name of a URL in its file system."""
+    """Return the path of a URL within its file system."""
     return str(cast(Any, path).path)

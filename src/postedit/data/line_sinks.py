@@ -1,4 +1,4 @@
-"""Sinks of output lines, which are written as soon as they are made: a stream, or a file that can be continued."""
+"""Sinks that write output lines as soon as they are made: to a stream, or to a file that can be continued."""
 
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
@@ -16,7 +16,7 @@ class StreamSink:
     """Writes lines to a stream at once: to standard output, a device, or a FIFO.
 
     Raises:
-        OutputError: if it cannot be written.
+        OutputError: if the stream cannot be opened or written.
     """
 
     kept: str = ""
@@ -29,11 +29,11 @@ class StreamSink:
             self._file = self._opened.enter_context(encode_output(stream, path, "wb"))
 
     def lines(self) -> list[str]:
-        """Return no lines: a stream keeps none."""
+        """Return an empty list, as a stream keeps no lines of an earlier run."""
         return []
 
     def write(self, lines: Sequence[str]) -> None:
-        """Write further lines, and flush."""
+        """Write further lines, and flush the stream."""
         with explain_os_errors(self._path):
             self._file.write(encode_lines(lines))
             self._file.flush()
@@ -46,20 +46,20 @@ class StreamSink:
 
 
 LineSink: TypeAlias = StreamSink | PartialFile
-"""Takes lines in order, and passes them on at once."""
+"""A sink that takes lines in order and writes them at once."""
 
 
 def open_sink(path: Path | None, job: Mapping[str, Any], *, resume: bool = False) -> LineSink:
-    """Return where lines for `path` go: a file that survives an interruption, or a stream.
+    """Return the sink for the lines of `path`: a file that survives an interruption, or a stream.
 
     Args:
-        path: of the output; standard output if None.
-        job: see `PartialFile`.
-        resume: continue after the lines that an unfinished run left.
+        path: path of the output; standard output if None.
+        job: what determines the lines; see `PartialFile`.
+        resume: whether to continue after the lines that an unfinished run left.
 
     Raises:
-        OutputError: if it cannot be written; if another process writes to it; if it has unfinished lines of another
-            job, or any without `resume`; or if `resume` is given for a stream.
+        OutputError: if the output cannot be written; if another process writes to it; if there are unfinished lines of
+            another job, or any unfinished lines without `resume`; or if `resume` is given for a stream.
     """
     if path is None:
         return StreamSink()

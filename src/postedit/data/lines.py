@@ -1,7 +1,7 @@
-r"""Lines of text files: UTF-8, divided by "\n" alone (U+2028, U+0085, form feeds and the like are text).
+r"""Lines of text files: UTF-8, divided only by "\n" (U+2028, U+0085, form feeds and the like are text).
 
-Files may be compressed, and are found under their plain names then, too: `train.src` is read from `train.src.gz`.
-The path `-` is standard input.
+Files may be compressed; they are then found under their plain names too: `train.src` is read from `train.src.gz`. The
+path `-` is standard input.
 """
 
 import os
@@ -41,7 +41,7 @@ class DevTexts:
 
     @property
     def different(self) -> "DevTexts":
-        """The lines without those that have the source and machine translation of an earlier one."""
+        """The texts without lines that repeat both the source and the machine translation of an earlier line."""
         rows: dict[tuple[str, str], int] = {}
         for row, pair in enumerate(zip(self.src, self.mt, strict=True)):
             rows.setdefault(pair, row)
@@ -54,17 +54,17 @@ def standard_input() -> IO[bytes]:
     Raises:
         DataError: if it is closed.
     """
-    if sys.stdin is None:  # the shell has closed it, as by `<&-`
+    if sys.stdin is None:  # closed by the shell, as with `<&-`
         raise DataError("standard input is closed: name files, or connect it (leave out `<&-`)")
     return sys.stdin.buffer
 
 
 def read_lines(path: str | Path) -> Iterator[str]:
-    """Yield the lines of a file, of a pipe, or for `-` of standard input, without their line feeds.
+    """Yield the lines of a file, of a pipe, or (for `-`) of standard input, without their line feeds.
 
     Raises:
-        DataError: if the file is missing, cannot be read, has no lines, is not UTF-8 (with the line and byte), or is
-            compressed and truncated.
+        DataError: if the file is missing, cannot be read, has no lines, is not UTF-8 (the message names the line and
+            byte), or is a truncated compressed file.
     """
     path = located(path) if isinstance(path, str) else path
     if path == STANDARD_STREAM:
@@ -77,7 +77,7 @@ def read_lines(path: str | Path) -> Iterator[str]:
 
 
 def read_aligned(first: Path, *others: Path) -> dict[Path, list[str]]:
-    """Return the lines of files whose lines belong together; a file that is named twice is read once.
+    """Return the lines of line-aligned files, by path; a file that is named twice is read once.
 
     Raises:
         DataError: if a file cannot be read, or the numbers of lines differ.
@@ -95,10 +95,10 @@ def check_aligned(one: Path | str, lines: int, other: Path | str, other_lines: i
 
 
 def decode_lines(lines: Iterable[bytes], name: str) -> Iterator[str]:
-    """Yield lines of UTF-8 as text without line feeds, and without a byte-order mark at the start.
+    """Yield UTF-8 lines as text, without line feeds and without a byte-order mark at the start.
 
     Raises:
-        DataError: if there are no lines, or a line is not UTF-8; names the file or stream by `name`.
+        DataError: if there are no lines, or a line is not UTF-8; the message calls the file or stream `name`.
     """
     empty = True
     for line in scan_lines(lines, name):
@@ -111,7 +111,7 @@ def decode_lines(lines: Iterable[bytes], name: str) -> Iterator[str]:
 
 
 def scan_lines(lines: Iterable[bytes], name: str, first: int = 1) -> Iterator[str | BadLine]:
-    """Yield the same as `decode_lines`, but a `BadLine` in place of each line that is not UTF-8; count from `first`."""
+    """Yield lines as `decode_lines` does, but a `BadLine` for each that is not UTF-8; `first` is the first number."""
     for number, line in enumerate(lines, start=first):
         if number == 1:
             line = line.removeprefix(BOM_UTF8)
@@ -123,23 +123,23 @@ def scan_lines(lines: Iterable[bytes], name: str, first: int = 1) -> Iterator[st
 
 
 def returns_warning(path: Path, count: int) -> str:
-    """Return the sentence that tells of the Windows line ends of a file, of which there are `count`."""
+    """Return a warning that a file has `count` Windows line ends."""
     lines = "1 line ends" if count == 1 else f"{count:,} lines end"
     return f"{path}: {lines} in CR LF (Windows line ends); the CR is dropped from the text"
 
 
 def encode_lines(lines: Sequence[str]) -> bytes:
-    """Return the lines as a file has them: UTF-8, each with a line feed."""
+    """Return the lines as they are written to a file: UTF-8, each with a line feed."""
     return "".join(f"{line}\n" for line in lines).encode()
 
 
 def one_line(text: str) -> str:
-    """Return a text with line feeds, which JSON files may contain, replaced by spaces."""
+    """Return a text with spaces in place of line feeds, which texts in JSON files may contain."""
     return " ".join(text.split("\n")) if "\n" in text else text
 
 
 def path_problem(path: Path) -> str | None:
-    """Return why `path`, or the compressed file of that name, cannot be read, or None if it can."""
+    """Return why neither `path` nor the compressed file of that name can be read, or None if one can."""
     if is_parquet(path.name):
         return f"{path}: is a Parquet file; name the column to read, as in {path.name}#pe"
     try:

@@ -1,4 +1,4 @@
-"""The manifest of a corpus: its source files with SHA-256 digests, their triplets and sampling weights."""
+"""The manifest of a corpus: its source files with SHA-256 digests, their numbers of triplets, and sampling weights."""
 
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -15,7 +15,7 @@ MANIFEST: Final = "manifest.json"
 
 
 def manifest(data: DataConfig, corpus: Corpus) -> dict[str, Any]:
-    """Return the manifest of the training corpus made from `data`, of the files of the dev set and of a glossary."""
+    """Return the manifest of the training corpus made from `data`, with the files of the dev set and the glossary."""
     sources = [
         {"name": files.name, "triplets": part.rows, **asdict(files.sampling), "files": _files(files.paths)}
         for files, part in zip(data.train, corpus.parts)
@@ -28,7 +28,7 @@ def manifest(data: DataConfig, corpus: Corpus) -> dict[str, Any]:
 
 
 def _files(files: Sequence[Path]) -> dict[str, dict[str, Any]]:
-    """Return size, modification time and SHA-256 digest of each local file, by its path."""
+    """Return size in bytes, modification time and SHA-256 digest of each local file, by path; URLs are left out."""
     paths = [path for path in map(find_file, files) if not is_far(path)]
     states = {path: path.stat() for path in paths}
     return {
@@ -38,9 +38,9 @@ def _files(files: Sequence[Path]) -> dict[str, dict[str, Any]]:
 
 
 def changed_files(manifest: dict[str, Any]) -> list[str]:
-    """Return the files of a manifest that are missing or have other content now.
+    """Return the files of a manifest that are missing, or whose content has changed.
 
-    A file of the same size and modification time is not read.
+    Files with unchanged size and modification time are not read.
     """
     others = [manifest[name] for name in ("dev", "glossary") if name in manifest]
     sources: Sequence[dict[str, Any]] = [*manifest["train"], *others]

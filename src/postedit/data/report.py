@@ -1,14 +1,14 @@
-"""Report on triplets that were read: how many were used, and how many were skipped, why and where."""
+"""Reports on the triplets read: how many were used, and how many were skipped, why and where."""
 
 from dataclasses import asdict, dataclass, field
 from typing import Any, Final
 
-SHOWN: Final = 5  # line numbers kept for each reason
+SHOWN: Final = 5  # maximum number of line numbers kept for each reason
 
 
 @dataclass
 class Skipped:
-    """Triplets skipped for one reason: their number and the numbers of the first lines."""
+    """The triplets skipped for one reason: how many, and the line numbers of the first ones."""
 
     count: int = 0
     first_lines: list[int] = field(default_factory=list)
@@ -43,7 +43,7 @@ class DataReport:
         self.sources.setdefault(source, SourceReport()).read += 1
 
     def skip(self, source: str, line: int, reason: str) -> None:
-        """Count a triplet that was read, and is skipped."""
+        """Count a triplet that is skipped, in addition to `read`, and keep its line number if it is among the first."""
         skipped = self.sources.setdefault(source, SourceReport()).skipped.setdefault(reason, Skipped())
         skipped.count += 1
         if len(skipped.first_lines) < SHOWN:

@@ -1,4 +1,4 @@
-"""Text files that survive an interruption of the work that writes them."""
+"""Text files whose lines survive an interruption of the work that writes them, so that it can be continued."""
 
 import json
 import os
@@ -19,19 +19,20 @@ _BLOCK: Final = 1 << 20  # bytes read at a time
 
 
 class PartialFile:
-    """Writes lines to `OUT.partial`, which is renamed to OUT when they are complete, and compressed by its suffix.
+    """Writes lines to `OUT.partial`, which is renamed to OUT once complete, or compressed if OUT has such a suffix.
 
-    `OUT.partial.json` records the job; only the same job continues after lines that an earlier run left. `OUT.lock`
-    keeps other processes from writing to the same file. For a symbolic link, all of them are beside its target.
+    `OUT.partial.json` records the job; only the same job may continue after the lines that an earlier run left.
+    `OUT.lock` keeps other processes from writing to the same file. If OUT is a symbolic link, these files are placed
+    beside its target.
 
     Args:
-        path: OUT, the name of the complete file.
+        path: OUT, the path of the complete file.
         job: everything that determines the lines, by name; values for JSON.
-        resume: continue after the lines that are there, if any.
+        resume: whether to continue after lines that are there already, if any.
 
     Raises:
-        OutputError: if it cannot be written; if another process writes to it; if there are lines of another job; or
-            if there are lines and `resume` is False.
+        OutputError: if the file cannot be written; if another process writes to it; if there are lines of another job;
+            or if there are lines and `resume` is False.
     """
 
     def __init__(self, path: Path, job: Mapping[str, Any], *, resume: bool = False) -> None:
@@ -43,13 +44,13 @@ class PartialFile:
         with atomic_write(self._note) as file:
             json.dump(job, file, indent=2, ensure_ascii=False)
         with explain_os_errors(self._partial):
-            # Unbuffered, so that closing it after a failed write has nothing left to write.
+            # Unbuffered, so that closing the file after a failed write does not try to write the rest.
             self._file = self._partial.open("ab+", buffering=0)
             self.done = _cut_torn_line(self._file)
 
     @property
     def kept(self) -> str:
-        """The place of the lines of an unfinished run, as the end of a sentence; empty for a stream."""
+        """Where the lines of an unfinished run are kept, as the end of a sentence; empty for a stream."""
         return f", kept in {self._partial}"
 
     def lines(self) -> list[str]:
@@ -57,10 +58,10 @@ class PartialFile:
         return list(read_lines(self._partial)) if self.done else []
 
     def write(self, lines: Sequence[str]) -> None:
-        """Write further lines to the disk: all or none, so that lines edited together are again after a resume.
+        """Write further lines to disk: all or none, so that lines edited together are edited together again on resume.
 
         Raises:
-            OutputError: if that fails, for instance because the disk is full.
+            OutputError: if writing fails, for instance because the disk is full.
         """
         rest, start = memoryview(encode_lines(lines)), os.fstat(self._file.fileno()).st_size
         try:
@@ -75,18 +76,18 @@ class PartialFile:
 
     @property
     def path(self) -> Path:
-        """The file of the lines until they are complete."""
+        """The path of the partial file, which holds the lines until they are complete."""
         return self._partial
 
     def discard(self) -> None:
-        """Remove the lines, which are not needed any more."""
+        """Remove the lines, which are no longer needed."""
         with explain_os_errors(self._partial):
             self._file.close()
             self._partial.unlink()
             self._end()
 
     def finish(self) -> None:
-        """Give the complete file its name."""
+        """Move the complete lines to OUT: rename the partial file, or compress it."""
         with explain_os_errors(self._path):
             self._file.close()
             if is_compressed(self._path):
@@ -103,7 +104,7 @@ class PartialFile:
 
 
 def remove_leftovers(path: Path) -> None:
-    """Remove what stays beside a complete file if `PartialFile.finish` was interrupted once it had its name.
+    """Remove the files left beside a complete file if `PartialFile.finish` was interrupted after renaming it.
 
     Raises:
         OutputError: if another process writes to the file.
@@ -115,10 +116,10 @@ def remove_leftovers(path: Path) -> None:
 
 
 def check_job(note: Path, job: Mapping[str, Any], partial: Path) -> None:
-    """Check that `note`, written when the unfinished work `partial` began, names the same `job`.
+    """Check that `note`, written when the unfinished work `partial` began, records the same `job`.
 
     Raises:
-        OutputError: if it names another one, or cannot be read.
+        OutputError: if it records a different job, or is missing or damaged.
     """
     before = read_note(note)
     if before is None:
@@ -135,12 +136,12 @@ def check_job(note: Path, job: Mapping[str, Any], partial: Path) -> None:
 
 
 def recorded_job(path: Path) -> Mapping[str, Any]:
-    """Return the job of an unfinished run that writes `path`; an empty one if there is none, or it cannot be read."""
+    """Return the job of an unfinished run that writes `path`; empty if there is no such run or it cannot be read."""
     return read_note(_beside(path, ".partial.json")) or {}
 
 
 def read_note(note: Path) -> dict[str, Any] | None:
-    """Return the job that a note names; None if there is none, or it is damaged."""
+    """Return the job that a note records; None if the note is missing or damaged."""
     try:
         job = load_json(note)
     except (OSError, ValueError):
@@ -149,10 +150,10 @@ def read_note(note: Path) -> dict[str, Any] | None:
 
 
 def file_fingerprint(path: Path) -> dict[str, Any]:
-    """Return the size and SHA-256 digest of a file, for a job.
+    """Return the size (in bytes) and SHA-256 digest of a file, to be recorded in a job.
 
     Raises:
-        DataError: if it is a stream, which cannot be read a second time.
+        DataError: if `path` is a stream, which cannot be read a second time.
     """
     path = find_file(path)
     if is_stream(path):
@@ -161,10 +162,10 @@ def file_fingerprint(path: Path) -> dict[str, Any]:
 
 
 def check_partial(path: Path, *, resume: bool) -> None:
-    """Check before long work that `path` can be written after it, and that no unfinished work would be lost.
+    """Check, before long work, that its output `path` can be written, and that no unfinished work would be lost.
 
     Raises:
-        OutputError: if not, or if another process writes to it.
+        OutputError: if one of these does not hold, or if another process writes to `path`.
     """
     check_writable(path)
     if is_stream(path):
@@ -180,24 +181,24 @@ def check_partial(path: Path, *, resume: bool) -> None:
 
 
 def _has_lines(partial: Path) -> bool:
-    """Return whether an earlier run got as far as its first lines; else there is nothing to lose."""
+    """Return whether an earlier run wrote any lines, which could be lost."""
     return partial.exists() and partial.stat().st_size > 0
 
 
 def _beside(path: Path, ending: str) -> Path:
-    """Return the path of a file beside the one that `path` names or links to: on the same disk, shared by all links."""
+    """Return the path of a file beside the target of `path`, so that it is on the same disk and shared by all links."""
     path = link_target(path)
     return path.with_name(path.name + ending)
 
 
 def lock_output(path: Path) -> FileLock:
-    """Keep other processes from writing to `path`. The lock ends with this process, however that ends.
+    """Keep other processes from writing to `path`; the lock is released when this process ends, in whatever way.
 
     Raises:
-        OutputError: if another process writes to it.
+        OutputError: if another process holds the lock.
     """
     place = _beside(path, ".lock")
-    # One lock a process: work that was interrupted in this process may still be referenced by its traceback.
+    # One lock per process: a traceback may still hold a reference to work that was interrupted in this process.
     lock = FileLock(place, timeout=0, thread_local=False, is_singleton=True)
     with explain_os_errors(place):
         try:
@@ -212,7 +213,7 @@ def lock_output(path: Path) -> FileLock:
 
 
 def unlock_output(lock: FileLock) -> None:
-    """Let other processes write, and remove the file of the lock."""
+    """Release a lock, and remove its file."""
     Path(lock.lock_file).unlink(missing_ok=True)
     lock.release(force=True)
 

@@ -1,4 +1,4 @@
-"""Lines of a text that stay on the disk, for texts that are larger than the memory."""
+"""Text lines that stay on disk, for texts larger than memory."""
 
 import hashlib
 import os
@@ -18,16 +18,17 @@ from postedit.data.compression import find_file, is_plain, raw_lines
 from postedit.data.lines import BadLine, check_aligned, path_problem, scan_lines, standard_input
 from postedit.data.text_paths import column_of, is_far
 
-_STEP: Final = 256  # lines between two positions that are remembered
+_STEP: Final = 256  # lines between two recorded file positions
 
 
 class StoredLines(Sequence[str]):
-    """The lines of a file, read from it whenever they are asked for; what can be read only once is copied first.
+    """The lines of a file, read from disk whenever they are accessed.
 
-    It is read once at the beginning. In memory are 8 bytes for each 256 lines.
+    The text is read once at the start; that of a stream, URL, compressed file or Parquet column is thereby copied to a
+    temporary file. Memory holds 8 bytes per 256 lines.
 
     Args:
-        path: as for `postedit.data.lines.read_lines`.
+        path: path of the text, as for `postedit.data.lines.read_lines`.
 
     Raises:
         DataError: in the same cases as `read_lines`.
@@ -59,7 +60,7 @@ class StoredLines(Sequence[str]):
             with explain_os_errors(Path(tempfile.gettempdir())):
                 self._file.flush()
         self.sha256 = digest.hexdigest()
-        """The digest of the text without compression, in hexadecimal."""
+        """Hexadecimal SHA-256 digest of the uncompressed text."""
 
     def __len__(self) -> int:
         """Return the number of lines."""
@@ -98,7 +99,7 @@ class StoredLines(Sequence[str]):
         return [line.decode(errors="replace") for line in lines[first - start * _STEP : last - start * _STEP]]
 
     def _check(self, block: list[bytes], joined: bytes) -> None:
-        """Raise a DataError if lines are not UTF-8."""
+        """Raise a DataError that names the first line of a block which is not UTF-8, if there is one."""
         try:
             joined.decode()
         except UnicodeDecodeError:
@@ -107,7 +108,7 @@ class StoredLines(Sequence[str]):
 
     @staticmethod
     def _open(path: Path) -> IO[Any]:
-        """Return the file if it can be read again and again, else an empty temporary one."""
+        """Return the file, opened, if it can be read repeatedly as it is, else an empty temporary file."""
         if path != STANDARD_STREAM and not is_far(path) and column_of(path) is None:
             found = find_file(path)
             if not is_stream(found) and is_plain(found):
@@ -117,7 +118,7 @@ class StoredLines(Sequence[str]):
 
 
 def store_aligned(first: Path, *others: Path) -> dict[Path, StoredLines]:
-    """Return the lines of files whose lines belong together; a file that is named twice is read once.
+    """Return the lines of line-aligned files, by path; a file that is named twice is read once.
 
     Raises:
         DataError: if a file cannot be read, or the numbers of lines differ.

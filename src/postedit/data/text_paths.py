@@ -1,6 +1,6 @@
 """Paths of texts: local files, URLs that fsspec reads (such as `s3://bucket/x.src`), and columns of Parquet files.
 
-A column is named after the file: `x.parquet#target`. Every function that reads lines accepts all these paths.
+A column is appended to the file name: `x.parquet#target`. Every function that reads lines accepts all these paths.
 """
 
 from collections.abc import Iterator
@@ -13,14 +13,14 @@ from postedit.core.errors import DataError, PosteditError, library, nearest
 
 _FAR, _LOCAL, _PARQUET, _COLUMN = "://", "file://", ".parquet", "#"
 
-_ROWS: Final = 1 << 14  # of a Parquet file, decoded at a time; the library holds a whole row group in memory
+_ROWS: Final = 1 << 14  # rows of a Parquet file decoded at a time; the library holds a whole row group in memory
 
 
 def located(name: str, folder: Path = Path()) -> Path:
-    """Return the path called `name` in `folder`, or an object with the methods of a path for a URL.
+    """Return the path called `name`, relative to `folder`; for a URL, return an object with the methods of a path.
 
     Raises:
-        RecipeError: if it is a URL and the library that reads it is not installed.
+        RecipeError: if `name` is a URL and the library that reads it is not installed.
         DataError: if the scheme of the URL is unknown.
     """
     if name.startswith(_LOCAL):
@@ -41,7 +41,7 @@ def is_far(path: str | Path) -> bool:
 
 @contextmanager
 def explain_far_errors(path: Path) -> Iterator[None]:
-    """Turn any error of reading a URL into a `DataError`; let errors of local files pass."""
+    """Turn any error raised while reading a URL into a `DataError`; leave errors of local files as they are."""
     try:
         yield
     except PosteditError:
@@ -53,29 +53,29 @@ def explain_far_errors(path: Path) -> Iterator[None]:
 
 
 def is_parquet(name: str) -> bool:
-    """Return whether a name is that of a Parquet file without a column."""
+    """Return whether a name is that of a Parquet file and names no column of it."""
     return name.endswith(_PARQUET)
 
 
 def with_column(name: str, column: str) -> str:
-    """Return `name` with the column to read if it is that of a Parquet file without a column."""
+    """Return `name`, with `column` appended if it is that of a Parquet file and names no column."""
     return f"{name}{_COLUMN}{column}" if is_parquet(name) else name
 
 
 def column_of(path: Path) -> str | None:
-    """Return the column of a Parquet file that a path names, or None."""
+    """Return the column that the path of a Parquet file names, or None."""
     file, _, column = path.name.partition(f"{_PARQUET}{_COLUMN}")
     return column if file and column else None
 
 
 def without_column(path: Path) -> Path:
-    """Return the path of the file without the column."""
+    """Return the path without the column that it names, if any."""
     column = column_of(path)
     return path if column is None else path.with_name(path.name.removesuffix(f"{_COLUMN}{column}"))
 
 
 def column_lines(path: Path, column: str) -> Iterator[bytes]:
-    """Yield the texts of a column of a Parquet file, each followed by a line feed; null is an empty line.
+    """Yield the texts of a Parquet column as UTF-8 lines with their line feeds; null becomes an empty line.
 
     Raises:
         DataError: if the file has no such column, the column holds no texts, a text has a line feed, or the file is

@@ -21,10 +21,10 @@ from postedit.data.text_paths import is_parquet, located, with_column
 from postedit.text.config import SIDES, Side
 
 LONGEST_LINE: Final = 10_000
-"""Characters. A longer line is no segment but a sign of a broken file, and would make one training step very slow."""
+"""Most characters of a line. A longer one is a sign of a broken file, and would make a training step very slow."""
 
 TooLong = Literal["skip", "cut"]
-"""What is done with a text that is too long."""
+"""What to do with a text that is too long."""
 
 _PARALLEL: Final[tuple[Side, ...]] = ("src", "pe")
 
@@ -35,17 +35,18 @@ class Triplet(NamedTuple):
     src: str
     mt: str
     pe: str
-    source: str = ""  # the name of the files
-    line: int = 0
+    source: str = ""  # the name of the files that it comes from
+    line: int = 0  # the number of its line in them, from 1
 
 
 class TripletFiles(Config):
     """The files that hold triplets.
 
-    In a recipe: a prefix (`"train"` means train.src, train.mt and train.pe), a table (`"x.tsv"` with three columns and
-    an optional header, `"x.jsonl"`, or `"x.parquet"` with columns src, mt and pe), or `{src = ..., mt = ...,
-    pe = ...}`. The last may omit mt if no model reads it. `"x.parquet#target"` selects another column; fsspec reads
-    `"s3://..."` and other URLs. Each file may be compressed; `.gz`, `.xz` or `.zst` may be omitted.
+    In a recipe, they are given as a prefix (`"train"` means train.src, train.mt and train.pe), as a table (`"x.tsv"`
+    with three columns and an optional header, `"x.jsonl"`, or `"x.parquet"` with columns src, mt and pe), or as `{src =
+    ..., mt = ..., pe = ...}`. The last form may omit mt if no model reads it. `"x.parquet#target"` selects another
+    column; `"s3://..."` and other URLs are read by fsspec. Files may be compressed; `.gz`, `.xz` or `.zst` may be
+    omitted from their names.
 
     """
 
@@ -84,7 +85,7 @@ class TripletFiles(Config):
         for mark in "#.":
             prefix = self.src.removesuffix(f"{mark}src")
             named = (f"{prefix}{mark}src", f"{prefix}{mark}mt", f"{prefix}{mark}pe")
-            again = type(self).of(prefix)  # which takes prefixes such as x.tsv for a table
+            again = type(self).of(prefix)  # takes a prefix such as x.tsv for a table
             if (self.src, self.mt, self.pe) == named == (again.src, again.mt, again.pe):
                 return prefix
         return self._to_sides()
@@ -94,7 +95,7 @@ class TripletFiles(Config):
 
     @classmethod
     def of(cls, name: str | Path) -> Self:
-        """Return the files that a recipe would give by this name: a prefix or a table."""
+        """Return the files that this name, a prefix or a table, means in a recipe."""
         return cls.model_validate(str(name))
 
     @property
@@ -109,7 +110,7 @@ class TripletFiles(Config):
 
     @property
     def name(self) -> str:
-        """The name of these files in reports."""
+        """The name by which reports call these files."""
         name = self._to_name()
         return name if isinstance(name, str) else ", ".join(dict.fromkeys(name.values()))
 
@@ -125,7 +126,7 @@ class TripletFiles(Config):
 
 @dataclass(frozen=True, slots=True)
 class SamplingWeight:
-    """Sampling weight of a source, and the epochs in which it is read; see `TrainingFiles`."""
+    """The sampling weight of a source, and the epochs in which it is read; see `TrainingFiles`."""
 
     weight: float = 1.0
     from_epoch: int = 0
@@ -136,7 +137,10 @@ class SamplingWeight:
         return epoch >= self.from_epoch and (self.until_epoch is None or epoch < self.until_epoch)
 
     def row_range(self, rows: int, epoch: int) -> tuple[int, int]:
-        """Return start and end of an epoch in the endless sequence of passes over a source of `rows` triplets."""
+        """Return the rows (start, and end exclusive) that an epoch reads.
+
+        They are numbered in the endless sequence of passes over a source of `rows` triplets.
+        """
         if not self.is_active(epoch):
             return 0, 0
         turn = epoch - self.from_epoch
@@ -146,7 +150,7 @@ class SamplingWeight:
 class TrainingFiles(TripletFiles):
     """A source of training triplets with its sampling weight.
 
-    In a recipe: files as elsewhere, or `{files = "real", weight = 20}`.
+    In a recipe, it is given as files (see `TripletFiles`), or as `{files = "real", weight = 20}`.
     """
 
     weight: float = Field(
@@ -195,12 +199,12 @@ def _is_table(name: str) -> bool:
 
 
 def to_json(triplet: Triplet) -> str:
-    """Return the texts of a triplet as a line of a .jsonl file."""
+    """Return the texts of a triplet as a line of a .jsonl file, without the line feed."""
     return json.dumps({side: getattr(triplet, side) for side in SIDES}, ensure_ascii=False)
 
 
 def as_list(value: Any) -> Any:
-    """Return a single value of a recipe as a list."""
+    """Return a single value of a recipe as a list; leave None and lists as they are."""
     return value if value is None or isinstance(value, list | tuple) else [value]
 
 
@@ -221,8 +225,8 @@ class DataConfig(Config):
     )
     too_long: TooLong = Field(
         "skip",
-        description="cut: the first max_length tokens of src and mt are read, as of articles to summarise; a longer pe "
-        "is skipped, STEPs included.",
+        description="cut: only the first max_length tokens of src and mt are read, as for articles to summarise; "
+        "triplets with a longer pe (STEPs included) are still skipped.",
     )
     glossary: str | None = Field(
         None, description="terms (.csv, .tsv, .tbx) shown in training by a model whose prompt has {glossary}."
@@ -231,8 +235,8 @@ class DataConfig(Config):
         0.5,
         ge=0.0,
         le=1.0,
-        description="share of the training triplets of which a model whose prompt has {errors} is shown what in mt is "
-        "not in pe.",
+        description="share of the training triplets for which a model whose prompt has {errors} is shown the errors of "
+        "mt, found by comparing it with pe.",
     )
 
     @model_validator(mode="after")
@@ -251,14 +255,14 @@ class DataConfig(Config):
 
     @property
     def sources(self) -> list[tuple[str, TripletFiles]]:
-        """All files, each with the name of its option."""
+        """All triplet files, each with the name of its option in the recipe."""
         return [*((f"data.train.{number}", files) for number, files in enumerate(self.train)), ("data.dev", self.dev)]
 
     def resolve(self, base: Path, *, check_triplets: bool = True) -> tuple["DataConfig", list[str]]:
         """Return this section with absolute paths (relative ones start from `base`), and the problems found.
 
-        Checks only that the files can be read, those of triplets if `check_triplets`; `check_files` checks what is in
-        them.
+        Problems are files that cannot be read; those of triplets are checked only if `check_triplets`. For the content
+        of the files, see `check_files`.
         """
         folder = (base / Path(self.dir).expanduser()).resolve()
         train, dev = [files.under(folder) for files in self.train], self.dev.under(folder)
@@ -281,15 +285,15 @@ class DataConfig(Config):
 
 
 def check_files(files: TripletFiles, warn: Callable[[str], None] = lambda message: None) -> int:
-    """Read all of `files` once and return the number of triplets.
+    """Read all of `files` once to check them, and return the number of triplets.
 
     Args:
         files: the files to check.
         warn: called with a message for each file that starts with a byte-order mark or has Windows line ends (CR LF).
 
     Raises:
-        DataError: if a file is missing, empty or not UTF-8, the numbers of lines differ, or lines of a table are
-            malformed; names the first bad lines and their number.
+        DataError: if a file is missing, empty or not UTF-8, if the numbers of lines differ, or if lines of a table are
+            malformed; the message lists the first bad lines and says how many there are.
     """
     problems = [problem for path in files.paths if (problem := path_problem(path))]
     if problems:
@@ -350,7 +354,7 @@ def all_triplets(files: TripletFiles) -> Iterator[Triplet]:
 
 
 def unusable(triplet: Triplet, sides: Sequence[Side]) -> str | None:
-    """Return why a triplet cannot be used for training, or None if it can; the files hold these `sides`."""
+    """Return why a triplet cannot be used for training, or None if it can; `sides` are those that its files hold."""
     for side in sides:
         text: str = getattr(triplet, side)
         if not text.strip():
@@ -361,7 +365,7 @@ def unusable(triplet: Triplet, sides: Sequence[Side]) -> str | None:
 
 
 def _scan(files: TripletFiles, carriage_returns: Counter[Path] | None = None) -> Iterator[Triplet | BadLine]:
-    """Yield each triplet, or a `BadLine`; count the lines of each file that end in CR LF in `carriage_returns`."""
+    """Yield each triplet, or a `BadLine` for a bad line; count the CR LF line ends by file in `carriage_returns`."""
     name, counts = files.name, Counter[Path]() if carriage_returns is None else carriage_returns
     columns = [_without_carriage_returns(path, counts) for path in files.paths]
     if len(columns) > 1:
@@ -425,7 +429,7 @@ def _scan_jsonl(lines: Iterator[str | BadLine], name: str, sides: Sequence[Side]
             texts = {side: value[side] for side in sides}
             "".join(texts.values()).encode()  # fails for an unpaired surrogate, and for anything but a string
             yield _triplet(texts, name, number)
-        except (ValueError, KeyError, TypeError, RecursionError):  # the last for thousands of nested brackets
+        except (ValueError, KeyError, TypeError, RecursionError):  # RecursionError: thousands of nested brackets
             yield BadLine(f"{name}, line {number}: not a JSON object with the texts {listed}")
 
 

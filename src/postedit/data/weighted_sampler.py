@@ -1,8 +1,8 @@
 """Weighted sampling of the parts of a corpus: which rows an epoch reads.
 
-A part is read as an endless sequence of passes over its rows, each with the blocks in another order. An epoch takes the
-next `weight` x rows of that sequence. So a part of weight 3 is read three times an epoch, and each triplet of a part of
-weight 0.1 once in ten epochs. The position in the sequence depends on seed, part and epoch alone.
+A part is read as an endless sequence of passes over its rows, each with the blocks in a different order. An epoch takes
+the next `weight` x rows of that sequence. So a part with weight 3 is read three times per epoch, and each triplet of a
+part with weight 0.1 once in ten epochs. The sequence and the position in it depend only on seed, part and epoch.
 """
 
 from collections.abc import Iterator, Sequence
@@ -15,7 +15,7 @@ from postedit.data.corpus import Corpus, CorpusPart
 from postedit.data.triplets import SamplingWeight
 
 _PASSES: Final = 1 << 20
-"""Distinguishes the random generators of passes from those of windows, which are numbered from 1."""
+"""A seed component that keeps the random generators of passes apart from those of windows, which count from 1."""
 
 
 class BlockSlice(NamedTuple):
@@ -27,7 +27,7 @@ class BlockSlice(NamedTuple):
 
 
 class WeightedSampler:
-    """Selects the rows of each epoch by one weight for each part; by default each part is read once an epoch.
+    """Selects the rows of each epoch by one weight per part; by default each part is read once per epoch.
 
     Raises:
         ValueError: if the numbers of weights and parts differ.
@@ -40,12 +40,12 @@ class WeightedSampler:
         self._corpus, self._seed = corpus, seed
 
     def rows_per_part(self, epoch: int) -> tuple[int, ...]:
-        """Return how many triplets of each part an epoch reads."""
+        """Return the number of triplets of each part that an epoch reads."""
         ranges = [weight.row_range(part.rows, epoch) for weight, part in zip(self.weights, self._corpus.parts)]
         return tuple(stop - start for start, stop in ranges)
 
     def block_slices(self, epoch: int) -> list[BlockSlice]:
-        """Return the rows of an epoch, in shuffled blocks."""
+        """Return the rows of an epoch as block slices in shuffled order."""
         slices = sorted(
             part_slice
             for number, (weight, part) in enumerate(zip(self.weights, self._corpus.parts))
@@ -58,10 +58,10 @@ class WeightedSampler:
         """Return the first epoch from `epoch` on that has triplets.
 
         Raises:
-            DataError: if there is none.
+            DataError: if there is no such epoch.
         """
         changes = [weight.from_epoch for weight in self.weights] + [weight.until_epoch or 0 for weight in self.weights]
-        # A part of r rows and weight w has a triplet at least every 1 / (r w) epochs.
+        # A part with r rows and weight w yields a triplet at least every 1 / (r w) epochs.
         intervals = [
             1.0 / (part.rows * weight.weight) for weight, part in zip(self.weights, self._corpus.parts) if part.rows
         ]

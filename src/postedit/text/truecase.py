@@ -75,7 +75,7 @@ class Truecaser:
 
 
 def capitalise(word: str) -> str:
-    """Return `word` with a capital first letter, if the letter has one that can begin words (in Georgian, none does)."""
+    """Return `word` with a capital first letter, if there is one that can begin words (Georgian letters have none)."""
     first = word[:1].title()
     begins = len(first) == 1 and category(first) in ("Lu", "Lt") and not "\u1c90" <= first <= "\u1cbf"
     return first + word[1:] if begins else word

@@ -1,4 +1,4 @@
-"""Clean any number of triplets: in blocks, in parallel, in the order of the input, and resumable.
+"""Clean any number of triplets: in blocks, in parallel, in the order of the input, and resumably.
 
     PREFIX.work/          during the work
         job.json          the input files and the options
@@ -46,8 +46,8 @@ from postedit.data.triplets import Triplet, TripletFiles, all_triplets
 from postedit.text.config import Side
 from postedit.text.truecase import Truecaser
 
-BLOCK: Final = 10_000  # triplets in a block, the work that an interruption loses: a second or two
-SHOWN: Final = 3  # examples kept for each filter
+BLOCK: Final = 10_000  # triplets in a block; an interruption loses the blocks in progress, a second or two of work each
+SHOWN: Final = 3  # maximum number of examples kept for each filter
 
 CleanStage = Literal["filtering", "writing"]
 
@@ -58,7 +58,7 @@ _CASED: Final[tuple[Side, ...]] = ("src", "pe")  # sides whose casing is learnt;
 
 @dataclass
 class FilterCount:
-    """The number of triplets that a filter removed, and the first of them."""
+    """The number of triplets that a filter removed, with the first ones as examples."""
 
     count: int = 0
     examples: list[RemovedTriplet] = field(default_factory=list)
@@ -66,13 +66,13 @@ class FilterCount:
 
 @dataclass
 class CleanReport:
-    """The cleaned files, and the numbers of triplets."""
+    """The cleaned files, and the numbers of triplets read, kept, changed and removed."""
 
     files: TripletFiles
     read: int = 0
     kept: int = 0
-    filters: dict[FilterName, FilterCount] = field(default_factory=dict)  # of each filter that is on, in order
-    changed: int = 0  # kept, with texts that were normalised
+    filters: dict[FilterName, FilterCount] = field(default_factory=dict)  # for each filter that is on, in order
+    changed: int = 0  # triplets kept whose texts were changed by normalisation
 
     def remove(self, removed: RemovedTriplet) -> None:
         """Count a triplet that a filter removed."""
@@ -99,21 +99,21 @@ def clean(
     executor: Executor = IN_THIS_PROCESS,
     progress: Progress = lambda stage, done: None,
 ) -> CleanReport:
-    """Clean triplets, all with or all without machine translations, into files whose names start with `out`.
+    """Clean triplets, and write those that are kept to files whose names start with `out`.
 
     Args:
-        files: the triplets.
+        files: the triplets, either all with or all without machine translations.
         out: the prefix of the files to write.
         config: the options.
-        resume: continue unfinished work.
-        executor: filters and normalises blocks of triplets; it does not change the result.
-        progress: called with a stage and the number of triplets it has processed, first with those of an earlier run;
-            all triplets pass both stages.
+        resume: whether to continue unfinished work.
+        executor: runs the filters and normalisation on blocks of triplets; it does not affect the result.
+        progress: called with a stage and the number of triplets that it has processed, at first with the number that an
+            earlier run has processed; all triplets pass both stages.
 
     Raises:
-        DataError: if a file cannot be used.
+        DataError: if a file cannot be used, or no triplet is kept.
         RecipeError: if a language is unknown.
-        OutputError: if a file cannot be written, or another process writes to it, or there is unfinished work and
+        OutputError: if a file cannot be written, if another process writes to it, or if there is unfinished work and
             `resume` is False.
     """
     filters_of(config, files[0].sides)  # reports an unknown language before any work
@@ -150,7 +150,7 @@ def _clean(
 
 @contextmanager
 def _resumable(work: Path) -> Iterator[None]:
-    """Add to an error how to resume; remove the work if no triplet was left."""
+    """Add to an error how to resume the work; after a DataError, which would recur, remove the work instead."""
     try:
         yield
     except DataError:
@@ -164,7 +164,7 @@ def _resumable(work: Path) -> Iterator[None]:
 
 
 def check_output(files: Sequence[TripletFiles], out: Path, *, resume: bool) -> Path:
-    """Check before any work that the cleaned files can be written; return the folder of the work in progress."""
+    """Check, before any work, that the cleaned files can be written; return the folder for the work in progress."""
     if problem := prefix_problem(out):
         raise OutputError(f"--out {out}: {problem}")
     sides = files[0].sides
@@ -182,7 +182,7 @@ def check_output(files: Sequence[TripletFiles], out: Path, *, resume: bool) -> P
 
 @dataclass(frozen=True)
 class _Job:
-    """The options that a worker needs to clean a block; filters are built in each worker, which is slow."""
+    """The options that a worker needs to clean a block; as building filters is slow, each worker builds them once."""
 
     config: CleanConfig
     sides: tuple[Side, ...]
@@ -226,7 +226,7 @@ class _Job:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class _CleanedBlock:
-    """What is written for a block: lines of records, and UInt64[kept,3] as described above."""
+    """What is written for a block: lines of records, and UInt64[kept,3] as described in the module docstring."""
 
     number: int
     last: int
@@ -234,7 +234,7 @@ class _CleanedBlock:
     keys: NDArray[np.uint64]
 
     def save(self, work: Path) -> None:
-        """Write the block; the records, whose file marks it as done, last."""
+        """Write the block: last the records, whose file marks the block as done."""
         path = _records_file(work, self.number)
         with atomic_write(path.with_suffix(".npy"), "wb") as file:
             save_rows(file, self.keys)
@@ -268,7 +268,7 @@ def _finish(
     report: CleanReport,
     progress: Progress,
 ) -> None:
-    """Find duplicates in the files of records, learn casing, write the cleaned files, and count in `report`."""
+    """Find duplicates in the record files `done`, learn casing, write the cleaned files, and fill in `report`."""
     columns: list[tuple[FilterName, int]] = [("duplicates", 0), ("near_duplicates", 1)]
     with tempfile.TemporaryDirectory(dir=work) as folder:
         repeats = [
@@ -297,7 +297,7 @@ def _finish(
 
 
 def _repeats(done: list[Path], folder: Path, name: str, column: int) -> SortedRows:
-    """Return rows (place, place of the first equal triplet) of the duplicates by the keys of a column."""
+    """Return a row (place, place of the first equal triplet) for each duplicate by the keys in a column."""
     places, repeats = SortedRows(folder, f"{name}-keys"), SortedRows(folder, name)
     for path in done:
         places.add(np.load(path.with_suffix(".npy"))[:, [column, 2]])
@@ -310,12 +310,12 @@ def _without_repeats(
     repeats: Sequence[tuple[FilterName, Iterator[Any]]],
     files: Sequence[TripletFiles],
 ) -> Iterator[CleanedTriplet]:
-    """Yield records with duplicates marked as removed; `repeats` are in the order of the records.
+    """Yield the records with duplicates marked as removed; `repeats` are in the order of the records.
 
-    Where the first of equal triplets is removed, as it repeats another one in another way, the next of them is kept.
+    If the first of several equal triplets is itself removed by another kind of duplicates, the next of them is kept.
     """
-    removed = array("Q")  # places, in order
-    instead: list[dict[int, int]] = [{} for _ in repeats]  # the place that is kept, by that of the first
+    removed = array("Q")  # places of the triplets removed here, in order
+    instead: list[dict[int, int]] = [{} for _ in repeats]  # the place that is kept, by the place of the first
     pending = [(name, (pair for block in blocks for pair in block.tolist())) for name, blocks in repeats]
     heads = [next(pairs, None) for _, pairs in pending]
     for record in records:

@@ -1,4 +1,4 @@
-"""Options of a recipe for cleaning."""
+"""The options of a cleaning recipe."""
 
 from typing import Literal, Self
 
@@ -29,7 +29,7 @@ class LengthConfig(FilterConfig):
 
 
 class RatioConfig(FilterConfig):
-    """Removes triplets with one side many times as long as another."""
+    """Removes triplets in which one side is many times as long as another."""
 
     max: float = Field(9.0, ge=1, description="largest ratio of the numbers of words; Moses' limit is 9.")
 
@@ -65,8 +65,8 @@ class LanguageConfig(FilterConfig):
     margin: float = Field(
         10.0,
         ge=0,
-        description="smallest difference of log-probabilities by which another language is likelier; higher removes "
-        "fewer.",
+        description="a side is removed if another language is likelier by more than this difference in log-probability "
+        "(nats); a higher margin removes fewer.",
     )
 
 
@@ -86,18 +86,18 @@ class CleanConfig(Config):
     Args:
         src_lang: code of the language of src, such as "en".
         tgt_lang: code of the language of mt and pe.
-        length: too few or too many words.
-        ratio: one side many times as long as another.
+        length: a side has too few or too many words.
+        ratio: one side is many times as long as another.
         copy_of_source: pe is a copy of src.
         placeholders: markup and variables, such as `<b>`, `{0}` and `%s`, that only one of src and pe has.
         urls: hosts of web and e-mail addresses that only one of src and pe has.
         numbers: numbers that only one of src and pe has.
-        language: a side in another language.
+        language: a side is in another language.
         punctuation: normalise punctuation as Moses does.
-        tokenizer: "moses" separates words and punctuation, without escapes.
+        tokenizer: "moses" separates words and punctuation, without XML escapes.
         truecase: write the first word of a sentence in its most frequent case, learnt from the triplets kept.
-        duplicates: the same triplet again, after normalisation.
-        near_duplicates: the same except for case, numbers, punctuation and spaces.
+        duplicates: the triplet repeats an earlier one, after normalisation.
+        near_duplicates: it repeats an earlier one except for case, numbers, punctuation and spaces.
     """
 
     src_lang: str | None = None
@@ -131,7 +131,7 @@ class CleanConfig(Config):
         return self
 
     def lang(self, side: Side) -> str:
-        """Return the language of `side`; empty if not given."""
+        """Return the language code of `side`; empty if not given."""
         return (self.src_lang if side == "src" else self.tgt_lang) or ""
 
 
@@ -147,4 +147,4 @@ FilterName = Literal[
     "duplicates",
     "near_duplicates",
 ]
-"""Filters in the order they run. The first, always on, removes triplets that training could not use."""
+"""Filters in the order in which they run. The first, which is always on, removes triplets that cannot be trained on."""

@@ -21,7 +21,7 @@ Filter = Callable[[Triplet], str | None]
 Normalisation = Callable[[str], str]
 
 _SHOWN: Final = 3
-"""Most numbers, placeholders or addresses that a reason lists."""
+"""Maximum number of numbers, placeholders or addresses that a reason lists."""
 
 _NUMBER: Final = re.compile(r"(?<!\d)\d{1,3}(?:[ \u00a0\u202f]\d{3}(?!\d))+|\d+(?:[.,:'’]\d+)*")
 
@@ -46,14 +46,14 @@ _RIVALS: Final = frozenset(
         *("ja", "ko", "lt", "lv", "nl", "no", "pl", "pt", "ro", "ru", "sk", "sl", "sv", "th", "tr", "uk", "vi", "zh"),
     )
 )
-"""Languages compared with the expected one: those of most texts. Short lines would often be mistaken for one of a
-hundred rare languages."""
+"""Languages compared with the expected one: those of most texts. With all known languages, short lines would often be
+mistaken for a rare one."""
 
 _TAG_NAME: Final = re.compile(r"</?[\w:.-]+")
 
 
 def filters_of(config: CleanConfig, sides: Sequence[Side]) -> dict[FilterName, Filter]:
-    """Return the filters of single triplets that are on, in order, for texts of `sides`.
+    """Return the filters of single triplets that are switched on, in order, for triplets with these `sides`.
 
     Raises:
         RecipeError: if the language filter does not know a language.
@@ -72,7 +72,7 @@ def filters_of(config: CleanConfig, sides: Sequence[Side]) -> dict[FilterName, F
 
 
 def normalisations_of(config: CleanConfig, language: str) -> list[Normalisation]:
-    """Return the normalisation steps that are on, in order, for texts of a language."""
+    """Return the normalisation steps that are switched on, in order, for texts in a language."""
     steps: list[Normalisation] = []
     if config.punctuation:
         steps.append(MosesPunctNormalizer(lang=base_language(language)).normalize)
@@ -83,7 +83,7 @@ def normalisations_of(config: CleanConfig, language: str) -> list[Normalisation]
 
 
 def placeholders(text: str) -> set[str]:
-    """Return the markup and variables in a text; tags without attributes, which may be translated."""
+    """Return the markup and variables in a text; attributes of tags, which may be translated, are left out."""
     if not any(character in text for character in "<{%"):
         return set()
     found = _PLACEHOLDER.findall(text)
@@ -91,7 +91,7 @@ def placeholders(text: str) -> set[str]:
 
 
 def hosts(text: str) -> set[str]:
-    """Return the hosts of web and e-mail addresses in a text; their paths may differ between languages."""
+    """Return the hosts of web and e-mail addresses in a text, without paths, which may differ between languages."""
     if not any(part in text for part in ("://", "www.", "@")):
         return set()
     found = ("".join(groups).lower().rstrip(".,:;!?") for groups in _ADDRESS.findall(text))
@@ -99,7 +99,7 @@ def hosts(text: str) -> set[str]:
 
 
 def numbers(text: str, min_digits: int) -> set[str]:
-    """Return the numbers in a text without separators, which differ between languages."""
+    """Return the numbers with at least `min_digits` digits in a text, without separators, which vary by language."""
     found = ([character for character in one if character.isdigit()] for one in _NUMBER.findall(text))
     return {
         "".join(str(int(digit)) if digit.isdecimal() else digit for digit in digits)
@@ -140,7 +140,7 @@ def _copy(config: CopyConfig) -> Filter:
 
 
 def _mismatch(parts: Callable[[str], set[str]]) -> Filter:
-    """Return the filter of triplets with parts that only one of src and pe has."""
+    """Return a filter that removes triplets with parts that only one of src and pe has."""
 
     def check(triplet: Triplet) -> str | None:
         src, pe = parts(triplet.src), parts(triplet.pe)
