@@ -21,7 +21,7 @@ from postedit.data.text_paths import is_parquet, located, with_column
 from postedit.text.config import SIDES, Side
 
 LONGEST_LINE: Final = 10_000
-"""Most characters of a line. A longer one is a sign of a broken file, and would make a training step very slow."""
+"""Maximum characters of a line. A longer one is a sign of a broken file, and would make a training step very slow."""
 
 TooLong = Literal["skip", "cut"]
 """What to do with a text that is too long."""

@@ -127,7 +127,7 @@ class GuidanceBuilder:
 
 
 def required_of(segment: Segment, config: SearchConfig) -> list[str]:
-    """Return the required phrases of a segment, and the targets of required terms whose source it has, if any."""
+    """Return the phrases that a segment and the options require; terms with a source apply only where src has it."""
     required = list(segment.constraints.required)
     for term in config.required:
         if not term.source or has_phrase(segment.src, term.source):

@@ -19,7 +19,7 @@ from postedit.editing.segments import EncodedSegment, batch_of, inputs_of
 from postedit.search import Hypothesis, force
 from postedit.text.processor import TextProcessor
 
-RUNNERS_UP: Final = 5  # most other tokens that evidence lists for each position
+RUNNERS_UP: Final = 5  # number of other tokens that evidence lists for each position
 
 _TELLING: Final[Mapping[str, str]] = {"src": "glossary", "mt": "errors"}
 """For each text, the hint that reveals part of it, and is therefore emptied together with the text."""

@@ -83,7 +83,7 @@ class Members:
 
     @property
     def fixed_candidates(self) -> bool:
-        """Whether the candidates found do not depend on the weights, as they do in the search of an ensemble."""
+        """Whether the candidates found are independent of the weights; an ensemble uses the weights in its search."""
         return self._neural is None or len(self._neural.model.parts()) == 1
 
     def editor(self, log_linear: LogLinear, space: Space) -> PostEditor | Pooled:

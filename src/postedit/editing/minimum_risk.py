@@ -22,7 +22,7 @@ def by_risk(texts: Sequence[str], scores: Sequence[float], scale: float) -> list
     """Return the positions of the texts, those with the fewest expected edits first; ties keep their order.
 
     Args:
-        texts: the outputs; words are separated by spaces, and single characters in scripts without spaces.
+        texts: the outputs; words are separated by spaces, or, in scripts without spaces, single characters.
         scores: their natural-log probabilities, or other scores that increase with these.
         scale: probabilities are taken to be proportional to exp(scale * score).
     """

@@ -29,16 +29,16 @@ from postedit.text.span_patterns import KINDS, Kind
 from postedit.text.words import PlainSplitter
 
 _MOST_REQUIRED: Final = 80
-"""Most characters of terms and spans that a second search may require, as its beam widens with them."""
+"""Maximum characters of terms and spans that a second search may require, as its beam widens with them."""
 
 _MOST_TRIED: Final = 6
-"""Most edits at fault for which taking back each one alone is tried; if there are more, all are taken back together."""
+"""Maximum number of edits at fault that are each taken back alone as a trial; more of them are taken back together."""
 
 _MOST_ROUNDS: Final = 4
-"""Most rounds of taking edits back, so that the time is linear in text length; if spans are still broken, mt stays."""
+"""Maximum rounds of taking edits back, so that time is linear in text length; if spans are then broken, mt stays."""
 
 _MOST_LOST: Final = 5.0
-"""Most nats that the score may drop when a term is required that had no place in the first output. In the release model
+"""Maximum drop of the score, in nats, for a required term that had no place in the first output. In the release model
 for product help, a required term in a wrong place cost at least 8.7 nats (47 such lines of 200 in Spanish)."""
 
 
@@ -118,7 +118,7 @@ class _Case:
     second: PostEdit | None = None
 
     def __init__(self, segment: Segment, mt: str | None, first: PostEdit, rule: SpanRule, config: SearchConfig) -> None:
-        """Compare the first correction with `mt`, which may be the draft of a first stage."""
+        """Find what the first correction breaks, and what may mend it; `mt` may be the draft of a first stage."""
         self.segment, self.mt, self.first, self.rule, self.config = segment, mt, first, rule, config
         self.broken: list[Value] = []
         self.required: list[str] = []

@@ -169,7 +169,7 @@ class SegmentSearch:
             part = [segments[row] for row in short]
             more = self._best(_rows(batch, short), part, config.with_options(beam=beam, n_best=beam))
             for row, found in zip(short, more, strict=True):
-                first, *others = lists[row]  # stays first: it is what a search without n-best list returns
+                first, *others = lists[row]  # stays first: it is what a search with n_best = 1 returns
                 others = sorted([*others, *found], key=lambda one: one.rank(config), reverse=True)
                 lists[row] = self._distinct(segments[row], [first, *others])
             beam *= 2
@@ -229,7 +229,7 @@ class SegmentSearch:
         return result
 
     def _force_mt(self, segments: Sequence[EncodedSegment]) -> list[list[Hypothesis]]:
-        """Return mt as scored output of each segment; an empty list where it is longer than the model can write."""
+        """Return, for each segment, mt as a scored output, or an empty list if it is longer than the model can write."""
         batch, longest = batch_of(self._model, segments), self._model.spec.longest
         paths = self._mt_paths(batch, segments)
         possible = [row for row, path in enumerate(paths) if longest is None or len(path) < longest]

@@ -68,7 +68,7 @@ def distinct(result: PostEdit) -> PostEdit:
         if not one.reverted:
             written.setdefault(one.text, one)
     best = result
-    if result.evidence is None and result.text in written:  # evidence belongs to the output with whose scores it came
+    if result.evidence is None and result.text in written:  # evidence must stay with the scores of its output
         kept = {name: getattr(result, name) for name in ("skipped", "reverted", "input_cut")}
         best = replace(written[result.text], **kept)
     others: dict[str, PostEdit] = {}

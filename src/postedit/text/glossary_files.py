@@ -21,9 +21,9 @@ from postedit.text.glossary import GlossaryEntry
 
 _COLUMNS: Final = ("source", "target", "forbidden", "case", "source_forms", "target_forms")
 _CASE: Final = {"": False, "no": False, "false": False, "0": False, "yes": True, "true": True, "1": True}
-_LONGEST: Final = 1000  # most characters of a term
+_LONGEST: Final = 1000  # maximum characters of a term
 _DEEPEST: Final = 100  # deepest nesting of TBX elements
-_LARGEST: Final = 512 * 1024 * 1024  # most bytes of a file
+_LARGEST: Final = 512 * 1024 * 1024  # maximum bytes of a file
 _FORBIDDEN: Final = ("deprecatedTerm", "supersededTerm")
 _CONCEPTS: Final = ("termEntry", "conceptEntry")
 _LANGUAGES: Final = ("langSet", "langSec")
