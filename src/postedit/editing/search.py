@@ -229,7 +229,7 @@ class SegmentSearch:
         return result
 
     def _force_mt(self, segments: Sequence[EncodedSegment]) -> list[list[Hypothesis]]:
-        """Return, for each segment, mt as a scored output, or an empty list if it is longer than the model can write."""
+        """Return, for each segment, mt as a scored output, or an empty list if it is too long for the model to write."""
         batch, longest = batch_of(self._model, segments), self._model.spec.longest
         paths = self._mt_paths(batch, segments)
         possible = [row for row, path in enumerate(paths) if longest is None or len(path) < longest]

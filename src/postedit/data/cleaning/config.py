@@ -97,7 +97,7 @@ class CleanConfig(Config):
         tokenizer: "moses" separates words and punctuation, without XML escapes.
         truecase: write the first word of a sentence in its most frequent case, learnt from the triplets kept.
         duplicates: the triplet repeats an earlier one, after normalisation.
-        near_duplicates: it repeats an earlier one except for case, numbers, punctuation and spaces.
+        near_duplicates: the triplet repeats an earlier one, except for case, numbers, punctuation and spaces.
     """
 
     src_lang: str | None = None
