@@ -65,8 +65,7 @@ class PostEditor(SavedEditor):
     ) -> None:
         """Combine a model or ensemble with its text processing and its default search options.
 
-        `log_linear`, if given, reranks the outputs of the search; `sources` are the files and folders that the editor
-        was loaded from.
+        `log_linear`, if given, reranks the outputs of search; `sources` are the files and folders it was loaded from.
         """
         self.model, self.processor, self.search = model, processor, search
         self.log_linear, self.sources = log_linear, sources
@@ -93,10 +92,8 @@ class PostEditor(SavedEditor):
                 with postedit or were downloaded by `postedit models fetch`; weight files of a training run
                 (RUN/best/*.safetensors), loaded with the options of RUN/model; or a single file written by `postedit
                 tune`. Without any, the English-Chinese model that ships with postedit.
-            device: where to run; by default a GPU if there is one, else the CPU. Members are spread over several
-                devices in turn.
-            dtype: number type of the computation: "float32", "bf16", or "int8" (8-bit weights in the linear layers,
-                on a CPU only).
+            device: where to run; by default a GPU if there is one, else the CPU; members are spread over several.
+            dtype: number type: "float32", "bf16", or "int8" (8-bit weights in linear layers, on a CPU only).
             weights: weights of the members of an ensemble; equal if not given.
             space: whether an ensemble averages log-probabilities ("log") or probabilities ("probability").
 
@@ -198,8 +195,7 @@ class PostEditor(SavedEditor):
     ) -> list[PostEdit]:
         """Return the given outputs with their scores and `features`, one per segment.
 
-        Under hard attention, many sequences of moves along mt yield the same output; the score is that of the sequence
-        used in training.
+        Under hard attention, an output has many paths along mt; the score is that of the path used in training.
         """
         check_outputs(segments, outputs)
         encoded = self._encoded(segments, self.search, outputs)
@@ -214,9 +210,8 @@ class PostEditor(SavedEditor):
         """Return outputs sampled from the model, one PostEdit per segment with further outputs as `alternatives`.
 
         Random numbers come from PyTorch's default generator on the model's device (`torch.manual_seed`). Of the search
-        options, only the input and length limits and `batch_tokens` apply; the members of a combination are sampled as
-        an ensemble. Outputs may be equal. An output that is blank or not valid UTF-8 is replaced by mt, with `skipped`
-        set to "damaged".
+        options, only the limits of input and output and `batch_tokens` apply; members of a combination are sampled as
+        an ensemble. Outputs may be equal. A blank one, or invalid UTF-8, is replaced by mt, `skipped` as "damaged".
 
         Raises:
             DataError: if the numbers of texts differ, mt is missing, or `batch_tokens` is out of range.

@@ -59,8 +59,7 @@ def _rendered(processor: "TextProcessor", mt: str, hypothesis: "Hypothesis") -> 
 def confidence(token_scores: Sequence[float]) -> float:
     """Return the confidence of an edit: the probability of its tokens (`PostEdit.token_spans`).
 
-    This is the product of the token probabilities, each conditional on both inputs and on all preceding tokens, so that
-    longer edits have lower confidence.
+    This is the product of the token probabilities, each given both inputs and all earlier tokens; it falls with length.
     """
     return math.exp(min(0.0, sum(token_scores)))
 
@@ -97,10 +96,7 @@ def _first_tokens(index: Sequence[int], words: int) -> list[int]:
 
 
 def with_text(result: PostEdit, mt: str, output: str) -> PostEdit:
-    """Return a scored result with `output` as its text.
-
-    If the model writes exactly this text, its edits stay; otherwise one edit replaces the whole of mt.
-    """
+    """Return a scored result with the text `output`; unless the model writes just this, one edit replaces all of mt."""
     if result.text == output:
         return result
     whole = (Edit("replace", (0, len(mt)), (0, len(output))),) if output != mt else ()

@@ -68,12 +68,9 @@ class SegmentSearch:
         """Return the outputs of each segment, best first; None for a segment that does not fit into memory.
 
         With `mt_candidate`, mt is the first output if its forced score ranks it above everything that the search found,
-        or if the best output found was ended by the length limit, unless the constraints exclude mt.
-
-        With `n_best` above 1, the outputs have distinct texts. If a beam holds too few of them, beams up to four times
-        as wide are tried; they add outputs only after the first. mt is always on the list, with its score under the
-        model, unless it is blank or too long for the model.
-
+        or if the length limit ended the best output found, unless the constraints exclude mt. With `n_best` above 1,
+        outputs have distinct texts; if a beam holds too few, beams up to four times as wide are tried, which add to the
+        list after the first; and mt is always on it, with its score, unless it is blank or too long for the model.
         If no output satisfies the constraints of a segment, it is searched again with a beam four times as wide, at
         least eight; if that fails too, its only hypothesis is `stuck`.
 
@@ -229,7 +226,7 @@ class SegmentSearch:
         return result
 
     def _force_mt(self, segments: Sequence[EncodedSegment]) -> list[list[Hypothesis]]:
-        """Return, for each segment, mt as a scored output, or an empty list if it is too long for the model to write."""
+        """Return, for each segment, mt as a scored output; an empty list if it is too long for the model to write."""
         batch, longest = batch_of(self._model, segments), self._model.spec.longest
         paths = self._mt_paths(batch, segments)
         possible = [row for row, path in enumerate(paths) if longest is None or len(path) < longest]
