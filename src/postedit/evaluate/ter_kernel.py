@@ -149,7 +149,7 @@ def _backwards(h, n, r, m, scratch):  # type: ignore[no-untyped-def]
 
 @compiled
 def move(h, n, start, length, target, moved):  # type: ignore[no-untyped-def]
-    """Write to `moved` the range of h that changes if `length` words move from `start` to `target`; return its limits."""
+    """Write to `moved` the range of h that changes if `length` words move from `start` to `target`; return its ends."""
     if target < start:
         low, by = target, start - target
         moved[low : low + length] = h[start : start + length]

@@ -41,7 +41,7 @@ RATE_BINS: Final = 11
 One more bin holds what is above 100 %."""
 
 MOST_GAIN: Final = 6
-"""Edits gained or lost, compared with the first system, in the outermost histogram bins, which also hold larger ones."""
+"""Edits more or fewer than those of the first system in the outermost histogram bins; these also hold larger ones."""
 
 
 @dataclass(frozen=True, slots=True)
