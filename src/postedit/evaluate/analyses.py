@@ -106,7 +106,7 @@ def edits_left(systems: Sequence[EvaluatedSystem]) -> Table:
 
 
 def edits_spared(systems: Sequence[EvaluatedSystem]) -> Table:
-    """Return the per cent of edits that each system spares, by kind; the first system must be the unedited MT."""
+    """Return the percentage of edits that each system spares, by kind; the first system must be the unedited MT."""
     base = _left(systems[0])
     rows = tuple(
         TableRow(

@@ -19,7 +19,7 @@ COMMAND: Final = "comet-score"
 
 
 class UnavailableError(PosteditError):
-    """A metric that cannot be computed here; the message says why."""
+    """A metric cannot be computed here; the message says why."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -63,7 +63,7 @@ class EditCounts:
 
     @property
     def rates(self) -> Floats:
-        """TER in per cent, Float[...]; an empty text counts as one word."""
+        """TER in per cent, Float[...]; an empty reference counts as one word."""
         return np.asarray(100.0 * self.total / np.maximum(self.length, 1))
 
 

@@ -15,7 +15,7 @@ def lines_of(name: str, given: Iterable[str]) -> Sequence[str]:
     """Return the texts of the argument `name` as a list, or unchanged if they are a sequence such as `StoredLines`.
 
     Raises:
-        DataError: if they are neither; the message begins with `name`.
+        DataError: if they are neither.
     """
     if isinstance(given, Sequence) and not isinstance(given, str | bytes | list | tuple):
         return given

@@ -157,12 +157,12 @@ class _Shares:
 
     @property
     def novel(self) -> float | None:
-        """The per cent of items that the source lacks; None if there are no items."""
+        """The percentage of items that the source lacks; None if there are no items."""
         return percentage(self._novel, self._items)
 
     @property
     def repeated(self) -> float | None:
-        """The per cent of items that occurred before in their output; None if there are no items."""
+        """The percentage of items that occurred before in their output; None if there are no items."""
         return percentage(self._repeated, self._items)
 
 

@@ -34,12 +34,12 @@ class TagScores:
 
     @property
     def f1_bad(self) -> float:
-        """The F1 score of BAD; 0 if no tag is rightly BAD."""
+        """The F1 score of BAD; 0 if no tag is correctly BAD."""
         return _f1(self.true_positives, self.false_positives + self.false_negatives)
 
     @property
     def f1_ok(self) -> float:
-        """The F1 score of OK; 0 if no tag is rightly OK."""
+        """The F1 score of OK; 0 if no tag is correctly OK."""
         return _f1(self.true_negatives, self.false_positives + self.false_negatives)
 
     @property
