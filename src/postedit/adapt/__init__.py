@@ -1,6 +1,6 @@
 """Memories of corrections, and editors that learn from them.
 
-The names below are imported when first asked for: options are read by commands that need no database and no model.
+The public names are imported on first use, because some commands read only the options and need no database or model.
 """
 
 from importlib import import_module

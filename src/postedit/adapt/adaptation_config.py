@@ -8,18 +8,18 @@ from postedit.core.config import Config
 from postedit.phrase.phrase_options import PhraseTextConfig
 
 NO_MODEL: Final = "none"
-"""In place of a model: every mt stays as it is, unless corrections in a memory say otherwise."""
+"""Name to give in place of a model: every mt stays as it is, unless corrections in a memory say otherwise."""
 
 AdapterKind = Literal["vectors", "low-rank", "all"]
-"""What changes: biases and the weights of normalisation; those, and a product of two narrow matrices added to each
-weight matrix (LoRA, Hu et al. 2021); or all weights."""
+"""The weights that change. "vectors": biases and the weights of normalisation; "low-rank": also a product of two narrow
+matrices that is added to each weight matrix (LoRA, Hu et al. 2021); "all": all weights."""
 
 
 Learning = Literal["auto", "online", "nearest", "examples"]
-"""How a model learns: steps of a neural model on each correction (online); steps on the nearest corrections for each
-segment (nearest); a language model by being shown similar corrections in its prompt (examples); or auto: a model whose
-prompt shows corrections by examples, another neural model online, with phrases after it, and a phrase-based one, or
-none, by its phrases, which is its only way."""
+"""How a model learns. "online": a neural model takes steps on each correction; "nearest": it takes steps on the nearest
+corrections for each segment; "examples": a language model is shown similar corrections in its prompt; "auto": examples
+for a model whose prompt shows corrections, online followed by phrases for other neural models, and phrases alone for a
+phrase-based model or without a model, which have no other way."""
 
 
 class OnlineConfig(Config):
@@ -38,7 +38,7 @@ class OnlineConfig(Config):
 
 
 class NearestConfig(Config):
-    """How a model adapts to each request."""
+    """How a model adapts to each segment."""
 
     most: int = Field(2, ge=1, description="nearest triplets to learn from")
     least: float = Field(0.4, ge=0, le=1, description="lowest similarity of a triplet that is learnt from")
@@ -54,7 +54,7 @@ class LearningConfig(Config):
 
     phrases: PhraseTextConfig = Field(
         PhraseTextConfig(),
-        description="how phrases divide texts, without a model or after a neural one, which else says how",
+        description="how phrases divide texts, without a model or after a neural one, which decides if not given",
     )
     online: OnlineConfig = Field(OnlineConfig(), description="how the model learns from each correction")
     nearest: NearestConfig = Field(NearestConfig(), description="how the model adapts to each segment")

@@ -1,4 +1,4 @@
-"""Adapters: few weights of a model that change with corrections, and can be put back to the bit."""
+"""Adapters: the few weights of a model that change with corrections and can be restored bit by bit."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -13,12 +13,12 @@ from postedit.core.types import Batch, LabelLoss
 
 _DECAY: Final = (0.9, 0.98)
 _EPSILON: Final = 1e-8
-_CLIP: Final = 1.0  # norm of the gradient
+_CLIP: Final = 1.0  # largest norm of the gradient
 
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """Compute with one thread: with others, sums have another order, and processes that share the cores other bits."""
+    """Compute with one thread; with more, the order of sums, and so the bits of results, depend on free cores."""
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
@@ -28,20 +28,20 @@ def one_thread() -> Iterator[None]:
 
 
 class Adapters:
-    """Adapters of a model, which learn by Adam and are merged into the weights of the model.
+    """Adapters of a model, which learn with Adam and are merged into the model's weights.
 
     The model stays in evaluation mode: without dropout, the same steps give the same bits.
 
     Args:
-        model: with weights as they were trained, on any device. Its weights change.
-        kind: what is adapted.
-        rank: width of the narrow matrices.
-        seed: of their first values.
+        model: model with its trained weights, on any device. Its weights change.
+        kind: which weights are adapted.
+        rank: rank of the low-rank matrices; only used by the kind "low-rank".
+        seed: seed of their initial values.
     """
 
     def __init__(self, model: Seq2Seq, kind: AdapterKind = "vectors", rank: int = 4, seed: int = 1) -> None:
         self.model = model.eval().requires_grad_(False)
-        # The weights that are adapted, as they were trained.
+        # The trained values of the weights that are adapted.
         self._base = {
             name: weight.detach().clone()
             for name, weight in model.named_parameters()
@@ -70,7 +70,7 @@ class Adapters:
         return {**copied, "steps": torch.tensor(self._steps)}
 
     def restore(self, state: Mapping[str, Tensor] | None = None) -> None:
-        """Put a state back, to the bit; the one before any step if None."""
+        """Restore a state bit by bit; None: the one before any step."""
         state = self._start if state is None else state
         for part, held in (("value", self._values), ("first", self._first), ("second", self._second)):
             for name in held:
@@ -80,14 +80,14 @@ class Adapters:
         self._merge()
 
     def use(self, used: bool) -> None:
-        """Let the model have its weights with the adapters, or as they were trained; it learns only with them."""
+        """Give the model its weights with the adapters, or without them its trained ones; steps need the adapters."""
         if used != self._used:
             self._used = used
             self._merge()
 
     @contextmanager
     def left_out(self) -> Iterator[None]:
-        """Let the model have its weights as they were trained within the block."""
+        """Give the model its trained weights within the block."""
         used = self._used
         self.use(False)
         try:
@@ -102,8 +102,8 @@ class Adapters:
         The adapters must be in use.
 
         Args:
-            batch: on the device of the model.
-            rate: the learning rate.
+            batch: batch on the model's device.
+            rate: learning rate.
         """
         weights = {name: one for name, one in self.model.named_parameters() if name in self._base}
         for weight in weights.values():
@@ -120,7 +120,7 @@ class Adapters:
         return float(loss.detach())
 
     def _projected(self, gradients: Mapping[str, Tensor | None]) -> dict[str, Tensor]:
-        """Return the gradients of the adapters, given those of the weights; without those that have none."""
+        """Return the gradients of the adapters, given those of the weights; those without a gradient are left out."""
         found = {}
         for name, gradient in gradients.items():
             if gradient is None:
@@ -134,7 +134,7 @@ class Adapters:
         return found
 
     def _update(self, gradients: Mapping[str, Tensor], rate: float) -> None:
-        """Take a step of Adam along clipped gradients."""
+        """Take a step of Adam with clipped gradients."""
         norm = torch.linalg.vector_norm(torch.stack([torch.linalg.vector_norm(one) for one in gradients.values()]))
         scale = torch.clamp(_CLIP / (norm + _EPSILON), max=1.0)
         self._steps += 1
@@ -150,7 +150,7 @@ class Adapters:
     @one_thread()
     @torch.no_grad()
     def _merge(self) -> None:
-        """Write the weights into the model, with adapters if they are in use."""
+        """Write the weights into the model, including the adapters if they are in use."""
         for name, weight in self.model.named_parameters():
             if not self._used and name in self._base:
                 weight.copy_(self._base[name])

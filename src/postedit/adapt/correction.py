@@ -11,7 +11,7 @@ from postedit.core.errors import DataError
 
 
 class Decision(NamedTuple):
-    """A decision on a proposed edit: `text` in place of characters `start` to `end` (exclusive) of mt."""
+    """A decision on a proposed edit, which puts `text` in place of characters `start` to `end` (exclusive) of mt."""
 
     start: int
     end: int
@@ -21,22 +21,22 @@ class Decision(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Correction:
-    """A triplet with where it comes from.
+    """A triplet and where it comes from.
 
     Args:
-        src: the source.
-        mt: its machine translation, which the post-editor began with.
-        pe: what the post-editor left; the same as mt if it was kept.
-        decisions: on the edits that were proposed, if any were.
-        author: who made it.
-        project: the customer or project that it belongs to; see `CorrectionMemory.delete`.
-        file: the file of the segment.
-        unit: what the file calls the segment.
-        made: when, with a time zone; None: when it is added to a memory.
+        src: source.
+        mt: machine translation of the source, which the post-editor started from.
+        pe: text that the post-editor left; the same as mt if nothing was changed.
+        decisions: decisions on the edits that were proposed, if any were.
+        author: name of the post-editor.
+        project: customer or project that the correction belongs to; see `CorrectionMemory.delete`.
+        file: file that contains the segment.
+        unit: identifier of the segment in the file.
+        made: time of the correction, with a time zone; None: the time at which it is added to a memory.
 
     Raises:
-        DataError: if a text is none, is blank or has a NUL character, which databases cannot hold, a decision is none
-            or on no span of mt, or the time has no time zone.
+        DataError: if a text is not a string, or has a lone surrogate or a NUL character, which databases cannot hold;
+            src, mt or pe is blank; a decision is not valid or not on a span of mt; or the time has no time zone.
     """
 
     src: str
@@ -100,14 +100,14 @@ def _check_text(name: str, text: object) -> None:
 
 
 def decisions_as_json(decisions: Sequence[Decision]) -> str:
-    """Return decisions as they are kept in a database."""
+    """Return decisions as the text that is stored in a database; empty if there are none."""
     return json.dumps(decisions, ensure_ascii=False) if decisions else ""
 
 
 def decisions_of_json(text: str, mt: str) -> tuple[Decision, ...]:
     """Return the decisions on mt that `decisions_as_json` wrote.
 
-    Earlier versions stored what is none; that is left out.
+    Invalid decisions, which earlier versions could store, are left out.
     """
     found = []
     for one in json.loads(text) if text else ():
@@ -119,5 +119,5 @@ def decisions_of_json(text: str, mt: str) -> tuple[Decision, ...]:
 
 
 def check_author(author: object) -> None:
-    """Raise a DataError if an author is no text that a memory can hold."""
+    """Raise a DataError if an author is not text that a memory can hold."""
     _check_text("author", author)

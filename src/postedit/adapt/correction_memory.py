@@ -1,9 +1,9 @@
-"""A memory of corrections: a log in a database, of which every acknowledged entry survives.
+"""A memory of corrections: a log in a database that never loses an acknowledged entry.
 
-Entries are numbered in the order in which they take effect, so whoever follows a memory (a phrase table, an adapted
-model) asks for the entries after the last one it knows. Entries are never changed: a correction is undone by an entry
-that says so. Only `CorrectionMemory.delete` removes entries, those of a project, for good; it begins a new edition of
-the memory, and what followed the old edition has to begin anew.
+Entries are numbered in the order in which they take effect. A follower of the memory, such as a phrase table or an
+adapted model, asks for the entries after the last one that it knows. Entries are never changed: a correction is undone
+by a further entry. Only `CorrectionMemory.delete` removes entries for good, those of a project. It begins a new edition
+of the memory, and followers of the old edition have to start again.
 """
 
 import hashlib
@@ -25,13 +25,13 @@ from postedit.core.arguments import whole
 from postedit.core.errors import DataError
 
 _VERSION: Final = 1
-"""Of the tables; a memory of another version is refused."""
+"""Version of the tables; a memory of another version is refused."""
 
 _PER_READ: Final = 1000
 """Entries read from the database at a time."""
 
 _MOST_NUMBER: Final = 2**63 - 1
-"""What the columns of numbers can hold."""
+"""Largest number that a column of entry numbers can hold."""
 
 _EMPTY: Final = "has no memory of corrections; `postedit memory add` makes one"
 
@@ -40,7 +40,7 @@ _state: Final = sql.Table(
     "postedit_memory",
     _tables,
     sql.Column("version", sql.Integer, nullable=False),
-    sql.Column("name", sql.String(32), nullable=False),  # random; tells one memory from another
+    sql.Column("name", sql.String(32), nullable=False),  # random; distinguishes memories
     sql.Column("edition", sql.Integer, nullable=False),
     sql.Column("last", sql.BigInteger, nullable=False),  # number of the last entry
 )
@@ -48,7 +48,7 @@ _entries: Final = sql.Table(
     "postedit_entries",
     _tables,
     sql.Column("number", sql.BigInteger, primary_key=True, autoincrement=False),
-    sql.Column("undoes", sql.BigInteger),  # number of the correction that this entry takes back; null: a correction
+    sql.Column("undoes", sql.BigInteger),  # number of the correction that this entry undoes; null: a correction
     sql.Column("made", sql.String(40), nullable=False),
     sql.Column("author", sql.Text, nullable=False),
     sql.Column("project", sql.Text, nullable=False),
@@ -64,12 +64,12 @@ _entries: Final = sql.Table(
 
 
 class Entry(NamedTuple):
-    """An entry of a memory: a correction, or the end of one.
+    """An entry of a memory: a correction, or the undoing of one.
 
     Args:
-        number: of the entry.
-        correction: what was learnt; of an entry that undoes, what is forgotten.
-        undoes: the number of the entry that this one takes back, if it does.
+        number: number of the entry.
+        correction: correction that is added, or that is undone.
+        undoes: number of the entry that this one undoes; None if it adds a correction.
     """
 
     number: int
@@ -78,9 +78,9 @@ class Entry(NamedTuple):
 
 
 class MemoryPosition(NamedTuple):
-    """How far a memory has come: its edition, the number of its last entry, and the mark of this entry.
+    """The position of a memory: its edition, the number of its last entry, and the mark of this entry.
 
-    By the mark, a backup that was put back is told from the memory that it replaced, even if it has grown since.
+    The mark distinguishes a restored backup from the memory that it replaced, even if the backup has grown since.
     """
 
     edition: int
@@ -89,14 +89,14 @@ class MemoryPosition(NamedTuple):
 
 
 class ProjectSummary(NamedTuple):
-    """What a memory has of one project.
+    """A summary of the corrections of one project in a memory.
 
     Args:
-        name: of the project; empty for corrections without one.
-        corrections: how many corrections there are that have not been undone.
-        undone: how many have been.
-        first: when the earliest of these corrections was made; None if there are none.
-        last: when the latest was made.
+        name: name of the project; empty for corrections without one.
+        corrections: number of corrections that have not been undone.
+        undone: number of corrections that have been undone.
+        first: time of the earliest correction that has not been undone; None if there are none.
+        last: time of the latest one, likewise.
     """
 
     name: str
@@ -107,21 +107,21 @@ class ProjectSummary(NamedTuple):
 
 
 class CorrectionMemory:
-    """A memory of corrections in a database, which several processes may use at a time.
+    """A memory of corrections in a database, which several processes can use at the same time.
 
     Args:
-        where: a file of SQLite, the URL of a database of PostgreSQL: `postgresql://USER@HOST/NAME`; or the engine of
+        where: path of an SQLite file, URL of a PostgreSQL database (`postgresql://USER@HOST/NAME`), or the engine of
             one of these, from `open_database`.
-        create: make the memory if there is none.
+        create: whether to create the memory if there is none.
 
     Raises:
-        OutputError: if it cannot be opened.
-        DataError: if the database is no memory, or one of another version.
+        OutputError: if the database cannot be opened.
+        DataError: if it is not a memory, or one of another version, or if there is none and `create` is False.
     """
 
     def __init__(self, where: str | Path | sql.Engine, *, create: bool = True) -> None:
         self._engine = where if isinstance(where, sql.Engine) else open_memory(where, create=create)
-        self._project: str | None = None  # that this is limited to; None: all
+        self._project: str | None = None  # the project that this view is limited to; None: all
         with explained(self._engine):
             if not sql.inspect(self._engine).has_table(_state.name):
                 if not create:
@@ -143,25 +143,25 @@ class CorrectionMemory:
         self._engine.dispose()
 
     def of(self, project: str) -> Self:
-        """Return the part of the memory that belongs to a project; it has the same connections.
+        """Return a view of the entries that belong to a project; it shares the memory's connections.
 
-        Its position is the number of the last entry of the project, which what others learn leaves as it is. What is
-        added to it belongs to the project.
+        Its position has the number of the project's last entry, so entries of other projects do not change it.
+        Corrections that are added to the view belong to the project.
         """
         view = copy(self)
         view._project = project
         return view
 
     def add(self, corrections: Iterable[Correction], *, connection: sql.Connection | None = None) -> list[int]:
-        """Add corrections, all or none, and return the numbers of their entries, once they are safe on the disk.
+        """Add corrections, all or none, and return the numbers of their entries once they are safely on the disk.
 
         Args:
-            corrections: to add.
-            connection: with a transaction that they become part of; they are safe when that has been committed.
+            corrections: corrections to add.
+            connection: connection with a transaction to make them part of; then they are safe once it is committed.
 
         Raises:
-            OutputError: if that fails, for instance because the disk is full.
-            DataError: if one of them is no correction.
+            OutputError: if writing fails, for instance because the disk is full.
+            DataError: if one of them is not a `Correction`.
         """
         now = datetime.now(UTC)
         if not isinstance(corrections, Iterable):
@@ -177,10 +177,10 @@ class CorrectionMemory:
         return numbers
 
     def undo(self, number: int, author: str = "", *, connection: sql.Connection | None = None) -> int:
-        """Take a correction back, and return the number of the entry that says so; for `connection`, see `add`.
+        """Undo a correction, and return the number of the entry that undoes it; for `connection`, see `add`.
 
         Raises:
-            DataError: if there is no such correction, it has been taken back, or the author is no text.
+            DataError: if there is no such correction, it has already been undone, or the author is not valid text.
             OutputError: if the entry cannot be written.
         """
         number = _number("number", number)
@@ -200,10 +200,10 @@ class CorrectionMemory:
         return first
 
     def holds(self, number: int, *, connection: sql.Connection | None = None) -> bool:
-        """Return whether there is a correction with a number that has not been undone; for `connection`, see `add`.
+        """Return whether there is a correction with this number that has not been undone; for `connection`, see `add`.
 
         Raises:
-            OutputError: if that cannot be read.
+            OutputError: if the memory cannot be read.
         """
         undoing = _entries.alias()
         undone = sql.exists().where(undoing.c.undoes == _entries.c.number)
@@ -212,17 +212,17 @@ class CorrectionMemory:
             return opened.execute(query.where(_entries.c.undoes.is_(None), ~undone)).first() is not None
 
     def delete(self, project: str, *, connection: sql.Connection | None = None) -> int:
-        """Remove all entries of a project for good, and return their number; a new edition of the memory begins.
+        """Remove all entries of a project for good, and return their number; a new edition begins if there are any.
 
-        The texts are overwritten in the file of SQLite. PostgreSQL frees their place; what backups and its log of
-        writes keep is for its administrator to remove.
+        In an SQLite file, the texts are overwritten. PostgreSQL only frees their space; its administrator has to remove
+        what is left in backups and in the write-ahead log.
 
         Args:
-            project: of the entries.
-            connection: see `add`; the caller then cleans the file with `adapt.database.clean`.
+            project: project whose entries are removed.
+            connection: see `add`; the caller must then clean the file with `adapt.database.clean`.
 
         Raises:
-            OutputError: if that fails.
+            OutputError: if the entries cannot be removed.
         """
         with self._transaction(connection) as opened:
             _reserve(opened, 0)
@@ -241,7 +241,7 @@ class CorrectionMemory:
 
     @property
     def name(self) -> str:
-        """A random name that the memory got when it was made, and that copies of its file have, too.
+        """The random name that the memory got when it was created; copies of its file have the same name.
 
         Raises:
             OutputError: if it cannot be read.
@@ -251,7 +251,7 @@ class CorrectionMemory:
 
     @property
     def position(self) -> MemoryPosition:
-        """How far the memory has come.
+        """The present position of the memory.
 
         Raises:
             OutputError: if it cannot be read.
@@ -269,7 +269,7 @@ class CorrectionMemory:
             return MemoryPosition(edition, last, _mark(opened, last))
 
     def mark(self, number: int) -> str:
-        """Return a fingerprint of the entry with a number; empty if there is no such entry.
+        """Return a fingerprint of the entry with this number; empty if there is no such entry.
 
         Raises:
             OutputError: if it cannot be read.
@@ -278,7 +278,7 @@ class CorrectionMemory:
             return _mark(connection, _number("number", number))
 
     def entries(self, after: int = 0, until: int | None = None) -> Iterator[Entry]:
-        """Yield the entries with numbers above `after`, and up to `until` if given, in order.
+        """Yield the entries with numbers above `after` and, if it is given, up to `until` (inclusive), in order.
 
         Raises:
             OutputError: if they cannot be read.
@@ -296,7 +296,7 @@ class CorrectionMemory:
             after = rows[-1]["number"]
 
     def latest(self, count: int) -> list[Entry]:
-        """Return the last entries, in order.
+        """Return the last `count` entries, the oldest first.
 
         Raises:
             OutputError: if they cannot be read.
@@ -310,9 +310,9 @@ class CorrectionMemory:
         """Return corrections, the latest first, each with whether it has been undone.
 
         Args:
-            count: how many, at most.
-            before: the number that they are below; None: the latest of all.
-            containing: what one of their texts contains, in capitals or not.
+            count: largest number of corrections to return.
+            before: entry number that all of them must be below; None: the latest corrections.
+            containing: text that src, mt or pe must contain, regardless of case; empty: any.
 
         Raises:
             OutputError: if they cannot be read.
@@ -331,7 +331,7 @@ class CorrectionMemory:
             return [(_entry(row), bool(row["undone"])) for row in connection.execute(query).mappings()]
 
     def by_number(self, numbers: Iterable[int]) -> dict[int, Correction]:
-        """Return the corrections with these numbers, as far as there are any.
+        """Return the corrections with these numbers, by number; numbers that do not exist are left out.
 
         Raises:
             OutputError: if they cannot be read.
@@ -346,7 +346,7 @@ class CorrectionMemory:
         return found
 
     def corrections(self, project: str | None = None) -> Iterator[Entry]:
-        """Yield the corrections that have not been undone, in order; those of one project if it is given.
+        """Return an iterator over the corrections of a project, or of all if None, that have not been undone, in order.
 
         Raises:
             OutputError: if they cannot be read.
@@ -356,7 +356,7 @@ class CorrectionMemory:
         return (one for one in part.entries() if one.undoes is None and one.number not in undone)
 
     def projects(self) -> list[ProjectSummary]:
-        """Return what there is of each project, by name.
+        """Return a summary of each project, sorted by name.
 
         Raises:
             OutputError: if the entries cannot be read.
@@ -394,7 +394,7 @@ class CorrectionMemory:
 
     @contextmanager
     def _transaction(self, connection: sql.Connection | None) -> Iterator[sql.Connection]:
-        """Yield the connection if there is one, else one with a transaction of its own."""
+        """Yield `connection` if it is given, otherwise a new one with a transaction of its own."""
         with explained(self._engine):
             if connection is not None:
                 yield connection
@@ -404,16 +404,16 @@ class CorrectionMemory:
 
 
 def open_memory(where: str | Path, *, create: bool = True) -> sql.Engine:
-    """Return what connects to the database of a memory.
+    """Return an engine for the database of a memory.
 
     Raises:
-        DataError: if there is none and none may be made, or a file belongs to another program.
+        DataError: if there is none and `create` is False, or the file belongs to another program.
     """
     return open_database(where, _state.name, missing=_EMPTY, create=create)
 
 
 def _make_tables(engine: sql.Engine) -> None:
-    """Make the tables of a memory that is new; of two processes that do, one waits for the other."""
+    """Create the tables of a new memory; if two processes do so at the same time, one waits for the other."""
     with engine.begin() as connection:
         lock_schema(connection)
         _tables.create_all(connection)
@@ -422,10 +422,10 @@ def _make_tables(engine: sql.Engine) -> None:
 
 
 def _number(name: str, value: Any) -> int:
-    """Return the number of an entry, the argument `name`, as the database takes it; beyond that, there is none.
+    """Return the entry number given as the argument `name`, limited to what the database can hold.
 
     Raises:
-        DataError: if it is no whole number.
+        DataError: if it is not a whole number.
     """
     found = whole(name, value)
     if not isinstance(found, int):
@@ -440,7 +440,7 @@ def _count(value: Any) -> int:
 
 
 def _reserve(connection: sql.Connection, count: int) -> int:
-    """Reserve numbers of entries, and return the first; until the transaction ends, no other process can."""
+    """Reserve `count` entry numbers, and return the first; other processes wait until the transaction ends."""
     update = sql.update(_state).values(last=_state.c.last + count).returning(_state.c.last)
     return int(connection.execute(update).scalar_one()) - count + 1
 

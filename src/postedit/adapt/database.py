@@ -1,4 +1,4 @@
-"""Databases in a file of SQLite or on a server of PostgreSQL: each acknowledged write is on the disk."""
+"""Databases in an SQLite file or on a PostgreSQL server, in which each acknowledged write is on the disk."""
 
 import os
 import sqlite3
@@ -13,10 +13,10 @@ from sqlalchemy.exc import DBAPIError, NoSuchModuleError, SQLAlchemyError
 from postedit.core.errors import DataError, OutputError, nearest_path
 
 _WAIT_SECONDS: Final = 30.0
-"""For other processes that write."""
+"""Time to wait for other processes that are writing."""
 
 _CONNECTIONS: Final = 10
-"""Kept open; as many more are opened when they are needed."""
+"""Connections that are kept open; as many again are opened if they are needed."""
 
 _OF_POSTGRESQL: Final = {
     "connect_timeout": 10,
@@ -25,35 +25,35 @@ _OF_POSTGRESQL: Final = {
     "keepalives_count": 3,
     "tcp_user_timeout": 30_000,  # milliseconds
 }
-"""Options of connections that the URL does not give: a server that is gone is noticed in about half a minute."""
+"""Connection options, unless the URL gives them: a server that is gone is noticed within about half a minute."""
 
 _LONGEST_STATEMENT: Final = "SET statement_timeout = '10min'"
 _LONGEST_LOCK: Final = f"SET lock_timeout = '{_WAIT_SECONDS:g}s'"
 
 _OTHER: Final = "is a file of another program, no memory of corrections; name another one"
 _DAMAGED: Final = "is a database that is damaged, or was cut short; restore a copy of it, or name another one"
-_SQLITE: Final = b"SQLite format 3"  # what its files begin with
+_SQLITE: Final = b"SQLite format 3"  # the first bytes of SQLite files
 
 
 _FULL: Final = "53100"
-"""SQLSTATE of PostgreSQL."""
+"""PostgreSQL's SQLSTATE for a full disk."""
 
 
 class DiskFullError(OutputError):
-    """The disk of a database is full: what was to be written is not, and what is there stays."""
+    """The disk of a database is full; nothing was written, and existing data is unchanged."""
 
 
 def open_database(where: str | Path, table: str, *, missing: str, create: bool) -> sql.Engine:
-    """Return what connects to a database.
+    """Return an engine for a database.
 
     Args:
-        where: a file of SQLite, or the URL of a database of PostgreSQL: `postgresql://USER@HOST/NAME`.
-        table: a table that a file has, if it has any; other files are not touched.
-        missing: says that there is no such table, and how to make it.
+        where: path of an SQLite file, or URL of a PostgreSQL database (`postgresql://USER@HOST/NAME`).
+        table: table that a file must have if it has any tables; other files are not touched.
+        missing: error message which says that there is no such table, and how to make it.
         create: whether the file may be new or empty.
 
     Raises:
-        DataError: if there is no such file, it belongs to another program, or it is no place of a database.
+        DataError: if there is no such file, it belongs to another program, or `where` is not a place of a database.
     """
     if not isinstance(where, str | os.PathLike):
         raise DataError(f"a memory is a file, or a database of PostgreSQL (postgresql://...), not {where!r:.80}")
@@ -73,7 +73,7 @@ def open_database(where: str | Path, table: str, *, missing: str, create: bool) 
         raise DataError("memories in PostgreSQL need psycopg: pip install 'postedit[postgresql]'") from None
     except SQLAlchemyError as error:
         raise DataError(f"the URL of the memory cannot be read: {error}") from None
-    except ValueError:  # of SQLAlchemy, without a word about the URL
+    except ValueError:  # from SQLAlchemy, whose message does not mention the URL
         raise DataError(
             "the URL of the memory cannot be read: it is postgresql://USER@HOST:PORT/NAME, where PORT is a number, an "
             "IPv6 address is in brackets, and in names '%40' stands for '@', '%3A' for ':' and '%2F' for '/'"
@@ -81,16 +81,16 @@ def open_database(where: str | Path, table: str, *, missing: str, create: bool) 
 
 
 def place_of(engine: sql.Engine) -> str:
-    """Return the path of the file of a database, or its URL without the password."""
+    """Return the path of a database file, or the URL of a database without its password."""
     return str(engine.url.database) if engine.dialect.name == "sqlite" else repr(engine.url)
 
 
 @contextmanager
 def explained(engine: sql.Engine) -> Iterator[None]:
-    """Turn the errors of a database into sentences.
+    """Turn database errors within the block into errors with readable messages.
 
     Raises:
-        DiskFullError: if its disk is full.
+        DiskFullError: if the disk of the database is full.
         OutputError: if the database cannot be used for another reason.
     """
     try:
@@ -108,7 +108,7 @@ def _is_full(error: BaseException | None) -> bool:
 
 
 def lock_schema(connection: sql.Connection) -> None:
-    """Let one process at a time change the tables, until the transaction ends."""
+    """Make other processes that want to change the tables wait until the transaction ends."""
     if connection.dialect.name == "sqlite":
         connection.exec_driver_sql("BEGIN IMMEDIATE")
     else:
@@ -118,10 +118,10 @@ def lock_schema(connection: sql.Connection) -> None:
 
 
 def clean(engine: sql.Engine) -> None:
-    """Remove what deleted rows leave in the files of SQLite; `secure_delete` has overwritten them.
+    """Remove what deleted rows leave in SQLite's files, in addition to `secure_delete`, which overwrites the rows.
 
     Raises:
-        OutputError: if somebody still reads what was there before; it is to be tried again.
+        OutputError: if another process still reads the earlier contents; the caller should try again later.
     """
     if engine.dialect.name == "sqlite":
         with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
@@ -135,7 +135,7 @@ def clean(engine: sql.Engine) -> None:
 
 
 def _check_file(path: Path, table: str, missing: str, *, create: bool) -> None:
-    """Check that a file has a table, or can get it; other databases are not touched."""
+    """Check that a file has a table or, if `create`, may get it; databases of other programs are not touched."""
     if not path.exists():
         if create:
             return
@@ -145,7 +145,7 @@ def _check_file(path: Path, table: str, missing: str, *, create: bool) -> None:
     try:
         with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, timeout=_WAIT_SECONDS)) as found:
             tables = {name for (name,) in found.execute("SELECT name FROM sqlite_master")}
-    except sqlite3.OperationalError:  # such as no permission, which the engine meets again, and explains
+    except sqlite3.OperationalError:  # such as a lack of permission; the engine will meet it again and explain it
         return
     except sqlite3.DatabaseError:
         with path.open("rb") as file:
@@ -190,7 +190,7 @@ def _open_sqlite(path: Path) -> sql.Engine:
 def _prepare_sqlite(connection: Any, _: object) -> None:
     for pragma in ("journal_mode=WAL", "synchronous=FULL", "secure_delete=ON", "foreign_keys=ON"):
         connection.execute(f"PRAGMA {pragma}").close()
-    # Its own `lower` knows the letters of ASCII alone, and search is to find Ä by ä.
+    # SQLite's own `lower` knows only ASCII letters, but a search for ä must find Ä.
     connection.create_function("lower", 1, _lower, deterministic=True)
 
 

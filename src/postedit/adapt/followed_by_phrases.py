@@ -1,8 +1,8 @@
-"""A neural model that phrases of the corrections follow, so that each correction counts at the next segment.
+"""A neural model followed by phrases of the corrections, so that each correction takes effect at the next segment.
 
-The phrases know nothing at first, or, in a chain, what they were trained on. They learn what post-editors made of the
-outputs of the model as it was trained, so they correct what it leaves, and take back those of its edits that were
-rejected. Meanwhile the model learns online, and edits with that once it helps (`NeuralLearner`).
+The phrase-based editor knows nothing at first or, in a chain, what it was trained on. It learns what post-editors made
+of the outputs of the model in its trained state, so it corrects what the model leaves, and reverts those of its edits
+that were rejected. Meanwhile the model learns online, and uses what it has learnt once that helps (`NeuralLearner`).
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -24,7 +24,7 @@ from postedit.text.composed_edits import SureEdit, composed_edits
 from postedit.text.language_tags import base_language
 
 _LIMITS: Final = ("max_edits", "no_repeat", "cut_input", "banned", "required")
-"""Search options that limit outputs, which phrases cannot follow: with them, the output of the model stays."""
+"""Search options that limit outputs in ways that phrases cannot follow: with them, the model's output is not edited."""
 
 _UNLIMITED: Final = SearchConfig()
 
@@ -35,7 +35,7 @@ _UNSPACED: Final = frozenset(
 
 
 def text_of(able: Abilities) -> PhraseTextConfig:
-    """Return how phrases divide the texts of a model into words, by what is known of the model."""
+    """Return how phrases divide the texts of a model into words, judging by the model's abilities."""
     src, tgt = map(base_language, able.languages)
     if not able.tokenises:
         return PhraseTextConfig()
@@ -45,14 +45,14 @@ def text_of(able: Abilities) -> PhraseTextConfig:
 
 
 class FollowedByPhrases(EditorWrapper[PostEditor]):
-    """Lets phrases edit what a model writes; it is an editor and a learner (`remembering.Learner`).
+    """An editor in which phrases edit the outputs of a model; it is also a learner (`remembering.Learner`).
 
-    The result says what changed from mt to the last text. Its scores are those of the model's output, as is all else
-    but the text, edits and evidence. Segments without mt or with constraints, and those that the model did not edit,
-    are not edited by phrases.
+    The text, edits and evidence of a result are those of the last text, with all changes from mt to it. Everything
+    else, such as the scores, belongs to the model's output. Phrases do not edit segments without mt, segments with
+    constraints, and segments that the model skipped.
 
     Args:
-        inner: of one model, whose weights are as they were trained (`load_to_adapt`).
+        inner: editor of a single model with its trained weights (`load_to_adapt`).
         config: how the model learns.
         phrases: `PhraseEditor.empty`, or the second model of a chain; its model changes.
     """
@@ -60,38 +60,38 @@ class FollowedByPhrases(EditorWrapper[PostEditor]):
     def __init__(self, inner: PostEditor, config: OnlineConfig, phrases: PhraseEditor) -> None:
         super().__init__(inner)
         self._phrases = phrases
-        # The phrases of a chain have their own limits; those of corrections keep to all limits of the model.
+        # The phrases of a chain have limits of their own; those of corrections observe all limits of the model.
         self._limits = inner.search if phrases.sources else _UNLIMITED
         self._model_learner, self._phrase_learner = NeuralLearner(inner, config), PhraseLearner(self._phrases)
 
     def identity(self, search: SearchConfig | None = None) -> Identity:
-        """Return the identity of the model, with the phrases that it was trained with."""
+        """Return the identity of the model and, in a chain, of the trained phrases."""
         model, trained = self.inner.identity(search), self._phrases.identity()
         own = {f"phrases.{name}": value for name, value in trained.settings.items()} if trained.models else {}
         return Identity((*model.models, *trained.models), {**model.settings, **own})
 
     def learn_entries(self, entries: Iterable[Entry]) -> None:
-        """Take over further entries: the model learns the corrections, and phrases those of what it wrote."""
+        """Take over further entries: the model learns corrections of mt, and phrases learn those of its outputs."""
         given = list(entries)
         self._model_learner.learn_entries(given)
         undone = {entry.undoes for entry in given}
         self._phrase_learner.learn_entries(self._of_outputs(entry for entry in given if entry.number not in undone))
 
     def forget_all(self) -> None:
-        """Return to the model and the phrases as they were trained."""
+        """Return the model and the phrases to their trained states."""
         self._model_learner.forget_all()
         self._phrase_learner.forget_all()
 
     def _of_outputs(self, entries: Iterable[Entry]) -> Iterator[Entry]:
-        """Yield entries whose corrections are of the model's outputs."""
+        """Yield the entries with the output of the trained model in place of mt."""
         for entry in entries:
             if entry.undoes is not None:
                 yield entry
                 continue
             output = self._model_learner.trained_output(entry.number)
             try:
-                correction = replace(entry.correction, mt=output, decisions=())  # those are on spans of mt
-            except DataError:  # the output is blank, or has characters that are no text
+                correction = replace(entry.correction, mt=output, decisions=())  # decisions refer to spans of mt
+            except DataError:  # the output is blank, or has characters that are not valid text
                 continue
             yield entry._replace(correction=correction)
 
@@ -105,7 +105,7 @@ class FollowedByPhrases(EditorWrapper[PostEditor]):
             return results
         rows = [row for row, one in enumerate(segments) if _can_follow(one, results[row])]
         outputs = [Segment(segments[row].src, results[row].text) for row in rows]
-        # Prices of edits that the model always has were found for its tokens.
+        # The model's default prices of edits were tuned for its tokens; only what a request adds applies to phrases.
         cost = sum(max(0.0, getattr(config, price) - getattr(self.search, price)) for price in PRICES)
         own = SearchConfig(max_input=config.max_input, edit_cost=self._phrases.search.edit_cost + cost)
         found = self._phrases.edit_segments(outputs, own, evidence=evidence)
@@ -117,7 +117,7 @@ class FollowedByPhrases(EditorWrapper[PostEditor]):
     def _with_evidence(
         self, segments: Sequence[Segment], results: list[PostEdit], rows: Sequence[int], detail: Detail | None
     ) -> list[PostEdit]:
-        """Return corrections with the evidence of the last text, in the rows where phrases changed it."""
+        """Return the results with the evidence of the last text in those rows that phrases changed."""
         if detail is None or not rows:
             return results
         texts = [results[row].text for row in rows]
@@ -132,7 +132,7 @@ def _can_follow(segment: Segment, result: PostEdit) -> bool:
 
 
 def _composed(mt: str, result: PostEdit, after: PostEdit, count: int) -> PostEdit:
-    """Return the correction of mt by a model and then by phrases, with the `count` best outputs, and mt among them."""
+    """Return the result of a model and then of phrases; the `count` best outputs, and mt if it was one, are kept."""
     steps = ([SureEdit(*one) for one in zip(by.edits, by.confidences, strict=True)] for by in (result, after))
     edits = composed_edits(mt, after.text, *steps)
     own = (replace(result, alternatives=(), evidence=None), *result.alternatives)

@@ -1,4 +1,4 @@
-"""Learners that measure whether what they learn helps, and say so: the base of those of neural models."""
+"""The base of the learners of neural models, which measures whether what they learn helps."""
 
 import math
 from abc import ABC, abstractmethod
@@ -10,15 +10,15 @@ from postedit.adapt.correction_memory import Entry
 
 
 class JudgedLearner(ABC):
-    """Learns corrections one after the other, and judges each of the last ones before it is learnt.
+    """A learner that learns corrections one after another, and judges each of the latest ones before it is learnt.
 
-    The judgement of a correction is the number of edits that its post-editor would have been spared by what the
-    corrections before it taught; negative if there would have been more. Learning helps if the sum over the corrections
-    that are watched is larger than its standard error. It depends on the corrections in the memory alone, so that one
-    which is undone leaves no trace.
+    A correction is judged by the number of edits that its post-editor would have been spared by what earlier
+    corrections taught; it is negative if there would have been more edits. Learning helps if the sum over the watched
+    corrections exceeds its standard error. This depends only on the corrections in the memory, so an undone correction
+    leaves no trace.
 
     Args:
-        watched: how many of the last corrections are judged; with 0, learning is taken to help.
+        watched: number of latest corrections that are judged; with 0, learning is assumed to help.
     """
 
     def __init__(self, watched: int) -> None:
@@ -35,7 +35,7 @@ class JudgedLearner(ABC):
         return not self._watched or sum(spared) > math.sqrt(sum(one * one for one in spared))
 
     def learn_entries(self, entries: Iterable[Entry]) -> None:
-        """Take over further entries; ends of corrections that come together are carried out together."""
+        """Take over further entries; all corrections that they undo are forgotten at once."""
         undone: set[int] = set()
         for entry in entries:
             if entry.undoes is None:
@@ -56,7 +56,7 @@ class JudgedLearner(ABC):
         self._numbers, self._corrections, self._spared, self._learnt = [], {}, {}, 0
 
     def _forget(self, undone: set[int]) -> None:
-        """Return to before the first correction that is undone, or is to be judged now but was not."""
+        """Return to the state before the first correction that is undone, or that must be judged now but was not."""
         first = min((bisect_left(self._numbers, number) for number in undone), default=self._learnt)
         window = range(self._window(len(self._numbers) - len(undone)), self._learnt)
         first = min(first, next((place for place in window if place not in self._spared), first))
@@ -68,7 +68,7 @@ class JudgedLearner(ABC):
             del self._corrections[number]
 
     def _window(self, count: int) -> int:
-        """Return the place of the first of `count` corrections that is watched."""
+        """Return the place of the first watched correction, if there are `count` in all."""
         return max(0, count - self._watched)
 
     def _at(self, place: int) -> Correction:
@@ -76,12 +76,12 @@ class JudgedLearner(ABC):
 
     @abstractmethod
     def _return_to(self, place: int) -> int:
-        """Return to the state before the correction at a place or an earlier one was learnt; return the place."""
+        """Return to a state before the correction at `place` was learnt; return the place of the next one to learn."""
 
     @abstractmethod
     def _judge(self, place: int) -> int:
-        """Return how many edits the corrections before that at a place would have spared its post-editor."""
+        """Return how many edits the corrections before the one at `place` would have spared its post-editor."""
 
     @abstractmethod
     def _learn(self, place: int) -> None:
-        """Learn the correction at a place, which follows those that have been learnt."""
+        """Learn the correction at `place`, the next one after those that have been learnt."""

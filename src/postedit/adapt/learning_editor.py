@@ -1,4 +1,4 @@
-"""Load an editor that learns: a model of any kind, with a memory of corrections that it follows."""
+"""Loading of editors that learn: a model of any kind, with a memory of corrections that it follows."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -27,10 +27,10 @@ from postedit.text.similarity_index import SimilarityIndex
 
 
 class SimilarCorrections(SimilarityIndex):
-    """Corrections that are shown to a language model where they are similar to a segment; it follows a memory."""
+    """An index, which follows a memory, of corrections to show to a language model for similar segments."""
 
     def learn_entries(self, entries: Iterable[Entry]) -> None:
-        """Take over further entries of a memory, in order: corrections, and the ends of some."""
+        """Take over further entries of a memory, in order: those that add and those that undo corrections."""
         for entry in entries:
             if entry.undoes is not None:
                 self.remove(entry.undoes)
@@ -57,19 +57,19 @@ def load_learning(
     """Load a model that follows a memory of corrections.
 
     Args:
-        model: a model folder or language pair, or a neural model of the hub or a run, see `PostEditor.load`; or
+        model: model folder or language pair, or a neural model from the hub or of a run, see `PostEditor.load`; or
             `NO_MODEL`: only phrases learnt from corrections.
-        memory: of corrections.
-        learn: how; see `Learning`.
-        config: options of learning.
-        device: of a neural model; the CPU if not given, where the same corrections always give the same bits.
-        position: see `Remembering`.
-        project: of the corrections that the editor adds to the memory.
-        author: of these corrections.
+        memory: memory of corrections.
+        learn: how the model learns; see `Learning`.
+        config: options of learning; None: the defaults.
+        device: device of a neural model; None: the CPU, on which the same corrections always give the same bits.
+        position: position of the memory to keep to; None: follow the memory; see `Remembering`.
+        project: project of the corrections that the editor adds to the memory.
+        author: author of these corrections.
 
     Raises:
         ModelFolderError: if the model is not found or damaged, or is a combination.
-        DataError: if it does not learn in this way, an argument is of another type, or corrections have been deleted
+        DataError: if the model cannot learn in this way, an argument has a wrong type, or corrections have been deleted
             since `position`.
         OutputError: if the memory cannot be read.
     """
@@ -89,7 +89,7 @@ def load_learning(
 def _learner(
     model: str, pair: tuple[str, str], learn: Learning, config: LearningConfig, device: torch.device | str
 ) -> tuple[Editor, Learner, dict[str, Any]]:
-    """Return an editor, its part that learns, and the options of that by name."""
+    """Return an editor, the part of it that learns, and the options of this part by name."""
     alone, divided = model == NO_MODEL, "phrases" in config.model_fields_set
     if architecture_of(Path(model)) == CHAIN:
         if learn not in ("auto", "online") or divided:
@@ -138,10 +138,10 @@ def _followed(
 
 
 def _models_of_chain(model: Path, device: torch.device | str) -> tuple[PostEditor, PhraseEditor]:
-    """Load a neural model and the phrases that correct it.
+    """Load the two models of a chain: a neural model and a phrase-based model that corrects it.
 
     Raises:
-        ModelFolderError: if the models of the chain are others, or damaged.
+        ModelFolderError: if the models are of other kinds, or damaged.
     """
     first, second = (model / name for name in CHAINED)
     if [read_config(one)["architecture"] == PHRASE_BASED for one in (first, second)] != [False, True]:
@@ -161,14 +161,14 @@ def _named(section: str, config: Config) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class MemorySpec:
-    """A memory at a position, and how a model learns from it: what each process of some work needs.
+    """A memory at a position, and how a model learns from it: what each process of a job needs to know.
 
     Args:
-        where: the file or URL of the memory.
-        name: of the memory; see `CorrectionMemory.name`.
-        position: of the memory when the work began.
+        where: path or URL of the memory.
+        name: name of the memory; see `CorrectionMemory.name`.
+        position: position of the memory when the job began.
         learn: how the model learns.
-        config: options of neural models that learn.
+        config: options of learning.
     """
 
     where: str
@@ -179,17 +179,17 @@ class MemorySpec:
 
     @classmethod
     def now(cls, where: str, learn: Learning, config: LearningConfig) -> Self:
-        """Return a memory that there is, at its present position.
+        """Return an existing memory at its present position.
 
         Raises:
             DataError: if there is no memory.
-            OutputError: if it cannot be read.
+            OutputError: if the memory cannot be read.
         """
         with CorrectionMemory(where, create=False) as memory:
             return cls(where, memory.name, memory.position, learn, config)
 
     def load(self, models: Sequence[str], device: str | None) -> Remembering:
-        """Load the model that learns; see `load_learning`."""
+        """Load the only one of `models`, which learns from the memory; see `load_learning`."""
         if len(models) > 1:
             raise DataError(f"one model learns from corrections, not {len(models)}: name one")
         memory = CorrectionMemory(self.where, create=False)

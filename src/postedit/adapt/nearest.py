@@ -11,14 +11,14 @@ from rapidfuzz.distance import Levenshtein
 from postedit.text.words import compared_words
 
 _MOST_COMPARED: Final = 20
-"""Triplets with the rarest words in common, of which the edit distance is computed."""
+"""Most triplets, those that share the rarest words with a segment, for which the edit distance is computed."""
 
 _MOST_POSTINGS: Final = 2000
-"""Triplets with a word beyond which it is only looked up if no rarer one is known, in the latest of them."""
+"""Words in more triplets are looked up only if no rarer word is known, and then only in so many of the latest ones."""
 
 
 class Near(NamedTuple):
-    """A triplet by its number, and how similar its source and mt are: 1 if they are the same, 0 if no word is."""
+    """A triplet, given by its number, and the similarity of its source and mt: 1 if they are equal, 0 if no word is."""
 
     number: int
     similarity: float
@@ -29,20 +29,20 @@ class NearestTriplets:
 
     def __init__(self) -> None:
         self._texts: dict[int, tuple[list[str], list[str]]] = {}
-        self._words: dict[str, str] = {}  # each is in memory once, and no longer than the index
-        self._postings: defaultdict[str, dict[int, None]] = defaultdict(dict)  # in the order in which they were added
+        self._words: dict[str, str] = {}  # one shared string for each word, freed when no triplet has the word
+        self._postings: defaultdict[str, dict[int, None]] = defaultdict(dict)  # numbers, in the order of addition
 
     def __len__(self) -> int:
         return len(self._texts)
 
     def add(self, number: int, src: str, mt: str) -> None:
-        """Add a triplet."""
+        """Add a triplet with a number."""
         self._texts[number] = self._shared(src), self._shared(mt)
         for key in self._keys(number):
             self._postings[key][number] = None
 
     def remove(self, number: int) -> None:
-        """Remove a triplet; it is as if it had never been added."""
+        """Remove a triplet, as if it had never been added."""
         for key in self._keys(number):
             del self._postings[key][number]
             if not self._postings[key]:
@@ -54,8 +54,8 @@ class NearestTriplets:
     def find(self, src: str, mt: str, most: int, least: float) -> list[Near]:
         """Return at most `most` triplets with a similarity of at least `least`, the nearest first.
 
-        Similarity is the mean of those of the sources and of the translations: 1 minus the edit distance of words over
-        the words of the longer text. Of equal ones, the latest comes first.
+        The similarity of two texts is 1 minus their edit distance in words, divided by the number of words of the
+        longer one; that of triplets is the mean over source and mt. Of equally similar triplets, the latest is first.
         """
         words = compared_words(src), compared_words(mt)
         shared: defaultdict[int, float] = defaultdict(float)  # weight of the words in common

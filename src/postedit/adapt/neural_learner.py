@@ -1,14 +1,14 @@
-"""Neural models that follow a memory: a step of adapters for each correction, and steps for each request.
+"""Neural models that follow a memory, by steps of adapters for each correction or for each segment.
 
-Online learning (`NeuralLearner`): each correction is a step of the adapters, together with corrections from before it
-against forgetting (replay). A state of the adapters is kept for every few corrections, so a correction is undone by
-putting a state before it back and learning what follows again: the bits are those of a model that never had it.
+Online learning (`NeuralLearner`): the adapters take steps on each correction, together with a few earlier corrections
+against forgetting (replay). A state of the adapters is kept for every few corrections. A correction is undone by
+restoring a state before it and learning again what followed: the bits are those of a model that never saw it.
 
 Instance-based adaptation (`NearestAdaptation`; Farajian et al. 2017, "Multi-domain neural machine translation through
 unsupervised adaptation", section 3): before a segment is edited, the model takes a few steps on the nearest triplets of
-the memory, at a rate that grows with their similarity; then its weights are put back.
+the memory, at a rate that is proportional to their similarity; afterwards its weights are restored.
 
-Both are off where they do not help, which is measured on the last corrections of the memory (`JudgedLearner`).
+Both are turned off while they do not help, as measured on the latest corrections of the memory (`JudgedLearner`).
 """
 
 import random
@@ -38,16 +38,16 @@ from postedit.editing.segments import inputs_of
 from postedit.text.edits import target_of
 
 _LONGEST: Final = 200
-"""Tokens of a side beyond which a correction is not learnt: a step on it would take seconds."""
+"""Most tokens of src, mt or pe of a correction that is learnt: a step on a longer one would take seconds."""
 
 _ALL_KEPT: Final = 10
-"""Latest versions that are all kept, since recent corrections are undone most."""
+"""Number of latest versions that are all kept, because recent corrections are undone most often."""
 
 
 def load_to_adapt(model: str | Path, device: torch.device | str = "cpu") -> PostEditor:
-    """Load one model whose weights stay as they were trained, so that they can learn; it edits more slowly.
+    """Load a single model with its weights as trained, not optimised for inference, so that they can learn.
 
-    A first stage is left out. See `PostEditor.load`.
+    It edits more slowly than with `PostEditor.load`, and has no first stage.
 
     Raises:
         ModelFolderError: if the model is not found or damaged, or is a combination.
@@ -60,13 +60,13 @@ def load_to_adapt(model: str | Path, device: torch.device | str = "cpu") -> Post
 
 
 class TripletBatches:
-    """Makes batches with targets from corrections, as a model reads them."""
+    """A maker of batches with targets from corrections, in the form that a model reads."""
 
     def __init__(self, editor: PostEditor) -> None:
         self._editor = editor
 
     def batch(self, corrections: Sequence[Correction]) -> Batch | None:
-        """Return a batch on the device of the model; None if all corrections are too long."""
+        """Return a batch on the model's device, without corrections that are too long; None if all are."""
         processor, model = self._editor.processor, self._editor.model
         beside = [one.mt for one in corrections]
         src, mt, pe = (
@@ -83,11 +83,11 @@ class TripletBatches:
 
 
 class EditsLeft:
-    """Counts what a post-editor would have to change in the outputs of an editor, in tokens of its vocabulary.
+    """A counter of what a post-editor would have to change in an editor's outputs, in tokens of its vocabulary.
 
     Args:
-        editor: it decodes greedily here, one segment at a time, with one thread: then outputs are the same everywhere,
-            and those of a correction do not depend on others.
+        editor: editor to judge. It decodes greedily, one segment at a time, and with one thread, so that outputs are
+            the same everywhere and do not depend on other corrections.
     """
 
     def __init__(self, editor: PostEditor) -> None:
@@ -105,22 +105,22 @@ class EditsLeft:
 
 
 class NeuralLearner(JudgedLearner):
-    """Adapters of a neural editor that learn from the entries of a memory; see `remembering.Learner`.
+    """A learner that trains adapters of a neural editor on the entries of a memory; see `remembering.Learner`.
 
-    The editor has what they learnt as long as it helps (`JudgedLearner`), and else its weights as they were trained.
+    The editor uses the adapters while they help (`JudgedLearner`), and its trained weights otherwise.
 
     Args:
-        editor: of one model, whose weights are as they were trained (`load_to_adapt`).
-        config: how it learns.
+        editor: editor of a single model with its trained weights (`load_to_adapt`).
+        config: how the model learns.
     """
 
     def __init__(self, editor: PostEditor, config: OnlineConfig) -> None:
         super().__init__(config.watched)
         self._config, self._batches, self._edits = config, TripletBatches(editor), EditsLeft(editor)
         self._adapters = Adapters(editor.model, config.adapters, config.rank, config.seed)
-        # The state before each `version_every`-th correction, by how many are before it; only some of the older ones.
+        # Version n is the state after n * `version_every` corrections; of the older versions, only some are kept.
         self._versions: dict[int, dict[str, Tensor]] = {}
-        self._outputs: dict[int, str] = {}  # of the model as it was trained, by number of a correction
+        self._outputs: dict[int, str] = {}  # outputs of the trained model, by the number of the correction
 
     def learn_entries(self, entries: Iterable[Entry]) -> None:
         """Take over further entries; see `JudgedLearner.learn_entries`."""
@@ -135,7 +135,7 @@ class NeuralLearner(JudgedLearner):
         self._outputs = {}
 
     def trained_output(self, number: int) -> str:
-        """Return the output of the model as it was trained for the segment of a correction that has been learnt."""
+        """Return the output of the trained model for the segment of a correction that has been learnt."""
         if number not in self._outputs:
             with self._adapters.left_out():
                 self._outputs[number] = self._edits.output(self._corrections[number])
@@ -156,7 +156,7 @@ class NeuralLearner(JudgedLearner):
         return self._edits.count(correction, trained) - self._edits.count(correction, learnt)
 
     def _learn(self, place: int) -> None:
-        """Take the steps for the correction at a place, with others from before it."""
+        """Take the steps for the correction at `place`, together with some earlier ones."""
         latest, after = divmod(place, self._config.version_every)
         if not after:
             self._versions[latest] = self._adapters.state()
@@ -170,22 +170,22 @@ class NeuralLearner(JudgedLearner):
 
 
 def _is_kept(version: int, latest: int) -> bool:
-    """Return whether a version is kept: all of the latest ones, then every second, fourth, eighth ... one.
+    """Return whether a version is kept: all of the latest ones, then every second, fourth, eighth and so on.
 
-    So their number grows with the logarithm of the corrections, and to undo an old correction takes at most a fifth
-    more steps than those after it.
+    So the number of versions grows logarithmically with that of corrections, and undoing an old correction takes at
+    most a fifth more steps than there were after it.
     """
     return version % (1 << ((latest - version) // _ALL_KEPT).bit_length()) == 0
 
 
 class NearestAdaptation(EditorWrapper[PostEditor], JudgedLearner):
-    """Lets a model take a few steps on the nearest triplets of a memory before it edits a segment, where that helps.
+    """An editor whose model, while that helps, takes a few steps on the nearest triplets before it edits a segment.
 
-    It is an editor and a learner (`remembering.Learner`). After each segment, the weights are the same bits as before.
+    It is also a learner (`remembering.Learner`). After each segment, the weights are the same to the bit as before.
 
     Args:
-        inner: of one model, whose weights are as they were trained (`load_to_adapt`).
-        config: how it adapts.
+        inner: editor of a single model with its trained weights (`load_to_adapt`).
+        config: how the model adapts.
     """
 
     def __init__(self, inner: PostEditor, config: NearestConfig) -> None:
@@ -198,7 +198,7 @@ class NearestAdaptation(EditorWrapper[PostEditor], JudgedLearner):
     def edit_segments(
         self, segments: Sequence[Segment], search: SearchConfig | None = None, *, evidence: Detail | None = None
     ) -> list[PostEdit]:
-        """Return one correction per segment; those with near triplets are edited one by one."""
+        """Return one correction per segment; segments with near triplets are edited one by one."""
         if not self.helps:
             return self.inner.edit_segments(segments, search, evidence=evidence)
         near = [self._near(one.src, one.mt or "") for one in segments]
@@ -221,7 +221,7 @@ class NearestAdaptation(EditorWrapper[PostEditor], JudgedLearner):
 
     @contextmanager
     def _adapted_to(self, near: Sequence[Near]) -> Iterator[None]:
-        """Let the model have taken its steps on near triplets within the block."""
+        """Adapt the model to near triplets within the block, and restore its weights afterwards."""
         batch = self._batches.batch([self._corrections[one.number] for one in near])
         try:
             for _ in range(self._config.steps if batch is not None else 0):

@@ -1,4 +1,4 @@
-"""Corrections that count at once: the phrase-based editor follows a memory."""
+"""A phrase-based editor that follows a memory, so that corrections take effect at once."""
 
 import math
 from bisect import bisect_left
@@ -33,21 +33,21 @@ from postedit.phrase.word_ids import BEGIN, END_OF_TEXT, WordIds
 Ids = NDArray[np.int32]
 
 _WATCHED: Final = 200
-"""Latest corrections among which are the edits below; to undo one costs the judgement of those after it."""
+"""Number of latest corrections whose edits are judged; if one of them is undone, those after it are judged again."""
 
 _MOST_JUDGED: Final = 64
-"""Latest edits by which it is judged how far the memory can be trusted."""
+"""Number of latest edits, approximately, that decide how far the memory can be trusted."""
 
-_NEARLY: Final = 1.0  # edits whose score misses that of none by this much are judged, too
-_TRUST: Final = np.array([1.0, -1.0])  # mean of the prior of slope and constant
-_SPREAD: Final = np.array([0.5, 1.0])  # its standard deviations
+_NEARLY: Final = 1.0  # edits that score lower than no edit by up to this much are judged too
+_TRUST: Final = np.array([1.0, -1.0])  # prior means of slope and constant
+_SPREAD: Final = np.array([0.5, 1.0])  # their prior standard deviations
 _LEAST_SLOPE: Final = 0.05
 _NEWTON_STEPS: Final = 15
 _SIDES: Final[tuple[Side, ...]] = ("src", "mt", "pe")
 
 
 class _Known(NamedTuple):
-    """A correction as it is indexed, the source, and the texts of source and mt."""
+    """A correction: its number, the indexed triplet, the ids of the source, and the texts of source and mt."""
 
     number: int
     triplet: AlignedTriplet
@@ -56,31 +56,31 @@ class _Known(NamedTuple):
 
 
 class _Judged(NamedTuple):
-    """An edit that earlier corrections proposed: its gain in score, and whether the post-editor made it."""
+    """An edit that earlier corrections proposed: its gain in score, and whether the post-editor made it too."""
 
     gain: float
     right: bool
 
 
 class PhraseLearner:
-    """Indexes the corrections of a memory for a phrase-based editor; see `remembering.Learner`.
+    """An index of a memory's corrections for a phrase-based editor; see `remembering.Learner`.
 
-    Corrections are aligned by the probabilities of training, which they do not change. So the phrases that are known
-    depend on which corrections there are, and not on their order; only their age does, and which one is the last where
-    they contradict each other.
+    Corrections are aligned with the probabilities of training, which they do not change. So the known phrases depend on
+    which corrections there are, but not on their order. The order decides only how old they are, and which of several
+    contradictory corrections is the latest.
 
-    How far corrections are trusted is measured: before a correction is learnt, the edits that those before it propose
-    are compared with it. By the logistic regression of their being right on their gains, a constant is added to the
-    weight of "doubt" so that edits are proposed that are more probably right than wrong.
+    How far corrections are trusted is measured: before a correction is learnt, the edits that earlier ones propose are
+    compared with it. A logistic regression of whether they are right on their gains then gives a constant that is added
+    to the weight of "doubt", so that those edits are proposed that are more probably right than wrong.
 
     Args:
-        editor: its model changes.
+        editor: editor that learns; its model changes.
     """
 
     def __init__(self, editor: PhraseEditor) -> None:
         self._editor, self._trained = editor, editor.model
         self._known: list[_Known] = []
-        self._judged: dict[int, list[_Judged]] = {}  # by number, of the last corrections
+        self._judged: dict[int, list[_Judged]] = {}  # judged edits of the latest corrections, by number
         self._index = CorrectionIndex()
         self.forget_all()
 
@@ -102,14 +102,15 @@ class PhraseLearner:
         for one in self._known[unwatched:]:
             self._judged[one.number] = self._judge(one)
             self._index.add([(one.number, one.triplet)])
-        for number in list(self._judged)[: -2 * _WATCHED]:  # more than are watched, so that some can be undone
+        for number in list(self._judged)[: -2 * _WATCHED]:  # keep more than are watched, as some may be undone
             del self._judged[number]
         self._change_model()
 
     def _forget(self, undone: set[int], learnt: int) -> int:
-        """Take corrections out, and return how many of the first `learnt` ones are then still learnt.
+        """Remove corrections, and return how many of the first `learnt` ones are still learnt afterwards.
 
-        Those that follow an undone one were judged by it, so the watched ones of them are to be learnt again.
+        Corrections that follow an undone one were judged by means of it, so the watched ones of them must be learnt
+        again.
         """
         found = {self._row(number) for number in undone}
         rows = sorted(row for row in found if row < len(self._known) and self._known[row].number in undone)
@@ -127,7 +128,7 @@ class PhraseLearner:
         return again
 
     def _row(self, number: int) -> int:
-        """Return the first known correction whose number is not below this one."""
+        """Return the row of the first known correction whose number is not below `number`."""
         return bisect_left(self._known, number, key=lambda one: one.number)
 
     def forget_all(self) -> None:
@@ -151,7 +152,7 @@ class PhraseLearner:
         )
 
     def _knowledge(self, doubt: float, allowance: float = 0.0) -> Knowledge:
-        """Return what edits are proposed by, with an `allowance` for those by corrections."""
+        """Return the knowledge that proposes edits, with `doubt` and `allowance` added to weights of corrections."""
         weights = self._trained.knowledge.correction_weights.copy()
         weights[DOUBT] += doubt
         weights[EDITS] += allowance
@@ -167,7 +168,10 @@ class PhraseLearner:
         )
 
     def aligned(self, correction: Correction) -> tuple[AlignedTriplet, Ids] | None:
-        """Return a correction as it is indexed, and its source, None if it is too long; new words get ids."""
+        """Return a correction in its indexed form and the ids of its source; None if it is too long.
+
+        Words that are new get ids.
+        """
         sides = [self._editor.words(side, getattr(correction, side)) for side in _SIDES]
         if max(map(len, sides)) > self._editor.search.max_input:
             return None
@@ -182,7 +186,7 @@ class PhraseLearner:
         return AlignedTriplet(asked, mt, pe, links, sources, int(key_of(src))), src
 
     def _judge(self, known: _Known) -> list[_Judged]:
-        """Return the edits that earlier corrections propose for the segment of a correction, or nearly do."""
+        """Return the edits that earlier corrections propose, or nearly propose, for the segment of a correction."""
         mt, src = single_text(known.triplet.mt), single_text(known.src)
         limits = SearchLimits(1, self._editor.config.paths, self._editor.config.sample)
         knowledge = self._knowledge(0.0, _NEARLY)
@@ -196,7 +200,7 @@ class PhraseLearner:
 
 
 def _latest(judged: Sequence[list[_Judged]]) -> Iterator[list[_Judged]]:
-    """Yield the edits of the last corrections, until there are enough of them."""
+    """Yield the edits of the latest corrections, the last one first, until there are `_MOST_JUDGED` edits."""
     count = 0
     for edits in reversed(judged):
         if count >= _MOST_JUDGED:
@@ -206,13 +210,14 @@ def _latest(judged: Sequence[list[_Judged]]) -> Iterator[list[_Judged]]:
 
 
 def _doubt(judged: Sequence[_Judged]) -> float:
-    """Return the constant to be added to gains so that those above 0 are right more probably than not.
+    """Return the constant to add to gains so that edits with a gain above 0 are right more probably than not.
 
-    Their log-odds of being right are a linear function of the gain. Where gains tell nothing, as in text whose errors
-    do not come back, its slope is small, and one constant alone would take edits with a large gain for right. Edits are
-    never trusted more than by the weights: what is right in this document need not be in the next.
+    The log-odds of an edit being right are modelled as a linear function of its gain. If gains say little, as in text
+    whose errors do not recur, the slope is small; without a slope, edits with a large gain would be taken for right.
+    The constant is never positive, so edits are never trusted more than the weights say: what is right in this document
+    need not be right in the next.
     """
-    ordered = sorted(judged)  # sums do not depend on the order of corrections
+    ordered = sorted(judged)  # so that sums do not depend on the order of corrections
     inputs = np.array([(edit.gain, 1.0) for edit in ordered]).reshape(-1, 2)
     right = np.array([edit.right for edit in ordered], float)
     found = _TRUST.copy()
@@ -226,15 +231,15 @@ def _doubt(judged: Sequence[_Judged]) -> float:
 
 
 class _JoinedIds:
-    """Ids of words joined with source words, to which new ones are added."""
+    """A growing table of ids of words joined with source words."""
 
     def __init__(self, trained: JoinedWords) -> None:
         self.words = trained
         self._known = len(trained.keys) and int(trained.ids.max()) + 1
-        self._shared = True  # with the trained model, so that it must not change
+        self._shared = True  # whether `words` belongs to the trained model, so that it must not change
 
     def add(self, words: Ids, sources: Ids) -> Ids:
-        """Return the ids of words Int32[n] with sources Int32[n]; the words themselves if they are not joined."""
+        """Return the ids of words Int32[n] with sources Int32[n]; the words themselves if the model joins none."""
         if not len(self.words.keys):
             return words
         if self._shared or 2 * (self._known + len(words)) > len(self.words.keys):

@@ -1,7 +1,7 @@
-"""An editor that follows a memory of corrections: what any process adds to the memory counts at the next segment.
+"""An editor that follows a memory of corrections: what any process adds takes effect at the next segment.
 
-Work that is done in several processes, or continued, needs the same editor everywhere and to the end. It keeps to the
-position that the memory had when the work began.
+A job that runs in several processes, or is resumed, needs the same editor everywhere and to the end. Such an editor
+keeps to the position that the memory had when the job began.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -20,7 +20,7 @@ class Learner(Protocol):
     """The part of an editor that changes with corrections."""
 
     def learn_entries(self, entries: Iterable[Entry]) -> None:
-        """Take over further entries of a memory, in order: corrections, and the ends of some."""
+        """Take over further entries of a memory, in order: those that add and those that undo corrections."""
         ...
 
     def forget_all(self) -> None:
@@ -29,20 +29,20 @@ class Learner(Protocol):
 
 
 class Remembering(EditorWrapper[Editor]):
-    """Keeps what an editor learns in a memory, and lets it follow what others add there.
+    """An editor that keeps what it learns in a memory, and follows what others add there.
 
     Args:
-        inner: the editor, whose outputs change with `learner`.
-        learner: its changing part.
-        memory: of corrections; its entries are learnt when a segment is edited.
-        options: those of the learner, by name, for the identity; values for JSON.
-        position: the position of the memory that the editor keeps to; if None, it follows the memory, and can learn.
-        project: of the corrections that `learn` adds.
-        author: of the corrections that `learn` adds.
+        inner: editor whose outputs depend on `learner`.
+        learner: part of the editor that changes with corrections.
+        memory: memory of corrections; its new entries are learnt before segments are edited.
+        options: options of the learner, by name, for the identity; values for JSON.
+        position: position of the memory that the editor keeps to; None: it follows the memory, and can learn.
+        project: project of the corrections that `learn` adds.
+        author: author of the corrections that `learn` adds.
 
     Raises:
         OutputError: if the memory cannot be read.
-        DataError: if corrections have been deleted since the memory had that position.
+        DataError: if, since `position`, corrections have been deleted or a backup of the memory has been restored.
     """
 
     def __init__(
@@ -64,16 +64,17 @@ class Remembering(EditorWrapper[Editor]):
 
     @property
     def abilities(self) -> Abilities:
-        """Abilities of the inner editor; it learns, unless it keeps to a position."""
+        """The abilities of the inner editor, and to learn, unless this editor keeps to a position."""
         return replace(self.inner.abilities, learns=self._fixed is None)
 
     @property
     def position(self) -> MemoryPosition:
-        """The position of the memory that the next segment is edited with.
+        """The position of the memory with which the next segment is edited.
 
         Raises:
             OutputError: if the memory cannot be read.
-            DataError: if the editor keeps to a position, and corrections have been deleted since, or a backup put back.
+            DataError: if the editor keeps to a position, but since then corrections have been deleted, or a backup of
+                the memory has been restored.
         """
         found = self.memory.position
         if self._fixed is None:
@@ -109,7 +110,7 @@ class Remembering(EditorWrapper[Editor]):
     def edit_segments(
         self, segments: Sequence[Segment], search: SearchConfig | None = None, *, evidence: Detail | None = None
     ) -> list[PostEdit]:
-        """Return one correction per segment, by what the entries of the memory teach."""
+        """Return one correction per segment, after learning the new entries of the memory."""
         self.follow()
         results = self.inner.edit_segments(segments, search, evidence=evidence)
         return self._with_texts(results) if evidence else results
@@ -117,7 +118,7 @@ class Remembering(EditorWrapper[Editor]):
     def score_segments(
         self, segments: Sequence[Segment], outputs: Sequence[str], *, evidence: Detail | None = None
     ) -> list[PostEdit]:
-        """Return the scores of given outputs, by what the entries of the memory teach."""
+        """Return the scores of given outputs, after learning the new entries of the memory."""
         self.follow()
         return self.inner.score_segments(segments, outputs, evidence=evidence)
 
@@ -131,14 +132,14 @@ class Remembering(EditorWrapper[Editor]):
         return self.learn_correction(Correction(src, mt, pe, project=self._project, author=self._author))
 
     def learn_correction(self, correction: Correction) -> int:
-        """Add a correction with all that is known of it; see `learn`."""
+        """Add a correction with its author, project and so on, learn from it, and return its number; see `learn`."""
         self._check_learns()
         (number,) = self.memory.add([correction])
         self.follow()
         return number
 
     def undo(self, number: int) -> None:
-        """Take a correction back in the memory, and forget it.
+        """Undo a correction in the memory, and forget it.
 
         Raises:
             DataError: if there is no such correction, it has been undone, or the editor keeps to a position.
@@ -149,25 +150,25 @@ class Remembering(EditorWrapper[Editor]):
         self.follow()
 
     def follow(self) -> None:
-        """Learn the entries that have been added since; begin anew if some have been deleted."""
+        """Learn the entries that are new; start again from none if some were deleted or a backup was restored."""
         while (position := self.position) != self._learnt:  # it may change while entries are learnt
             if position.edition != self._learnt.edition or self._is_replaced(position, self._learnt):
                 self._learner.forget_all()
                 self._learnt = MemoryPosition(position.edition, 0)
             try:
                 self._learner.learn_entries(self.memory.entries(self._learnt.last, position.last))
-            except BaseException:  # half of them may be learnt
+            except BaseException:  # some of them may have been learnt already
                 self._learner.forget_all()
                 self._learnt = MemoryPosition(position.edition, 0)
                 raise
             self._learnt = position
 
     def _is_replaced(self, found: MemoryPosition, known: MemoryPosition) -> bool:
-        """Return whether a backup of the memory has been put back since a known position of the same edition."""
+        """Return whether a backup of the memory has been restored since a known position of the same edition."""
         return found.last < known.last or self.memory.mark(known.last) != known.mark
 
     def _with_texts(self, results: Sequence[PostEdit]) -> list[PostEdit]:
-        """Return corrections whose reasons have the texts of the corrections that they name by numbers."""
+        """Return results whose reasons contain the texts of the corrections that they name by number."""
         found = self.memory.by_number(number for result in results for number in _numbers(result))
         return [_named(result, found) for result in results] if found else list(results)
 

@@ -19,7 +19,7 @@ _WORD: Final = re.compile(r"[^ \t\r\n]+")
 
 @dataclass(frozen=True, order=True, slots=True)
 class Link:
-    """Word `source` of one text and word `target` of the other, counted from 0, are translations of each other."""
+    """An alignment of word `source` of one text with word `target` of the other; words are counted from 0."""
 
     source: int
     target: int
@@ -33,7 +33,7 @@ Alignment = frozenset[Link]
 
 @dataclass(frozen=True, slots=True)
 class AlignmentScores:
-    """Counts of found, gold and common links, and the rates computed from them, 0 to 1."""
+    """The numbers of found, gold and common links, and rates from 0 to 1 computed from them."""
 
     links: int
     gold: int
@@ -41,7 +41,7 @@ class AlignmentScores:
 
     @property
     def precision(self) -> float:
-        """The share of links that are gold."""
+        """The share of found links that are gold links."""
         return self.common / self.links if self.links else 0.0
 
     @property
@@ -51,18 +51,18 @@ class AlignmentScores:
 
     @property
     def aer(self) -> float:
-        """The alignment error rate (Och and Ney 2003); all gold links are sure, so it is 1 - F1."""
+        """The alignment error rate (Och and Ney 2003): 1 - F1, because all gold links are sure."""
         both = self.links + self.gold
         return 1.0 - 2.0 * self.common / both if both else 0.0
 
 
 def word_spans(text: str) -> list[tuple[int, int]]:
-    """Return the start and end (exclusive) of each word, in characters; words are separated by spaces or tabs."""
+    """Return the start and end (exclusive) of each word, in characters; spaces, tabs and line ends separate words."""
     return [match.span() for match in _WORD.finditer(text)]
 
 
 def parse_alignment(line: str, where: str) -> Alignment:
-    """Return the links in a line such as "0-0 1-2"; a DataError names `where` if the line holds anything else."""
+    """Return the links in a line such as "0-0 1-2"; raise a DataError that names `where` if it holds anything else."""
     links = []
     for item in line.split():
         match = _LINK.fullmatch(item)
@@ -73,18 +73,18 @@ def parse_alignment(line: str, where: str) -> Alignment:
 
 
 def format_alignment(links: Alignment) -> str:
-    """Return sorted links as a line."""
+    """Return links, sorted, as a line such as "0-0 1-2"."""
     return " ".join(map(str, sorted(links)))
 
 
 def score_alignments(found: Sequence[Alignment], gold: Sequence[Alignment]) -> AlignmentScores:
-    """Return the scores of all sentences together."""
+    """Return the scores over the links of all sentences together."""
     common = sum(len(one & other) for one, other in zip(found, gold, strict=True))
     return AlignmentScores(sum(map(len, found)), sum(map(len, gold)), common)
 
 
 def diagonal_alignment(source: int, target: int) -> Alignment:
-    """Return the baseline alignment of `source` with `target` words: each to the one at its relative position."""
+    """Return the baseline: each of `target` words is linked to the one of `source` words at its relative position."""
     return frozenset(Link(index * source // target, index) for index in range(target) if source)
 
 

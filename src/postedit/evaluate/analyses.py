@@ -1,4 +1,4 @@
-"""Analyses of systems on a test set; each function returns one or several tables."""
+"""Analyses of systems on a test set, most of which return one or several tables."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
@@ -41,11 +41,11 @@ _KEYS: Final = {
     "by kind of edit": "mt",
     "by group": "group",
 }
-"""What the buckets of each division are."""
+"""Column heading for the buckets of each division."""
 
 
 def overview(scores: Sequence[SystemScores]) -> Table:
-    """Return TER, BLEU and chrF, and if mt is known, how many sentences were changed, for better and for worse."""
+    """Return a table of TER, BLEU and chrF and, if mt is known, of the sentences changed for better or for worse."""
     counts = ["changed", "better", "worse", "same"] if scores[0].changes else []
     rows = []
     for row in scores:
@@ -57,7 +57,7 @@ def overview(scores: Sequence[SystemScores]) -> Table:
 
 
 def signatures(scores: Sequence[SystemScores]) -> Table:
-    """Return the signatures of the scores, in the form of sacrebleu."""
+    """Return the signatures of the scores, in sacrebleu's format."""
     rows = tuple(
         TableRow(item, ()) for item in dict.fromkeys(item for row in scores for item in row.signatures.items())
     )
@@ -65,7 +65,7 @@ def signatures(scores: Sequence[SystemScores]) -> Table:
 
 
 def lowercase_bleu(systems: Sequence[EvaluatedSystem], test: TestSet) -> Table:
-    """Return case-insensitive BLEU, which older papers of translation give (such as Li et al. 2017)."""
+    """Return case-insensitive BLEU, which older translation papers report (such as Li et al. 2017)."""
     counted = AdditiveBLEU(test.tokenize, lowercase=True)
     rows = []
     for one in systems:
@@ -78,7 +78,11 @@ def lowercase_bleu(systems: Sequence[EvaluatedSystem], test: TestSet) -> Table:
 
 
 def faithfulness(systems: Sequence[EvaluatedSystem]) -> Table:
-    """Return TER to the post-edit and to the machine translation (Junczys-Dowmunt and Grundkiewicz 2017, 6.1)."""
+    """Return TER against post-edits and against mt (Junczys-Dowmunt and Grundkiewicz 2017, section 6.1).
+
+    Raises:
+        ValueError: if mt is not known.
+    """
     rows = []
     ter = AdditiveTER()
     for system in systems:
@@ -95,14 +99,14 @@ def faithfulness(systems: Sequence[EvaluatedSystem]) -> Table:
 
 
 def edits_left(systems: Sequence[EvaluatedSystem]) -> Table:
-    """Return TER's edits from the outputs to the post-edits, by kind."""
+    """Return the number of TER edits from the outputs to the post-edits, by kind."""
     rows = tuple(TableRow((system.name,), tuple(_left(system))) for system in systems)
     note = "Edits, as TER counts them, from the output to the post-edit."
     return Table("edits left to do", ("system",), columns([*KINDS, "all"]), rows, note)
 
 
 def edits_spared(systems: Sequence[EvaluatedSystem]) -> Table:
-    """Return by how many per cent each system reduces the edits left to do, by kind; the first is the unedited MT."""
+    """Return the percentage of edits that each system spares, by kind; the first system must be the unedited MT."""
     base = _left(systems[0])
     rows = tuple(
         TableRow(
@@ -118,7 +122,7 @@ _EDITS_MADE: Final = (*columns(["made", "needed", "right"]), *columns(["precisio
 
 
 def edits_made(systems: Sequence[EvaluatedSystem]) -> Table:
-    """Return precision and recall of the edits made, and the gain per edit."""
+    """Return precision and recall of the edits made, and the gain per edit; mt must be known."""
     first = systems[0].total
     rows = [TableRow((one.name,), (*_words(one).quality().values, _gain_per_edit(first, one.total))) for one in systems]
     note = (
@@ -130,9 +134,9 @@ def edits_made(systems: Sequence[EvaluatedSystem]) -> Table:
 
 
 def significance(systems: Sequence[EvaluatedSystem], tokenize: Tokenize, resamples: int = RESAMPLES) -> list[Table]:
-    """Return confidence intervals of TER, BLEU and chrF, and p-values of the differences of all pairs of systems.
+    """Return confidence intervals of TER, BLEU and chrF, and p-values of the differences between all pairs of systems.
 
-    There are no tables for fewer than `MIN_SENTENCES` sentences.
+    For fewer than `MIN_SENTENCES` sentences, there are no tables.
     """
     if systems[0].scores.lines < MIN_SENTENCES:
         return []
@@ -148,16 +152,16 @@ def significance(systems: Sequence[EvaluatedSystem], tokenize: Tokenize, resampl
 
 
 def ter_differences(systems: Sequence[EvaluatedSystem], resamples: int = RESAMPLES) -> Table:
-    """Return the difference of TER of all pairs of systems with its interval and p-values."""
+    """Return the TER difference between all pairs of systems, with its interval and p-values."""
     found = compare([system.resampled.left.sums for system in systems], _score(AdditiveTER()), resamples)
     return _pairs("TER", found, [system.name for system in systems], resamples, systems[0].scores.lines)
 
 
 def verdicts(systems: Sequence[EvaluatedSystem], differences: Table) -> list[str]:
-    """Return a sentence for each system but the first: better or worse than it, by how much, and how sure that is.
+    """Return a sentence for each system but the first: whether it is better, by how much, and how sure that is.
 
     Args:
-        systems: the unedited MT first, if mt is known.
+        systems: the systems; the first, the unedited MT if mt is known, is the one the others are compared with.
         differences: the result of `ter_differences`, or the table "significance of TER" of `significance`.
     """
     values = {row.labels: row.values for row in differences.rows}
@@ -173,9 +177,9 @@ def verdicts(systems: Sequence[EvaluatedSystem], differences: Table) -> list[str
 def verdict(name: str, other: str, difference: Sequence[float | None], sentences: int, better: int, worse: int) -> str:
     """Return a sentence that compares the TER of the systems `name` and `other`.
 
-    `difference` is the TER of `name` less that of `other`, the ends of its interval, and p-values, the last of which
-    decides. Of the `sentences` compared, `name` leaves fewer edits to do in `better` and more in `worse`. Fewer than
-    `MIN_SENTENCES` sentences have no interval and no p-value.
+    `difference` holds the TER of `name` minus that of `other`, the two ends of its interval, and p-values, the last of
+    which decides. Of the `sentences` compared, `name` leaves fewer edits to do in `better` and more in `worse`. For
+    fewer than `MIN_SENTENCES` sentences, no interval and no p-value is given.
     """
     points, low, high, *_, p = (value or 0.0 for value in difference)
     is_sure = p < 1.0 - CONFIDENCE and sentences >= MIN_SENTENCES
@@ -193,7 +197,7 @@ def verdict(name: str, other: str, difference: Sequence[float | None], sentences
 
 
 def by_bucket(systems: Sequence[EvaluatedSystem]) -> list[Table]:
-    """Return scores and edit quality by length, by TER of mt, by kind of edit needed, and by group."""
+    """Return scores and edit quality by length and, if mt or groups are known, by TER of mt, kind of edit and group."""
     divisions = dict.fromkeys(division for division, _ in systems[0].buckets)
     tables = [_buckets(division, systems) for division in divisions]
     if systems[0].scores.changes is not None:
@@ -211,10 +215,10 @@ def summaries(
 ) -> list[Table]:
     """Return ROUGE, novel and repeated n-grams and sentences, and the significance of ROUGE (Ive et al. 2019, 5.1).
 
-    The first sentences of the source (LEAD-3) are another system where some source has more than three.
+    If some source has more than three sentences, the first three of each (LEAD-3) are added as a baseline system.
 
     Raises:
-        DataError: if a system has the name of that one, or of the row of the reference.
+        DataError: if a system has the name of that baseline, or of the reference row.
     """
     named: dict[str, Iterable[str]] = {system.name: system.outputs for system in systems}
     rows_beside = {_REFERENCE: "the row of the post-edits"}
@@ -256,7 +260,7 @@ _REFERENCE: Final = "reference"
 
 
 def _with_count(values: Floats) -> Floats:
-    """Return Float[texts,2]: values, and the number 1 for each, so that a mean is a function of sums."""
+    """Return each value beside a count of 1, Float[texts,2], so that a mean is a function of sums."""
     return np.stack([values, np.ones_like(values)], 1)
 
 
@@ -271,7 +275,7 @@ def _words(system: EvaluatedSystem) -> WordEdits:
 
 
 def _gain_per_edit(first: Counts, system: Counts) -> float | None:
-    """Return the TER edits spared, compared with the unedited MT, per TER edit made; None if none are made."""
+    """Return the TER edits spared per TER edit made, compared with the unedited MT; None if none are made."""
     made, gain = int(system.made.total), int(first.left.total - system.left.total)
     return gain / made if made else None
 
@@ -282,7 +286,7 @@ def _left(system: EvaluatedSystem) -> list[int]:
 
 
 def _score(metric: AdditiveMetric) -> Callable[[Floats], Floats]:
-    """Return the function from sums to scores."""
+    """Return a function that maps sums of statistics to scores, for arrays of sums."""
     best, worst = metric.score(0.0), metric.score(100.0)
     return lambda sums: best + (worst - best) / 100.0 * metric.loss(sums)
 

@@ -1,4 +1,4 @@
-"""The tables of an assessment, for the command and its page."""
+"""The tables of an assessment, for the command line and the assessment page."""
 
 from postedit.evaluate.error_profile import RepeatedChange
 from postedit.evaluate.learning_curve import ROUGH
@@ -10,7 +10,7 @@ _INTERVAL = f"{CONFIDENCE:.0%} interval"
 
 
 def assessment_tables(found: Assessment) -> list[Table]:
-    """Return all tables: gains, savings, forecasts, and what the errors are."""
+    """Return all tables: gains, savings, forecasts, and analyses of the errors."""
     tables = [gains(found), savings(found), forecasts(found), kinds(found), repetition(found)]
     if found.profile.frequent:
         tables.append(_repeated("corrections made most often", found.profile.frequent))
@@ -20,7 +20,7 @@ def assessment_tables(found: Assessment) -> list[Table]:
 
 
 def gains(found: Assessment) -> Table:
-    """Return what each editor gains."""
+    """Return the gain of each editor, with its interval."""
     ter = found.profile.ter
     rows = []
     for one in found.editors:
@@ -45,7 +45,7 @@ def gains(found: Assessment) -> Table:
 
 
 def savings(found: Assessment) -> Table:
-    """Return the hours that each editor saves, the money if an hour has a price, and what the editor costs."""
+    """Return the hours, and if an hour has a price the money, that each editor saves, and what the editor costs."""
     work, rows = found.work, []
     for one in found.editors:
         hours = work.saved(one.gain(found.profile.ter), found.profile.ter).hours
@@ -69,7 +69,7 @@ def savings(found: Assessment) -> Table:
 
 
 def forecasts(found: Assessment) -> Table:
-    """Return what editors that learn are expected to gain with more triplets."""
+    """Return the gains that learning editors are expected to have with more triplets."""
     ter, rows = found.profile.ter, []
     for one in found.editors:
         for expected in one.forecasts(ter):
@@ -89,7 +89,7 @@ def forecasts(found: Assessment) -> Table:
 
 
 def kinds(found: Assessment) -> Table:
-    """Return the kinds of errors."""
+    """Return the number of edits of each kind of error."""
     profile = found.profile
     rows = tuple(
         TableRow(
@@ -103,7 +103,7 @@ def kinds(found: Assessment) -> Table:
 
 
 def repetition(found: Assessment) -> Table:
-    """Return how much of the errors comes again, and how much of that is systematic."""
+    """Return how many errors are repeated in other segments, and how many of those are systematic."""
     profile = found.profile
     counts = {
         "all": profile.changes,

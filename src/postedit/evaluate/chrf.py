@@ -1,7 +1,7 @@
 """chrF (Popović 2015) as a function of sums over sentences, counted for many sentences at a time.
 
-The six characters from each position on are packed into a number: sorting these brings equal n-grams of all orders
-together.
+The six characters that begin at each position are packed into one number; sorting these numbers brings equal n-grams of
+all orders together.
 """
 
 from collections.abc import Sequence
@@ -16,21 +16,22 @@ from postedit.evaluate.metrics import Floats, Ints, metric_signature
 _ORDERS: Final = CHRF.CHAR_ORDER
 _BETA: Final = CHRF.BETA
 
-_BLOCK: Final = 2000  # sentences counted at a time, which bounds memory
-_CODE_BITS: Final = 21  # bits of a Unicode character
+_BLOCK: Final = 2000  # sentences counted at a time, to bound memory
+_CODE_BITS: Final = 21  # bits of a Unicode code point
 _KEY_BITS: Final = 63  # bits of a non-negative int64
 
 
 @dataclass(frozen=True, slots=True)
 class AdditiveCHRF:
-    """chrF2 with the defaults of sacrebleu: n-grams of 1 to 6 characters, without spaces, however text is tokenised.
+    """chrF2 with sacrebleu's defaults: n-grams of 1 to 6 characters without spaces, however the text is tokenised.
 
-    Statistics: matching n-grams, those of the output and those of the reference, six of each; words of the reference.
+    Its statistics are, for each of the six orders, the matching n-grams, then those of the output, then those of the
+    reference; the last one is the number of words of the reference.
     """
 
     @property
     def signature(self) -> str:
-        """The signature in the form of sacrebleu."""
+        """The signature in sacrebleu's format."""
         return metric_signature(CHRF())
 
     def statistics(self, hypotheses: Sequence[str], references: Sequence[str]) -> Floats:
@@ -46,7 +47,7 @@ class AdditiveCHRF:
         return np.concatenate(parts)
 
     def loss(self, sums: Floats) -> Floats:
-        """Return 100 - chrF, Float[...], of sums Float[...,19]."""
+        """Return 100 - chrF, Float[...], from sums Float[...,19]."""
         matches, written, wanted = (sums[..., index * _ORDERS : (index + 1) * _ORDERS] for index in range(3))
         known = (written > 0) & (wanted > 0)
         orders = np.maximum(1, known.sum(-1))
@@ -62,17 +63,20 @@ class AdditiveCHRF:
 
 
 def _counts(texts: Sequence[str]) -> Ints:
-    """Return Int[sentences,18]: matches and n-grams of both sides; `texts` are all outputs, then all references."""
+    """Return matching n-grams, those of outputs and those of references, Int[sentences,18].
+
+    `texts` are all outputs, then all references, without spaces.
+    """
     pairs = len(texts) // 2
     sizes = np.array([len(text) for text in texts])
     orders = np.arange(_ORDERS)
     written, wanted = np.maximum(0, sizes.reshape(2, pairs, 1) - orders)
-    # As in sacrebleu, n-grams of the output do not count where the reference is too short to have any.
+    # As in sacrebleu, n-grams of the output are not counted if the reference is too short to have any of that order.
     return np.column_stack([_matches(texts, sizes), np.where(wanted > 0, written, 0), wanted])
 
 
 def _matches(texts: Sequence[str], sizes: Ints) -> Ints:
-    """Return the n-grams that output and reference have in common, Int[sentences,6]."""
+    """Return the number of n-grams of each order that output and reference have in common, Int[sentences,6]."""
     pairs = len(texts) // 2
     codes = np.frombuffer("".join(texts).encode("utf-32-le", "surrogatepass"), np.uint32).astype(np.int64)
     if not codes.size:
@@ -83,7 +87,7 @@ def _matches(texts: Sequence[str], sizes: Ints) -> Ints:
     bits = int(letters.max()).bit_length()
     if pairs.bit_length() + _ORDERS * bits + 1 > _KEY_BITS:
         return _matches_of_parts(texts, sizes)
-    left = np.repeat(np.cumsum(sizes), sizes) - np.arange(codes.size)  # characters from here to the end of the text
+    left = np.repeat(np.cumsum(sizes), sizes) - np.arange(codes.size)  # characters from this one to the end of its text
     keys = pair
     for offset in range(_ORDERS):
         keys = (keys << bits) | np.where(offset < left, np.roll(letters, -offset), 0)
@@ -93,7 +97,7 @@ def _matches(texts: Sequence[str], sizes: Ints) -> Ints:
     for order in range(1, _ORDERS + 1):
         ngrams = keys >> (1 + bits * (_ORDERS - order))
         starts = np.flatnonzero(np.diff(ngrams, prepend=-1))
-        whole = (ngrams[starts] & ((1 << bits) - 1)) > 0  # ends within the text
+        whole = (ngrams[starts] & ((1 << bits) - 1)) > 0  # whether the n-gram ends within its text
         wanted = np.add.reduceat(of_reference, starts)
         common = np.minimum(wanted, np.diff(starts, append=keys.size) - wanted) * whole
         result.append(np.bincount(ngrams[starts] >> (bits * order), common, pairs))
@@ -101,13 +105,13 @@ def _matches(texts: Sequence[str], sizes: Ints) -> Ints:
 
 
 def _numbered(codes: Ints, pair: Ints) -> Ints:
-    """Number the distinct characters of each pair of texts from 1, so that a number takes few bits."""
+    """Number the distinct characters of each pair of texts from 1, so that each number takes few bits."""
     known, letters = np.unique((pair << _CODE_BITS) | codes, return_inverse=True)
     return np.asarray(letters - np.searchsorted(known, pair << _CODE_BITS) + 1)
 
 
 def _matches_of_parts(texts: Sequence[str], sizes: Ints) -> Ints:
-    """Count fewer sentences at a time, whose numbers take fewer bits; a single one with dictionaries."""
+    """Return `_matches` from halves of the sentences, whose numbers take fewer bits; count a single one in a dict."""
     pairs = len(texts) // 2
     if pairs == 1:
         from sacrebleu.metrics.helpers import extract_all_char_ngrams

@@ -1,4 +1,4 @@
-"""Signs that the columns of triplets are exchanged, shifted, or not what they are taken for."""
+"""Signs that the columns of triplets are swapped, shifted, or not what they are taken for."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -8,24 +8,24 @@ from postedit.text.languages import SAMPLE, ranked_languages
 from postedit.text.swapped_sides import letters_by_script
 
 _CLEAR: Final = 20.0
-"""Nats by which a language must be more probable than the next one."""
+"""Nats by which the most probable language must exceed the next one."""
 
 _SAME_SCRIPT: Final = 0.5
-"""Share of letters in the same scripts: text with many names in Latin letters is in the script of other such text."""
+"""Share of letters in common scripts from which two texts are in the same script: names may be in Latin letters."""
 
 _UNRELATED: Final = 80.0
-"""TER of unedited MT from which pe hardly corrects mt: the worst MT of the public sets has 69 (Nepali to English), and
-lines that are shifted by one have over 100."""
+"""TER of unedited MT above which pe is hardly a correction of mt: the worst MT of the public sets has 69 (Nepali to
+English), and lines that are shifted by one have over 100."""
 
 
 def column_signs(src: Sequence[str], mt: Sequence[str], pe: Sequence[str], *, ter: float) -> list[str]:
-    """Return what is to be checked in triplets, a sentence for each sign; none where all seems well.
+    """Return what should be checked in triplets, one sentence for each sign; none if all seems well.
 
     Args:
         src: the sources.
         mt: their machine translations.
         pe: their post-edits.
-        ter: of mt, with pe as the reference.
+        ter: TER of mt, with pe as the reference.
     """
     signs = [_exchanged(src, mt, pe) or _other_script(mt, pe)]
     if ter > _UNRELATED:
@@ -37,7 +37,7 @@ def column_signs(src: Sequence[str], mt: Sequence[str], pe: Sequence[str], *, te
 
 
 def _exchanged(src: Sequence[str], mt: Sequence[str], pe: Sequence[str]) -> str:
-    """Return what the languages say against the order of the columns; "" if nothing."""
+    """Return why the languages suggest that columns are swapped; "" if they do not."""
     of_src, of_mt, of_pe = _language(src), _language(mt), _language(pe)
     if None in (of_src, of_mt, of_pe):
         return ""
@@ -51,7 +51,7 @@ def _exchanged(src: Sequence[str], mt: Sequence[str], pe: Sequence[str]) -> str:
 
 
 def _language(texts: Sequence[str]) -> str | None:
-    """Return the language of texts; None if it is not clear."""
+    """Return the code of the language of texts; None if it is not clear."""
     (first, score), (_, next_score) = ranked_languages(texts)[:2]
     return first if score > next_score + _CLEAR else None
 
@@ -68,7 +68,7 @@ def _other_script(mt: Sequence[str], pe: Sequence[str]) -> str:
 
 
 def _scripts(texts: Sequence[str]) -> Counter[str]:
-    """Return how many letters are of each script, by names for people."""
+    """Return the number of letters in each script, by a readable name of the script."""
     counts = Counter[str]()
     for name, count in letters_by_script(texts[:SAMPLE]).items():
         counts["Chinese and Japanese" if name in ("CJK", "HIRAGANA", "KATAKANA") else name.capitalize()] += count

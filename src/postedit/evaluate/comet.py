@@ -1,6 +1,6 @@
-"""COMET and xCOMET, by the command `comet-score` of unbabel-comet.
+"""COMET and xCOMET, computed by the `comet-score` command of unbabel-comet.
 
-It is run as a separate program, because it needs other versions of libraries and loads pickles.
+The command runs as a separate program, because it needs other versions of libraries and loads pickles.
 """
 
 import json
@@ -24,12 +24,12 @@ class UnavailableError(PosteditError):
 
 @dataclass(frozen=True, slots=True)
 class Comet:
-    """A COMET model, by a name such as "Unbabel/wmt22-comet-da" or the path of a checkpoint."""
+    """A COMET model, given by a name such as "Unbabel/wmt22-comet-da" or by the path of a checkpoint."""
 
     model: str
 
     def score(self, systems: Sequence[Sequence[str]], src: Sequence[str], pe: Sequence[str]) -> list[float]:
-        """Return the score of each system: the mean over sentences, on the scale of the model.
+        """Return the score of each system, given its outputs: the mean over sentences, on the scale of the model.
 
         Raises:
             UnavailableError: if the command is not installed or fails, for example because the model is missing.

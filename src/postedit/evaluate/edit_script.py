@@ -1,4 +1,4 @@
-"""Shortest edit scripts of words. Most texts have several of the same length; which one is taken is stated here."""
+"""Shortest edit scripts of words. Most texts have several of the same length; it is defined here which one is taken."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
@@ -12,13 +12,13 @@ from postedit.compiled import compiled
 KEEP, REPLACE, DELETE, INSERT = 0, 1, 2, 3
 
 _MOST_CELLS: Final = 2**27
-"""Pairs of words, a byte each, beyond which ties are broken as the library for long texts breaks them."""
+"""Most pairs of words, of a byte each; for longer texts, rapidfuzz finds the script and breaks ties in its own way."""
 
 _OPERATIONS: Final = {"equal": KEEP, "replace": REPLACE, "delete": DELETE, "insert": INSERT}
 
 
 class ScriptStep(NamedTuple):
-    """What becomes of a word: the operation, and the words of both texts before it."""
+    """One step of a script: the operation, and how many words of each text precede it."""
 
     operation: int
     before: int
@@ -26,7 +26,7 @@ class ScriptStep(NamedTuple):
 
 
 class ScriptEdit(NamedTuple):
-    """The operation, the position in the first text, and the new word; "" for a deletion."""
+    """An edit of one word: the operation, the position in the first text, and the new word ("" for a deletion)."""
 
     operation: int
     position: int
@@ -34,10 +34,11 @@ class ScriptEdit(NamedTuple):
 
 
 def edit_steps(before: Sequence[str], after: Sequence[str], favoured: Iterable[ScriptEdit] = ()) -> list[ScriptStep]:
-    """Return a shortest edit script, with the words it keeps, in order.
+    """Return a shortest edit script from left to right, with a step for each word that is kept.
 
-    Of all shortest ones it is one with the most `favoured` edits. Remaining ties are broken as Tercom breaks them: from
-    the end, keeping or replacing a word goes before deleting one, and that before inserting one.
+    It has the most `favoured` edits of all shortest scripts. Remaining ties are broken as in Tercom: from the end,
+    keeping or replacing a word is preferred to deleting one, and that to inserting one. Very long texts (more than
+    `_MOST_CELLS` pairs of words) get any shortest script.
     """
     if before == after:
         return [ScriptStep(KEEP, at, at) for at in range(len(before))]
@@ -53,7 +54,7 @@ def edit_steps(before: Sequence[str], after: Sequence[str], favoured: Iterable[S
 def shortest_edits(
     before: Sequence[str], after: Sequence[str], favoured: Iterable[ScriptEdit] = ()
 ) -> list[ScriptEdit]:
-    """Return the edits of `edit_steps`."""
+    """Return the edits of `edit_steps`, without the words that are kept."""
     steps = edit_steps(before, after, favoured)
     return [ScriptEdit(kind, at, "" if kind == DELETE else after[to]) for kind, at, to in steps if kind != KEEP]
 
@@ -69,7 +70,7 @@ def _long_steps(before: Sequence[str], after: Sequence[str]) -> list[ScriptStep]
 
 @compiled
 def _cost(first: Any, wanted: Any, length: int, position: int, kind: int, word: int) -> int:
-    """Return the cost of an edit: that of a favoured one is less, by so little that no script gets longer by it."""
+    """Return the cost of an edit; a favoured one costs less, but so little that no longer script becomes cheaper."""
     for row in range(first[position], first[position + 1]):
         if wanted[row, 1] == kind and (kind == DELETE or wanted[row, 2] == word):
             return length - 1
@@ -78,13 +79,13 @@ def _cost(first: Any, wanted: Any, length: int, position: int, kind: int, word: 
 
 @compiled
 def _trace(before: Any, after: Any, first: Any, wanted: Any) -> Any:
-    """Return the steps, Int[steps,3].
+    """Return the steps, Int[steps,3]: operation, and position in both texts.
 
     Args:
-        before: Int[n], ids of words.
-        after: Int[m], ids of words.
-        first: Int[n+2], the row of the first favoured edit at each position.
-        wanted: Int[edits,3], position, operation and word of favoured edits.
+        before: Int[n], word ids of the first text.
+        after: Int[m], word ids of the second text.
+        first: Int[n+2], for each position, the row of `wanted` at which its favoured edits begin.
+        wanted: Int[edits,3], position, operation and word of each favoured edit, sorted.
     """
     n, m = len(before), len(after)
     length = n + m + 1

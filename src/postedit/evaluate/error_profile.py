@@ -1,4 +1,4 @@
-"""What post-editors correct: kinds of errors, how many come again, and terms among them."""
+"""What post-editors correct: the kinds of errors, how many of them are repeated, and which ones concern terms."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
@@ -22,21 +22,21 @@ ERROR_KINDS: Final = (
     "capital letter",
     "number",
 )
-"""What an edit of TER mends: see `error_kind`; "word order" is a move."""
+"""What a TER edit corrects, see `error_kind`; "word order" stands for shifts."""
 
 _ALIKE: Final = 0.6
-"""Similarity of letters from which a word replaces another form of itself: "Datei" and "Dateien" have 0.71."""
+"""Similarity from which two words are taken for forms of the same word: that of "Datei" and "Dateien" is 0.71."""
 
-_COMMON: Final = 0.2  # share of segments beyond which a word of the source is no term: articles, prepositions
+_COMMON: Final = 0.2  # share of segments above which a source word is too common for a term: articles, prepositions
 _SHORTEST_TERM: Final = 3  # letters
 _LONGEST_TERM: Final = 4  # words
 
 LISTED: Final = 15
-"""Frequent corrections and terms that are listed."""
+"""Most frequent corrections, and most terms, that are listed."""
 
 
 class KindOfError(NamedTuple):
-    """How many edits are of a kind, and how many segments have some."""
+    """A kind of error, the number of its edits, and the number of segments that have any."""
 
     kind: str
     edits: int
@@ -47,11 +47,11 @@ class RepeatedChange(NamedTuple):
     """A correction that was made in several segments.
 
     Args:
-        old: words of mt.
-        new: those that pe has in their place; of an insertion, both with the words beside it.
-        times: how often it was made.
-        places: how often mt has the words `old`.
-        source: of a term, the word of the source that it translates; else "".
+        old: words of mt; of an insertion, the words on both sides of it.
+        new: words of pe in their place; of an insertion, including the words on both sides.
+        times: how often the correction was made.
+        places: how often the words `old` occur in mt.
+        source: source word that a term translates; "" if this is no term.
     """
 
     old: str
@@ -63,18 +63,18 @@ class RepeatedChange(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ErrorProfile:
-    """What the errors of some translations are."""
+    """A profile of the errors of some translations."""
 
     segments: int
-    unchanged: int  # segments that were left as they are
-    words: int  # of pe
-    edits: int  # of TER
+    unchanged: int  # segments that the post-editor left unchanged
+    words: int  # words of pe
+    edits: int  # TER edits
     ter: float  # in per cent
     kinds: tuple[KindOfError, ...]  # in the order of ERROR_KINDS
     changes: int  # stretches of mt that were changed
-    repeated: int  # of those, how many were made in another segment as well, word by word
-    systematic: int  # of those, how many where mt was changed so in at least half of the places with these words
-    frequent: tuple[RepeatedChange, ...]  # made in most segments first
+    repeated: int  # those of `changes` that were made in another segment too, with the same words
+    systematic: int  # those of `repeated` that were made in at least half of the places where mt has the old words
+    frequent: tuple[RepeatedChange, ...]  # those made in most segments come first
     terms: tuple[RepeatedChange, ...]
 
     def to_dict(self) -> dict[str, Any]:
@@ -84,7 +84,7 @@ class ErrorProfile:
 
 
 def error_profile(src: Words, mt: Words, pe: Words) -> ErrorProfile:
-    """Return what the errors of mt are, from words of each segment."""
+    """Return a profile of the errors of mt, given the words of each segment's source, mt and post-edit."""
     texts = [" ".join(words) for words in mt], [" ".join(words) for words in pe]
     counts = TER(case_sensitive=True).counts(*texts)
     changes = [errors_of(*sides) for sides in zip(mt, pe, strict=True)]
@@ -115,7 +115,7 @@ def error_profile(src: Words, mt: Words, pe: Words) -> ErrorProfile:
 
 
 def error_kind(old: str, new: str) -> str:
-    """Return the kind of the edit that writes `new` in place of `old`, one of which may be empty."""
+    """Return the kind of error that is corrected by writing `new` in place of `old`, one of which may be empty."""
     if not any(map(str.isalnum, old + new)):
         return "punctuation"
     if any(map(str.isdecimal, old + new)):
@@ -154,7 +154,7 @@ def _terms(
     times: Counter[WordChange],
     places: dict[tuple[str, ...], int],
 ) -> list[RepeatedChange]:
-    """Return the repeated corrections that have the same rare word in the source of all their segments."""
+    """Return those repeated corrections for which the sources of all segments share a rare word."""
     segments: defaultdict[WordChange, list[int]] = defaultdict(list)
     for row, found in enumerate(changes):
         for change in found:
@@ -176,7 +176,7 @@ def _is_term_word(word: str) -> bool:
 
 
 def _is_term(change: WordChange) -> bool:
-    """Return whether words became other words, and not too many to be a term."""
+    """Return whether a change replaces words by others and is short enough to concern a term."""
     old, new = ("".join(words) for words in change)
     lengths = map(len, change)
     kind = error_kind(old, new) if new and not old.startswith("\n") else ""

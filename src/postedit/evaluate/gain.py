@@ -1,15 +1,16 @@
-"""The gain of an editor over unedited MT from a few hundred sentences, with an interval that small samples support.
+"""The gain of an editor over unedited MT, measured on a few hundred sentences, with an interval for small samples.
 
-The gain is the TER of the unedited MT less that of the editor's outputs: edits spared, in per cent of the words of pe.
-Three things make a bootstrap of sentences too narrow here, and each widens the interval (ADR 41):
+The gain is the TER of the unedited MT minus that of the editor's outputs: edits spared, in per cent of the words of pe.
+For three reasons, the interval of a sentence bootstrap would be too narrow here; it is widened for each (ADR 41):
 
-- Rare changes. An editor that changed nothing in 100 sentences may change the next one. Two sentences are added in
-  thought, one that gains three edits and one that loses three (after Agresti and Coull 1998, who add two successes and
-  two failures).
-- One editor for many sentences. In cross-validation, the sentences of a fold have one editor, which may be a good or a
-  bad one. The variance between folds shows it.
-- Few folds, whose training sets are nearly the same. The variance between folds is multiplied (Nadeau and Bengio 2003,
-  equation 9), and the quantile is that of Student's t with as many degrees of freedom as there are folds, less one.
+- Changes are rare. An editor that changed nothing in 100 sentences may change the next one. So two imaginary sentences
+  are added, one that gains three edits and one that loses three (after Agresti and Coull 1998, who add two successes
+  and two failures).
+- Many sentences share an editor. In cross-validation, all sentences of a fold are edited by one editor, which may
+  happen to be good or bad. The variance between folds accounts for this.
+- Folds are few, and their training sets are nearly the same. The variance between folds is multiplied by a factor
+  (Nadeau and Bengio 2003, equation 9), and the quantile is that of Student's t with one degree of freedom less than
+  there are folds.
 """
 
 from dataclasses import dataclass
@@ -24,31 +25,31 @@ from postedit.evaluate.metrics import Floats, Ints
 from postedit.evaluate.significance import CONFIDENCE
 
 _ADDED: Final = 2 * 3.0**2
-"""Squares of the gains of the two sentences that are added in thought: with one edit each, or two, intervals of editors
-whose changes are rare covered too little on train sets."""
+"""Sum of the squared gains, in edits, of the two imaginary sentences. With one or two edits each, the intervals of
+editors that make few changes covered the true gain too seldom on training sets."""
 
 
 class Gain(NamedTuple):
-    """A gain in points of TER with the ends of its interval."""
+    """A gain in TER points, and the ends of its interval."""
 
     points: float
     low: float
     high: float
 
     def at_most(self, points: float) -> "Gain":
-        """Return it where no more can be gained than these points: the TER of the unedited MT."""
+        """Return the gain limited to `points`, the most that can be gained: the TER of the unedited MT."""
         return Gain(*(min(value, points) for value in self))
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class SentenceGains:
-    """What an editor gains in each sentence.
+    """The gains of an editor in each sentence.
 
     Args:
-        spared: Int[sentences], TER edits that need no longer be done; below 0, those that it adds.
-        words: Int[sentences], words of pe.
+        spared: Int[sentences], TER edits that the editor spares; negative: edits that it adds.
+        words: Int[sentences], number of words of pe.
         changed: Bool[sentences], whether the editor changed mt.
-        folds: Int[sentences], the fold of each in cross-validation; None for an editor that was not trained on any.
+        folds: Int[sentences], cross-validation fold of each sentence; None for an editor that was not cross-validated.
     """
 
     spared: Ints
@@ -58,11 +59,11 @@ class SentenceGains:
 
     @property
     def points(self) -> float:
-        """The gain in points of TER."""
+        """The gain over all sentences in TER points."""
         return 100.0 * float(self.spared.sum()) / max(1, int(self.words.sum()))
 
     def gain(self, confidence: float = CONFIDENCE) -> Gain:
-        """Return the gain, and the interval in which that on all such text is with this confidence."""
+        """Return the gain, and the interval that contains the gain on all text of this kind with this confidence."""
         rest = self.spared - self.points / 100.0 * self.words
         count, words = len(rest), max(1, int(self.words.sum()))
         error = sqrt((float(rest @ rest) + _ADDED) * count / max(1, count - 1)) / words
@@ -72,18 +73,18 @@ class SentenceGains:
         return Gain(self.points, self.points - 100.0 * half, self.points + 100.0 * half)
 
     def _half_by_folds(self, folds: Ints, rest: Floats, confidence: float) -> float:
-        """Return half of the interval of the number of edits spared, from the differences between folds."""
+        """Return half the width of the interval of the number of edits spared, from the differences between folds."""
         sums = np.bincount(folds, rest)
         count = len(sums)
         variance = (float(sums @ sums) + _ADDED) * count / (count - 1)
-        overlap = 1.0 + count / (count - 1)  # times as large as if the training sets had no sentence in common
+        overlap = 1.0 + count / (count - 1)  # times the variance for training sets that have no sentence in common
         return student_quantile(confidence, count - 1) * sqrt(variance * overlap)
 
 
 def student_quantile(confidence: float, freedom: int) -> float:
-    """Return how many standard errors the interval of a mean reaches to either side, with Student's t distribution.
+    """Return by how many standard errors the interval of a mean extends to either side, by Student's t distribution.
 
-    Fisher's expansion of the quantile in powers of 1/freedom; right to 0.5 % from 5 degrees of freedom on.
+    This is Fisher's expansion of the quantile in powers of 1/freedom, accurate to 0.5 % from 5 degrees of freedom on.
     """
     z = NormalDist().inv_cdf(0.5 + confidence / 2.0)
     n = max(1, freedom)

@@ -1,4 +1,4 @@
-"""The texts that are scored: lists or stored lines, as many of each system as post-edits, and none too long."""
+"""Checks of the texts to score: lists or stored lines, as many for each system as post-edits, none of them too long."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
@@ -8,14 +8,14 @@ from postedit.core.errors import DataError
 
 MAX_WORDS: Final = 500_000
 MAX_CHARACTERS: Final = 5_000_000
-"""Limits of a line: the time for an edit script grows with the square of the words, memory with the characters."""
+"""Limits of a line: the time for an edit script grows with the square of its words, memory with its characters."""
 
 
 def lines_of(name: str, given: Iterable[str]) -> Sequence[str]:
-    """Return the texts of the argument `name` as a list; other sequences, such as `StoredLines`, stay as they are.
+    """Return the texts of the argument `name` as a list, or unchanged if they are a sequence such as `StoredLines`.
 
     Raises:
-        DataError: if they are not lists of texts.
+        DataError: if they are neither.
     """
     if isinstance(given, Sequence) and not isinstance(given, str | bytes | list | tuple):
         return given
@@ -23,10 +23,10 @@ def lines_of(name: str, given: Iterable[str]) -> Sequence[str]:
 
 
 def outputs_of(systems: Mapping[str, Sequence[str]]) -> dict[str, Sequence[str]]:
-    """Return the outputs of each system as `lines_of` does.
+    """Return the outputs of each system, by its name, as `lines_of` returns them.
 
     Raises:
-        DataError: if they are not lists of texts by the name of the system.
+        DataError: if `systems` is no mapping, or its values are not lists of strings.
     """
     if not isinstance(systems, Mapping):
         raise DataError(f'systems must be lists of outputs by name, such as {{"model": [...]}}, not {systems!r:.80}')
@@ -34,10 +34,10 @@ def outputs_of(systems: Mapping[str, Sequence[str]]) -> dict[str, Sequence[str]]
 
 
 def check_lines(pe: Sequence[str], texts: Mapping[str, Sequence[str]]) -> None:
-    """Check that each text, by name, has as many lines as the post-edits, none of them too long to compare.
+    """Check that each named text has as many lines as the post-edits, and that no line is too long to score.
 
     Raises:
-        DataError: if there are no lines, not as many of each, or one exceeds `MAX_WORDS` or `MAX_CHARACTERS`.
+        DataError: if there are no lines, their numbers differ, or a line exceeds `MAX_WORDS` or `MAX_CHARACTERS`.
     """
     if not pe:
         raise DataError("nothing to score: the post-edits have no lines")
@@ -45,7 +45,7 @@ def check_lines(pe: Sequence[str], texts: Mapping[str, Sequence[str]]) -> None:
 
 
 def check_lengths(lines: int, texts: Mapping[str, Sequence[str]]) -> None:
-    """Check that each text, by name, has so many lines, none of them too long to compare; see `check_lines`."""
+    """Check that each named text has `lines` lines, none of them too long to score; see `check_lines`."""
     for name, text in texts.items():
         if len(text) != lines:
             raise DataError(

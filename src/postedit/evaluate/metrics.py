@@ -1,6 +1,7 @@
-"""TER and BLEU as functions of sums of sentence statistics, and the costs of single sentences.
+"""TER and BLEU as functions of summed sentence statistics, and costs of single sentences.
 
-Statistics are counted once; then the score of any selection of sentences or outputs, as in resampling, is a sum.
+Statistics are counted once per sentence. The score of any selection of sentences or outputs, such as a resample, then
+needs only their sum.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -19,16 +20,16 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 MetricName = Literal["ter", "bleu"]
 Tokenize = Literal["none", "13a"]
-"""How metrics separate words: at spaces, or, for running text, by the rules of mteval (TER: of Tercom)."""
+"""How metrics separate words: at spaces ("none"), or, for running text, by the rules of mteval (for TER: of Tercom)."""
 
-_MAX_ORDER: Final = 4  # the longest n-grams of BLEU
+_MAX_ORDER: Final = 4  # words in the longest n-grams of BLEU
 
 
 def check_tokenize(given: object) -> None:
-    """Check that metrics can separate words in this way.
+    """Check that `given` is one of the values of `Tokenize`.
 
     Raises:
-        DataError: if they cannot.
+        DataError: if it is not.
     """
     if given not in get_args(Tokenize):
         raise DataError(f"tokenize must be {' or '.join(get_args(Tokenize))}, not {given!r}")
@@ -39,20 +40,20 @@ class AdditiveMetric(Protocol):
 
     @property
     def signature(self) -> str:
-        """The signature in the form of sacrebleu."""
+        """The signature in sacrebleu's format."""
 
     def statistics(self, hypotheses: Sequence[str], references: Sequence[str]) -> Floats:
         """Return the statistics of each sentence, Float[sentences,statistics]."""
 
     def loss(self, sums: Floats) -> Floats:
-        """Return the loss Float[...] of sums Float[...,statistics]: TER, or 100 - BLEU; 0 is perfect."""
+        """Return the loss, Float[...], from sums Float[...,statistics]: TER, or 100 - BLEU; 0 is perfect."""
 
     def score(self, loss: float) -> float:
-        """Return the score as it is printed for a loss."""
+        """Return the score that is reported for a loss, such as 100 - loss for BLEU."""
 
 
 def metric_signature(metric: Metric) -> str:
-    """Return the signature of a sacrebleu metric, which has the number of references only after scoring a text."""
+    """Return the signature of a sacrebleu metric, which knows the number of references only after scoring a text."""
     metric.corpus_score([""], [[""]])
     return str(metric.get_signature())
 
@@ -64,13 +65,13 @@ def additive_metric(name: MetricName, tokenize: Tokenize = "none") -> AdditiveMe
 
 @dataclass(frozen=True, slots=True)
 class AdditiveTER:
-    """Case-sensitive TER; the statistics are edits and words of the reference."""
+    """Case-sensitive TER; its statistics are the edits and the words of the reference."""
 
     tokenize: Tokenize = "none"
 
     @property
     def signature(self) -> str:
-        """The signature in the form of sacrebleu."""
+        """The signature in sacrebleu's format."""
         return ter_signature(normalise=self.tokenize == "13a")
 
     def statistics(self, hypotheses: Sequence[str], references: Sequence[str]) -> Floats:
@@ -79,7 +80,7 @@ class AdditiveTER:
         return np.array([(count.edits, count.length) for count in counts], np.float64).reshape(-1, 2)
 
     def loss(self, sums: Floats) -> Floats:
-        """Return TER in per cent, Float[...], of sums Float[...,2]."""
+        """Return TER in per cent, Float[...], from sums Float[...,2]."""
         edits, words = sums[..., 0], sums[..., 1]
         empty = np.where(edits > 0, 100.0, 0.0)  # sacrebleu's convention
         return np.where(words > 0, 100.0 * edits / np.maximum(words, 1.0), empty)
@@ -91,9 +92,10 @@ class AdditiveTER:
 
 @dataclass(frozen=True, slots=True)
 class AdditiveBLEU:
-    """BLEU with sacrebleu's smoothing "exp".
+    """BLEU with sacrebleu's "exp" smoothing.
 
-    Statistics: matching n-grams of orders 1 to 4, those of the output, and the words of output and reference.
+    Its statistics are the matching n-grams of orders 1 to 4, all n-grams of the output of these orders, and the numbers
+    of words of output and reference.
     """
 
     tokenize: Tokenize = "none"
@@ -101,17 +103,17 @@ class AdditiveBLEU:
 
     @property
     def signature(self) -> str:
-        """The signature in the form of sacrebleu."""
+        """The signature in sacrebleu's format."""
         return metric_signature(self._metric(effective_order=False))
 
     @property
     def width(self) -> int:
-        """Number of statistics."""
+        """The number of statistics."""
         return 2 * _MAX_ORDER + 2
 
     def statistics(self, hypotheses: Sequence[str], references: Sequence[str]) -> Floats:
         """Return the statistics of each sentence, Float[sentences,10]."""
-        metric = self._metric(effective_order=True)  # changes no count and avoids a warning
+        metric = self._metric(effective_order=True)  # avoids a warning; the counts are the same
         rows = []
         for hypothesis, reference in zip(hypotheses, references, strict=True):
             found = metric.sentence_score(hypothesis, [reference])
@@ -119,7 +121,7 @@ class AdditiveBLEU:
         return np.array(rows, np.float64).reshape(-1, self.width)
 
     def loss(self, sums: Floats) -> Floats:
-        """Return 100 - BLEU, Float[...], of sums Float[...,10]."""
+        """Return 100 - BLEU, Float[...], from sums Float[...,10]."""
         matches, totals = sums[..., :_MAX_ORDER], sums[..., _MAX_ORDER : 2 * _MAX_ORDER]
         output_words, reference_words = sums[..., -2], sums[..., -1]
         missed = (matches == 0) & (totals > 0)
@@ -141,13 +143,13 @@ class AdditiveBLEU:
 
 @dataclass(frozen=True, slots=True)
 class AdditiveMean:
-    """The mean of TER and 100 - BLEU; the statistics are those of `AdditiveTER`, then those of `AdditiveBLEU`."""
+    """The mean of TER and 100 - BLEU; its statistics are those of `AdditiveTER`, then those of `AdditiveBLEU`."""
 
     tokenize: Tokenize = "none"
 
     @property
     def signature(self) -> str:
-        """The signatures of both."""
+        """The signatures of both metrics."""
         return f"{AdditiveTER(self.tokenize).signature} and {AdditiveBLEU(self.tokenize).signature}"
 
     def statistics(self, hypotheses: Sequence[str], references: Sequence[str]) -> Floats:
@@ -156,7 +158,7 @@ class AdditiveMean:
         return np.concatenate(parts, 1)
 
     def loss(self, sums: Floats) -> Floats:
-        """Return the mean loss, Float[...], of sums Float[...,12]."""
+        """Return the mean loss, Float[...], from sums Float[...,12]."""
         ter, bleu = AdditiveTER(self.tokenize).loss(sums[..., :2]), AdditiveBLEU(self.tokenize).loss(sums[..., 2:])
         return (ter + bleu) / 2.0
 
@@ -175,7 +177,7 @@ def ter_costs(hypotheses: Sequence[str], references: Sequence[str]) -> list[floa
 
 
 def bleu_costs(hypotheses: Sequence[str], references: Sequence[str]) -> list[float]:
-    """Return 1 - BLEU of each sentence, smoothed ("exp", effective order); equal texts cost 0, also empty ones."""
+    """Return 1 - smoothed BLEU ("exp", effective order) of each sentence; equal texts, even empty ones, cost 0."""
     metric = BLEU(tokenize="none", effective_order=True)
     return [
         0.0 if text == reference else 1.0 - metric.sentence_score(text, [reference]).score / 100.0
@@ -184,4 +186,4 @@ def bleu_costs(hypotheses: Sequence[str], references: Sequence[str]) -> list[flo
 
 
 COSTS: Final[Mapping[str, SentenceCost]] = {"ter": ter_costs, "bleu": bleu_costs}
-"""By the name that recipes use; minimum risk training minimises their expectation."""
+"""Sentence costs by their names in recipes; minimum risk training minimises the expectation of one of them."""

@@ -1,4 +1,4 @@
-"""Whether post-editing by machine is worth it for a customer: what editors gain, what that saves, and the answer."""
+"""Whether automatic post-editing pays for a customer: what editors gain, what that saves, and the recommendation."""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,15 +14,15 @@ from postedit.evaluate.significance import CONFIDENCE
 from postedit.evaluate.table import percentage
 
 FORMAT: Final = 1
-"""Version of the form of JSON."""
+"""Version of the JSON format."""
 
 _HOPEFUL: Final = 0.8
-"""Confidence of the interval of a forecast that must be above 0 to collect more triplets: 9 times in 10 they bring a
-gain."""
+"""Confidence of the interval of a forecast, which must lie above 0 before it is recommended to collect more triplets:
+the gain is above its lower end 9 times in 10."""
 
 Answer = Literal["yes", "all", "later", "no"]
-"""Whether an editor at hand is worth it; "all": if it is trained on all triplets at hand, of which some were assessed;
-"later": not yet, but with more triplets than there are."""
+"""Whether an editor is worth using. "yes": as it is; "all": once trained on all triplets at hand, of which only some
+were assessed; "later": not yet, but with more triplets than are at hand; "no": not at all."""
 
 ANSWERS: Final[Mapping[Answer, str]] = {
     "yes": "Yes",
@@ -34,18 +34,18 @@ ANSWERS: Final[Mapping[Answer, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """The work of a customer, and its prices.
+    """The post-editing work of a customer, and its prices.
 
     Args:
-        words: of mt to post-edit; characters, where texts are divided into those.
-        words_per_hour: of a post-editor, without an editor; likewise.
-        editing_share: share of that time that goes into edits; the rest is for reading, which nothing saves.
-        hour_price: of a post-editor; None: not known.
-        machine_price: of an hour of the machine.
-        least_share: of the edits that an editor must spare to be worth the trouble.
+        words: words of mt to post-edit; characters, if texts are divided into characters.
+        words_per_hour: words, or characters, that a post-editor corrects in an hour without an editor.
+        editing_share: share of that time that is spent on edits; the rest is spent on reading, which no editor saves.
+        hour_price: price of an hour of a post-editor; None: not known.
+        machine_price: price of an hour of the machine.
+        least_share: smallest share of the edits that an editor must spare to be worth the trouble.
 
     Raises:
-        DataError: if a number is none, or out of range.
+        DataError: if a value is not a number, or out of range.
     """
 
     words: int = 100_000
@@ -60,7 +60,7 @@ class Workload:
             value = getattr(self, name)
             if not isinstance(value, Real) and not (value is None and name == "hour_price"):
                 raise DataError(f"{name} must be a number, not {value!r:.80}")
-            if value is not None:  # numbers of NumPy become those of Python, which JSON can have
+            if value is not None:  # NumPy numbers become Python numbers, which JSON can represent
                 object.__setattr__(self, name, int(value) if isinstance(value, Integral) else float(value))
         above = {"words": self.words, "words_per_hour": self.words_per_hour}
         shares = {"editing_share": self.editing_share, "least_share": self.least_share}
@@ -80,11 +80,11 @@ class Workload:
 
     @property
     def hours(self) -> float:
-        """Hours of post-editing without an editor."""
+        """The hours that the work takes without an editor."""
         return self.words / self.words_per_hour
 
     def saved(self, gain: Gain, ter: float) -> "Savings":
-        """Return what a gain saves, where the unedited MT has this TER: edits, and hours in proportion to them."""
+        """Return the edits that a gain saves and the hours, in proportion to them; `ter` is that of the unedited MT."""
         per_point = self.hours * self.editing_share / ter if ter else 0.0
         return Savings(
             Gain(*(self.words * points / 100.0 for points in gain)), Gain(*(per_point * points for points in gain))
@@ -92,7 +92,7 @@ class Workload:
 
 
 class Savings(NamedTuple):
-    """Edits and hours that are saved; below 0, those that are added."""
+    """Edits and hours that are saved; negative values are additional ones."""
 
     edits: Gain
     hours: Gain
@@ -100,18 +100,18 @@ class Savings(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class EditorGain:
-    """What an editor gains.
+    """The gain of an editor, and what it takes to train and to run it.
 
     Args:
-        name: of the editor.
-        how: what was measured.
-        sentences: what it gains in each sentence.
-        half: the same, trained on half as many triplets; None if its gain with more is not forecast.
-        training_seconds: of one training on nearly all triplets.
-        editing_seconds: of editing all of them; None: not known, as some answers of an endpoint were known before.
-        cost: of editing all of them with a model behind an endpoint; None: not known, or it has no price.
-        currency: of the cost.
-        available: triplets at hand, if those that were assessed are only some of them.
+        name: name of the editor.
+        how: how the gain was measured: "cross-validated" or "as it is".
+        sentences: gain in each sentence.
+        half: the same for the editor trained on half as many triplets; None if no gain is forecast for it.
+        training_seconds: seconds to train it once on all assessed triplets.
+        editing_seconds: seconds to edit all of them; None: not known, as some answers of an endpoint were known before.
+        cost: cost of editing all of them with a model behind an endpoint; None: not known, or it has no price.
+        currency: currency of the cost.
+        available: triplets at hand, of which only some may have been assessed; 0 for an editor that is not trained.
     """
 
     name: str
@@ -126,26 +126,26 @@ class EditorGain:
 
     @property
     def better(self) -> int:
-        """Sentences that it brings nearer to pe."""
+        """The number of sentences that the editor brings nearer to pe."""
         return int((self.sentences.spared > 0).sum())
 
     @property
     def worse(self) -> int:
-        """Sentences that it takes farther from pe."""
+        """The number of sentences that the editor moves farther from pe."""
         return int((self.sentences.spared < 0).sum())
 
     def gain(self, ter: float, confidence: float = CONFIDENCE) -> Gain:
-        """Return the gain with its interval, where the unedited MT has this TER: no more edits can be spared."""
+        """Return the gain with its interval, both at most `ter`, that of the unedited MT: no more can be gained."""
         return self.sentences.gain(confidence).at_most(ter)
 
     def forecasts(self, ter: float, confidence: float = CONFIDENCE) -> list[Forecast]:
-        """Return what it is expected to gain with more triplets; nothing for one without `half`."""
+        """Return the gains expected with more triplets; none without `half`."""
         if self.half is None:
             return []
         return forecast(self.sentences, self.half, ter, confidence, self.available)
 
     def to_dict(self, work: Workload, ter: float) -> dict[str, Any]:
-        """Return plain values for JSON."""
+        """Return plain values for JSON; `ter` is that of the unedited MT."""
         gain = self.gain(ter)
         return {
             "name": self.name,
@@ -169,7 +169,7 @@ class EditorGain:
 
 
 def costs(editor: EditorGain, work: Workload) -> float | None:
-    """Return what the machine, or an endpoint, costs for all of the work; None if it is not known."""
+    """Return what the machine and, if there is one, the endpoint cost for the whole work; None if it is not known."""
     if editor.editing_seconds is None:
         return None
     share = work.words / max(1, int(editor.sentences.words.sum()))
@@ -180,7 +180,7 @@ def costs(editor: EditorGain, work: Workload) -> float | None:
 
 
 class Recommendation(NamedTuple):
-    """The answer, the editor it is about (the best one at hand if it is no), and why."""
+    """The answer, the editor that it is about (for "no", the best one at hand), and the reason."""
 
     answer: Answer
     editor: str
@@ -188,11 +188,12 @@ class Recommendation(NamedTuple):
 
 
 def recommendation(editors: Sequence[EditorGain], ter: float, work: Workload | None = None) -> Recommendation:
-    """Return whether an editor is worth it, with a probability of at most 5 % that it is recommended but does harm.
+    """Return whether an editor is worth using; the probability of recommending one that does harm is at most 5 %.
 
-    The best of several editors looks good by chance. So each must be better than the unedited MT with more confidence
-    than one alone (Bonferroni), and the interval that is told is as wide: whichever editor is chosen, it covers. Where
-    an hour has a price and the cost is known, the money saved at the low end of the interval must also exceed the cost.
+    The best of several editors may look good by chance. So each must be better than the unedited MT, of which `ter` is
+    the TER, with more confidence than a single one would need (Bonferroni). The reported interval is widened likewise,
+    so that it holds whichever editor is chosen. If an hour has a price and the editor's cost is known, the money saved
+    at the low end of the interval must also exceed that cost.
     """
     work = work or Workload()
     if not editors:
@@ -206,7 +207,7 @@ def recommendation(editors: Sequence[EditorGain], ter: float, work: Workload | N
     least = work.least_share * ter
     helpful = [one for one in ordered if _helps(one.gain(ter, confidence), least)]
     losses = [_loss(one, one.gain(ter, confidence), ter, work) for one in helpful]
-    # One whose cost is known to be covered comes before one whose cost is not known.
+    # An editor whose cost is known to be covered comes before one whose cost is not known.
     for one, loss in sorted(zip(helpful, losses, strict=True), key=lambda pair: _is_unpriced(pair[0], work)):
         if not loss:
             unknown = "; what it costs is not known" * _is_unpriced(one, work)
@@ -227,7 +228,7 @@ def recommendation(editors: Sequence[EditorGain], ter: float, work: Workload | N
 
 
 def _hopes(editors: Sequence[EditorGain], ter: float, least: float, work: Workload) -> Iterator[Recommendation]:
-    """Yield the editors that will probably be worth it with more triplets, and their forecasts in words."""
+    """Yield recommendations of editors that will probably be worth using with more triplets, with their forecasts."""
     for one in editors:
         for hoped, expected in zip(one.forecasts(ter, _HOPEFUL), one.forecasts(ter), strict=True):
             if _helps(hoped.gain, least) and not _loss(one, hoped.gain, ter, work):
@@ -243,12 +244,12 @@ def _helps(gain: Gain, least: float) -> bool:
 
 
 def _is_unpriced(editor: EditorGain, work: Workload) -> bool:
-    """Return whether an hour has a price, and what the editor costs is not known."""
+    """Return whether an hour has a price, but the cost of the editor is not known."""
     return bool(work.hour_price) and costs(editor, work) is None
 
 
 def _loss(editor: EditorGain, gain: Gain, ter: float, work: Workload) -> str:
-    """Return why an editor with this gain may cost more than it saves; "" if it does not, or prices are not known."""
+    """Return why an editor with this gain may cost more than it saves; "" if it does not or prices are not known."""
     cost = costs(editor, work)
     if not work.hour_price or cost is None:
         return ""
@@ -261,12 +262,12 @@ def _loss(editor: EditorGain, gain: Gain, ter: float, work: Workload) -> str:
 
 
 def simultaneous(editors: int) -> float:
-    """Return the confidence of each interval with which those of all editors cover at once with `CONFIDENCE`."""
+    """Return the confidence that each editor's interval needs so that all of them hold at once with `CONFIDENCE`."""
     return 1.0 - (1.0 - CONFIDENCE) / editors
 
 
 def _shares(gain: Gain, ter: float) -> Gain:
-    """Return a gain in per cent of the edits."""
+    """Return a gain in per cent of the edits that the unedited MT needs."""
     return Gain(*(percentage(points, ter) or 0.0 for points in gain))
 
 
@@ -276,25 +277,25 @@ def _told(gain: Gain, ter: float, why_wide: str = "") -> str:
 
 
 def _told_of(one: EditorGain, editors: Sequence[EditorGain], ter: float) -> str:
-    """Return the gain of an editor that was chosen among others, in words."""
+    """Return in words the gain of an editor that was chosen among several."""
     why_wide = f", wider as {len(editors)} editors were tried" if len(editors) > 1 else ""
     return _told(one.gain(ter, simultaneous(len(editors))), ter, why_wide)
 
 
 @dataclass(frozen=True, slots=True)
 class Assessment:
-    """An assessment of the triplets of a customer.
+    """An assessment of a customer's triplets.
 
     Args:
-        profile: what the errors are.
-        editors: what each editor gains.
-        work: of the customer.
+        profile: profile of the errors.
+        editors: gain of each editor.
+        work: work of the customer.
         tokenizer: how texts were divided into words.
-        signature: of TER.
-        left_out: triplets or units that were not used, by reason.
-        not_tried: editors that were not tried, with the reason.
-        warnings: signs that the triplets are not what they are taken for, a sentence each.
-        notes: what is to be known of the editors that were tried, likewise.
+        signature: signature of TER.
+        left_out: number of triplets or units that were not used, by reason.
+        not_tried: reason for each editor that was not tried.
+        warnings: signs that the triplets are not what they are taken for, one sentence each.
+        notes: remarks on the editors that were tried, one sentence each.
     """
 
     profile: ErrorProfile
@@ -309,17 +310,17 @@ class Assessment:
 
     @property
     def recommendation(self) -> Recommendation:
-        """The answer."""
+        """The answer, with the editor and the reason."""
         return recommendation(self.editors, self.profile.ter, self.work)
 
     @property
     def unit(self) -> str:
-        """What texts were divided into, and the work is counted in: "words" or "characters"."""
+        """The unit that texts were divided into, and in which the work is counted: "words" or "characters"."""
         return "characters" if self.tokenizer == "characters" else "words"
 
     @property
     def has_rough_forecasts(self) -> bool:
-        """Whether a gain is forecast for many times the assessed triplets."""
+        """Whether a gain is forecast for many times more triplets than were assessed."""
         return any(expected.is_rough for one in self.editors for expected in one.forecasts(self.profile.ter))
 
     def to_dict(self) -> dict[str, Any]:

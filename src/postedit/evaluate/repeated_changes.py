@@ -1,4 +1,4 @@
-"""Errors of mt and what was done with the same words elsewhere: what is corrected again and again can be learnt."""
+"""Corrections of mt, and how often the same words occur elsewhere: what is corrected again and again can be learnt."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
@@ -8,9 +8,9 @@ from postedit.text.edits import changes
 
 
 class WordChange(NamedTuple):
-    """Words of mt, and those that pe has in their place; of an insertion, both with the words beside it.
+    """Words of mt, and the words of pe in their place; of an insertion, both include the words on either side of it.
 
-    Beside an insertion at the beginning or the end of a segment is a mark.
+    At the beginning or end of a segment, a mark takes the place of the word beside an insertion.
     """
 
     old: tuple[str, ...]
@@ -18,20 +18,20 @@ class WordChange(NamedTuple):
 
 
 class PhrasePlaces:
-    """Counts in how many places of a stream each of some phrases stands, in time that is linear in the stream.
+    """A counter of the places where phrases occur in a stream of segments, in time linear in the stream.
 
     Args:
-        phrases: words; equal ones that overlap count as one place.
+        phrases: phrases to count, as words; occurrences of the same phrase that overlap count as one place.
     """
 
     def __init__(self, phrases: Iterable[tuple[str, ...]]) -> None:
         self.counts = dict.fromkeys(phrases, 0)
-        self._lengths: defaultdict[str, set[int]] = defaultdict(set)  # of the phrases, by their first word
+        self._lengths: defaultdict[str, set[int]] = defaultdict(set)  # lengths of the phrases, by their first word
         for phrase in self.counts:
             self._lengths[phrase[0]].add(len(phrase))
 
     def add(self, words: Sequence[str]) -> None:
-        """Count the phrases of the next segment."""
+        """Count the phrases in the words of the next segment."""
         marked, ends = _marked(words), dict[tuple[str, ...], int]()
         for start, word in enumerate(marked):
             for length in self._lengths.get(word, ()):
@@ -42,12 +42,12 @@ class PhrasePlaces:
 
 
 def errors_of(words: list[str], post_edit: list[str]) -> Counter[WordChange]:
-    """Return the changes that a post-edit makes."""
+    """Return how often a post-edit makes each change."""
     return Counter(errors_at(words, post_edit).values())
 
 
 def errors_at(words: list[str], post_edit: list[str]) -> dict[tuple[int, int], WordChange]:
-    """Return the changes that a post-edit makes, by the first word and the end of the words that it changes."""
+    """Return the changes that a post-edit makes, by the start and end (exclusive) of the changed words of mt."""
     found: dict[tuple[int, int], WordChange] = {}
     marked = _marked(words)
     for change in changes(words, post_edit):
@@ -62,5 +62,5 @@ def errors_at(words: list[str], post_edit: list[str]) -> dict[tuple[int, int], W
 
 
 def _marked(words: Sequence[str]) -> list[str]:
-    """Return words with marks for the beginning and the end of their segment, which are no words."""
+    """Return words with marks for the beginning and the end of their segment, which differ from all words."""
     return ["\n<", *words, "\n>"]

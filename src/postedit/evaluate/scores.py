@@ -1,4 +1,4 @@
-"""TER, BLEU and chrF of systems on one test set, and how many sentences each system changed for better or worse."""
+"""TER, BLEU and chrF of systems on one test set, and how many sentences each system changed for better or for worse."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -18,7 +18,7 @@ UNEDITED_MT: Final = "unedited MT"
 
 @dataclass(frozen=True, slots=True)
 class ChangedSentences:
-    """How many sentences a system changed; `better` have fewer TER edits left to do than mt, `worse` have more."""
+    """The number of sentences that a system changed: `better` have fewer TER edits left to do than mt, `worse` more."""
 
     changed: int
     better: int
@@ -26,7 +26,7 @@ class ChangedSentences:
 
     @property
     def same(self) -> int:
-        """Changed sentences with as many edits left as mt."""
+        """The number of changed sentences that have as many edits left as mt."""
         return self.changed - self.better - self.worse
 
 
@@ -35,13 +35,13 @@ class SystemScores:
     """The scores of one system.
 
     Args:
-        name: of the system.
-        lines: sentences scored.
-        ter: case-sensitive, per cent; lower is better.
-        bleu: 0 to 100; higher is better.
-        chrf: 0 to 100; higher is better.
-        changes: changed sentences, if the machine translations are known.
-        signatures: by metric (`"TER"`, `"BLEU"`, `"chrF"`), in the form of sacrebleu.
+        name: name of the system.
+        lines: number of sentences scored.
+        ter: case-sensitive TER, per cent; lower is better.
+        bleu: BLEU, 0 to 100; higher is better.
+        chrf: chrF, 0 to 100; higher is better.
+        changes: counts of changed sentences; None if the machine translations are not known.
+        signatures: signatures by metric (`"TER"`, `"BLEU"`, `"chrF"`), in sacrebleu's format.
     """
 
     name: str
@@ -53,7 +53,7 @@ class SystemScores:
     signatures: Mapping[str, str]
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain values for JSON."""
+        """Return the scores as plain values for JSON."""
         values = {name: getattr(self, name) for name in ("name", "lines", "ter", "bleu", "chrf")}
         changes = None if self.changes is None else {**asdict(self.changes), "same": self.changes.same}
         return {**values, "changes": changes, "signatures": dict(self.signatures)}
@@ -61,16 +61,16 @@ class SystemScores:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class SentenceStatistics:
-    """The statistics of each sentence of a system; their sums determine its scores."""
+    """Statistics of each sentence of a system; their sums determine its scores."""
 
     edits: Sequence[EditCount]  # from the outputs to the post-edits
-    bleu: Floats  # Float[sentences,10], of `AdditiveBLEU`
-    chrf: Floats  # Float[sentences,19], of `AdditiveCHRF`
+    bleu: Floats  # Float[sentences,10], from `AdditiveBLEU`
+    chrf: Floats  # Float[sentences,19], from `AdditiveCHRF`
     tokenize: Tokenize
 
     @classmethod
     def of(cls, hyp: Sequence[str], pe: Sequence[str], tokenize: Tokenize = "none") -> Self:
-        """Count the statistics of outputs against as many post-edits, at least one."""
+        """Return the statistics of the outputs `hyp` against equally many post-edits, at least one."""
         edits = count_edits(hyp, pe, normalise=tokenize == "13a")
         return cls(edits, AdditiveBLEU(tokenize).statistics(hyp, pe), AdditiveCHRF().statistics(hyp, pe), tokenize)
 
@@ -78,16 +78,17 @@ class SentenceStatistics:
 def score_systems(
     systems: Mapping[str, Sequence[str]], pe: Sequence[str], mt: Sequence[str] | None, tokenize: Tokenize = "none"
 ) -> list[SystemScores]:
-    """Return the scores of the unedited MT, where `mt` is given, and then those of each system in order.
+    """Return the scores of the unedited MT, if `mt` is given, followed by those of each system in order.
 
     Args:
-        systems: outputs by the name of the system.
-        pe: the post-edits, line by line.
-        mt: the machine translations, line by line.
+        systems: outputs of each system, by its name.
+        pe: post-edits, line by line.
+        mt: machine translations, line by line; None if they are not known.
         tokenize: how metrics separate words.
 
     Raises:
-        DataError: if a text has not as many lines as `pe`, there are none, or they are not lists of texts.
+        DataError: if `pe` has no lines, another text has a different number of lines, a line is too long to score, a
+            text is not a list of strings, a system has the name of the unedited MT, or `tokenize` is unknown.
     """
     check_tokenize(tokenize)
     pe, mt = lines_of("pe", pe), None if mt is None else lines_of("mt", mt)
@@ -98,10 +99,10 @@ def score_systems(
 
 
 def check_names(systems: Collection[str], mt: object) -> None:
-    """Check that no system has the name of the unedited MT, if that is known.
+    """Check that no system has the name of the unedited MT, unless `mt` is None.
 
     Raises:
-        DataError: if one has.
+        DataError: if a system has that name.
     """
     if mt is not None and UNEDITED_MT in systems:
         raise DataError(f'a system cannot be named "{UNEDITED_MT}": that is the name of mt itself; rename it')
@@ -117,7 +118,7 @@ def score_system(
 
 
 def score_statistics(name: str, statistics: SentenceStatistics, changes: ChangedSentences | None) -> SystemScores:
-    """Return the scores of one system from its sentence statistics and its changes; see `score_system`."""
+    """Return the scores of one system from its sentence statistics and change counts; see `score_system`."""
     edits = [(count.edits, count.length) for count in statistics.edits]
     sums = np.array(edits, np.float64).reshape(-1, 2).sum(0), statistics.bleu.sum(0), statistics.chrf.sum(0)
     return scores_of_sums(name, len(edits), *sums, statistics.tokenize, changes)
@@ -132,7 +133,7 @@ def scores_of_sums(
     tokenize: Tokenize,
     changes: ChangedSentences | None,
 ) -> SystemScores:
-    """Return the scores of one system from the sums, over all its lines, of the statistics of additive metrics."""
+    """Return the scores of one system from the statistics of the additive metrics, each summed over all its lines."""
     ter, bleu, chrf = AdditiveTER(tokenize), AdditiveBLEU(tokenize), AdditiveCHRF()
     return SystemScores(
         name=name,
@@ -148,7 +149,7 @@ def scores_of_sums(
 def changed_sentences(
     hyp: Sequence[str], statistics: SentenceStatistics, pe: Sequence[str], mt: Sequence[str]
 ) -> ChangedSentences:
-    """Return how many sentences of a system with these statistics differ from mt, and how."""
+    """Return how many outputs `hyp`, which have these statistics, differ from mt, and how many are better or worse."""
     edits, normalise = statistics.edits, statistics.tokenize == "13a"
     changed = [row for row, (after, before) in enumerate(zip(hyp, mt, strict=True)) if after != before]
     before = count_edits([mt[row] for row in changed], [pe[row] for row in changed], normalise=normalise)

@@ -1,6 +1,7 @@
 """Significance by paired bootstrap (Koehn 2004) and approximate randomisation (Riezler and Maxwell 2005).
 
-Scores are functions of sums over sentences, so a resample is a row of weights, and all of them are a matrix product.
+Scores are functions of sums over sentences, so a resample is a row of sentence weights, and the sums of all resamples
+are one matrix product.
 """
 
 from collections.abc import Callable, Sequence
@@ -15,29 +16,31 @@ from postedit.evaluate.metrics import Floats, Ints
 RESAMPLES: Final = 10_000
 CONFIDENCE: Final = 0.95
 MIN_SENTENCES: Final = 10
-"""Sentences below which nothing is compared: resamples of a few are so alike that the bootstrap finds any difference
-certain (p = 0.0001 for four sentences that all differ by the same, where 2 of 16 exchanges are as extreme)."""
+"""Fewest sentences that are compared. Resamples of only a few sentences are so alike that the bootstrap takes any
+difference for certain: if four sentences all differ by the same amount, p = 0.0001, although 2 of the 16 possible
+exchanges are as extreme."""
 
 RESAMPLED: Final = 100_000
-"""Most sentences that are drawn one by one. Of more, groups of consecutive ones are drawn, so many of them: memory and
-time are bounded, and intervals hardly differ, as 100,000 sums of a few sentences each have the same variance."""
+"""Most sentences that are drawn one by one. More than that are divided into this number of groups of consecutive
+sentences, and groups are drawn. This bounds memory and time, and intervals hardly change, because the sums of so many
+small groups have the same variance."""
 
 _BLOCK: Final = 2**20  # weights held in memory at a time
-_TIE: Final = 1e-9  # score differences closer than this are equal: sums in another order differ by rounding
+_TIE: Final = 1e-9  # score differences closer than this are equal: sums in another order differ by rounding errors
 
 
 def too_few(sentences: int) -> str:
-    """Return a clause that says so of fewer than `MIN_SENTENCES` sentences."""
+    """Return the clause "N sentences are too few to compare", for N below `MIN_SENTENCES`."""
     return f"{sentences} {'sentence is' if sentences == 1 else 'sentences are'} too few to compare"
 
 
 def group_of(places: Ints, sentences: int) -> Ints:
-    """Return the number of the group in which a sentence is drawn, for sentences at `places` of so many."""
+    """Return the group numbers of the sentences at `places`, out of `sentences` in all; see `RESAMPLED`."""
     return places if sentences <= RESAMPLED else places * RESAMPLED // sentences
 
 
 def grouped(statistics: Floats) -> Floats:
-    """Return the sums of statistics Float[sentences,...] over each group, Float[groups,...]."""
+    """Return statistics Float[sentences,...] summed over each group of `group_of`, Float[groups,...]."""
     if len(statistics) <= RESAMPLED:
         return statistics
     groups = group_of(np.arange(len(statistics)), len(statistics))
@@ -45,7 +48,7 @@ def grouped(statistics: Floats) -> Floats:
 
 
 def what_is_drawn(sentences: int) -> str:
-    """Return what resamples consist of: "the sentences", or "groups of N consecutive sentences"."""
+    """Return in words what resamples consist of: "the sentences", or groups of consecutive sentences."""
     if sentences <= RESAMPLED:
         return "the sentences"
     return f"{RESAMPLED:,} groups of {sentences / RESAMPLED:,.1f} consecutive sentences on average"
@@ -53,7 +56,7 @@ def what_is_drawn(sentences: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """The middle 95 % of the resamples of a score."""
+    """The ends of the middle 95 % of the resampled values of a score."""
 
     low: float
     high: float
@@ -61,19 +64,19 @@ class Interval:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Two systems, by index, under one metric."""
+    """The comparison of two systems, given by their indices, under one metric."""
 
     first: int
     second: int
-    difference: float  # the score of `first` less that of `second`
+    difference: float  # the score of `first` minus that of `second`
     interval: Interval  # of the difference
-    bootstrap: float  # p-value, two-sided, of the paired bootstrap
-    randomisation: float  # p-value, two-sided, of approximate randomisation
+    bootstrap: float  # two-sided p-value of the paired bootstrap
+    randomisation: float  # two-sided p-value of approximate randomisation
 
 
 @dataclass(frozen=True, slots=True)
 class Significance:
-    """The interval of the score of each system, and the comparisons of all pairs."""
+    """The interval of each system's score, and the comparisons of all pairs of systems."""
 
     intervals: tuple[Interval, ...]
     comparisons: tuple[Comparison, ...]
@@ -82,16 +85,17 @@ class Significance:
 def compare(
     statistics: Sequence[Floats], score: Callable[[Floats], Floats], resamples: int = RESAMPLES, seed: int = 1
 ) -> Significance:
-    """Return intervals and p-values for all pairs of systems.
+    """Return the interval of each system's score, and intervals and p-values for all pairs of systems.
 
     Args:
-        statistics: Float[sentences,statistics] for each system, or the sums over groups; whole numbers.
-        score: maps sums Float[...,statistics] to scores Float[...].
-        resamples: the number of resamples.
-        seed: of the random numbers.
+        statistics: sentence statistics of each system, Float[sentences,statistics], or their sums over groups; whole
+            numbers.
+        score: function that maps sums Float[...,statistics] to scores Float[...].
+        resamples: number of resamples.
+        seed: seed of the random numbers.
 
     Raises:
-        ValueError: if there are no sentences, or the systems have not as many sentences.
+        ValueError: if there are no systems or no sentences, or the systems have different numbers of sentences.
     """
     if not statistics or not len(statistics[0]):
         raise ValueError("nothing to resample: there must be at least one system and one sentence")
@@ -126,7 +130,7 @@ def _bootstrap_sums(stacked: Floats, resamples: int, generator: np.random.Genera
 
 
 def _swapped_sums(stacked: Floats, resamples: int, generator: np.random.Generator) -> Floats:
-    """Return sums over the sentences that are swapped, each with probability 1/2, Float[resamples,systems,statistics].
+    """Return sums over swapped sentences, Float[resamples,systems,statistics]; each is swapped with probability 1/2.
 
     The same sentences are swapped for all pairs of systems, so time and memory are linear in the number of systems.
     """
@@ -150,6 +154,6 @@ def _interval(values: Floats) -> Interval:
 
 
 def _p_value(by_chance: Floats, observed: float) -> float:
-    """Return the share of random differences as large as the observed one, which counts as one of them."""
+    """Return the share of differences that are at least as large as the observed one, which is counted among them."""
     extreme = int((np.abs(by_chance) >= abs(observed) - _TIE).sum())
     return (extreme + 1) / (len(by_chance) + 1)

@@ -1,4 +1,4 @@
-"""Measures for single-source tasks such as summarisation: ROUGE, novel and repeated n-grams (Ive et al. 2019, 5.1)."""
+"""Measures of single-source tasks such as summarisation: ROUGE, novel and repeated n-grams (Ive et al. 2019, 5.1)."""
 
 import re
 import unicodedata
@@ -22,8 +22,8 @@ ORDERS: Final = (1, 2, 3, 4)
 """Orders of the novel and repeated n-grams."""
 
 ROUGE: Final = ("ROUGE-1", "ROUGE-2", "ROUGE-L", "ROUGE-Lsum")
-"""The kinds of ROUGE. L is the longest common subsequence of whole texts; Lsum, the L of the official script, unites
-those of each sentence of the reference with all sentences of the output."""
+"""The kinds of ROUGE. L takes the longest common subsequence of whole texts; Lsum, which the official script calls L,
+unites, for each sentence of the reference, its longest common subsequences with all sentences of the output."""
 
 _KINDS: Final = ("rouge1", "rouge2", "rougeL", "rougeLsum")
 _SENTENCE_END: Final = re.compile(r"(?<=[.!?])\s+(?!$)|(?<=[。！？])(?![。！？」』”’）])\s*(?!$)")
@@ -32,9 +32,9 @@ _SHORTEST_STEMMED: Final = 4  # letters: shorter words are left as they are, as 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class SummaryScores:
-    """Measures of one system; shares are in per cent, those of n-grams by `ORDERS`, None where nothing is counted."""
+    """Measures of one system. Shares are in per cent, None if there is nothing to count; n-grams are as in `ORDERS`."""
 
-    rouge: tuple[float, ...]  # F1 in the order of `ROUGE`, 0 to 100, the mean over texts
+    rouge: tuple[float, ...]  # mean F1 over texts, 0 to 100, in the order of `ROUGE`
     rouge_by_text: Floats  # Float[texts,4], F1 of each text
     novel: tuple[float | None, ...]  # n-grams of the output that its source lacks
     novel_sentences: float | None  # sentences of the output that its source lacks
@@ -43,7 +43,7 @@ class SummaryScores:
 
 
 class _Tokenizer:
-    """A tokeniser for rouge-score: as its own on English text, and letters and digits of all scripts."""
+    """A tokeniser for rouge-score: like its own on English text, but it keeps letters and digits of all scripts."""
 
     def __init__(self, *, stem: bool) -> None:
         self._stem = None
@@ -53,7 +53,7 @@ class _Tokenizer:
             self._stem = PorterStemmer().stem
 
     def tokenize(self, text: str) -> list[str]:
-        """Return words of letters, their marks, and digits, in lower case, stemmed if that is wanted."""
+        """Return the words of a text: letters with their marks, and digits; in lower case, and stemmed if requested."""
         words = _words_of(text.lower())
         if self._stem is None:
             return words
@@ -61,32 +61,32 @@ class _Tokenizer:
 
 
 def _words_of(text: str) -> list[str]:
-    """Return the words of a text in NFC; marks are parts of words, as the vowels of Hindi are."""
+    """Return the words of a text in NFC; combining marks, such as the vowel signs of Hindi, are parts of words."""
     composed = unicodedata.normalize("NFC", text)
     return "".join(one if one.isalnum() or unicodedata.category(one)[0] == "M" else " " for one in composed).split()
 
 
 def rouge_signature(*, stem: bool = False) -> str:
-    """Return the signature of ROUGE, in the form of sacrebleu."""
+    """Return the signature of ROUGE, in sacrebleu's format."""
     stemmer = "porter" if stem else "no"
     package = version("rouge_score")
     return f"nrefs:1|case:lower|tok:letters-marks-digits|stem:{stemmer}|mean:texts|version:rouge-score-{package}"
 
 
 def sentences(text: str) -> list[str]:
-    """Return the sentences of a text: stretches that end in a full stop, a question mark or an exclamation mark."""
+    """Return the sentences of a text, which is divided after full stops, question marks and exclamation marks."""
     return [part for part in _SENTENCE_END.split(text.strip()) if part]
 
 
 def lead(text: str, count: int = 3) -> str:
-    """Return the first sentences of a text: LEAD-3, the baseline of summarisation."""
+    """Return the first `count` sentences of a text; LEAD-3, the first three, is a common summarisation baseline."""
     whole = text.strip()
     ends = [found.start() for found in _SENTENCE_END.finditer(whole)]
     return whole if len(ends) < count else whole[: ends[count - 1]]
 
 
 def rouge_by_text(outputs: Sequence[str], references: Sequence[str], *, stem: bool = False) -> Floats:
-    """Return F1 of each text, Float[texts,4], 0 to 100, in the order of `ROUGE`."""
+    """Return the F1 of each text, Float[texts,4], 0 to 100, in the order of `ROUGE`."""
     scorer = _scorer(stem=stem)
     rows = []
     for output, reference in zip(outputs, references, strict=True):
@@ -113,11 +113,11 @@ def summary_scores(
     """Return the measures of one system; texts are read one by one.
 
     Args:
-        outputs: of the system.
-        sources: what it read, text by text.
-        references: the summaries by people.
-        normalise: separate words by the rules of Tercom, for raw text.
-        stem: reduce English words to stems before ROUGE compares them, as the official script does for the papers.
+        outputs: outputs of the system.
+        sources: text that the system read for each output.
+        references: summaries written by people.
+        normalise: whether to separate the words of n-grams by the rules of Tercom; for text that is not tokenised.
+        stem: whether ROUGE compares stems of English words, as papers usually let the official script do.
     """
     rouge, counted = array("d"), {order: _Shares() for order in (*ORDERS, 0)}  # 0: sentences
     for output, source, reference in zip(outputs, sources, references, strict=True):
@@ -138,16 +138,16 @@ def summary_scores(
 
 
 class _Shares:
-    """Which of the items of outputs, in per cent, their source lacks, and which occurred before in the same output.
+    """Shares of the items of outputs that their source lacks, and that occurred before in the same output.
 
-    Ive et al. 2019 (figure 2) count n-grams with a frequency above 1, which counts the first occurrence too.
+    Ive et al. 2019 (figure 2) count the n-grams with a frequency above 1 instead, which includes first occurrences.
     """
 
     def __init__(self) -> None:
         self._items = self._novel = self._repeated = 0
 
     def add(self, output: Sequence[Hashable], source: Iterable[Hashable]) -> None:
-        """Count the items of an output."""
+        """Count the items of an output and compare them with those of its source."""
         known, seen = set(source), set[Hashable]()
         self._items += len(output)
         self._novel += sum(item not in known for item in output)
@@ -157,12 +157,12 @@ class _Shares:
 
     @property
     def novel(self) -> float | None:
-        """Items that the source lacks."""
+        """The percentage of items that the source lacks; None if there are no items."""
         return percentage(self._novel, self._items)
 
     @property
     def repeated(self) -> float | None:
-        """Items that occurred before."""
+        """The percentage of items that occurred before in their output; None if there are no items."""
         return percentage(self._repeated, self._items)
 
 

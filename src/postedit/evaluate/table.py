@@ -1,4 +1,4 @@
-"""Tables of results, and their forms as CSV, Markdown and LaTeX."""
+"""Tables of results, and their export to CSV, Markdown and LaTeX."""
 
 import csv
 import io
@@ -23,7 +23,7 @@ _MARKDOWN: Final = str.maketrans({character: f"\\{character}" for character in "
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A measure: its name, and the number of decimals shown; 0 for counts."""
+    """A column of values: its name, and the number of decimals shown (0 for counts)."""
 
     name: str
     decimals: int = 0
@@ -43,25 +43,25 @@ class TableRow:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """One analysis."""
+    """A table with the results of one analysis."""
 
     name: str  # short and lower-case
-    keys: tuple[str, ...]  # the names of the labels of a row
+    keys: tuple[str, ...]  # names of the row labels
     columns: tuple[Column, ...]
     rows: tuple[TableRow, ...]
     note: str = ""  # how to read the table, in a sentence or two
 
     @property
     def title(self) -> str:
-        """The name as a heading."""
+        """The name with a capital letter, as a heading."""
         return self.name[:1].upper() + self.name[1:]
 
     def header(self) -> list[str]:
-        """Return the names of all columns."""
+        """Return the names of all columns, those of the labels first."""
         return [*self.keys, *(column.name for column in self.columns)]
 
     def cells(self, row: TableRow) -> list[str]:
-        """Return a row as text."""
+        """Return the labels and the formatted values of a row."""
         return [*row.labels, *(column.text(value) for column, value in zip(self.columns, row.values, strict=True))]
 
     def to_dict(self) -> dict[str, Any]:
@@ -82,7 +82,7 @@ def columns(names: Sequence[str], decimals: int = 0) -> tuple[Column, ...]:
 
 
 def to_csv(tables: Sequence[Table]) -> str:
-    """Return one line per value: table, system, part (bucket or other system), measure, value."""
+    """Return CSV with a header and one line per value: table, system, part (bucket or other system), measure, value."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(["table", "system", "part", "measure", "value"])
@@ -95,12 +95,12 @@ def to_csv(tables: Sequence[Table]) -> str:
 
 
 def to_markdown(tables: Sequence[Table]) -> str:
-    """Return each table with a heading and its note."""
+    """Return the tables in Markdown, each with a heading and its note."""
     return "\n".join(_markdown(table) for table in tables)
 
 
 def to_latex(tables: Sequence[Table]) -> str:
-    """Return a `table` environment for each table, with rules of the package booktabs."""
+    """Return the tables in LaTeX, each as a `table` environment; the document needs the package booktabs."""
     return "% needs \\usepackage{booktabs}\n" + "\n".join(_latex(table) for table in tables)
 
 

@@ -1,7 +1,8 @@
-"""Word-level quality tags, OK or BAD, made from edits, and their scores against gold tags.
+"""Word-level quality tags, OK or BAD, derived from edits, and their scores against gold tags.
 
-As in the WMT tasks on quality estimation, a text of n words has 2n + 1 tags: of the gap before the first word, the
-first word, the gap after it, and so on. A word is BAD if it is deleted or replaced, a gap if text is inserted there.
+As in the WMT tasks on quality estimation, a text of n words has 2n + 1 tags: one for the gap before the first word, one
+for the first word, one for the gap after it, and so on. A word is BAD if it is deleted or replaced; a gap is BAD if
+something is inserted there.
 """
 
 import math
@@ -33,31 +34,31 @@ class TagScores:
 
     @property
     def f1_bad(self) -> float:
-        """The F1 score of BAD; 0 if there is none."""
+        """The F1 score of BAD; 0 if no tag is correctly BAD."""
         return _f1(self.true_positives, self.false_positives + self.false_negatives)
 
     @property
     def f1_ok(self) -> float:
-        """The F1 score of OK; 0 if there is none."""
+        """The F1 score of OK; 0 if no tag is correctly OK."""
         return _f1(self.true_negatives, self.false_positives + self.false_negatives)
 
     @property
     def mcc(self) -> float:
-        """Matthews correlation coefficient, -1 to 1; 0 where all tags of a side are the same."""
+        """The Matthews correlation coefficient, -1 to 1; 0 if all tags of one side are the same."""
         tp, fp, fn, tn = self.true_positives, self.false_positives, self.false_negatives, self.true_negatives
         product = math.prod((tp + fp, tp + fn, tn + fp, tn + fn))
         return (tp * tn - fp * fn) / math.sqrt(product) if product else 0.0
 
 
 def _f1(hits: int, errors: int) -> float:
-    """Return the F1 score; errors are false positives and false negatives."""
+    """Return the F1 score; `errors` is the sum of false positives and false negatives."""
     return 2 * hits / (2 * hits + errors) if hits else 0.0
 
 
 def edit_tags(mt: Sequence[str], output: Sequence[str]) -> list[bool]:
-    """Return the 2n + 1 tags of the words `mt`, True for BAD, from the fewest edits to the words `output`.
+    """Return the 2n + 1 tags of the words `mt`, True for BAD, from the fewest edits that turn them into `output`.
 
-    As in the WMT tasks, words are aligned without regard to upper and lower case, and compared as they are written.
+    As in the WMT tasks, words are aligned regardless of case, but aligned words that differ in case are BAD.
     """
     bad = [False] * (2 * len(mt) + 1)
     for kind, at, to in edit_steps([word.lower() for word in mt], [word.lower() for word in output]):
@@ -69,10 +70,10 @@ def edit_tags(mt: Sequence[str], output: Sequence[str]) -> list[bool]:
 
 
 def parse_tags(line: str, words: int, where: str) -> list[bool]:
-    """Return the tags in a line of gold, True for BAD.
+    """Return the tags in a line of gold tags for `words` words, True for BAD.
 
     Raises:
-        DataError: naming `where`, if there is another word than OK and BAD, or not 2 * `words` + 1 of them.
+        DataError: if there is anything but OK and BAD, or not 2 * `words` + 1 tags; the message begins with `where`.
     """
     items = line.split()
     unknown = next((item for item in items if item not in _TAGS), None)
@@ -87,18 +88,18 @@ def parse_tags(line: str, words: int, where: str) -> list[bool]:
 
 
 def format_tags(bad: Sequence[bool]) -> str:
-    """Return tags as a line."""
+    """Return tags, True for BAD, as a line of OK and BAD."""
     return " ".join("BAD" if one else "OK" for one in bad)
 
 
 def score_tags(found: Sequence[Sequence[bool]], gold: Sequence[Sequence[bool]]) -> TagScores:
-    """Return the scores of all sentences together."""
+    """Return the scores over the tags of all sentences together."""
     pairs = Counter(pair for one, other in zip(found, gold, strict=True) for pair in zip(one, other, strict=True))
     return TagScores(pairs[True, True], pairs[True, False], pairs[False, True], pairs[False, False])
 
 
 def tag_table(found: Sequence[Sequence[bool]], gold: Sequence[Sequence[bool]]) -> Table:
-    """Return the scores of tags of words and of gaps, beside those of the baseline that tags everything OK."""
+    """Return the scores of word tags and of gap tags, beside those of the baseline that tags everything OK."""
     rows = []
     for part, indices in (("words", slice(1, None, 2)), ("gaps", slice(0, None, 2))):
         wanted = [one[indices] for one in gold]

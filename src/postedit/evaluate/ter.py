@@ -1,4 +1,4 @@
-"""Translation edit rate, from the edits of each sentence: those of `sacrebleu.metrics.TER`, by compiled code."""
+"""Translation edit rate and its edits, sentence by sentence: as `sacrebleu.metrics.TER`, but in compiled code."""
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -16,9 +16,9 @@ from postedit.evaluate import ter_kernel
 from postedit.evaluate.given_texts import lines_of
 from postedit.evaluate.ter_words import NumberedTexts, number_words
 
-_EMPTY_REFERENCE: Final = 100.0  # TER, in per cent, of words where the reference has none: the convention of sacrebleu
-_BLOCK: Final = 2**16  # pairs that are mapped to ids at a time, so that memory does not grow with the corpus
-_CHUNK: Final = 2**10  # pairs that a thread takes at a time; small, as some pairs take much longer than others
+_EMPTY_REFERENCE: Final = 100.0  # TER in per cent if the hypothesis has words and the reference none, as in sacrebleu
+_BLOCK: Final = 2**16  # pairs whose words are mapped to ids at a time, so that memory does not grow with the corpus
+_CHUNK: Final = 2**10  # pairs that a thread takes at a time; few, because some pairs take much longer than others
 
 Op = Literal["keep", "substitute", "insert", "delete"]
 
@@ -27,7 +27,7 @@ _OPS: Final[tuple[Op, ...]] = ("keep", "substitute", "insert", "delete")
 
 @dataclass(frozen=True, slots=True)
 class EditCount:
-    """The edits that turn a hypothesis into its reference, and the words of the reference (`length`)."""
+    """Counts of the edits that turn a hypothesis into its reference, and of the reference words (`length`)."""
 
     shifts: int  # blocks of words moved
     substitutions: int
@@ -37,15 +37,15 @@ class EditCount:
 
     @property
     def edits(self) -> int:
-        """All edits."""
+        """The number of edits of all kinds."""
         return self.shifts + self.substitutions + self.insertions + self.deletions
 
 
 class Shift(NamedTuple):
-    """A move of `length` words from `start` to before the word at `target`.
+    """A move of the `length` words from position `start` to before the word at `target`.
 
-    Positions are those in the hypothesis after all earlier shifts. A block whose target is inside itself moves right by
-    `target - start` words, as in Tercom, or as far as there are words.
+    Positions refer to the hypothesis after all earlier shifts. A block whose target lies inside itself moves right by
+    `target - start` words, as in Tercom, or to the end of the hypothesis if that is nearer.
     """
 
     start: int
@@ -54,12 +54,12 @@ class Shift(NamedTuple):
 
 
 class PlacedEdit(NamedTuple):
-    """A word that is substituted, inserted or deleted.
+    """A substitution, insertion or deletion of one word.
 
     Args:
-        op: the operation.
-        hypothesis: the position of the word in the hypothesis before any shift; None for an insertion.
-        reference: the position of the new word in the reference; None for a deletion.
+        op: the operation; never "keep".
+        hypothesis: position of the word in the hypothesis before any shift; None for an insertion.
+        reference: position of the new word in the reference; None for a deletion.
     """
 
     op: Op
@@ -69,15 +69,16 @@ class PlacedEdit(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class EditScript:
-    """The edits that turn a hypothesis into its reference: shifts, in order, and then one operation per word.
+    """The edits that turn a hypothesis into its reference: first shifts, in order, then one operation per word.
 
     Args:
-        hypothesis: its words, after the options of TER have lower-cased and separated them; positions count from 0.
-        reference: its words.
-        shifts: the moves, in order.
-        order: the original position of the word at each position after all shifts.
-        ops: operations; "keep" and "substitute" consume a word of both texts, "delete" one of the hypothesis, "insert"
-            one of the reference.
+        hypothesis: words of the hypothesis as TER compares them, after its options for case and normalisation have been
+            applied; positions count from 0.
+        reference: words of the reference, likewise.
+        shifts: moves of blocks of words, in order.
+        order: for each position after all shifts, the original position of the word.
+        ops: operations from left to right; "keep" and "substitute" consume a word of both texts, "delete" one of the
+            hypothesis, "insert" one of the reference.
     """
 
     hypothesis: tuple[str, ...]
@@ -92,7 +93,7 @@ class EditScript:
 
     @property
     def count(self) -> EditCount:
-        """The edits by kind."""
+        """The number of edits of each kind."""
         substitutions, insertions, deletions = map(self.ops.count, ("substitute", "insert", "delete"))
         return EditCount(len(self.shifts), substitutions, insertions, deletions, len(self.reference))
 
@@ -116,15 +117,15 @@ class TER(sacrebleu_ter.TER):
     """`sacrebleu.metrics.TER` with the same arguments, scores and signature, in compiled code on all cores."""
 
     def edits(self, hypotheses: Iterable[str], references: Iterable[str]) -> list[EditScript]:
-        """Return the edits of each sentence with their positions, for as many references as hypotheses.
+        """Return the edits of each sentence with their positions, given one reference per hypothesis.
 
         Raises:
-            DataError: if they are not lists of texts, or not equally many.
+            DataError: if an argument is not a list of strings, or their lengths differ.
         """
         return [script for block in self._blocks(hypotheses, references) for script in _scripts(*block)]
 
     def counts(self, hypotheses: Iterable[str], references: Iterable[str]) -> list[EditCount]:
-        """Return the number of edits of each kind for each sentence; faster than `edits`, with the same errors."""
+        """Return the number of edits of each kind for each sentence; faster than `edits`, same errors."""
         counts = []
         for block in self._blocks(hypotheses, references):
             kinds, lengths = _kinds(*block)
@@ -133,7 +134,7 @@ class TER(sacrebleu_ter.TER):
         return counts
 
     def _blocks(self, hypotheses: Iterable[str], references: Iterable[str]) -> Iterator[tuple[list[str], list[str]]]:
-        """Yield preprocessed texts of both sides, `_BLOCK` pairs at a time."""
+        """Yield preprocessed hypotheses and references, `_BLOCK` pairs at a time."""
         ours, theirs = _texts_of("hypotheses", hypotheses), _texts_of("references", references)
         if len(ours) != len(theirs):
             raise DataError(f"{len(ours)} hypotheses and {len(theirs)} references: must be equally many")
@@ -142,7 +143,7 @@ class TER(sacrebleu_ter.TER):
             yield self._texts(ours[rows]), self._references(theirs[rows])
 
     def words(self, texts: Sequence[str]) -> list[list[str]]:
-        """Return the words of each text, preprocessed as a hypothesis."""
+        """Return the words of each text after the preprocessing of hypotheses."""
         return [text.split() for text in self._texts(texts)]
 
     def _texts(self, texts: Sequence[str]) -> list[str]:
@@ -154,14 +155,17 @@ class TER(sacrebleu_ter.TER):
     def _references(self, texts: Sequence[str]) -> list[str]:
         """Return preprocessed references.
 
-        sacrebleu normalises them twice, which differs from once: "..0" becomes ". .0", and then ". . 0".
+        sacrebleu normalises references twice, which can give another result: "..0" becomes ". .0", and then ". . 0".
         """
         return self._texts(self._texts(texts)) if self.normalized else self._texts(texts)
 
     def _extract_corpus_statistics(
         self, hypotheses: Sequence[str], references: Sequence[Sequence[str]] | None
     ) -> list[list[float]]:
-        """Return for each segment the edits to its nearest reference and the mean length of its references."""
+        """Return, for each segment, the number of edits to its nearest reference and the mean length of its references.
+
+        Without `references`, those that sacrebleu has cached are used.
+        """
         if references:
             for number, texts in enumerate(references, start=1):
                 if len(texts) != len(hypotheses):
@@ -182,11 +186,11 @@ class TER(sacrebleu_ter.TER):
         return statistics
 
     def _extract_reference_info(self, refs: Sequence[str]) -> dict[str, Any]:
-        return {"ref_words": [ref.split() for ref in self._texts(refs)]}  # sacrebleu has normalised them once
+        return {"ref_words": [ref.split() for ref in self._texts(refs)]}  # sacrebleu has already normalised them once
 
 
 def _texts_of(name: str, given: Iterable[str]) -> Sequence[str]:
-    """Return lists of texts and stored lines as they are; a DataError names what is neither."""
+    """Return a list of strings or stored lines unchanged, and others as `lines_of` does, with its DataError."""
     if isinstance(given, list) and all(isinstance(text, str) for text in given):
         return given
     return lines_of(name, given)
@@ -204,7 +208,7 @@ def _statistics(hypotheses: Sequence[str], references: Sequence[Sequence[str]]) 
 
 
 def _kinds(hypotheses: Sequence[str], references: Sequence[str]) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
-    """Return the edits of each pair by kind, Int32[pairs,4], and the words of each reference, Int64[pairs]."""
+    """Return the number of edits of each pair by kind, Int32[pairs,4], and of reference words, Int64[pairs]."""
     (h, r), vocabulary = number_words(hypotheses, references)
     kinds = np.zeros((len(hypotheses), 4), np.int32)
     _in_threads(ter_kernel.count_kinds, h, r, vocabulary, kinds)
@@ -228,7 +232,7 @@ def _scripts(hypotheses: Sequence[str], references: Sequence[str]) -> Iterator[E
 
 
 def _in_threads(function: Callable[..., None], h: NumberedTexts, r: NumberedTexts, vocabulary: int, found: Any) -> None:
-    """Call a function of `ter_kernel`, which writes into `found`, with each `_CHUNK` of pairs, in threads."""
+    """Call a function of `ter_kernel` that writes into `found` for each `_CHUNK` of pairs, in threads."""
     pairs = len(h.ends) - 1
     starts = range(0, pairs, _CHUNK)
 
@@ -245,34 +249,34 @@ def _in_threads(function: Callable[..., None], h: NumberedTexts, r: NumberedText
 def count_edits(
     hypotheses: Iterable[str], references: Iterable[str], *, case_sensitive: bool = True, normalise: bool = False
 ) -> list[EditCount]:
-    """Return the edits of each sentence.
+    """Return the number of TER edits of each kind for each sentence.
 
     Args:
-        hypotheses: line by line.
-        references: as many.
-        case_sensitive: count a difference in case as an edit.
-        normalise: separate words by the rules of Tercom, for text that is not tokenised.
+        hypotheses: texts to be corrected, line by line.
+        references: the reference of each hypothesis.
+        case_sensitive: whether a difference in case counts as an edit.
+        normalise: whether to separate words by the rules of Tercom; for text that is not tokenised.
 
     Raises:
-        DataError: if they are not lists of texts, or the numbers of lines differ.
+        DataError: if an argument is not a list of strings, or their lengths differ.
     """
     return _metric(case_sensitive, normalise).counts(hypotheses, references)
 
 
 def split_words(texts: Sequence[str], *, normalise: bool = False) -> list[list[str]]:
-    """Return the words of each text, as case-sensitive TER compares them; `normalise` as in `count_edits`."""
+    """Return the words of each text as case-sensitive TER compares them; for `normalise`, see `count_edits`."""
     return _metric(True, normalise).words(texts)
 
 
 def edit_rate(counts: Iterable[EditCount]) -> float:
-    """Return the TER of the corpus in per cent."""
+    """Return the TER of a corpus in per cent: the edits of all sentences per 100 reference words."""
     sums = [(count.edits, count.length) for count in counts]
     edits, length = (sum(column) for column in zip(*sums)) if sums else (0, 0)
     return 100.0 * edits / length if length else (_EMPTY_REFERENCE if edits else 0.0)
 
 
 def ter_signature(*, case_sensitive: bool = True, normalise: bool = False) -> str:
-    """Return the signature of TER with these options, in the form of sacrebleu."""
+    """Return the signature of TER with these options, in sacrebleu's format."""
     metric = _metric(case_sensitive, normalise)
     metric.sentence_score("", [""])  # sacrebleu knows the number of references only after a score
     return str(metric.get_signature())

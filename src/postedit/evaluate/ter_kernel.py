@@ -1,16 +1,18 @@
-"""The arithmetic of TER over word ids, compiled: Tercom's greedy search for shifts on a banded edit distance.
+"""Compiled TER over word ids: Tercom's greedy search for shifts on a banded edit distance.
 
-The result equals that of `sacrebleu.metrics.TER` to the last edit (Snover et al. 2006, with the limits of Tercom), but
-is computed faster, by four means:
+The result equals that of `sacrebleu.metrics.TER` to the last edit (Snover et al. 2006, with the limits of Tercom). Four
+techniques make it faster:
 
-- No shift changes the bags of words, so their distance is a lower bound, at which the search for shifts ends.
-- A candidate must beat the best so far. That bounds its distance and narrows its band; most are abandoned early.
-- A shift changes one range of the hypothesis. The rows before it are known, and what follows is known from distances
-  computed backwards, so only the rows of the range are computed.
-- Only the cells of the band are stored, so memory grows with the number of words and not with its square.
+- No shift changes the bags of words, so the distance between them is a lower bound. The search for shifts ends when the
+  edit distance reaches it.
+- A candidate shift must beat the best one so far. This bounds its distance and narrows its band; most are abandoned
+  early.
+- A shift changes only one range of the hypothesis. The rows before the range are known, and the cost of what follows it
+  is known from distances computed backwards, so only the rows of the range are computed.
+- Only the cells of the band are stored, so memory grows linearly with the number of words, not quadratically.
 
-Notation: n and m are the numbers of words of hypothesis and reference. A cell (i, j) stands for their first i and j
-words; it is stored at `base[i] + j`.
+Notation: n and m are the numbers of words of the hypothesis h and the reference r. Cell (i, j) stands for the first i
+words of h and the first j words of r; it is stored at `base[i] + j`.
 """
 
 import math
@@ -27,26 +29,26 @@ MAX_CANDIDATES = 1000
 BEAM_WIDTH = 25
 
 KEEP, SUBSTITUTE, INSERT, DELETE = 0, 1, 2, 3
-"""Operations that turn a hypothesis into its reference; an insertion is of a word of the reference."""
+"""Operations that turn a hypothesis into its reference; INSERT inserts a word of the reference."""
 
-SHIFT = 0  # the position of shifts among the counts of edits: that of KEEP, which is not counted
+SHIFT = 0  # the column of shifts in the counts of edits; KEEP has the same number but is not counted
 _INFINITY = np.int32(1 << 28)
 
 
 class _Scratch(NamedTuple):
-    """Buffers that the pairs of a chunk use in turn; n and m are those of the longest texts among them."""
+    """Buffers that the pairs of a chunk share, one after another; n and m are those of the longest texts."""
 
     counts: Any  # Int32[vocabulary], zero between uses
-    base: Any  # Int64[n+1], where the row of each i is stored, less its first j
+    base: Any  # Int64[n+1], the offset at which row i is stored, minus its first j
     cost: Any  # Int32[cells], cost from the beginning to each cell of the band
     rest: Any  # Int32[cells], cost from each cell to the end
     ops: Any  # Int8[cells], the operation that leads to each cell
-    align: Any  # Int64[m+1], the word of the hypothesis that each word of the reference is aligned with
-    h_errors: Any  # Int64[n+1], how many of the first words of the hypothesis are in error
-    r_errors: Any  # Int64[m+1], likewise for the reference
+    align: Any  # Int64[m+1], the hypothesis word that each reference word is aligned with
+    h_errors: Any  # Int64[n+1], how many of the first i words of the hypothesis are in error
+    r_errors: Any  # Int64[m+1], how many of the first j words of the reference are in error
     shifted: Any  # Int32[n+1], a shifted hypothesis; only the range that differs is written
-    above: Any  # Int32[m+1], a row of a distance
-    row: Any  # Int32[m+1], the next row
+    above: Any  # Int32[m+1], one row of an edit distance
+    row: Any  # Int32[m+1], the row after it
     script: Any  # Int8[n+m], operations, first to last
     shifts: Any  # Int64[n+m+1,3], start, length and target of each shift made
     best: Any  # Int64[3], start, length and target of the best candidate
@@ -54,7 +56,7 @@ class _Scratch(NamedTuple):
 
 @compiled
 def new_scratch(n, m, vocabulary):  # type: ignore[no-untyped-def]
-    """Return buffers for hypotheses of up to n words and references of up to m, numbered below `vocabulary`."""
+    """Return buffers for hypotheses of up to n words and references of up to m words, with ids below `vocabulary`."""
     # Row 0 has m + 1 cells; n rows have at most 2 (m / n / 2 + BEAM_WIDTH + 1) + 1 each.
     cells = min((n + 1) * (m + 1), 2 * (m + 1) + n * (2 * BEAM_WIDTH + 3))
     return _Scratch(
@@ -77,7 +79,7 @@ def new_scratch(n, m, vocabulary):  # type: ignore[no-untyped-def]
 
 @compiled
 def _band(i, n, m):  # type: ignore[no-untyped-def]
-    """Return the first j of row i in the band, and the one after the last."""
+    """Return the limits of row i of the band: its first j and its end (exclusive)."""
     if i == 0:
         return 0, m + 1
     ratio = m / n
@@ -88,7 +90,7 @@ def _band(i, n, m):  # type: ignore[no-untyped-def]
 
 @compiled
 def _store_band(n, m, base):  # type: ignore[no-untyped-def]
-    """Lay out the rows of the band one after the other: write into `base` where each is stored, less its first j."""
+    """Lay out the rows of the band one after another: write into `base` the offset of each, minus its first j."""
     used = 0
     for i in range(n + 1):
         first, end = _band(i, n, m)
@@ -98,7 +100,7 @@ def _store_band(n, m, base):  # type: ignore[no-untyped-def]
 
 @compiled
 def _forwards(h, n, r, m, scratch, start):  # type: ignore[no-untyped-def]
-    """Fill the rows after `start` with the cost from the beginning, and the operation that leads to each cell."""
+    """Fill the rows after row `start` with the cost from the beginning and the operation that leads to each cell."""
     base, cost, ops = scratch.base, scratch.cost, scratch.ops
     if start == 0:
         cost[: m + 1] = np.arange(m + 1)
@@ -147,13 +149,13 @@ def _backwards(h, n, r, m, scratch):  # type: ignore[no-untyped-def]
 
 @compiled
 def move(h, n, start, length, target, moved):  # type: ignore[no-untyped-def]
-    """Write the range of h that differs when `length` words from `start` move before `target`; return its limits."""
+    """Write to `moved` the range of h that changes if `length` words move from `start` to `target`; return its ends."""
     if target < start:
         low, by = target, start - target
         moved[low : low + length] = h[start : start + length]
         moved[low + length : low + length + by] = h[low : low + by]
     else:
-        # A block whose target is inside itself moves right by target - start words, or as far as there are words.
+        # A block whose target lies inside itself moves right by target - start words, or to the end if that is nearer.
         by = target - start - length if target > start + length else min(target - start, n - start - length)
         low = start
         moved[low : low + by] = h[start + length : start + length + by]
@@ -163,7 +165,7 @@ def move(h, n, start, length, target, moved):  # type: ignore[no-untyped-def]
 
 @compiled
 def _shift(h, n, start, length, target, shifted):  # type: ignore[no-untyped-def]
-    """Move words as `move` does, and return the limits within which the hypotheses differ."""
+    """Move words as `move` does, and return the limits within which the two hypotheses really differ."""
     low, high = move(h, n, start, length, target, shifted)
     while low < high and shifted[low] == h[low]:
         low += 1
@@ -174,13 +176,13 @@ def _shift(h, n, start, length, target, shifted):  # type: ignore[no-untyped-def
 
 @compiled
 def _bounded(n, r, m, low, high, bound, scratch):  # type: ignore[no-untyped-def]
-    """Return the distance of the shifted hypothesis, which differs in low..high only, or any number above `bound`."""
+    """Return the distance of the hypothesis shifted in low..high; if it exceeds `bound`, any number above `bound`."""
     base, shifted, above, row = scratch.base, scratch.shifted, scratch.above, scratch.row
     difference = m - n
     slack = bound - abs(difference)
     if slack < 0:
         return bound + 1
-    # A path through (i, j) costs at least |j - i| + |(m - j) - (n - i)|.
+    # A path through cell (i, j) costs at least |j - i| + |(m - j) - (n - i)|.
     left, right = min(0, difference) - slack // 2, max(0, difference) + slack // 2
     above_first, above_end = _band(low, n, m)
     above_first, above_end = max(above_first, low + left), min(above_end, low + right + 1)
@@ -213,7 +215,7 @@ def _bounded(n, r, m, low, high, bound, scratch):  # type: ignore[no-untyped-def
 
 @compiled
 def _trace(n, m, scratch):  # type: ignore[no-untyped-def]
-    """Write the operations, first to last, into the script; return how many there are."""
+    """Write the operations of the cheapest path, first to last, into `scratch.script`; return how many there are."""
     base, ops, script = scratch.base, scratch.ops, scratch.script
     i, j, count = n, m, 0
     while i > 0 or j > 0:
@@ -231,7 +233,7 @@ def _trace(n, m, scratch):  # type: ignore[no-untyped-def]
 
 @compiled
 def _align(script, count, align, h_errors, r_errors):  # type: ignore[no-untyped-def]
-    """Find in a script the word of h that each word of r is aligned with, and running sums of words in error."""
+    """Write the word of h that each word of r is aligned with in a script, and running counts of the words in error."""
     i, j = -1, -1
     h_errors[0] = 0
     r_errors[0] = 0
@@ -249,9 +251,10 @@ def _align(script, count, align, h_errors, r_errors):  # type: ignore[no-untyped
 
 @compiled
 def _best_shift(h, n, r, m, distance, least, checked, scratch):  # type: ignore[no-untyped-def]
-    """Write the shift that lowers the distance most into scratch.best; return its gain and the candidates so far.
+    """Write the shift that lowers the distance most into `scratch.best`; return its gain and the candidates checked.
 
-    Ties go to the longest block, then to the first, then to the first target.
+    Ties go to the longest block, then to the leftmost block, then to the leftmost target. `least` is a lower bound of
+    the distance; `checked` is the number of candidates of the pair so far.
     """
     best, align, h_errors, r_errors = scratch.best, scratch.align, scratch.h_errors, scratch.r_errors
     gain = 0
@@ -300,7 +303,7 @@ def _best_shift(h, n, r, m, distance, least, checked, scratch):  # type: ignore[
 
 @compiled
 def _bag_distance(h, n, r, m, counts):  # type: ignore[no-untyped-def]
-    """Return the edit distance of the bags of words, a lower bound whatever is shifted."""
+    """Return the edit distance between the bags of words: a lower bound, whatever is shifted."""
     for i in range(n):
         counts[h[i]] += 1
     common = 0
@@ -315,10 +318,10 @@ def _bag_distance(h, n, r, m, counts):  # type: ignore[no-untyped-def]
 
 @compiled
 def count_pair(h, n, r, m, scratch, result):  # type: ignore[no-untyped-def]
-    """Count the edits of one pair into `result`: shifts, substitutions, insertions, deletions.
+    """Write the numbers of shifts, substitutions, insertions and deletions of one pair into `result`, Int32[4].
 
-    Afterwards h is the shifted hypothesis, scratch.shifts holds the shifts, and scratch.script the operations that turn
-    h into r. Returns the number of operations.
+    Afterwards h is the shifted hypothesis, `scratch.shifts` holds the shifts, and `scratch.script` holds the operations
+    that turn h into r. Returns the number of operations.
     """
     script, shifts, best = scratch.script, scratch.shifts, scratch.best
     result[:] = 0
@@ -361,10 +364,11 @@ def count_pair(h, n, r, m, scratch, result):  # type: ignore[no-untyped-def]
 
 @compiled
 def count_kinds(h_ids, h_ends, r_ids, r_ends, vocabulary, start, end, kinds):  # type: ignore[no-untyped-def]
-    """Count the shifts, substitutions, insertions and deletions of pairs `start` to `end` into `kinds`, Int32[pairs,4].
+    """Write the numbers of edits by kind of the pairs from `start` to `end` (exclusive) into `kinds`, Int32[pairs,4].
 
-    `h_ids` are the word ids of all hypotheses, Int32, below `vocabulary`; `h_ends` are the ends of the texts in it,
-    Int64[pairs+1], the first 0; `r_ids` and `r_ends` are those of the references.
+    The kinds are shifts, substitutions, insertions and deletions. `h_ids`, Int32[words], holds the word ids, below
+    `vocabulary`, of all hypotheses; text p ends at `h_ends[p + 1]`, where `h_ends`, Int64[pairs+1], begins with 0.
+    `r_ids` and `r_ends` are the same for the references.
     """
     n_most, m_most = _longest(h_ends, start, end), _longest(r_ends, start, end)
     scratch = new_scratch(n_most, m_most, vocabulary)
@@ -376,17 +380,17 @@ def count_kinds(h_ids, h_ends, r_ids, r_ends, vocabulary, start, end, kinds):  #
 
 
 class Scripts(NamedTuple):
-    """The edits of pairs with their positions; those of a pair are stored at the offset of its words."""
+    """The edits of pairs of texts, with their positions; each pair has as much room as it has words."""
 
     first: Any  # Int64[pairs], the offset of the shifts and operations of each pair
-    sizes: Any  # Int64[pairs,2], the numbers of its shifts and operations
-    order: Any  # Int32[words of h], the original position of the word at each position after all shifts
+    sizes: Any  # Int64[pairs,2], the numbers of shifts and operations of each pair
+    order: Any  # Int32[words of h], for each position after all shifts, the original position of the word
     ops: Any  # Int8[words of h and r], the operations, first to last
     shifts: Any  # Int32[words of h and r,3], start, length and target of each shift
 
 
 def new_scripts(h_ends: Any, r_ends: Any) -> Scripts:
-    """Return empty scripts for pairs whose texts end at these offsets."""
+    """Return empty scripts for pairs whose texts end at these offsets; see `count_kinds`."""
     pairs, words = len(h_ends) - 1, int(h_ends[-1] + r_ends[-1])
     return Scripts(
         h_ends[:-1] + r_ends[:-1],
@@ -399,7 +403,7 @@ def new_scripts(h_ends: Any, r_ends: Any) -> Scripts:
 
 @compiled
 def find_scripts(h_ids, h_ends, r_ids, r_ends, vocabulary, start, end, scripts):  # type: ignore[no-untyped-def]
-    """Write the edits of the pairs from `start` to `end` into `scripts`; other arguments are those of `count_kinds`."""
+    """Write the edits of the pairs from `start` to `end` (exclusive) into `scripts`; see `count_kinds` for the rest."""
     n_most, m_most = _longest(h_ends, start, end), _longest(r_ends, start, end)
     scratch = new_scratch(n_most, m_most, vocabulary)
     h, moved, result = np.empty(n_most, np.int32), np.empty(n_most, np.int32), np.zeros(4, np.int32)
@@ -420,5 +424,5 @@ def find_scripts(h_ids, h_ends, r_ids, r_ends, vocabulary, start, end, scripts):
 
 @compiled
 def _longest(ends, start, end):  # type: ignore[no-untyped-def]
-    """Return the number of words of the longest text from `start` to `end`."""
+    """Return the number of words of the longest text from `start` to `end` (exclusive); 0 if there is none."""
     return np.max(np.diff(ends[start : end + 1])) if end > start else 0

@@ -1,4 +1,4 @@
-"""Map the words of many texts to ids, in compiled code."""
+"""Mapping of the words of many texts to ids, in compiled code."""
 
 from collections.abc import Sequence
 from typing import Final, NamedTuple
@@ -11,23 +11,23 @@ from postedit.compiled import compiled
 _WIDE_SPACES: Final = (
     "\x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u2028\u2029\u202f\u205f\u3000"
 )
-"""Characters at which `str.split` separates words, besides those of ASCII."""
+"""Characters outside ASCII at which `str.split` separates words."""
 
-_FIRST_SLOTS: Final = 2**12
+_FIRST_SLOTS: Final = 2**12  # initial size of the hash table, a power of 2
 
 
 class NumberedTexts(NamedTuple):
-    """Texts one after the other: the ids of their words, Int32[words], and where each text ends, Int64[texts + 1]."""
+    """Concatenated texts: the ids of their words, Int32[words], and the end of each text, Int64[texts+1], first 0."""
 
     ids: NDArray[np.int32]
     ends: NDArray[np.int64]
 
 
 def number_words(*sides: Sequence[str]) -> tuple[list[NumberedTexts], int]:
-    """Return the texts of all sides as word ids, one id per distinct word; words are those of `str.split`.
+    """Return the texts of all sides as word ids, one id per distinct word; words are separated as by `str.split`.
 
     Returns:
-        The texts of each side, and the number of ids.
+        The texts of each side, and the number of different ids.
     """
     texts = [text for side in sides for text in side]
     joined = "\n".join(texts)
@@ -53,9 +53,12 @@ def _is_space(byte):  # type: ignore[no-untyped-def]
 
 @compiled
 def _number(data, texts):  # type: ignore[no-untyped-def]
-    """Number the words of `texts` lines in the bytes `data`; a growing hash table compares words byte by byte."""
+    """Number the words in the UTF-8 bytes `data` of `texts` lines, with a growing hash table of words.
+
+    Returns the word ids, the end of each line in them, and the number of different ids.
+    """
     size = data.size
-    ids = np.empty(size // 2 + 1, np.int32)  # a word and a space take at least two bytes
+    ids = np.empty(size // 2 + 1, np.int32)  # a word and the space after it take at least two bytes
     ends = np.zeros(texts + 1, np.int64)
     slots = np.full(_FIRST_SLOTS, -1, np.int32)
     starts = np.empty(_FIRST_SLOTS, np.int64)

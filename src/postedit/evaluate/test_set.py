@@ -27,20 +27,21 @@ from postedit.evaluate.ter import count_edits, split_words
 from postedit.evaluate.word_edits import word_edits
 
 PART: Final = 2000
-"""Lines counted together: some seconds of work, and many times what it costs to begin."""
+"""Lines counted together: some seconds of work, many times the overhead of starting it."""
 
 MAX_GROUPS: Final = 100
-"""Most labels of a table by group: a file with more labels probably holds sentences or line numbers by mistake."""
+"""Most different group labels: a file with more labels probably holds sentences or line numbers by mistake."""
 
 LISTED: Final = 100_000
-"""Most sentences whose counts are kept one by one, for a page that lists them: a browser can open it."""
+"""Most sentences whose counts are kept one by one, for a page that lists them; a browser can still open such a page."""
 
 RATE_BIN: Final = 10
 RATE_BINS: Final = 11
-"""Bins of the histogram of TER: none, ten of ten per cent each; another has what is above."""
+"""Width, in per cent, and number of the bins of the TER histogram up to 100 %: one for a TER of 0 and ten of 10 % each.
+One more bin holds what is above 100 %."""
 
 MOST_GAIN: Final = 6
-"""Edits more or fewer than those of the first system, beyond which the histogram of gains puts all together."""
+"""Edits more or fewer than those of the first system in the outermost histogram bins; these also hold larger ones."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,8 +49,8 @@ class TestSet:
     """The texts that systems are compared on, line by line; they may be `StoredLines`.
 
     Raises:
-        DataError: if there are no lines, if they are not lists of texts, if the texts have not as many lines, if there
-            are more than `MAX_GROUPS` labels, or if metrics cannot separate words in this way.
+        DataError: if there are no lines, a text is not a list of strings, the numbers of lines differ, a line is too
+            long to score, there are more than `MAX_GROUPS` labels, or `tokenize` is unknown.
     """
 
     __test__ = False  # not a test case of pytest
@@ -57,7 +58,7 @@ class TestSet:
     pe: Sequence[str]  # the post-edits, or other references
     mt: Sequence[str] | None = None
     src: Sequence[str] | None = None
-    groups: Sequence[str] | None = None  # a label for each line, such as the system that translated it
+    groups: Sequence[str] | None = None  # a label for each line, such as the MT system that translated it
     tokenize: Tokenize = "none"  # how metrics separate words
 
     def __post_init__(self) -> None:
@@ -88,10 +89,10 @@ class EvaluatedSystem:
     scores: SystemScores
     total: Counts  # over all sentences
     buckets: Mapping[tuple[str, str], Counts]  # by division and label; see `postedit.evaluate.counts.buckets`
-    resampled: Counts  # by group of `group_of`, the first `SCORED` of them
-    rates: Ints  # Int[RATE_BINS+1], sentences by TER
-    gains: Ints  # Int[2*MOST_GAIN+1], sentences that differ from mt, by edits fewer than those of the first system
-    listed: Ints  # Int[sentences,3] of the first `LISTED`: edits left, their kinds as bits, words of the post-edit
+    resampled: Counts  # the first `SCORED` counts of each group of `group_of`
+    rates: Ints  # Int[RATE_BINS+1], histogram of sentences by TER
+    gains: Ints  # Int[2*MOST_GAIN+1], sentences that differ from mt by edits spared, compared with the first system
+    listed: Ints  # Int[sentences,3], the first `LISTED`: edits left, their kinds as bits, words of the post-edit
 
 
 def evaluate_systems(
@@ -101,16 +102,20 @@ def evaluate_systems(
     executor: Executor = IN_THIS_PROCESS,
     saved: SavedArrays | None = None,
 ) -> list[EvaluatedSystem]:
-    """Return all systems with their scores, after the unedited MT if mt is known.
+    """Return all systems with their scores, preceded by the unedited MT if mt is known.
 
-    `executor` counts `PART` lines of all systems at a time; here the counts are added up. `progress` is called before
-    the first part, and after each, with the number of lines scored so far, those of all systems. What is counted is
-    `saved` now and then, and after an error.
+    Args:
+        test: the test set.
+        systems: outputs of each system, by its name.
+        progress: function that is called before the first part and after each part with the number of lines scored so
+            far, summed over all systems.
+        executor: executor that counts parts, each of which has `PART` lines of all systems.
+        saved: file from which counting is resumed, and to which counts are saved from time to time and after an error.
 
     Raises:
-        DataError: if a system has not as many lines as the test set, has the name of the unedited MT, or its outputs
-            are no list of texts.
-        OutputError: if what is saved cannot be used.
+        DataError: if a system has a different number of lines than the test set, or the name of the unedited MT, or its
+            outputs are not a list of strings.
+        OutputError: if the saved counts cannot be used.
     """
     systems = outputs_of(systems)
     check_names(systems, test.mt)
@@ -132,7 +137,7 @@ def evaluate_systems(
                     _save(saved, tallies, done)
     except BaseException:
         if saved is not None and saved.is_saved:
-            with suppress(OutputError):  # then what was saved last stays
+            with suppress(OutputError):  # if this fails, the counts that were saved last remain
                 _save(saved, tallies, done)
         raise
     return [tally.system(*one, test) for tally, one in zip(tallies, named.items())]
@@ -140,10 +145,10 @@ def evaluate_systems(
 
 @dataclass(frozen=True, eq=False, slots=True)
 class _Counted:
-    """What is counted on some lines of a system."""
+    """The counts of one system on some lines; see `EvaluatedSystem`."""
 
-    buckets: Ints  # Int[buckets,WIDTH], with one for all lines at the end
-    resampled: Ints  # Int[groups,SCORED], from the group of the first line on
+    buckets: Ints  # Int[buckets,WIDTH]; the last bucket holds all lines
+    resampled: Ints  # Int[groups,SCORED], beginning with the group of the first line
     rates: Ints
     gains: Ints
     listed: Ints | None
@@ -151,10 +156,10 @@ class _Counted:
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """Some lines of all systems, the first of which has the index `first`."""
+    """Some consecutive lines of all systems."""
 
-    first: int
-    lines: int  # of the test set
+    first: int  # index of the first line in the test set
+    lines: int  # number of lines of the test set
     outputs: Sequence[Sequence[str]]  # of each system
     pe: Sequence[str]
     has_mt: bool  # whether the first system is the unedited MT
@@ -164,7 +169,7 @@ class _Part:
 
     @classmethod
     def of(cls, named: Mapping[str, Sequence[str]], first: int, test: TestSet, labels: Sequence[str]) -> "_Part":
-        """Return up to `PART` lines of all systems."""
+        """Return up to `PART` lines of all systems, from the index `first` on."""
         taken = slice(first, first + PART)
         outputs = [lines[taken] for lines in named.values()]
         groups = None if test.groups is None else test.groups[taken]
@@ -172,7 +177,7 @@ class _Part:
         return cls(first, len(test.pe), outputs, test.pe[taken], has_mt, groups, labels, test.tokenize)
 
     def __str__(self) -> str:
-        """Return where it is in the input."""
+        """Return which lines of the input these are."""
         return f"lines {self.first + 1:,} to {self.first + len(self.pe):,}"
 
     def count(self) -> list[_Counted]:
@@ -180,7 +185,7 @@ class _Part:
         every = self._counts()
         base = Counts(every[0]).left
         members = [*buckets(base, self.labels, self.groups, has_mt=self.has_mt).values(), np.ones(len(self.pe), bool)]
-        within = np.stack(members).astype(np.float64)  # sums of whole numbers are exact, and products fast
+        within = np.stack(members).astype(np.float64)  # sums of whole numbers stay exact, and matrix products are fast
         group = group_of(np.arange(self.first, self.first + len(self.pe)), self.lines)
         starts = np.flatnonzero(np.diff(group, prepend=-1))
         result = []
@@ -250,7 +255,7 @@ class _Tally:
         return cls(*(np.zeros(size, np.int64) for size in sizes))
 
     def add(self, found: _Counted, first: int, lines: int) -> None:
-        """Add what was counted on lines from `first` on, of so many."""
+        """Add the counts of a part that begins at line `first`, in a test set of `lines` lines."""
         for name in ("buckets", "rates", "gains"):
             np.add(getattr(self, name), getattr(found, name), out=getattr(self, name))
         start = int(group_of(np.array(first), lines))
@@ -283,7 +288,7 @@ def _save(saved: SavedArrays, tallies: Sequence[_Tally], done: int) -> None:
 
 
 def _load(saved: SavedArrays, tallies: Sequence[_Tally]) -> int:
-    """Fill the tallies with what is saved, if anything is; return the number of lines that were counted."""
+    """Fill the tallies with the saved counts, if there are any; return the number of lines that they cover."""
     arrays: dict[str, NDArray[Any]] | None = saved.load()
     if arrays is None:
         return 0

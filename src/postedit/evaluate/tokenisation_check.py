@@ -1,4 +1,4 @@
-"""Detect outputs and references that are tokenised differently, or by another rule than the scores expect."""
+"""Detection of outputs and references that are tokenised differently from each other or from what the scores expect."""
 
 import re
 from collections.abc import Sequence
@@ -12,48 +12,48 @@ _PATTERNS: Final = {
     "subwords": re.compile(r"@@ |(?:^| )▁|##\w"),
     "unspaced": re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]"),
 }
-"""Fields of `TokenisationSigns`; the last are letters of Thai, Lao, Burmese, Khmer, Japanese and Chinese."""
+"""Patterns by field of `TokenisationSigns`; the last are letters of Thai, Lao, Burmese, Khmer, Japanese and Chinese."""
 
 _UNSPACED_LENGTH: Final = 8.0
-"""Mean characters between spaces beyond which such a text is not tokenised: its words are much shorter."""
+"""Mean characters between spaces above which text in these scripts is not tokenised: their words are much shorter."""
 
 _TOKENISED: Final = 0.2
 _RUNNING: Final = 0.8
-"""Share of punctuation that directly follows a word: at most the first in tokenised text, at least the second in
+"""Share of punctuation that directly follows a word: at most `_TOKENISED` in tokenised text, and at least `_RUNNING` in
 running text."""
 
-_MIN_COUNT: Final = 5  # occurrences of a sign below which it is not reported
+_MIN_COUNT: Final = 5  # fewest occurrences of a sign for which it counts
 _CAPITALS: Final = 0.1
-"""Rate of capital letters, relative to the reference, below which the output was probably lower-cased."""
+"""Rate of capital letters, as a fraction of that of the reference, below which the output was probably lower-cased."""
 
 _LENGTH_RATIO: Final = 1.5
-"""Ratio of mean word lengths of output and reference beyond which they are tokenised differently."""
+"""Ratio of the mean word lengths of output and reference above which they are tokenised differently."""
 
-_MIN_WORDS: Final = 50  # words that one of the texts must have before mean word lengths are compared
+_MIN_WORDS: Final = 50  # words that one of the texts must have for a comparison of mean word lengths
 
 
 @dataclass(frozen=True, slots=True)
 class TokenisationSigns:
-    """Counts of signs that show how a text was tokenised."""
+    """Counts of the signs that show how a text was tokenised."""
 
     glued: int  # punctuation that directly follows a word
     apart: int  # punctuation between spaces
     escaped: int  # XML escapes
-    subwords: int  # marks of subwords
-    words: int  # separated by spaces
-    characters: int  # of these words
+    subwords: int  # subword marks
+    words: int  # words separated by spaces
+    characters: int  # characters of these words
     capitals: int  # upper-case letters
     returns: int  # lines that end with a carriage return
     unspaced: int  # letters of scripts that have no spaces
 
     @property
     def unsegmented(self) -> bool:
-        """Whether this is Chinese, Thai or the like without spaces between words."""
+        """Whether this is text in a script such as Chinese or Thai, without spaces between words."""
         return self.unspaced > self.characters / 2 and self.mean_length > _UNSPACED_LENGTH
 
     @property
     def form(self) -> str | None:
-        """Either "tokenised" or "running text"; None if the signs do not tell."""
+        """Either "tokenised" or "running text"; None if the signs do not decide."""
         total = self.glued + self.apart
         share = self.glued / total if total else 0.5
         if total < _MIN_COUNT or _TOKENISED < share < _RUNNING:
@@ -62,7 +62,7 @@ class TokenisationSigns:
 
     @property
     def mean_length(self) -> float:
-        """Mean characters per word."""
+        """The mean number of characters per word."""
         return self.characters / max(1, self.words)
 
 
@@ -80,7 +80,7 @@ def tokenisation_signs(lines: Sequence[str]) -> TokenisationSigns:
 def tokenisation_differences(
     name: str, lines: Sequence[str], reference_name: str, reference: Sequence[str]
 ) -> list[str]:
-    """Return a warning for each sign that two texts are tokenised differently, or have empty lines."""
+    """Return a warning for each sign that two texts are tokenised differently, or that only one has an empty line."""
     here, there = tokenisation_signs(lines), tokenisation_signs(reference)
     found = []
     if here.form and there.form and here.form != there.form:
@@ -117,7 +117,7 @@ def tokenisation_differences(
 
 
 def unexpected_tokenisation(name: str, lines: Sequence[str], *, raw: bool) -> list[str]:
-    """Return a warning if a text is not running text (`raw`), or else not tokenised, as the scores expect."""
+    """Return a warning if a text is not as the scores expect it: running text if `raw`, tokenised text otherwise."""
     found = tokenisation_signs(lines)
     form = found.form
     if found.unsegmented:

@@ -1,7 +1,7 @@
 """Word edits of a system compared with those of the post-editor: precision, recall and F1.
 
-A text has several shortest edit scripts. That of the post-edit is Tercom's; that of an output is one that has the most
-edits in common with it, so that no edit is wrong only because of where a script happens to have it.
+There may be several shortest edit scripts. The one to the post-edit is chosen as by Tercom; the one to the output is
+chosen to have the most edits in common with it, so that no edit is wrong merely because of its place in the script.
 """
 
 from collections import Counter
@@ -16,7 +16,7 @@ from postedit.evaluate.metrics import Ints
 from postedit.evaluate.table import percentage
 
 OPERATIONS: Final = ("insertions", "deletions", "substitutions")
-"""Word edits, in the order of the columns of `WordEdits`; a moved word counts as a deletion and an insertion."""
+"""Kinds of word edits, in the order of the columns of `WordEdits`; a moved word is a deletion and an insertion."""
 
 _COLUMNS: Final = {INSERT: 0, DELETE: 1, REPLACE: 2}
 
@@ -31,30 +31,30 @@ class EditQuality:
 
     @property
     def values(self) -> tuple[float | None, ...]:
-        """All counts and rates, in the order of tables."""
+        """All counts and rates, in the order in which tables show them."""
         return self.made, self.needed, self.right, self.precision, self.recall, self.f1
 
     @property
     def precision(self) -> float | None:
-        """Right edits in per cent of those made."""
+        """The right edits in per cent of those made; None if none were made."""
         return percentage(self.right, self.made)
 
     @property
     def recall(self) -> float | None:
-        """Right edits in per cent of those needed."""
+        """The right edits in per cent of those needed; None if none were needed."""
         return percentage(self.right, self.needed)
 
     @property
     def f1(self) -> float | None:
-        """The harmonic mean of precision and recall."""
+        """The harmonic mean of precision and recall in per cent; None if no edits were made or needed."""
         return percentage(2 * self.right, self.made + self.needed)
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class WordEdits:
-    """The counts of `EditQuality` by sentence and operation, in the order of `OPERATIONS`; or summed, Int[3].
+    """The counts of `EditQuality` by sentence and operation, in the order of `OPERATIONS`.
 
-    Shapes: Int[sentences,3].
+    Shapes: Int[sentences,3], or Int[3] for sums over sentences.
     """
 
     made: Ints
@@ -62,17 +62,17 @@ class WordEdits:
     right: Ints
 
     def quality(self) -> EditQuality:
-        """Return the counts of all operations over all sentences."""
+        """Return the counts summed over all operations and sentences."""
         return EditQuality(*(int(counts.sum()) for counts in (self.made, self.needed, self.right)))
 
     def by_operation(self) -> list[EditQuality]:
-        """Return the counts over all sentences for each of `OPERATIONS`."""
+        """Return the counts summed over all sentences for each of `OPERATIONS`."""
         sums = (counts.reshape(-1, len(OPERATIONS)).sum(0) for counts in (self.made, self.needed, self.right))
         return [EditQuality(*map(int, counts)) for counts in zip(*sums)]
 
 
 def word_edits(mt: Sequence[Sequence[str]], hyp: Sequence[Sequence[str]], pe: Sequence[Sequence[str]]) -> WordEdits:
-    """Return the counts for sentences given as lists of words."""
+    """Return the edits of each sentence made in `hyp` and needed in `pe`; sentences are lists of words."""
     counts = np.zeros((3, len(pe), len(OPERATIONS)), np.int64)
     for row, (before, output, after) in enumerate(zip(mt, hyp, pe, strict=True)):
         needed = Counter(shortest_edits(before, after))

@@ -1,4 +1,4 @@
-"""One HTML page about whether post-editing by machine is worth it: the answer, charts, and all tables."""
+"""HTML page that says whether automatic post-editing pays: the answer, charts, and all tables."""
 
 from collections.abc import Sequence
 from html import escape
@@ -13,13 +13,13 @@ from postedit.explain.charts import Curve, Ranged, Series, bar_chart, curve_char
 from postedit.explain.document import analysis, document
 
 _SHORT: Final = ("word", "form", "missing", "extra", "order", "marks", "case", "number")
-"""Names of ERROR_KINDS below the bars of a chart."""
+"""Short names of `ERROR_KINDS`, below the bars of a chart."""
 
-_OPEN: Final = 2  # tables that are unfolded: what each editor gains, and what that saves
+_OPEN: Final = 2  # number of tables that are open at first: what each editor gains, and what that saves
 
 
 def assessment_page(title: str, found: Assessment) -> str:
-    """Return a self-contained HTML document with the heading `title`."""
+    """Return a self-contained HTML document about an assessment, with the heading `title`."""
     answer, _, reason = found.recommendation
     body = [
         f'<p class="answer {answer}">{ANSWERS[answer]}.</p>',

@@ -17,7 +17,7 @@ _KINDS: Final = {"soft": "attention over", "copy": "copying from", "hard": "posi
 
 @dataclass(frozen=True, eq=False, slots=True)
 class AttentionPanel:
-    """The attention Float[K,S] of one kind to one stream; of a joint attention, the part on the stream."""
+    """The weights Float[K,S] of one kind of attention to one stream; of a joint attention, the part on that stream."""
 
     stream: str
     kind: str
@@ -30,7 +30,7 @@ class AttentionPanel:
 
 
 def attention_panels(evidence: Evidence) -> list[AttentionPanel]:
-    """Return the attention panels: src before mt and, for each stream, soft, copy and hard attention."""
+    """Return the attention panels in order: src before mt and, for each stream, soft, copy and hard attention."""
     streams, kinds = [*STREAM_NAMES, *evidence.streams], list(_KINDS)
     found = [
         AttentionPanel(stream, key.kind, weights)
@@ -41,10 +41,11 @@ def attention_panels(evidence: Evidence) -> list[AttentionPanel]:
 
 
 def attention_alignment(sentence: ExplainedSentence, stream: str) -> Alignment | None:
-    """Return a link from the word of `stream` with most attention to each word of the output.
+    """Return an alignment that links each output word to the word of `stream` that gets most attention.
 
-    Words are those between spaces: the attention of the model's words is summed over an input word and averaged over an
-    output word. The result is None if there is no attention to the stream, or its words cannot be found in the texts.
+    Words here are separated by spaces: the attention between the model's own words is summed over an input word and
+    averaged over an output word. Returns None if there is no attention to the stream, or if the model's words cannot be
+    found in the texts.
     """
     weights = sentence.words.over(stream)
     if weights is None:
@@ -60,7 +61,7 @@ def attention_alignment(sentence: ExplainedSentence, stream: str) -> Alignment |
 
 
 def _membership(text: str, model_words: Sequence[Span | None]) -> NDArray[np.float64]:
-    """Return Float[words between spaces, words of the model]: 1 where they overlap."""
+    """Return 1 where a word between spaces and a word of the model overlap, else 0, Float[words,model words]."""
     spans = [Span(start, end) for start, end in word_spans(text)]
     members = [[word is not None and word.overlaps(span) for word in model_words] for span in spans]
     return np.array(members, np.float64).reshape(len(spans), len(model_words))

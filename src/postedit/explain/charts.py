@@ -1,4 +1,4 @@
-"""Charts of bars, of values with their intervals, and of curves, as SVG, with no library and no script."""
+"""Charts of bars, of values with their intervals, and of curves, as SVG without libraries or scripts."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,22 +8,22 @@ from typing import Final
 
 _COLOURS: Final = ("#2b6cb0", "#d97b29", "#2f8f5b", "#8a4fb0", "#b3362d")
 _GREY: Final = "#767676"
-"""They can be told apart on light and dark paper."""
+"""Colours that can be told apart on a light and on a dark background."""
 
 _WIDTH: Final = 360
 _MARGIN: Final = 14
-_LEFT: Final = 44  # of the labels of heights
+_LEFT: Final = 44  # width of the labels of the vertical axis
 _PLOT: Final = 150  # height between the lowest and the highest tick
 _ROW: Final = 40  # height of an interval with its name
 _BELOW: Final = 34  # height of the labels below an axis
-"""Pixels on a telephone; wider screens enlarge a chart."""
+"""Sizes in pixels on a telephone; wider screens enlarge a chart."""
 
-_STEPS: Final = 5  # most steps of an axis
+_STEPS: Final = 5  # steps into which the range of the values is divided at most
 
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """Bars of one colour, by its number: a value, 0 or more, for each label of the chart. Colour 0 is grey."""
+    """Bars of one colour, given by its number (0 is grey): a value of at least 0 for each label of the chart."""
 
     name: str
     values: Sequence[float]
@@ -32,7 +32,7 @@ class Series:
 
 @dataclass(frozen=True, slots=True)
 class Ranged:
-    """A value with the ends of its interval."""
+    """A value and the ends of its interval."""
 
     value: float
     low: float
@@ -41,7 +41,7 @@ class Ranged:
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """Values at places of the axis below, by rising place."""
+    """Values at places of the horizontal axis, in ascending order of the places."""
 
     name: str
     places: Sequence[float]
@@ -49,7 +49,7 @@ class Curve:
 
 
 def bar_chart(title: str, labels: Sequence[str], series: Sequence[Series], unit: str) -> str:
-    """Return a figure with a group of bars, one of each series, over each label."""
+    """Return a figure with a group of bars above each label, one bar for each series."""
     ticks = even_ticks([0.0, *(value for one in series for value in one.values)], smallest=1.0)
     step = (_WIDTH - _LEFT) / max(1, len(labels))
     width = 0.8 * step / max(1, len(series))
@@ -71,7 +71,7 @@ def bar_chart(title: str, labels: Sequence[str], series: Sequence[Series], unit:
 
 
 def interval_chart(title: str, values: Sequence[tuple[str, Ranged]], unit: str) -> str:
-    """Return a figure with a line from low to high, and a dot at the value, for each label."""
+    """Return a figure with, for each label, a line from the low to the high end and a dot at the value."""
     ticks = even_ticks([0.0, *(end for _, one in values for end in (one.low, one.high))])
     height = _ROW * len(values)
 
@@ -97,7 +97,7 @@ def interval_chart(title: str, values: Sequence[tuple[str, Ranged]], unit: str) 
 
 
 def curve_chart(title: str, curves: Sequence[Curve], unit: str, below: str) -> str:
-    """Return a figure with a line through the values of each curve and a band between their ends, over a log axis."""
+    """Return a figure with a line through each curve's values and a band for their intervals, on a logarithmic axis."""
     ticks = even_ticks([0.0, *(end for curve in curves for one in curve.values for end in (one.low, one.high))])
     places = sorted({place for curve in curves for place in curve.places})
     first, last = log10(places[0]), log10(places[-1])
@@ -130,7 +130,7 @@ def curve_chart(title: str, curves: Sequence[Curve], unit: str, below: str) -> s
 
 
 def even_ticks(values: Sequence[float], smallest: float = 1e-6 / _STEPS) -> list[float]:
-    """Return numbers at steps of 1, 2 or 5 times a power of ten, at least `smallest`, that include all values."""
+    """Return ticks that span all values, at steps of 1, 2 or 5 times a power of ten and of at least `smallest`."""
     low, high = min(values), max(values)
     wanted = max((high - low) / _STEPS, smallest)
     power = 10.0 ** floor(log10(wanted))
@@ -140,12 +140,12 @@ def even_ticks(values: Sequence[float], smallest: float = 1e-6 / _STEPS) -> list
 
 
 def _height(value: float, ticks: Sequence[float]) -> float:
-    """Return the place of a value between the lowest and the highest tick, from above."""
+    """Return the vertical position of a value between the lowest and the highest tick, in pixels from the top."""
     return _MARGIN + (ticks[-1] - value) / (ticks[-1] - ticks[0]) * _PLOT
 
 
 def _levels(ticks: Sequence[float], sign: str = "") -> list[str]:
-    """Return a line across the chart for each tick, with its number and a sign after it."""
+    """Return a line across the chart for each tick, labelled with its number followed by `sign`."""
     return [
         f'<line x1="{_LEFT}" x2="{_WIDTH}" y1="{_height(tick, ticks):.1f}" y2="{_height(tick, ticks):.1f}"'
         f"{_strong(tick)}/>"
@@ -167,7 +167,7 @@ def _strong(tick: float) -> str:
 
 
 def _figure(title: str, height: float, parts: Sequence[str], keys: Sequence[tuple[str, str]] = ()) -> str:
-    """Return the figure with a title, and a key of names and their colours."""
+    """Return the figure with a title and a legend, made of pairs of a name and its colour."""
     items = "".join(
         f'<li><svg width="12" height="12" aria-hidden="true"><rect width="12" height="12" fill="{colour}"/></svg> '
         f"{escape(name)}</li>"

@@ -1,7 +1,7 @@
 "use strict";
 // Word differences of two texts, by kind of edit.
 
-// Words are what stands between spaces of every kind, as the scores divide tokenised text: as Python's str.split does.
+// Words are separated by white space of every kind, as by Python's str.split, which the scores use for tokenised text.
 const words = (text) => text.match(/(?:[^\s\x1c-\x1f\x85]|\ufeff)+/g) || [];
 
 // The fewest word edits from `before` to `after`, as a list of {op: "keep" | "delete" | "insert" | "replace", old, now}.
@@ -33,7 +33,7 @@ function align(before, after) {
   return steps.reverse();
 }
 
-// Runs of words to show: {tag: "" | "del" | "ins", kind, words}. A word that goes here and comes there has moved.
+// Runs of words to show: {tag: "" | "del" | "ins", kind, words}. A word deleted here and inserted there has moved.
 function differences(before, after) {
   const steps = align(before, after);
   const gone = new Map();
@@ -81,7 +81,7 @@ function differences(before, after) {
 // Texts with more pairs of words than this are not compared: the table would not fit into memory.
 const MOST_PAIRS = 2e7;
 
-// A line of the differences that lead from one text to another; `same` says that there are none.
+// An element with the differences between two texts; the text `same` is shown if there are none.
 function differenceElement(from, to, same) {
   const line = element("dd", undefined, { dir: "auto", className: "diff" });
   const before = words(from), after = words(to);

@@ -1,4 +1,4 @@
-"""What all pages have in common: one HTML file that needs no network or server, and lets no script run but its own."""
+"""What all pages share: one HTML file that needs no network or server and permits no scripts but its own."""
 
 import hashlib
 import json
@@ -16,7 +16,11 @@ _POLICY: Final = "default-src 'none'; base-uri 'none'; form-action 'none'; style
 def document(title: str, body: Iterable[str], *, styles: Sequence[str], scripts: Sequence[str]) -> str:
     """Return a self-contained HTML document.
 
-    `body` is HTML, in which all data is escaped; style sheets and scripts are files of this package.
+    Args:
+        title: title and heading of the document, as plain text.
+        body: parts of the body, as HTML in which all data has been escaped.
+        styles: names of style sheets, files of this package.
+        scripts: names of scripts, likewise.
     """
     script = "".join(map(asset, scripts))
     digest = b64encode(hashlib.sha256(script.encode()).digest()).decode()
@@ -42,13 +46,13 @@ def asset(name: str) -> str:
 
 
 def data_element(values: Any) -> str:
-    """Return an element that holds values as JSON for the scripts of a page."""
+    """Return a script element that holds values as JSON for the scripts of a page."""
     text = json.dumps(values, separators=(",", ":"), ensure_ascii=False).replace("<", "\\u003c")
     return f'<script type="application/json" id="data">{text}</script>'
 
 
 def analysis(table: Table, *, is_open: bool = False) -> str:
-    """Return a table with its name, to fold and unfold."""
+    """Return a table as an HTML element that can be opened and closed, with the table's name as its summary."""
     head = "".join(f'<th scope="col" class="label">{escape(name)}</th>' for name in table.keys)
     head += "".join(f'<th scope="col">{escape(column.name)}</th>' for column in table.columns)
     body = []

@@ -1,4 +1,4 @@
-"""Edits counted by the kind of their reasons, and by whether a human changed mt there."""
+"""Counts of edits by the kind of their reasons, and by whether the post-editor changed mt there too."""
 
 from collections.abc import Iterator, Sequence
 from typing import Final
@@ -18,10 +18,10 @@ _KINDS: Final[dict[str, type[EditReason]]] = {
 
 
 def edit_table(sentences: Sequence[ExplainedSentence]) -> Table:
-    """Return the edits of all sentences by the kind of their reasons; one with several kinds counts in each.
+    """Return the edits of all sentences by the kind of their reasons; an edit with several kinds counts for each.
 
-    With human post-edits, a column gives the share of edits where a human changed mt too, in whatever way, among those
-    of which this is known.
+    If there are post-edits, a column gives the share of edits in places where the post-editor changed mt too, in
+    whatever way, among the edits for which this is known.
     """
     found = [(edit, needed) for one in sentences for edit, needed in zip(one.edits, _needed(one), strict=True)]
     groups = {"all": found}
@@ -46,7 +46,7 @@ def edit_table(sentences: Sequence[ExplainedSentence]) -> Table:
 
 
 def _needed(sentence: ExplainedSentence) -> Iterator[bool | None]:
-    """Yield for each edit whether a human changed mt there; None if that is not known."""
+    """Yield, for each edit, whether the post-editor changed mt there; None if that is not known."""
     reads_mt = "mt" in sentence.spans
     spans = [sentence.spans["mt"][place] for place in sentence.text_words("mt")] if reads_mt else []
     if sentence.pe_words is None or not reads_mt or None in spans:
@@ -67,8 +67,8 @@ def _needed(sentence: ExplainedSentence) -> Iterator[bool | None]:
 def _meet(edit: Edit, start: int, end: int, is_gap: bool) -> bool:
     """Return whether an edit and a change of characters `start` to `end` of mt are at the same place.
 
-    Neighbours are not: two insertions must be in one gap between words, and others must overlap. `is_gap`: the change
-    inserts words in the gap.
+    To be neighbours is not enough: two insertions must be in the same gap between words, and other changes must
+    overlap. `is_gap` says that the change inserts words into the gap from `start` to `end`.
     """
     first, last = edit.mt_span
     if first == last:

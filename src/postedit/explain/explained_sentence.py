@@ -1,4 +1,4 @@
-"""A sentence with everything known about how a model edited it: texts, edits, and evidence at word level."""
+"""A sentence with all that is known about how a model edited it: texts, edits, and evidence at word level."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -11,7 +11,7 @@ from postedit.core.special_tokens import EOS, SPECIAL_TOKENS, STEP
 OUTPUT: Final = "output"
 
 _NAMES: Final = {SPECIAL_TOKENS[EOS]: "end of sentence", SPECIAL_TOKENS[STEP]: "STEP"}
-"""Names for people of the special tokens that texts of a model have."""
+"""Readable names of the special tokens that occur in a model's texts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,25 +30,26 @@ class Span:
 class ExplainedSentence:
     """One edited sentence with its evidence.
 
-    `spans` gives, by stream and for `OUTPUT`, the place of each word of `words` in its text: None for special tokens
-    (EOS, STEP), whose positions are in `special`, and for all words of a text in which they cannot be found.
+    `spans` gives, for each stream and for `OUTPUT`, the span of each word of `words` in its text. It is None for
+    special tokens (EOS, STEP), whose positions are in `special`, and for all words of a text in which the words of the
+    model cannot be found.
     """
 
     src: str
     mt: str  # empty if there is none
     output: str
     edits: tuple[Edit, ...]  # from mt to the output
-    confidences: tuple[float, ...]  # of each edit; empty if the editor gives none
-    words: Evidence  # at word level, spelt as in the texts where the words can be found there
+    confidences: tuple[float, ...]  # confidence of each edit; empty if the editor gives none
+    words: Evidence  # evidence at word level; words are spelt as in the texts if they can be found there
     spans: Mapping[str, tuple[Span | None, ...]]
     special: Mapping[str, frozenset[int]]
     pe: str | None = None  # the human post-edit, if known
     pe_words: tuple[str, ...] | None = None
-    # the weight of src in each decoding step (a token), of an attention that src and mt share; empty if there is none
+    # the weight of src in each decoding step (a token), for an attention over src and mt together; otherwise empty
     step_weights: tuple[float, ...] = ()
 
     def named_words(self) -> Evidence:
-        """Return the evidence with names for people in place of special tokens."""
+        """Return the evidence with readable names in place of special tokens."""
 
         def named(name: str, words: Sequence[str]) -> tuple[str, ...]:
             return tuple(_NAMES.get(word, word) if at in self.special[name] else word for at, word in enumerate(words))
@@ -61,7 +62,7 @@ class ExplainedSentence:
         return replace(words, streams=streams, output=named(OUTPUT, words.output), runners_up=others)
 
     def text_words(self, name: str) -> list[int]:
-        """Return the positions of the words of a stream, or of `OUTPUT`, that are no special tokens."""
+        """Return the positions of the words of a stream, or of `OUTPUT`, that are not special tokens."""
         count = len(self.words.output if name == OUTPUT else self.words.streams[name])
         return [position for position in range(count) if position not in self.special[name]]
 
@@ -70,7 +71,7 @@ class ExplainedSentence:
         return [self.words.output[position] for position in self.text_words(OUTPUT)]
 
     def mt_words(self) -> list[str]:
-        """Return the words of mt without special tokens; none if the model does not read mt."""
+        """Return the words of mt without special tokens; an empty list if the model does not read mt."""
         return [self.words.streams["mt"][word] for word in self.text_words("mt")] if "mt" in self.special else []
 
 
@@ -83,7 +84,7 @@ def explained_sentence(
     evidence: Evidence,
     pe: str | None = None,
 ) -> ExplainedSentence:
-    """Return a sentence with its evidence at word level, from `evidence` at token level and the words of `editor`."""
+    """Return a sentence with evidence at word level, made from `evidence` at token level and the words of `editor`."""
     words = evidence.by_word()
     inputs: list[Side] = [side for side in ("src", "mt") if side in words.streams]
     sides: list[tuple[str, Side, str, tuple[str, ...]]]
@@ -96,7 +97,7 @@ def explained_sentence(
         name: tuple(text[at.start : at.end] if at else word for word, at in zip(found, spans[name]))
         for name, _, text, found in sides
     }
-    # Runners-up that are no whole characters say nothing to a reader.
+    # Runners-up with incomplete characters tell a reader nothing.
     others = tuple(tuple(one for one in found if "\ufffd" not in one.text) for found in words.runners_up)
     streams = {name: spelt[name] for name in words.streams}
     words = replace(words, streams=streams, output=spelt[OUTPUT], runners_up=others)
@@ -109,7 +110,7 @@ def explained_sentence(
 
 
 def _spans(editor: Editor, side: Side, text: str, count: int, special: frozenset[int]) -> tuple[Span | None, ...]:
-    """Return the span of each word; None for all if the text does not have exactly as many words."""
+    """Return the span of each word, None for special ones; None for all if the text does not have as many words."""
     found = editor.word_spans(side, text)
     if found is None or len(found) != count - len(special):
         return (None,) * count

@@ -1,5 +1,5 @@
 "use strict";
-// Shows sentences a page at a time, and lights the input words that an output word looked at.
+// Shows sentences a page at a time, and highlights the input words that the model looked at for an output word.
 {
   const PAGE = 20, STRONGEST = 3, CELL = 17, LETTER = 7, LONGEST = 20;
   const SVG = "http://www.w3.org/2000/svg";
@@ -16,7 +16,7 @@
     return weights;
   };
 
-  // The words of a text as elements, with what stands between them as it is.
+  // Appends the words of a text to `line` as elements, with the unchanged text between them; returns the elements.
   function wordElements(line, text, make) {
     const made = [];
     for (let i = 0; i < text.parts.length; i += 2) {
@@ -29,7 +29,7 @@
     return made;
   }
 
-  // For each stream the attention of the chosen kind where there is one, else the first.
+  // For each stream, the attention of the chosen kind if there is one, otherwise the first.
   function shown(sentence) {
     const byStream = new Map();
     for (const entry of sentence.attention) {
@@ -53,7 +53,7 @@
     return [" · ", bar, ` ${texts.join(", ")}`];
   }
 
-  // Whether the output is nearer to the post-edit than mt, where there is one.
+  // Whether the output is nearer to the post-edit than mt, if there is a post-edit.
   function verdict(sentence) {
     if (!sentence.reasons.length) return "kept";
     if (!sentence.left) return "changed";
@@ -145,7 +145,7 @@
     return line;
   }
 
-  // A heat map, drawn when it is opened.
+  // A heat map, which is drawn only when it is opened.
   function mapElement(sentence, entry) {
     const details = element("details", undefined, { className: entry.stream });
     details.append(element("summary", entry.name.charAt(0).toUpperCase() + entry.name.slice(1)));

@@ -1,6 +1,6 @@
-"""One HTML page that explains outputs: what each word looked at, how sure the model was, and the reason for each edit.
+"""HTML page that explains outputs: what the model looked at for each word, how sure it was, and why it made each edit.
 
-The page holds the sentences as JSON. Its script shows them page by page, and inserts texts by `textContent` alone.
+The page holds the sentences as JSON. Its script shows them page by page, and inserts texts only through `textContent`.
 """
 
 import math
@@ -24,7 +24,7 @@ from postedit.explain.explained_sentence import OUTPUT, ExplainedSentence, Span
 from postedit.explain.reasons import Reason, edit_reasons, style_corrections
 from postedit.text.words import splitter
 
-_LEAST: Final = 0.01  # weights and runners-up below this are left out, which keeps the page small
+_LEAST: Final = 0.01  # runners-up that are less probable are left out, which keeps the page small
 
 
 def explanation_page(
@@ -34,13 +34,13 @@ def explanation_page(
     verdicts: Sequence[str] | None = None,
     corrections: Mapping[tuple[str, str], int] | None = None,
 ) -> str:
-    """Return a self-contained HTML document.
+    """Return a self-contained HTML document that explains outputs.
 
     Args:
         title: heading of the page.
-        sentences: in order; None for one that the model was not asked about.
-        tables: analyses of all of them.
-        verdicts: sentences that say whether the outputs are better than mt; by default from the post-edits, if known.
+        sentences: sentences in order; None for one that the model did not edit.
+        tables: analyses of all sentences.
+        verdicts: sentences that say whether the outputs are better than mt; None: one is written from the post-edits.
         corrections: how often each (old, new) pair was corrected in the training data; see `count_corrections`.
     """
     known = [one for one in sentences if one is not None]
@@ -62,24 +62,27 @@ def explanation_page(
 
 @dataclass(frozen=True, slots=True)
 class _EditCounter:
-    """Counts edits of words as the post-edits are written: between spaces, of running text, or without spaces."""
+    """A counter of word edits, with words separated as the post-edits are written.
+
+    These are tokens between spaces, words of running text, or characters of text without spaces.
+    """
 
     is_running: bool
     is_unspaced: bool
 
     @classmethod
     def of(cls, pe: Sequence[str]) -> "_EditCounter":
-        """Return the counter for texts that are written like some post-edits."""
+        """Return the counter for texts that are written like the post-edits `pe`."""
         signs = tokenisation_signs(pe)
         return cls(signs.form == "running text" and not signs.unsegmented, signs.unsegmented)
 
     @property
     def signature(self) -> str:
-        """That of TER."""
+        """The signature of TER."""
         return ter_signature(normalise=self.is_running) + ", of characters" * self.is_unspaced
 
     def __call__(self, texts: Sequence[str], pe: Sequence[str]) -> list[EditCount]:
-        """Return the edits that turn each text into its post-edit."""
+        """Return the number of edits that turn each text into its post-edit."""
         if self.is_unspaced:
             words = splitter("characters", "").words
             texts, pe = ([" ".join(words(one)) for one in side] for side in (texts, pe))
@@ -87,7 +90,7 @@ class _EditCounter:
 
 
 def _verdict(sentences: Sequence[ExplainedSentence], count: _EditCounter) -> str:
-    """Return a sentence that says whether the outputs are better than mt, as far as post-edits are known."""
+    """Return a sentence that says whether the outputs are better than mt, judged by those post-edits that are known."""
     changed = sum(bool(one.edits) for one in sentences)
     made = f"The model changed {changed:,} of {len(sentences):,} sentences"
     judged = [one for one in sentences if one.pe is not None and one.mt]
@@ -143,7 +146,7 @@ def _edits_left(count: _EditCounter, pe: str | None, *texts: str) -> list[int] |
 
 
 def _words(text: str, words: Sequence[str], places: Sequence[Span | None], ends: frozenset[int]) -> dict[str, Any]:
-    """Return the parts of a text, in turn the gap before a word and the word; and the numbers of ends and STEPs."""
+    """Return the parts of a text (alternately a gap and the word after it), and the positions of EOS and STEP words."""
     parts, done = [], 0
     for word, place in zip(words, places, strict=True):
         if place is None:
@@ -155,14 +158,14 @@ def _words(text: str, words: Sequence[str], places: Sequence[Span | None], ends:
 
 
 def _attention(panel: AttentionPanel) -> dict[str, Any]:
-    """Return weights in per cent, row by row, as column, weight, column, weight, and so on."""
+    """Return a panel with its weights in per cent; each row lists column, weight, column, weight, without zeros."""
     percent = np.rint(100 * np.asarray(panel.weights, dtype=np.float64)).astype(int)
     rows = [[value for column in np.flatnonzero(row) for value in (int(column), int(row[column]))] for row in percent]
     return {"stream": panel.stream, "kind": panel.kind, "name": panel.title, "rows": rows}
 
 
 def _runs(sentence: ExplainedSentence) -> Iterator[list[str]]:
-    """Yield what stayed, went and came, as stretches of characters with "", "del" or "ins"."""
+    """Yield the kept, deleted and inserted stretches of characters, each after its tag: "", "del" or "ins"."""
     done = 0
     for edit in sentence.edits:
         for tag, text in (

@@ -1,6 +1,6 @@
-"""The attention of a sentence as a figure, as papers draw it: a row for each word of the output.
+"""Figures of the attention of a sentence, as in papers: one row for each word of the output.
 
-matplotlib is imported when a figure is drawn.
+matplotlib is imported only when a figure is drawn.
 """
 
 import logging
@@ -21,32 +21,32 @@ if TYPE_CHECKING:
 
 FORMATS: Final = ("png", "svg")
 
-_CELL: Final = 0.26  # inches a word takes
+_CELL: Final = 0.26  # inches of a word
 _LABELS: Final = 1.5  # inches of the longest labels
-_GATES: Final = 1.6  # inches of the bars of copy shares
-_LONGEST: Final = 24  # letters of a label
+_GATES: Final = 1.6  # inches of the copy share bars
+_LONGEST: Final = 24  # most letters of a label
 _COLOURS: Final[Mapping[str, str]] = {"src": "Blues", "mt": "Oranges"}
 _SHARES: Final[Mapping[str, str]] = {"generated": "#767676", "mt": "#d08a1d", "src": "#2f74c0"}
 
 _CONTROLS: Final = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff\ud800-\udfff]")
-"""What XML cannot have, not even escaped."""
+"""Characters that XML must not contain, not even escaped."""
 
-_DOTS: Final = 150  # pixels an inch
-_WIDEST: Final = 12_000  # pixels of a side, beyond which a PNG is drawn with fewer an inch: memory grows as the square
+_DOTS: Final = 150  # pixels per inch
+_WIDEST: Final = 12_000  # most pixels of a side of a PNG, as memory grows with their square; the resolution is reduced
 
 _FAMILIES: Final = (
     "DejaVu Sans", "Noto Sans", "Noto Sans Arabic", "Noto Naskh Arabic", "Noto Sans Hebrew", "Noto Sans Devanagari",
     "Noto Sans Sinhala", "Noto Sans Thai", "Noto Sans CJK SC", "Noto Sans CJK JP", "Noto Sans SC", "Noto Sans JP",
     "WenQuanYi Zen Hei", "WenQuanYi Micro Hei", "IPAGothic", "Droid Sans Fallback", "Arial Unicode MS", "PingFang SC",
 )  # fmt: skip
-"""Fonts that are asked for letters in this order; those that are not installed are passed over."""
+"""Fonts that are searched for letters, in this order; those that are not installed are skipped."""
 
 
 def attention_figure(words: Evidence, title: str) -> dict[str, bytes]:
-    """Return a figure of the attention and copy shares of a sentence, as PNG and as SVG, whose text remains text.
+    """Return a figure of the attention and copy shares of a sentence, by format: PNG, and SVG whose text remains text.
 
     Raises:
-        ValueError: if there is no attention.
+        ValueError: if the evidence has no attention.
     """
     from matplotlib.figure import Figure
 
@@ -77,9 +77,9 @@ def attention_figure(words: Evidence, title: str) -> dict[str, bytes]:
 
 @contextmanager
 def drawing(options: Mapping[str, Any]) -> Iterator[None]:
-    """Draw with these options of matplotlib and with fonts for all scripts that are installed.
+    """Draw with these matplotlib options and with all installed fonts of `_FAMILIES`, which cover many scripts.
 
-    Messages of matplotlib, such as one for each character without a glyph, are not shown: see `missing_characters`.
+    matplotlib's messages, such as one for each character without a glyph, are suppressed: see `missing_characters`.
     """
     from matplotlib import rc_context
 
@@ -96,7 +96,7 @@ def drawing(options: Mapping[str, Any]) -> Iterator[None]:
 
 
 def missing_characters(texts: Iterable[str]) -> set[str]:
-    """Return the characters of texts that no installed font has; a PNG shows boxes for them."""
+    """Return the characters of texts that no installed font of `_FAMILIES` has; a PNG shows boxes for them."""
     from matplotlib import font_manager
     from matplotlib.ft2font import FT2Font
 
@@ -148,5 +148,5 @@ def _label(word: str) -> str:
 
 
 def _plain(text: str) -> str:
-    """Return `text` so that matplotlib takes no dollar sign in it for mathematics, and an SVG file may have it."""
+    """Return `text` with dollar signs escaped, which matplotlib takes for TeX, and without characters SVG forbids."""
     return _CONTROLS.sub("\ufffd", text).replace("$", r"\$")

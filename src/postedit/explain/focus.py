@@ -1,12 +1,13 @@
-"""Which input leads each step: the focus statistics of Jauregi Unanue et al. (2018, 4.4), by kind of word.
+"""Which input leads each step: the focus statistics of Jauregi Unanue et al. (2018, section 4.4), by kind of word.
 
-The weight of src in a step is from 0 to 1: above a threshold t the step is led by src, below 1 - t by mt, otherwise by
-both. The paper's steps are those of decoding: each writes a token, a subword (4.3). Ours write words, which have a kind
-and which people read. Two measures:
+The weight of src in a step is between 0 and 1: above a threshold t the step is led by src, below 1 - t by mt, otherwise
+by both. In the paper, a step is a decoding step, which writes a token, a subword (section 4.3). Here a step writes a
+word, because words are what people read and what has a kind. There are two measures of the weight:
 
 - attention, as in the paper: the sum of the weights on src, for an attention over src and mt together;
-- occlusion, for models with separate attention to src and mt: a / (a + b), a = log p(word) - log p(word | src empty),
-  b likewise for mt, both at least 0. A word that neither text makes clearly more probable is led by neither.
+- occlusion, for models with separate attention to src and mt: a / (a + b), where a = log p(word) - log p(word | src
+  empty), b is the same for mt, and both are at least 0. A step is led by neither if neither text makes its word clearly
+  more probable.
 """
 
 from collections.abc import Callable, Sequence
@@ -24,11 +25,11 @@ from postedit.explain.explained_sentence import OUTPUT, ExplainedSentence
 from postedit.text.edits import Change, changes
 
 THRESHOLD: Final = 0.6  # the threshold of the paper
-DECODING_STEPS: Final = "decoding steps"  # the row of them in `focus_table`
+DECODING_STEPS: Final = "decoding steps"  # the label of their row in `focus_table`
 _MIN_GAIN: Final = 0.05
-"""Nats that both texts together must add to the log-probability of a word, or the step is led by neither."""
+"""Nats that both texts together must add to the log-probability of a word; otherwise the step is led by neither."""
 
-_MAX_GAIN: Final = 50.0  # upper limit of the nats that a text adds: without it a word may be impossible
+_MAX_GAIN: Final = 50.0  # upper limit of the nats that a text adds: a word may be impossible without the text
 
 
 FocusMeasure = StrEnum("FocusMeasure", ["attention", "occlusion"])
@@ -39,7 +40,7 @@ Lead = StrEnum("Lead", ["src", "mt", "both", "neither"])
 
 
 class WordKind(StrEnum):
-    """The kind of an output word: how it relates to mt."""
+    """The kind of an output word: its relation to mt."""
 
     kept = "kept"
     changed = "changed"
@@ -49,11 +50,11 @@ class WordKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A word of the output."""
+    """A step that writes a word of the output."""
 
     lead: Lead
     kind: WordKind
-    needed: bool | None  # whether a human changed mt there; None if not known
+    needed: bool | None  # whether the post-editor changed mt there; None if that is not known
 
 
 def default_measure(words: Evidence) -> FocusMeasure | None:
@@ -64,7 +65,7 @@ def default_measure(words: Evidence) -> FocusMeasure | None:
 
 
 def src_weights(words: Evidence, measure: FocusMeasure) -> NDArray[np.float64]:
-    """Return the weight of src for each word, Float[K]; NaN where neither text matters."""
+    """Return the weight of src for each output word, Float[K]; NaN for words that neither text leads."""
     if measure is FocusMeasure.attention:
         shared = words.shared_weights()
         if shared is None:
@@ -81,7 +82,7 @@ def src_weights(words: Evidence, measure: FocusMeasure) -> NDArray[np.float64]:
 
 
 def steps(sentence: ExplainedSentence, measure: FocusMeasure, threshold: float = THRESHOLD) -> list[Step]:
-    """Return the steps of a sentence; a ValueError says that the threshold or the measure is not possible."""
+    """Return the steps of a sentence; raise a ValueError if the threshold or the measure is not possible."""
     if not 0.5 <= threshold < 1.0:
         raise ValueError(f"the threshold must be at least 0.5 and below 1, not {threshold}")
     leads = [_lead(float(weight), threshold) for weight in src_weights(sentence.words, measure)]
@@ -89,7 +90,7 @@ def steps(sentence: ExplainedSentence, measure: FocusMeasure, threshold: float =
 
 
 def decoding_leads(sentences: Sequence[ExplainedSentence], threshold: float = THRESHOLD) -> list[Lead]:
-    """Return what leads each decoding step, the end of the sentence included, as the paper counts them (4.4)."""
+    """Return what leads each decoding step, including that of EOS, as the paper counts them (section 4.4)."""
     return [_lead(weight, threshold) for sentence in sentences for weight in sentence.step_weights]
 
 
@@ -102,7 +103,7 @@ def _lead(weight: float, threshold: float) -> Lead:
 
 
 def _kinds(sentence: ExplainedSentence) -> list[tuple[WordKind, bool | None]]:
-    """Return for each output word its kind, and whether a human changed mt there; special tokens are ends."""
+    """Return each output word's kind, and whether the post-editor changed mt there; special tokens are `ends`."""
     mt, written = sentence.mt_words(), sentence.output_words()
     truth = None if sentence.pe_words is None else changes(mt, sentence.pe_words)
     result: list[tuple[WordKind, bool | None]] = []
@@ -118,7 +119,7 @@ def _kinds(sentence: ExplainedSentence) -> list[tuple[WordKind, bool | None]]:
 
 
 def _touched(truth: Sequence[Change] | None, start: int, end: int) -> bool | None:
-    """Return whether a human changed words `start` to `end` of mt, or, for an empty range, the words beside it."""
+    """Return whether the post-editor changed any of the words `start` to `end` of mt; if none, a word beside them."""
     if truth is None:
         return None
     if start == end:
@@ -129,9 +130,10 @@ def _touched(truth: Sequence[Change] | None, start: int, end: int) -> bool | Non
 def focus_table(
     sentences: Sequence[Sequence[Step]], measure: FocusMeasure, threshold: float, decoded: Sequence[Lead] = ()
 ) -> Table:
-    """Return the shares of steps by lead: of all, by kind of word, and by whether mt was right there.
+    """Return the shares of steps by lead: of all steps, by kind of word, and by whether mt was right there.
 
-    `decoded` is what leads each decoding step; its row, if it has any, is the one that the paper's table 3 has.
+    `decoded` is what leads each decoding step. If it is not empty, it gets a row, which is the one of table 3 of the
+    paper.
     """
     found = [step for sentence in sentences for step in sentence]
     groups = [("all", found)] + [(str(kind), [step for step in found if step.kind is kind]) for kind in WordKind]
@@ -166,7 +168,7 @@ def _shares(group: Sequence[Lead]) -> tuple[float | None, ...]:
 
 
 def claim_table(sentences: Sequence[Sequence[Step]], resamples: int) -> Table | None:
-    """Return how much more often src leads where words are edited or mt is wrong; None if nothing can be compared."""
+    """Return how much more often src leads if words are edited or mt is wrong; None if nothing can be compared."""
     edited = (WordKind.changed, WordKind.inserted)
     pairs: list[tuple[str, _Choice, _Choice]] = [
         ("edited less kept", lambda step: step.kind in edited, lambda step: step.kind is WordKind.kept),
@@ -176,9 +178,9 @@ def claim_table(sentences: Sequence[Sequence[Step]], resamples: int) -> Table | 
     for name, *choices in pairs:
         sides = [_led(sentences, choice) for choice in choices]
         fewest = min(np.count_nonzero(side[:, 1]) for side in sides)
-        if fewest >= MIN_SENTENCES:  # so next to no resample lacks the steps of a side
+        if fewest >= MIN_SENTENCES:  # then hardly any resample lacks the steps of one side
             found = compare(sides, _rate, resamples).comparisons[0]
-            # Not by randomisation: swapping sides would mix the many steps of one kind into the few of the other.
+            # No randomisation test: swapping sides would mix the many steps of one kind into the few of the other.
             rows.append(TableRow((name,), (found.difference, found.interval.low, found.interval.high, found.bootstrap)))
         elif fewest:
             first, second = (float(_rate(side.sum(0))) for side in sides)
@@ -196,7 +198,7 @@ _Choice = Callable[[Step], bool]
 
 
 def _led(sentences: Sequence[Sequence[Step]], chosen: _Choice) -> NDArray[np.float64]:
-    """Return Float[sentences,2]: the chosen steps that src leads, and all chosen steps."""
+    """Return the number of chosen steps that src leads, and of all chosen steps, Float[sentences,2]."""
     counts = [[(step.lead is Lead.src) for step in sentence if chosen(step)] for sentence in sentences]
     return np.array([[sum(led), len(led)] for led in counts], dtype=np.float64)
 
@@ -207,7 +209,7 @@ def _rate(sums: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def source_table(sentences: Sequence[ExplainedSentence]) -> Table | None:
-    """Return the mean shares of the copy gate by kind of word; None if the model does not copy."""
+    """Return the mean shares of the model's copy gate by kind of word; None if the model does not copy."""
     names = list(dict.fromkeys(name for sentence in sentences for name in sentence.words.shares))
     if not names:
         return None

@@ -1,7 +1,7 @@
 "use strict";
-// What pages with a list of sentences have in common: elements, and a list that is shown a page at a time.
+// What pages with a list of sentences share: helpers for elements, and a list that is shown a page at a time.
 
-const controls = document.getElementById("controls"); // the form of what to show, and in which order
+const controls = document.getElementById("controls"); // the form that selects what to show, and in which order
 const data = JSON.parse(document.getElementById("data").textContent);
 
 function element(tag, text, properties) {
@@ -10,8 +10,8 @@ function element(tag, text, properties) {
   return made;
 }
 
-// Fills the list of the page: `choose` returns what is to be shown, whenever the controls change, and `draw` makes an
-// element of one of these. Returns a function that draws the page of the list anew.
+// Fills the list of the page. `choose` is called whenever the controls change and returns the items to show; `draw`
+// returns an element for one item. Returns a function that redraws the current page of the list.
 function paged(size, choose, draw) {
   const list = document.getElementById("list");
   const range = document.getElementById("range");

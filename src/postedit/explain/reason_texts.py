@@ -14,7 +14,7 @@ from postedit.core.edit_reasons import (
 )
 
 _AROUND: Final = 20
-"""Characters that are shown on each side of what differs between two texts, and the rest of the words there."""
+"""Characters that are shown on each side of the difference between two texts, rounded up to whole words."""
 
 _NUMERALS: Final = {1: "once", 2: "twice"}
 
@@ -67,7 +67,7 @@ def _change(before: str, after: str) -> str:
 
 
 def excerpts(before: str, after: str) -> tuple[str, str]:
-    """Return the parts of two texts that differ, with some words around them; an ellipsis stands for the rest."""
+    """Return the parts of two texts that differ, with a few words around them; an ellipsis stands for the rest."""
     front = Prefix.similarity(before, after)
     back = Postfix.similarity(before[front:], after[front:])
     cut_front, cut_back = _cut(before[:front]), _cut(before[::-1][:back])
@@ -77,6 +77,6 @@ def excerpts(before: str, after: str) -> tuple[str, str]:
 
 
 def _cut(same: str) -> int:
-    """Return how many characters are left out of a text before a difference: whole words, if they are not too long."""
+    """Return how many characters to leave out of the text before a difference: whole words, unless one is too long."""
     most = len(same) - _AROUND
     return max(0, same.rfind(" ", max(0, most - _AROUND), max(0, most)) + 1 or most)

@@ -1,9 +1,9 @@
 """The reason for each edit: how sure the model was, and the words of src and mt that the edit rests on.
 
 Words of mt are cited by attention. Words of src are cited by the log-probability that the edit loses without each of
-them, where that is known (evidence with `losses`), and otherwise by attention, which need not be what moved the model.
-An edit that loses next to nothing without any of them has its reason elsewhere.
-Every edit has the citations that its numbers give; those that would tell a translator something stand out.
+them, if that is known (evidence with `losses`). Otherwise they are cited by attention, which need not be what made the
+model edit. If an edit loses next to nothing without any word of src, its reason lies elsewhere.
+Every edit gets the citations that follow from its numbers; those that would tell a translator something stand out.
 """
 
 import math
@@ -21,34 +21,34 @@ from postedit.core.editor import Edit
 from postedit.explain.explained_sentence import OUTPUT, ExplainedSentence, Span
 from postedit.explain.reason_texts import reason_text
 
-COVERED: Final = 0.5  # the share of the weight of a text that the cited words hold
+COVERED: Final = 0.5  # least share of the weight of a text that the cited words hold
 MIN_LOSS: Final = 0.3
 """Nats that an edit must lose without words of src, summed over the words, for any of them to be cited. An edit that
-loses less is nearly always made again when the words are cut out of src."""
+loses less is nearly always made again if the words are cut out of src."""
 
 MAX_LOSS: Final = 50.0
-"""Upper limit of the nats that an edit loses without a word of src: without it the edit may be impossible."""
+"""Upper limit of the nats that an edit loses without a word of src: the edit may be impossible without the word."""
 
 _OUTSTANDING_LOSS: Final = math.log(2.0)
-"""Nats that an edit loses without the words that stand out: its probability falls by half or more."""
+"""Fewest nats that an edit loses without words that stand out: its probability falls by half or more."""
 
 _OUTSTANDING_RATIO: Final = 2.0
-"""Weight of the words that stand out, relative to their weight if all words of the text weighed alike."""
+"""Least weight of words that stand out, relative to their weight if all words of the text had the same weight."""
 
-_MIN_CORRECTIONS: Final = 5  # corrections of one kind in the training data that make a style
+_MIN_CORRECTIONS: Final = 5  # fewest equal corrections in the training data that count as a style
 
 
 _STOPS: Final = frozenset(" .,;:!?…。，、；：！？．؟،۔।")
-"""Signs that divide sentences. No word explains them; one may explain quotation marks."""
+"""Marks that divide sentences. No word explains them, whereas a word may explain quotation marks."""
 
 
 @dataclass(frozen=True, slots=True)
 class Citation:
     """Words `first` to `last` (exclusive) of an input, their characters, and their share of the weight.
 
-    A citation stands out if it tells a translator something: its words weigh much more than others; without them the
-    edit loses half its probability (if losses are known); they are not the edited words themselves; and a change of a
-    full stop or comma rests on another.
+    A citation stands out if it tells a translator something: its words weigh much more than others; the edit loses half
+    its probability without them (if losses are known); they are not just the edited words themselves; and, if the edit
+    changes only marks such as a full stop or comma, they include such a mark.
     """
 
     first: int
@@ -56,21 +56,21 @@ class Citation:
     span: Span
     weight: float
     stands_out: bool
-    nats: float | None = None  # that the edit loses without each of these words, summed; None: not known
+    nats: float | None = None  # nats that the edit loses without each of these words, summed; None: not known
 
 
 @dataclass(frozen=True, slots=True)
 class Reason:
     """An edit and the words it rests on."""
 
-    line: int  # the number of the sentence, from 1
+    line: int  # number of the sentence, from 1
     edit: Edit
-    old: str  # what mt lost
-    new: str  # what the output gained
+    old: str  # text of mt that the edit removes
+    new: str  # text of the output that the edit writes
     confidence: float | None  # None: the editor gives none
-    src: Citation | None  # the words of the source that it rests on; None if none matter, or that is not known
-    mt: Citation | None  # likewise
-    is_elsewhere: bool = False  # losses are known, and the edit loses less than `MIN_LOSS` without words of src
+    src: Citation | None  # words of the source that the edit rests on; None if none matter, or if that is not known
+    mt: Citation | None  # words of mt, likewise
+    is_elsewhere: bool = False  # whether losses are known and the edit loses less than `MIN_LOSS` without words of src
 
     def to_dict(self, sentence: ExplainedSentence) -> dict[str, Any]:
         """Return plain values for JSON; spans are in characters, end exclusive."""
@@ -97,7 +97,7 @@ class Reason:
 
     @property
     def texts(self) -> list[str]:
-        """The reasons that came with the edit, and that none is in the source, as sentences."""
+        """The reasons that came with the edit, and if so that its reason is not in the source, as sentences."""
         elsewhere = [SourceReason(())] if self.is_elsewhere else []
         return [reason_text(one) for one in (*self.edit.reasons, *elsewhere)]
 
@@ -112,10 +112,10 @@ def edit_reasons(line: int, sentence: ExplainedSentence) -> Iterator[Reason]:
 
 
 def source_reason(sentence: ExplainedSentence, edit: Edit) -> tuple[EditReason, ...]:
-    """Return the words of the source that an edit cites as a reason, with the nats that it loses without each of them.
+    """Return the words of the source that an edit rests on, as a reason, with the nats that it loses without each.
 
-    The reason has no words if the edit loses less than `MIN_LOSS` nats without them. There are no nats if losses are
-    not known, and no reason if words cannot be found in the text.
+    The reason has no words if the edit loses less than `MIN_LOSS` nats without words of the source. Its words have no
+    nats if losses are not known. There is no reason if no words can be cited, as when they are not found in the text.
     """
     if _is_elsewhere(sentence, edit):
         return (SourceReason(()),)
@@ -134,7 +134,7 @@ def source_reason(sentence: ExplainedSentence, edit: Edit) -> tuple[EditReason, 
 
 
 def count_corrections(mt: Iterable[str], pe: Iterable[str]) -> Counter[tuple[str, str]]:
-    """Return how often each (old, new) pair of words was corrected; words are separated by spaces."""
+    """Return how often each (old, new) pair of word sequences was corrected; words are separated by spaces."""
     counts: Counter[tuple[str, str]] = Counter()
     for before, after in zip(mt, pe, strict=True):
         if before != after:
@@ -147,7 +147,7 @@ def count_corrections(mt: Iterable[str], pe: Iterable[str]) -> Counter[tuple[str
 
 
 def style_corrections(reason: Reason, corrections: Mapping[tuple[str, str], int]) -> int:
-    """Return how many corrections taught an edit as a style; 0 if a citation stands out or there are few."""
+    """Return how many training corrections make an edit a style; 0 if a citation stands out, or there are too few."""
     if any(found is not None and found.stands_out for found in (reason.src, reason.mt)):
         return 0
     count = corrections.get((reason.old.strip(), reason.new.strip()), 0)
@@ -155,7 +155,10 @@ def style_corrections(reason: Reason, corrections: Mapping[tuple[str, str], int]
 
 
 def _edited_words(sentence: ExplainedSentence, edit: Edit) -> list[int]:
-    """Return the output words that an edit wrote; for a deletion the word after it, which may be EOS."""
+    """Return the positions of the output words that an edit wrote; for a deletion, of the word after it or EOS.
+
+    If words cannot be found in the output, all positions are returned.
+    """
     span, spans = Span(*edit.pe_span), sentence.spans[OUTPUT]
     if all(word is None for word in spans):
         return list(range(len(spans)))
@@ -184,7 +187,7 @@ def _citation(sentence: ExplainedSentence, stream: str, edit: Edit) -> Citation 
 
 
 def _is_telling(sentence: ExplainedSentence, stream: str, edit: Edit, cited: Span) -> bool:
-    """Return whether cited words are others than the edited ones, and stops if the edit changes those alone."""
+    """Return whether the cited words are not just edited words and, if the edit changes only `_STOPS`, include one."""
     if stream == "mt" and edit.mt_span[0] <= cited.start and cited.end <= edit.mt_span[1]:
         return False
     changed = sentence.mt[slice(*edit.mt_span)] + sentence.output[slice(*edit.pe_span)]
@@ -195,7 +198,7 @@ def _is_telling(sentence: ExplainedSentence, stream: str, edit: Edit, cited: Spa
 def _weights(
     sentence: ExplainedSentence, stream: str, rows: Sequence[int], columns: Sequence[int]
 ) -> NDArray[np.floating] | None:
-    """Return how much each word of a stream matters to some output words, Float[columns]; None if not known."""
+    """Return the weights of a stream's words (`columns`) for output words (`rows`), Float[columns]; None if unknown."""
     lost = _losses(sentence, rows, columns) if stream == "src" else None
     if lost is not None:
         return lost if lost.sum() >= MIN_LOSS else np.zeros(len(columns))
@@ -204,7 +207,7 @@ def _weights(
 
 
 def _losses(sentence: ExplainedSentence, rows: Sequence[int], columns: Sequence[int]) -> NDArray[np.floating] | None:
-    """Return the nats that some output words lose without each word of src, Float[columns]; None if not known."""
+    """Return the nats that output words (`rows`) lose without each word of src, Float[columns]; None if unknown."""
     losses = sentence.words.losses
     if losses is None or losses.shape[1] != len(columns):
         return None
@@ -213,7 +216,7 @@ def _losses(sentence: ExplainedSentence, rows: Sequence[int], columns: Sequence[
 
 
 def _is_elsewhere(sentence: ExplainedSentence, edit: Edit) -> bool:
-    """Return whether the reason of an edit is not in the source, as far as losses tell."""
+    """Return whether losses show that the reason of an edit is not in the source."""
     if "src" not in sentence.words.streams:
         return False
     lost = _losses(sentence, _edited_words(sentence, edit), sentence.text_words("src"))
@@ -221,9 +224,10 @@ def _is_elsewhere(sentence: ExplainedSentence, edit: Edit) -> bool:
 
 
 def shortest_span(weights: NDArray[np.floating], least: float) -> tuple[int, int]:
-    """Return the first and last (exclusive) position of the shortest span with at least this weight.
+    """Return the start and end (exclusive) of the shortest span with at least this weight.
 
-    Of spans of one length, the one with the most weight is returned; of equal ones, the first.
+    Of several spans of that length, the one with the most weight is returned; of equal ones, the first. If no span has
+    the weight, it is the whole.
     """
     sums = np.concatenate([[0.0], np.cumsum(weights)])
     for length in range(1, len(weights) + 1):

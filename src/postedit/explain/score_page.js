@@ -1,5 +1,5 @@
 "use strict";
-// Shows the sentences of a system, of which one is chosen, to sort and to filter.
+// Shows the sentences of the chosen system, which can be sorted and filtered.
 {
   const PAGE = 25;
   const count = data.pe.length;

@@ -1,6 +1,6 @@
-"""One HTML page about systems over a test set: all tables, histograms, and sentences to sort and filter.
+"""HTML page about systems on a test set: all tables, histograms, and sentences to sort and filter.
 
-The page holds the sentences as JSON. Its script shows them page by page, and inserts texts by `textContent` alone.
+The page holds the sentences as JSON. Its script shows them page by page, and inserts texts only through `textContent`.
 """
 
 from collections.abc import Sequence
@@ -22,13 +22,13 @@ def score_page(
     warnings: Sequence[str] = (),
     verdicts: Sequence[str] = (),
 ) -> str:
-    """Return a self-contained HTML document.
+    """Return a self-contained HTML document about systems.
 
     Args:
         title: heading of the page.
-        test: the texts.
-        systems: the unedited MT first, if mt is known.
-        tables: the analyses.
+        test: test set that the systems were evaluated on.
+        systems: systems with their scores; the unedited MT comes first, if mt is known.
+        tables: analyses of the systems.
         warnings: sentences about the texts that a reader must know.
         verdicts: sentences that say which system is better.
     """
@@ -70,7 +70,7 @@ def _charts(systems: Sequence[EvaluatedSystem], *, has_mt: bool) -> str:
 
 
 def _data(test: TestSet, systems: Sequence[EvaluatedSystem]) -> dict[str, Any]:
-    """Return the sentences, column by column."""
+    """Return the first `LISTED` sentences, column by column."""
     labels = test.labels
     place = {label: number for number, label in enumerate(labels)}
     return {

@@ -1,4 +1,4 @@
-"""Explained sentences as records of plain values for JSON files, and back."""
+"""Conversion of explained sentences to records of plain values for JSON files, and back."""
 
 from collections.abc import Mapping
 from typing import Any, Final
@@ -12,12 +12,12 @@ from postedit.core.evidence import Alternative, Evidence
 from postedit.core.types import AttentionKey
 from postedit.explain.explained_sentence import ExplainedSentence, Span
 
-_DECIMALS: Final = 6  # of weights and log-probabilities: more than the precision of a model in fp32
-_INFINITY: Final = 1e6  # nats that stand for infinity, which JSON cannot write
+_DECIMALS: Final = 6  # decimals of weights and log-probabilities: more than the precision of a model in fp32
+_INFINITY: Final = 1e6  # nats that stand for infinity, which JSON cannot represent
 
 
 def sentence_to_record(sentence: ExplainedSentence) -> dict[str, Any]:
-    """Return a record; spans are in characters, end exclusive, and nats are rounded to six decimals."""
+    """Return a record of a sentence; spans are in characters, end exclusive; evidence is rounded to six decimals."""
     words = sentence.words
     return {
         "src": sentence.src,
@@ -44,7 +44,7 @@ def sentence_to_record(sentence: ExplainedSentence) -> dict[str, Any]:
 
 
 def sentence_from_record(record: Mapping[str, Any]) -> ExplainedSentence:
-    """Return the sentence of a record of `sentence_to_record`, except for rounding."""
+    """Return the sentence of a record that `sentence_to_record` made; its evidence is rounded."""
     pe_words = record["pe_words"]
     return ExplainedSentence(
         src=record["src"],

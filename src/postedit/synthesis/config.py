@@ -28,7 +28,7 @@ class SynthConfig(Config):
     chunk_lines: int = Field(4096, ge=1, description="lines processed together; does not change the output")
 
     text_columns: ClassVar[Mapping[str, str]] = {}
-    """Options that name a text file, with the column that each means in a Parquet file."""
+    """Options that name a text file, each with the column to read if it is a Parquet file."""
 
     @field_validator("out")
     @classmethod
@@ -39,7 +39,7 @@ class SynthConfig(Config):
 
     @property
     def place(self) -> Path:
-        """What the names of the files begin with, maybe a URL: they are made here then (see `far_outputs`)."""
+        """The path prefix of the output files; for a URL, they are written locally first (see `far_outputs`)."""
         return located(self.out) if is_far(self.out) else Path(self.out).expanduser()
 
     @property
@@ -53,15 +53,15 @@ class SynthConfig(Config):
         return OutputFiles(unsent(self.place), SIDES, self.extra_files)
 
     def settings(self, *unrelated: str) -> dict[str, Any]:
-        """Return the recipe and versions that determine an output, without options `unrelated` to it.
+        """Return the options and versions that determine an output, without the options `unrelated` to it.
 
-        Leaving out the options of later phases keeps an output valid when only those change.
+        If the options of later phases are left out, an output stays valid when only those change.
         """
         recipe = self.model_dump(mode="json", exclude_none=True, exclude=set(unrelated))
         return {"recipe": recipe, "versions": {"postedit": postedit.__version__}}
 
     def resolve(self, base: Path) -> tuple[Self, list[str]]:
-        """Return this section with absolute input paths, and the problems found; `dir` is relative to `base`."""
+        """Return this section with absolute input paths, and a list of problems; `dir` is relative to `base`."""
         name = self.dir if is_far(self.dir) else str(Path(self.dir).expanduser())
         folder = located(name, base).resolve()
         texts = {
@@ -85,7 +85,7 @@ class SynthConfig(Config):
         ]
         return resolved, [*problems, *resolved.problems()]
 
-    # Most kinds have an option `real`, which names real triplets, or None.
+    # Most kinds have an option `real` that names real triplets; it may be None.
 
     def located_triplets(self, folder: Path) -> dict[str, Any]:
         """Return the options that name files of triplets, with paths relative to `folder` made absolute."""
@@ -97,7 +97,7 @@ class SynthConfig(Config):
         return [("synth.real", files) for files in getattr(self, "real", None) or ()]
 
     def read_real(self) -> Iterator[Triplet]:
-        """Check the files of the real triplets, and return an iterator over these.
+        """Check the files of the real triplets, and return an iterator over the triplets.
 
         Raises:
             DataError: if they cannot be read.
@@ -107,7 +107,7 @@ class SynthConfig(Config):
         return read_triplets([files for _, files in self.triplet_inputs()])
 
     def problems(self) -> list[str]:
-        """Return problems beyond input and output files."""
+        """Return problems that do not concern input and output files."""
         return []
 
     @abstractmethod

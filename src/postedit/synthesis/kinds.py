@@ -30,7 +30,7 @@ def load_synth_recipe(path: Path, overrides: Sequence[str] = ()) -> SynthConfig:
     `synth.dir` is relative to the folder of the recipe, or to the current folder if an override sets it.
 
     Raises:
-        RecipeError: listing all problems.
+        RecipeError: if the recipe has problems; the message lists all of them.
     """
     values = override(read_toml(path), overrides)
     dir_overridden = any(assignment.partition("=")[0].strip() == f"{SECTION}.dir" for assignment in overrides)

@@ -10,20 +10,20 @@ if TYPE_CHECKING:
     from postedit.evaluate.ter import EditCount  # imports sacrebleu, which workers that make noise do not need
 
 EDIT_KINDS: Final = ("shifts", "substitutions", "insertions", "deletions")  # in the order of the TER kernel
-MAX_TER: Final = 200  # last bin of TER histograms, in per cent; higher values are counted there
-TER_BIN: Final = "ter="  # prefix of the counts that make up the histogram of TER, one bin per percentage point
+MAX_TER: Final = 200  # last bin of TER histograms, in per cent, which also holds higher values
+TER_BIN: Final = "ter="  # prefix of the counts that make up the TER histogram, with one bin per percentage point
 BLANK: Final = "blank on a side"
 
 
 def triplet_chunk(chunk: Chunk, src: Sequence[str], mt: Sequence[str], pe: Sequence[str]) -> Chunk:
-    """Return the chunk with these triplets and their counts; triplets with a blank side are left out and counted."""
+    """Return the chunk with these triplets and their counts; triplets with a blank side are counted and left out."""
     kept = [triplet for triplet in zip(src, mt, pe, strict=True) if all(text.strip() for text in triplet)]
     lines = {side: [triplet[column] for triplet in kept] for column, side in enumerate(("src", "mt", "pe"))}
     return chunk.with_lines(lines, {**count_triplets(lines["mt"], lines["pe"]), BLANK: len(mt) - len(kept)})
 
 
 def count_triplets(mt: Sequence[str], pe: Sequence[str]) -> Counter[str]:
-    """Return the number of triplets, their words and edits by kind, and the histogram of their TER."""
+    """Return the number of triplets ("kept"), their words in pe, their edits by kind, and their TER histogram."""
     from postedit.evaluate.ter import TER
 
     return sum_edits(TER(case_sensitive=True).counts(mt, pe))
@@ -38,7 +38,7 @@ def sum_edits(edits: Sequence["EditCount"]) -> Counter[str]:
 
 
 def summary(counts: Mapping[str, int], reasons: Sequence[str]) -> dict[str, Any]:
-    """Return the entries of a manifest for the summed counts; `reasons` name the counts of lines left out."""
+    """Return the manifest entries for the summed counts; `reasons` are the names of the counts of lines left out."""
     from postedit.evaluate.ter import ter_signature
 
     histogram = dict(sorted(histogram_of(counts, TER_BIN).items()))
@@ -48,7 +48,7 @@ def summary(counts: Mapping[str, int], reasons: Sequence[str]) -> dict[str, Any]
 
 
 def edit_rates(counts: Mapping[str, int]) -> dict[str, Any]:
-    """Return TER and the edits of each kind per hundred words."""
+    """Return TER, and the edits of each kind per hundred words."""
     words = max(1, counts.get("words", 0))
     rates = {kind: round(100 * counts.get(kind, 0) / words, 2) for kind in EDIT_KINDS}
     return {"ter": round(100 * sum(counts.get(kind, 0) for kind in EDIT_KINDS) / words, 2), **rates}
@@ -60,7 +60,7 @@ def histogram_of(counts: Mapping[str, int], prefix: str) -> dict[int, int]:
 
 
 def ks_distance(one: Mapping[int, float], other: Mapping[int, float]) -> float:
-    """Return the Kolmogorov-Smirnov distance of two histograms: the maximum difference of their distributions."""
+    """Return the Kolmogorov-Smirnov distance of two histograms: the maximum difference of their cumulative shares."""
     totals, sums, largest = (sum(one.values()), sum(other.values())), [0.0, 0.0], 0.0
     for place in sorted({*one, *other}):
         sums = [total + histogram.get(place, 0) for total, histogram in zip(sums, (one, other))]

@@ -1,1 +1,1 @@
-"""Triplets by noise: post-edits corrupted with the TER edits that real machine translations need."""
+"""Triplets by noise: references corrupted by TER edits like those that real machine translations need."""

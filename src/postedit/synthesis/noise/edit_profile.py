@@ -1,4 +1,4 @@
-"""The edit profile of real triplets: numbers, kinds and distances of their TER edits, and the words edited."""
+"""Edit profiles of real triplets: the numbers, kinds and distances of their TER edits, and the edited words."""
 
 import json
 from collections import Counter, defaultdict
@@ -19,9 +19,9 @@ from postedit.synthesis.noise.word_bytes import COMMON_START, LONGEST_ENDING
 from postedit.synthesis.triplet_counts import EDIT_KINDS, MAX_TER
 
 MAX_WORDS: Final = 1000
-"""A longer segment comes from a broken file, and would take much memory to compare."""
+"""Most words of a segment: a longer one comes from a broken file, and would take much memory to compare."""
 
-_MAX_ROWS: Final = 50_000_000  # total of sentences, and of shifts: each takes a row in every process, in all about 1 GB
+_MAX_ROWS: Final = 50_000_000  # most sentences, and most shifts: each takes a row in every process, in all about 1 GB
 _MAX_COUNT: Final = 10**12
 
 _BLOCK: Final = 1 << 14  # pairs measured at a time
@@ -47,12 +47,12 @@ class EditProfile:
 
     @property
     def triplets(self) -> int:
-        """The number of triplets it was measured on."""
+        """The number of triplets that the profile was measured on."""
         return sum(self.sentences.values())
 
     @property
     def inflection_rate(self) -> float:
-        """The share of inflected forms among the substitutes of words long enough to have any."""
+        """The share of inflected forms among the substitutes of words that are long enough to have any; 0 to 1."""
         pairs = [
             (inflected(word, other), count)
             for word, others in self.substituted.items()
@@ -71,7 +71,7 @@ class EditProfile:
 
     @property
     def counts(self) -> dict[str, int]:
-        """The words and edits of all sentences, as `edit_rates` reads them."""
+        """The numbers of words and of edits by kind in all sentences, as `edit_rates` reads them."""
         names = {"words": "length", **{kind: kind for kind in EDIT_KINDS}}
         counted = self.sentences.items()
         return {name: sum(getattr(one, field) * count for one, count in counted) for name, field in names.items()}
@@ -101,7 +101,7 @@ class EditProfile:
         """Read a saved profile.
 
         Raises:
-            DataError: if the file is missing, is no profile, or has values that no measurement can have.
+            DataError: if the file cannot be read, is not a profile, or has values that no measurement can have.
         """
         try:
             found = _read_profile(path.read_bytes())
@@ -117,9 +117,9 @@ class EditProfile:
 
 
 def measure_profile(pairs: Iterable[tuple[str, str]]) -> EditProfile:
-    """Measure the profile of (mt, pe) pairs; words are separated by white space.
+    """Return the profile of (mt, pe) pairs; words are separated by white space.
 
-    Pairs without words on a side, or with more than `MAX_WORDS`, are skipped.
+    Pairs in which mt or pe has no words, or more than `MAX_WORDS`, are skipped.
 
     Raises:
         DataError: if no pair is left, or none has an edit.
@@ -152,7 +152,7 @@ def measure_profile(pairs: Iterable[tuple[str, str]]) -> EditProfile:
 
 
 def _shifted_block(shift: Shift) -> ShiftedBlock:
-    """Return how far a shift moves its block; see `Shift` for targets inside the block."""
+    """Return the length of the block that a shift moves, and how far; see `Shift` for targets inside the block."""
     if shift.target < shift.start:
         return ShiftedBlock(shift.length, shift.target - shift.start)
     inside = shift.target <= shift.start + shift.length
@@ -160,12 +160,12 @@ def _shifted_block(shift: Shift) -> ShiftedBlock:
 
 
 def inflected(word: str, other: str) -> bool:
-    """Return whether two different words may be forms of one: they begin alike and differ in a short ending."""
+    """Return whether two words may be inflected forms of one: they differ, but only in a short ending."""
     shared = Prefix.similarity(word, other)
     return word != other and shared >= COMMON_START and max(len(word), len(other)) - shared <= LONGEST_ENDING
 
 
-# The saved form, checked so that compiled code can rely on its numbers.
+# The file format, whose values are checked so that compiled code can rely on them.
 
 
 def _check_word(text: str) -> str:
@@ -189,7 +189,7 @@ _Word = Annotated[str, AfterValidator(_check_word)]
 
 
 class _SentenceRow(NamedTuple):
-    """Words of pe, edits of each kind, and the number of sentences that have them."""
+    """The words of pe, the edits of each kind, and the number of sentences that have them."""
 
     length: _Length
     shifts: _Edits
@@ -199,7 +199,7 @@ class _SentenceRow(NamedTuple):
     times: _Rows
 
     def fault(self) -> str | None:
-        """Return why no sentence can have these edits, or None."""
+        """Return why no sentence can have these edits; None if one can."""
         mt_words = self.length - self.insertions + self.deletions
         if self.substitutions + self.insertions > self.length:
             return f"{self.substitutions} substitutions and {self.insertions} insertions of {self.length} words"
@@ -211,7 +211,7 @@ class _SentenceRow(NamedTuple):
 
 
 class _MoveRow(NamedTuple):
-    """Length and distance of a shifted block, and the number of shifts that have them."""
+    """The length and distance of a shifted block, and the number of shifts that have them."""
 
     length: _Length
     distance: _Distance
@@ -261,7 +261,7 @@ class _ProfileFile(BaseModel):
 
 
 def _read_profile(content: bytes) -> _ProfileFile:
-    """Return the checked content of a file; raise a ValueError that names the first problem and its place."""
+    """Return the checked content of a file, or raise a ValueError that names the first problem and its place."""
     try:
         return _ProfileFile.model_validate_json(content)
     except ValidationError as error:
@@ -273,7 +273,7 @@ def _read_profile(content: bytes) -> _ProfileFile:
 
 
 def _place(loc: tuple[int | str, ...]) -> str:
-    """Return the path of a value, with the columns of a row by name and control characters escaped."""
+    """Return the path of a value in a file, with the columns of rows named and control characters escaped."""
     parts = [repr(part)[1:-1] if isinstance(part, str) else str(part) for part in loc if part != "[key]"]
     columns = _COLUMNS.get(parts[0], ()) if parts else ()
     if len(loc) == 3 and isinstance(loc[2], int) and loc[2] < len(columns):

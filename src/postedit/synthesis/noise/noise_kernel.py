@@ -1,8 +1,8 @@
-"""Noise, compiled: the stage that turns chunks of parallel text into triplets. Workers import it, so it imports little.
+"""Compiled noise: the stage that turns chunks of parallel text into triplets. Workers import it, so it imports little.
 
-Numbers of edits are drawn for each line of pe. Edits interact: some cancel each other, or merge (a word left out beside
-one added is one substitution). So TER counts the edits of each draft, and if they are not those wanted, places and
-words are drawn again; the best draft is kept.
+For each line of pe, the numbers of edits are drawn. Edits interact: some cancel each other, or merge (a word left out
+beside an added one is one substitution). So the edits of each draft are counted by TER, and if they are not the wanted
+ones, places and words are drawn again. The best draft is kept.
 
 Edits are named as in TER, from mt to pe: an insertion leaves a word of pe out of mt, a deletion adds a word to mt.
 n is the number of words in a line of pe; `state` is a UInt64[1] that determines all random numbers of a line.
@@ -35,7 +35,8 @@ from postedit.synthesis.noise.word_bytes import (
 from postedit.synthesis.triplet_counts import BLANK, EDIT_KINDS, MAX_TER, TER_BIN
 
 KEPT, EMPTY, TOO_LONG, THINNED, NO_TEXT = 0, 1, 2, 3, 4
-"""Outcomes for a line: kept, or left out: pe has no words, too many, or a too frequent length; src or mt is blank."""
+"""Outcomes for a line: kept, or left out because pe has no words, too many, or too common a length, or because src or
+mt is blank."""
 
 OUTCOMES: Final = {
     "kept": KEPT,
@@ -48,9 +49,9 @@ OUTCOMES: Final = {
 LENGTH_BIN: Final = "length="
 """Prefix of the counts that make up the histogram of lengths."""
 
-_MAX_DRAFTS = 4  # per line; more would take time and hardly help
+_MAX_DRAFTS = 4  # drafts per line; more would take time and hardly help
 _MAX_TRIES = 8  # places or words tried for one edit
-_MAX_NEIGHBOURS = 32  # words examined for an inflected form: most words with the same beginning are one
+_MAX_NEIGHBOURS = 32  # words examined for an inflected form; most words with the same beginning are one
 
 
 @compiled
@@ -98,10 +99,10 @@ def _draw_weighted(sums, first, last, state):  # type: ignore[no-untyped-def]
 class Draft(NamedTuple):
     """A line of mt under construction. All arrays have room for the longest line."""
 
-    refs: Any  # Int64, for each word of mt its index in pe, or -1 minus its id in the lexicon
-    ids: Any  # Int32, its id
-    edited: Any  # Bool, whether an edit has changed or moved it
-    next_to_gap: Any  # Bool, whether a word beside it was left out
+    refs: Any  # Int64, for each word of mt, its index in pe, or -1 minus its id in the lexicon
+    ids: Any  # Int32, for each word of mt, its id
+    edited: Any  # Bool, for each word of mt, whether an edit has written or moved it
+    next_to_gap: Any  # Bool, for each word of mt, whether a word beside it was left out
     taken: Any  # Bool, for each word of pe, whether it is left out or replaced
     replaced: Any  # Bool, for each word of pe, whether it is replaced
 
@@ -115,7 +116,7 @@ def _new_draft(capacity):  # type: ignore[no-untyped-def]
 
 @compiled
 def _draw_edit_counts(n, tables, wanted, state):  # type: ignore[no-untyped-def]
-    """Draw the number of edits of each kind for a line of n words, limited to what such a line can have."""
+    """Draw into `wanted` the number of edits of each kind for a line of n words, limited to what it can have."""
     wanted[:] = 0
     if tables.sentences.shape[0] == 0:
         for _ in range(n):
@@ -136,7 +137,7 @@ def _draw_edit_counts(n, tables, wanted, state):  # type: ignore[no-untyped-def]
 
 @compiled
 def _take_word(weights, ids, n, taken, state):  # type: ignore[no-untyped-def]
-    """Take one of the words of pe that are not taken, in proportion to the weights; return its index."""
+    """Take a word of pe that is not taken yet, at random in proportion to the weights; return its index."""
     last = weights.size - 1
     total, found = 0.0, -1
     for i in range(n):
@@ -156,7 +157,7 @@ def _take_word(weights, ids, n, taken, state):  # type: ignore[no-untyped-def]
 
 @compiled
 def _substitute(line, i, tables, state):  # type: ignore[no-untyped-def]
-    """Return the id of a word for mt in place of word i of pe."""
+    """Return the id of a word to write into mt in place of word i of pe."""
     known = min(line.ids[i], tables.seen_rate.size - 1)
     first, last = tables.pair_ends[known], tables.pair_ends[known + 1]
     if last > first and next_uniform(state) < tables.seen_rate[known]:
@@ -175,7 +176,7 @@ def _substitute(line, i, tables, state):  # type: ignore[no-untyped-def]
 
 @compiled
 def _inflected_form(line, i, lexicon, state):  # type: ignore[no-untyped-def]
-    """Return the id of a word that is another form of word i, in the sense of `edit_profile.inflected`, or -1."""
+    """Return the id of another form of word i, in the sense of `edit_profile.inflected`; -1 if none is found."""
     data, start, stop = line.data, line.starts[i], line.stops[i]
     length = count_characters(data, start, stop)
     if length <= COMMON_START:
@@ -209,7 +210,7 @@ def _inflected_form(line, i, lexicon, state):  # type: ignore[no-untyped-def]
 
 @compiled
 def _drop_and_replace(line, n, wanted, tables, draft, state):  # type: ignore[no-untyped-def]
-    """Make the wanted insertions and substitutions; return the number of words left."""
+    """Begin a draft with the wanted insertions and substitutions; return its number of words."""
     draft.taken[:n] = False
     draft.replaced[:n] = False
     for _ in range(wanted[SUBSTITUTE]):
@@ -236,7 +237,7 @@ def _drop_and_replace(line, n, wanted, tables, draft, state):  # type: ignore[no
 
 @compiled
 def _insert_word(size, tables, draft, state):  # type: ignore[no-untyped-def]
-    """Make a deletion: add a word, not beside one that was left out, which would be a substitution."""
+    """Make a deletion: add a word, if possible not beside one that was left out, which would be a substitution."""
     place = 0
     for _ in range(_MAX_TRIES):
         place = next_below(size + 1, state)
@@ -252,7 +253,7 @@ def _insert_word(size, tables, draft, state):  # type: ignore[no-untyped-def]
 
 @compiled
 def _shift_block(size, tables, draft, state):  # type: ignore[no-untyped-def]
-    """Make a shift: move a block of words without edits, if one is found."""
+    """Make a shift: move a block of words that have no edits, if one is found."""
     for attempt in range(_MAX_TRIES):
         if tables.moves.shape[0] and attempt < _MAX_TRIES - 2:
             move = next_below(tables.moves.shape[0], state)
@@ -298,14 +299,14 @@ def _reverse(draft, start, stop):  # type: ignore[no-untyped-def]
 
 @compiled
 def _make_edits(line, n, wanted, tables, drafts, counted, ids, scratch, found, state):  # type: ignore[no-untyped-def]
-    """Make the edits `wanted`, Int32[4] by kind, in a `WordBuffer`; the draft with the fewest deviations by TER wins.
+    """Make the edits `wanted`, Int32[4] by kind, in `line`, a `WordBuffer`; keep the draft nearest to them by TER.
 
-    One of the two drafts keeps the best so far, and `found`, Int32[4], receives the edits that TER finds. `counted`,
-    Int32[4], `ids`, Int32, and `scratch` (of TER) are working memory. Return the index of the winning draft and its
-    number of words.
+    One of the two `drafts` holds the best one so far, and `found`, Int32[4], receives the edits that TER finds in it.
+    `counted`, Int32[4], `ids`, Int32, and `scratch` (for TER) are working memory. Return the index of the best draft
+    and its number of words.
     """
     best, best_size, best_miss, current = 0, 0, 1 << 30, 0
-    # TER finds exactly these edits if words are only left out, or only added.
+    # If words are only left out, or only added, TER finds exactly these edits.
     exact = wanted[SHIFT] == 0 and wanted[SUBSTITUTE] == 0 and (wanted[INSERT] == 0 or wanted[DELETE] == 0)
     for _ in range(_MAX_DRAFTS):
         draft = drafts[current]
@@ -332,7 +333,10 @@ def _make_edits(line, n, wanted, tables, drafts, counted, ids, scratch, found, s
 
 @dataclass(frozen=True, slots=True)
 class NoiseStage:
-    """Makes triplets of chunks with the sides src and pe; leaves out blank lines and those above `max_words`."""
+    """A stage that makes triplets from chunks with the sides src and pe.
+
+    It leaves out blank lines and lines with more than `max_words` words, and thins lengths if the tables say so.
+    """
 
     tables: NoiseTables
     seed: int
@@ -365,11 +369,11 @@ def _histogram(values: NDArray[np.int32], prefix: str) -> dict[str, int]:
 
 @compiled
 def _make_noise(src, pe, lines, first_line, seed, max_words, tables):  # type: ignore[no-untyped-def]
-    """Make mt from pe, UInt8: `lines` lines, each ended by a line feed, as src; see `NoiseStage` for the others.
+    """Make mt from pe; src and pe are `lines` lines, UInt8, each ended by a line feed; for the rest, see `NoiseStage`.
 
     Returns:
-        UInt8, the lines of mt; Int8[lines], the outcome for each line of pe (`KEPT` and so on); Int32[lines], its
-        number of words; Int32[lines,4], the edits that TER finds, by kind; Int32[lines,4], the edits wanted.
+        The kept lines of mt, UInt8; the outcome for each line of pe (`KEPT` and so on), Int8[lines]; its number of
+        words, Int32[lines]; the edits that TER finds, by kind, Int32[lines,4]; and the wanted edits, Int32[lines,4].
     """
     capacity = 3 * max_words + 1
     line, drafts = new_word_buffer(pe, max_words), (_new_draft(capacity), _new_draft(capacity))

@@ -1,8 +1,8 @@
-"""Triplets by noise: the target side of parallel text, corrupted as machine translation errs.
+"""Triplets by noise: the target side of parallel text, corrupted by errors like those of machine translation.
 
-Ive et al. (2019, section 5.2) delete, insert, shift or substitute random words to match the mean rate of edits; so does
-`mode = "plain"`. `mode = "matched"` also matches the number of edits of each kind by sentence, and the words that real
-post-edits change; TER itself verifies the result.
+Ive et al. (2019, section 5.2) delete, insert, shift or substitute random words to match the mean edit rate; so does
+`mode = "plain"`. `mode = "matched"` also matches the number of edits of each kind per sentence, and the words that real
+post-edits change. The resulting edits are verified by TER.
 """
 
 import hashlib
@@ -32,19 +32,19 @@ from postedit.synthesis.triplet_counts import BLANK, EDIT_KINDS, TER_BIN, edit_r
 _PROFILE: Final = "profile.json"
 
 _SAMPLE_LINES: Final = 100_000
-"""Lines of the text from which words and lengths are counted: memory does not grow with the text."""
+"""Lines of the text whose words and lengths are counted, so that memory does not grow with the text."""
 
 # Trials adjust the number of edits to a requested TER.
-_TRIAL_LINES: Final = 20_000  # on which TER is measured
+_TRIAL_LINES: Final = 20_000  # lines on which TER is measured
 _MAX_TRIALS: Final = 6
 _TOLERANCE: Final = 0.01  # relative difference from the requested TER that ends the trials ...
-_STANDARD_ERRORS: Final = 2.0  # ... or so many standard errors: with few edits, a trial is no more precise
-_MAX_STEP: Final = 4.0  # largest factor of the number of edits from one trial to the next
+_STANDARD_ERRORS: Final = 2.0  # ... or the difference in standard errors, as trials with few edits are imprecise
+_MAX_STEP: Final = 4.0  # largest factor by which the number of edits grows from one trial to the next
 _MAX_DIFFERENCE: Final = 0.05  # relative difference from the requested TER above which it counts as unreachable
 
 
 class NoiseConfig(SynthConfig):
-    """The `[synth]` section with `kind = "noise"`: triplets from parallel text by edits of its target side."""
+    """The `[synth]` section with `kind = "noise"`: triplets from parallel text whose target side is corrupted."""
 
     kind: Literal["noise"] = Field("noise", description="how triplets are made")
     src: str = Field(description="file of source sentences")
@@ -90,7 +90,7 @@ class NoiseConfig(SynthConfig):
 
     @property
     def extra_files(self) -> Sequence[str]:
-        """The profile, if it is measured."""
+        """The edit profile, if it is measured on real triplets."""
         return () if self.real is None else (_PROFILE,)
 
     def phases(self) -> list[Phase]:
@@ -101,8 +101,8 @@ class NoiseConfig(SynthConfig):
         """Read the inputs and return the job; a measured profile is saved with its output.
 
         Raises:
-            DataError: if inputs cannot be read or differ in length, real triplets have no edits, or the text lacks
-                lines of their lengths where that is required.
+            DataError: if inputs cannot be read or differ in length, the text has no words, real triplets have no edits,
+                or lengths are to be matched but hardly a line of the text has a real length.
             RecipeError: if the requested TER cannot be reached.
         """
         source = open_aligned({"src": located(self.src), "pe": located(self.pe)}, self.chunk_lines)
@@ -123,7 +123,7 @@ class NoiseConfig(SynthConfig):
         return Job(source, stage, settings, lambda counts: _manifest(counts, profile), extras)
 
     def _profile(self) -> EditProfile | None:
-        """Return the profile to match: a saved one, or one that is measured now."""
+        """Return the profile to match, saved or measured now; None if there is none to match."""
         if self.profile is not None:
             return EditProfile.load(located(self.profile))
         if self.real is None:
@@ -132,10 +132,10 @@ class NoiseConfig(SynthConfig):
 
 
 def _with_ter(ter: float, stage: NoiseStage, lines: Sequence[str]) -> NoiseStage:
-    """Return the stage with its rate of edits adjusted by trials, since some edits cancel each other.
+    """Return the stage with its edit rate adjusted in trials, because some edits cancel each other.
 
     Raises:
-        RecipeError: if the TER cannot be reached.
+        RecipeError: if the requested TER cannot be reached.
     """
     many = list(islice(cycle(lines), max(_TRIAL_LINES, len(lines))))
     text = encode_lines(many)
@@ -166,7 +166,7 @@ def _with_ter(ter: float, stage: NoiseStage, lines: Sequence[str]) -> NoiseStage
 
 
 def _manifest(counts: Mapping[str, int], profile: EditProfile | None) -> dict[str, Any]:
-    """Return the statistics of the output, beside those of the real triplets."""
+    """Return the statistics of the output and, if there is a profile, those of the real triplets."""
     histogram = histogram_of(counts, TER_BIN)
     left_out = {name: counts.get(name, 0) for name in OUTCOMES if name != "kept"}
     totals = {"triplets": counts.get("kept", 0), "edited as drawn": counts.get("as drawn", 0)}

@@ -15,47 +15,47 @@ from postedit.synthesis.triplet_counts import MAX_TER
 if TYPE_CHECKING:
     from postedit.synthesis.noise.edit_profile import EditProfile  # not needed by workers
 
-_MAX_LEXICON: Final = 200_000  # most frequent words of the text, available as errors: bounds the memory of processes
-_ENOUGH_SENTENCES: Final = 100  # real sentences to draw from for each length, at least: fewer would repeat too often
-_RARE: Final = 0.01  # share of real sentences, of the lengths that the text lacks most, that thinning does not match
-_PRIOR: Final = 5.0  # strength of the prior of edit rates: each word counts as seen so often with the average rate
+_MAX_LEXICON: Final = 200_000  # frequent words of the text that can be errors, limited to bound the memory of processes
+_ENOUGH_SENTENCES: Final = 100  # fewest real sentences to draw from for each length; fewer would repeat too often
+_RARE: Final = 0.01  # share of real sentences that thinning does not match: those of the lengths the text lacks most
+_PRIOR: Final = 5.0  # strength of the prior of edit rates: occurrences with the average rate added to each word
 
 
 class NoiseTables(NamedTuple):
     """Distributions of edits for compiled code. V is the size of the lexicon; id V stands for all other words."""
 
     lexicon: Lexicon
-    # [V+1], relative probability that mt lacks a word of pe, and that it has another word in its place
+    # [V+1], relative probability of each word of pe that mt lacks it, and that mt has another word in its place
     insert_weights: NDArray[np.float64]
     substitute_weights: NDArray[np.float64]
-    # observed substitutes: [V+2], where those of each word end (the first is 0), their ids and their cumulative counts
+    # observed substitutes: where those of each word end, [V+2], the first 0; their ids; and their cumulative counts
     pair_ends: NDArray[np.int64]
     pair_words: NDArray[np.int32]
     pair_sums: NDArray[np.float64]
-    seen_rate: NDArray[np.float64]  # [V+1], probability that a substitute is an observed one of the word
+    seen_rate: NDArray[np.float64]  # [V+1], probability that a substitute of a word is one of its observed ones
     inflection_rate: float  # probability that any other substitute is an inflected form of the word
     # all observed substitutes, and words of mt that pe lacks, with their cumulative counts
     substitute_words: NDArray[np.int32]
     substitute_sums: NDArray[np.float64]
     deletion_words: NDArray[np.int32]
     deletion_sums: NDArray[np.float64]
-    moves: NDArray[np.int32]  # [moves,2], length of shifted blocks and distance to the left; empty for any shift
+    moves: NDArray[np.int32]  # [moves,2], length and distance as in `ShiftedBlock`; empty: single words, any distance
     sentences: NDArray[np.int32]  # [sentences,5], length and edits by kind of real sentences, sorted by length
-    length_ranges: NDArray[np.int64]  # [longest+1,2], first row in `sentences` for each length, and row after the last
-    rate_scale: float  # factor of the edits of real sentences; edits per word if there are none
-    keep_rates: NDArray[np.float64]  # [lengths], share of lines of each length to keep; the last holds for longer ones
+    length_ranges: NDArray[np.int64]  # [longest+1,2], for each length, first row of `sentences` and row after the last
+    rate_scale: float  # factor for the edits of real sentences; without sentences, edits per word
+    keep_rates: NDArray[np.float64]  # [lengths], share of lines to keep by length; the last one is for longer lines too
 
 
 @dataclass(frozen=True, slots=True)
 class TextSample:
-    """Counts of the words of a sample of the text, and of its lines by their number of words."""
+    """Counts of the words in a sample of the text, and of its lines by their number of words."""
 
     words: Mapping[str, int]
     lengths: Mapping[int, int]
 
     @classmethod
     def of(cls, lines: Iterable[str]) -> "TextSample":
-        """Count the words of some lines."""
+        """Return the counts of some lines."""
         words, lengths = Counter[str](), Counter[int]()
         for line in lines:
             found = line.split()
@@ -65,17 +65,17 @@ class TextSample:
 
     @property
     def frequent(self) -> dict[str, int]:
-        """The most frequent words, with counts."""
+        """The most frequent words and their counts."""
         return dict(Counter(self.words).most_common(_MAX_LEXICON))
 
 
 def matched_tables(profile: "EditProfile", sample: TextSample, *, thin: bool) -> NoiseTables:
-    """Return tables for noise that resembles the edits of a profile, in the text that the sample is from.
+    """Return tables for noise that resembles the edits of a profile, in the text that the sample was taken from.
 
     With `thin`, lines are left out so that lengths are distributed as in the profile.
 
     Raises:
-        DataError: if that would leave nothing.
+        DataError: if `thin` would leave hardly any line.
     """
     substitutes = Counter[str]()
     for others in profile.substituted.values():
@@ -101,7 +101,7 @@ def matched_tables(profile: "EditProfile", sample: TextSample, *, thin: bool) ->
 
 
 def plain_tables(sample: TextSample, rate: float = 0.1) -> NoiseTables:
-    """Return tables for `rate` edits per word, of any word and all kinds alike (Ive et al. 2019, section 5.2)."""
+    """Return tables for `rate` edits per word, all words and kinds equally likely (Ive et al. 2019, section 5.2)."""
     frequent = sample.frequent
     lexicon, ids = make_lexicon(frequent)
     words = _cumulative(frequent, ids)
@@ -126,8 +126,8 @@ def plain_tables(sample: TextSample, rate: float = 0.1) -> NoiseTables:
 def sentences_by_length(profile: "EditProfile") -> tuple[NDArray[np.int32], NDArray[np.int64]]:
     """Return `sentences` and `length_ranges` of `NoiseTables` for a profile.
 
-    The range of a length is widened to neighbouring lengths until it has `_ENOUGH_SENTENCES`; that of the greatest
-    length also serves longer lines.
+    The range of each length is widened to neighbouring lengths until it has `_ENOUGH_SENTENCES`. The range of the
+    greatest length is also used for longer lines.
     """
     counted = profile.sentences.items()
     rows = sorted((s.length, s.shifts, s.substitutions, s.insertions, s.deletions, count) for s, count in counted)
@@ -146,7 +146,7 @@ def sentences_by_length(profile: "EditProfile") -> tuple[NDArray[np.int32], NDAr
 
 
 def expected_ter_histogram(profile: "EditProfile", lengths: Mapping[int, int]) -> dict[int, float]:
-    """Return the TER histogram of real sentences weighted to have the given histogram of lengths."""
+    """Return the TER histogram of the real sentences, weighted so that they have the given histogram of lengths."""
     sentences, ranges = sentences_by_length(profile)
     ter = np.minimum(MAX_TER, 100 * sentences[:, 1:].sum(1) // sentences[:, 0])
     weights = np.zeros(len(ter))
@@ -158,7 +158,7 @@ def expected_ter_histogram(profile: "EditProfile", lengths: Mapping[int, int]) -
 
 
 def _edit_weights(counts: Mapping[str, int], seen: Mapping[str, int], ids: Mapping[str, int]) -> NDArray[np.float64]:
-    """Return the smoothed rate at which each word is edited, with the average rate last, for unseen words."""
+    """Return the smoothed edit rate of each word; the last one, the average rate, is for unseen words."""
     average = sum(counts.values()) / max(1, sum(seen.values()))
     weights = np.full(len(ids) + 1, max(average, 1e-9))
     for word, count in seen.items():
@@ -192,7 +192,7 @@ def _seen_rates(substituted: Mapping[str, Mapping[str, int]], ids: Mapping[str, 
 
 
 def _cumulative(counts: Mapping[str, int], ids: Mapping[str, int]) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
-    """Return words and their cumulative counts, sorted by count, so that the order in a file does not matter."""
+    """Return word ids and cumulative counts, sorted by count and word, so that the order in a file does not matter."""
     order = sorted(counts, key=lambda word: (counts[word], word))
     sums = np.cumsum([counts[word] for word in order], dtype=np.float64)
     return np.array([ids[word] for word in order], np.int32), sums
@@ -201,10 +201,11 @@ def _cumulative(counts: Mapping[str, int], ids: Mapping[str, int]) -> tuple[NDAr
 def _keep_rates(profile: "EditProfile", sample: TextSample) -> NDArray[np.float64]:
     """Return the share of lines of each length to keep, so that lengths are distributed as in the profile.
 
-    It keeps as many lines as possible, ignoring the rarest hundredth of the real lengths, which would decide alone.
+    As many lines as possible are kept. The hundredth of the real sentences whose lengths the text lacks most is not
+    matched, because it alone would determine all shares.
 
     Raises:
-        DataError: if the text has hardly a line of the real lengths.
+        DataError: if hardly any line of the text has one of the real lengths.
     """
     longest = max(s.length for s in profile.sentences)
     real, text = np.zeros(longest + 2), np.zeros(longest + 2)

@@ -1,4 +1,4 @@
-"""Words of UTF-8 text in compiled code: a lexicon to look them up in, lines split into words, and lines written."""
+"""Words of UTF-8 text in compiled code: looking them up in a lexicon, splitting lines into words, and writing lines."""
 
 from collections.abc import Iterable
 from typing import Any, Final, NamedTuple
@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 
 from postedit.compiled import compiled
 
-COMMON_START: Final = 3  # two inflected forms of a word share at least so many initial characters ...
-LONGEST_ENDING: Final = 3  # ... and each has at most so many after the shared ones: the longest usual inflections
+COMMON_START: Final = 3  # initial characters that two inflected forms of a word share at least
+LONGEST_ENDING: Final = 3  # most characters after the shared ones: the longest common inflections
 
 _LINE_FEED: Final = 10
 _SPACE: Final = 32
@@ -30,9 +30,9 @@ class Lexicon(NamedTuple):
 
 
 def make_lexicon(words: Iterable[str]) -> tuple[Lexicon, dict[str, int]]:
-    """Return the lexicon of the words, and the id of each."""
+    """Return a lexicon of the words, and the id of each word."""
     encoded = sorted({word.encode("utf-8", "surrogatepass") for word in words})
-    data = np.frombuffer(bytearray().join(encoded), np.uint8)  # writable, as pickled copies are: to numba, one type
+    data = np.frombuffer(bytearray().join(encoded), np.uint8)  # writable like unpickled copies: the same type to numba
     ends = np.zeros(len(encoded) + 1, np.int64)
     np.cumsum([len(word) for word in encoded], out=ends[1:])
     hashes, slots = _hash_table(data, ends, len(encoded))
@@ -107,14 +107,14 @@ def _sorts_before(lexicon, number, data, start, stop, if_prefix):  # type: ignor
 class WordBuffer(NamedTuple):
     """The words of one line, in arrays that are reused from line to line.
 
-    Unknown words get ids from the size of the lexicon on, equal words the same.
+    Words that are not in the lexicon get ids from its size on; equal words get the same id.
     """
 
     data: Any  # UInt8, all lines
     starts: Any  # Int64, the offset of each word in `data`
     stops: Any  # Int64, the offset after its last byte
-    ids: Any  # Int32, its id in the lexicon
-    hashes: Any  # UInt64
+    ids: Any  # Int32, the id of each word
+    hashes: Any  # UInt64, the hash of each word
 
 
 @compiled
@@ -147,7 +147,7 @@ def is_blank(data, start, stop):  # type: ignore[no-untyped-def]
 
 @compiled
 def split_words(line, start, stop, lexicon):  # type: ignore[no-untyped-def]
-    """Fill the buffer `line` with the words of data[start:stop]; return their number, or size + 1 if there are more."""
+    """Fill the buffer `line` with the words of data[start:stop]; return their number, or its size + 1 if too many."""
     data, n, place = line.data, 0, start
     while place < stop:
         space = _space_width(data, place, stop)
@@ -176,7 +176,7 @@ def split_words(line, start, stop, lexicon):  # type: ignore[no-untyped-def]
 
 @compiled
 def _space_width(data, place, stop):  # type: ignore[no-untyped-def]
-    """Return the width in bytes of the white space character (in the sense of `str.split`) at `place`, or 0."""
+    """Return the width in bytes of the white space character (as for `str.split`) at `place`; 0 if there is none."""
     byte = data[place]
     if byte < 128:
         return 1 if byte == 32 or 9 <= byte <= 13 or 28 <= byte <= 31 else 0
@@ -197,7 +197,7 @@ def _space_width(data, place, stop):  # type: ignore[no-untyped-def]
 
 @compiled
 def count_characters(data, start, stop):  # type: ignore[no-untyped-def]
-    """Return the number of characters in these bytes of UTF-8."""
+    """Return the number of characters in data[start:stop], which is UTF-8."""
     count = 0
     for place in range(start, stop):
         if data[place] & 0xC0 != 0x80:
@@ -209,10 +209,10 @@ def count_characters(data, start, stop):  # type: ignore[no-untyped-def]
 def append_words(refs, size, line, n, start, stop, lexicon, out, used):  # type: ignore[no-untyped-def]
     """Append a line of `size` words to the `used` bytes of an output buffer `out`, UInt8.
 
-    `refs`, Int64, has the index of each word in `line`, or -1 minus its id in the lexicon; `line` has the `n` words of
-    data[start:stop]. Words that are neighbours there keep the spacing between them, and the line has the spacing that
-    is around that one; other words are separated by single spaces. Return `out`, or a larger buffer in its place, and
-    the number of bytes in use.
+    `refs`, Int64, has the index of each word in `line`, or -1 minus its id in the lexicon; `line` holds the `n` words
+    of data[start:stop]. Words that are neighbours there keep the spacing between them; other words are separated by
+    single spaces. The spacing before the first and after the last word of `line` is kept too. Return `out`, or a larger
+    buffer in its place, and the number of bytes in use.
     """
     out, used = append_bytes(line.data, start, line.starts[0], out, used)
     for k in range(size):
@@ -232,7 +232,7 @@ def append_words(refs, size, line, n, start, stop, lexicon, out, used):  # type:
 
 @compiled
 def append_bytes(data, start, stop, out, used):  # type: ignore[no-untyped-def]
-    """Append data[start:stop] to an output buffer; return it, or a larger one, and the number of bytes in use."""
+    """Append data[start:stop] to an output buffer; return it or a larger one, and the number of bytes in use."""
     out = _with_capacity(out, used + stop - start)
     for place in range(start, stop):
         out[used] = data[place]

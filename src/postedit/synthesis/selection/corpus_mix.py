@@ -1,4 +1,4 @@
-"""Mix several corpora into one: each repeated a number of times, or up to a share of the whole."""
+"""Mixing of several corpora into one: each is repeated a number of times, or until it is a given share of the whole."""
 
 import hashlib
 import heapq
@@ -24,7 +24,7 @@ from postedit.synthesis.triplet_counts import count_triplets, summary
 from postedit.text.config import SIDES
 
 MAX_COPIES: Final = 100_000
-"""More copies of one triplet than any training run sees; a higher number is a typing error."""
+"""Most copies of a triplet, more than any training run sees; a higher number is probably a typing error."""
 
 _BLOCK: Final = 1 << 16  # triplets whose random numbers are drawn together
 
@@ -77,8 +77,8 @@ class MixConfig(SynthConfig):
         """Measure the corpora and return the job.
 
         Raises:
-            DataError: if they cannot be read.
-            RecipeError: if nothing would be taken from one, or too many copies.
+            DataError: if they cannot be read, or one has no usable triplet.
+            RecipeError: if nothing, or too many copies, would be taken from a corpus.
         """
         warnings: list[str] = []
         mixed = MixedCorpora(_parts(self, warnings.append), self.chunk_lines, warnings)
@@ -88,17 +88,17 @@ class MixConfig(SynthConfig):
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """A corpus and its amount, resolved."""
+    """A corpus with its amount in numbers."""
 
     files: TripletFiles
     triplets: int  # number of usable triplets
-    copies: float  # of each
+    copies: float  # copies of each triplet
     taken: int  # resulting number of triplets
-    seed: int  # for the fraction in `copies`
+    seed: int  # selects triplets for the fractional part of `copies`
     fingerprint: str  # SHA-256 digest of the text, in hexadecimal
 
     def read(self) -> Iterator[Triplet]:
-        """Yield each triplet as often as `copies` says, and once more with the probability of its fraction."""
+        """Yield each triplet as often as the whole part of `copies`, and once more with the probability of the rest."""
         for _ in range(math.floor(self.copies)):
             yield from read_triplets(self.files)
         if rate := self.copies % 1:
@@ -107,14 +107,14 @@ class _Part:
                 yield from compress(block, chosen)
 
     def describe(self, total: int) -> dict[str, Any]:
-        """Return the entry of the manifest, for a mixture of `total` triplets."""
+        """Return the manifest entry of the corpus, for a mixture of `total` triplets."""
         amount = {"copies": round(self.copies, 4), "taken": self.taken, "share": round(self.taken / total, 4)}
         return {"files": self.files.name, "triplets": self.triplets, **amount}
 
 
 @dataclass(frozen=True, slots=True)
 class MixedCorpora:
-    """A chunk source that interleaves corpora evenly: every stretch has them in the proportions of the whole."""
+    """A chunk source that interleaves corpora evenly: every stretch contains them in the proportions of the whole."""
 
     parts: Sequence[_Part]
     chunk_lines: int
@@ -140,7 +140,7 @@ class MixedCorpora:
             yield Chunk(number, number * self.chunk_lines, len(block), dict(zip(SIDES, sides)))
 
     def _with_places(self, number: int, part: _Part) -> Iterator[tuple[float, int, Triplet]]:
-        """Yield the triplets of a corpus at equally spaced places between 0 and 1."""
+        """Yield the triplets of a corpus with equally spaced places between 0 and 1, and the number of the corpus."""
         for place, triplet in enumerate(part.read()):
             yield (place + 0.5) / part.taken, number, triplet
 

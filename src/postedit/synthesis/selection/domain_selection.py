@@ -1,4 +1,4 @@
-"""Select sentences of a domain by the difference of two cross-entropies (Moore and Lewis 2010)."""
+"""Selection of sentences of a domain by the difference of two cross-entropies (Moore and Lewis 2010)."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -21,22 +21,22 @@ _PURPOSE: Final = "selecting text of a domain"
 
 _BOS, _EOS, _UNK = "<s>", "</s>", "<unk>"
 _IMPOSSIBLE: Final = -99.0
-"""Log probability of the start of sentence as a word, by convention of ARPA files."""
+"""Base-10 log-probability of the start of a sentence as a word, by the convention of ARPA files."""
 
 _DEFAULT_DISCOUNTS: Final = np.array([0.0, 0.5, 1.0, 1.5])
-"""Discounts for texts too small to estimate them from counts of counts."""
+"""Discounts for texts that are too small to estimate them from counts of counts."""
 
 
 class CrossEntropyDifference:
-    """The difference of the cross-entropies of a sentence under an in-domain and an out-of-domain model.
+    """The difference between the cross-entropies of a sentence under an in-domain and an out-of-domain model.
 
     Args:
         inside: ARPA or KenLM file of the in-domain model.
-        outside: file of the other model.
+        outside: ARPA or KenLM file of the out-of-domain model.
 
     Raises:
         RecipeError: if KenLM is not installed.
-        DataError: if a file is no n-gram model.
+        DataError: if a file is not an n-gram model.
     """
 
     def __init__(self, inside: Path, outside: Path) -> None:
@@ -57,10 +57,10 @@ class CrossEntropyDifference:
 
 
 def lowest(differences: NDArray[np.float64], share: float) -> NDArray[np.bool_]:
-    """Return Bool[lines]: whether each line is among the `share` of sentences with the lowest differences.
+    """Return whether each line is among the `share` of sentences with the lowest differences, Bool[lines].
 
-    Lines with an infinite difference are never selected; of equal values, the first are. The number of sentences is
-    rounded, but to one at least.
+    Lines with an infinite difference are not sentences and are never selected; of equal differences, the first ones
+    are. The number of selected sentences is rounded, but at least one.
     """
     sentences = int(np.isfinite(differences).sum())
     count = min(sentences, max(1, round(share * sentences)))
@@ -71,7 +71,7 @@ def lowest(differences: NDArray[np.float64], share: float) -> NDArray[np.bool_]:
 
 @dataclass(frozen=True, slots=True)
 class SentenceSelection:
-    """A stage that keeps selected lines of the side pe. It needs no n-gram models where it runs."""
+    """A stage that keeps selected lines of the side pe. The processes that run it need no n-gram models."""
 
     kept: bytes  # one bit per line of the text, the first line in the highest bit
 
@@ -91,17 +91,18 @@ class SentenceSelection:
 def select_sentences(
     text: Path, total: int, domain: Sequence[str], *, share: float, order: int, models: tuple[Path, Path]
 ) -> SentenceSelection:
-    """Estimate two n-gram models and select the `share` of the sentences of a text that are most like the domain.
+    """Estimate two n-gram models and select the sentences of a text that are most like the domain.
 
-    The out-of-domain model is estimated on a sample of the text as large as the domain. Memory: 8 bytes per line.
+    The out-of-domain model is estimated on a sample of the text as large as the domain. The selection takes 8 bytes of
+    memory per line.
 
     Args:
         text: file of sentences.
-        total: its number of lines.
+        total: number of lines of the file.
         domain: sentences of the domain.
-        share: 0 to 1.
+        share: share of the sentences to select, 0 to 1.
         order: order of the models.
-        models: files that the in-domain and the out-of-domain model are written to.
+        models: files to which the in-domain and the out-of-domain model are written.
 
     Raises:
         DataError: if the text cannot be read.
@@ -120,27 +121,27 @@ def select_sentences(
 class _Order:
     """All distinct k-grams of a text.
 
-    `counts` has their frequencies for the highest order and at the start of sentences; for lower orders, the number of
-    distinct words before them.
+    `counts` has the frequencies of k-grams of the highest order and of those that start a sentence; for the others, the
+    number of distinct words before them.
     """
 
-    at: NDArray[np.int64]  # a position where each begins
+    at: NDArray[np.int64]  # a position at which each k-gram begins
     counts: NDArray[np.float64]
-    of_position: NDArray[np.int64]  # the k-gram that begins at each position; -1 where the sentence is too short
+    of_position: NDArray[np.int64]  # the k-gram that begins at each position; -1 if the rest of the sentence is shorter
 
 
 def estimate_ngrams(sentences: Iterable[str], order: int, path: Path) -> None:
-    """Write the n-gram model of some sentences as an ARPA file, which KenLM and all other such tools can read.
+    """Write an n-gram model of sentences as an ARPA file, which KenLM and other n-gram tools can read.
 
     It has interpolated modified Kneser-Ney smoothing (Chen and Goodman 1999, section 3).
 
     Args:
-        sentences: words separated by white space. The text is held in memory as integers.
+        sentences: sentences with words separated by white space. The text is held in memory as integers.
         order: words of the longest n-grams; at least 2.
-        path: the ARPA file.
+        path: path of the ARPA file.
 
     Raises:
-        DataError: if there is no word.
+        DataError: if the sentences have no words.
         OutputError: if the file cannot be written.
     """
     words, text, starts = _numbered(sentences)
@@ -167,7 +168,10 @@ def estimate_ngrams(sentences: Iterable[str], order: int, path: Path) -> None:
 
 
 def _numbered(sentences: Iterable[str]) -> tuple[list[str], NDArray[np.int64], NDArray[np.int64]]:
-    """Return the words by id, the text as ids with sentence marks, and the positions where sentences start."""
+    """Return the words by id, the text as ids with sentence marks, and the positions where sentences start.
+
+    The last position is the end of the text.
+    """
     ids = {_BOS: 0, _EOS: 1}
     text: list[int] = []
     starts: list[int] = []
@@ -201,7 +205,7 @@ def _count_ngrams(text: NDArray[np.int64], starts: NDArray[np.int64], words: int
 
 
 def _discounts(counts: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the discount of each count, which is 0, 1, 2, or 3 or more (Chen and Goodman 1999, eq. 17)."""
+    """Return the discount of each count: one of four, for 0, 1, 2, and 3 or more (Chen and Goodman 1999, eq. 17)."""
     discounts = _DEFAULT_DISCOUNTS
     n1, n2, n3, n4 = (float((counts == count).sum()) for count in range(1, 5))
     if n1 and n2 and n3 and n4:
@@ -212,12 +216,12 @@ def _discounts(counts: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _contexts(orders: Sequence[_Order], k: int) -> NDArray[np.int64]:
-    """Return the (k-1)-gram that each k-gram begins with; the empty context, 0, if k is 1."""
+    """Return the number of the (k-1)-gram that each k-gram begins with; 0, the empty context, if k is 1."""
     return orders[k - 2].of_position[orders[k - 1].at] if k > 1 else np.zeros(len(orders[0].at), np.int64)
 
 
 def _backoffs(orders: Sequence[_Order], k: int) -> NDArray[np.float64]:
-    """Return Float64: for each k-gram as a context, the probability mass left to the shorter context."""
+    """Return the probability mass that each k-gram, as a context, leaves to the shorter context, Float[k-grams]."""
     higher, contexts, size = orders[k], _contexts(orders, k + 1), len(orders[k - 1].at)
     total = np.bincount(contexts, higher.counts, size)
     left = np.bincount(contexts, _discounts(higher.counts), size)
@@ -227,9 +231,9 @@ def _backoffs(orders: Sequence[_Order], k: int) -> NDArray[np.float64]:
 def _probabilities(
     orders: Sequence[_Order], k: int, lower: NDArray[np.float64] | None, words: int
 ) -> NDArray[np.float64]:
-    """Return Float64: the probability of the last word of each k-gram given the others.
+    """Return the probability of the last word of each k-gram given the others, Float[k-grams].
 
-    `lower` has the probabilities of order k - 1, None if k is 1; `words` is the size of the vocabulary.
+    `lower` has the probabilities of order k - 1, or is None if k is 1; `words` is the size of the vocabulary.
     """
     found, contexts = orders[k - 1], _contexts(orders, k)
     total = np.bincount(contexts, found.counts)[contexts]
@@ -241,6 +245,6 @@ def _probabilities(
 
 
 def _uniform_share(found: _Order, words: int) -> float:
-    """Return the probability that interpolation with a uniform distribution adds to each word, also the unknown one."""
-    # `words` counts <s>, which is never predicted, and not the unknown word.
+    """Return the probability that interpolation with a uniform distribution adds to each word, even the unknown one."""
+    # `words` includes <s>, which is never predicted, but not the unknown word, so the numbers are equal.
     return float(_discounts(found.counts).sum() / found.counts.sum() / words)

@@ -1,4 +1,4 @@
-"""Select artificial triplets that are edited like real ones: match their joint histogram of lengths and edit rates.
+"""Selection of artificial triplets that match the joint histogram of lengths and edit rates of real ones.
 
 Junczys-Dowmunt and Grundkiewicz (2017, section 5.1) filtered artificial data by such statistics of real data.
 """
@@ -25,10 +25,11 @@ from postedit.synthesis.triplet_counts import TER_BIN, edit_rates, histogram_of,
 from postedit.text.config import SIDES
 
 LENGTHS: Final = (4, 8, 12, 16, 20, 25, 30, 40, 60)
-"""Upper limits of the bins of lengths, in words of pe; the last bin holds all longer ones."""
+"""Upper limits (inclusive) of the length bins, in words of pe; one more bin holds all longer ones."""
 
 RATES: Final = (0.0, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.5, 0.6, 0.8, 1.0)
-"""Upper limits of the bins of edit rates, in edits per word of pe. Triplets without edits have a bin of their own."""
+"""Upper limits (inclusive) of the edit rate bins, in edits per word of pe; one more bin holds all higher rates.
+Triplets without edits have a bin of their own."""
 
 CELLS: Final = (len(LENGTHS) + 1) * (len(RATES) + 1)
 
@@ -58,7 +59,7 @@ class MatchingConfig(SynthConfig):
 
     @property
     def candidates(self) -> OutputFiles:
-        """The files of all triplets, before the selection."""
+        """The files of all triplets before the selection."""
         return OutputFiles(self.triplets.named("translated"), SIDES)
 
     def problems(self) -> list[str]:
@@ -68,7 +69,7 @@ class MatchingConfig(SynthConfig):
         return ["synth.mismatch: needs real triplets; name them in synth.real, or leave it out to keep all triplets"]
 
     def matching_phase(self) -> Phase:
-        """Return the phase that selects the final triplets among the candidates."""
+        """Return the phase that selects the final triplets from the candidates."""
         return Phase("selection of triplets", self.triplets, self._prepare_matching)
 
     def _prepare_matching(self) -> Job:
@@ -90,16 +91,16 @@ class MatchingConfig(SynthConfig):
 
 @dataclass(frozen=True, eq=False, slots=True)
 class HistogramMatch:
-    """A selection of triplets by the cells of a histogram."""
+    """The keep rates that make a histogram of triplets match that of real ones."""
 
     keep_rates: NDArray[np.float64]  # [CELLS], the probability that a triplet of each cell is kept
     kept: float  # expected number of triplets kept
-    mismatch: float  # total variation distance, 0 to 1, between their histogram and the real one
+    mismatch: float  # total variation distance, 0 to 1, between the histogram of kept triplets and the real one
 
 
 @dataclass(frozen=True, slots=True)
 class MatchingStage:
-    """Keeps each triplet with the probability of its cell."""
+    """A stage that keeps each triplet with the probability of its cell."""
 
     keep_rates: NDArray[np.float64]
     seed: int
@@ -115,7 +116,7 @@ class MatchingStage:
 
 
 def cells_of(edits: Sequence[EditCount]) -> NDArray[np.int64]:
-    """Return Int64[triplets]: the cell of each triplet, 0 to CELLS - 1."""
+    """Return the histogram cell of each triplet, Int64[triplets], 0 to `CELLS` - 1."""
     lengths = np.array([found.length for found in edits], np.float64)
     numbers = np.array([found.edits for found in edits], np.float64)
     rates = np.divide(numbers, lengths, out=np.where(numbers > 0, np.inf, 0.0), where=lengths > 0)
@@ -124,10 +125,10 @@ def cells_of(edits: Sequence[EditCount]) -> NDArray[np.int64]:
 
 
 def match_histogram(real: NDArray[np.int64], made: NDArray[np.int64], mismatch: float) -> HistogramMatch:
-    """Keep as many triplets as possible while the histogram of those kept is within `mismatch` of the real one.
+    """Return the match that keeps the most triplets while their histogram is within `mismatch` of the real one.
 
-    The keep rate of a cell is min(1, factor * real / made), with one factor for all cells. A smaller factor matches
-    better and keeps fewer; cells that have only real triplets stay empty with any factor.
+    The keep rate of a cell is min(1, factor * real / made), with the same factor for all cells. A smaller factor
+    matches better but keeps fewer triplets. Cells that have only real triplets stay empty with any factor.
 
     Args:
         real: Int64[CELLS], number of real triplets by cell.
@@ -141,7 +142,7 @@ def match_histogram(real: NDArray[np.int64], made: NDArray[np.int64], mismatch: 
         raise DataError("there are no triplets to select, or no real ones to match")
     target = real / real.sum()
     ratio = np.divide(target, made, out=np.zeros(CELLS), where=made > 0)
-    low = float(1.0 / ratio.max()) if ratio.any() else 0.0  # up to here, all rates are below 1
+    low = float(1.0 / ratio.max()) if ratio.any() else 0.0  # up to this factor, no rate exceeds 1
 
     def match(factor: float) -> HistogramMatch:
         rates = np.minimum(1.0, factor * ratio)
@@ -157,7 +158,7 @@ def match_histogram(real: NDArray[np.int64], made: NDArray[np.int64], mismatch: 
             "of the real triplets have a length and an edit rate that none of these has; make more, or allow a larger "
             "mismatch"
         )
-    high = float(1.0 / ratio[ratio > 0].min())  # from here on, all rates are 1 or 0
+    high = float(1.0 / ratio[ratio > 0].min())  # from this factor on, all rates are 1 or 0
     everything = match(high)
     if everything.mismatch <= mismatch:
         return everything
@@ -172,7 +173,7 @@ def match_histogram(real: NDArray[np.int64], made: NDArray[np.int64], mismatch: 
 
 
 def uniform_by_line(seed: int, first: int, count: int) -> NDArray[np.float64]:
-    """Return Float64[count]: for each line from `first` on, a number in [0, 1) that depends on it and the seed only."""
+    """Return a number in [0, 1) for each line from `first` on, Float[count], determined by the line and the seed."""
     with np.errstate(over="ignore"):  # SplitMix64
         z = np.arange(first, first + count, dtype=np.uint64) + np.uint64(1)
         z = z * np.uint64(0x9E3779B97F4A7C15) + np.uint64(seed) * np.uint64(0xD1342543DE82EF95)
@@ -183,7 +184,7 @@ def uniform_by_line(seed: int, first: int, count: int) -> NDArray[np.float64]:
 
 
 def _measure(triplets: Iterable[Triplet]) -> tuple[NDArray[np.int64], Mapping[str, int]]:
-    """Return Int64[CELLS], the number of triplets by cell, and the counts of `sum_edits`."""
+    """Return the number of triplets by cell, Int64[CELLS], and the counts of `sum_edits`."""
     cells, counts, metric = np.zeros(CELLS, np.int64), Counter[str](), TER(case_sensitive=True)
     for block in blocks_of(triplets, _BLOCK):
         edits = metric.counts([triplet.mt for triplet in block], [triplet.pe for triplet in block])

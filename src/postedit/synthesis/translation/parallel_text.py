@@ -1,11 +1,12 @@
-"""Triplets from parallel text, src and pe: a translator makes mt from src, or an error model makes it from pe.
+"""Triplets from parallel text, src and pe: a translator makes mt from src, or an error model makes mt from pe.
 
 eSCAPE was made with a translator (Negri et al. 2018); Pal et al. (2020, section 4.1) train on it. Such a translation is
-often much farther from the reference than from a post-edit, so triplets can be selected to match real ones.
+often much farther from the reference than real mt is from its post-edit, so triplets can be selected to match real
+ones.
 
-An error model is trained like any other, on real triplets with mt and pe exchanged. Its most probable output is close
-to pe itself; random samples have errors like those of real mt. The idea is that of noised and sampled back-translation
-(Xie et al. 2018 for grammatical error correction, Edunov et al. 2018 for translation).
+An error model is trained like any other model, but on real triplets with mt and pe exchanged. Its most probable output
+is close to pe itself, whereas random samples have errors like those of real mt. The idea comes from noised and sampled
+back-translation (Xie et al. 2018 for grammatical error correction, Edunov et al. 2018 for translation).
 """
 
 import hashlib
@@ -40,7 +41,7 @@ TOO_LONG: Final = "too long for the model"
 BROKEN: Final = "drawn with broken characters"
 
 MATCHING_OPTIONS: Final = ("real", "mismatch", "seed")
-"""Options that affect the selection of triplets only."""
+"""Options that affect only the selection of triplets."""
 
 
 class ParallelTextConfig(MatchingConfig):
@@ -53,16 +54,16 @@ class ParallelTextConfig(MatchingConfig):
     )
 
     text_columns: ClassVar[Mapping[str, str]] = {"src": "src", "pe": "pe"}
-    phase_name: ClassVar[str] = "translation"  # makes mt
-    left_out: ClassVar[Sequence[str]] = (BLANK,)  # counts of lines that give no triplet
-    later_options: ClassVar[Sequence[str]] = MATCHING_OPTIONS  # do not affect mt
+    phase_name: ClassVar[str] = "translation"  # the phase that makes mt
+    left_out: ClassVar[Sequence[str]] = (BLANK,)  # names of the counts of lines that give no triplet
+    later_options: ClassVar[Sequence[str]] = MATCHING_OPTIONS  # options that do not affect mt
 
     @abstractmethod
     def stage(self) -> Stage:
         """Return the stage that adds mt to chunks of src and pe."""
 
     def phases(self) -> list[Phase]:
-        """Return the phase that makes mt and, with real triplets, the one that selects among its output."""
+        """Return the phase that makes mt and, if there are real triplets, the one that selects from its output."""
         files = self.candidates if self.real else self.triplets
         first = Phase(self.phase_name, files, self.prepare, multithreaded=True)
         return [first, self.matching_phase()] if self.real else [first]
@@ -93,7 +94,7 @@ class ForwardConfig(ParallelTextConfig):
         return Translation(self.translator)
 
     def job_settings(self) -> dict[str, Any]:
-        """Return the settings that determine mt; the model is identified by its content.
+        """Return the settings that determine mt; the model is identified by the digests of its files.
 
         Raises:
             PosteditError: if the model is not found or cannot be read.
@@ -102,7 +103,7 @@ class ForwardConfig(ParallelTextConfig):
 
 
 def model_setting(fingerprints: Collection[Any]) -> dict[str, Any]:
-    """Return the setting that names the models of a job; none if nothing is known of them."""
+    """Return the setting that identifies the models of a job; empty if there are no fingerprints."""
     return {"model": fingerprints} if fingerprints else {}
 
 
@@ -151,7 +152,7 @@ class ErrorsConfig(ParallelTextConfig):
     later_options: ClassVar[Sequence[str]] = ("real", "mismatch")
 
     def problems(self) -> list[str]:
-        """Return the problems of the section, an unavailable device among them."""
+        """Return the problems of the section, such as an unavailable device."""
         found = super().problems()
         if self.device == "cuda" and not torch.cuda.is_available():
             found.append("synth.device: is cuda, but PyTorch finds no GPU here; write cpu")
@@ -192,7 +193,7 @@ def _load(model: str, device: str) -> "PostEditor":
 
 @dataclass(frozen=True)
 class ErrorSampling:
-    """A stage that samples an mt for each pe."""
+    """A stage that samples an mt for each pe from an error model."""
 
     model: str
     sampling: Sampling

@@ -1,9 +1,9 @@
-"""Triplets from monolingual text of the target language: each sentence, translated there and back, is an mt of itself.
+"""Triplets from monolingual target-language text: translated there and back, each sentence is the pe of its own mt.
 
 Junczys-Dowmunt and Grundkiewicz (2017, section 5.1) and Jauregi Unanue et al. (2018, section 4.2) made artificial data
 in three steps: select sentences of the domain by the difference of two cross-entropies, translate them into the source
 language and back, and select triplets that match the TER statistics of real ones. Each step is a phase with files of
-its own, so that an interruption costs no finished phase.
+its own, so an interruption loses no finished phase.
 """
 
 import hashlib
@@ -27,7 +27,7 @@ _MODELS: Final = ("inside.arpa", "outside.arpa")
 
 
 class RoundtripConfig(MatchingConfig):
-    """The `[synth]` section with `kind = "roundtrip"`: triplets from monolingual text of the target language."""
+    """The `[synth]` section with `kind = "roundtrip"`: triplets from monolingual target-language text."""
 
     kind: Literal["roundtrip"] = Field("roundtrip", description="how triplets are made")
     text: str = Field(description="file of sentences of the target language; they become the post-edits")
@@ -66,8 +66,8 @@ class RoundtripConfig(MatchingConfig):
         """Select sentences, and return the job that writes them.
 
         Raises:
-            DataError: if the files cannot be read.
-            RecipeError: if KenLM is needed and not installed.
+            DataError: if the files cannot be read, or no real triplet is usable.
+            RecipeError: if KenLM is needed but not installed.
         """
         source = open_aligned({"pe": located(self.text)}, self.chunk_lines)
         settings = {**self.settings("back", "forward", "mismatch", "seed"), "phase": "choose"}

@@ -1,4 +1,4 @@
-"""Translators behind one protocol: models of postedit, CTranslate2 or Hugging Face, or any command."""
+"""Translators behind one protocol: models of postedit, CTranslate2 or Hugging Face, or arbitrary commands."""
 
 import hashlib
 import subprocess
@@ -19,17 +19,17 @@ _STDERR_SHOWN: Final = 500  # characters from the end of a command's standard er
 
 
 class TranslatorError(PosteditError):
-    """A translator that cannot be loaded, or does not return one line for each text."""
+    """A translator that cannot be loaded, fails, or does not return one line for each text."""
 
 
 class TextTranslator(Protocol):
     """Anything that translates."""
 
     def translate(self, texts: Sequence[str]) -> list[str]:
-        """Return the translation of each text, as one line each.
+        """Return the translation of each text, one line each.
 
         Raises:
-            TranslatorError: if it fails.
+            TranslatorError: if the translator fails.
         """
 
 
@@ -88,9 +88,9 @@ def open_translator(config: TextTranslatorConfig) -> TextTranslator:
 
 
 def translator_fingerprints(config: TextTranslatorConfig) -> list[str]:
-    """Return the digests of what a translator consists of, without loading it: of its files, where they are known.
+    """Return digests of the files of a translator, without loading it.
 
-    A command, and a checkpoint that is named by its hub id, have none.
+    Commands, and checkpoints named by their hub ids, have none.
 
     Raises:
         TranslatorError: if a file cannot be read.
@@ -121,7 +121,7 @@ def _folder_digest(folder: Path) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _LineTranslator:
-    """Wraps a translator: blank texts are returned unchanged, and each translation is one line."""
+    """A wrapper of a translator that returns blank texts unchanged and each translation as one line."""
 
     translator: TextTranslator
 
@@ -166,7 +166,7 @@ class _Command:
 
 
 class _Postedit:
-    """A postedit model that reads src only, or a pair of first and second stage."""
+    """A postedit model that needs no mt: one that reads src only, or a first and second stage."""
 
     def __init__(self, config: TextTranslatorConfig) -> None:
         from postedit.editing.post_editor import PostEditor
@@ -181,7 +181,7 @@ class _Postedit:
 
 
 class _LibraryTranslator(ABC):
-    """A model of a library with the tokenizer of a Transformers checkpoint; translates batches of similar length."""
+    """A library's model with the tokenizer of a Transformers checkpoint; batches have texts of similar length."""
 
     def __init__(self, config: TextTranslatorConfig, transformers: Any, load: Callable[[], Any]) -> None:
         self._config = config
@@ -245,7 +245,7 @@ class _CTranslate2(_LibraryTranslator):
 
 
 def _language_token(tokenizer: Any, code: str) -> str:
-    """Return the token that a translation into a language begins with."""
+    """Return the token with which a translation into the language with this code begins."""
     token: str = getattr(tokenizer, "lang_code_to_token", {}).get(code, code)
     if tokenizer.convert_tokens_to_ids(token) in (None, tokenizer.unk_token_id):
         raise TranslatorError(
