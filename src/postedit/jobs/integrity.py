@@ -106,7 +106,7 @@ def record_whole(path: Path) -> None:
 
 
 def _contents(path: Path) -> tuple[Kind, list[Path]]:
-    """Return the kind of a folder or prefix, and its files; of a prefix with digests, all that are recorded, even missing."""
+    """Return the kind of a folder or prefix, and its files; of a prefix with digests, all recorded ones."""
     if not path.is_dir():
         sums = _sums_of(path)
         if sums.exists():
