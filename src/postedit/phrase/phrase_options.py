@@ -12,7 +12,7 @@ NAME: Final = "phrase-based"
 
 
 class PhraseConfig(Config):
-    """The `[model]` section, without its name."""
+    """The `[model]` section, without its `name` option."""
 
     order: int = Field(4, ge=2, le=7, description="words of the longest n-grams of the language model")
     least: int = Field(1, ge=1, description="n-grams of 3 and more words that occur more rarely are left out")
@@ -49,12 +49,12 @@ class PhraseTextConfig(Config):
         return self
 
     def splitter(self, side: Literal["src", "mt", "pe"]) -> Any:
-        """Return what divides the texts of a side into words."""
+        """Return the splitter that divides the texts of a side into words."""
         return splitter(self.tokenizer, self.src_lang if side == "src" else self.tgt_lang)
 
 
 class PhraseTuneConfig(Config):
-    """The `[tune]` section: how the weights are found on the dev set."""
+    """The `[tune]` section: how feature weights are tuned on the dev set."""
 
     method: Literal["mira", "mert"] = Field("mira", description="the optimiser")
     metric: Literal["ter", "bleu", "ter+bleu"] = Field("ter+bleu", description="what the weights are best for")
