@@ -76,7 +76,7 @@ def cross_validated(
 ) -> SentenceGains:
     """Return gains by cross-validation: each correction goes to an editor that has not learnt it or its neighbours.
 
-    Each fold is a run of neighbouring corrections, which may come from one document. The corrections to learn are
+    Each fold has neighbouring corrections, which may come from one document. The corrections to learn are
     shuffled anew for each fold, since a memory gives most weight to the latest ones.
 
     Args:

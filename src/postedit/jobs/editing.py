@@ -169,19 +169,19 @@ def windows_of(
 
 
 def check_sides(windows: Iterator[Window], editor: Editor, err: Console) -> Iterator[Window]:
-    """Return the windows; warn if the first one has line ends other than LF, or src and mt that seem to be swapped."""
+    """Return the windows; warn if the first one has line ends other than LF, or src and mt that seem exchanged."""
     first = next(windows, None)
     if first is None:
         return windows
     for side, texts in (("src", first.src), ("mt", first.mt or ())):
         if any(text is not None and "\r" in text[:-1] for text in texts):
-            _warn(f"lines of {side} have CR within, and count as one line each; end lines with LF in its place", err)
+            _warn(f"lines of {side} contain CR, which does not end a line; end lines with LF instead", err)
         elif any(text is not None and text.endswith("\r") for text in texts):
             _warn(f"lines of {side} end in CR LF (Windows line ends); the CR counts as white space", err)
     if first.mt is not None and editor.seem_swapped(first.src, [text or "" for text in first.mt]):
         _warn(
-            "src reads like the translation and mt like its source, as far as the first lines show: have they changed "
-            "places?",
+            "src reads like the translation and mt like its source, as far as the first lines show: have they been "
+            "exchanged?",
             err,
         )
     return chain([first], windows)

@@ -165,7 +165,7 @@ def check_device(name: str, option: str) -> None:
     if device.type == "cpu":
         return
     if not (torch.accelerator.is_available() and torch.accelerator.current_accelerator() == torch.device(device.type)):
-        raise DataError(f'{option}: there is no "{name}" here that PyTorch can use; cpu there is always')
+        raise DataError(f'{option}: there is no "{name}" here that PyTorch can use; cpu is always available')
     count = torch.accelerator.device_count()
     if (device.index or 0) >= count:
         raise DataError(f'{option}: there is no "{name}"; there are {count} of its kind, counted from 0')

@@ -93,7 +93,7 @@ def reasons_of_edits(
 def explain_mt(
     editor: Editor, src: Sequence[str], mt: Sequence[str], report: Callable[[int], None] = lambda done: None
 ) -> list[ExplainedSentence | None]:
-    """Return the evidence of the model for each translation, forced to write it unchanged; None where it cannot be."""
+    """Return the evidence of the model when it is forced to write each translation unchanged; None where that fails."""
     found: list[ExplainedSentence | None] = []
     for start in range(0, len(src), WINDOW):
         rows = slice(start, start + WINDOW)

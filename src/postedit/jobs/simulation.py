@@ -93,7 +93,7 @@ class Simulation:
     Args:
         systems: unedited MT, the editor that does not learn, and the one that does.
         learning: seconds that learning took, for each segment.
-        editing: seconds that editing took before the editor learnt, for each segment.
+        editing: seconds that the editor that learns took to edit, for each segment.
         signature: the TER signature.
     """
 

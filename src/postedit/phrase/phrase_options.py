@@ -19,11 +19,11 @@ class PhraseConfig(Config):
     join_source: bool = Field(
         False, description="look phrases up by words of mt joined with the source words they come from"
     )
-    sample: int = Field(64, ge=1, description="places of a phrase that are looked at, at most")
-    paths: int = Field(0, ge=0, description="paths of a search that go on from each word, at most; 0: all")
+    sample: int = Field(64, ge=1, description="places of a phrase to look at, at most")
+    paths: int = Field(0, ge=0, description="search paths that go on from each word, at most; 0: all")
     compact: bool = Field(
         False,
-        description="store texts and alignments alone, and make the index and the tables of them when the model is "
+        description="store only texts and alignments, and make the index and tables from them when the model is "
         "loaded: a tenth of the size when packed, and seconds to load",
     )
     learn_words_from: int = Field(
@@ -57,7 +57,7 @@ class PhraseTuneConfig(Config):
     """The `[tune]` section: how feature weights are tuned on the dev set."""
 
     method: Literal["mira", "mert"] = Field("mira", description="the optimiser")
-    metric: Literal["ter", "bleu", "ter+bleu"] = Field("ter+bleu", description="what the weights are best for")
+    metric: Literal["ter", "bleu", "ter+bleu"] = Field("ter+bleu", description="metric to tune the weights for")
     rounds: int = Field(5, ge=1, description="searches with new weights, at most")
     outputs: int = Field(30, ge=2, description="outputs of each sentence in a round")
-    seed: int = Field(1, ge=0, description="of all that is random")
+    seed: int = Field(1, ge=0, description="seed of all random choices")
