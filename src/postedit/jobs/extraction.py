@@ -116,7 +116,7 @@ class _FileReader:
         yield self._piece(lines, left_out, ends_file=True)
 
     def __call__(self, path: Path | None) -> list[_Piece] | DataError:
-        """In a worker, return the pieces of a file or what is wrong with it; none for None. Languages must be known."""
+        """In a worker, return the pieces of a file (None: no file) or its error; the languages must be known."""
         try:
             return [] if path is None else list(self.pieces(path, units_of))
         except DataError as error:  # returned, as the other files are still read

@@ -34,11 +34,11 @@ FEATURES: Final = (
     "source agrees",  # log-odds of the change for the longest phrase, among places with the same source words
     "source fit",  # log-probability of the new words given the source, less that of the old words
     "corrected",  # logarithm of 1 + corrections that made the change, in the widest context known to them
-    "corrected in context",  # likewise, if that context has `scored_edits.CONTEXT_WORDS`
+    "corrected in context",  # likewise, if that context has `scored_edits.CONTEXT_WORDS` words beside the change
     "not corrected",  # logarithm of 1 + corrections that did not make the change there
-    "not corrected in context",  # likewise, if that context has `scored_edits.CONTEXT_WORDS`
+    "not corrected in context",  # likewise, if that context has as many words beside the change
     "doubt",  # 1 if corrections made the change, but "beyond doubt" is 0
-    "beyond doubt",  # 1 if they made it at least twice, and without exception, in such a context
+    "beyond doubt",  # 1 if corrections made it at least twice, and without exception, in such a wide context
     "corrections",  # score of the edit by corrections, if that is the one used
 )
 """Features of an edit; all logarithms are natural."""
