@@ -1,4 +1,4 @@
-"""Assess the triplets of a customer: what the errors are, what each editor at hand would gain, and whether to begin."""
+"""Assess a customer's triplets: which errors mt has, what each available editor would gain, and whether to go ahead."""
 
 import time
 from collections import Counter
@@ -33,14 +33,14 @@ from postedit.text.languages import ranked_languages
 from postedit.text.words import SplitterName
 
 FEWEST: Final = 100
-"""Triplets below which there is no assessment: intervals would be wider than any gain."""
+"""Minimum number of triplets: with fewer, the confidence intervals would be wider than any gain."""
 
 MOST: Final = 2_000
-"""Triplets that are assessed at most, drawn evenly from more: the time grows with them, and the intervals hardly."""
+"""Maximum number of triplets, drawn evenly from more: with more, the time grows but the intervals hardly narrow."""
 
 REPEATED: Final = "source and machine translation are those of an earlier triplet"
-"""Why triplets are left out. A translation memory corrects what comes again exactly, without any editor. Kept, they
-would be learnt by heart, and count as independent triplets in intervals."""
+"""Reason for leaving out triplets. A translation memory corrects exact repetitions without any editor. If they were
+kept, editors would learn them by heart, and intervals would count them as independent triplets."""
 
 KNOWN: Final = "the model of postedit for this language pair"
 
@@ -52,11 +52,11 @@ LEARNERS: Final[Mapping[str, Callable[[PhraseTextConfig], Learner]]] = {
     "phrase-based model": phrase_learner,
     "memory of corrections": memory_learner,
 }
-"""Editors that are trained on the triplets: `postedit train recipes/phrase-based.toml`, `postedit edit --memory`."""
+"""Editors trained on the triplets, as by `postedit train recipes/phrase-based.toml` and `postedit edit --memory`."""
 
 FORECAST: Final = tuple(LEARNERS)
-"""Those whose gains with more triplets are forecast. With more of them, a larger neural model would learn for longer,
-and a small one does not tell what that brings."""
+"""Editors whose gain with more triplets is forecast. The neural model is not among them: with more triplets a larger
+one would be trained for longer, and the gain of a small one does not predict that."""
 
 
 def assess(
@@ -74,24 +74,25 @@ def assess(
 ) -> Assessment:
     """Return an assessment of triplets.
 
-    Those that repeat an earlier one exactly are left out, and of more than `MOST` others, `MOST` are assessed.
+    Triplets with the src and mt of an earlier one are left out; of more than `MOST` others, `MOST` are assessed.
 
     Args:
         src: the sources, in the order of their documents.
         mt: their machine translations.
         pe: their post-edits.
         editors: further editors to try as they are, by name; none of them may have been trained on these triplets. One
-            that stops, as its budget is used up or its server is away, counts as not tried.
-        text: how texts are divided into words; what they look like decides if not given, see `text_config`.
-        work: what there is to do, and its prices.
+            that stops, because its budget is spent or its server does not answer, is reported as not tried.
+        text: how texts are divided into words; if None, it is guessed from the texts, see `text_config`.
+        work: the amount of work and its prices; if None, the defaults of `Workload`.
         with_known: whether to try the model for these languages that comes with postedit or was fetched.
-        neural_updates: of each training of the small neural model; 0: it is not tried.
-        left_out: triplets that the caller has left out, by reason.
-        update: called with the segments done, all segments (each counts once for each editor), and what is being done.
+        neural_updates: the number of weight updates in each training of the small neural model; 0: it is not tried.
+        left_out: numbers of triplets that the caller has left out, by reason.
+        update: called with the number of segments done, their total (each counts once for each editor), and the name
+            of the editor being tried.
 
     Raises:
-        DataError: if the numbers of texts differ, one is blank, fewer than `FEWEST` are different, an editor cannot be
-            used, or a number is out of range.
+        DataError: if the numbers of texts differ, a text is blank, fewer than `FEWEST` triplets are different, an
+            editor cannot be used, or a number is out of range.
         ModelFolderError: if a model is damaged.
     """
     given, neural_updates = _editors(editors), _updates(neural_updates)
@@ -159,7 +160,7 @@ def _updates(given: int) -> int:
 
 
 def _different(src: Iterable[str], mt: Iterable[str], pe: Iterable[str]) -> tuple[list[Correction], int]:
-    """Return the different corrections, and how many more repeat one of them."""
+    """Return the corrections without those that repeat the src and mt of an earlier one, and the number of repeats."""
     texts = [texts_of(side, lines) for side, lines in zip(SIDES, (src, mt, pe), strict=True)]
     counts = list(map(len, texts))
     if len(set(counts)) > 1:
@@ -180,11 +181,11 @@ def _different(src: Iterable[str], mt: Iterable[str], pe: Iterable[str]) -> tupl
 def text_config(
     corrections: Sequence[Correction], tokenizer: SplitterName | Literal["auto"] = "auto"
 ) -> PhraseTextConfig:
-    """Return how texts are divided into words; the rules of running text are those of the languages they seem to be in.
+    """Return how texts are divided into words; Moses tokenising uses the rules of the languages that are identified.
 
     Args:
-        corrections: whose texts are looked at.
-        tokenizer: see `PhraseTextConfig`; "auto": by what post-edits look like.
+        corrections: the texts to look at.
+        tokenizer: see `PhraseTextConfig`; "auto": chosen by what the post-edits look like.
     """
     if tokenizer == "auto":
         signs = tokenisation_signs([one.pe for one in corrections])
@@ -196,7 +197,7 @@ def text_config(
 
 
 def identified_languages(corrections: Sequence[Correction]) -> tuple[str, str]:
-    """Return the codes of the most probable languages of sources and post-edits."""
+    """Return the codes of the most probable languages of the sources and of the post-edits."""
     source, target = (
         ranked_languages(texts)[0][0] for texts in ([x.src for x in corrections], [x.pe for x in corrections])
     )
@@ -204,7 +205,7 @@ def identified_languages(corrections: Sequence[Correction]) -> tuple[str, str]:
 
 
 def _known(corrections: Sequence[Correction]) -> tuple[Editor | None, str]:
-    """Return the model that postedit has for the languages of these texts, or why there is none."""
+    """Return the postedit model for the languages of these texts, protected; or None and the reason there is none."""
     try:
         model = model_of_languages(*identified_languages(corrections))
     except ModelFolderError as error:
@@ -259,7 +260,7 @@ def _given(
 
 
 def _notes(gains: Iterable[EditorGain]) -> Iterator[str]:
-    """Yield what is to be known of the editors that were tried."""
+    """Yield remarks that readers of the gains should know."""
     for one in gains:
         if one.editing_seconds is None:
             yield (

@@ -1,4 +1,4 @@
-"""Choose how careful the models of a chain are: their edit costs, on a development set."""
+"""Choose the edit costs of the models of a chain, and so how cautious they are, on a dev set."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -15,17 +15,17 @@ SECOND_ALONE: Final = "the second alone"
 CHAIN: Final = "the chain"
 
 _WINDOW: Final = 200
-"""Lines edited between two updates of the progress."""
+"""Lines edited between two progress updates."""
 
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """The edit costs that do best on a development set.
+    """The edit costs that do best on a dev set.
 
     Args:
-        edit_costs: of both models of the chain.
-        losses: of the chain, and of each model alone with its own best edit cost; by name.
-        alone: outputs of each model alone, by name.
+        edit_costs: the edit costs of the first and the second model of the chain.
+        losses: the loss of the chain, and of each model alone with its own best edit cost, by name.
+        alone: the outputs of each model alone with its own best edit cost, by name.
     """
 
     edit_costs: tuple[float, float]
@@ -34,13 +34,13 @@ class Chosen:
 
     @property
     def better_alone(self) -> str | None:
-        """The model that alone is at least as good as the chain; None if there is none."""
+        """The name of the better single model if it is at least as good as the chain, else None."""
         best = min((FIRST_ALONE, SECOND_ALONE), key=lambda name: self.losses[name])
         return best if self.losses[best] <= self.losses[CHAIN] else None
 
 
 def rounds_of(edit_costs: Sequence[float]) -> int:
-    """Return how often `choose_costs` edits the development set."""
+    """Return how many times `choose_costs` edits the dev set."""
     return len(edit_costs) * (len(edit_costs) + 2)
 
 
@@ -52,15 +52,15 @@ def choose_costs(
     metric: AdditiveMetric,
     done: Callable[[int], None],
 ) -> Chosen:
-    """Try all pairs of edit costs, and each model alone; of equally good ones, the larger costs are chosen.
+    """Try all pairs of edit costs, and each model alone; among equally good ones, the larger costs are chosen.
 
     Args:
         first: the first model, with its protection.
-        second: the model that corrects its output, likewise.
-        dev: triplets that no model was trained on.
-        edit_costs: to be tried for each model.
-        metric: chooses.
-        done: is called with the number of lines edited so far, from 0 to `rounds_of` times those of `dev`.
+        second: the model that corrects the output of the first, with its protection.
+        dev: triplets that neither model was trained on.
+        edit_costs: the edit costs to try for each model.
+        metric: the metric whose loss is minimised.
+        done: called with the number of lines edited so far, from 0 to `rounds_of(edit_costs)` times the lines of `dev`.
     """
     done(0)
     edited = _counted(dev.src, done)
@@ -80,7 +80,7 @@ def choose_costs(
 
 
 def _counted(src: Sequence[str], done: Callable[[int], None]) -> Callable[[Editor, float, Sequence[str]], list[str]]:
-    """Return a function that edits the mt of all lines with an edit cost, and tells how many are done in all."""
+    """Return a function that edits all lines with an edit cost, and reports the lines done over all its calls."""
     count = 0
 
     def edited(editor: Editor, edit_cost: float, mt: Sequence[str]) -> list[str]:

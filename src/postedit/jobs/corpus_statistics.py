@@ -1,4 +1,4 @@
-"""Statistics of triplets: lengths, edits, duplicates, overlap with dev and test sets; in constant memory."""
+"""Statistics of triplets, in constant memory: lengths, edits, duplicates, overlap with dev and test sets."""
 
 import json
 import math
@@ -24,7 +24,7 @@ from postedit.data.triplets import Triplet, TripletFiles, read_triplets
 from postedit.jobs.edit_statistics import EditStatistics
 
 BLOCK: Final = 4096
-"""Triplets processed together."""
+"""Number of triplets processed together."""
 
 QUANTILES: Final = (5, 25, 50, 75, 95)
 
@@ -34,27 +34,27 @@ SHARED: Final = ("triplet", "triplet, nearly", "src", "src, nearly", "pe", "pe, 
 
 @dataclass
 class Lengths:
-    """Number of texts by their number of words."""
+    """The number of texts of each length in words."""
 
     counts: Counter[int] = field(default_factory=Counter)
 
     @property
     def words(self) -> int:
-        """Number of words of all texts."""
+        """The number of words of all texts."""
         return sum(length * count for length, count in self.counts.items())
 
     @property
     def mean(self) -> float:
-        """Mean length."""
+        """The mean length in words; 0 without texts."""
         return self.words / max(1, self.counts.total())
 
     @property
     def longest(self) -> int:
-        """Greatest length."""
+        """The greatest length in words; 0 without texts."""
         return max(self.counts, default=0)
 
     def quantile(self, percent: int) -> int:
-        """Return the length that `percent` of the texts do not exceed."""
+        """Return the least length that `percent` per cent of the texts do not exceed; 0 without texts."""
         rank, seen = math.ceil(self.counts.total() * percent / 100), 0
         for length in sorted(self.counts):
             seen += self.counts[length]
@@ -75,7 +75,7 @@ class Lengths:
 
 @dataclass(frozen=True, slots=True)
 class Overlap:
-    """Number of triplets here and in another set, of `triplets` triplets, that share something, by kind of `SHARED`."""
+    """Numbers of triplets with a part in common, by kind of `SHARED`, in a corpus and in another set of `triplets`."""
 
     triplets: int
     here: Mapping[str, int]
@@ -86,8 +86,8 @@ class Overlap:
 class CorpusStatistics:
     """All statistics of a corpus.
 
-    `edits` is None for parallel text. `repeated` has the number of triplets that share something with an earlier one,
-    by kind of `SHARED`; `overlaps` the same for other sets, by name; `report` the triplets that were skipped.
+    `edits` is None for parallel text. `repeated` has the number of triplets that share a part with an earlier one, by
+    kind of `SHARED`; `overlaps` has what is shared with each other set, by name; `report` has the skipped triplets.
     """
 
     triplets: int = 0
@@ -117,18 +117,18 @@ def gather_statistics(
     progress: Callable[[int], None] = lambda done: None,
     saved: SavedArrays | None = None,
 ) -> CorpusStatistics:
-    """Read all triplets once and return their statistics; all or none have machine translations.
+    """Read all triplets once and return their statistics; either all or none must have machine translations.
 
     Args:
         files: the triplets.
-        others: sets that should share nothing with them, by name; their hashes are kept in memory.
-        executor: counts blocks of triplets; it does not change the result.
-        progress: called with the number of triplets that are counted, first with those that were counted already.
-        saved: where counts are saved now and then, and hashes in the same folder; what is there is counted already.
+        others: sets that should share nothing with the triplets, by name; their hashes are kept in memory.
+        executor: runs the workers, which count blocks of triplets; it does not change the result.
+        progress: called with the number of triplets counted, at first with the number that an earlier run has counted.
+        saved: where counts are saved from time to time, with hashes in the same folder; counting continues from them.
 
     Raises:
         DataError: if a file cannot be used.
-        OutputError: if there is no room for temporary files, or what is saved cannot be used.
+        OutputError: if there is no room for temporary files, or the saved counts cannot be used.
     """
     sides = tuple(side for side in ("src", "mt", "pe") if side in files[0].sides)
     with _temporary_folder() if saved is None else nullcontext(saved.path.parent) as folder:
@@ -138,7 +138,7 @@ def gather_statistics(
         result = tally.result
         blocks = triplet_blocks([read_triplets(files, result.report)], BLOCK)
         for _ in islice(blocks, tally.blocks):
-            pass  # counted already; only the report on what was skipped needs them
+            pass  # already counted, but read again for the report on skipped triplets
         progress(result.triplets)
         work = same_in_all(partial(_block_statistics, sides=sides))
         with closing(executor.map(work, blocks)) as done:
@@ -154,13 +154,13 @@ def gather_statistics(
 
 @dataclass
 class _Tally:
-    """What is counted so far.
+    """The counts so far.
 
     Args:
-        result: the statistics, without those of texts that triplets share.
+        result: the statistics, still without `repeated` and `overlaps`.
         seen: the hashes of all triplets by kind of `SHARED`.
-        others: other sets, by name.
-        blocks: that are counted.
+        others: the other sets, by name.
+        blocks: the number of blocks counted.
     """
 
     result: CorpusStatistics
@@ -170,14 +170,14 @@ class _Tally:
 
     @classmethod
     def begun(cls, sides: Sequence[str], others: Mapping[str, Sequence[TripletFiles]], folder: Path) -> "_Tally":
-        """Return one that has counted nothing; hashes are kept in a folder."""
+        """Return a tally that has counted nothing; it keeps its hashes in `folder`."""
         edits = EditStatistics() if "mt" in sides else None
         result = CorpusStatistics(lengths={side: Lengths() for side in sides}, edits=edits)
         seen = {kind: SortedRows(folder, f"{index}") for index, kind in enumerate(SHARED)}
         return cls(result, seen, {name: _OtherSet(files) for name, files in others.items()})
 
     def add(self, block: CorpusStatistics, keys: Mapping[str, list[int]]) -> None:
-        """Count a block."""
+        """Add the statistics and hashes of a block."""
         self.result.triplets += block.triplets
         for side, lengths in self.result.lengths.items():
             lengths.counts.update(block.lengths[side].counts)
@@ -205,7 +205,7 @@ class _Tally:
         }
 
     def restore(self, state: Mapping[str, Any], folder: Path) -> None:
-        """Continue after what an earlier process has counted."""
+        """Continue from the `state` of an earlier process."""
         self.blocks, self.result.triplets = state["blocks"], state["triplets"]
         self.result.lengths = {side: Lengths(Counter(dict(pairs))) for side, pairs in state["lengths"].items()}
         self.result.edits = None if state["edits"] is None else EditStatistics.restored(state["edits"])
@@ -218,7 +218,7 @@ class _Tally:
 
 @contextmanager
 def _temporary_folder() -> Iterator[Path]:
-    """Yield a temporary folder; if the disk is full, say how to choose another one."""
+    """Yield a temporary folder; if the disk is full, the error says how to choose another folder."""
     try:
         with tempfile.TemporaryDirectory(prefix="postedit-") as name:
             yield Path(name)
@@ -227,7 +227,7 @@ def _temporary_folder() -> Iterator[Path]:
 
 
 class _OtherSet:
-    """The hashes of another set by kind of `SHARED`, those that were found, and how often."""
+    """The hashes of another set by kind of `SHARED`, which of them were found in the corpus, and how often."""
 
     def __init__(self, files: Sequence[TripletFiles]) -> None:
         self.keys: dict[str, Counter[int]] = {kind: Counter() for kind in SHARED}

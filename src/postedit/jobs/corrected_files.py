@@ -1,4 +1,4 @@
-"""Write copies of translation files with the corrections of an editor, and a record of each."""
+"""Write copies of translation files with the corrections of an editor, and a record of each edited unit."""
 
 import json
 from collections import Counter
@@ -29,7 +29,7 @@ from postedit.jobs.translation_files import FileTask, UnitReader, find_tasks, op
 from postedit.text.protected_spans import Value
 
 BrokenSpans = Callable[[str, str, str], Sequence[Value]]
-"""Returns the protected spans that a target breaks, given source, former target and target."""
+"""Returns the protected spans that a new target breaks, given the source, the former target and the new target."""
 
 _TOO_LONG: Final = "the new target would be longer than the file allows (maxwidth)"
 _NO_PLACE: Final = "a translation has no place for the inline codes of the source"
@@ -39,7 +39,7 @@ _GIVEN_UP: Final[Mapping[Fault, str]] = {
     "markup": "they would have written markup",
     "no text": "nothing of the target would have been left",
 }
-"""Why edits were given up that are not about the places of codes."""
+"""Why edits were given up for other reasons than the places of inline codes."""
 
 
 @dataclass(slots=True)
@@ -50,8 +50,8 @@ class Summary:
     units: int = 0
     changed: int = 0
     unchanged: int = 0
-    cut_off: int = 0  # units with outputs of the maximum length
-    input_cut: int = 0  # units that were not read to their end
+    cut_off: int = 0  # units with output of maximum length
+    input_cut: int = 0  # units of which only the first tokens were read
     given_up: Counter[str] = field(default_factory=Counter)  # units with edits that were given up, by reason
     fallbacks: Counter[str] = field(default_factory=Counter)  # protected spans saved, by kind
     unsaved: int = 0  # protected spans lost, as there was no mt to fall back to
@@ -78,7 +78,7 @@ class Summary:
             yield f"{counted(self.not_edited[reason], 'unit')} {EVENTS.get(reason, f'not edited: {reason}')}"
 
     def add(self, record: Mapping[str, Any]) -> None:
-        """Count what happened to a unit that was edited, apart from its codes."""
+        """Count what the record of an edited unit says, apart from its inline codes."""
         listed = record.get("fallbacks", ())
         self.fallbacks.update(one["kind"] for one in listed if one["by"] is not None)
         self.unsaved += sum(one["by"] is None for one in listed)
@@ -91,10 +91,10 @@ class CopyWriter:
     """Writes the copies of files.
 
     Args:
-        config: which units are edited, and what an edit leaves.
+        config: the options `[files]`: which units are edited, and what is kept of their former targets.
         broken_spans: see `BrokenSpans`.
-        records: those of `jobs.editing` of all units that are edited, in the order of the files.
-        report: where a record of each unit that is edited is written, if anywhere.
+        records: the JSON lines of `jobs.editing` for all edited units, in the order of the files.
+        report: where a record of each edited unit is written; None: nowhere.
         summary: filled while files are written.
     """
 
@@ -108,7 +108,7 @@ class CopyWriter:
         """Write the copy of a file.
 
         Raises:
-            DataError: if the file changed during the work.
+            DataError: if the file changed since its units were read.
             OutputError: if the copy cannot be written.
         """
         task.out.parent.mkdir(parents=True, exist_ok=True)
@@ -156,11 +156,11 @@ class CopyWriter:
         return NewTarget(content, self.config.keep_former, note_of(mt, result) if mt and self.config.notes else "")
 
     def _corrected(self, task: FileTask, unit: Unit, record: dict[str, Any], result: PostEdit, mt: str) -> Corrected:
-        """Return the new target of a unit that has one; spans that it would have lost are added to the record."""
+        """Return the new target of a unit with a target; add protected spans that it would have lost to the record."""
         if result.changed and not result.edits:
             raise DataError("the editor returned a correction without its edits; find them by `edits_between`")
         corrected = correct(unit, result, task.format.escape(unit))
-        # Edits that are given up may be one half of a protected span that moved.
+        # An edit that was given up may have been one half of moving a protected span.
         broken = self.broken_spans(unit.source.text.strip(), mt, corrected.result.text) if corrected.given_up else ()
         if not broken:
             return corrected
@@ -181,23 +181,23 @@ def edit_file(
     search: SearchConfig | None = None,
     config: FilesConfig | None = None,
 ) -> Summary:
-    """Write a copy of an XLIFF, TMX or PO file with the targets that an editor corrects, as `postedit edit` does.
+    """Write a copy of an XLIFF, TMX or PO file with targets corrected by an editor, as `postedit edit` does.
 
-    Put `Protected` around the editor, so that numbers, placeholders and terms stay.
+    Wrap the editor in `Protected`, so that numbers, placeholders and terms are preserved.
 
     Args:
         editor: corrects the targets.
-        path: of the file.
-        out: path of the copy, or a folder for it.
-        search: options of search; those of the editor if None.
-        config: which units are edited, and what an edit leaves: the options `[files]`, their defaults if None.
+        path: the path of the file.
+        out: the path of the copy, or a folder for it.
+        search: the search options; those of the editor if None.
+        config: the options `[files]`: which units are edited, and what is kept of former targets; defaults if None.
 
     Returns:
         What happened to the units.
 
     Raises:
-        DataError: if the file is broken, of no known format or of other languages than the editor's; or if the editor
-            returns a correction without its edits.
+        DataError: if the file is broken, has no known format or other languages than the editor, or the editor returns
+            a correction without its edits.
         OutputError: if the copy cannot be written.
     """
     path, out, quiet, config = Path(path), Path(out), Console(quiet=True), config or FilesConfig()
@@ -214,7 +214,7 @@ def edit_file(
 
 
 def _broken_spans(editor: Editor, src: str, mt: str, text: str) -> Sequence[Value]:
-    """Return the spans that a text breaks and that an editor protects."""
+    """Return the spans that a text breaks, if the editor protects spans."""
     return SpanRule(src, mt, editor.kinds, editor.glossary).broken(text) if isinstance(editor, Protected) else ()
 
 
@@ -226,14 +226,14 @@ def write_files(
     report: Path | None,
     console: Console,
 ) -> Summary:
-    """Write the copies of files, with the corrections of the units that are edited, in their order.
+    """Write the copies of files with the corrections of their edited units, and return what happened to the units.
 
     Args:
         tasks: the files.
-        config: see `CopyWriter`, as for `records` and `broken_spans`.
-        records: of corrections.
-        broken_spans: checks spans.
-        report: where a record of each unit that is edited is written, if anywhere.
+        config: see `CopyWriter`.
+        records: see `CopyWriter`.
+        broken_spans: see `BrokenSpans`.
+        report: the path of the file with a record of each edited unit; None: none is written.
         console: where progress is shown.
 
     Raises:
@@ -252,7 +252,7 @@ def write_files(
 def _write_record(
     report: IO[str], path: Path, unit: Unit, record: dict[str, Any], result: PostEdit, given_up: int, *, written: bool
 ) -> None:
-    """Write the record of an edited unit: where it is, what was read, and what is left of its correction."""
+    """Write the record of an edited unit: its place and texts, and what was kept of its correction."""
     where = {"file": str(path), "id": unit.id, "src": unit.source.text.strip()}
     mt = None if unit.target is None else unit.target.text.strip()
     left = {"text": result.text, "changed": result.changed, "edits": edit_records(result)}

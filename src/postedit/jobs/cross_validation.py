@@ -1,4 +1,4 @@
-"""Editors over the triplets of a customer: as they are, or trained on some triplets and tried on the others."""
+"""Gains of editors on a customer's triplets: as they are, or trained on some triplets and tried on the others."""
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final
@@ -19,14 +19,14 @@ from postedit.phrase.phrase_model import SplitTriplet, learn
 from postedit.phrase.phrase_options import PhraseConfig, PhraseTextConfig
 
 FOLDS: Final = 10
-"""Parts that are left out in turn: an editor is trained on nine tenths of the triplets."""
+"""Default number of folds: each editor is trained on nine tenths of the triplets."""
 
 Learner = Callable[[Sequence[Correction]], Editor]
-"""Returns an editor that has learnt some corrections, in their order."""
+"""Returns an editor that has learnt the corrections, in the given order."""
 
 
 def phrase_learner(text: PhraseTextConfig) -> Learner:
-    """Return what trains the phrase-based editor, with its weights before tuning."""
+    """Return a function that trains the phrase-based editor; its feature weights are the defaults, without tuning."""
 
     def train(corrections: Sequence[Correction]) -> Editor:
         sides = [text.splitter(side).words for side in ("src", "mt", "pe")]
@@ -38,7 +38,7 @@ def phrase_learner(text: PhraseTextConfig) -> Learner:
 
 
 def memory_learner(text: PhraseTextConfig) -> Learner:
-    """Return what makes the editor that follows a memory of corrections, without any model."""
+    """Return a function that makes the editor that learns from a memory of corrections, without any model."""
 
     def train(corrections: Sequence[Correction]) -> Editor:
         editor = PhraseEditor.empty(text)
@@ -59,7 +59,7 @@ def tried(editor: Editor, corrections: Sequence[Correction], text: PhraseTextCon
 
 
 def edited(editor: Editor, corrections: Sequence[Correction]) -> list[str]:
-    """Return the outputs of an editor."""
+    """Return the best output of an editor for each correction."""
     search = editor.search.with_options(n_best=1)
     found = editor.edit([one.src for one in corrections], [one.mt for one in corrections], search=search)
     return [one.text for one in found]
@@ -74,18 +74,18 @@ def cross_validated(
     folds: int = FOLDS,
     update: Callable[[int], None] = lambda done: None,
 ) -> SentenceGains:
-    """Return the gains where each correction is left to an editor that has not learnt it, nor its neighbours.
+    """Return gains by cross-validation: each correction goes to an editor that has not learnt it or its neighbours.
 
-    The corrections of a fold are neighbours: they may come from one document. Those that an editor learns are put in
-    another order for each fold, since the last ones count most in a memory.
+    Each fold has neighbouring corrections, which may come from one document. The corrections to learn are
+    shuffled anew for each fold, since a memory gives most weight to the latest ones.
 
     Args:
         learner: trains an editor.
-        corrections: in the order of their documents.
+        corrections: the corrections in the order of their documents.
         text: how texts are divided into words.
-        share: of the corrections outside the fold, which are drawn at random, to learn.
-        folds: their number.
-        update: called with the number of corrections that are done.
+        share: the share of the corrections outside the fold that is learnt, drawn at random.
+        folds: the number of folds.
+        update: called with the number of corrections done.
     """
     outputs: list[str] = []
     for fold, rows in enumerate(_folds(len(corrections), folds)):
@@ -100,13 +100,13 @@ def cross_validated(
 
 
 def _folds(count: int, folds: int) -> Iterator[range]:
-    """Yield the rows of each fold."""
+    """Yield the rows of each fold, which are consecutive."""
     ends = [count * fold // folds for fold in range(folds + 1)]
     yield from map(range, ends[:-1], ends[1:])
 
 
 def sentence_gains(outputs: Sequence[str], corrections: Sequence[Correction], text: PhraseTextConfig) -> SentenceGains:
-    """Return the gains of outputs, in edits of TER between words of the splitter of `text`."""
+    """Return the gains of outputs, in TER edits of the words into which `text` divides them."""
     words = text.splitter("pe").words
 
     def divided(texts: Sequence[str]) -> list[str]:

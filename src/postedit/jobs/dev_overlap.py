@@ -1,4 +1,4 @@
-"""Find out whether a model was trained on a development set, or selected by its scores on it."""
+"""Find out whether a model was trained on a dev set, or selected by its scores on it."""
 
 import tempfile
 from collections.abc import Iterator
@@ -19,11 +19,11 @@ from postedit.text.processor import TextProcessor
 
 
 def uses_of(dev: DevTexts, model: Path) -> set[str]:
-    """Return how a model, or one that it started from, used these very triplets: as "train", as "dev", or both.
+    """Return how a model, or one that it started from, used exactly these triplets: as "train", as "dev", both, or not.
 
-    The provenance of a model folder, or that of a file of weights of a run, has fingerprints of whole corpora in the
-    model's own vocabularies. So a part of a corpus is not found, nor a corpus in other vocabularies or with drafts as
-    mt, nor anything without provenance.
+    The provenance of a model folder, or of a file of weights of a run, has fingerprints of whole corpora in the model's
+    own vocabularies. So a use cannot be found if the triplets were only part of a corpus, if the corpus had other
+    vocabularies or drafts as mt, or if there is no provenance.
 
     Raises:
         ModelFolderError: if there is no model, or it is damaged.
@@ -47,12 +47,12 @@ def uses_of(dev: DevTexts, model: Path) -> set[str]:
 
 
 def _trainings(provenance: Any) -> Iterator[tuple[int, list[tuple[str, str]]]]:
-    """Yield maximum length and corpora of the training of a model, of the model it started from, and so on."""
+    """Yield maximum length and corpora of a model's training, then those of the model it started from, and so on."""
     while provenance:
         try:
             starts = [start.get("corpora", {}).items() for start in provenance.get("environments", [])]
             yield int(provenance["recipe"]["data"]["max_length"]), [corpus for start in starts for corpus in start]
-        except (AttributeError, KeyError, TypeError, ValueError):  # nothing is known of what came before
+        except (AttributeError, KeyError, TypeError, ValueError):  # earlier trainings are not known
             return
         provenance = provenance.get("started_from")
 

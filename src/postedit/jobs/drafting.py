@@ -1,8 +1,8 @@
-"""Drafting (Li et al. 2017): a first stage is trained and translates the sources that the second stage learns from.
+"""Drafting (Li et al. 2017): train a first stage, and let it translate the sources that the second stage learns from.
 
 RUN/draft            the run of the first stage
-RUN/draft-1 ...      with folds: runs on all parts of the training set but one
-RUN/drafts           train.jsonl and dev.jsonl, triplets with drafts as mt; fold-1.jsonl ..., the data of the folds
+RUN/draft-1 ...      with folds: runs that each train on all parts of the training set but one
+RUN/drafts           train.jsonl and dev.jsonl, triplets with drafts as mt; fold-1.jsonl ..., the data of draft-1 ...
 """
 
 import hashlib
@@ -31,14 +31,14 @@ from postedit.progress import fill
 from postedit.recipe import Recipe
 
 TrainStage = Callable[[Recipe, Path], None]
-"""Trains the model of a recipe in a folder, or continues to train it."""
+"""Trains the model of a recipe in a folder, or resumes its training."""
 
 _CHUNK: Final = 1000
 """Sources translated together: enough to sort by length, few enough to lose little when interrupted."""
 
 
 def first_stage_folder(run: Path) -> Path:
-    """Return the folder of the model that writes drafts."""
+    """Return the model folder of the first stage of a run."""
     return run / "draft" / "model"
 
 
@@ -48,8 +48,8 @@ def write_drafts(recipe: Recipe, run: Path, train_stage: TrainStage, console: Co
     Finished work is not repeated. All processes of a run call this together; the main one translates.
 
     Raises:
-        DataError, OutputError, TrainingError, KeyboardInterrupt: as training; finished work is kept. A TrainingError
-            also if all drafts of the training or dev set are empty.
+        DataError, OutputError, KeyboardInterrupt: as training; finished work is kept.
+        TrainingError: as training; also if all drafts of the training or dev set are empty.
     """
     stage, folds = recipe.first_stage(), recipe.draft.folds if recipe.draft is not None else 0
     processes = PartialState()
@@ -82,14 +82,15 @@ def write_drafts(recipe: Recipe, run: Path, train_stage: TrainStage, console: Co
 
 
 def are_drafted(run: Path) -> bool:
-    """Return whether all drafts of a run are written, so that the source files are no longer needed."""
+    """Return whether all drafts of a run are written, so that its data files are no longer needed."""
     return all((run / "drafts" / f"{part}.jsonl").exists() for part in ("train", "dev"))
 
 
 def renew_drafting(data: DataConfig, run: Path) -> None:
-    """Accept the present content of the files of `data` for the drafts that are not written yet.
+    """Accept the present content of the data files for the drafts that are not written yet.
 
-    A finished first stage stays as it is; an unfinished one continues with the new content.
+    Partly written drafts are deleted. A finished first stage stays as it is; an unfinished one is trained on with the
+    new content.
     """
     for path in (run / "drafts").glob("*.partial*"):
         path.unlink()
@@ -100,13 +101,13 @@ def renew_drafting(data: DataConfig, run: Path) -> None:
 
 
 def is_finished(run: Path) -> bool:
-    """Return whether training in the folder `run` has ended; then its model says how training went."""
+    """Return whether training in the folder `run` has ended: if so, the provenance of its model says how it went."""
     model = run / "model"
     return model.exists() and "training" in ModelFolder.load(model).provenance
 
 
 def _translate(sources: Sequence[TripletFiles], path: Path, runs: Sequence[Path], console: Console) -> None:
-    """Write the triplets of `sources` with drafts as mt; each of n runs translates every n-th, new to it.
+    """Write the triplets of `sources` with drafts as mt; each of n runs drafts every n-th one, which it has not seen.
 
     Raises:
         TrainingError: if all drafts are empty.
@@ -138,7 +139,7 @@ def _has_text(drafts: Path) -> bool:
 
 
 def _drafted(rows: Sequence[tuple[int, Triplet]], editors: Sequence[Editor]) -> list[Triplet]:
-    """Return numbered triplets with drafts as mt, in order."""
+    """Return numbered triplets with drafts as mt, in order; the row number decides which editor writes the draft."""
     drafts: dict[int, str] = {}
     for number, editor in enumerate(editors):
         own = [(row, triplet.src) for row, triplet in rows if row % len(editors) == number]

@@ -11,29 +11,29 @@ from postedit.evaluate.ter import TER, EditCount, ter_signature
 T = TypeVar("T")
 
 CAPACITY: Final = 2**19
-"""Distinct items counted at once; at most a few hundred megabytes of short strings."""
+"""Maximum number of distinct items counted at once: at most a few hundred megabytes of short strings."""
 
 TER_STEP: Final = 5
 """Width of a bin of the TER histogram, in per cent."""
 
 TER_BINS: Final = 2 + 100 // TER_STEP
-"""Exactly 0; above 0 to 5, above 5 to 10, ... to 100; and above 100."""
+"""Number of bins: exactly 0; above 0 to 5, above 5 to 10, ... to 100; and above 100."""
 
 KINDS: Final = ("substitutions", "insertions", "deletions", "shifts")
 
 EXAMPLES: Final = 3
-"""Contexts shown for each edit."""
+"""Maximum number of contexts shown for each edit."""
 
 NO_WORD: Final = ""
-"""Replaces a word that does not exist: outside the sentence, or one side of an insertion or deletion."""
+"""Stands for a missing word: a neighbour beyond the ends of the sentence, or one side of an insertion or deletion."""
 
 
 @dataclass
 class FrequentItems(Generic[T]):
     """Approximate counts of frequent items in bounded memory (Misra and Gries 1982, many items at a time).
 
-    If there are more than `capacity` distinct items, the median count is subtracted from each, and items without a
-    remainder are dropped. So a count is too low by at most `missing`, and never too high.
+    If there are more than `capacity` distinct items, the count of the item at rank `capacity // 2` is subtracted from
+    all counts, and items with nothing left are dropped. A count is thus at most `missing` too low, and never too high.
     """
 
     capacity: int = CAPACITY
@@ -49,7 +49,7 @@ class FrequentItems(Generic[T]):
             self.counts = Counter({item: count - least for item, count in self.counts.items() if count > least})
 
     def add_all(self, other: "FrequentItems[T]") -> None:
-        """Add the counts of other items, which may lack some, too."""
+        """Add the counts of `other`, and what those may lack."""
         self.add(other.counts)
         self.missing += other.missing
 
@@ -81,9 +81,9 @@ class FrequentEdit:
 
 @dataclass
 class EditStatistics:
-    """Differences between translations and post-edits; TER is case-sensitive, on words separated by spaces.
+    """Differences between translations and post-edits; TER is case-sensitive and splits words at spaces.
 
-    `bins` is the histogram of sentence TER (`TER_BINS`), `kinds` the number of edits by kind.
+    `bins` is the histogram of sentence TER (`TER_BINS`), `kinds` the number of edits by kind (`KINDS`).
     """
 
     bins: list[int] = field(default_factory=lambda: [0] * TER_BINS)
@@ -112,7 +112,7 @@ class EditStatistics:
 
     @classmethod
     def restored(cls, state: Mapping[str, Any]) -> "EditStatistics":
-        """Return the statistics with this `state`."""
+        """Return the statistics that a `state` describes."""
         words, in_context = state["words"], state["in_context"]
         return cls(
             state["bins"], Counter(state["kinds"]), state["pe_words"], state["unchanged"],
@@ -124,7 +124,7 @@ class EditStatistics:
 
     @property
     def state(self) -> dict[str, Any]:
-        """All counts as values for JSON, for `restored`."""
+        """All counts as values for JSON; `restored` reads them."""
         words, in_context = (
             [one.missing, [[*item, count] for item, count in one.counts.items()]]
             for one in (self.words, self.in_context)
@@ -140,7 +140,7 @@ class EditStatistics:
 
     @property
     def ter(self) -> float:
-        """TER of all translations together, in per cent."""
+        """The TER of all translations together, in per cent."""
         return 100 * self.kinds.total() / max(1, self.pe_words)
 
     def add(self, other: "EditStatistics") -> None:
@@ -153,7 +153,7 @@ class EditStatistics:
         self.in_context.add_all(other.in_context)
 
     def most_frequent(self, number: int) -> list[FrequentEdit]:
-        """Return the most frequent word edits with their contexts; equal counts in alphabetical order."""
+        """Return the `number` most frequent word edits with their contexts; ties are in alphabetical order."""
         top = sorted(self.words.counts.items(), key=lambda item: (-item[1], item[0]))[:number]
         contexts: dict[WordEdit, list[tuple[int, EditInContext]]] = {edit: [] for edit, _ in top}
         for edit, count in self.in_context.counts.items():

@@ -1,4 +1,4 @@
-"""Edit lines in windows: sorted by length, edited in batches, put in order again; in one process or several."""
+"""Edit lines in windows, in one or several processes: each window is sorted by length, edited in batches, reordered."""
 
 import json
 import logging
@@ -23,22 +23,22 @@ from postedit.data.line_sinks import LineSink
 from postedit.jobs.editor_spec import EditorSpec
 
 OutputFormat = Literal["text", "jsonl"]
-"""Form of an output line."""
+"""Format of an output line: the text alone, or a JSON object."""
 
 _LISTED: Final = 10
-"""Lines whose numbers a warning names."""
+"""Maximum number of line numbers in a warning."""
 
 _SMALLEST: Final = 1000
-"""Lines of a window: enough to sort by length, few enough to lose little when interrupted."""
+"""Minimum lines of a window: enough to sort by length, few enough to lose little when interrupted."""
 
 _BATCHES: Final = 8
 _TOKENS_PER_LINE: Final = 25
-"""A window holds several batches of any size, so that they are full, if lines have the usual number of tokens."""
+"""A window holds at least `_BATCHES` batches of lines of this usual length, so that most batches are full."""
 
 
 @dataclass(slots=True)
 class Tally:
-    """What happened to some lines: numbers of events by key of `EVENTS`, and the first lines of each."""
+    """Counts of what happened to some lines: `events` by key of `EVENTS`, with the `first` line numbers of each."""
 
     lines: int = 0
     changed: int = 0
@@ -49,7 +49,7 @@ class Tally:
     first: dict[str, list[int]] = field(default_factory=dict)
 
     def add(self, other: "Tally") -> None:
-        """Add what happened to later lines."""
+        """Add the counts of later lines."""
         self.lines += other.lines
         self.changed += other.changed
         self.reverted += other.reverted
@@ -60,7 +60,7 @@ class Tally:
             self.first[event] = (self.first.get(event, []) + numbers)[:_LISTED]
 
     def warnings(self) -> Iterator[str]:
-        """Yield a sentence for each event that happened."""
+        """Yield one sentence for each kind of event that occurred."""
         for event, meaning in EVENTS.items():
             if count := self.events[event]:
                 numbers = ", ".join(f"{line:,}" for line in self.first[event])
@@ -69,7 +69,7 @@ class Tally:
 
 
 class Pair(NamedTuple):
-    """One line of input; mt is empty where none is given, and None in a unit of a file that has no target."""
+    """One line of input; mt is empty if none was given, and None for a unit of a translation file without a target."""
 
     src: str
     mt: str | None
@@ -77,7 +77,7 @@ class Pair(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """Some lines of the input, from number `first` on, with outputs if they are to be scored instead of edited."""
+    """Consecutive input lines from number `first` on; if `outputs` are given, they are scored and nothing is edited."""
 
     first: int
     src: Sequence[str]
@@ -85,7 +85,7 @@ class Window:
     outputs: Sequence[str] | None = None
 
     def __str__(self) -> str:
-        """Return where it is in the input."""
+        """Return the range of line numbers, in words."""
         return f"lines {self.first:,} to {self.first + len(self.src) - 1:,}"
 
 
@@ -97,7 +97,7 @@ class Edited(NamedTuple):
 
 
 def edit_window(editor: Editor, search: SearchConfig | None, form: OutputFormat, window: Window) -> Edited:
-    """Edit or score the lines of a window."""
+    """Edit the lines of a window, or score its outputs if it has any."""
     if window.outputs is None:
         results = editor.edit(window.src, window.mt, search=search)
     else:
@@ -125,10 +125,10 @@ def window_worker(
     on_start: Callable[[], None],
     number: int,
 ) -> Callable[[Window], Edited]:
-    """Load an editor in worker `number`, on its device of `devices`, and return what edits windows with it.
+    """Load an editor in worker `number`, on its device of `devices`, and return a function that edits windows with it.
 
-    Workers with several devices are processes of one machine, and share its cores; workers of a cluster have one
-    device each, the default one (None) of their machine. `on_start` is called first in worker 0.
+    Workers that are given several devices are processes on one machine and share its cores; each worker of a cluster
+    is given one device, the default (None) of its machine. Worker 0 calls `on_start` before it loads the editor.
     """
     import torch
 
@@ -140,14 +140,14 @@ def window_worker(
 
 
 def window_lines(batch_tokens: int) -> int:
-    """Return the default number of lines of a window."""
+    """Return the default number of lines of a window, for batches of `batch_tokens` tokens."""
     return max(_SMALLEST, _BATCHES * batch_tokens // _TOKENS_PER_LINE)
 
 
 def windows_of(
     pairs: Iterator[Pair], outputs: Iterator[str] | None, size: int, first: int, *, with_mt: bool
 ) -> Iterator[Window]:
-    """Divide pairs of lines, the first of which has the number `first`, and given outputs into windows.
+    """Divide pairs of lines, the first of which has the number `first`, and their given outputs into windows.
 
     Lines read before an error in the input are yielded before it is raised.
     """
@@ -169,19 +169,19 @@ def windows_of(
 
 
 def check_sides(windows: Iterator[Window], editor: Editor, err: Console) -> Iterator[Window]:
-    """Return the windows; warn if the first shows other line ends than LF, or src and mt that seem exchanged."""
+    """Return the windows; warn if the first one has line ends other than LF, or src and mt that seem exchanged."""
     first = next(windows, None)
     if first is None:
         return windows
     for side, texts in (("src", first.src), ("mt", first.mt or ())):
         if any(text is not None and "\r" in text[:-1] for text in texts):
-            _warn(f"lines of {side} have CR within, and count as one line each; end lines with LF in its place", err)
+            _warn(f"lines of {side} contain CR, which does not end a line; end lines with LF instead", err)
         elif any(text is not None and text.endswith("\r") for text in texts):
             _warn(f"lines of {side} end in CR LF (Windows line ends); the CR counts as white space", err)
     if first.mt is not None and editor.seem_swapped(first.src, [text or "" for text in first.mt]):
         _warn(
-            "src reads like the translation and mt like its source, as far as the first lines show: have they changed "
-            "places?",
+            "src reads like the translation and mt like its source, as far as the first lines show: have they been "
+            "exchanged?",
             err,
         )
     return chain([first], windows)
@@ -196,13 +196,13 @@ def write_edited(
     resumable: bool,
     what: Literal["lines", "units"] = "lines",
 ) -> None:
-    """Write windows as they are edited, and report what happened to lines, also if interrupted.
+    """Write windows as they are edited, and report what happened to their lines, even when interrupted.
 
-    Of units of translation files, only progress is shown: what happened to them is known when the files are written.
+    For units of translation files only progress is shown: their report follows when the files are written.
 
     Raises:
-        DataError: if the number of lines is not `total`.
-        OutputError, WorkerError, KeyboardInterrupt: with a message that says how to continue.
+        DataError: if the number of lines written is not `total`, unless that is None (not known).
+        OutputError, WorkerError, StoppedError, KeyboardInterrupt: with a message that says how to continue.
     """
     from postedit.progress import LineProgress
 
@@ -238,7 +238,7 @@ def write_edited(
 
 
 def kept_spans(kinds: Counter[str]) -> str:
-    """Return a sentence on protected spans that were saved, by kind."""
+    """Return a sentence that counts the restored protected spans by kind."""
     counts = ", ".join(f"{count:,} {kind}" for kind, count in kinds.most_common())
     return f"protected spans restored: {counts}"
 
@@ -255,12 +255,12 @@ def _warn(message: str, err: Console) -> None:
 
 
 def silence_library() -> None:
-    """Keep warnings of the library off the screen: `Tally` sums them up over all windows."""
+    """Silence library warnings: `Tally` summarises them over all windows."""
     logging.getLogger("postedit").setLevel(logging.ERROR)
 
 
 def _events(window: Window, row: int, result: PostEdit) -> list[str]:
-    """Return the keys of `EVENTS` for one line; a blank line is no event."""
+    """Return the keys of `EVENTS` that apply to one line; a line without any text has none."""
     if result.skipped != "empty":
         return events_of(result)
     mt = ((window.mt[row] if window.mt is not None else None) or "").strip()
@@ -270,7 +270,7 @@ def _events(window: Window, row: int, result: PostEdit) -> list[str]:
 
 
 def edit_records(result: PostEdit) -> list[dict[str, Any]]:
-    """Return the edits of a correction for JSON."""
+    """Return the edits of a correction as plain values for JSON."""
     return [
         {"op": edit.op, "mt_span": edit.mt_span, "pe_span": edit.pe_span, "confidence": confidence}
         for edit, confidence in zip(result.edits, result.confidences or repeat(None))

@@ -1,4 +1,4 @@
-"""Describe an editor so that any process can load it: models, and what is wrapped around them."""
+"""Describe an editor so that any process can load it: its models, and what is wrapped around them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,30 +19,31 @@ if TYPE_CHECKING:
     from postedit.text.protected_spans import Value
 
 Dtype = Literal["float32", "bf16", "int8"]
-"""Type of the weights of a model."""
+"""Data type of the weights of a model."""
 
 
 class Unedited(Editor):
-    """Leaves every mt as it is ("do nothing"): the baseline, and a way to check files."""
+    """Leaves every mt as it is ("do nothing"): the baseline, and a dry run to check files."""
 
     abilities = Abilities(needs_mt=True)
 
     def identity(self, search: SearchConfig | None = None) -> Identity:
-        """Return its name."""
+        """Return an identity that consists of the name "none"."""
         return Identity(("none",), {})
 
     def edit_segments(
         self, segments: Sequence[Segment], search: SearchConfig | None = None, *, evidence: Detail | None = None
     ) -> list[PostEdit]:
-        """Return mt for each segment."""
+        """Return the mt of each segment, or an empty text if it has none."""
         return [PostEdit(segment.mt or "", False) for segment in segments]
 
 
 @dataclass(frozen=True, slots=True)
 class EditorSpec:
-    """Everything that a process needs to load an editor: arguments of `PostEditor.load`, `Protected` and `Gated`.
+    """Everything that a process needs to load an editor: the arguments of `PostEditor.load`, `Protected` and `Gated`.
 
-    With a memory, the editor learns from it as it was at one position. With an endpoint, `models` is a model behind it.
+    With a memory, the editor has learnt from it up to one position. With an endpoint, `models` names a model that it
+    serves, or the folder of a combination with such a model.
     """
 
     models: Sequence[str]
@@ -55,18 +56,18 @@ class EditorSpec:
     glossary: Glossary | None = None
     memory: "MemorySpec | None" = None
     endpoint: EndpointSpec | None = None
-    passes: int = 1  # how often it corrects its own corrections, at most
-    tags: TagFiles | None = None  # shown by a model whose prompt has room for them
+    passes: int = 1  # maximum number of passes
+    tags: TagFiles | None = None  # quality tags that the prompt of the model shows
 
     def load(self, device: str | None) -> Editor:
-        """Load the editor on a device, the default one if None; see `around`."""
+        """Load the editor, with everything around it, on a device (None: the default one); see `around`."""
         return self.around(self.load_model(device))
 
     def around(self, model: Editor) -> Editor:
-        """Return a loaded model with its protection and its gate around it.
+        """Return a loaded model wrapped in protection, gate and repeated passes, as far as they are set.
 
-        Spans and terms are protected in search, inside a gate, which is made for the protected editor; and again behind
-        the gate, as it may take back one half of an edit that moved a span.
+        Spans and terms are protected inside the gate, which is made for the protected editor, and once more outside it,
+        since the gate may take back one half of an edit that moved a span.
         """
         editor = model if isinstance(model, Unedited) else self._protected(model)
         if self.gate is not None or self.min_confidence:
@@ -89,7 +90,7 @@ class EditorSpec:
         return SpanRule(src, mt, frozenset(self.protect), self.glossary).broken(text)
 
     def load_model(self, device: str | None) -> Editor:
-        """Load the model alone, with what the memory has taught it, and what its prompt shows."""
+        """Load the model alone, with what it has learnt from the memory and the hints that its prompt shows."""
         if self.endpoint is not None:
             return self._load_endpoint(self.endpoint, device)
         models, dtype = self.models, self.dtype
@@ -104,7 +105,7 @@ class EditorSpec:
         return editor
 
     def _load_endpoint(self, endpoint: EndpointSpec, device: str | None) -> Editor:
-        """Load a model behind an endpoint, or a combination with one among its members."""
+        """Load a model behind an endpoint, or a combination that has such a model among its members."""
         if self.tags and self.tags.tags:
             raise DataError("hints.tags is for language models trained here; for others it is llm.tags")
         if self.models[0].startswith(ENDPOINT):
@@ -126,7 +127,7 @@ class EditorSpec:
         return Protected(editor, self.protect, self.glossary)
 
     def job(self, editor: Editor, search: SearchConfig, form: str) -> dict[str, Any]:
-        """Return what determines the output besides the input, by the name under which a difference is reported."""
+        """Return what determines the output besides the input, under the names by which differences are reported."""
         identity = editor.identity(search)
         return {
             "model": list(identity.models),
@@ -142,7 +143,7 @@ class EditorSpec:
 
 
 def worker_devices(workers: int | None, devices: str | None) -> list[str | None]:
-    """Return the existing devices of copies of the model, one per process; None stands for the default device."""
+    """Return the device of each process, after checking that it exists; None stands for the default device."""
     if devices is None:
         return [None] if workers is None else ["cpu"] * workers
     if workers is not None:
@@ -164,7 +165,7 @@ def check_device(name: str, option: str) -> None:
     if device.type == "cpu":
         return
     if not (torch.accelerator.is_available() and torch.accelerator.current_accelerator() == torch.device(device.type)):
-        raise DataError(f'{option}: there is no "{name}" here that PyTorch can use; cpu there is always')
+        raise DataError(f'{option}: there is no "{name}" here that PyTorch can use; cpu is always available')
     count = torch.accelerator.device_count()
     if (device.index or 0) >= count:
         raise DataError(f'{option}: there is no "{name}"; there are {count} of its kind, counted from 0')

@@ -1,8 +1,8 @@
 """Test whether evidence is faithful: does an edit disappear when the source words it cites are cut out?
 
-For comparison, as many consecutive words are removed at a random position that does not overlap the cited ones; edits
-without such a position are not tested. An edit is gone if the new output does not put the same text in place of the
-same characters of mt.
+For comparison, the same number of consecutive words is removed at a random position that does not overlap the cited
+ones; edits without such a position are not tested. An edit is gone if the new output does not put the same text in
+place of the same characters of mt.
 """
 
 from collections.abc import Callable, Sequence
@@ -23,7 +23,7 @@ _WINDOW: Final = 200
 
 @dataclass(frozen=True, slots=True)
 class TestedEdit:
-    """An edit, and whether it is gone without the words it cites, and without random ones."""
+    """An edit, and whether it is gone without the words it cites and without random words."""
 
     __test__ = False  # not a test case of pytest
 
@@ -39,10 +39,10 @@ def mask(
     seed: int = 1,
     report: Callable[[int], None] = lambda done: None,
 ) -> list[TestedEdit]:
-    """Test the edits `found` that `editor` made in `sentences`.
+    """Test the edits `found` that `editor` made in `sentences`, as far as they can be tested.
 
-    The random position of an edit depends on `seed`, but not on the other edits. `report` is called with the number of
-    edits done.
+    The random position for an edit depends on `seed`, but not on the other edits. `report` is called with the number of
+    edits tested.
     """
     trials = []
     for reason in found:
@@ -62,7 +62,7 @@ def mask(
 
 
 def masking_table(tested: Sequence[TestedEdit], edits: int, cite: str, seed: int, resamples: int) -> Table:
-    """Return how often edits are gone, by kind; `edits` is the number of edits made, `cite` how they cite src."""
+    """Return a table of how often edits are gone, by kind; `edits` is the number made, `cite` how they cite src."""
     rows = []
     for name in ("all", "insert", "delete", "replace"):
         group = [one for one in tested if name in ("all", one.reason.edit.op)]
@@ -96,7 +96,7 @@ def _compared(group: Sequence[TestedEdit], resamples: int) -> tuple[float | None
 
 
 def _masked(reason: Reason, sentence: ExplainedSentence, seed: int) -> tuple[str, str] | None:
-    """Return the source without the cited words, and without random ones; None if the edit cannot be tested."""
+    """Return the source without the cited words, and without random words; None if the edit cannot be tested."""
     if reason.src is None:
         return None
     first, last = reason.src.first, reason.src.last

@@ -1,4 +1,4 @@
-"""The steps of `postedit explain`: read and check inputs and gold files, explain, analyse, write results."""
+"""The steps of `postedit explain`: read and check inputs and gold files, explain, analyse, and write results."""
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -29,10 +29,10 @@ from postedit.jobs.explanation import explain, explain_mt
 from postedit.progress import LineProgress, stopped
 
 Cite = Literal["losses", "attention"]
-"""How edits cite words of src: by what they lose without each word, or by attention."""
+"""How edits cite words of src: by the probability that they lose without each word, or by attention."""
 
 _DEFAULT_DRAWN: Final = 10
-"""Lines drawn if none are named."""
+"""Number of lines drawn if none are named."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ class ExplainInputs:
 def read_inputs(
     src: Path | None, mt: Path | None, pe: Path | None, src_text: str | None, mt_text: str | None
 ) -> ExplainInputs:
-    """Return the texts of files, or the one sentence of the command line; a DataError names wrong combinations."""
+    """Return the texts of the files, or the sentence given as text; raise a DataError if they do not go together."""
     if (src is None) == (src_text is None):
         raise DataError("give either files, --src and --mt, or one sentence, --src-text and --mt-text")
     if src is None:
@@ -62,7 +62,7 @@ def read_inputs(
 
 
 def parse_line_numbers(text: str | None, count: int) -> list[int]:
-    """Return the line numbers, 1 to `count`, of a list such as "3,8-10"; the first ten if None."""
+    """Return the line numbers, from 1 to `count`, that a list such as "3,8-10" names; the first ten if None."""
     if text is None:
         return list(range(1, min(count, _DEFAULT_DRAWN) + 1))
     result: dict[int, None] = {}
@@ -77,7 +77,7 @@ def parse_line_numbers(text: str | None, count: int) -> list[int]:
 
 
 def read_gold_alignments(path: Path | None, inputs: ExplainInputs) -> list[Alignment] | None:
-    """Return gold alignments of src and mt; a DataError names a line that is none, or links missing words."""
+    """Return gold alignments of src and mt; raise a DataError for a malformed line, or one that links missing words."""
     result = []
     for where, line, src, mt in _read_gold(path, inputs):
         found = parse_alignment(line, where)
@@ -93,7 +93,7 @@ def read_gold_alignments(path: Path | None, inputs: ExplainInputs) -> list[Align
 
 
 def read_gold_tags(path: Path | None, inputs: ExplainInputs) -> list[list[bool]] | None:
-    """Return gold tags of mt; a DataError names a line that does not hold the tags of its mt."""
+    """Return gold tags of mt; raise a DataError for a line that does not hold the tags of its mt."""
     tags = [parse_tags(line, len(word_spans(mt)), where) for where, line, _, mt in _read_gold(path, inputs)]
     return tags if path else None
 
@@ -117,10 +117,10 @@ def check_model(
     gold_alignments: bool,
     mask: bool,
 ) -> None:
-    """Check that the model has the evidence that is asked for; warn of texts and models that tell little.
+    """Check that the model can give the requested evidence; warn if the model or the texts leave little to explain.
 
     Raises:
-        DataError: if it has not.
+        DataError: if it cannot.
     """
     able = editor.abilities
     if able.reasons and (mask or measure != "auto"):
@@ -135,7 +135,7 @@ def check_model(
     if inputs.mt is None and able.needs_mt:
         raise DataError("this model corrects translations: give it --mt (or --mt-text)")
     if inputs.mt is not None and editor.seem_swapped(inputs.src, inputs.mt):
-        warn("src reads like the translation and mt like its source: have they changed places?")
+        warn("src reads like the translation and mt like its source: have they been exchanged?")
     joint = any({"src", "mt"} <= set(key.streams) for key in able.attention)
     if measure == "attention" and not joint:
         raise DataError("this model has no attention that src and mt share: ask for --focus occlusion")
@@ -169,12 +169,12 @@ def open_evidence(
         path: the file.
         edited_by: what determines the outputs besides the input, see `EditorSpec.job`.
         inputs: the texts.
-        files: where they come from, by side.
-        cite: the evidence.
-        resume: continue after the lines that are there.
+        files: the files of the texts, by side; None: a side without a file.
+        cite: how edits cite words of src.
+        resume: whether to continue after the lines that the file holds.
 
     Raises:
-        OutputError: if it cannot be written, or holds the lines of another run.
+        OutputError: if the file cannot be written, or holds the lines of another run.
     """
     job = {
         **edited_by,
@@ -187,9 +187,9 @@ def open_evidence(
 
 @dataclass(frozen=True, slots=True)
 class Explanations:
-    """Texts with their evidence, and the tables and files that are made of them.
+    """Texts with their evidence, and the tables and files made from them.
 
-    `sentences` has None for a line that the model did not edit; `kept` stores the others, if it is given.
+    `sentences` has None for a line that the model did not edit; `kept`, if given, stores all of them.
     """
 
     editor: Editor
@@ -202,7 +202,7 @@ class Explanations:
     def of(
         cls, editor: Editor, inputs: ExplainInputs, kept: LineSink | None, console: Console, cite: Cite
     ) -> "Explanations":
-        """Explain all texts but those that an earlier run left in `kept`."""
+        """Explain all texts, except those that an earlier run left in `kept`."""
         total = len(inputs.src)
         with _interruptible(kept, total), LineProgress(console, total) as progress:
             progress.update(0 if kept is None else kept.done)
@@ -215,14 +215,14 @@ class Explanations:
         return [(line, one) for line, one in enumerate(self.sentences, start=1) if one is not None]
 
     def focus_tables(self, measure: str, threshold: float, resamples: int) -> list[Table]:
-        """Return the statistics of focus and, for a model that copies, where its words come from.
+        """Return tables of which text leads and, for a model that copies, of where its words come from.
 
-        If a model gives reasons in place of these, the table counts the edits of several texts by their reasons.
+        If the model has neither, but gives reasons with its edits, a table counts the edits of several texts by reason.
 
         Args:
-            measure: "auto", or one that `check_model` accepted.
-            threshold: src leads a step if its weight is above it.
-            resamples: for the interval and the p-value of differences.
+            measure: the measure of focus: "auto", or one that `check_model` accepted.
+            threshold: src leads a step if its weight is above this threshold.
+            resamples: the number of resamples for the interval and the p-value of differences.
         """
         sentences = [one for _, one in self._explained]
         best = focus.default_measure(sentences[0].words) if sentences else None
@@ -239,7 +239,7 @@ class Explanations:
         return found
 
     def gold_alignment_table(self, gold: Sequence[Alignment]) -> Table:
-        """Return the scores of the src-mt alignments that the model makes when it is forced to write mt."""
+        """Return the scores of the src-mt alignments by the attention of the model when it is forced to write mt."""
         src, mt = self.inputs.src, self.inputs.mt or []
         with _interruptible(self.kept, len(src)), LineProgress(self.console, len(src)) as progress:
             progress.update(0)
@@ -247,7 +247,7 @@ class Explanations:
         return alignment_table([_alignment(one, "src") for one in found], gold, src, mt)
 
     def gold_tag_table(self, gold: Sequence[Sequence[bool]]) -> Table:
-        """Return the scores of the tags that the edits of the model imply."""
+        """Return the scores of the word-level tags that the edits of the model imply."""
         return tag_table(self._tags(), gold)
 
     def _tags(self) -> list[list[bool]]:
@@ -271,7 +271,7 @@ class Explanations:
         return explanation_page(f"{', '.join(names)}: {self.inputs.name}", self.sentences, tables)
 
     def edit_lines(self) -> str:
-        """Return each edit as a line with a JSON record."""
+        """Return one line with a JSON record per edit."""
         reasons = ((why, one) for line, one in self._explained for why in edit_reasons(line, one))
         return "".join(json.dumps(why.to_dict(one), ensure_ascii=False) + "\n" for why, one in reasons)
 
@@ -284,9 +284,9 @@ class Explanations:
         return "".join(f"{format_tags(tags)}\n" for tags in self._tags())
 
     def draw(self, lines: Sequence[int], folder: Path, warn: Callable[[str], None]) -> None:
-        """Draw the attention of the sentences with these line numbers, from 1, into a folder, as PNG and SVG.
+        """Draw the attention of the sentences with these line numbers (from 1) into a folder, as PNG and SVG.
 
-        Warns of sentences that the model did not edit, and of characters that no installed font has.
+        Call `warn` for sentences that the model did not edit, and for characters that no installed font has.
         """
         from postedit.explain.figure import attention_figure, missing_characters
 
@@ -312,7 +312,7 @@ class Explanations:
 
 @contextmanager
 def _interruptible(kept: LineSink | None, total: int) -> Iterator[None]:
-    """Say in the message of an interruption what is kept."""
+    """Say in the message of a KeyboardInterrupt what is kept."""
     try:
         yield
     except KeyboardInterrupt:

@@ -1,4 +1,4 @@
-"""Explain sentences with a model, window by window: what it writes, or how it reads given outputs."""
+"""Explain sentences with a model, window by window: the outputs it writes, or its evidence for given outputs."""
 
 import json
 from collections.abc import Callable, Iterator, Sequence
@@ -13,7 +13,7 @@ from postedit.explain.reasons import source_reason
 from postedit.explain.sentence_records import sentence_from_record, sentence_to_record
 
 WINDOW = 10
-"""Sentences edited and written together. Losses without each word of src make a hundred forced scores of them."""
+"""Sentences edited and written together. Losses without each word of src take a hundred forced scores for them."""
 
 
 def explain(
@@ -26,17 +26,17 @@ def explain(
     detail: Detail = "reasons",
     kept: LineSink | None = None,
 ) -> list[ExplainedSentence | None]:
-    """Edit sentences and return each with its evidence; None for a line that the model did not edit.
+    """Edit sentences and return each with its evidence; None for a sentence that the model did not edit.
 
     Args:
         editor: the model.
-        src: sources.
+        src: the sources.
         mt: their translations; None if the model needs none.
         pe: their post-edits by people, if known.
         report: called with the number of sentences done.
         detail: the evidence to compute; with "losses", edits cite the words of src without which they lose most.
-        kept: receives each sentence as a JSON record; sentences that it has already are not explained again. The
-            result is read back from the records, with their rounding.
+        kept: receives each sentence as a JSON record; sentences that it already holds are not explained again. The
+            result is read back from the records, whose numbers are rounded.
 
     Raises:
         DataError: as `Editor.edit`.
@@ -62,19 +62,19 @@ def explain(
 def reasons_of_edits(
     editor: Editor, segments: Sequence[Segment], results: Sequence[PostEdit], detail: Detail = "losses"
 ) -> list[list[tuple[EditReason, ...]]]:
-    """Return the reasons for each edit of each correction, whichever editor made them with evidence.
+    """Return the reasons for each edit of each correction, for any editor that made them with evidence.
 
-    An editor that gives reasons with each edit has given them. For others, they are the words of src that an edit cites
-    (`explain.reasons`), with the nats that it loses without each of them if the evidence has losses.
+    Reasons that the editor gave with an edit are returned as they are. Otherwise the reasons are the words of src that
+    the edit cites (`explain.reasons`), with the nats that it loses without each of them if the evidence has losses.
 
     Args:
-        editor: what made the corrections.
-        segments: what it corrected.
+        editor: the editor that made the corrections.
+        segments: the segments that it corrected.
         results: the corrections, made with the evidence that `detail` names.
-        detail: the evidence, of which "losses" tells most.
+        detail: the level of evidence; "losses" is the most detailed.
 
     Raises:
-        DataError: if the editor cannot score a correction of which edits were taken back.
+        DataError: if the editor cannot score the text that is left of a correction after edits were taken back.
     """
     src = [one.src for one in segments]
     given = [(result.draft or "") if one.mt is None else one.mt for one, result in zip(segments, results, strict=True)]
@@ -93,7 +93,7 @@ def reasons_of_edits(
 def explain_mt(
     editor: Editor, src: Sequence[str], mt: Sequence[str], report: Callable[[int], None] = lambda done: None
 ) -> list[ExplainedSentence | None]:
-    """Return the evidence of the model when it is forced to write each translation unchanged."""
+    """Return the evidence of the model when it is forced to write each translation unchanged; None where that fails."""
     found: list[ExplainedSentence | None] = []
     for start in range(0, len(src), WINDOW):
         rows = slice(start, start + WINDOW)
@@ -111,7 +111,7 @@ def _from_line(line: str) -> ExplainedSentence | None:
 def _with_evidence_of_texts(
     editor: Editor, src: Sequence[str], mt: Sequence[str] | None, edits: Sequence[PostEdit], detail: Detail
 ) -> list[PostEdit]:
-    """Return corrections of which edits were taken back with evidence of the text that is left."""
+    """Return the corrections; those of which edits were taken back get evidence for the text that is left."""
     rows = [row for row, edit in enumerate(edits) if edit.reverted and edit.evidence is not None]
     given = [(edit.draft or "") if mt is None else mt[row] for row, edit in enumerate(edits)]
     result = list(edits)
@@ -141,7 +141,7 @@ def _explained(
 
 
 def _without_evidence(editor: Editor, src: str, mt: str | None, edit: PostEdit) -> Evidence:
-    """Return the words of a sentence without attention and probabilities, for an editor that has none."""
+    """Return evidence that holds only the words of a sentence, for an editor without attention and probabilities."""
     texts: dict[Side, str] = {"src": src, **({} if mt is None else {"mt": mt}), "pe": edit.text}
     words = {str(side): tuple(f"▁{word}" for word in editor.words(side, text)) for side, text in texts.items()}
     output = words.pop("pe")

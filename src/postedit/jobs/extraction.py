@@ -1,4 +1,4 @@
-"""Triplets and parallel text from translation files."""
+"""Extract triplets or parallel text from translation files."""
 
 import hashlib
 import re
@@ -31,14 +31,14 @@ from postedit.text.language_tags import same_language
 
 @dataclass(slots=True)
 class Extracted:
-    """How many lines were extracted, and how many units were left out, by reason."""
+    """The number of lines extracted, and of units left out, by reason."""
 
     lines: int = 0
     left_out: Counter[str] = field(default_factory=Counter)
 
 
 _BREAKS: Final = re.compile(r" *[\t\r\n\v\f\x1c-\x1e\x85\u2028\u2029][\t\r\n\v\f\x1c-\x1e\x85\u2028\u2029 ]*")
-"""What one reader of lines or another takes for their end, and tabs."""
+"""Characters that some reader of text files takes for the end of a line, and tabs, with the spaces around them."""
 
 
 def _check_languages(unit: Unit, languages: str) -> None:
@@ -56,22 +56,22 @@ def _on_one_line(text: str) -> str:
 
 
 PIECE: Final = 4096
-"""Units whose lines are written together."""
+"""Number of units whose lines are written together."""
 
 LARGE: Final = 1 << 23
-"""Bytes of a file beyond which its lines are too many to be sent by a worker at once: tens of megabytes."""
+"""File size in bytes above which no worker reads the file: it would return tens of megabytes of lines at once."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Piece:
-    """What some successive units of a file give."""
+    """The lines that some successive units of a file give."""
 
     columns: Sequence[Sequence[str]]  # lines of each column of the output
     left_out: Counter[str]
     ends_file: bool
 
     def chunk(self, number: int, sides: Sequence[str], pieces: int) -> Chunk:
-        """Return it as a chunk of the output; `pieces` is the number of those of its file up to this one."""
+        """Return the piece as a chunk of the output; `pieces` is the number of pieces of its file up to this one."""
         text = {side: encode_lines(lines) for side, lines in zip(sides, self.columns, strict=True)}
         ended = {_FILES: 1, _PIECES: pieces} if self.ends_file else {}
         counts = {f"{_LEFT_OUT}{reason}": count for reason, count in self.left_out.items()}
@@ -81,19 +81,19 @@ class _Piece:
 _FILES: Final = "files"
 _PIECES: Final = "pieces"
 _LEFT_OUT: Final = "left out: "
-"""Names of counts: files that are finished, the pieces of these, and (with the reason) units that are left out."""
+"""Names of counts: finished files, the pieces of these files, and (with the reason) units that are left out."""
 
 
 @dataclass(slots=True)
 class _FileReader:
-    """Reads translation files; `languages` become those of the first unit that says which it has."""
+    """Reads translation files; if `languages` is empty, it is set from the first unit that states its languages."""
 
     take: Take
     with_mt: bool
     languages: str
 
     def pieces(self, path: Path, read_units: Callable[[Path, Format], Iterator[Unit]]) -> Iterator[_Piece]:
-        """Yield what a file gives, `PIECE` units at a time; units of a TMX without these languages are left out."""
+        """Yield the pieces of a file, of `PIECE` units; units of TMX files in other languages count as left out."""
         form = format_of(path)
         source, _, target = self.languages.partition(":")
         if form.name == Tmx.name and self.languages:
@@ -116,14 +116,14 @@ class _FileReader:
         yield self._piece(lines, left_out, ends_file=True)
 
     def __call__(self, path: Path | None) -> list[_Piece] | DataError:
-        """Return what a file gives that a worker reads, nothing for None; the languages must be known."""
+        """In a worker, return the pieces of a file (None: no file) or its error; the languages must be known."""
         try:
             return [] if path is None else list(self.pieces(path, units_of))
-        except DataError as error:  # the other files are read, too
+        except DataError as error:  # returned, as the other files are still read
             return error
 
     def find_languages(self, files: Iterable[Path]) -> None:
-        """Read files that are finished up to the first unit that says its languages."""
+        """Read finished files again, up to the first unit that states its languages, if they are not known."""
         for path in files:
             if self.languages:
                 return
@@ -155,27 +155,27 @@ def extract(
     resume: bool = False,
     executor: Executor = IN_THIS_PROCESS,
 ) -> Extracted:
-    """Write the lines of translation files to OUT.src, OUT.mt (of triplets) and OUT.pe, and their origins to OUT.ids.
+    """Write the lines of translation files to OUT.src, OUT.mt (for triplets) and OUT.pe, and their origins to OUT.ids.
 
-    OUT.json has the settings and numbers, OUT.sha256 the digests of these files. Progress is shown on `console`. Only
-    units in `languages`, such as "en:de", are extracted; if empty, those in the languages of the first unit that says
-    which it has; up to this one, files are read in this process. Workers of `executor` read a file at a time, under the
-    same path, and return its lines at once; files of more than `LARGE` bytes are read here, `PIECE` units at a time.
+    OUT.json records the settings and counts, OUT.sha256 the digests of these files. Only units in `languages` are
+    extracted; if that is empty, units in the languages of the first unit that states them, and files up to that unit
+    are read in this process. Each worker of `executor` reads a whole file, under the same path, and returns all its
+    lines together; files of more than `LARGE` bytes are read in this process, `PIECE` units at a time.
 
     Args:
-        files: to read.
-        take: says which line a unit gives.
-        out: OUT.
-        console: for the progress.
-        with_mt: whether there are triplets, or pairs.
-        settings: what determines the lines besides the files and `languages`, by name; values for JSON.
-        languages: see above.
-        resume: continue an unfinished run, if there is one.
+        files: the files to read.
+        take: returns the line of a unit.
+        out: OUT, the path prefix of the output files.
+        console: where progress is shown.
+        with_mt: whether lines are triplets; otherwise they are pairs of src and pe.
+        settings: what determines the lines besides the files and `languages`, by name, as values for JSON.
+        languages: source and target, such as "en:de".
+        resume: whether to continue an unfinished run, if there is one.
         executor: runs the workers.
 
     Raises:
-        DataError: if files are broken, all of which are named, or there is no line.
-        OutputError: if they cannot be written.
+        DataError: if files are broken (the message names all of them), or there is no line to extract.
+        OutputError: if the output cannot be written.
     """
     outputs_of = OutputFiles(out, output_sides(with_mt=with_mt))
     job = {"postedit": __version__, **(settings or {}), "languages": languages, "files": fingerprint(files)}
@@ -189,7 +189,7 @@ def extract(
                 _write(outputs, outputs_of.sides, pieces, broken)
         found = _extracted(outputs.done)
         problem = _problem(files, found, broken)
-        if problem is not None:  # the same files will never give anything else
+        if problem is not None:  # resuming with the same files would give the same
             outputs.discard()
             raise problem
         with resumable(outputs, outputs_of, partial(_done, len(files))):
@@ -202,7 +202,7 @@ def extract(
 def _write(
     outputs: ResumableOutputs, sides: Sequence[str], pieces: Iterable[_Piece], broken: Sequence[DataError]
 ) -> None:
-    """Write what files give, up to the first broken one; the files after it are read to learn which are broken."""
+    """Write the pieces up to the first broken file; later files are still read, to find all that are broken."""
     for piece in pieces:
         if not broken:
             number = outputs.done.chunks
@@ -230,12 +230,12 @@ def _extracted(state: OutputState) -> Extracted:
 
 
 def output_sides(*, with_mt: bool) -> tuple[str, ...]:
-    """Return the endings of the files with lines."""
+    """Return the endings of the output files that hold lines."""
     return ("src", "mt", "pe", "ids") if with_mt else ("src", "pe", "ids")
 
 
 def fingerprint(files: Iterable[Path]) -> str:
-    """Return a digest of the names and contents of files, in hexadecimal."""
+    """Return a hexadecimal digest of the names and contents of files."""
     digest = hashlib.sha256()
     for path in files:
         with open_file(path) as stream:
@@ -253,9 +253,9 @@ def _pieces(
     done: OutputState,
     broken: list[DataError],
 ) -> Iterator[_Piece]:
-    """Yield what all files give, in order, after what is done; say in `broken` what is wrong with files."""
+    """Yield the pieces of all files that are not `done`, in order; add an error to `broken` for each broken file."""
     finished = done.counts.get(_FILES, 0)
-    skipped = done.chunks - done.counts.get(_PIECES, 0)  # of the first file that is not finished
+    skipped = done.chunks - done.counts.get(_PIECES, 0)  # pieces done of the first unfinished file
     reader.skip(*files[:finished])
     one.find_languages(files[:finished])
     left = deque(files[finished:])
@@ -283,7 +283,7 @@ def _read_here(path: Path, one: _FileReader, reader: UnitReader, broken: list[Da
 
 
 def files_among(paths: Iterable[Path]) -> list[Path]:
-    """Return files, and the files in folders that are translation files or named like one."""
+    """Return the given files, and of the given folders all files that are translation files or named like one."""
     return [
         file
         for path in paths
@@ -292,5 +292,5 @@ def files_among(paths: Iterable[Path]) -> list[Path]:
 
 
 def _shown(path: Path) -> str:
-    """Return a path with escapes in place of bytes that are not UTF-8."""
+    """Return a path as text, with escapes for bytes that are not UTF-8."""
     return str(path).encode(errors="backslashreplace").decode()

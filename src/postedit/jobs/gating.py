@@ -1,4 +1,4 @@
-"""Make a gate: judge the corrections of a development set, learn a rule from them, and test it."""
+"""Make a gate: judge the corrections of a dev set, learn a rule from them, and test it."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -19,7 +19,7 @@ from postedit.gate.gate import Gate
 from postedit.progress import fill
 
 _CHUNK: Final = 100
-"""Lines judged together; an interruption loses at most these."""
+"""Lines judged together; an interruption loses at most this many."""
 
 
 def make_gate(
@@ -32,7 +32,7 @@ def make_gate(
 ) -> tuple[Gate, Calibrated]:
     """Return a gate for `editor` with these search options, and the result of its test.
 
-    It is learnt from the `judged` corrections of the development set; `about` has further entries for its record.
+    The gate is learnt from the `judged` corrections of the dev set; `about` holds further entries for its record.
     """
     found = calibrate(Outcomes(dev.mt, dev.pe, judged), options)
     record = {
@@ -58,10 +58,12 @@ def judge_lines(
     *,
     resume: bool,
 ) -> list[CorrectionFeatures]:
-    """Return the corrections of a development set with their features, which are stored in the file `path`.
+    """Return the corrections of a dev set with their features, from the file `path` if it is complete.
+
+    Otherwise they are computed and written to `path`, after those of an unfinished `job` with `resume`.
 
     Raises:
-        OutputError: if it cannot be written, or holds those of another job, or of an unfinished one without `resume`.
+        OutputError: if `path` cannot be written, holds another job, or an unfinished one without `resume`.
         KeyboardInterrupt: after Ctrl-C; finished chunks are kept.
     """
     note = note_of(path)
@@ -86,14 +88,14 @@ def judge_lines(
 
 
 def job_before(path: Path, *, resume: bool) -> Mapping[str, Any]:
-    """Return the job whose corrections are in the file `path`, complete ones or, to resume, some; empty if none are."""
+    """Return the job that wrote the file `path`, or with `resume` an unfinished one; empty if there is none."""
     if path.exists():
         return read_note(note_of(path)) or {}
     return recorded_job(path) if resume else {}
 
 
 def note_of(path: Path) -> Path:
-    """Return the file that describes the job of complete corrections."""
+    """Return the path of the note that describes the job which wrote the complete file `path`."""
     return path.with_name(f"{path.name}.json")
 
 

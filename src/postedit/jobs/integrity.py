@@ -1,4 +1,4 @@
-"""Check whether models, runs and corpora are whole: every file as it was written, weights that can be loaded."""
+"""Check whether models, runs and corpora are intact: every file is as it was written, and all weights can be loaded."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -24,16 +24,16 @@ from postedit.train.checkpoints import MANIFEST
 
 Kind = Literal["model", "run", "runs", "corpus"]
 
-_SUFFIX: Final = ".sha256"  # of the digests of the files PREFIX.*
+_SUFFIX: Final = ".sha256"  # ends the name of the file with the digests of PREFIX.*
 
 _ENDINGS: Final = ("src", "mt", "pe", "ids", "json", "report.json", "profile.json", "removed.jsonl")
-"""Of the files of a corpus."""
+"""What the names of the files of a corpus end in, after the prefix."""
 
 _MARKS: Final[Mapping[Kind, tuple[str, ...]]] = {
     "model": ("config.json", "model.safetensors"),
     "run": ("recipe.toml", "model", "checkpoints"),
 }
-"""What a folder of a kind holds; one of them may be what is missing."""
+"""Contents by which the kind of a folder is recognised; one is enough, as others may be missing."""
 
 _MEND: Final[Mapping[str, str]] = {
     "checkpoint": "training resumes from the checkpoint before it; if it is the only one, train again",
@@ -48,14 +48,14 @@ _MEND: Final[Mapping[str, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """How whole a folder or a corpus is.
+    """The result of checking a folder or a corpus.
 
     Args:
-        path: as it was given.
-        kind: of its content.
-        files: their number.
-        damage: what is wrong with files, and how to mend it, by file.
-        unrecorded: files without a fingerprint, which may be damaged.
+        path: the path as it was given.
+        kind: the kind of its content.
+        files: the number of files.
+        damage: what is wrong with each damaged file, and how to mend it.
+        unrecorded: files without a recorded digest, whose damage may go unnoticed.
     """
 
     path: Path
@@ -66,13 +66,13 @@ class Finding:
 
 
 def check_whole(path: Path) -> Finding:
-    """Compare all files of a model, a run or a corpus with the fingerprints recorded when they were written.
+    """Compare all files of a model, a run or a corpus with the digests recorded when they were written.
 
     Args:
         path: a model folder, a run folder, a folder with corpora, or the prefix of the files of a corpus.
 
     Raises:
-        DataError: if there is none of them.
+        DataError: if there is nothing of the kind.
     """
     kind, files = _contents(path)
     fingerprints, damage = _recorded(files)
@@ -80,18 +80,18 @@ def check_whole(path: Path) -> Finding:
     known = {*fingerprints, *damage, *(file for file in files if _has_digests(file))}
     for file in files:
         of_damaged_model = file.name == "config.json" and any(file.parent in other.parents for other in damage)
-        if file not in damage and not of_damaged_model:  # which would fail once more
+        if file not in damage and not of_damaged_model:  # its model would only fail again
             damage |= _unreadable(file, known)
     ends = {file: f"{problem}; {_how_to_mend(file, kind)}" for file, problem in sorted(damage.items())}
     return Finding(path, kind, len(files), ends, tuple(file for file in files if file not in known))
 
 
 def record_whole(path: Path) -> None:
-    """Record fingerprints of all files as they are now, in place of those there are.
+    """Record digests of all files as they are now, replacing any recorded before.
 
     Raises:
         DataError: if there is no model, run or corpus.
-        OutputError: if they cannot be written.
+        OutputError: if a file cannot be read, or the digests cannot be written.
     """
     _, files = _contents(path)
     if not path.is_dir():
@@ -99,13 +99,14 @@ def record_whole(path: Path) -> None:
         record_checksums(sums, [file for file in files if file != sums])
         return
     inner = [file.parent for file in files if file.name == CHECKSUMS and file.parent != path]
-    for folder in sorted(inner, key=lambda folder: len(folder.parts), reverse=True):  # folders in it have the digest
+    # Inner folders first, since an outer folder records the digests of their digest files.
+    for folder in sorted(inner, key=lambda folder: len(folder.parts), reverse=True):
         record_folder(folder)
     record_folder(path)
 
 
 def _contents(path: Path) -> tuple[Kind, list[Path]]:
-    """Return the kind of a folder or prefix, and its files, those that are recorded and missing too."""
+    """Return the kind of a folder or prefix, and its files; of a prefix with digests, all recorded ones."""
     if not path.is_dir():
         sums = _sums_of(path)
         if sums.exists():
@@ -137,10 +138,11 @@ def _has_digests(file: Path) -> bool:
 
 
 def _recorded(files: Iterable[Path]) -> tuple[dict[Path, str], dict[Path, str]]:
-    """Return the recorded digests by file, and what is wrong with the files that record them."""
+    """Return the recorded digest of each file, and what is wrong with the files that record them."""
     found: dict[Path, str] = {}
     damage: dict[Path, str] = {}
-    for file in sorted(files, key=lambda file: len(file.parts), reverse=True):  # those of outer folders are later
+    # Outer folders last: their digests take precedence.
+    for file in sorted(files, key=lambda file: len(file.parts), reverse=True):
         try:
             if _has_digests(file):
                 found |= read_checksums(file)
@@ -152,7 +154,7 @@ def _recorded(files: Iterable[Path]) -> tuple[dict[Path, str], dict[Path, str]]:
 
 
 def _older(file: Path) -> dict[Path, str]:
-    """Return the digests that a file of an earlier version records."""
+    """Return the digests that earlier versions of postedit recorded in a configuration or manifest."""
     try:
         values: Any = load_json(file)
         digests = dict(values.get("sha256", {}))
@@ -164,9 +166,9 @@ def _older(file: Path) -> dict[Path, str]:
 
 
 def _unreadable(file: Path, known: set[Path]) -> dict[Path, str]:
-    """Return what is wrong with a model, a file of weights or a corpus; add those with a fingerprint inside to `known`.
+    """Return what is wrong with a model, weights or a corpus; add files that contain their own digest to `known`.
 
-    `file` is a configuration, which stands for its model, or any other file.
+    `file` may be of any kind: a `config.json` stands for its model, and files that cannot be loaded are not checked.
     """
     try:
         if file.name == "config.json" and (architecture := architecture_of(file.parent)) is not None:
@@ -183,12 +185,12 @@ def _unreadable(file: Path, known: set[Path]) -> dict[Path, str]:
         named = Path(where) if file.parent in Path(where).parents else file
         known.add(named)
         problem = problem if named == Path(where) else str(error)
-        return {named: problem.rpartition("; ")[0] or problem}  # without what to do, which depends on the folder
+        return {named: problem.rpartition("; ")[0] or problem}  # drop the advice: what to do depends on the folder
     return {}
 
 
 def _load(folder: Path, architecture: str) -> None:
-    """Load a model; those of a chain are loaded by configurations of their own."""
+    """Load a model; of a chain, only check the configurations, as each of its models has a `config.json` of its own."""
     if architecture == CHAIN:
         for name in CHAINED:
             read_config(folder / name)

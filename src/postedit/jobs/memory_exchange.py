@@ -1,4 +1,4 @@
-"""Corrections from triplets and translation files into a memory, and from a memory into what `train` reads."""
+"""Import triplets and translation files as corrections for a memory, and export a memory as files for `train`."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
@@ -32,10 +32,10 @@ def from_triplets(
     file: str = "",
     most: int | None = None,
 ) -> list[Correction]:
-    """Return the first triplets (`most`, or all) of some files as corrections; `report` counts those without a text.
+    """Return the first `most` triplets of some files (None: all) as corrections; `report` counts those without a text.
 
     Raises:
-        DataError: if the files cannot be read, or a triplet has what a memory cannot hold.
+        DataError: if the files cannot be read, or a memory cannot hold a triplet.
     """
     found = []
     for one in islice(read_triplets(files, report), most):
@@ -49,9 +49,9 @@ def from_triplets(
 def from_translation_files(
     files: Sequence[Path], take: Take, console: Console, languages: str, *, project: str, author: str, file: str
 ) -> tuple[list[Correction], Extracted]:
-    """Return the units of translation files as corrections, and what was left out; see `extraction.extract`.
+    """Return the units of translation files as corrections, and counts of what was left out; see `extraction.extract`.
 
-    Each correction has the path of its file, unless `file` names another one, and the id of its unit.
+    Each correction records the path of its file, or `file` if that is not empty, and the id of its unit.
 
     Raises:
         DataError: if a file is broken, or no unit is a correction.
@@ -75,13 +75,13 @@ def export(memory: "CorrectionMemory", out: Path, project: str | None = None) ->
     """Write the corrections that have not been undone to OUT.src, OUT.mt and OUT.pe, and return their number.
 
     Args:
-        memory: of corrections.
-        out: what the names of the files begin with.
-        project: whose corrections are written; all if None.
+        memory: the memory of corrections.
+        out: OUT, the path prefix of the files.
+        project: the project whose corrections are written; None: all projects.
 
     Raises:
-        DataError: if there are none, or there is no such project.
-        OutputError: if they cannot be written.
+        DataError: if there are no corrections, or there is no such project.
+        OutputError: if the files cannot be written.
     """
     if project is not None:
         check_project(memory, project)
@@ -98,7 +98,7 @@ def export(memory: "CorrectionMemory", out: Path, project: str | None = None) ->
 
 
 def check_project(memory: "CorrectionMemory", project: str) -> None:
-    """Raise a DataError that names the nearest project if a memory has no entry of this one."""
+    """Raise a DataError that names the most similar project name if a memory has no such project."""
     known = [one.name for one in memory.projects()]
     if project not in known:
         raise DataError(f'{memory.place}: has no project "{project}"{nearest(project, known)}')

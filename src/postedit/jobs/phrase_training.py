@@ -1,7 +1,7 @@
-"""Training of a phrase-based model: index the triplets, then find the weights on the dev set.
+"""Train a phrase-based model: index the triplets, then tune the feature weights on the dev set.
 
 recipe.toml   the resolved recipe, from which the run can be repeated
-data.json     triplets kept and left out, with reasons
+data.json     numbers of triplets kept and left out, with reasons
 run.lock      locked while a process trains here
 model/        the model folder, written at the end
 """
@@ -48,12 +48,12 @@ _METRICS: Final[Mapping[str, Callable[[Tokenize], AdditiveMetric]]] = {
     "ter+bleu": AdditiveMean,
 }
 
-_LARGEST_SCALE: Final = 100.0  # of scores; a larger one would only say that there is nothing to learn it from
+_LARGEST_SCALE: Final = 100.0  # of scores; only data that cannot determine the scale would ask for more
 
 
 @dataclass(frozen=True, slots=True)
 class PhraseRun:
-    """A finished run: its model folder, dev scores of unedited MT and of the model, and triplets learnt from."""
+    """A finished run: its model folder, dev scores of unedited MT and of the model, number of training triplets."""
 
     model: Path
     unedited: SystemScores
@@ -64,13 +64,13 @@ class PhraseRun:
 def train_phrases(recipe: PhraseRecipe, folder: Path, resume: bool, console: Console) -> PhraseRun:
     """Train the model of `recipe` in `folder`.
 
-    Nothing is written before the end but the recipe: a run that was killed starts again, and a finished one is not
+    The model is written only at the end: with `resume`, an interrupted run starts again, and a finished one is not
     repeated.
 
     Raises:
         RecipeError: if the run to resume had another recipe.
         DataError: if the data cannot be used.
-        OutputError: if the folder holds another run, cannot be written, or the disk is full.
+        OutputError: if the folder holds another run or cannot be written, or the disk is full.
     """
     _check_folder(recipe, folder, resume)
     with explain_os_errors(folder):
@@ -132,7 +132,7 @@ def _trained(recipe: PhraseRecipe, folder: Path, console: Console) -> PhraseRun:
 def _split(
     recipe: PhraseRecipe, triplets: Iterable[Triplet], report: DataReport, digest: Any
 ) -> Iterator[SplitTriplet]:
-    """Yield the words of triplets that are not too long, and add all texts to the digest."""
+    """Yield the words of the triplets that are not too long, and add the texts of all triplets to `digest`."""
     src, mt, pe = (recipe.text.splitter(side) for side in ("src", "mt", "pe"))
     for triplet in triplets:
         add_texts(digest, triplet.src, triplet.mt, triplet.pe)
@@ -164,7 +164,7 @@ def _scored(
 
 
 def _measured(config: PhraseTextConfig, texts: Sequence[str]) -> list[str]:
-    """Return texts as metrics read them: where characters are words, there are spaces between them."""
+    """Return texts as metrics read them: if characters are words, they are separated by spaces."""
     if config.tokenizer != "characters":
         return list(texts)
     words = config.splitter("pe").words
@@ -172,7 +172,7 @@ def _measured(config: PhraseTextConfig, texts: Sequence[str]) -> list[str]:
 
 
 def _provenance(recipe: PhraseRecipe, triplets: int, digest: str, dev: DevTexts) -> dict[str, Any]:
-    """Return how the model was made, without paths, as it may be published."""
+    """Return the provenance of the model, without folder names, since it may be published."""
     values = recipe.to_dict()
     names = dict.fromkeys(path.name for _, files in recipe.data.sources for path in files.paths)
     values["data"] = {"files": list(names), "max_length": recipe.data.max_length}
@@ -194,11 +194,14 @@ def _provenance(recipe: PhraseRecipe, triplets: int, digest: str, dev: DevTexts)
 def retune(
     model: Path, dev: DevTexts, out: Path, config: PhraseTuneConfig, tokenize: Tokenize, console: Console
 ) -> list[SystemScores]:
-    """Write the model with weights tuned on other lines to `out`; return the scores there, before and after.
+    """Write `model` to `out` with weights tuned on another dev set.
+
+    Returns:
+        The scores on `dev` of the unedited MT, of the model as it was, and of the tuned model.
 
     Raises:
         ModelFolderError: if the model is damaged.
-        OutputError: if something else than a model is at `out`, or it cannot be written.
+        OutputError: if `out` exists and is not a model, or cannot be written.
     """
     folder = PhraseFolder.load(model)
     old = folder.editor(model)
@@ -223,10 +226,10 @@ def retune(
 def tune_weights(
     editor: PhraseEditor, dev: DevTexts, metric: AdditiveMetric, config: PhraseTuneConfig, console: Console
 ) -> PhraseEditor:
-    """Return the editor with the weights of the round that is best on `dev`, scaled so that confidences are right."""
+    """Return the editor with the weights of the best round on `dev`, scaled so that confidences are calibrated."""
     decisions = {ALL_FEATURES.index(name): weight for name, weight in DECISION_WEIGHTS.items()}
     weights = editor.model.weights.copy()
-    weights[list(decisions)] = 0.0  # no feature of dev says anything about them
+    weights[list(decisions)] = 0.0  # they apply only to corrections learnt later, so dev says nothing about them
     references = _measured(editor.text, dev.pe)
     pool = NBestPool(ALL_FEATURES, references, metric)
     options = TuneOptions(config.method, seed=config.seed)
@@ -256,17 +259,17 @@ def _entries(config: PhraseTextConfig, outputs: Sequence[PostEdit]) -> list[NBes
 
 
 def with_weights(editor: PhraseEditor, weights: Floats) -> PhraseEditor:
-    """Return the editor with other weights of its features."""
+    """Return a copy of the editor with other feature weights."""
     return PhraseEditor(
         replace(editor.model, weights=weights), editor.config, editor.text, editor.search, editor.sources
     )
 
 
 def _scale(edits: Sequence[PostEdit], dev: DevTexts, config: PhraseTextConfig) -> float:
-    """Return what scores are to be multiplied by so that the confidences of edits are those of their being right.
+    """Return the factor for scores that calibrates the confidences of edits; 1 if there are no edits.
 
-    An edit is right if the text is nearer to the post-edit with it than without. The scale has the highest likelihood:
-    its logarithm is found by bisection of the derivative.
+    An edit is right if, made alone, it brings mt nearer to the post-edit by TER. The factor maximises the likelihood:
+    its logarithm is found by bisection on the sign of the derivative.
     """
     alone = [
         (apply_edits(mt, edit.text, [one]), mt, pe, confidence)

@@ -17,7 +17,7 @@ from postedit.data.corpus import Corpus
 from postedit.recipe import Recipe
 
 INITIAL: Final = "initial.json"
-"""Weights that a run took from another model, and the provenance of that model."""
+"""The file that records which weights a run took from another model, and the provenance of that model."""
 
 _RECORDED_PACKAGES: Final = (
     "accelerate", "numpy", "peft", "pyarrow", "sacrebleu", "sacremoses", "sentencepiece", "tokenizers", "torch",
@@ -26,7 +26,7 @@ _RECORDED_PACKAGES: Final = (
 
 
 def record_start(recipe: Recipe, folder: Path) -> None:
-    """Add versions, machine, command and data fingerprints to the record of the starts of a run."""
+    """Append versions, machine, command and data fingerprints to the record of the starts of a run."""
     start = {
         "postedit": postedit.__version__,
         "python": platform.python_version(),
@@ -59,7 +59,7 @@ def _version(package: str) -> str | None:
 
 
 def provenance(recipe: Recipe, folder: Path) -> dict[str, Any]:
-    """Return the provenance for a model folder, without paths, as it may be published."""
+    """Return the provenance for a model folder, without commands and folder names, since it may be published."""
     values = recipe.published().to_dict()
     data = recipe.data
     names = dict.fromkeys(path.name for files in [*data.train, data.dev] for path in files.paths)
@@ -73,7 +73,7 @@ def provenance(recipe: Recipe, folder: Path) -> dict[str, Any]:
 
 
 def initial_notice(folder: Path) -> str | None:
-    """Return the licences of the texts of the model that training started from, if there are any."""
+    """Return the licence notice of the model that training started from; None if there is none."""
     initial = folder / INITIAL
     notice = load_json(initial).get("notice") if initial.exists() else None
     return None if notice is None else str(notice)

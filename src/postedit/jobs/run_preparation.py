@@ -1,4 +1,4 @@
-"""Prepare training: check the model to start from, claim the folder of a run, learn the text, write the corpora."""
+"""Prepare training: check the model to start from, claim the run folder, learn the text, write the corpora."""
 
 import platform
 import shutil
@@ -39,7 +39,7 @@ _LOCK: Final = "run.lock"
 
 
 def check_start(recipe: Recipe) -> None:
-    """Check that some weights of each model that a recipe names in `train.init` fit."""
+    """Check that each model that a recipe names in `train.init` has some weights that fit; else raise a RecipeError."""
     stages = recipe.stages()[:1]  # the others start from the stage before
     parts = {f"stage.{name}.": stage for name, stage in stages} or {"": recipe}
     if recipe.draft is not None:
@@ -69,13 +69,14 @@ def begun(
 ) -> Iterator[None]:
     """Check that the folder can be used for this run and that the data can be read; then lock the folder.
 
-    In this order, a failure leaves nothing behind that would stop the same command once its cause is mended, and
-    changes nothing that another process is training with.
+    In this order, a failed check leaves nothing behind that would stop the same command once the cause is removed,
+    and changes no files that another process is using for training.
+    If changed data files are accepted, the corpora made from them are deleted.
 
     Raises:
         RecipeError: if the run to resume had another recipe.
-        DataError: if the data cannot be read, or has changed since the run was started, and that is not accepted.
-        OutputError: if the folder holds something else, cannot be written, or another process is training there.
+        DataError: if the data cannot be read, or has changed since the run was started and the change is not accepted.
+        OutputError: if the folder holds something else or cannot be written, or another process is training there.
     """
     saved = folder / "recipe.toml"
     _check_own(recipe, folder, resume, accept_changed_data)
@@ -88,7 +89,7 @@ def begun(
         for files in dict.fromkeys(files for data in parts for _, files in data.sources):
             check_files(files, warn)
     with claimed(folder):
-        # Again, as another process may have begun or ended here while the data was read.
+        # Checked again: another process may have started or ended here while the data was read.
         changed, of_first_stage = _check_own(recipe, folder, resume, accept_changed_data)
         if changed:
             shutil.rmtree(corpora)
@@ -103,7 +104,7 @@ def _check_own(recipe: Recipe, folder: Path, resume: bool, accept: bool) -> tupl
     """Check that the folder can be used for this run, and that its data is unchanged or the change is accepted.
 
     Returns:
-        The changed files of the corpora, and of the corpora of a first stage whose drafts are not all written.
+        The changed data files of the corpora, and those of a first stage whose drafts are not all written yet.
     """
     saved = folder / "recipe.toml"
     if not holds_run(folder, resume):
@@ -122,10 +123,10 @@ def _check_own(recipe: Recipe, folder: Path, resume: bool, accept: bool) -> tupl
 
 
 def holds_run(folder: Path, resume: bool) -> bool:
-    """Return whether a folder holds a run, which is resumed; else it holds nothing, or what a kill at once has left.
+    """Return whether a folder holds a run to resume; if not, it is empty or holds only leftovers of a killed start.
 
     Raises:
-        OutputError: if it holds something else, no run to resume, or a run that is not to be resumed.
+        OutputError: if it holds something else, a run although `resume` is false, or no run although `resume` is true.
     """
     saved = folder / "recipe.toml"
     if saved.exists():
@@ -158,13 +159,13 @@ def claimed(folder: Path) -> Iterator[None]:
 
 
 def check_same_options(recipe: Recipe, resume: bool, accept_changed_data: bool) -> None:
-    """Check that all processes of a run have the same recipe and options; all call this together.
+    """Check that all processes of a run have the same recipe and options; all must call this together.
 
-    Machines may have data and models in different folders: of an absolute path, only the name is compared, and
-    `data.dir` not at all.
+    Machines may have data and models in different folders: only the last part of an absolute path is compared, and
+    `data.dir` is ignored.
 
     Raises:
-        RecipeError: in all processes, if an option differs.
+        RecipeError: in every process, if an option differs.
     """
     options = {"--resume": resume, "--accept-changed-data": accept_changed_data}
     own = options | {"stage": [stage.name for stage in recipe.stage]} | _options_of(recipe)
@@ -182,7 +183,7 @@ def check_same_options(recipe: Recipe, resume: bool, accept_changed_data: bool) 
 
 
 def _without_folders(value: Any) -> Any:
-    """Return the value of an option with names in place of absolute paths."""
+    """Return the value of an option with absolute paths reduced to their last part."""
     if isinstance(value, Mapping):
         return {key: _without_folders(part) for key, part in value.items()}
     if isinstance(value, (list, tuple)):
@@ -191,7 +192,7 @@ def _without_folders(value: Any) -> Any:
 
 
 def check_shared(folder: Path) -> None:
-    """Raise an OutputError if this process, perhaps on another machine, does not see the files of the first one."""
+    """Raise an OutputError if this process, perhaps on another machine, does not see the files of the main process."""
     if not (folder / "text").exists():
         raise OutputError(
             f"{folder}: {platform.node()} does not see what the first process wrote there; give by --out a folder that "
@@ -200,14 +201,14 @@ def check_shared(folder: Path) -> None:
 
 
 def _changed_files(folder: Path) -> list[str]:
-    """Return the files that the corpora in `folder` were made from and that have other content now."""
+    """Return the data files that have changed since the corpora in `folder` were made from them."""
     path = folder / MANIFEST
     known = (folder / "corpus").exists() and path.exists()
     return changed_files(load_json(path)) if known else []
 
 
 def _check_same(old: Recipe, new: Recipe, where: Path) -> None:
-    """Check that a recipe differs from that of its run only in options that may change when it is resumed."""
+    """Check that a recipe differs from the saved one only in options that may change when a run is resumed."""
     before, after = _options_of(old), _options_of(new)
     parts = ["", "draft.", *(f"stage.{stage.name}." for stage in new.stage)]
     free = {f"{part}train.{option}" for option in FREE_ON_RESUME for part in parts}
@@ -217,7 +218,7 @@ def _check_same(old: Recipe, new: Recipe, where: Path) -> None:
         if before.get(option) != after.get(option) and option not in free and not option.startswith("search.")
     ]
     order = [[stage.name for stage in one.stage] for one in (old, new)]
-    if order[0] != order[1] and set(order[0]) == set(order[1]):  # others are told above
+    if order[0] != order[1] and set(order[0]) == set(order[1]):  # other differences are reported above
         problems.append(f"stage: the order was {', '.join(order[0])}, is {', '.join(order[1])}")
     if problems:
         raise problem_report(
@@ -227,12 +228,12 @@ def _check_same(old: Recipe, new: Recipe, where: Path) -> None:
 
 
 def _options_of(recipe: Recipe) -> dict[str, Any]:
-    """Return the options of a recipe and its stages by full name."""
+    """Return the values of all options of a recipe and its stages by full name, such as `train.seed`."""
     return flat_options({**recipe.to_dict(), "stage": {stage.name: stage.model_dump() for stage in recipe.stage}})
 
 
 def learn_text(recipe: Recipe, folder: Path, given: Path | None, console: Console) -> None:
-    """Learn the text processing from the training triplets, or copy the given one, unless that is done."""
+    """Learn the text processing from the training triplets, or copy a given one, unless the run already has it."""
     if (folder / "text").exists():
         return
     if given is None and recipe.text.model is not None:
@@ -261,14 +262,18 @@ def _learnt(recipe: Recipe, console: Console) -> TextProcessor:
 
 
 def count_lines(sources: Sequence[TripletFiles]) -> int:
-    """Return the number of lines of all sources, about that of their triplets."""
+    """Return the number of lines of all sources, which is about the number of their triplets."""
     return sum(1 for source in sources for _ in raw_lines(source.paths[0]))
 
 
 def write_corpora(
     data: DataConfig, writes: Writes, folder: Path, console: Console, hints: TrainingHints | None = None
 ) -> None:
-    """Write the corpora for a model that `writes` the post-edit in this form, and reads hints, unless that is done."""
+    """Write the training and dev corpora, unless the run has them: post-edits as the model `writes` them, and `hints`.
+
+    Raises:
+        DataError: if the corpora of the run are damaged, or a corpus would be empty.
+    """
     corpora = folder / "corpus"
     if corpora.exists():
         if damage := recorded_damage(corpora):
@@ -292,7 +297,7 @@ def write_corpora(
                 longer = f"raise data.max_length (now {data.max_length}) if their texts are too long"
                 raise DataError(f"data.{name}: {error}\nCheck the files; {longer}") from None
         record_folder(temporary)
-        # Before the corpora have their name, so that a kill leaves no corpora without these files.
+        # Written before the corpora folder is renamed, so that a killed run leaves no corpora without these files.
         save_json(folder / "data.json", report.to_dict())
         save_json(folder / MANIFEST, manifest(data, Corpus.open(temporary / "train.arrow")))
     console.print(str(report), highlight=False, markup=False, soft_wrap=True)
@@ -301,7 +306,7 @@ def write_corpora(
 
 @contextmanager
 def _new_folder(path: Path) -> Iterator[Path]:
-    """Yield a temporary folder, renamed to `path` at the end; remove those that killed runs left behind."""
+    """Yield a temporary folder that is renamed to `path` at the end; remove any left behind by killed runs."""
     for leftover in path.parent.glob(f".{path.name}.*"):
         shutil.rmtree(leftover, ignore_errors=True)
     with atomic_folder(path) as temporary:
@@ -309,21 +314,21 @@ def _new_folder(path: Path) -> Iterator[Path]:
 
 
 def share_corpora(other: Path, folder: Path) -> None:
-    """Give the run in `folder` the corpora of another run, by hard links where the file system has them."""
+    """Give the run in `folder` the corpora of another run, as hard links where the file system supports them."""
     if (folder / "corpus").exists() or not (other / "corpus").exists():
         return
     with atomic_folder(folder / "corpus") as temporary:
         for file in (other / "corpus").iterdir():
             try:
                 (temporary / file.name).hardlink_to(file)
-            except OSError:  # of a file system without links
+            except OSError:  # the file system has no links
                 shutil.copyfile(file, temporary / file.name)
         for name in ("data.json", MANIFEST):  # as in `write_corpora`
             shutil.copyfile(other / name, folder / name)
 
 
 def _print_epochs(data: DataConfig, corpus: Corpus, console: Console) -> None:
-    """Print the share of each source in an epoch, unless every source is read once an epoch."""
+    """Print the share of each source in an epoch, unless every source is read exactly once per epoch."""
     weights = [files.sampling for files in data.train]
     if set(weights) == {SamplingWeight()}:
         return

@@ -1,7 +1,7 @@
-"""Simulate post-editing: an editor corrects a segment, sees what the post-editor made of it, learns, and goes on.
+"""Simulate post-editing: an editor corrects a segment, learns from the post-edit of that segment, and goes on.
 
-When it edits a segment, the editor knows the corrections of the segments before it and no more, so the scores are those
-of what a post-editor would have seen.
+When the editor corrects a segment, it has learnt only from the segments before it, so the scores are those of the
+outputs that a post-editor would have seen.
 """
 
 import time
@@ -16,10 +16,10 @@ from postedit.evaluate.repeated_changes import PhrasePlaces, WordChange, errors_
 from postedit.evaluate.ter import EditCount, count_edits, edit_rate, split_words, ter_signature
 
 Tokenize = Literal["none", "13a", "characters"]
-"""How texts are divided for scores: at spaces; by the rules of Tercom; into characters, for scripts without spaces."""
+"""How texts are divided for scoring: at spaces; by the rules of Tercom; into characters, for scripts without spaces."""
 
 _FROZEN_LINES: Final = 500
-"""Segments edited together by the editor that does not learn."""
+"""Number of segments that the editor that does not learn edits together."""
 
 
 class StreamSegment(NamedTuple):
@@ -36,13 +36,13 @@ HISTORIES: Final = (
     "corrected so half of the times or more",
     "corrected so more rarely",
 )
-"""What had been done with the words of an error in all earlier mt of the stream."""
+"""How often the words of an error had been corrected in the same way in earlier mt of the stream."""
 
 
 class Repetition(NamedTuple):
-    """Of the errors of mt that had been corrected before in the stream, how many there were, and how many were left.
+    """Numbers of errors of mt that had been corrected before in the stream (`met`), and that an output kept (`left`).
 
-    An error is a change of words that pe makes, with the words or ends of the segment beside it if it inserts some.
+    An error is a change of words between mt and pe; an insertion includes the adjacent words or segment boundaries.
     """
 
     met: int
@@ -50,17 +50,17 @@ class Repetition(NamedTuple):
 
 
 class RepeatedErrors(NamedTuple):
-    """Errors of mt that had been corrected before, by what had been done with the same words before.
+    """Errors of mt that had been corrected before, by how often that correction had been made.
 
     Args:
-        by_history: of each of HISTORIES.
+        by_history: the errors of each of HISTORIES, in order.
     """
 
     by_history: Sequence[Repetition]
 
     @property
     def all(self) -> Repetition:
-        """All of them."""
+        """The sums over all histories."""
         met, left = zip(*self.by_history, strict=True)
         return Repetition(sum(met), sum(left))
 
@@ -71,11 +71,11 @@ class RepeatedErrors(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class SimulatedSystem:
-    """What one system did: a system is unedited MT, the editor as it was at first, or the editor that learns.
+    """The results of one system: unedited MT, the editor that does not learn, or the editor that learns.
 
     Args:
-        name: of the system.
-        counts: the edits that each segment of its output needs.
+        name: the name of the system.
+        counts: the TER edits that each segment of its output needs to become pe.
         changed: how many segments it changed.
         repeated: errors that had been corrected before.
     """
@@ -92,9 +92,9 @@ class Simulation:
 
     Args:
         systems: unedited MT, the editor that does not learn, and the one that does.
-        learning: seconds that learning from a segment took, for each.
-        editing: seconds that editing a segment took, for each.
-        signature: of TER.
+        learning: seconds that learning took, for each segment.
+        editing: seconds that the editor that learns took to edit, for each segment.
+        signature: the TER signature.
     """
 
     systems: Sequence[SimulatedSystem]
@@ -108,7 +108,7 @@ class Simulation:
         return len(self.learning)
 
     def cumulative(self, system: SimulatedSystem, until: int) -> float:
-        """Return the TER in per cent of the first segments."""
+        """Return the TER in per cent of the first `until` segments of a system."""
         return edit_rate(system.counts[:until])
 
     def windows(self, size: int) -> Iterator[tuple[int, list[float]]]:
@@ -164,14 +164,14 @@ def simulate(
     tokenize: Tokenize,
     update: Callable[[int], None] = lambda done: None,
 ) -> Simulation:
-    """Return the course of a simulation; the editor has learnt the stream afterwards.
+    """Run a simulation and return its course; afterwards the editor has learnt from the whole stream.
 
     Args:
-        editor: it must be able to learn.
+        editor: an editor that learns.
         stream: segments, in the order in which they are corrected.
-        search: options of search.
-        tokenize: see `Tokenize`.
-        update: called with the number of segments that are done, of twice as many as there are in the stream.
+        search: the search options.
+        tokenize: how texts are divided for scoring.
+        update: called with the number of segments done; the stream counts twice, as both editors edit it.
 
     Raises:
         DataError: if the editor does not learn.
@@ -219,9 +219,9 @@ def _divided(text: str, tokenize: Tokenize) -> str:
 
 
 def repeated_errors(mt: Sequence[list[str]], pe: Sequence[list[str]], outputs: Sequence[list[str]]) -> RepeatedErrors:
-    """Return how many errors of mt had been corrected in an earlier segment, and how many of those are left.
+    """Count the errors of mt that had been corrected in an earlier segment, and those of them that the outputs keep.
 
-    An output without an error makes the change of pe in its place, and none in the words beside it.
+    An output has corrected an error if it makes the same change as pe in that place, and none in adjacent words.
     """
     times: Counter[WordChange] = Counter()
     met, left = ([0] * len(HISTORIES) for _ in range(2))
@@ -242,7 +242,7 @@ def repeated_errors(mt: Sequence[list[str]], pe: Sequence[list[str]], outputs: S
 
 
 def _history(times: int, places: int) -> int:
-    """Return which of HISTORIES a correction has that was made so many times where its words stood so often."""
+    """Return the index in HISTORIES of a correction made `times` times, whose words occurred `places` times in mt."""
     if times >= places:  # equal words that overlap count as one place
         return 0 if times > 1 else 1
     return 2 if 2 * times >= places else 3

@@ -1,4 +1,4 @@
-"""A small neural model that learns from a few hundred triplets in seconds, to find out what one gains."""
+"""A small neural model that learns from a few hundred triplets in seconds, to estimate what a neural model gains."""
 
 import random
 from collections.abc import Sequence
@@ -21,28 +21,28 @@ from postedit.text.config import TextConfig
 from postedit.text.processor import TextProcessor
 
 UPDATES: Final = 200
-"""Updates of one training: eleven trainings take two to four minutes of a core. A limit of time instead would give
-other results on another machine."""
+"""Updates in one training: eleven trainings take two to four minutes on one core. A time limit instead would make the
+results depend on the machine."""
 
 _ARCHITECTURE: Final = "edit-operations"
-"""It need not learn to copy, so that it is the first to gain anything; see `benchmarks/RESULTS.md`."""
+"""This model need not learn to copy, so it gains with the fewest updates; see `benchmarks/RESULTS.md`."""
 
 _WIDTH: Final = 64
-_TOKENS: Final = 1_500  # of the vocabulary
-_ROWS: Final = 16  # triplets of an update
+_TOKENS: Final = 1_500  # size of the vocabulary
+_ROWS: Final = 16  # triplets per update
 _RATE: Final = 5e-3
 _WARM_UP: Final = 30  # updates
 _SEED: Final = 1
 
 
 def neural_learner(text: PhraseTextConfig, updates: int = UPDATES) -> Learner:
-    """Return what trains a small neural model from nothing; outputs depend on corrections and updates alone.
+    """Return a function that trains a small neural model from scratch, with a fixed seed.
 
     The model changes mt only where it ranks another text above it.
 
     Args:
         text: how texts are divided into words.
-        updates: of the weights.
+        updates: the number of weight updates.
     """
     config = _text_config(text)
 
@@ -65,7 +65,7 @@ def neural_learner(text: PhraseTextConfig, updates: int = UPDATES) -> Learner:
 
 
 def _text_config(text: PhraseTextConfig) -> TextConfig:
-    """Return the same division into words for a model with subwords; those of unspaced scripts need none."""
+    """Return the same division into words for a model with subwords; unspaced scripts need none before subwords."""
     if text.tokenizer == "moses":
         words = {"tokenizer": "moses", "src_lang": text.src_lang, "tgt_lang": text.tgt_lang}
     else:

@@ -2,17 +2,17 @@
 
 recipe.toml        the resolved recipe, from which the run can be repeated
 environment.json   versions, machine, command and data fingerprints, for each time the run was started
-data.json          triplets kept and left out, with reasons
-manifest.json      the files of the data with SHA-256 digests, and how much of an epoch each source is
+data.json          numbers of triplets kept and left out, with reasons
+manifest.json      the data files with SHA-256 digests, and the share of each source in an epoch
 text/              subword vocabularies and truecasing
-corpus/            the triplets as memory-mapped ids
-initial.json       weights taken from the model that training started from, and weights that were not
-stages/            the run of each stage of a recipe in stages; the last model is copied to model/
-draft/ drafts/     a first stage and its output, if the recipe has one; see `postedit.jobs.drafting`
+corpus/            the triplets as token ids, memory-mapped
+initial.json       which weights were taken from the model that training started from, and which were not
+stages/            the run of each stage, if the recipe has stages; the last model is copied to model/
+draft/ drafts/     the first stage and its drafts, if the recipe has one; see `postedit.jobs.drafting`
 checkpoints/ best/ log.jsonl tensorboard/    see `postedit.train`
 SHA256SUMS         digests of all files, once training has ended
 run.lock           locked while a process trains here
-model/             the model folder: the best so far, from the first validation on
+model/             the model folder: the best model so far, written from the first validation on
 """
 
 import gc
@@ -71,9 +71,10 @@ _LONGEST_WAIT: Final = timedelta(hours=12)
 
 @dataclass(frozen=True, slots=True)
 class RunResult:
-    """A finished run: its folder, its model folder, the result of the last stage, and the name of that stage.
+    """A finished run: its folder, its model folder, and the result and name of the last stage.
 
-    `unedited` has the scores of the unedited dev translations or drafts; None if there are none.
+    `unedited` holds the scores of the unedited dev translations or drafts; None if the dev set has no mt. `stage` is
+    None if the recipe has no stages.
     """
 
     folder: Path
@@ -85,7 +86,7 @@ class RunResult:
 
 @dataclass(frozen=True, slots=True)
 class SharedParts:
-    """Parts that a run takes from other runs: a text processing, the corpora of a run, the model to start from."""
+    """Folders that a run reuses, if any: a text processing, a run whose corpora are shared, the model to start from."""
 
     text: Path | None = None
     corpora: Path | None = None
@@ -100,23 +101,23 @@ def train(
     given: SharedParts = SharedParts(),
     accept_changed_data: bool = False,
 ) -> RunResult:
-    """Train the model of `recipe` in `folder`, with its stages or its first stage if it has them.
+    """Train the model of `recipe` in `folder`, including its stages or its first stage if it has any.
 
     Args:
         recipe: model, data and options.
-        folder: new, or that of a run to resume.
-        resume: continue the run in `folder`.
+        folder: a new folder, or that of the run to resume.
+        resume: whether to continue the run in `folder`.
         console: where to report; standard error if None.
-        given: parts of other runs.
-        accept_changed_data: continue even if data files have changed since the run was started.
+        given: parts of other runs to reuse.
+        accept_changed_data: whether to continue even if data files have changed since the run was started.
 
     Raises:
-        RecipeError: if the run to resume had another recipe; only the length of training, what is written, and
-            `[search]` may change; if the processes of the run have different recipes.
+        RecipeError: if the run to resume had another recipe (only the length of training, what is written, and
+            `[search]` may change), or if the processes of the run have different recipes.
         DataError: if the data cannot be used, or has changed since the run to resume was started.
-        OutputError: if the folder holds another run, cannot be written, or the disk is full.
+        OutputError: if the folder holds another run or cannot be written, or the disk is full.
         TrainingError: if the loss is not a number, or another process of the run ends.
-        KeyboardInterrupt: after Ctrl-C, when a checkpoint is written.
+        KeyboardInterrupt: after Ctrl-C, once a checkpoint has been written.
     """
     folder = Path(folder)
     console = Console(stderr=True, markup=False) if console is None else console
@@ -190,7 +191,7 @@ def _train_model(
 
 
 def _size(model: Seq2Seq) -> str:
-    """Return the number of parameters of a model, and of those that are trained if not all are."""
+    """Return in words how many parameters a model has, and how many of them are trained if not all are."""
     parameters = sum(parameter.numel() for parameter in model.parameters())
     trained = sum(parameter.numel() for parameter in model.parameters() if parameter.requires_grad)
     return f"{parameters:,} parameters" + (f", {trained:,} of them trained" if trained < parameters else "")
@@ -199,13 +200,15 @@ def _size(model: Seq2Seq) -> str:
 def train_seeds(
     recipe: Recipe, folder: Path, seeds: int, resume: bool, console: Console, accept_changed_data: bool = False
 ) -> list[RunResult]:
-    """Train the model of `recipe` several times, in `seed-1`, `seed-2` and so on, with seeds from `train.seed` on.
+    """Train the model of `recipe` with several seeds, from `train.seed` on, in folders `seed-1`, `seed-2` and so on.
 
-    Vocabularies are made once, so that the models can be an ensemble. Corpora are made once, unless they hold drafts:
-    the first stage is trained with each seed.
+    Vocabularies are made once, so that the models can form an ensemble. Corpora are made once, unless they hold drafts,
+    which differ because the first stage is trained with each seed, or `accept_changed_data` is set.
 
     Raises:
-        As `train`; an OutputError if the folder is itself that of a run; a RecipeError if a stage has its own seed.
+        OutputError: as `train`; also if `folder` itself holds a run, or there is no run to resume.
+        RecipeError: as `train`; also if a stage sets its own seed.
+        DataError, TrainingError, KeyboardInterrupt: as `train`.
     """
     fixed = [f"stage.{stage.name}.train.seed" for stage in recipe.stage if "seed" in stage.train]
     if fixed:
@@ -223,7 +226,7 @@ def train_seeds(
             seed = f"Seed {part_recipe.train.seed} ({number} of {seeds})"
             console.print(f"{seed}, in {part}", soft_wrap=True, highlight=False, markup=False)
         is_begun = resume and (part / "recipe.toml").exists()
-        # Drafts in corpora are those of a seed's own first stage; corpora of an earlier seed may be of older data.
+        # Corpora with drafts depend on the first stage of each seed; those of an earlier seed may be from older data.
         shared = first if recipe.draft is None and not accept_changed_data else None
         given = SharedParts() if number == 1 else SharedParts(text=first / "text", corpora=shared)
         results.append(train(part_recipe, part, is_begun, console, given, accept_changed_data))
@@ -231,12 +234,12 @@ def train_seeds(
 
 
 def seed_folders(folder: Path, seeds: int) -> list[Path]:
-    """Return the folder of the run with each seed."""
+    """Return the run folder of each seed."""
     return [folder / f"seed-{number}" for number in range(1, seeds + 1)]
 
 
 def _with_more_seed(recipe: Recipe, more: int) -> Recipe:
-    """Return the recipe with higher seeds, that of a first stage too."""
+    """Return the recipe with `more` added to its seed, and to that of its first stage if it has one."""
     train = recipe.train.model_copy(update={"seed": recipe.train.seed + more})
     if recipe.draft is None:
         return replace(recipe, train=train)
@@ -245,32 +248,32 @@ def _with_more_seed(recipe: Recipe, more: int) -> Recipe:
 
 
 def is_main_process() -> bool:
-    """Return whether this is the process of the run that reports."""
+    """Return whether this is the main process of the run, which reports."""
     return bool(_processes().is_main_process)
 
 
 def disconnect_processes() -> None:
-    """Close the connections of this process to the others of a run that has ended.
+    """Close the connections between this process and the others of a run that has ended.
 
-    A process that leaves them open may abort as Python ends, though all is written: threads of Gloo then still hold
-    tensors of the last exchange.
+    Left open, they may make the process abort when Python exits, although everything is written: Gloo threads then
+    still hold tensors of the last exchange.
     """
     _processes().destroy_process_group()
-    gc.collect()  # the model, which is in reference cycles with its trainer, holds the connections too
+    gc.collect()  # the model, in reference cycles with its trainer, also holds the connections
 
 
 def _processes() -> PartialState:
-    """Return the processes of this run; `accelerate` connects processes without GPUs only if told so."""
+    """Return the processes of this run; `accelerate` connects processes without GPUs only with `cpu=True`."""
     if int(os.environ.get("WORLD_SIZE", "1")) > 1:
-        # PyTorch loads its compiler when it wraps a model for several processes. Loaded after these are connected, it
-        # lets the connections stay open to the end.
+        # PyTorch loads its compiler when it wraps a model for several processes. If the compiler is first loaded after
+        # the processes are connected, their connections cannot be closed before Python exits.
         importlib.import_module("torch._dynamo")
     cpu = bool(parse_flag_from_env("ACCELERATE_USE_CPU")) or not torch.accelerator.is_available()
     return PartialState(cpu=cpu, timeout=_LONGEST_WAIT)
 
 
 def _train_first_stage(text: Path, console: Console, accept_changed_data: bool, stage: Recipe, folder: Path) -> None:
-    """Train, or continue to train, a model that drafts."""
+    """Train the first stage, or resume its run, with the text processing in the folder `text`."""
     console.print(f"First stage, in {folder}", soft_wrap=True, highlight=False, markup=False)
     is_begun = (folder / "recipe.toml").exists()
     result = train(stage, folder, is_begun, console, SharedParts(text), accept_changed_data).training
@@ -280,7 +283,7 @@ def _train_first_stage(text: Path, console: Console, accept_changed_data: bool, 
 def _train_stages(
     recipe: Recipe, folder: Path, resume: bool, console: Console, given: SharedParts, accept_changed_data: bool
 ) -> RunResult:
-    """Train the stages that are not finished, each from the model of the one before."""
+    """Train the unfinished stages, each from the model of the previous stage."""
     stages, init = recipe.stages(), given.init
     for number, (name, stage) in enumerate(stages, start=1):
         part = folder / "stages" / name
@@ -305,7 +308,7 @@ def _train_stages(
 def _initialise(
     recipe: Recipe, init: Path | None, processor: TextProcessor, folder: Path, console: Console, model: Seq2Seq
 ) -> None:
-    """Give `model` the weights that training starts from, and record them."""
+    """Load into `model` the weights that training starts from, and record which were taken."""
     model.load_initial_weights()
     path = init or (None if recipe.train.init is None else Path(recipe.train.init))
     if path is None:
@@ -323,14 +326,14 @@ def _initialise(
 
 
 class _Run:
-    """Scores decoded dev texts and exports model folders for the trainer."""
+    """Callbacks of the trainer: scoring of the decoded dev set, and export of model folders."""
 
     def __init__(
         self, recipe: Recipe, data: DataConfig, folder: Path, processor: TextProcessor, hints: TrainingHints
     ) -> None:
         self.recipe, self.folder, self.processor, self.hints = recipe, folder, processor, hints
         self.first = None if recipe.draft is None else ModelFolder.load(first_stage_folder(folder))
-        # An empty draft is a result of the first stage, and counts in the scores of both stages.
+        # Empty drafts are outputs of the first stage: their triplets are kept and count in the scores of both stages.
         read_dev = read_triplets if recipe.draft is None else all_triplets
         self.dev: list[Triplet] = list(read_dev(data.dev))
         self.mt = None if data.dev.mt is None else [triplet.mt for triplet in self.dev]
@@ -340,7 +343,7 @@ class _Run:
     def score_dev(self, model: Seq2Seq) -> Mapping[str, float]:
         """Decode the dev set greedily and return its scores.
 
-        A model that does not read mt translates: else mt would stand in for its outputs that are unsound.
+        A model that does not read mt gets none: otherwise the editor would replace its unsound outputs with mt.
         """
         editor = PostEditor(model, self.processor, self.recipe.search)
         editor.hints = self.hints.sources
@@ -355,7 +358,7 @@ class _Run:
         return found
 
     def export(self, model: Seq2Seq, path: Path) -> None:
-        """Write a model folder; licences of the texts of a model that training started from stay with it."""
+        """Write a model folder, with the licence notice of the model that training started from, if it has one."""
         recipe = self.recipe
         config, architecture = recipe.model.published(), recipe.architecture
         made = {**provenance(recipe, self.folder), "dev": {}}
@@ -363,7 +366,7 @@ class _Run:
         ModelFolder(architecture, config, recipe.search, model, self.processor, made, self.first, notice).save(path)
 
     def record(self, result: TrainResult) -> None:
-        """Write into the exported model how it was trained and how it scored."""
+        """Add to the provenance of the exported model how it was trained and how it scored."""
         chosen = result.chosen
         exported = ModelFolder.load(result.model_folder)
         dev = dict(chosen.metrics)

@@ -1,4 +1,4 @@
-"""The hints that a language model is trained with: those of a memory that holds the other training triplets."""
+"""The hints that a language model is trained with, as from a memory that holds the other training triplets."""
 
 import zlib
 from collections.abc import Sequence
@@ -19,12 +19,12 @@ from postedit.text.similarity_index import SimilarityIndex
 class TrainingHints:
     """Makes the hints of training triplets, and of a dev set.
 
-    Similar corrections are triplets of the training set that are in need of correction, never those of the same src:
-    those of other systems, or with errors that were drawn, often have the same pe. Errors are where mt and pe differ,
-    for `data.tagged` of the triplets, chosen by their texts; a dev set has none, as when it is decoded.
+    Similar corrections are triplets of the training set whose mt was changed. None has the same src: outputs of other
+    systems, or with artificial errors, often have the same pe. Errors are tagged where mt and pe differ, in the share
+    `data.tagged` of the triplets, chosen by a hash of their texts; never in a dev set, as it is decoded without tags.
 
     Args:
-        hints: the parts that the prompt of the model has.
+        hints: the parts of the model's prompt.
         data: the training set, and the glossary.
         processor: the text processing of the model.
     """
@@ -34,12 +34,12 @@ class TrainingHints:
 
     @property
     def names(self) -> Sequence[HintName]:
-        """The parts."""
+        """The names of the parts."""
         return self._hints.names
 
     @cached_property
     def sources(self) -> HintSources:
-        """The corrections of the training set, which are held in memory, and the glossary; for the dev set too.
+        """The corrections of the training set, which are held in memory, and the glossary; the dev set uses them too.
 
         Raises:
             DataError: if the files cannot be read.
@@ -52,42 +52,42 @@ class TrainingHints:
         return HintSources(index, None if path is None else Glossary.read(Path(path)), other_src=True)
 
     def __call__(self, triplet: Triplet) -> dict[str, list[int]]:
-        """Return the ids of each part for a triplet."""
+        """Return the token ids of each part for a triplet."""
         mt, pe = triplet.mt, triplet.pe
         bad = edit_tags(mt.split(), pe.split()) if _share(triplet) < self._data.tagged else None
         return self.writer.write(triplet.src, mt, bad=bad)
 
     @property
     def of_dev(self) -> "DevHints":
-        """What makes the hints of a dev set, from the same sources."""
+        """The hints of a dev set, from the same sources."""
         return DevHints(self)
 
     @cached_property
     def writer(self) -> HintWriter:
-        """What writes them."""
+        """The writer of the hints."""
         return HintWriter(self._hints, self._processor, self.sources)
 
 
 @dataclass(frozen=True, slots=True)
 class DevHints:
-    """Makes the hints of a dev set: without errors, which only its pe could tell.
+    """Makes the hints of a dev set: without tagged errors, which only its pe could show.
 
     Args:
-        training: those of the training set.
+        training: the hints of the training set.
     """
 
     training: TrainingHints
 
     @property
     def names(self) -> Sequence[HintName]:
-        """The parts."""
+        """The names of the parts."""
         return self.training.names
 
     def __call__(self, triplet: Triplet) -> dict[str, list[int]]:
-        """Return the ids of each part for a triplet."""
+        """Return the token ids of each part for a triplet."""
         return self.training.writer.write(triplet.src, triplet.mt)
 
 
 def _share(triplet: Triplet) -> float:
-    """Return a number from 0 to 1 that only the texts of a triplet determine."""
+    """Return a number from 0 to 1 (exclusive) that depends only on the texts of a triplet."""
     return zlib.crc32(f"{triplet.src}\t{triplet.mt}\t{triplet.pe}".encode()) / 2**32

@@ -1,4 +1,4 @@
-"""Translation files as tasks: which are edited, what is read of them for an editor, and where their copies go."""
+"""Translation files to edit: which files and units are edited, and where the copies of the files go."""
 
 import json
 import tempfile
@@ -23,12 +23,12 @@ from postedit.progress import LineProgress
 from postedit.text.language_tags import base_language, same_language
 
 _UNITS_PER_UPDATE: Final = 500  # of progress
-_FIRST_UNITS: Final = 1_000  # of a translation memory, where its languages are sought
+_FIRST_UNITS: Final = 1_000  # of a TMX file, in which its languages are sought
 
 
 @dataclass(frozen=True, slots=True)
 class FileTask:
-    """A translation file, its format, and where its copy with other targets goes."""
+    """A translation file, its format, and the path of its copy with corrected targets."""
 
     path: Path
     format: Format
@@ -48,7 +48,7 @@ def open_file(path: Path) -> BinaryIO:
 
 
 def units_of(path: Path, form: Format) -> Iterator[Unit]:
-    """Yield the units of a file in the order of the file.
+    """Yield the units of a file in order.
 
     Raises:
         DataError: if the file cannot be read, or is broken.
@@ -58,7 +58,7 @@ def units_of(path: Path, form: Format) -> Iterator[Unit]:
 
 
 class UnitReader:
-    """Reads the units of files, and shows on `console` how much of all files is read."""
+    """Reads the units of files, and shows on `console` how much of all files has been read."""
 
     def __init__(self, files: Iterable[Path], console: Console) -> None:
         total = sum(path.stat().st_size for path in files if path.exists())
@@ -83,7 +83,7 @@ class UnitReader:
             self._done += stream.tell()
 
     def skip(self, *paths: Path) -> None:
-        """Count files that were read elsewhere; if no file was read before, they were by an earlier run."""
+        """Count files as read that were read by a worker or, if this is the first call, by an earlier run."""
         self._done += sum(path.stat().st_size for path in paths)
         self._progress.update(self._done // 1000)
 
@@ -91,12 +91,12 @@ class UnitReader:
 def find_tasks(inputs: Sequence[Path], out: Path) -> list[FileTask]:
     """Return the translation files of some files and folders, each with the path of its copy.
 
-    The copy of a single file is `out`, or in `out` if that is a folder; copies of several files and of folders are in
-    `out`, in the structure of the folders.
+    The copy of a single file is `out`, or goes into `out` if that is a folder; copies of several files and of folders
+    go into `out`, which then has the structure of the folders.
 
     Raises:
-        DataError: if a file is of no known format, a folder has no translation file, two copies would have the same
-            name, or a copy would replace an input.
+        DataError: if a file has no known format or a name that is not UTF-8, a folder has no translation file, two
+            copies would have the same path, a copy would replace an input, or `out` is in an input folder.
     """
     single = len(inputs) == 1 and inputs[0].is_file() and not out.is_dir()
     tasks = []
@@ -122,13 +122,13 @@ def find_tasks(inputs: Sequence[Path], out: Path) -> list[FileTask]:
 
 
 def common_languages(inputs: Iterable[Path], config: FilesConfig) -> tuple[str, str]:
-    """Return the languages of files, and of files in folders, by the first units of each; empty if none says them.
+    """Return the source and target language of files, and of files in folders, as stated in the first units of each.
 
-    The source is empty if no file says it, as PO files do not. Regions do not count. Files that cannot be read say
-    nothing.
+    A language is empty if no file states it; PO files do not state the source. Regions are ignored, as are files that
+    cannot be read. `files.languages` takes precedence if it is set.
 
     Raises:
-        DataError: if there are several language pairs, which one model does not edit.
+        DataError: if there are several language pairs, which a single model cannot edit.
     """
     if config.languages:
         source, _, target = config.languages.partition(":")
@@ -151,7 +151,7 @@ def common_languages(inputs: Iterable[Path], config: FilesConfig) -> tuple[str, 
 
 
 def _first_pairs(path: Path, form: Format) -> list[tuple[str, str]]:
-    """Return the language pair of the first unit of a file, and those of other targets in the first units of TMX."""
+    """Return the language pair of the first unit of a file; for TMX, also those with other targets."""
     unit = next(units_of(path, form), None)
     if unit is None or not unit.languages[1]:
         return []
@@ -164,7 +164,7 @@ def _first_pairs(path: Path, form: Format) -> list[tuple[str, str]]:
 
 
 def unrecognised(inputs: Iterable[Path]) -> list[DataError]:
-    """Return what is wrong with files in folders that are named like translation files, but are none."""
+    """Return what is wrong with files in folders that are named like translation files but are not."""
     faults = []
     for path in (path for given in inputs if given.is_dir() for path in unrecognised_files(given)):
         try:
@@ -175,15 +175,15 @@ def unrecognised(inputs: Iterable[Path]) -> list[DataError]:
 
 
 def count_others(inputs: Sequence[Path], tasks: Sequence[FileTask]) -> int:
-    """Return the number of files in folders that have no copy."""
+    """Return the number of files in folders that are not edited and so get no copy."""
     files = sum(not path.is_dir() for folder in inputs if folder.is_dir() for path in folder.rglob("*"))
     return files - len(tasks) + sum(not path.is_dir() for path in inputs)
 
 
 def beside_copies(tasks: Sequence[FileTask], out: Path, ending: str) -> Path:
-    """Return the path of what is kept beside the copies: OUT and an ending, or `corrections` in a folder of copies.
+    """Return the path of a file beside the copies: OUT plus `ending`, or `corrections` plus `ending` in their folder.
 
-    The folder of copies is made.
+    The folder of copies is made if it does not exist.
 
     Raises:
         OutputError: if the folder cannot be made.
@@ -196,12 +196,13 @@ def beside_copies(tasks: Sequence[FileTask], out: Path, ending: str) -> Path:
 
 
 class Pairs:
-    """Source and target of the units that are edited, without codes, kept on disk; the target is None if there is none.
+    """Source and target of the units to edit, without codes, kept on disk; the target is None if there is none.
 
     Args:
         tasks: the files that can be edited.
         total: the number of pairs.
-        refused: why other files cannot be edited.
+        refused: why the other files cannot be edited.
+        lines: the pairs as JSON lines.
     """
 
     def __init__(self, tasks: Sequence[FileTask], total: int, refused: Sequence[DataError], lines: IO[str]) -> None:
@@ -214,12 +215,12 @@ class Pairs:
 
 
 def read_pairs(tasks: Sequence[FileTask], config: FilesConfig, languages: tuple[str, str], console: Console) -> Pairs:
-    """Read all files, before any is edited, and return what is edited.
+    """Read all files, before any is edited, and return the pairs to edit.
 
     Args:
         tasks: the files.
-        config: says which units are edited.
-        languages: of the editor, source and target, empty if not known.
+        config: the options that say which units are edited.
+        languages: source and target language of the editor, empty if not known.
         console: where progress is shown.
 
     Raises:
@@ -255,7 +256,7 @@ def read_pairs(tasks: Sequence[FileTask], config: FilesConfig, languages: tuple[
 def _pairs(
     task: FileTask, reader: UnitReader, config: FilesConfig, languages: tuple[str, str]
 ) -> Iterator[tuple[str, str | None]]:
-    """Yield source and target of the units that are edited, which have the languages of the editor."""
+    """Yield source and target of the units to edit; raise a DataError if they are not in the editor's languages."""
     for unit in reader.units(task.path, task.format):
         if config.reason_not_to_edit(unit) is not None:
             continue
@@ -270,5 +271,5 @@ def _pairs(
 
 
 def _direction(languages: tuple[str, str]) -> str:
-    """Return "from en to de", with the languages that are known."""
+    """Return the known languages in the form "from en to de"."""
     return " ".join(f"{word} {one}" for word, one in zip(("from", "to"), languages, strict=True) if one)

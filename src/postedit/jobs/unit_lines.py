@@ -1,4 +1,4 @@
-"""What a unit of a translation file gives: a triplet, or a pair of texts, or the reason why it gives none."""
+"""The line that a unit of a translation file gives: a triplet, a pair of texts, or the reason why there is none."""
 
 import sqlite3
 from collections import Counter
@@ -23,7 +23,7 @@ class Line(NamedTuple):
     pe: str
 
 
-class LeftOut(Exception):  # noqa: N818 (no error: a unit is left out)
+class LeftOut(Exception):  # noqa: N818 (not an error: a unit is left out)
     """Raised for a unit that gives no line, with the reason."""
 
 
@@ -32,12 +32,12 @@ Take = Callable[[Path, Unit], Line]
 
 
 def finished_pair(path: Path, unit: Unit) -> Line:
-    """Return source and target of a unit."""
+    """Return the source and the confirmed target of a unit, without mt; see `Take`."""
     return Line(unit.source.text, None, _confirmed(unit).text)
 
 
 def with_candidate(path: Path, unit: Unit) -> Line:
-    """Return a unit whose file keeps the machine translation, or the former target, beside the target."""
+    """Return the triplet of a unit whose file keeps machine translation, or the former target, beside the target."""
     target = _confirmed(unit)
     given = [one for one in unit.candidates if one.target.text.strip() and one.same_source and one.origin != "human"]
     machine = sorted((one for one in given if one.origin == "machine"), key=lambda one: one.former)
@@ -53,11 +53,11 @@ class BeforeAndAfter:
     """Takes the mt of a unit from the file of the same name before post-editing.
 
     Args:
-        before: a file, or a folder.
-        after: a file, or a folder of the same structure.
+        before: a file, or a folder, before post-editing.
+        after: the same file or folder after post-editing; a folder must have the same structure.
 
     Raises:
-        DataError: if one is a folder and the other is not.
+        DataError: if one is a folder and the other is not, one does not exist, or both are the same.
     """
 
     def __init__(self, before: Path, after: Path) -> None:
@@ -89,17 +89,17 @@ class BeforeAndAfter:
             raise LeftOut("no target before")
         if source.split() != unit.source.text.split():
             raise LeftOut("another source before")
-        # A machine may have made the target after that before: unchanged, or with the former one beside it.
+        # If the target is unchanged, or replaced with the former one kept beside it, a machine may have written it.
         if mt == target.text or any(one.former for one in unit.candidates):
             target = _confirmed(unit)
         return Line(unit.source.text, mt, target.text)
 
     def __reduce__(self) -> "tuple[type[BeforeAndAfter], tuple[Path, Path]]":
-        """Begin anew in a worker, without the file that is open here."""
+        """Pickle for a worker, which starts without the texts that are read here."""
         return BeforeAndAfter, (self._before, self._after)
 
     def files_of(self, paths: Iterable[Path]) -> list[Path]:
-        """Return those files before post-editing that exist."""
+        """Return the existing files before post-editing that belong to `paths`."""
         return [path for path in map(self._file_of, paths) if path.exists()]
 
     def _file_of(self, path: Path) -> Path:
@@ -107,13 +107,13 @@ class BeforeAndAfter:
 
 
 class _TextsBefore:
-    """Source and target of the units of a file, in a temporary database that goes to the disk if it is large."""
+    """Source and target of the units of a file, in a temporary SQLite database that moves to disk if it is large."""
 
     def __init__(self) -> None:
         self._texts: sqlite3.Connection | None = None
 
     def read(self, path: Path) -> None:
-        """Take the units of a file, if it exists, in place of those of another one."""
+        """Replace the contents with the units of a file; there are none if it does not exist."""
         if self._texts is not None:
             self._texts.close()
         self._texts = sqlite3.connect("", isolation_level=None, check_same_thread=False)
@@ -122,7 +122,7 @@ class _TextsBefore:
             self._texts.executemany("insert or replace into texts values (?, ?, ?, ?)", self._rows(path))
 
     def find(self, identifier: str, number: int) -> tuple[str, str] | None:
-        """Return source and target of a unit, by its id and its number among those of the same id."""
+        """Return source and target of unit `number`, from 0, among those with this id; None if there is none."""
         assert self._texts is not None, "a file is read first"
         wanted = (_key(identifier), number)
         row = self._texts.execute("select src, mt from texts where id = ? and number = ?", wanted).fetchone()
@@ -144,13 +144,13 @@ _ANY_TEXT: Final = ("utf-8", "surrogatepass")
 
 
 def _key(text: str) -> bytes:
-    """Return a text as bytes: SQLite compares texts of its own only up to a null character."""
+    """Return a text as bytes, because SQLite compares its own texts only up to a null character."""
     return text.encode(*_ANY_TEXT)
 
 
 @contextmanager
 def _explained(path: Path) -> Iterator[None]:
-    """Turn an error of the temporary database, such as a full disk, into a sentence."""
+    """Turn errors of the temporary database, such as a full disk, into an OutputError."""
     try:
         yield
     except sqlite3.Error as error:
@@ -160,7 +160,7 @@ def _explained(path: Path) -> Iterator[None]:
 
 
 def _finished(unit: Unit) -> MarkedText:
-    """Return the target of a unit, if there is one and its state does not say that nobody has worked on it."""
+    """Return the target of a unit; raise `LeftOut` if source or target is blank, or the state is initial."""
     if not unit.source.text.strip():
         raise LeftOut("no source")
     if unit.target is None or not unit.target.text.strip():
@@ -171,7 +171,7 @@ def _finished(unit: Unit) -> MarkedText:
 
 
 def _confirmed(unit: Unit) -> MarkedText:
-    """Return the target of a unit, if neither state nor origin says that it is a machine's."""
+    """Return the target of a unit; raise `LeftOut` also if it is of machine or fuzzy origin and not reviewed."""
     target = _finished(unit)
     if unit.origin in ("machine", "fuzzy") and (unit.state is None or unit.state < UnitState.REVIEWED):
         raise LeftOut("machine translation or a fuzzy match that nobody has confirmed, by origin and state")

@@ -1,4 +1,4 @@
-"""The arrays of a phrase-based model of which all others can be made: texts, alignments, and what EM has learnt."""
+"""The arrays of a phrase-based model from which all others can be made: texts, alignments, and what EM has learnt."""
 
 from typing import Any, Final
 
@@ -21,7 +21,7 @@ def compact_arrays(model: PhraseModel, least: int) -> Arrays:
 
     Args:
         model: the model.
-        least: n-grams of 3 and more words that occur more rarely were left out; see `PhraseConfig`.
+        least: the option of `PhraseConfig`, by which the language model is made again.
     """
     index = model.knowledge.trained
     every = model.to_arrays()
@@ -34,7 +34,7 @@ def compact_arrays(model: PhraseModel, least: int) -> Arrays:
 
 
 def expanded_model(words: list[str], arrays: Arrays) -> PhraseModel:
-    """Return the model of these words and compact arrays.
+    """Return the model with these words and the arrays of `compact_arrays`.
 
     Raises:
         KeyError: if an array is missing.
@@ -63,7 +63,7 @@ def _texts(arrays: Arrays, side: str) -> Texts:
 
 
 def _words_of_joined(joined: JoinedWords) -> NDArray[Any]:
-    """Return the word of each id of a word joined with a source word."""
+    """Return the word of mt by the id of its joined word, Int32[J]."""
     used = joined.keys != EMPTY
     found = np.empty(int(joined.ids[used].max()) + 1, np.int32)
     found[joined.ids[used]] = joined.keys[used] >> 32

@@ -1,7 +1,7 @@
-"""Evidence of corrections for an edit: that its words were changed so lately, or in a segment like this one.
+"""Evidence from corrections for an edit: that they made the same change lately, or in a segment like this one.
 
-The evidence is in the places of the words that the edit replaces, or of those on both sides of an insertion, where
-corrections made the same change. Texts repeat themselves within documents and products.
+It is found at the places of the words that the edit replaces, or of the words on both sides of an insertion, where
+corrections made the same change. Such evidence counts because texts repeat themselves within documents and products.
 """
 
 from typing import Any, Final
@@ -13,29 +13,29 @@ from postedit.phrase.edit_candidates import DOUBT
 from postedit.phrase.triplet_index import LONGEST, ROW, gone_on, look, makes_change
 
 EVIDENCE: Final = (
-    # logarithm of 1 + RECENT divided by the corrections since the last one that made the change; times `likely_same`
-    # unless it was made in all those places
+    # logarithm of 1 + RECENT / n, if the n-th last correction was the last that made the change; times `likely_same`
+    # unless corrections made the change at all those places
     "lately made",
-    "like made",  # share of words in common with the segment most like this one in which it was made
+    "like made",  # share of words in common with the most similar segment in which the change was made
 )
-"""Evidence for edits that are in doubt; 0 where there is none, and for other edits."""
+"""Evidence for edits whose feature "doubt" is 1; 0 if there is none, and for all other edits."""
 
 _LATELY, _LIKE = range(len(EVIDENCE))
 
 RECENT: Final = 32
-"""Corrections within which it matters much how long ago one was."""
+"""Number of latest corrections within which the age of a correction makes much difference."""
 
 _FAMILIAR: Final = 0.6
-"""Share of the words of a segment, weighted by rarity, from which on it is taken to be of the same text as the last
-corrections, which have them, too. In help pages the median is 0.4, in software manuals after help pages 0.2."""
+"""Share of the words of a segment, weighted by rarity, that the latest corrections must have for the segment to count
+fully as of the same text. The median share is 0.4 in help pages, and 0.2 in software manuals after help pages."""
 
 _STEEPNESS: Final = 4
-"""Power of that share below."""
+"""Exponent by which the likelihood falls for smaller shares."""
 
 
 @compiled
 def known_phrases(places: Any, asked: Any) -> Any:
-    """Return where the places of the phrase of each start and length begin and end, Int64[n,LONGEST+1,2]."""
+    """Return the bounds of the places of the phrase of each start and length, Int64[n,LONGEST+1,2]; (0, 0) if none."""
     known = np.zeros((asked.size, LONGEST + 1, 2), np.int64)
     for start in range(asked.size):
         low, high = np.int64(0), np.int64(0)
@@ -53,14 +53,14 @@ def evidence_of(sentence: Any, knowledge: Any, known: Any, candidates: Any, plac
 
     Args:
         sentence: the sentence.
-        knowledge: what edits are proposed by.
+        knowledge: the `Knowledge` by which edits are proposed.
         known: see `known_phrases`.
-        candidates: of the sentence, which corrections propose.
-        places: a buffer for the places that are looked at, the latest ones.
+        candidates: the candidates of the sentence that corrections propose.
+        places: a buffer for the places that are looked at, which are the latest ones.
     """
     index = knowledge.corrections
     found = np.zeros((candidates.spans.shape[0], len(EVIDENCE)), np.float64)
-    # The words themselves: of those joined with source words, all that are not in the index have one id.
+    # The words of mt, not those for lookup: joined with source words, all words not in the index have the same id.
     own, likeness = np.unique(sentence.mt), np.full(knowledge.bag_starts.size - 1, -1.0)
     same = -1.0
     for one in range(found.shape[0]):
@@ -81,7 +81,7 @@ def evidence_of(sentence: Any, knowledge: Any, known: Any, candidates: Any, plac
                 likeness[other] = _likeness(own, bag)
             row[_LATELY] = max(row[_LATELY], np.log(1.0 + RECENT / since))
             row[_LIKE] = max(row[_LIKE], likeness[other])
-        if made < looked:  # it was not made each time, so it need not hold in other text
+        if made < looked:  # the change was not made each time, so it may not apply to another text
             same = likely_same(sentence, knowledge) if same < 0.0 else same
             row[_LATELY] *= same
     return found
@@ -91,19 +91,19 @@ def evidence_of(sentence: Any, knowledge: Any, known: Any, candidates: Any, plac
 def likely_same(sentence: Any, knowledge: Any) -> Any:
     """Return how likely a segment is of the same text as the last RECENT corrections, from 0 to 1.
 
-    What was corrected lately is evidence in the same document or product. In text of another domain it would be as
-    strong, since marks and frequent words are everywhere; what that text does not have are the rarer words.
+    Recent corrections are evidence within the same document or product. They would seem to be as strong evidence in
+    text of another domain, which has the same punctuation and frequent words; but it lacks the rarer words.
     """
     ranks, total, shared = knowledge.ranks, 0.0, 0.0
     first = np.searchsorted(ranks, ranks[-1] - RECENT + 1)
     for at in range(1, sentence.mt.size - 1):
         word = sentence.mt[at]
         count = knowledge.counts[word] if word < knowledge.counts.size else 0
-        # As if RECENT others had none of them: of few corrections, words that all have are not frequent words.
+        # RECENT more corrections without the word are assumed: if all of a few have it, it need not be frequent.
         rarity = np.log((ranks[-1] + RECENT) / (count + 0.5))
         total += rarity
         for other in range(ranks.size - 1, first - 1, -1):
-            if ranks[other] == (ranks[other - 1] if other else 0):  # it was removed
+            if ranks[other] == (ranks[other - 1] if other else 0):  # this correction was removed
                 continue
             bag = knowledge.bags[knowledge.bag_starts[other] : knowledge.bag_starts[other + 1]]
             place = np.searchsorted(bag, word)
@@ -115,7 +115,7 @@ def likely_same(sentence: Any, knowledge: Any) -> Any:
 
 @compiled
 def _likeness(words: Any, others: Any) -> Any:
-    """Return the share of words that two sorted sets have in common."""
+    """Return the share of words that two sorted sets have in common: intersection over union."""
     i = j = common = 0
     while i < words.size and j < others.size:
         if words[i] == others[j]:

@@ -1,7 +1,7 @@
-"""The index of corrections: triplets are added to it and taken out again one by one.
+"""The index of corrections, to which triplets can be added and from which they can be removed one by one.
 
-A triplet is added by inserting the places of its words into the sorted order, and taken out by removing them from it.
-Its texts remain in memory until the index is made anew, and no lookup finds them.
+A triplet is added by inserting the places of its words into the sorted order, and removed by taking them out of it. The
+texts of a removed triplet stay in memory until the index is built anew, but no lookup finds them.
 """
 
 from collections.abc import Sequence
@@ -16,14 +16,14 @@ from postedit.phrase.source_alignment import single_text
 from postedit.phrase.triplet_index import DEPTH, ROW, Sorted, TripletIndex, aligned_cells, sort_places
 
 _SEPARATOR: Final = -1
-"""Stands behind each text, so that it sorts the same whatever comes after it."""
+"""Follows each text, so that its places are sorted independently of the texts after it."""
 
 _ONE_BY_ONE: Final = 30
-"""More triplets than these are sorted together with all others."""
+"""Up to this many triplets are inserted one by one; if more are added at once, all places are sorted again."""
 
 
 class AlignedTriplet(NamedTuple):
-    """A triplet as it is indexed; texts have words for beginning and end.
+    """A triplet to be indexed; its texts have words for beginning and end.
 
     Args:
         asked: the words of mt by which phrases are looked up, Int32[n].
@@ -31,7 +31,7 @@ class AlignedTriplet(NamedTuple):
         pe: the words of pe, Int32[m].
         links: the place in mt of the counterpart of each word of pe, or UNLINKED, Int32[m].
         sources: the source word of each word of mt, Int32[n].
-        source: the key of the whole source.
+        source: the key of all words of the source, see `pair_table.key_of`.
     """
 
     asked: Any
@@ -61,13 +61,13 @@ class GrowingArray:
         return self._buffer[: self._size]
 
     def truncate(self, size: int) -> None:
-        """Keep the first rows alone."""
+        """Keep only the first `size` rows."""
         self._size = size
 
     def extend(self, values: Any) -> None:
         """Append rows."""
         if not len(values):
-            return  # the first rows may be read-only
+            return  # nothing to write: the initial rows may be read-only
         size = self._size + len(values)
         if size > len(self._buffer):
             larger = np.empty((2 * size, *self._buffer.shape[1:]), self._buffer.dtype)
@@ -78,7 +78,7 @@ class GrowingArray:
 
 
 class _SortedPlaces:
-    """Words of texts, and the places of those that were not removed, sorted by what follows."""
+    """Words of texts, and the places of those that were not removed, sorted by the words that begin there."""
 
     def __init__(self) -> None:
         self._words = GrowingArray(np.empty(0, np.int32))
@@ -118,13 +118,13 @@ class _SortedPlaces:
 
     @property
     def sorted(self) -> Sorted:
-        """The words and their order."""
+        """The words and their sorted places, as a suffix array without `first`."""
         return Sorted(self._words.values, self._order, np.empty(0, np.int64))
 
 
 @compiled
 def _insertion_points(words: Any, order: Any, places: Any) -> Any:
-    """Return before which of the places `order` each of the places Int32[K] is sorted, Int64[K]."""
+    """Return the index in `order` before which each of the places Int32[K] has to be inserted, Int64[K]."""
     points = np.empty(places.size, np.int64)
     for number in range(places.size):
         low, high = 0, order.size
@@ -140,7 +140,7 @@ def _insertion_points(words: Any, order: Any, places: Any) -> Any:
 
 @compiled
 def _follows(words: Any, place: Any, other: Any) -> Any:
-    """Return whether the words from a place on sort behind those from another place on, up to the ends of texts."""
+    """Return whether the words from one place on sort after those from another, up to the ends of their texts."""
     for depth in range(DEPTH):
         if words[place + depth] != words[other + depth] or words[place + depth] == _SEPARATOR:
             return words[place + depth] > words[other + depth]
@@ -151,7 +151,7 @@ class CorrectionIndex:
     """Triplets that can be added and removed."""
 
     def __init__(self) -> None:
-        self._numbers = GrowingArray(np.empty(0, np.int64))  # of the triplets, rising
+        self._numbers = GrowingArray(np.empty(0, np.int64))  # of the triplets, ascending
         self._removed: set[int] = set()  # rows
         self._mt, self._pe = _SortedPlaces(), GrowingArray(np.empty(0, np.int32))
         self._cells = GrowingArray(np.empty((0, 5), np.int32))
@@ -162,7 +162,7 @@ class CorrectionIndex:
         self._counts = GrowingArray(np.empty(0, np.int32))
 
     def add(self, triplets: Sequence[tuple[int, AlignedTriplet]]) -> None:
-        """Add triplets with their numbers, which are above all numbers before."""
+        """Add triplets with their numbers, which must ascend and be above all earlier numbers."""
         for number, one in triplets:
             cells = _cells(one)
             cells[:, ROW] = len(self._numbers)
@@ -181,7 +181,7 @@ class CorrectionIndex:
         self._mt.append([one.asked for _, one in triplets])
 
     def remove(self, number: int) -> None:
-        """Take a triplet out; nothing happens if it was never added."""
+        """Remove the triplet with a number; do nothing if there is none."""
         row = self._row(number)
         if row < len(self._numbers) and self._numbers.values[row] == number:
             self._removed.add(row)
@@ -189,7 +189,7 @@ class CorrectionIndex:
             self._mt.remove(*(int(start) for start in self._mt_starts.values[row : row + 2]))
 
     def truncate(self, number: int) -> None:
-        """Take out the triplets from this number on."""
+        """Remove all triplets from this number on, with their texts."""
         row = self._row(number)
         for other in range(row, len(self._numbers)):
             if other not in self._removed:
@@ -209,7 +209,7 @@ class CorrectionIndex:
             starts.truncate(row + 1)
 
     def _row(self, number: int) -> int:
-        """Return the first row whose number is not below this one."""
+        """Return the first row whose number is at least `number`."""
         return int(np.searchsorted(self._numbers.values, number))
 
     def _bag(self, row: int) -> NDArray[np.int32]:
@@ -238,12 +238,12 @@ class CorrectionIndex:
 
     @property
     def counts(self) -> NDArray[np.int32]:
-        """The number of triplets in the index whose mt has a word, by word; words beyond are in none."""
+        """The number of triplets in the index whose mt has a word, by word id, Int32[W]; higher ids are in none."""
         return self._counts.values
 
     @property
     def ranks(self) -> NDArray[np.int64]:
-        """The number of triplets up to each that are in the index, Int64[S]."""
+        """For each triplet, the number of triplets up to it that were not removed, Int64[S]."""
         present = np.ones(len(self._numbers), np.int64)
         present[list(self._removed)] = 0
         return np.cumsum(present)
@@ -253,7 +253,7 @@ class CorrectionIndex:
         """The index as it is now; not valid after the next change."""
         return TripletIndex(
             self._mt.sorted,
-            Sorted(self._pe.values, np.empty(0, np.int32), np.empty(0, np.int64)),  # only places of mt are looked for
+            Sorted(self._pe.values, np.empty(0, np.int32), np.empty(0, np.int64)),  # only places of mt are looked up
             self._cells.values,
             self._mt_starts.values,
             self._pe_starts.values,

@@ -1,4 +1,4 @@
-"""The compiled loop over sentences: candidates, their scores, search, and what each edit of an output is worth."""
+"""The compiled loop over sentences: candidates, their scores, the search, and the gain of each edit of an output."""
 
 from typing import Any, Final, NamedTuple
 
@@ -16,28 +16,28 @@ ALL_FEATURES: Final = ("language model", *FEATURES)
 
 
 class SearchLimits(NamedTuple):
-    """Limits of a search; all are numbers."""
+    """Limits of a search, as whole numbers."""
 
-    outputs: Any  # per sentence, at most
-    paths: Any  # that go on from each word, at most; 0: all
-    sample: Any  # places of a phrase looked at, at most
+    outputs: Any  # maximum number of outputs per sentence
+    paths: Any  # maximum number of paths that go on from each word; 0: all
+    sample: Any  # maximum number of places of a phrase to look at
 
 
 class Outputs(NamedTuple):
     """The outputs of sentences, best first.
 
-    Those of a sentence are adjacent, and so are the edits of an output and the words of an edit.
+    The outputs of a sentence are adjacent, and so are the edits of an output and the words of an edit.
     """
 
     first: Any  # Int64[S+1], the first output of each sentence
     scores: Any  # Float64[H]
     features: Any  # Float64[H,1+F], see ALL_FEATURES
     first_edit: Any  # Int64[H+1], the first edit of each output
-    spans: Any  # Int32[E,2], the words of mt that an edit replaces, counted without that for the beginning
-    gains: Any  # Float64[E], what the score loses without the edit
-    evidence: Any  # Float64[E,F], features of the edit
+    spans: Any  # Int32[E,2], the words of mt that an edit replaces, not counting the word for the beginning
+    gains: Any  # Float64[E], how much the score drops without the edit
+    evidence: Any  # Float64[E,F], the features of each edit
     first_word: Any  # Int64[E+1], the first new word of each edit
-    words: Any  # Int32[W]
+    words: Any  # Int32[W], the new words of all edits
 
 
 @compiled
@@ -46,11 +46,11 @@ def edit_texts(mt: Any, joined: Any, src: Any, knowledge: Any, weights: Any, lim
 
     Args:
         mt: the texts, with words for beginning and end.
-        joined: the words by which phrases are looked up, if they are joined with source words.
-        src: their sources.
-        knowledge: what to edit by.
-        weights: of the features, Float64[1+F].
-        limits: limits of the search.
+        joined: the ids of words joined with source words, by which phrases are then looked up; may be empty.
+        src: the sources of the texts.
+        knowledge: the `Knowledge` by which edits are proposed and scored.
+        weights: the weights of the features, Float64[1+F].
+        limits: the limits of the search.
     """
     rows = mt.starts.size - 1
     first = np.zeros(rows + 1, np.int64)
@@ -105,7 +105,7 @@ def edit_texts(mt: Any, joined: Any, src: Any, knowledge: Any, weights: Any, lim
 
 @compiled
 def sentence_of(mt: Any, joined: Any, src: Any, translations: Any, row: Any) -> Any:
-    """Return one sentence of texts; see `edit_texts`."""
+    """Return the sentence in row `row` of the texts; see `edit_texts`."""
     words = mt.words[mt.starts[row] : mt.starts[row + 1]]
     source = src.words[src.starts[row] : src.starts[row + 1]]
     sources = source_words(translations, source, words)

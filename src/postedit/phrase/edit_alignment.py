@@ -1,9 +1,9 @@
 """Alignment of the words of mt with those of pe, one to one.
 
-Equal words are linked along the fewest edits. The other words are linked by IBM model 1 with a preference for the place
-between the links around them; its prior knows that words which moved stay equal and that words which changed keep most
-of their letters. The best pair is linked first (competitive linking, Melamed 2000), so that a rewritten sentence does
-not make everything look like the translation of one rare word.
+Equal words are linked along a path with the fewest edits. The other words are linked by IBM model 1 with a preference
+for the place between the links around them; its prior says that moved words stay equal and that changed words keep most
+of their letters. The best pair is linked first (competitive linking, Melamed 2000), so that in a rewritten sentence not
+all words are linked to one rare word.
 """
 
 from typing import Any, Final, NamedTuple
@@ -18,19 +18,19 @@ UNLINKED: Final = -1
 
 _ITERATIONS: Final = 4
 _NO_WORD: Final = 0.1  # prior probability that a word of pe has no counterpart
-_DECAY: Final = 0.3  # of the probability, in nats per word of distance from the expected place
-_DECAY_EQUAL: Final = 0.1  # of a word that moved
+_DECAY: Final = 0.3  # decay of the probability, in nats per word of distance from the expected place
+_DECAY_EQUAL: Final = 0.1  # likewise, for an equal word that moved
 _STRENGTH: Final = 2.0  # the prior counts like this many occurrences of a word
 
-# The prior of a pair of words, apart from their letters.
+# Parts of the prior of a pair of words.
 _PRIOR_NO_WORD: Final = 0.01
 _PRIOR_ANY: Final = 0.001
 _PRIOR_EQUAL: Final = 0.8
 _PRIOR_SIMILAR: Final = 0.3
 _UNSEEN_NO_WORD: Final = np.float32(5e-3)
-_FARTHEST: Final = 6.0  # words from the expected place: no phrase has words that are linked from further away
-_UNSEEN: Final = np.float32(-1.0)  # in place of the probability of a pair that is not in a table
-_LEAST: Final = np.float32(0.01)  # pairs with a lower probability are not worth their memory after training
+_FARTHEST: Final = 6.0  # words from the expected place beyond which there is no link: no phrase would include it
+_UNSEEN: Final = np.float32(-1.0)  # marks a pair that is not in a table
+_LEAST: Final = np.float32(0.01)  # after training, pairs with a lower probability are not worth their memory
 
 
 class Spellings(NamedTuple):
@@ -48,16 +48,16 @@ class EditTable(NamedTuple):
 
 
 def spellings(words: list[str]) -> Spellings:
-    """Return the letters of words."""
+    """Return the letters of words, as code points."""
     encoded = [word.encode("utf-32-le", "surrogatepass") for word in words]
     starts = np.zeros(len(words) + 1, np.int64)
     starts[1:] = np.cumsum([len(code) // 4 for code in encoded])
-    # Writable, as those of an editor that learns are: to numba, one type.
+    # Writable, like the letters of an editor that learns, so that numba sees one type.
     return Spellings(np.frombuffer(bytearray().join(encoded), np.uint32), starts)
 
 
 def learn_edits(mt: Texts, pe: Texts, spelt: Spellings) -> EditTable:
-    """Return the probabilities of words of pe given words of mt that do not match."""
+    """Return the probabilities of words of pe given words of mt, learnt by EM from the words that are not matched."""
     keys = _unmatched_pairs(mt, pe)
     prior = _prior(keys, spelt)
     probabilities = prior
@@ -67,14 +67,14 @@ def learn_edits(mt: Texts, pe: Texts, spelt: Spellings) -> EditTable:
 
 
 def without_rare(table: EditTable) -> EditTable:
-    """Return a table with the pairs that are likely, to align further triplets by."""
+    """Return a table with only the likely pairs, for the alignment of further triplets."""
     kept = (table.keys != EMPTY) & (table.probabilities >= _LEAST)
     return EditTable(*table_of(table.keys[kept], table.probabilities[kept]))
 
 
 @compiled
 def matched(mt: Any, pe: Any) -> Any:
-    """Return for each word of pe the place of the equal word of mt on the way of the fewest edits, or UNLINKED."""
+    """Return for each word of pe the place of its equal word in mt on a path of fewest edits, or UNLINKED, Int32[m]."""
     n, m = mt.size, pe.size
     cost = np.empty((n + 1, m + 1), np.int32)  # edits from words i and j to the ends
     cost[n] = np.arange(m, -1, -1)
@@ -112,7 +112,7 @@ def _free(links: Any, n: Any) -> Any:
 
 @compiled
 def _expected(links: Any, n: Any) -> Any:
-    """Return the place in mt where each word of pe is expected, Float[m]: amid the links around it."""
+    """Return the place in mt where each word of pe is expected, Float64[m]: midway between the links around it."""
     expected = np.empty(links.size, np.float64)
     last = -1
     for j in range(links.size):
@@ -127,7 +127,7 @@ def _expected(links: Any, n: Any) -> Any:
 
 @compiled
 def _near(old: Any, new: Any, distance: Any) -> Any:
-    """Return how much a distance in words takes from the probability of a pair."""
+    """Return the factor by which a distance in words from the expected place lowers the probability of a pair."""
     return np.exp(-(_DECAY_EQUAL if old == new else _DECAY) * abs(distance))
 
 
@@ -158,7 +158,7 @@ def _unmatched_pairs(mt: Any, pe: Any) -> Any:
 
 @compiled
 def _similarity(first: Any, second: Any, spelt: Any) -> Any:
-    """Return the share of letters in the common beginning and end of two words."""
+    """Return the share of letters, of the longer of two words, that belong to their common beginning and end."""
     a, b = (
         spelt.letters[spelt.starts[first] : spelt.starts[first + 1]],
         spelt.letters[spelt.starts[second] : spelt.starts[second + 1]],
@@ -192,7 +192,7 @@ def _prior_of(old: Any, new: Any, spelt: Any) -> Any:
 
 @compiled
 def _improved(mt: Any, pe: Any, keys: Any, probabilities: Any, prior: Any, words: Any) -> Any:
-    """Return the probabilities after one step of EM."""
+    """Return the probabilities after one EM step."""
     counts = np.zeros(keys.size, np.float64)
     totals = np.zeros(words, np.float64)
     for row in range(mt.starts.size - 1):
@@ -227,9 +227,9 @@ def _improved(mt: Any, pe: Any, keys: Any, probabilities: Any, prior: Any, words
 
 @compiled
 def linked(table: Any, spelt: Any, mt: Any, pe: Any) -> Any:
-    """Return for each word of pe, Int32[m], the place of its counterpart in mt, or UNLINKED; no two have the same.
+    """Return the place in mt of the counterpart of each word of pe, Int32[m], or UNLINKED; no two words share one.
 
-    Pairs of words that are not in the table have the prior probability.
+    Pairs of words that are not in the table have their prior probability.
     """
     links = matched(mt, pe)
     free, expected = _free(links, mt.size), _expected(links, mt.size)
@@ -257,7 +257,7 @@ def linked(table: Any, spelt: Any, mt: Any, pe: Any) -> Any:
 
 @compiled
 def all_linked(table: Any, spelt: Any, mt: Any, pe: Any) -> Any:
-    """Return `linked` of all texts, Int32[words of pe]."""
+    """Return the links of all texts, one text after the other, Int32[words of pe]; see `linked`."""
     links = np.empty(pe.words.size, np.int32)
     for row in range(mt.starts.size - 1):
         old = mt.words[mt.starts[row] : mt.starts[row + 1]]

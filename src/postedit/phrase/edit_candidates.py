@@ -1,8 +1,8 @@
 """Candidate edits of a sentence, with the evidence for and against each.
 
-Every phrase of mt, up to LONGEST words, is looked up in the index. What it became elsewhere, less the words at both
-ends that stayed, is a candidate: some words of mt and the words that replace them. The words that stayed are its
-context. So the phrase pairs that make the same change, in wider and narrower contexts, are one candidate, and places
+Every phrase of mt, up to LONGEST words, is looked up in the index. What it became elsewhere, without the words that
+stayed at both ends, gives a candidate: some words of mt and the words that replace them. The words that stayed are its
+context. So phrase pairs that make the same change, in wider and narrower contexts, give one candidate, and places
 where the phrase was kept are evidence against it.
 """
 
@@ -18,28 +18,28 @@ from postedit.phrase.triplet_index import KEPT, LONGEST, SOURCE, gone_on, look, 
 
 FEATURES: Final = (
     "edits",  # 1: a constant for each edit
-    "words changed",  # the words of its longer side
-    "length",  # words added
+    "words changed",  # the number of words of its longer side
+    "length",  # the number of words added; negative if words are removed
     "phrase",  # log-odds of the change for its shortest phrase
-    "phrase in context",  # for its longest phrase
+    "phrase in context",  # log-odds of the change for its longest phrase
     "phrase inverse",  # log-probability of the longest phrase given what it became; 0 for corrections
-    "best phrase",  # highest log-odds of all its phrases
+    "best phrase",  # highest log-odds of the change among all its phrases
     "lexical",  # log-probability of the new words given the old ones
-    "lexical inverse",  # and of the old words given the new ones
-    "seen changed",  # logarithm of the number of times that the longest phrase was changed so
+    "lexical inverse",  # log-probability of the old words given the new ones
+    "seen changed",  # logarithm of the number of times that the longest phrase had the change
     "seen changed anywhere",  # likewise for the shortest phrase
     "seen kept",  # logarithm of 1 + the number of times that the longest phrase stayed as it is
-    "context",  # words of context in the longest phrase
-    "phrases",  # logarithm of the number of phrases that have the change
-    "source agrees",  # log-odds of the change for the longest phrase, where it came from the same source words
+    "context",  # the number of words of context in the longest phrase
+    "phrases",  # logarithm of the number of phrases of the sentence that had the change
+    "source agrees",  # log-odds of the change for the longest phrase, among places with the same source words
     "source fit",  # log-probability of the new words given the source, less that of the old words
-    "corrected",  # logarithm of 1 + corrections that made the change, in the widest context that corrections have
-    "corrected in context",  # likewise, if that context has `scored_edits.CONTEXT_WORDS`
+    "corrected",  # logarithm of 1 + corrections that made the change, in the widest context known to them
+    "corrected in context",  # likewise, if that context has `scored_edits.CONTEXT_WORDS` words beside the change
     "not corrected",  # logarithm of 1 + corrections that did not make the change there
-    "not corrected in context",  # likewise, if that context has `scored_edits.CONTEXT_WORDS`
-    "doubt",  # 1 if corrections made the change, but not twice and without exception in such a context
-    "beyond doubt",  # 1 if they made it twice, and without exception, in such a context
-    "corrections",  # score of the edit by corrections, if that counts
+    "not corrected in context",  # likewise, if that context has as many words beside the change
+    "doubt",  # 1 if corrections made the change, but "beyond doubt" is 0
+    "beyond doubt",  # 1 if corrections made it at least twice, and without exception, in such a wide context
+    "corrections",  # score of the edit by corrections, if that is the one used
 )
 """Features of an edit; all logarithms are natural."""
 
@@ -52,28 +52,28 @@ FEATURES: Final = (
 START, END, PLACE, COUNT = range(4)
 """Columns of `Candidates.spans`."""
 
-_MOST: Final = 2048  # candidates of a sentence; more come only from sentences of hundreds of words
-LONGEST_TARGET: Final = LONGEST + 3  # words that a phrase may become
-_DISCOUNT: Final = 0.5  # taken from each count: one occurrence proves less than the whole
-_LEAST_ODDS: Final = -2.5  # candidates whose best log-odds are lower are not pursued
+_MOST: Final = 2048  # maximum number of candidates; only sentences of hundreds of words have more
+LONGEST_TARGET: Final = LONGEST + 3  # maximum number of words that a phrase may become
+_DISCOUNT: Final = 0.5  # subtracted from each count: a single occurrence proves less than a full count
+_LEAST_ODDS: Final = -2.5  # candidates whose best log-odds are lower are dropped
 _LEAST_FIT: Final = 1e-3  # probability of a word that no source word explains
 
 
 class Candidates(NamedTuple):
-    """Candidate edits, sorted by where they start.
+    """Candidate edits, sorted by their start.
 
-    Each replaces words `start` to `end` (exclusive) of mt by new words, a number of them from a place in `words` on.
-    `first` has for each word of mt, and one more, the number of the first candidate that starts there or later.
+    Each replaces words `start` to `end` (exclusive) of mt with `count` new words, which begin at `place` in `words`.
+    `first` has, for each word of mt and for the end, the number of the first candidate that starts there or later.
     """
 
     words: Any  # Int32[W], the new words of all
-    spans: Any  # Int32[C,4]: start, end, place, number of new words
+    spans: Any  # Int32[C,4]: start, end, place, count
     features: Any  # Float64[C,F], see FEATURES
     first: Any  # Int64[words of mt + 1]
 
 
 class Sentence(NamedTuple):
-    """A text to edit: its words with those for beginning and end, those looked up, and those of the source."""
+    """A text to edit: its words, with those for beginning and end, those for lookup, and the words of its source."""
 
     mt: Any  # Int32[n]
     asked: Any  # Int32[n], the words by which phrases are looked up, -1 if not in the index
@@ -82,23 +82,23 @@ class Sentence(NamedTuple):
 
 
 class Scratch(NamedTuple):
-    """Buffers for the candidates of one sentence after the other."""
+    """Buffers for the candidates of a sentence, reused for one sentence after another."""
 
     words: Any  # Int32[W], new words
     spans: Any  # Int32[C,4]
     features: Any  # Float64[C,F]
     hashes: Any  # Int64[C], of spans and new words
     slots: Any  # Int32[4C], a hash table of candidates
-    narrowest: Any  # Int64[C], words of the shortest phrase
-    widest: Any  # Int64[C,3], start and words of the longest phrase, and how often it was changed so
+    narrowest: Any  # Int64[C], number of words of the shortest phrase
+    widest: Any  # Int64[C,3], start and number of words of the longest phrase, and how often it had the change
     counts: Any  # Int64[C], occurrences for the present phrase; 0 between phrases
-    agreeing: Any  # Int64[C], those from the same source words
-    touched: Any  # Int64[C], candidates of the present phrase
+    agreeing: Any  # Int64[C], occurrences with the same source words, likewise
+    touched: Any  # Int64[C], the candidates that the present phrase has
 
 
 @compiled
 def new_scratch() -> Any:
-    """Return buffers."""
+    """Return new buffers."""
     return Scratch(
         np.empty(_MOST * LONGEST_TARGET, np.int32),
         np.empty((_MOST, 4), np.int32),
@@ -124,8 +124,8 @@ def candidates_of(
         index: the index.
         lexicon: lexical probabilities.
         translations: word translation probabilities.
-        sample: places of a phrase that are looked at, at most.
-        spread: these are spread evenly over all triplets; else they are in the latest ones.
+        sample: the maximum number of places of a phrase to look at.
+        spread: whether these are spread evenly over all triplets; otherwise they are in the latest ones.
         scratch: buffers.
     """
     n = sentence.mt.size
@@ -162,7 +162,7 @@ def candidates_of(
                 begin, end = start + front, start + length - back
                 words = index.pe.words[target.start + front : target.start + target.length - back]
                 if begin == end and (begin == 0 or begin == n):
-                    continue  # beyond the words for beginning and end
+                    continue  # an insertion outside the words for beginning and end
                 one = _number(begin, end, words, scratch.hashes, scratch.slots, found)
                 if one == found:
                     if found == _MOST:
@@ -208,7 +208,7 @@ def _same_sources(cells: Any, at: Any, sources: Any, start: Any, length: Any) ->
 
 @compiled
 def unchanged(mt: Any, start: Any, length: Any, pe: Any, target: Any) -> Any:
-    """Return how many words at the beginning and at the end of a phrase stay as they are."""
+    """Return how many words at the beginning and at the end of a phrase its target keeps."""
     shorter, front, back = min(length, target.length), 0, 0
     while front < shorter and mt[start + front] == pe[target.start + front]:
         front += 1
@@ -235,13 +235,13 @@ def _number(begin: Any, end: Any, words: Any, hashes: Any, slots: Any, found: An
 
 @compiled
 def log_odds(count: Any, total: Any) -> Any:
-    """Return the discounted log-odds of what happened `count` times out of `total`."""
+    """Return the discounted log-odds of an event that happened `count` times out of `total`."""
     return np.log((count - _DISCOUNT if count else _DISCOUNT) / (total - count + 1.0))
 
 
 @compiled
 def _completed(sentence: Any, index: Any, lexicon: Any, translations: Any, words: Any, found: Any, scratch: Any) -> Any:
-    """Return the candidates that are likely enough, with all features, sorted."""
+    """Return the candidates that are likely enough, with all features, sorted by their start."""
     likely = np.flatnonzero(scratch.features[:found, BEST] >= _LEAST_ODDS)
     likely = likely[np.argsort(scratch.spans[likely, START], kind="mergesort")]
     kept_spans, kept_features = scratch.spans[likely], scratch.features[likely]
@@ -265,9 +265,9 @@ def _completed(sentence: Any, index: Any, lexicon: Any, translations: Any, words
 
 @compiled
 def _inverse(mt: Any, start: Any, end: Any, span: Any, new: Any, pe: Any, count: Any) -> Any:
-    """Return the log-probability that words of pe, `new` in its context, come from the words of mt there.
+    """Return the log-probability of a phrase of mt, from `start` to `end`, given the phrase of pe that it becomes.
 
-    `count` is how often they did, perhaps estimated from a sample.
+    `count` is how often the former became the latter, possibly extrapolated from a sample.
     """
     low, high, depth = np.int64(0), np.int64(0), 0
     for words in (mt[start : span[START]], new, mt[span[END] : end]):
@@ -279,7 +279,7 @@ def _inverse(mt: Any, start: Any, end: Any, span: Any, new: Any, pe: Any, count:
 
 @compiled
 def _fit(translations: Any, src: Any, words: Any) -> Any:
-    """Return the log-probability of words, each given the source word that explains it best, or none."""
+    """Return the log-probability of words, each given the source word, or none, that explains it best."""
     total = 0.0
     for word in words:
         best = _LEAST_FIT

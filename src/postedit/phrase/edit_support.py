@@ -1,7 +1,7 @@
-"""How often triplets made an edit, and which: the numbers behind its features, for those who ask for reasons.
+"""How often triplets made an edit, and which triplets: the counts behind its features, for reasons of edits.
 
-Candidates are looked up for all phrases of a sentence at once, and only features remain of the places that were found.
-Here the same lookups are made again for one edit, and the places are kept.
+The search for candidates looks up all phrases of a sentence and keeps only features of the places that it finds. Here
+the same lookups are repeated for one edit, and the places are kept.
 """
 
 from typing import Any, NamedTuple
@@ -17,23 +17,23 @@ from postedit.phrase.triplet_index import KEPT, LONGEST, ROW, gone_on, look, tar
 
 
 class EditSupport(NamedTuple):
-    """How often a phrase had an edit, where an index has this phrase."""
+    """How often a phrase had an edit at the places where an index has it."""
 
-    start: Any  # of the phrase, in the sentence
-    length: Any  # its words
-    made: Any  # places where it had the edit
-    kept: Any  # where it stayed
-    looked: Any  # places that were looked at
-    places: Any  # Int64[made], where it had the edit, in the order in which they were looked at
+    start: Any  # the first word of the phrase in the sentence
+    length: Any  # its number of words
+    made: Any  # number of places where it had the edit
+    kept: Any  # number of places where it was kept
+    looked: Any  # number of places that were looked at
+    places: Any  # Int64[made], the places where it had the edit, in the order of the lookup
 
 
 @compiled
 def edit_support(sentence: Any, index: Any, span: Any, new: Any, sample: Any, spread: Any, widest: Any) -> Any:
-    """Return the support of an edit: words `span` of mt, a pair, became the words `new` Int32[m].
+    """Return the support of an edit: the words `span` (start, end) of mt became the words `new` Int32[m].
 
-    It is that of one phrase with the edit: the widest one, as for the feature "phrase in context", or that with the
-    highest log-odds, as for "best phrase". There are 0 places if the index does not know the edit. For `sample` and
-    `spread`, see `edit_candidates.candidates_of`.
+    It is the support of one phrase with the edit: with `widest`, of the widest one, as for the feature "phrase in
+    context"; otherwise of the one with the highest log-odds, as for "best phrase". There are no places if the index
+    does not know the edit. For `sample` and `spread`, see `edit_candidates.candidates_of`.
     """
     begin, end = span
     places, made = np.empty(sample, np.int64), np.empty(sample, np.int64)
@@ -73,7 +73,7 @@ def edit_support(sentence: Any, index: Any, span: Any, new: Any, sample: Any, sp
 
 @compiled
 def _is_better(length: Any, odds: Any, other_length: Any, other_odds: Any, widest: Any) -> Any:
-    """Return whether a phrase is chosen before another one; see `edit_support`."""
+    """Return whether a phrase is preferred to another one; see `edit_support`."""
     if widest:
         return length > other_length or (length == other_length and odds > other_odds)
     return odds > other_odds or (odds == other_odds and length > other_length)
@@ -83,10 +83,10 @@ class RepeatedSegment(NamedTuple):
     """Corrections of the same source and mt.
 
     Args:
-        pe: what the last one made of it, Int32[m].
-        rows: those that made the same of it, the last one first.
-        left: how many left it as it is.
-        otherwise: how many changed it in another way.
+        pe: the words of pe of the last one, Int32[m].
+        rows: the rows of those with the same pe, the last one first.
+        left: how many left mt as it is.
+        otherwise: the number of all others, which changed mt in another way.
     """
 
     pe: NDArray[np.int32]
@@ -96,7 +96,7 @@ class RepeatedSegment(NamedTuple):
 
 
 def repeated_segment(sentence: Sentence, knowledge: Knowledge) -> RepeatedSegment | None:
-    """Return the corrections of the same segment that `scored_edits` sees; None if there are none."""
+    """Return the corrections of the same segment, as `scored_edits` finds them; None if there are none."""
     index = knowledge.corrections
     if not len(index.mt.order):
         return None
@@ -106,7 +106,7 @@ def repeated_segment(sentence: Sentence, knowledge: Knowledge) -> RepeatedSegmen
         if low == high:
             return None
     source, looked = key_of(sentence.src), np.sort(index.mt.order[low:high])[::-1]
-    looked = looked[knowledge.sources[index.cells[looked, ROW]] == source]  # those of a template may be many
+    looked = looked[knowledge.sources[index.cells[looked, ROW]] == source]  # a template may have many corrections
     rows = [int(index.cells[at, ROW]) for at in looked if is_same_segment(sentence, knowledge, source, at)]
     if not rows:
         return None

@@ -1,4 +1,4 @@
-"""Scores of given outputs: of the best candidate edits that turn mt into them."""
+"""Scores of given outputs, by the best candidate edits that turn mt into them."""
 
 from typing import Any, Final
 
@@ -24,10 +24,10 @@ from postedit.phrase.edit_candidates import (
 from postedit.phrase.ngram_model import text_log_probability
 from postedit.phrase.scored_edits import scored_candidates
 
-_UNSEEN_ODDS: Final = -5.0  # log-odds of an edit that is no candidate: below those of any candidate
+_UNSEEN_ODDS: Final = -5.0  # log-odds of an edit that is not a candidate: below those of any candidate
 _IMPOSSIBLE: Final = -1e18
 _KEEP, _CHANGE, _INSERT, _DELETE = -1, -2, -3, -4
-"""In place of a candidate: keep a word, or substitute, insert or delete one without evidence."""
+"""Steps that are not candidates: keep a word, or substitute, insert or delete one without evidence."""
 
 
 @compiled
@@ -58,9 +58,9 @@ def score_outputs(mt: Any, joined: Any, src: Any, outputs: Any, knowledge: Any, 
 
 @compiled
 def _best_edits(mt: Any, output: Any, candidates: Any, values: Any, unseen: Any) -> Any:
-    """Return the steps other than keeping a word, in reverse, of the best way from `mt` to `output`."""
+    """Return the steps of the best path from `mt` to `output`, last step first, without those that keep a word."""
     n, m = mt.size, output.size
-    # The last index says what ends here, as in search: 0 a kept word, 1 a replacement, 2 an insertion.
+    # The last index is the last step, as in search: 0 a kept word, 1 a replacement, 2 an insertion.
     best = np.full((n + 1, m + 1, 3), _IMPOSSIBLE, np.float64)
     step, before = np.empty((n + 1, m + 1, 3), np.int32), np.zeros((n + 1, m + 1, 3), np.int8)
     best[0, 0, 0] = 0.0
@@ -106,6 +106,6 @@ def _best_edits(mt: Any, output: Any, candidates: Any, values: Any, unseen: Any)
 def _reach(
     best: Any, step: Any, before: Any, i: Any, j: Any, ended: Any, score: Any, taken: Any, previous: Any
 ) -> None:
-    """Note a way to a cell if it is the best so far."""
+    """Record a path to a cell if it is the best so far."""
     if score > best[i, j, ended]:
         best[i, j, ended], step[i, j, ended], before[i, j, ended] = score, taken, previous

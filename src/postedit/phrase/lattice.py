@@ -1,9 +1,9 @@
-"""Exact search for the best sets of edits, without distortion.
+"""Exact search for the best sets of edits, without reordering.
 
-A path through a sentence keeps words and takes candidate edits, from left to right. Its score is a sum over its edits
-plus the weighted log-probability of its words under the language model. Paths that reach the same word with the same
-last words have the same future, so only the best of them go on (Viterbi); as many as there are outputs asked for,
-which makes the n-best list exact too.
+A path through a sentence keeps words and takes candidate edits, from left to right. Its score is the sum of the scores
+of its edits plus the weighted log-probability of its words under the language model. Paths that reach the same word
+with the same last words have the same future, so only the best of them go on (Viterbi): as many as the outputs that
+were requested, which makes the n-best list exact too.
 """
 
 from typing import Any, Final, NamedTuple
@@ -17,31 +17,31 @@ from postedit.phrase.pair_table import extended
 
 _KEEP: Final = np.int32(-1)  # in place of a candidate: keep one word
 _KEPT, _REPLACED, _INSERTED = range(3)
-"""What ends at a place. An insertion may follow only where a word was kept, and then a word is kept: else insertions at
-the ends of a replacement could double its words."""
+"""The last step of a path. An insertion is allowed only between two kept words: insertions at the ends of a replacement
+could duplicate its words."""
 
-_ROOM: Final = 1024  # paths for which there is room at first
+_ROOM: Final = 1024  # initial number of paths in the buffers
 
 
 class Paths(NamedTuple):
     """Outputs of a search, best first."""
 
     edits: Any  # Int32[K,E], candidates of each path in order, then -1
-    counts: Any  # Int64[K], edits of each
+    counts: Any  # Int64[K], number of edits of each path
     scores: Any  # Float64[K]
     language: Any  # Float64[K], log-probabilities under the language model
 
 
 class _Beam(NamedTuple):
-    """All paths that were begun; those that reach the same place are a chain."""
+    """All paths so far; those that reach the same place form a linked list, a chain."""
 
     before: Any  # Int32[P], the path without its last step, or -1
     step: Any  # Int32[P], the candidate taken last, or _KEEP
     score: Any  # Float64[P]
     language: Any  # Float64[P]
-    context: Any  # Int32[P,order-1], last words
-    known: Any  # Int32[P], how many of these there are
-    output: Any  # Int64[P], the key of all words
+    context: Any  # Int32[P,order-1], the last words
+    known: Any  # Int32[P], how many of the last words are set
+    output: Any  # Int64[P], the key of all words of the output
     ended: Any  # Int8[P], the last step: _KEPT, _REPLACED or _INSERTED
     following: Any  # Int32[P], the next path of the chain, or -1
 
@@ -78,13 +78,13 @@ def search_lattice(
     """Return the best paths.
 
     Args:
-        mt: the words, Int32[n], the first and the last of which are those for beginning and end.
+        mt: the words of mt, Int32[n], with those for beginning and end.
         candidates: the candidate edits.
         scores: their scores, Float64[C].
         model: the language model.
-        language_weight: what its log-probabilities are multiplied by.
-        outputs: the number of paths to return, at most; no two have the same words.
-        limit: the number of paths that go on from each place, at most; 0 for all, which makes the search exact.
+        language_weight: the weight of its log-probabilities.
+        outputs: the maximum number of paths to return; no two have the same words.
+        limit: the maximum number of paths that go on from each place; 0: all, which makes the search exact.
     """
     n = mt.size
     beam = _new_beam(_ROOM, model.order)
@@ -136,7 +136,7 @@ def search_lattice(
 
 @compiled
 def _chain(beam: Any, head: Any, limit: Any) -> Any:
-    """Return the paths of a chain, best first if there are more than `limit`, which cuts off the others."""
+    """Return the paths of a chain; if there are more than `limit` (not 0), only the best of them, best first."""
     count, path = 0, head
     while path >= 0:
         count, path = count + 1, beam.following[path]
@@ -151,7 +151,7 @@ def _chain(beam: Any, head: Any, limit: Any) -> Any:
 
 @compiled
 def _slot(beam: Any, head: Any, context: Any, output: Any, ended: Any, score: Any, outputs: Any) -> Any:
-    """Return the path that a new one replaces, -2 if none, or -1 if the new one is not among the best `outputs`."""
+    """Return the path that a new one replaces, -2 if it replaces none, or -1 if it is not among the best `outputs`."""
     same, worst, path = 0, -1, head
     while path >= 0:
         if beam.known[path] == context.size and beam.ended[path] == ended:
@@ -174,7 +174,7 @@ def _slot(beam: Any, head: Any, context: Any, output: Any, ended: Any, score: An
 
 @compiled
 def _traced(beam: Any, ends: Any, outputs: Any) -> Any:
-    """Return the best complete paths, without those whose words a better one has."""
+    """Return the best complete paths, leaving out those with the same words as a better one."""
     ends = ends[np.argsort(-beam.score[ends], kind="mergesort")]
     kept, count = np.empty(min(outputs, ends.size), np.int32), 0
     for path in ends:
@@ -205,7 +205,7 @@ def _traced(beam: Any, ends: Any, outputs: Any) -> Any:
 
 @compiled
 def path_words(mt: Any, candidates: Any, edits: Any) -> Any:
-    """Return the words Int32[m] of a text after edits."""
+    """Return the words Int32[m] of a text after the candidates `edits` were applied to it."""
     size = mt.size
     for one in edits:
         size += candidates.spans[one, COUNT] - candidates.spans[one, END] + candidates.spans[one, START]

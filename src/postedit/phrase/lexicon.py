@@ -1,4 +1,4 @@
-"""Lexical probabilities of edits in both directions, from the linked words of all triplets."""
+"""Lexical probabilities of edits, in both directions, from the linked words of all triplets."""
 
 from typing import Any, Final, NamedTuple
 
@@ -25,7 +25,7 @@ class EditLexicon(NamedTuple):
 
 
 def count_links(mt: Texts, pe: Texts, links: Any, words: int) -> EditLexicon:
-    """Return the lexicon of linked texts; word ids are below `words`."""
+    """Return the lexicon of linked texts; all word ids are below `words`."""
     return EditLexicon(*_counted(mt, pe, links, words))
 
 
@@ -45,7 +45,7 @@ def _counted(mt: Any, pe: Any, links: Any, words: Any) -> Any:
                 old = NO_WORD if i == UNLINKED else mt.words[start + i]
                 if i != UNLINKED:
                     free[i] = False
-            elif free[j - m]:  # a word of mt without
+            elif free[j - m]:  # a word of mt without a counterpart
                 old, new = mt.words[start + j - m], NO_WORD
             else:
                 continue
@@ -71,7 +71,7 @@ def _counted(mt: Any, pe: Any, links: Any, words: Any) -> Any:
 def lexical_scores(lexicon: Any, old: Any, new: Any) -> Any:
     """Return the log-probability of the words `new` Int32[m] given `old` Int32[n], and of `old` given `new`.
 
-    Each word comes from the word of the other side that explains it best, or from none.
+    Each word is scored given the word of the other side, or none, that explains it best.
     """
     forwards = backwards = 0.0
     for j in range(new.size):
@@ -93,5 +93,5 @@ def lexical_scores(lexicon: Any, old: Any, new: Any) -> Any:
 
 @compiled
 def _times(counts: Any, word: Any) -> Any:
-    """Return how often a word was seen, at least 1; words of corrections have no counts."""
+    """Return how often a word was seen, but at least 1; words known only from corrections have no counts."""
     return max(counts[word], 1.0) if word < counts.size else 1.0

@@ -1,4 +1,4 @@
-"""A language model of n-grams with modified Kneser-Ney smoothing (Chen and Goodman 1999), and its lookup."""
+"""An n-gram language model with modified Kneser-Ney smoothing (Chen and Goodman 1999), and its lookup."""
 
 from typing import Any, Final, NamedTuple
 
@@ -13,33 +13,33 @@ _BEFORE_ALL: Final = -99.0  # log-probability of the word for the beginning, whi
 
 
 class NgramModel(NamedTuple):
-    """Log-probabilities of n-grams, and of leaving their context; natural logarithms.
+    """Log-probabilities of n-grams and their backoff weights, as natural logarithms.
 
-    The key of an n-gram is `extended` from 0 by its words, the last one first.
+    The key of an n-gram is that of its words in reverse order, see `pair_table.extended`.
     """
 
     keys: Any  # Int64[slots]
     logs: Any  # Float32[slots], of the last word given those before it
-    backoffs: Any  # Float32[slots], added for a word that is not known after this n-gram
+    backoffs: Any  # Float32[slots], added for a word that was not seen after this n-gram
     order: int  # words of the longest n-grams
     unknown: float  # log-probability of a word that is in no n-gram
 
 
 class _Ngrams(NamedTuple):
-    """The different n-grams of one length, K of them."""
+    """The K distinct n-grams of one length in a text of W words."""
 
     ids: NDArray[np.int64]  # [W+1], the n-gram that begins at each place of the text, or -1
-    places: NDArray[np.int64]  # [K], a place of each
-    counts: NDArray[np.int64]  # [K]
+    places: NDArray[np.int64]  # [K], one place of each
+    counts: NDArray[np.int64]  # [K], how often each occurs
 
 
 def learn_ngrams(texts: Texts, order: int, least: int = 1) -> NgramModel:
-    """Return the model of texts, each with words for beginning and end.
+    """Return the language model of texts, each with words for beginning and end.
 
     Args:
         texts: the texts.
-        order: words of the longest n-grams.
-        least: of n-grams of 3 and more words, those that occur more rarely are left out.
+        order: the number of words of the longest n-grams.
+        least: n-grams of 3 and more words are left out if they occur fewer times than this.
     """
     grams = _ngrams(texts, order)
     start = texts.words[texts.starts[0]]
@@ -94,7 +94,7 @@ def _ngrams(texts: Texts, order: int) -> list[_Ngrams]:
 def _continuations(
     own: _Ngrams, longer: _Ngrams | None, words: NDArray[np.int32], start: np.int32
 ) -> NDArray[np.float64]:
-    """Return how many different words come before each n-gram; of the longest and of beginnings, how often it is."""
+    """Return how many different words precede each n-gram; for the longest, and at beginnings of texts, its count."""
     if longer is None:
         return own.counts.astype(np.float64)
     before = np.bincount(own.ids[longer.places + 1], minlength=len(own.counts))
@@ -102,11 +102,11 @@ def _continuations(
 
 
 def _discounts(counts: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return what is taken from counts of 0, 1, 2, and 3 or more."""
+    """Return the discounts of counts of 0, 1, 2, and 3 or more, Float64[4]."""
     one, two, three, four = (max(1, int((counts == number).sum())) for number in (1, 2, 3, 4))
     scale = one / (one + 2 * two)
     found = np.array([0.0, 1 - 2 * scale * two / one, 2 - 3 * scale * three / two, 3 - 4 * scale * four / three])
-    # The estimate fails for small texts, where counts of counts do not decrease.
+    # The estimate fails on small texts, in which counts of counts do not decrease.
     return np.where((found < 0.0) | (found > np.arange(4)), np.arange(4) / 2.0, found)
 
 
@@ -123,7 +123,7 @@ def _keys(words: Any, places: Any, length: Any) -> Any:
 
 @compiled
 def ngram_table(keys: Any, logs: Any, backoffs: Any) -> Any:
-    """Return the table of these different n-grams: keys, logs and backoffs of an `NgramModel`."""
+    """Return the hash table of distinct n-grams: the keys, logs and backoffs of an `NgramModel`."""
     size = SMALLEST
     while size < 2 * keys.size:
         size *= 2
@@ -137,7 +137,7 @@ def ngram_table(keys: Any, logs: Any, backoffs: Any) -> Any:
 
 @compiled
 def log_probability(model: Any, context: Any, word: Any) -> Any:
-    """Return the log-probability of a word after the words `context` Int32[n], of which the last ones count."""
+    """Return the log-probability of a word after the words `context` Int32[n], of which the last `order - 1` count."""
     n = min(context.size, model.order - 1)
     key = extended(np.int64(0), word)
     slot = find(model.keys, key)
@@ -162,7 +162,7 @@ def log_probability(model: Any, context: Any, word: Any) -> Any:
 
 @compiled
 def text_log_probability(model: Any, words: Any) -> Any:
-    """Return the log-probability of the words of a text after the first, which is the word for its beginning."""
+    """Return the log-probability of all words of a text but the first, which is the word for its beginning."""
     total = 0.0
     for place in range(1, words.size):
         total += log_probability(model, words[:place], words[place])

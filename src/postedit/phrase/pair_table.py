@@ -1,6 +1,6 @@
 """A compiled hash table from integer keys, such as pairs of word ids or n-grams, to numbers.
 
-A table is an array of keys Int64[2**k], at most half full, and arrays of values with the same slots.
+A table is an array of keys Int64[2**k], at most half full, and arrays of values in the same slots.
 """
 
 from typing import Any, Final
@@ -10,14 +10,14 @@ import numpy as np
 from postedit.compiled import compiled
 
 EMPTY: Final = np.int64(-1)
-"""The key of a slot that is not used."""
+"""The key of an unused slot."""
 
-SMALLEST: Final = 16  # slots of the smallest table
+SMALLEST: Final = 16  # number of slots of the smallest table
 
 
 @compiled
 def mixed(key: Any) -> Any:
-    """Return a hash UInt64 of an integer."""
+    """Return a hash of an integer, UInt64."""
     value = np.uint64(key)
     value ^= value >> np.uint64(33)
     value *= np.uint64(0xFF51AFD7ED558CCD)
@@ -28,13 +28,13 @@ def mixed(key: Any) -> Any:
 
 @compiled
 def pair(first: Any, second: Any) -> Any:
-    """Return two word ids as one key."""
+    """Return a pair of word ids as one key."""
     return np.int64(first) << 32 | np.int64(second)
 
 
 @compiled
 def extended(key: Any, word: Any) -> Any:
-    """Return the key of a sequence of words, not negative, with one more word; the key of no words is 0."""
+    """Return the key, never negative, of a sequence with the given key and one more word; the empty one has key 0."""
     return np.int64(mixed(np.int64(key) * np.int64(31) + np.int64(word) + np.int64(7)) >> np.uint64(1))
 
 
@@ -66,7 +66,7 @@ def lookup(keys: Any, values: Any, key: Any, default: Any) -> Any:
 
 @compiled
 def doubled(keys: Any) -> Any:
-    """Return the keys in a table of twice the size."""
+    """Return the keys of a table in one of twice the size."""
     larger = np.full(2 * keys.size, EMPTY, np.int64)
     for key in keys:
         if key != EMPTY:
@@ -76,7 +76,7 @@ def doubled(keys: Any) -> Any:
 
 @compiled
 def table_of(keys: Any, values: Any) -> Any:
-    """Return a table with these different keys, Int64[N], and their values, [N]."""
+    """Return the keys and values of a table of these distinct keys, Int64[N], and their values, [N]."""
     size = SMALLEST
     while size < 2 * keys.size:
         size *= 2

@@ -1,4 +1,4 @@
-"""`PhraseEditor`: edits with a phrase-based model, as any other editor."""
+"""`PhraseEditor`: an editor that uses a phrase-based model."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -30,9 +30,9 @@ _UNSUPPORTED: Final = (
     "post_edit_penalty", "max_edits", "no_repeat", "coverage_penalty", "cut_input", "banned", "required",
     "mbr",
 )  # fmt: skip
-"""Search options that limit or change outputs, and that this editor cannot follow."""
+"""Search options that limit or change outputs and that this editor does not support."""
 
-_MORE: Final = 8  # outputs that are looked at where the best one would leave nothing of the text
+_MORE: Final = 8  # outputs to consider if the best one is damaged, such as a blank text
 
 Reasons = tuple[EditReason, ...]
 
@@ -64,7 +64,7 @@ class PhraseEditor(SavedEditor):
         search: SearchConfig,
         sources: tuple[Path, ...] = (),
     ) -> None:
-        """Make an editor; `sources` are the folders it was loaded from."""
+        """Make an editor; `sources` are the folders that it was loaded from, if any."""
         self.model, self.config, self.text, self.search, self.sources = model, config, text, search, sources
 
     @classmethod
@@ -118,7 +118,7 @@ class PhraseEditor(SavedEditor):
     def edit_segments(
         self, segments: Sequence[Segment], search: SearchConfig | None = None, *, evidence: Detail | None = None
     ) -> list[PostEdit]:
-        """Return one correction per segment; see `Editor.edit_segments`. There is no attention; edits have reasons."""
+        """Return one correction per segment; see `Editor.edit_segments`. Evidence has reasons, but no attention."""
         config = search or self.search
         self.check(config, with_mt=True)
         if any(segment.constraints for segment in segments):
@@ -130,7 +130,7 @@ class PhraseEditor(SavedEditor):
         return results if config.n_best == 1 else self._with_mt(read, results)
 
     def _with_mt(self, read: Sequence[_Read], found: Sequence[PostEdit]) -> list[PostEdit]:
-        """Return n-best lists with mt at the end of those that lack it."""
+        """Return the n-best lists, with unchanged mt appended to those that lack it."""
         lacking = [row for row, best in enumerate(found) if all(one.changed for one in (best, *best.alternatives))]
         scored = self._scored([read[row] for row in lacking], [read[row].mt for row in lacking])
         results = [*found]
@@ -143,8 +143,8 @@ class PhraseEditor(SavedEditor):
     ) -> list[PostEdit]:
         """Return the scores of given outputs, with `features`.
 
-        The score is that of the best edits that lead to the output. Changes that are no candidates, which search never
-        makes, cost a fixed amount.
+        The score is that of the best edits that produce the output. Changes without candidate edits, which search would
+        never make, are made word by word at a fixed cost.
         """
         check_outputs(segments, outputs)
         return self._scored(self._read(segments, self.search), outputs)
@@ -209,7 +209,7 @@ class PhraseEditor(SavedEditor):
             best, *others = [output for output in outputs if output.skipped is None] or outputs[:1]
             results.append(replace(best, alternatives=tuple(others)))
         damaged = [row for row, result in enumerate(results) if result.skipped is not None]
-        if damaged and config.n_best == 1:  # the next best may be sound
+        if damaged and config.n_best == 1:  # the next best output may be sound
             more = config.with_options(beam=_MORE, n_best=_MORE)
             found_again = self._searched([read[row] for row in damaged], more, with_reasons=with_reasons)
             for row, result in zip(damaged, found_again, strict=True):
@@ -217,7 +217,7 @@ class PhraseEditor(SavedEditor):
         return [self._as_corrected(one, result, with_reasons) for one, result in zip(read, results, strict=True)]
 
     def _as_corrected(self, read: _Read, found: PostEdit, with_reasons: bool) -> PostEdit:
-        """Return an output with the spacing of the last correction of the same segment, if it has the same words."""
+        """Return the text of the last correction of the same segment if it differs from the output only in spacing."""
         known = self.model.corrected.get((read.segment.src, read.mt))
         if not known:
             return found
@@ -258,7 +258,7 @@ class PhraseEditor(SavedEditor):
         return reasons
 
     def _rendered(self, read: _Read, found: Outputs, place: int, reasons: Sequence[Reasons]) -> PostEdit:
-        """Return one output of a search, with the reasons for each of its edits, as a correction."""
+        """Return one output of a search as a correction, with the reasons for each of its edits."""
         score = float(found.scores[place])
         features = dict(zip(ALL_FEATURES, found.features[place].tolist()))
         first, last = found.first_edit[place : place + 2]
@@ -303,7 +303,7 @@ class PhraseEditor(SavedEditor):
 
 
 def _repetition(known: Mapping[int, str], text: str, mt: str) -> CorrectionReason:
-    """Return the corrections of the same segment, `known` by their numbers, as the reason for the last one's text."""
+    """Return the corrections of the same segment, `known` by number, as the reason for the `text` of the last one."""
     made = [number for number, pe in known.items() if pe == text]
     left = sum(pe == mt for pe in known.values())
     named = tuple(map(NamedCorrection, reversed(made[-EXAMPLES:])))
@@ -311,10 +311,10 @@ def _repetition(known: Mapping[int, str], text: str, mt: str) -> CorrectionReaso
 
 
 def _reasons_of(change: Change, made: Sequence[Change], reasons: Sequence[Reasons]) -> Reasons:
-    """Return the reasons of all edits of a search, `made`, that a change between mt and the output is part of.
+    """Return the reasons of all edits `made` by a search that a change between mt and the output overlaps.
 
-    An edit may be shown as several changes, as it writes some words that it removes, and adjacent edits are one change.
-    Of equal words side by side, another one may be shown as written: then the nearest edits count.
+    One edit may appear as several changes, if it writes words that it also removes, and adjacent edits appear as one
+    change. Among repeated words, a change may show another word than the edit wrote: then the nearest edits count.
     """
     apart = [min(_distance(change.mt, one.mt), _distance(change.pe, one.pe)) for one in made]
     nearest = max(-1, min(apart))
@@ -323,11 +323,11 @@ def _reasons_of(change: Change, made: Sequence[Change], reasons: Sequence[Reason
 
 
 def _distance(one: tuple[int, int], other: tuple[int, int]) -> int:
-    """Return the words between two spans; below 0, those that they have in common."""
+    """Return the number of words between two spans; if negative, minus the number of words that they share."""
     return max(one[0], other[0]) - min(one[1], other[1])
 
 
 def _log_probability(gains: Any, span: tuple[int, int]) -> float:
-    """Return the log-probability of an edit: of its gain in score, against leaving the words as they are."""
+    """Return the log-probability of an edit, the log-sigmoid of its gain in score over keeping the words."""
     gain = float(gains[span[0] : max(span[1], span[0] + 1)].max())
     return -math.log1p(math.exp(-gain)) if gain > -700.0 else gain

@@ -1,9 +1,9 @@
-"""Folders of phrase-based models; none of their files executes code when it is read.
+"""Folders of phrase-based models; reading them executes no code from any file.
 
 config.json         options, search settings, format version
-model.safetensors   arrays
+model.safetensors   the arrays of the model
 text/words.json     the words, in the order of their ids
-provenance.json     data, options and versions of the training, and scores on the development set
+provenance.json     data, options and versions of training, and scores on the dev set
 README.md           model card
 SHA256SUMS          digests of the files, see `postedit.core.checksums`
 """
@@ -62,7 +62,7 @@ Scores on the development set, which also chose the weights:
 
 @dataclass(frozen=True, slots=True)
 class PhraseFolder:
-    """A phrase-based model with its options; `notice` is the licences of its training texts."""
+    """A phrase-based model with its options; `notice` has the licences of its training texts, if any."""
 
     model: PhraseModel
     config: PhraseConfig
@@ -76,10 +76,10 @@ class PhraseFolder:
         return PhraseEditor(self.model, self.config, self.text, self.search, sources)
 
     def save(self, path: Path) -> None:
-        """Write the folder; a model at `path` is replaced when all is written.
+        """Write the folder; a model already at `path` is replaced once everything is written.
 
         Raises:
-            OutputError: if something else than a model is at `path`, it cannot be written, or the disk is full.
+            OutputError: if `path` exists and is not a model, or cannot be written, or the disk is full.
         """
         check_replaceable(path)
         with atomic_folder(path) as folder:
@@ -112,7 +112,7 @@ class PhraseFolder:
         """Read a model folder.
 
         Raises:
-            ModelFolderError: if something is missing, damaged, or not what config.json says.
+            ModelFolderError: if a file is missing, damaged, or does not match config.json.
         """
         values = read_config(path)
         problems: list[str] = []
@@ -146,7 +146,7 @@ class PhraseFolder:
 
 
 def texts_digest(triplets: Iterable[tuple[str, str, str]]) -> str:
-    """Return the SHA-256 digest of triplets, by which the provenance of a model names them."""
+    """Return the SHA-256 digest that identifies triplets in the provenance of a model."""
     digest = hashlib.sha256()
     for texts in triplets:
         add_texts(digest, *texts)

@@ -1,4 +1,4 @@
-"""A phrase-based model: what it learns from triplets, and its arrays for a file."""
+"""A phrase-based model: how it is learnt from triplets, and its conversion to arrays for a file."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -53,7 +53,7 @@ DECISION_WEIGHTS: Final[Mapping[str, float]] = {
     "not corrected in context": -1.36,
     "corrections": 1.0,
 }
-"""Weights of the features that corrections add to edits, when scores are log-odds of being right."""
+"""Weights of the features that corrections set on edits; they assume scores that are log-odds of being right."""
 
 CORRECTION_WEIGHTS: Final[Mapping[str, float]] = {
     "edits": -2.63,
@@ -70,10 +70,10 @@ CORRECTION_WEIGHTS: Final[Mapping[str, float]] = {
     "lately made": 0.54,
     "like made": 2.46,
 }
-"""Weights by which corrections propose edits: scores are log-odds of being right. Those of other features are 0.
+"""Weights that score the edits proposed by corrections, as log-odds of being right; those of other features are 0.
 
-They were found by `benchmarks/learning_streams.py tune`, and rounded. "doubt" changes with the memory; see
-`PhraseLearner`.
+They were found by `benchmarks/learning_streams.py tune`, and rounded. The weight of "doubt" changes with the memory;
+see `PhraseLearner`.
 """
 
 
@@ -89,8 +89,8 @@ class AlignedTexts(NamedTuple):
     """All triplets without their sources.
 
     Args:
-        mt: with words for beginning and end.
-        pe: the same.
+        mt: the words of mt, each text with words for its beginning and end.
+        pe: the words of pe, likewise.
         links: the place in mt of the counterpart of each word of pe, or UNLINKED, Int32[words of pe].
         sources: the source word of each word of mt, Int32[words of mt].
     """
@@ -103,15 +103,15 @@ class AlignedTexts(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class PhraseModel:
-    """What a phrase-based model is made of.
+    """The parts of a phrase-based model.
 
     Args:
         words: all words with their ids.
-        knowledge: what edits are proposed and scored by.
+        knowledge: indexes and tables by which edits are proposed and scored.
         joined: ids of words joined with source words.
-        edits: probabilities by which further triplets are aligned.
-        weights: of the features, in the order of ALL_FEATURES.
-        corrected: the texts of pe of corrections by their numbers, ascending, for each source and mt.
+        edits: probabilities of changed words, by which later corrections are aligned.
+        weights: the weights of the features, in the order of ALL_FEATURES, Float64[1+F].
+        corrected: for each source and mt, the texts of pe of its corrections, by number in ascending order.
     """
 
     words: WordIds
@@ -122,7 +122,7 @@ class PhraseModel:
     corrected: Mapping[tuple[str, str], Mapping[int, str]] = field(default_factory=dict)
 
     def to_arrays(self) -> Arrays:
-        """Return all arrays by name; hash tables without their unused slots; nothing of corrections."""
+        """Return all arrays by name: hash tables without their unused slots, and nothing learnt from corrections."""
         index = self.knowledge.trained
         found: Arrays = {"weights": self.weights}
         for side in ("mt", "pe"):
@@ -139,7 +139,7 @@ class PhraseModel:
         }
         for name, table in tables.items():
             used = np.flatnonzero(table.keys != EMPTY)
-            used = used[np.argsort(table.keys[used])]  # so that a model saved again is the same
+            used = used[np.argsort(table.keys[used])]  # sorted, so that a model saved again is the same
             for part in _COLUMNS[name]:
                 found[f"{name}.{part}"] = getattr(table, part)[used]
         found["language.order"] = np.array([language.order])
@@ -148,7 +148,7 @@ class PhraseModel:
 
     @classmethod
     def of_arrays(cls, words: list[str], arrays: Arrays) -> "PhraseModel":
-        """Return the model of these words and arrays.
+        """Return the model with these words and the arrays of `to_arrays`.
 
         Raises:
             KeyError: if an array is missing.
@@ -181,7 +181,7 @@ _COLUMNS: Final = {
     "joined": ("keys", "ids"),
     "edits": ("keys", "probabilities"),
 }
-"""The columns of the hash tables."""
+"""The columns of the hash tables, by the name of the table."""
 
 
 def _without_corrections(index: Any, lexicon: Any, translations: Any, language: Any) -> Knowledge:
@@ -202,17 +202,17 @@ def _without_corrections(index: Any, lexicon: Any, translations: Any, language: 
 
 
 def weights_by_corrections() -> Floats:
-    """Return the weights by which corrections propose edits, of FEATURES and of EVIDENCE, Float64[F+E]."""
+    """Return CORRECTION_WEIGHTS in the order of FEATURES and then of EVIDENCE, Float64[F+E]."""
     return np.array([CORRECTION_WEIGHTS.get(name, 0.0) for name in (*FEATURES, *EVIDENCE)])
 
 
 def weights_of(named: Mapping[str, float]) -> Floats:
-    """Return weights in the order of ALL_FEATURES; those not named are 0."""
+    """Return the weights in the order of ALL_FEATURES, Float64[1+F]; those not named are 0."""
     return np.array([named.get(name, 0.0) for name in ALL_FEATURES])
 
 
 def learn(triplets: Iterable[SplitTriplet], config: PhraseConfig) -> PhraseModel:
-    """Return the model of triplets, with weights from before tuning."""
+    """Return a model learnt from triplets, with weights as before tuning."""
     words = WordIds()
     builders = [TextsBuilder(bounded=False), TextsBuilder(bounded=True), TextsBuilder(bounded=True)]
     for triplet in triplets:
@@ -224,7 +224,7 @@ def learn(triplets: Iterable[SplitTriplet], config: PhraseConfig) -> PhraseModel
 
 
 def learn_texts(words: WordIds, src: Texts, mt: Texts, pe: Texts, config: PhraseConfig) -> PhraseModel:
-    """Return the model of triplets that are given as ids; see `learn`."""
+    """Return a model learnt from triplets that are given as word ids; see `learn`."""
     count = len(words)
     some = config.learn_words_from
     translations = learn_translations(_some(src, some), _some(pe, some), count)
@@ -242,13 +242,13 @@ def learn_texts(words: WordIds, src: Texts, mt: Texts, pe: Texts, config: Phrase
 def counted(
     texts: AlignedTexts, joined: JoinedWords, translations: TranslationTable, words: int, *, order: int, least: int
 ) -> Knowledge:
-    """Return the knowledge that follows from aligned texts.
+    """Return the knowledge that can be counted from aligned texts, without any corrections.
 
     Args:
         texts: the texts.
         joined: ids of words joined with source words.
         translations: probabilities of words of pe given source words.
-        words: word ids are below this number.
+        words: a number above all word ids.
         order: see `PhraseConfig`.
         least: see `PhraseConfig`.
     """
@@ -259,7 +259,7 @@ def counted(
 
 
 def empty_model(order: int) -> PhraseModel:
-    """Return the model of no triplets, whose language model of this order knows no difference between words."""
+    """Return a model of no triplets; its language model, of this order, gives every word the same probability."""
     texts = Texts(np.empty(0, np.int32), np.zeros(1, np.int64))
     words, keys, shares = WordIds(), np.empty(0, np.int64), np.empty(0, np.float32)
     index = build_index(texts.words, texts, texts, texts.words, texts.words, len(words))
@@ -274,7 +274,7 @@ def empty_model(order: int) -> PhraseModel:
 
 
 def _some(texts: Texts, most: int) -> Texts:
-    """Return at most so many texts, spread evenly over all."""
+    """Return at most `most` texts, spread evenly over all."""
     count = texts.starts.size - 1
     if count <= most:
         return texts

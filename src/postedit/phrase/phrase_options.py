@@ -12,18 +12,18 @@ NAME: Final = "phrase-based"
 
 
 class PhraseConfig(Config):
-    """The `[model]` section, without its name."""
+    """The `[model]` section, without its `name` option."""
 
     order: int = Field(4, ge=2, le=7, description="words of the longest n-grams of the language model")
     least: int = Field(1, ge=1, description="n-grams of 3 and more words that occur more rarely are left out")
     join_source: bool = Field(
         False, description="look phrases up by words of mt joined with the source words they come from"
     )
-    sample: int = Field(64, ge=1, description="places of a phrase that are looked at, at most")
-    paths: int = Field(0, ge=0, description="paths of a search that go on from each word, at most; 0: all")
+    sample: int = Field(64, ge=1, description="places of a phrase to look at, at most")
+    paths: int = Field(0, ge=0, description="search paths that go on from each word, at most; 0: all")
     compact: bool = Field(
         False,
-        description="store texts and alignments alone, and make the index and the tables of them when the model is "
+        description="store only texts and alignments, and make the index and tables from them when the model is "
         "loaded: a tenth of the size when packed, and seconds to load",
     )
     learn_words_from: int = Field(
@@ -49,15 +49,15 @@ class PhraseTextConfig(Config):
         return self
 
     def splitter(self, side: Literal["src", "mt", "pe"]) -> Any:
-        """Return what divides the texts of a side into words."""
+        """Return the splitter that divides the texts of a side into words."""
         return splitter(self.tokenizer, self.src_lang if side == "src" else self.tgt_lang)
 
 
 class PhraseTuneConfig(Config):
-    """The `[tune]` section: how the weights are found on the dev set."""
+    """The `[tune]` section: how feature weights are tuned on the dev set."""
 
     method: Literal["mira", "mert"] = Field("mira", description="the optimiser")
-    metric: Literal["ter", "bleu", "ter+bleu"] = Field("ter+bleu", description="what the weights are best for")
+    metric: Literal["ter", "bleu", "ter+bleu"] = Field("ter+bleu", description="metric to tune the weights for")
     rounds: int = Field(5, ge=1, description="searches with new weights, at most")
     outputs: int = Field(30, ge=2, description="outputs of each sentence in a round")
-    seed: int = Field(1, ge=0, description="of all that is random")
+    seed: int = Field(1, ge=0, description="seed of all random choices")

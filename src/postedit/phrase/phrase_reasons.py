@@ -1,4 +1,4 @@
-"""Reasons for the edits of a phrase-based model: corrections and triplets that made them, and words of the source."""
+"""Reasons for edits of a phrase-based model: corrections and triplets that made the same edit, and source words."""
 
 from collections.abc import Iterable, Iterator
 from functools import cached_property
@@ -27,16 +27,16 @@ from postedit.phrase.triplet_index import ROW, target_of
 from postedit.text.words import Splitter
 
 _AROUND: Final = 3
-"""Words that an example shows on each side of the phrase."""
+"""Maximum number of words that an example shows on each side of the phrase."""
 
 
 class FoundEdit(NamedTuple):
-    """An edit of an output of a search.
+    """An edit in an output of a search.
 
     Args:
         span: the words of mt that it replaces.
         new: the words that replace them, Int32[n].
-        features: Float64[F], see `edit_candidates.FEATURES`.
+        features: the features of the edit, Float64[F], see `edit_candidates.FEATURES`.
     """
 
     span: tuple[int, int]
@@ -47,13 +47,13 @@ class FoundEdit(NamedTuple):
 class PhraseReasons:
     """Finds reasons for edits, by the lookups that proposed them.
 
-    An edit that corrections proposed has the corrections that made it. One that has its score from training has the
-    triplets that made it; the words of the source, if they spoke for it; and the corrections that made it, too.
+    The reasons for an edit are the corrections that made it. If its score is from training, they are also the triplets
+    that made it and, if the source supported it, words of the source.
 
     Args:
-        model: what the edits were made by.
+        model: the model that made the edits.
         text: how texts are divided into words.
-        sample: places of a phrase that the model looks at, at most.
+        sample: the maximum number of places of a phrase that the model looks at.
     """
 
     def __init__(self, model: PhraseModel, text: PhraseTextConfig, sample: int) -> None:
@@ -65,7 +65,7 @@ class PhraseReasons:
         return [(repeated,) if repeated else self._of_edit(sentence, src, edit) for edit in edits]
 
     def _of_edit(self, sentence: Sentence, src: str, edit: FoundEdit) -> tuple[EditReason, ...]:
-        proposed = edit._replace(span=(edit.span[0] + 1, edit.span[1] + 1))  # after the word for the beginning
+        proposed = edit._replace(span=(edit.span[0] + 1, edit.span[1] + 1))  # counting the word for the beginning
         by_training = edit.features[EDITS] > 0.0
         trained = self._training(sentence, src, proposed) if by_training else ()
         return (*self._corrections(sentence, proposed), *trained)
@@ -81,11 +81,11 @@ class PhraseReasons:
         yield CorrectionReason(int(support.made), int(support.kept), otherwise, self._named(rows))
 
     def _named(self, rows: list[int]) -> tuple[NamedCorrection, ...]:
-        """Return the first of these triplets of the index of corrections, by their numbers."""
+        """Return the first EXAMPLES of these rows of the index of corrections, by their numbers in the memory."""
         return tuple(NamedCorrection(int(self._model.knowledge.numbers[row])) for row in rows[:EXAMPLES])
 
     def _repeated(self, sentence: Sentence) -> CorrectionReason | None:
-        """Return the corrections of the same segment."""
+        """Return the corrections of the same segment, or None if there are none."""
         found = repeated_segment(sentence, self._model.knowledge)
         if found is None:
             return None
@@ -94,7 +94,7 @@ class PhraseReasons:
         )
 
     def _training(self, sentence: Sentence, src: str, edit: FoundEdit) -> Iterator[EditReason]:
-        """Yield the triplets that made an edit, and the words of the source if they spoke for it."""
+        """Yield the triplets that made an edit, and the words of the source if these supported it."""
         index = self._model.knowledge.trained
         support = edit_support(sentence, index, edit.span, edit.new, self._sample, True, False)
         if not support.made:
@@ -131,7 +131,7 @@ class PhraseReasons:
         return TrainingExample(before, after)
 
     def _excerpt(self, words: NDArray[Any], bounds: NDArray[np.int64], place: int, length: int) -> str:
-        """Return some words of a text and those around them; an ellipsis stands for what is left out."""
+        """Return some words of a text and those around them, with an ellipsis where words are left out."""
         first, last = int(bounds[0]) + 1, int(bounds[1]) - 1  # without the words for beginning and end
         start, end = max(first, place - _AROUND), min(last, place + length + _AROUND)
         splitter: Splitter = self._text.splitter("mt")
@@ -140,7 +140,7 @@ class PhraseReasons:
 
     @cached_property
     def _mt_words(self) -> NDArray[Any]:
-        """The words of mt of all triplets of training, Int[W], which are looked up joined with source words."""
+        """The words of mt of all training triplets, Int[W]; the index may hold them joined with source words."""
         asked, joined = self._model.knowledge.trained.mt.words, self._model.joined
         words: NDArray[Any] = asked
         if joined.keys.size:

@@ -18,7 +18,7 @@ from postedit.recipe import with_path_from_here
 
 @dataclass(frozen=True, slots=True)
 class PhraseRecipe:
-    """A checked recipe."""
+    """A checked recipe of a phrase-based model, one attribute per section."""
 
     model: PhraseConfig
     text: PhraseTextConfig
@@ -57,10 +57,10 @@ def is_phrase_recipe(path: Path, overrides: Sequence[str] = ()) -> bool:
 
 
 def load_phrase_recipe(path: Path, overrides: Sequence[str] = (), *, check_data: bool = True) -> PhraseRecipe:
-    """Return the recipe at `path` with `overrides` applied; `check_data`: data files must exist.
+    """Return the recipe at `path` with `overrides` applied; with `check_data`, data files must exist.
 
     Raises:
-        RecipeError: naming all problems.
+        RecipeError: if the recipe is not valid; the message names all problems.
     """
     values = override(read_toml(path), [with_path_from_here(assignment) for assignment in overrides])
     return parse_phrase_recipe(values, str(path), path.resolve().parent if check_data else None)
@@ -70,7 +70,7 @@ def parse_phrase_recipe(values: Mapping[str, Any], where: str, base: Path | None
     """Return the checked recipe of `values`; paths are relative to `base`, and are not checked if it is None.
 
     Raises:
-        RecipeError: naming `where` and all problems.
+        RecipeError: if the values are not valid; the message names `where` and all problems.
     """
     problems = [
         f"{name}: no such section{nearest(name, _SECTIONS)} (known here: {', '.join(_SECTIONS)})"

@@ -1,9 +1,9 @@
 """Candidate edits of a sentence with their scores: those that training proposes, and those that corrections propose.
 
-Corrections are few, recent and meant: they have an index and weights of their own. An edit that they propose has their
-score, if that is higher than the score by training; and what they decided in the same context counts for all edits. An
-edit that the last correction of the same context did not make is not proposed there. A segment that was corrected
-before becomes what it became then.
+Corrections are few, recent and deliberate, so they have an index and weights of their own. An edit that they propose
+gets their score if that is higher than its score by training, and what they decided in the same context counts for all
+edits. An edit that the last correction in the same context did not make is not proposed there. A segment that was
+corrected before becomes what its last correction made of it.
 """
 
 from typing import Any, Final, NamedTuple
@@ -34,14 +34,14 @@ from postedit.phrase.pair_table import key_of
 from postedit.phrase.triplet_index import LONGEST, ROW, look, makes_change
 
 REPEATED: Final = 6.0
-"""Score of the change that a correction of the same segment made: log-odds of being right."""
+"""Score of the change that the last correction of the same segment made: log-odds of being right."""
 
 CONTEXT_WORDS: Final = 2
-"""Words beside a change that make corrections of it decisions for the same context."""
+"""Number of adjacent words that a change must share with corrections for their decisions to count as in context."""
 
 
 class Knowledge(NamedTuple):
-    """All that edits are proposed and scored by."""
+    """All that is needed to propose and score edits."""
 
     trained: Any  # TripletIndex
     corrections: Any  # TripletIndex
@@ -50,7 +50,7 @@ class Knowledge(NamedTuple):
     numbers: Any  # Int64[S], their numbers in the memory
     bags: Any  # Int32[B], the distinct words of each mt, sorted
     bag_starts: Any  # Int64[S+1]
-    counts: Any  # Int32[W], the corrections whose mt has a word, of those that were not removed
+    counts: Any  # Int32[W], by word: how many corrections, of those not removed, have it in mt
     correction_weights: Any  # Float64[F+E], of the features of edits that corrections propose, and of their evidence
     lexicon: Any
     translations: Any
@@ -63,9 +63,9 @@ def scored_candidates(sentence: Any, knowledge: Any, weights: Any, sample: Any, 
 
     Args:
         sentence: the sentence.
-        knowledge: what edits are proposed by.
-        weights: of the language model, and of the features of edits, Float64[1+F].
-        sample: places of a phrase that are looked at, at most, in each index.
+        knowledge: what edits are proposed and scored by.
+        weights: the weights of the language model and of the features of edits, Float64[1+F].
+        sample: the maximum number of places of a phrase to look at in each index.
         scratch: buffers.
     """
     lexicon, translations = knowledge.lexicon, knowledge.translations
@@ -95,9 +95,9 @@ def corrected_candidates(sentence: Any, knowledge: Any, known: Any, places: Any,
 
 @compiled
 def repeated(sentence: Any, knowledge: Any, known: Any) -> Any:
-    """Return where the words of the last correction of the same source and mt begin, or -1; see `_decided`.
+    """Return the place where mt of the last correction of the same source and mt begins, or -1; see `_decided`.
 
-    All corrections whose mt begins like this one are looked at, and not a sample: those of a template may be many.
+    All corrections whose mt begins with the same words are looked at, not a sample: a template may have many.
     """
     low, high = known[0, min(LONGEST, sentence.mt.size)]
     source, last = key_of(sentence.src), np.int64(-1)
@@ -109,7 +109,7 @@ def repeated(sentence: Any, knowledge: Any, known: Any) -> Any:
 
 @compiled
 def is_same_segment(sentence: Any, knowledge: Any, source: Any, at: Any) -> Any:
-    """Return whether the correction whose mt begins at a place has the mt of a sentence, and a source with this key."""
+    """Return whether the correction with mt at place `at` has the mt of a sentence, and a source with this key."""
     index = knowledge.corrections
     if knowledge.sources[index.cells[at, ROW]] != source:
         return False
@@ -119,7 +119,7 @@ def is_same_segment(sentence: Any, knowledge: Any, source: Any, at: Any) -> Any:
 
 @compiled
 def _repetition(mt: Any, knowledge: Any, at: Any, weight: Any) -> Any:
-    """Return the one change that a correction of the same segment made, and its score; nothing if it made none."""
+    """Return as the only candidate the change that a correction of the same segment made, if any, and its score."""
     index = knowledge.corrections
     words = corrected_words(index, index.cells[at, ROW])
     changes = 0 if np.array_equal(words, mt[1:-1]) else 1
@@ -138,19 +138,19 @@ def _repetition(mt: Any, knowledge: Any, at: Any, weight: Any) -> Any:
 
 @compiled
 def corrected_words(index: Any, row: Any) -> Any:
-    """Return the words of pe of a correction, without those for beginning, end, and the separator."""
+    """Return the words of pe of a correction, without those for beginning and end, and without the separator."""
     return index.pe.words[index.pe_starts[row] + 1 : index.pe_starts[row + 1] - 2].copy()
 
 
 @compiled
 def _decided(sentence: Any, index: Any, known: Any, candidates: Any, places: Any) -> Any:
-    """Return the candidates that corrections do not refuse, with the features of what they decided.
+    """Return the candidates that corrections do not refuse, with the features of their decisions.
 
     Args:
         sentence: the sentence.
         index: the index of corrections.
         known: see `known_phrases`.
-        candidates: of the sentence.
+        candidates: the candidates of the sentence.
         places: a buffer for the places that are looked at.
     """
     kept = np.ones(candidates.spans.shape[0], np.bool_)
@@ -163,13 +163,14 @@ def _decided(sentence: Any, index: Any, known: Any, candidates: Any, places: Any
 
 @compiled
 def _add_decisions(sentence: Any, index: Any, known: Any, candidates: Any, one: Any, places: Any) -> Any:
-    """Add to a candidate how often corrections made its change, or did not, in the widest context that they have.
+    """Add to a candidate how often corrections made its change, or did not, in the widest context they share with it.
 
-    Return whether it is refused: that context is the same, and the last correction did not make the change.
+    Return whether it is refused: the context has LONGEST words, or all words of mt, and the last correction with it did
+    not make the change.
     """
     begin, end = candidates.spans[one, START], candidates.spans[one, END]
     new = candidates.words[candidates.spans[one, PLACE] : candidates.spans[one, PLACE] + candidates.spans[one, COUNT]]
-    row, margin = candidates.features[one], 1 if begin == end else 0  # an insertion has words on both sides
+    row, margin = candidates.features[one], 1 if begin == end else 0  # insertions have context on both sides
     for length in range(min(LONGEST, sentence.mt.size), max(0, end - begin - 1), -1):
         made, others, last, agrees = 0, 0, -1, False
         for start in range(max(0, end + margin - length), min(begin - margin, sentence.mt.size - length) + 1):
@@ -195,7 +196,7 @@ def _add_decisions(sentence: Any, index: Any, known: Any, candidates: Any, one: 
 
 @compiled
 def _rate_language(mt: Any, language: Any, weight: Any, candidates: Any, scores: Any) -> None:
-    """Take from scores what search will add for the language model, which does not know the words of corrections."""
+    """Subtract from scores what search will add for the language model, as that has not learnt from corrections."""
     if weight == 0.0 or scores.size == 0:
         return
     before = text_log_probability(language, mt)
@@ -206,7 +207,7 @@ def _rate_language(mt: Any, language: Any, weight: Any, candidates: Any, scores:
 
 @compiled
 def _united(n: Any, trained: Any, scores: Any, corrected: Any, correction_scores: Any) -> Any:
-    """Return the candidates of both, with their scores; of an edit that both propose, the better one."""
+    """Return all candidates with their scores; an edit that both propose is kept once, with its higher score."""
     old, count = trained.spans.shape[0], corrected.spans.shape[0]
     kept = np.ones(old + count, np.bool_)
     for one in range(count):

@@ -1,6 +1,6 @@
-"""Alignment of mt with the source: word translation probabilities, learnt by EM; and words joined with their sources.
+"""Alignment of mt with the source: word translation probabilities learnt by EM, and words joined with source words.
 
-The model is that of Dyer et al. (2013): IBM model 2, which prefers the diagonal instead of having a table of positions.
+The model is that of Dyer et al. (2013): IBM model 2 with a preference for the diagonal instead of a table of positions.
 It is learnt from sources and post-edits, which are better translations than mt, and then applied to mt.
 """
 
@@ -13,25 +13,25 @@ from postedit.compiled import compiled
 from postedit.phrase.pair_table import EMPTY, doubled, find, lookup, pair, table_of
 
 NO_WORD: Final = 0
-"""The id that no word has; as the source of a word: it comes from none."""
+"""The id that no word has; as the source word of a word, it says that the word has no source."""
 
 _TENSION: Final = 4.0  # how strongly a position prefers the diagonal; Dyer et al. (2013) find values from 4 to 8
 _NO_SOURCE: Final = 0.08  # prior probability that a word has no source, as in Dyer et al. (2013)
 _UNSEEN: Final = np.float32(1e-7)  # probability of a word without source that was never seen
 _ITERATIONS: Final = 5
-_NOT_JOINED_BEFORE: Final = np.int32(-1)  # in place of the id of a joined word that is not known
-_LEAST: Final = 1e-3  # smaller probabilities are dropped; they decide no alignment and are most of the table
+_NOT_JOINED_BEFORE: Final = np.int32(-1)  # the id of an unknown joined word
+_LEAST: Final = 1e-3  # smaller probabilities are dropped: they are most of the table and decide no alignment
 
 
 class Texts(NamedTuple):
-    """Texts one after the other: word ids Int32[W], and where each text begins, then the end, Int64[S+1]."""
+    """Texts one after the other: word ids Int32[W], and where each text begins, followed by the end, Int64[S+1]."""
 
     words: Any
     starts: Any
 
 
 def single_text(words: NDArray[np.int32]) -> Texts:
-    """Return one text."""
+    """Return texts with only this one."""
     return Texts(words, np.array([0, len(words)]))
 
 
@@ -43,7 +43,7 @@ class TranslationTable(NamedTuple):
 
 
 def learn_translations(src: Texts, pe: Texts, words: int) -> TranslationTable:
-    """Return the probabilities of the words of `pe` given those of `src`; word ids are below `words`."""
+    """Return the probabilities of the words of `pe` given those of `src`; all word ids are below `words`."""
     keys = _seen_pairs(src, pe)
     probabilities = np.ones(keys.size, np.float32)
     for _ in range(_ITERATIONS):
@@ -54,7 +54,7 @@ def learn_translations(src: Texts, pe: Texts, words: int) -> TranslationTable:
 
 @compiled
 def _seen_pairs(src: Any, pe: Any) -> Any:
-    """Return a table of all pairs of a source word, or none, and a target word of the same triplet."""
+    """Return the keys of all pairs of a source word, or NO_WORD, and a target word of the same triplet."""
     keys = np.full(1 << 16, EMPTY, np.int64)
     used = 0
     for row in range(src.starts.size - 1):
@@ -72,7 +72,7 @@ def _seen_pairs(src: Any, pe: Any) -> Any:
 
 @compiled
 def _improved(src: Any, pe: Any, keys: Any, probabilities: Any, words: Any) -> Any:
-    """Return the probabilities after one step of EM."""
+    """Return the probabilities after one EM step."""
     counts = np.zeros(keys.size, np.float32)
     totals = np.zeros(words, np.float64)
     longest = 1
@@ -105,7 +105,7 @@ def _improved(src: Any, pe: Any, keys: Any, probabilities: Any, words: Any) -> A
 
 @compiled
 def _fill_prior(n: Any, j: Any, m: Any, prior: Any) -> None:
-    """Write the prior probability that word j of m comes from each of n source words."""
+    """Write to `prior` the prior probabilities that word j of m comes from each of n source words."""
     # The distances form two geometric series around the diagonal: one exponential serves all positions.
     step = np.exp(-_TENSION / max(n, 1))
     center = (j + 0.5) / m * n - 0.5
@@ -127,7 +127,7 @@ def _fill_prior(n: Any, j: Any, m: Any, prior: Any) -> None:
 
 @compiled
 def source_words(table: Any, src: Any, mt: Any) -> Any:
-    """Return the source word, Int32[n], that each word of `mt` Int32[n] most probably comes from, or NO_WORD."""
+    """Return the source word that each word of `mt` Int32[n] most probably comes from, or NO_WORD, Int32[n]."""
     found = source_places(table, src, mt)
     for j in range(found.size):
         found[j] = NO_WORD if found[j] < 0 else src[found[j]]
@@ -152,7 +152,7 @@ def source_places(table: Any, src: Any, mt: Any) -> Any:
 
 @compiled
 def all_source_words(table: Any, src: Any, mt: Any) -> Any:
-    """Return `source_words` of all texts, Int32[W]."""
+    """Return the source words of all texts, one text after the other, Int32[W]; see `source_words`."""
     found = np.empty(mt.words.size, np.int32)
     for row in range(mt.starts.size - 1):
         start, end = mt.starts[row], mt.starts[row + 1]
@@ -181,7 +181,7 @@ def join_words(words: NDArray[np.int32], sources: NDArray[np.int32]) -> JoinedWo
 
 @compiled
 def joined_ids(joined: Any, words: Any, sources: Any) -> Any:
-    """Return the ids of words joined with source words, -1 for those unknown; the words themselves if not joined."""
+    """Return the ids of words joined with source words, -1 if unknown; the words themselves if `joined` is empty."""
     if joined.keys.size == 0:
         return words
     ids = np.empty(words.size, np.int32)
@@ -192,7 +192,7 @@ def joined_ids(joined: Any, words: Any, sources: Any) -> Any:
 
 @compiled
 def enlarged(joined: Any) -> Any:
-    """Return the ids in a table of twice the size, with room for as many as there are."""
+    """Return the ids in a table of twice the size, which has room for as many new ones."""
     keys = doubled(joined.keys)
     ids = np.zeros(keys.size, np.int32)
     for slot in range(joined.keys.size):
@@ -203,7 +203,7 @@ def enlarged(joined: Any) -> Any:
 
 @compiled
 def number_joined(joined: Any, known: Any, words: Any, sources: Any) -> Any:
-    """Give ids from `known` on to words joined with source words that have none; return the number above all ids."""
+    """Give joined words without an id one from `known` on, in the table itself; return the number above all ids."""
     for place in range(words.size):
         key = pair(words[place], sources[place])
         slot = find(joined.keys, key)

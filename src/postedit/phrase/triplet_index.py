@@ -1,6 +1,6 @@
-"""The index of triplets: all places of a phrase of mt, and what each became in pe.
+"""The index of triplets: all places of a phrase of mt, and what the phrase became in pe at each place.
 
-Nothing is counted ahead: phrase pairs are extracted when a phrase is asked for (Callison-Burch et al. 2005, Lopez
+Nothing is counted in advance: phrase pairs are extracted when a phrase is looked up (Callison-Burch et al. 2005, Lopez
 2007), from a sample of its places. So memory grows with the triplets and not with their phrases, and a triplet is added
 or removed by adding or removing the places of its words.
 """
@@ -15,27 +15,27 @@ from postedit.phrase.edit_alignment import UNLINKED
 from postedit.phrase.source_alignment import Texts
 
 LONGEST: Final = 7
-"""Words of the longest phrases, with their context."""
+"""Number of words of the longest phrases, including their context."""
 
-DEPTH: Final = 8  # words by which places are sorted: a power of 2 that is not below LONGEST
+DEPTH: Final = 8  # number of words by which places are sorted: a power of 2, at least LONGEST
 
 ROW, SOURCE, FIRST, LAST, KEPT = range(5)
-"""Columns of `Places.cells`: the triplet, the source word, first and last place in pe of the word's counterparts (or
-UNLINKED), and how many words from here on were kept in a row."""
+"""Columns of `TripletIndex.cells`: the triplet, the source word, the first and the last place in pe of the word's
+counterparts (or UNLINKED), and how many words from here on were kept in a row."""
 
 
 class Sorted(NamedTuple):
-    """The places of all words, sorted by the words from there on: a suffix array."""
+    """The places of all words, sorted by the words that begin there: a suffix array."""
 
     words: Any  # Int32[W]
     order: Any  # Int32[W], places
-    first: Any  # Int64[words+1], where in `order` the places of each word begin; empty: to be looked for
+    first: Any  # Int64[words+1], where in `order` the places of each word begin; empty: find them by bisection
 
 
 class TripletIndex(NamedTuple):
-    """Triplets, each text with words for its beginning and end."""
+    """Indexed triplets: W words of mt in S texts, each text with words for its beginning and end."""
 
-    mt: Sorted  # of the words looked up, which may be joined with source words
+    mt: Sorted  # of the words for lookup, which may be joined with source words
     pe: Sorted
     cells: Any  # Int32[W,5], see ROW
     mt_starts: Any  # Int64[S+1]
@@ -44,16 +44,17 @@ class TripletIndex(NamedTuple):
 
 
 class PhraseTarget(NamedTuple):
-    """What a phrase of mt became: `length` words of pe from `start` on; -1 words if that is no phrase."""
+    """What a phrase of mt became: `length` words of pe from place `start` on; `length` is -1 if that is no phrase."""
 
     start: Any
     length: Any
 
 
 def sort_places(words: NDArray[np.int32], count: int) -> Sorted:
-    """Return the places of `words`, whose ids are below `count`, sorted by the words that follow.
+    """Return the places of `words`, whose ids are below `count`, sorted by the DEPTH words that begin there.
 
-    Ranks by one word give ranks by two, these ranks by four, and so on (prefix doubling, Manber and Myers 1993).
+    Ranks by one word give ranks by two words, these give ranks by four, and so on (prefix doubling, Manber and Myers
+    1993).
     """
     rank = words.astype(np.int64)
     order = np.argsort(rank, kind="stable")
@@ -83,7 +84,7 @@ def build_index(
         pe: the words of pe.
         links: the place in mt of the counterpart of each word of pe, or UNLINKED.
         sources: the source word of each word of mt.
-        count: word ids are below this number.
+        count: a number above all word ids.
     """
     cells = aligned_cells(mt, pe, links, sources)
     above = max(count, int(asked.max(initial=0)) + 1)
@@ -115,7 +116,7 @@ def aligned_cells(mt: Any, pe: Any, links: Any, sources: Any) -> Any:
 
 @compiled
 def narrowed(places: Any, low: Any, high: Any, depth: Any, word: Any) -> Any:
-    """Return the part of `places.order[low:high]`, places of the same `depth` words, that goes on with `word`."""
+    """Return the bounds of the part of `places.order[low:high]`, which share `depth` words, where `word` comes next."""
     first = _first_not_below(places, low, high, depth, word)
     return first, _first_not_below(places, first, high, depth, word + 1)
 
@@ -134,7 +135,7 @@ def _first_not_below(places: Any, low: Any, high: Any, depth: Any, word: Any) ->
 
 @compiled
 def places_of(places: Any, phrase: Any) -> Any:
-    """Return where the places of a phrase Int32[n], at most LONGEST words, begin and end in `places.order`."""
+    """Return the bounds in `places.order` of the places of a phrase Int32[n] of at most LONGEST words."""
     low, high = 0, places.order.size
     for depth in range(phrase.size):
         low, high = narrowed(places, low, high, depth, phrase[depth])
@@ -143,9 +144,9 @@ def places_of(places: Any, phrase: Any) -> Any:
 
 @compiled
 def gone_on(places: Any, low: Any, high: Any, depth: Any, word: Any) -> Any:
-    """Return the part of `places.order[low:high]`, places of the same `depth` words, that goes on with `word`.
+    """Return the bounds of the part of `places.order[low:high]`, which share `depth` words, where `word` comes next.
 
-    All places have the same 0 words, whatever `low` and `high` are then; -1 is no word.
+    If `depth` is 0, all places are meant, and `low` and `high` are ignored. Unknown words, such as -1, have no places.
     """
     if depth == 0 and places.first.size == 0:
         low, high = 0, places.order.size
@@ -160,9 +161,9 @@ def gone_on(places: Any, low: Any, high: Any, depth: Any, word: Any) -> Any:
 
 @compiled
 def look(order: Any, spread: Any, places: Any) -> Any:
-    """Write at most so many of the places `order` as there is room for, and return how many these are.
+    """Write as many places of `order` into the buffer `places` as it can hold, and return their number.
 
-    They are `spread` evenly, or the last ones, latest first.
+    With `spread`, they are spread evenly over `order`; otherwise they are those of the latest texts, the latest first.
     """
     size = order.size
     taken = min(size, places.size)
@@ -179,8 +180,8 @@ def look(order: Any, spread: Any, places: Any) -> Any:
 def target_of(index: Any, at: Any, length: Any) -> Any:
     """Return what the `length` words of mt from place `at` on became: the tightest consistent phrase of pe.
 
-    Consistent: some word is linked, and no word of either phrase is linked to one outside the other (Och and Ney 2004).
-    Words of pe without link belong to a phrase only between linked ones.
+    Phrases are consistent if some word is linked, and no word of either is linked to a word outside the other (Och and
+    Ney 2004). Unlinked words of pe belong to a phrase only if they are between linked ones.
     """
     first, last = np.int64(1) << 40, np.int64(-1)
     for place in range(at, at + length):
@@ -203,7 +204,8 @@ def target_of(index: Any, at: Any, length: Any) -> Any:
 def makes_change(index: Any, at: Any, length: Any, new: Any) -> Any:
     """Return whether the `length` words of mt from place `at` on became the words `new` Int32[m].
 
-    These stand between the counterparts of the words beside those of mt; where one has none, it is the tightest phrase.
+    What they became is all between the counterparts of the adjacent words of mt or, if these have none in order, the
+    tightest consistent phrase.
     """
     left, right = index.cells[at - 1, LAST], index.cells[at + length, FIRST]
     row = index.cells[at, ROW]

@@ -9,21 +9,21 @@ import numpy as np
 from postedit.phrase.source_alignment import Texts
 
 BEGIN, END_OF_TEXT = 1, 2
-"""Ids of the words for the beginning and the end of a text; 0 is no word."""
+"""Ids of the words for the beginning and the end of a text; id 0 is no word."""
 
-_RESERVED: Final = ("", "\n<", "\n>")  # no word of a text has a line feed
+_RESERVED: Final = ("", "\n<", "\n>")  # not words of any text, as those have no line feed
 
 
 class WordIds:
-    """Numbers words; grows while triplets are read."""
+    """A two-way mapping between words and ids, which grows while triplets are read."""
 
     def __init__(self, words: Sequence[str] = ()) -> None:
-        """Number `words`, the first one 3."""
+        """Give `words` the ids from 3 on, after the reserved ones."""
         self.words = [*_RESERVED, *words]
         self._ids = {word: number for number, word in enumerate(self.words)}
 
     def __len__(self) -> int:
-        """Return the number above all ids."""
+        """Return the number of ids, which is above all of them."""
         return len(self.words)
 
     @property
@@ -42,16 +42,16 @@ class WordIds:
         return ids
 
     def find(self, words: Iterable[str], others: dict[str, int]) -> list[int]:
-        """Return the ids of words; those not known get ids above all others, which are kept in `others`."""
+        """Return the ids of words; unknown ones get ids above all others, which are kept in `others` and not here."""
         get, above = self._ids.get, len(self.words)
         return [get(word) or others.setdefault(word, above + len(others)) for word in words]
 
 
 class TextsBuilder:
-    """Collects texts as ids, four bytes a word."""
+    """Collects texts as ids, with four bytes per word."""
 
     def __init__(self, *, bounded: bool) -> None:
-        """Start without texts; `bounded` texts get words for beginning and end."""
+        """Start without texts; if `bounded`, each text gets words for its beginning and end."""
         self._bounded = bounded
         self._ids, self._starts = array("i"), array("q", [0])
 

@@ -78,7 +78,7 @@ class TestInput:
             (tmp_path / side).write_bytes(b"a\rb\r")
         result = run("edit", "MODEL", "--src", tmp_path / "src", "--mt", tmp_path / "mt")
         assert result.exit_code == 0
-        assert "lines of mt have CR within, and count as one line each; end lines with LF in its place" in result.stderr
+        assert "lines of mt contain CR, which does not end a line; end lines with LF instead" in result.stderr
         assert "CR LF" not in result.stderr
 
     @pytest.mark.parametrize("shorter", ["--src", "--mt"])
