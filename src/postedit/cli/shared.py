@@ -346,7 +346,7 @@ def prefix(name: str) -> Path:
 
 
 def beside(out: Path | None, ending: str) -> Path | None:
-    """Return the path, beside a local output or the local copy of a far one, for unfinished work; None if there is none."""
+    """Return the path of unfinished work beside an output or its local copy; None without an output or for a stream."""
     if out is None or (not is_far(out) and is_stream(out)):
         return None
     here = far_outputs.unsent(out).parent if is_far(out) else out
