@@ -57,7 +57,7 @@ def open_client(config: LlmConfig, key: str) -> Any:
     # Requests to this machine go through no proxy, even if the environment names one without exceptions.
     stays_here, is_encrypted = is_local(config.address), urlsplit(config.address).scheme == "https"
     try:
-        # The context has the certificates that the environment names. It takes time, and is for encryption only.
+        # The context reads the certificates that the environment names, which takes time and only encryption needs.
         verify = not stays_here or (is_encrypted and httpx.create_ssl_context())
         return httpx.AsyncClient(
             headers={"Authorization": f"Bearer {key}"} if key else {},
