@@ -234,7 +234,7 @@ def _common_ends(mt: str, text: str) -> tuple[int, int] | None:
 
 
 def _is_as_long_as(src: str, text: str) -> bool:
-    """Return whether a text is as long as its source or longer, if the script of that has many characters per word."""
+    """Return whether a text is at least as long as its source; False if scripts of the source have short words."""
     return len(text) >= len(src) and _script(src) not in ("CJK", "HANGUL")
 
 
