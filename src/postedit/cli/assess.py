@@ -48,8 +48,8 @@ def assess(
         int | None,
         typer.Option(
             min=0,
-            help="Updates of the weights in each training of the small neural model; 200 if not given, 0: it is not "
-            "tried.",
+            help="Updates of the weights in each training of the small neural model; 200 if not given, 0 to leave this "
+            "model out.",
         ),
     ] = None,
     tokenizer: Annotated[

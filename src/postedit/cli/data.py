@@ -196,7 +196,7 @@ def extract(
     engine: shared.EngineOption = "local",
     address: shared.AddressOption = None,
 ) -> None:
-    """Extract triplets from translation files; mt is from the files before post-editing, or from candidates in them."""
+    """Extract triplets from translation files; mt is the target before post-editing, or a candidate beside it."""
     from postedit.cli.tables import console
     from postedit.jobs import extraction, unit_lines
 

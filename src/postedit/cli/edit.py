@@ -71,7 +71,7 @@ def edit(
         _gate(
             min=0.0,
             max=1.0,
-            help="Take back edits with a lower probability: under the model or, with --gate, of making mt better.",
+            help="Take back edits below this probability: under the model or, with --gate, of making mt better.",
         ),
     ] = 0.0,
     protect: shared.ProtectOption = "all",
@@ -89,7 +89,7 @@ def edit(
     dtype: shared.DtypeOption = "float32",
     workers: Annotated[
         int | None,
-        _speed(min=1, help="Processes on the CPU, which share its cores; or workers of the cluster."),
+        _speed(min=1, help="Number of processes, which share the cores of the CPU, or of workers in the cluster."),
     ] = None,
     devices: Annotated[
         str | None, _speed(help="Where to run, such as cuda:0,cuda:1: one process each; a GPU if not given.")

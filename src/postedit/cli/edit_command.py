@@ -37,7 +37,7 @@ class EditCommand:
         executor: executor that edits windows of lines.
         devices: device of each worker; see `jobs.editing.window_worker`.
         only_estimate: whether to print what a model behind an endpoint would cost, and stop.
-        languages: source and target language by which the model was chosen; empty if it was named.
+        languages: source and target language by which the model was chosen; empty if not by languages.
     """
 
     spec: EditorSpec

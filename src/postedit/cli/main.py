@@ -42,7 +42,7 @@ VERBS: Final = {
 _TO_SAVE_MEMORY: Final = "close other programs, use fewer workers or smaller batches, or a machine with more memory"
 
 INTERRUPTED: Final = 130
-"""Exit code that shells use for a program ended by Ctrl-C. SIGTERM and SIGHUP end postedit in the same way."""
+"""Exit code that shells use for a program ended by Ctrl-C. Here, SIGTERM and SIGHUP save progress and give it, too."""
 
 
 class _Stderr(logging.Handler):
@@ -94,7 +94,7 @@ def _fill_paragraphs(command: Any) -> Any:
 
 
 class _Group(TyperGroup):
-    """Group that runs a verb and reports expected errors in one line. A traceback that escapes is a bug in postedit."""
+    """Group that runs a verb and prints expected errors as messages. A traceback that escapes is a bug in postedit."""
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings)

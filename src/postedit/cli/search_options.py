@@ -275,7 +275,7 @@ def _read_terms(path: Path, option: str) -> Iterator[str | dict[str, str]]:
 
 
 def search_config(editor: "Editor", given: Mapping[str, Any], *, with_mt: bool) -> SearchConfig:
-    """Return the search options of `editor`, overridden by those given; given banned and required words are added.
+    """Return the search options of `editor`, updated with those given; banned and required words add to its own.
 
     Raises:
         DataError: if a given option is out of range, contradicts another one or has no effect.

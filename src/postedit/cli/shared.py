@@ -154,9 +154,10 @@ LearnOption = Annotated[
     typer.Option(
         "--learn",
         rich_help_panel=LEARNING,
-        help="How a neural model learns. online: steps on each correction; nearest: steps on the nearest ones, for "
-        "each segment; examples: a language model is shown similar ones; auto: examples if its prompt shows them, else "
-        "online, and phrases after it. A phrase-based model learns by its phrases.",
+        help="How a neural model learns. online: training steps on each correction; nearest: training steps on the "
+        "most similar corrections before each segment; examples: a language model is shown similar corrections; auto: "
+        "examples if its prompt shows them, otherwise online, with phrases after the model. A phrase-based model "
+        "always learns by its phrases.",
     ),
 ]
 MemoryOption = Annotated[
@@ -326,7 +327,7 @@ def check_standard_input(*paths: Path | None) -> None:
 
 
 def refuse_given(ctx: typer.Context, parameters: Sequence[str], why: str) -> None:
-    """Refuse the given ones of `parameters`, Python names of options that have no effect `why`: "without --tune".
+    """Refuse options that were given without effect: `parameters` are their names, `why` is, say, "without --tune".
 
     Raises:
         DataError: if one of the options was given.

@@ -143,7 +143,7 @@ def _tables(found: "Simulation", window: int) -> "list[Table]":
 
 
 def draw(found: "Simulation", window: int, path: Path, title: str) -> None:
-    """Draw the cumulative TER of each system, and paler its TER in each window, to an image file."""
+    """Draw the cumulative TER of each system and, paler, its TER in each window, into an image file."""
     from matplotlib.figure import Figure
 
     from postedit.core.files import atomic_write

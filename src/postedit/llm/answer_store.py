@@ -117,7 +117,7 @@ class AnswerStore:
             if version not in (0, _VERSION):
                 raise OutputError(f"{self.path}: is a store of version {version}, and this postedit reads {_VERSION}")
             self._database.execute("PRAGMA journal_mode=WAL")
-            self._database.execute("PRAGMA synchronous=NORMAL")  # data that a killed process has written stays
+            self._database.execute("PRAGMA synchronous=NORMAL")  # data that a killed process has written survives
             self._database.executescript(_SCHEMA)
             self._database.execute(f"PRAGMA user_version={_VERSION}")
         except sqlite3.OperationalError as error:

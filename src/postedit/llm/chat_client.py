@@ -159,7 +159,7 @@ class ChatClient:
             if self._learns(body, answer):
                 self._check_structure(f" ({answer.text})")
                 continue  # with the parameters that the server accepts
-            # A chat template may fail only on the server, with status 500.
+            # A chat template may fail only while the server handles the request, with status 500.
             if answer.status in (400, 422, 500) and self._dialect.refuses_system(body, answer.error):
                 has_system = False
                 continue

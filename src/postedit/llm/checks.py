@@ -133,7 +133,7 @@ def prepare() -> None:
 
 
 def similarity(one: str, other: str) -> float:
-    """Return the share of characters that two texts have in common, in order: from 0 to 1 for equal texts."""
+    """Return the share of characters that two texts have in common, in order, from 0 to 1 (equal texts)."""
     return fuzz.ratio(one, other) / 100.0
 
 
@@ -234,7 +234,7 @@ def _common_ends(mt: str, text: str) -> tuple[int, int] | None:
 
 
 def _is_as_long_as(src: str, text: str) -> bool:
-    """Return whether a text is at least as long as its source; False if scripts of the source have short words."""
+    """Return whether a text is at least as long as its source; False for scripts with few characters per word."""
     return len(text) >= len(src) and _script(src) not in ("CJK", "HANGUL")
 
 
