@@ -1,1 +1,1 @@
-"""The command line, one file per verb. Verbs import heavy modules only when they run, so that `--help` is quick."""
+"""The command line, with one module per verb. Heavy modules are imported only when a verb runs, so `--help` is fast."""

@@ -48,8 +48,8 @@ def assess(
         int | None,
         typer.Option(
             min=0,
-            help="Updates of the weights in each training of the small neural model; 200 if not given, 0: it is not "
-            "tried.",
+            help="Updates of the weights in each training of the small neural model; 200 if not given, 0 to leave this "
+            "model out.",
         ),
     ] = None,
     tokenizer: Annotated[
@@ -96,8 +96,8 @@ def assess(
 ) -> None:
     """Assess whether post-editing by machine is worth it, from 100 to 500 triplets of a customer.
 
-    Shows what the errors are, what each editor at hand would gain (with an interval), what more triplets would bring,
-    and what that saves and costs. The answer can be no.
+    Show what the errors are, what each available editor would gain (with an interval), what more triplets would gain,
+    and how much this saves and costs. The answer can be no.
     """
     from postedit.cli.tables import console, print_table
     from postedit.evaluate.assessment_tables import assessment_tables
@@ -140,14 +140,14 @@ def assess(
     for note in found.notes:
         typer.echo(f"{note[:1].upper()}{note[1:]}.")
     for reason, count in found.left_out.items():
-        if reason not in left_out:  # those of reading are told already
+        if reason not in left_out:  # those left out while reading have been reported already
             typer.echo(f"{counted(count, 'triplet')} left out: {reason}.")
     for name, why in found.not_tried.items():
         typer.echo(f"Not tried: {name}: {why}.")
 
 
 def _loaded(model: str, chosen: options.CommandOptions, protect: str, stack: ExitStack) -> "Editor":
-    """Return an editor with its search options; what one behind an endpoint has cost is printed when the stack ends."""
+    """Load an editor and set its search options; the cost of one behind an endpoint is printed when the stack ends."""
     own = chosen if endpoint_model([model]) else chosen.model_copy(update={"llm": LlmConfig()})
     spec = own.editor_spec([model], protect=shared.kinds_to_protect(protect))
     editor = spec.load(None)
@@ -157,7 +157,7 @@ def _loaded(model: str, chosen: options.CommandOptions, protect: str, stack: Exi
 
 
 def _progress(stack: ExitStack) -> Callable[[int, int, str], None]:
-    """Return what shows the progress of an assessment until the stack ends."""
+    """Return a function (done, total, name) that shows the progress of an assessment until the stack ends."""
     from postedit.cli.tables import console
     from postedit.progress import LineProgress
 

@@ -32,7 +32,7 @@ def chain(
     """Let a second model correct what a first one writes, as one model.
 
     A phrase-based model often corrects errors that a neural model leaves. The chain has copies of both models, with
-    the edit costs that are best together on the development set; report scores on another set. To combine the scores
+    the pair of edit costs that is best on the development set, so report scores on another set. To combine the scores
     of several models for one output instead, use `postedit tune`.
     """
     costs = _costs_of(edit_costs)
@@ -56,14 +56,14 @@ def chain(
 
     folders = [find_folder(model) for model in models]
     for folder in folders:
-        kind_of_link(folder)  # before long work
+        kind_of_link(folder)  # reports unsuitable models before long work
     check_writable(out)
     dev = DevTexts.read(src, mt, pe)
     silence_library()
     kinds = shared.kinds_to_protect(protect)
     specs = [EditorSpec([str(folder)], protect=kinds) for folder in folders]
     loaded = [spec.load_model(None) for spec in specs]
-    Chain(*loaded)  # languages that differ are told before long work
+    Chain(*loaded)  # reports languages that differ before long work
     first, second = (spec.around(model) for spec, model in zip(specs, loaded, strict=True))
     chooses = AdditiveCHRF() if metric == "chrf" else additive_metric(metric, tokenize)
     err = console(stderr=True)

@@ -12,7 +12,7 @@ from postedit.core.errors import PosteditError
 if TYPE_CHECKING:
     from postedit.jobs.integrity import Finding
 
-_SHOWN: Final = 5  # files without a fingerprint that are named
+_SHOWN: Final = 5  # largest number of files without a fingerprint that are listed by name
 
 
 def check(
@@ -31,7 +31,7 @@ def check(
         ),
     ] = False,
 ) -> None:
-    """Check that all files of models, runs and corpora are as they were written; exit with 1 if one is damaged."""
+    """Check that all files of models, runs and corpora are as they were written; exit with code 1 if one is damaged."""
     from postedit.cli.main import report_error
     from postedit.jobs.integrity import check_whole, record_whole
 
@@ -57,14 +57,14 @@ def check(
 
 
 def _place_of(given: Path) -> Path:
-    """Return the folder of the model that a language pair stands for; `given` if there are files of that name."""
+    """Return the model folder that a language pair stands for; `given` itself if it is the prefix of files."""
     from postedit.releases.catalogue import resolved
 
     return given if any(given.parent.glob(f"{escape(given.name)}.*")) else Path(resolved(str(given)))
 
 
 def describe(finding: "Finding") -> str:
-    """Return a line for a folder, and one for each file that is damaged."""
+    """Return a line that sums up a folder, followed by one for each damaged file."""
     unrecorded = len(finding.unrecorded)
     parts = [f"{len(finding.damage)} damaged" if finding.damage else "nothing damaged" if unrecorded else "all whole"]
     if unrecorded:

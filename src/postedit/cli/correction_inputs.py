@@ -1,4 +1,4 @@
-"""Corrections on the command line: triplets, or translation files before and after post-editing."""
+"""Corrections named on the command line: triplets, or translation files before and after post-editing."""
 
 from collections import Counter
 from pathlib import Path
@@ -24,10 +24,10 @@ BeforeOption = Annotated[
 def read_corrections(
     stream: str, before: Path | None, languages: str, *, project: str = "", author: str = "", file: str = ""
 ) -> "tuple[list[Correction], Counter[str]]":
-    """Return the corrections that an argument names, and what was left out by reason, which is also printed.
+    """Return the corrections that an argument names, and how many were left out for each reason, which is also printed.
 
     Raises:
-        DataError: if files cannot be read, have no correction, or options do not go with them.
+        DataError: if files cannot be read, contain no correction, or do not allow the options given.
     """
     _, paths = split_inputs([stream], folders=True)
     if paths:
@@ -54,10 +54,10 @@ def files_read(stream: str, before: Path | None) -> list[Path]:
 def read_triplet_corrections(
     stream: str, *, project: str = "", author: str = "", file: str = "", most: int | None = None
 ) -> "tuple[list[Correction], Counter[str]]":
-    """Return the first triplets (`most`, or all) that an argument names, and what was left out; see `read_corrections`.
+    """Return the first `most` triplets (all if None) that an argument names, as corrections; see `read_corrections`.
 
     Raises:
-        DataError: if files cannot be read, or have no triplet that can be learnt from.
+        DataError: if files cannot be read, or contain no triplet to learn from.
     """
     from postedit.data.report import DataReport
     from postedit.jobs.memory_exchange import from_triplets

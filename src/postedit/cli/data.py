@@ -1,4 +1,4 @@
-"""`postedit data`: statistics and cleaning of triplets."""
+"""`postedit data`: extraction, statistics and cleaning of triplets."""
 
 import json
 import shutil
@@ -36,7 +36,7 @@ def stats(
     dev: Annotated[list[str] | None, typer.Option(help="A dev set, to find triplets that it shares.")] = None,
     test: Annotated[list[str] | None, typer.Option(help="A test set, to find triplets that it shares.")] = None,
     json_out: shared.JsonOption = None,
-    picture: Annotated[Path | None, typer.Option(help="Also draw them: a .png, .svg or .pdf file.")] = None,
+    picture: Annotated[Path | None, typer.Option(help="Also draw the statistics: a .png, .svg or .pdf file.")] = None,
     top: Annotated[int, typer.Option(min=0, help="Number of most frequent edits to list.")] = 20,
     resume: shared.ResumeOption = False,
     workers: shared.ProcessesOption = None,
@@ -87,9 +87,9 @@ def stats(
 def _saved_counts(
     out: Path | None, files: "Sequence[TripletFiles]", others: "Mapping[str, Sequence[TripletFiles]]", *, resume: bool
 ) -> "Iterator[SavedArrays | None]":
-    """Yield where counts are saved beside an output, None if there is no place; all is removed if the block ends well.
+    """Yield the store of counts beside an output, None if there is no such place; remove it if the block ends well.
 
-    Errors say how to continue, if anything was saved.
+    If the block fails after counts were saved, the message of the error says how to continue.
     """
     from postedit import __version__
     from postedit.core.files import explain_os_errors
@@ -140,7 +140,7 @@ def clean(
     engine: shared.EngineOption = "local",
     address: shared.AddressOption = None,
 ) -> None:
-    """Clean triplets or parallel text. OUT.removed.jsonl holds every removed triplet with the reason."""
+    """Clean triplets or parallel text. OUT.removed.jsonl holds every removed triplet and the reason for its removal."""
     from postedit.cli.tables import console, print_report, stage_progress
     from postedit.core.config import load_config, override, read_toml
     from postedit.data.blocks import workers_for
@@ -151,7 +151,7 @@ def clean(
     values = override({} if recipe is None else read_toml(find_recipe(recipe, "clean")), overrides or ())
     config = load_config(CleanConfig, values, "data clean" if recipe is None else str(recipe))
     files = files_of(triplets)
-    if is_far(out):  # else the cleaner checks it
+    if is_far(out):  # the cleaner checks local outputs
         sides = {f"--out {out}.{side}": out.with_name(f"{out.name}.{side}") for side in files[0].sides}
         shared.check_outputs(sides, (located(path) for one in files for path in map(str, one.paths)))
     with shared.written_to(out) as here:
@@ -196,7 +196,7 @@ def extract(
     engine: shared.EngineOption = "local",
     address: shared.AddressOption = None,
 ) -> None:
-    """Extract triplets from translation files: mt from the files before, or from candidates beside the targets."""
+    """Extract triplets from translation files; mt is the target before post-editing, or a candidate beside it."""
     from postedit.cli.tables import console
     from postedit.jobs import extraction, unit_lines
 
@@ -228,7 +228,7 @@ def extract(
 
 
 def _count(files: "Sequence[TripletFiles]") -> int:
-    """Check files, and return the number of their triplets."""
+    """Check files of triplets, warn of what is doubtful, and return the number of triplets."""
     from postedit.data.triplets import check_files
 
     return sum(check_files(one, shared.warn) for one in files)
@@ -238,8 +238,8 @@ def files_of(names: Sequence[str]) -> "list[TripletFiles]":
     """Return the files that TRIPLETS arguments name.
 
     Raises:
-        DataError: if one has more file names than there are sides, or a file twice that cannot hold two sides, or only
-            some have machine translations.
+        DataError: if an argument has more file names than there are sides, or names one file for two sides that cannot
+            hold both, or if only some arguments have machine translations.
     """
     from pydantic import ValidationError
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from postedit.evaluate.scores import SystemScores
 
 SHOWN: Final = 8
-"""Sentences shown; enough to see what the model does, few enough to read."""
+"""Number of sentences shown: enough to see what the model does, few enough to read."""
 
 NAME: Final = "postedit"
 RULES: Final = "two fixed rules"
@@ -27,7 +27,7 @@ RULES: Final = "two fixed rules"
 
 
 HELP: Final = "en-es"
-"""Language pair of the help texts that the model for product help is shown on."""
+"""Language pair of the help texts that the model for product help corrects."""
 
 
 def demo(
@@ -105,7 +105,7 @@ def demo(
 
 
 def show_help_texts(pair: str, screen: "Console") -> None:
-    """Print the corrections of the sample of help texts by the model of a pair, with the confidence of each edit."""
+    """Print how the model of a language pair corrects a sample of help texts, with the confidence of each edit."""
     from postedit.data.lines import read_lines
     from postedit.editing.post_editor import PostEditor
     from postedit.releases.catalogue import models_of
@@ -172,7 +172,7 @@ def _open_workbench(data: Path, port: int) -> None:
 
 
 def _trained(recipe: Path, overrides: Sequence[str], folder: Path, screen: "Console") -> Path:
-    """Return the model folder of a run by `recipe`; an unfinished run is resumed."""
+    """Train by `recipe`, or resume an unfinished run, and return the model folder."""
     from postedit.cli.tables import console
     from postedit.cli.train import describe
     from postedit.jobs.training import train
@@ -186,12 +186,12 @@ def _trained(recipe: Path, overrides: Sequence[str], folder: Path, screen: "Cons
 
 
 def chinese_punctuation(mt: str) -> str:
-    """Return a translation with the Chinese comma, and at its end the Chinese full stop, in place of the Latin ones."""
+    """Return a translation with Chinese commas and a Chinese full stop at its end in place of the Latin ones."""
     return re.sub(r" \.$", " 。", mt.replace(" , ", " ， "))
 
 
 def rules_note(scores: Sequence["SystemScores"]) -> list[str]:
-    """Return a sentence that says so if the fixed rules do better than the model."""
+    """Return a sentence that says that the fixed rules do better than the model, or nothing if they do not."""
     ter = {row.name: row.ter for row in scores}
     if RULES not in ter or ter[RULES] >= ter[NAME]:
         return []
@@ -202,7 +202,7 @@ def rules_note(scores: Sequence["SystemScores"]) -> list[str]:
 
 
 def choose(edits: Sequence["PostEdit"], count: int = SHOWN) -> list[int]:
-    """Return the rows to show: the first that were changed, for better or worse, then the first others."""
+    """Return the rows to show, at most `count`: first the changed ones, for better or worse, then the others."""
     changed = [row for row, edit in enumerate(edits) if edit.changed]
     others = [row for row, edit in enumerate(edits) if not edit.changed and edit.skipped is None]
     return [*changed, *others][:count]
@@ -227,7 +227,7 @@ def _page(
     verdicts: Sequence[str],
     corrections: Mapping[tuple[str, str], int] | None,
 ) -> str:
-    """Return the page that explains some of the triplets, under the numbers of their lines."""
+    """Return the HTML page that explains the triplets in `rows`, numbered by their lines in the file."""
     from postedit.evaluate.analyses import overview, signatures
     from postedit.explain.explanation_page import explanation_page
     from postedit.jobs.explanation import explain

@@ -1,4 +1,4 @@
-"""`postedit edit`: lines or translation files, corrected."""
+"""`postedit edit`: correct lines of text or translation files."""
 
 from contextlib import nullcontext
 from functools import partial
@@ -42,7 +42,7 @@ def edit(
         job.OutputFormat,
         _file(
             "--format",
-            help="text: the corrected lines; jsonl: also scores and edits; of translation files, beside the copies.",
+            help="text: the corrected lines; jsonl: also scores and edits (of translation files, beside the copies).",
         ),
     ] = "text",
     force: Annotated[
@@ -71,7 +71,7 @@ def edit(
         _gate(
             min=0.0,
             max=1.0,
-            help="Take back edits of lower confidence: probability under the model; with --gate, of making mt better.",
+            help="Take back edits below this probability: under the model or, with --gate, of making mt better.",
         ),
     ] = 0.0,
     protect: shared.ProtectOption = "all",
@@ -89,7 +89,7 @@ def edit(
     dtype: shared.DtypeOption = "float32",
     workers: Annotated[
         int | None,
-        _speed(min=1, help="Processes on the CPU, which share its cores; or workers of the cluster."),
+        _speed(min=1, help="Number of processes, which share the cores of the CPU, or of workers in the cluster."),
     ] = None,
     devices: Annotated[
         str | None, _speed(help="Where to run, such as cuda:0,cuda:1: one process each; a GPU if not given.")
@@ -105,16 +105,17 @@ def edit(
 
     postedit edit MODEL project.xliff --out corrected.xliff
 
-    --engine ray edits in a Ray cluster (extra `ray` of postedit), at --address HOST:PORT or started on this machine.
+    --engine ray edits in a Ray cluster (it needs the extra `ray` of postedit), which is at --address HOST:PORT or else
+    is started on this machine.
 
     Options for research: --n-best N (search.n_best) writes N corrections of each line; --passes N edits the output
-    again until it no longer changes, at most N times; --force FILE scores the outputs of another system instead of
-    editing. `postedit simulate --help` explains --learn.
+    again until it no longer changes, in at most N passes in all; --force FILE scores the outputs of another system
+    instead of editing. `postedit simulate --help` explains --learn.
 
     postedit edit openai:MODEL --endpoint URL ... edits with a language model; --budget COST limits the cost, and
     --estimate prints the expected cost and exits.
     """
-    # Without --out, or with --src, a folder can only be a model, though a damaged one.
+    # Without --out, or with --src, a folder can only be a model, even if it is a damaged one.
     named, files = split_inputs(named, folders=out is not None and src is None)
     flags, llm = {"beam": beam, "n_best": n_best}, {"endpoint": endpoint, "budget": budget}
     chosen = options.read_options(assignments, search_file, flags, llm, windows=True, kind=options.LearningOptions)

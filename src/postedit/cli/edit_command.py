@@ -1,4 +1,4 @@
-"""What `postedit edit` was asked for, whether it edits lines or translation files."""
+"""One run of `postedit edit`, common to lines and translation files."""
 
 from collections.abc import Generator, Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -29,15 +29,15 @@ class EditCommand:
     """The editor, the options and the output of one run.
 
     Args:
-        spec: of the editor.
-        options: those of `--set` and `--search`.
-        out: the output; standard output if None.
-        form: of the output.
-        resume: continue an interrupted run.
-        executor: edits windows of lines.
-        devices: of its workers; see `jobs.editing.window_worker`.
-        only_estimate: say what a model behind an endpoint would cost, and stop.
-        languages: by which the model was chosen, source and target; empty if by none.
+        spec: specification of the editor.
+        options: options of `--set` and `--search`.
+        out: path of the output; None for standard output.
+        form: format of the output.
+        resume: whether to continue an interrupted run.
+        executor: executor that edits windows of lines.
+        devices: device of each worker; see `jobs.editing.window_worker`.
+        only_estimate: whether to print what a model behind an endpoint would cost, and stop.
+        languages: source and target language by which the model was chosen; empty if not by languages.
     """
 
     spec: EditorSpec
@@ -52,14 +52,14 @@ class EditCommand:
 
     @property
     def takes_edits_back(self) -> bool:
-        """Whether there is a gate, or a minimum of confidence."""
+        """Whether edits can be taken back, by a gate or a minimum confidence."""
         return bool(self.spec.gate or self.spec.min_confidence)
 
     def check_options(self) -> None:
-        """Check that the options go with a gate, with a memory and with passes, if there are any.
+        """Check that the options can be combined with a gate, a memory and several passes, as far as these are given.
 
         Raises:
-            DataError: if one does not.
+            DataError: if two options cannot be combined.
         """
         if self.spec.memory is not None:
             self._check_memory()
@@ -82,9 +82,10 @@ class EditCommand:
             raise DataError(f"--dtype {self.spec.dtype}: a model that learns needs float32 weights; leave it out")
 
     def resumed(self, out: Path) -> Self:
-        """Return the command with the position of the memory that an interrupted run for `out` began with, if any.
+        """Return the command as the continuation of an interrupted run that writes `out`, if there is one.
 
-        What a model behind an endpoint has cost that run counts for this one, too.
+        The memory is read up to the position that the interrupted run read, and what a model behind an endpoint cost
+        that run counts towards the budget of this one.
 
         Raises:
             DataError: if corrections have been deleted since, or an older copy of the memory has been put back.
@@ -98,7 +99,7 @@ class EditCommand:
     def _resumed(self, out: Path, before: Mapping[str, Any]) -> Self:
         memory = self.spec.memory
         if memory is None or before.get("memory") != repr(memory.name):
-            return self  # what differs is found when the whole job is compared
+            return self  # a different memory is reported when the whole job is compared
         from postedit.adapt.correction_memory import CorrectionMemory, MemoryPosition
 
         edition, last = int(before["memory edition"]), int(before["memory entries"])
@@ -117,12 +118,12 @@ class EditCommand:
         return replace(self, spec=replace(self.spec, memory=replace(memory, position=position)))
 
     def languages_of(self, editor: "Editor") -> tuple[str, str]:
-        """Return the languages of the editor; where its model does not say them, those by which it was chosen."""
+        """Return source and target language of the editor, by default those by which its model was chosen."""
         source, target = editor.abilities.languages
         return source or self.languages[0], target or self.languages[1]
 
     def load(self) -> "Editor":
-        """Load the editor; where other processes edit, this one needs it for checks alone."""
+        """Load the editor; on the CPU if other processes edit, because this process then uses it only for checks."""
         job.silence_library()
         return self.spec.load(self.devices[0] if self.executor == IN_THIS_PROCESS else "cpu")
 
@@ -133,7 +134,7 @@ class EditCommand:
     def edited(
         self, editor: "Editor", windows: Iterator[job.Window], search: SearchConfig, form: job.OutputFormat
     ) -> Generator[job.Edited, None, None]:
-        """Yield the windows edited, by `editor` or by copies of it in other processes."""
+        """Yield the edited windows, in order. They are edited by `editor`, or by copies of it in other processes."""
         if self.executor == IN_THIS_PROCESS:
             build = same_in_all(partial(job.edit_window, editor, search, form))
         else:
@@ -141,10 +142,10 @@ class EditCommand:
         return self.executor.map(build, windows)
 
     def announce_cost(self, editor: "Editor", pairs: Iterable[job.Pair], err: "Console") -> None:
-        """Print what it will cost and take to edit `pairs`, if the editor is a model behind an endpoint.
+        """Print the expected cost and time of editing `pairs`, if the editor is a model behind an endpoint.
 
         Raises:
-            Exit: if nothing else was asked for.
+            Exit: if only the estimate was asked for.
         """
         if self.spec.endpoint is None:
             return
@@ -164,10 +165,10 @@ class EditCommand:
 
     @contextmanager
     def usage_reported(self, editor: "Editor", report: Path | None) -> Iterator[None]:
-        """Print what a model behind an endpoint has cost when the block ends, however it does, and write the report."""
+        """Print the cost of a model behind an endpoint and write `report` when the block ends, even with an error."""
         if self.spec.endpoint is None:
             if report is not None:
-                report.unlink(missing_ok=True)  # it is about an output that is overwritten
+                report.unlink(missing_ok=True)  # it describes an output that is overwritten
             yield
             return
         from postedit.llm.llm_editor import llm_of

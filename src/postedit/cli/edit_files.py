@@ -1,4 +1,4 @@
-"""`postedit edit` of translation files: which arguments are files, and their way through an editor and back."""
+"""`postedit edit` of translation files: find them among the arguments, edit their units and write the copies."""
 
 from collections.abc import Callable, Sequence
 from itertools import islice
@@ -18,17 +18,17 @@ from postedit.files.options import SUFFIXES
 from postedit.jobs import editing as job
 from postedit.llm.usage_report import ENDING
 
-_OF_MODELS: Final = frozenset([".toml", ".safetensors"])  # combinations, whose prompts may quote anything; weights
+_OF_MODELS: Final = frozenset([".toml", ".safetensors"])  # combinations, whose prompts may quote any text, and weights
 
 
 def split_inputs(named: Sequence[str] | None, *, folders: bool) -> tuple[list[str] | None, list[Path]]:
-    """Return the models (None if there are none) and the translation files and folders among the arguments.
+    """Split the arguments into models (None if there are none) and translation files or folders of them.
 
-    Names that end like translation files are files; so are files whose content shows it and, if `folders`, folders that
-    are no models. All else names models.
+    An argument is a translation file if its name ends like one or its content shows it. If `folders`, so is a folder
+    that is not a model. Every other argument names a model.
 
     Raises:
-        DataError: if a translation file is missing or packed, or copies of a folder have no place.
+        DataError: if a translation file is missing or in a package, or `--out` is needed for the copies of a folder.
     """
     models: list[str] = []
     files: list[Path] = []
@@ -47,7 +47,7 @@ def split_inputs(named: Sequence[str] | None, *, folders: bool) -> tuple[list[st
 
 
 def _shows_translations(path: Path) -> bool:
-    """Return whether there is a file whose content is that of a translation file, and whose name is not a model's."""
+    """Return whether `path` is a file with the content of a translation file, and not with the suffix of a model."""
     if path.suffix.lower() in _OF_MODELS or not path.is_file():
         return False
     from postedit.files.formats import is_translation_file
@@ -58,7 +58,7 @@ def _shows_translations(path: Path) -> bool:
 
 
 def _advice_on(package: Path) -> str:
-    """Return what a package has, and what to do with it."""
+    """Return the end of an error message: what a package contains, and what to do with it."""
     try:
         with ZipFile(package) as opened:
             suffixes = {Path(name).suffix.lower() for name in opened.namelist()}
@@ -70,7 +70,7 @@ def _advice_on(package: Path) -> str:
 
 
 def _is_model(folder: Path) -> bool:
-    """Return whether a folder is that of a model, though a damaged one, or of a run."""
+    """Return whether a folder belongs to a model, even a damaged one, or to a run."""
     config = folder / "config.json"
     return any((folder / name).exists() for name in ("model", "model.safetensors", "provenance.json")) or (
         config.is_file() and b'"architecture"' in config.read_bytes()
@@ -83,12 +83,12 @@ def edit_files(command: EditCommand, inputs: Sequence[Path], announce: Callable[
     The corrections are kept in `OUT.partial` until all copies are written, so that an interrupted run can be continued.
 
     Args:
-        command: what was asked for; its output is the copy, or the folder of the copies.
-        inputs: files and folders.
-        announce: called when all is checked.
+        command: run to carry out; its output is the copy, or the folder of the copies.
+        inputs: translation files, and folders of them.
+        announce: called without arguments once everything is checked.
 
     Raises:
-        DataError: if options do not go together, or a file cannot be edited; other files are, before.
+        DataError: if options cannot be combined, or if files cannot be edited, after all others have been written.
     """
     out = command.out
     if out is None:

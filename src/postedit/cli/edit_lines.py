@@ -1,4 +1,4 @@
-"""`postedit edit` of lines: two files, or src<TAB>mt on standard input."""
+"""`postedit edit` of lines, read from files or, as src<TAB>mt, from standard input."""
 
 from collections.abc import Callable
 from itertools import islice
@@ -18,10 +18,10 @@ from postedit.llm.usage_report import report_beside
 def edit_lines(
     command: EditCommand, src: Path | None, mt: Path | None, force: Path | None, announce: Callable[[], None]
 ) -> None:
-    """Edit lines, or score the outputs `force`, and print what happened; `announce` is called when all is checked.
+    """Edit lines, or score the outputs in `force`; `announce` is called once everything is checked.
 
     Raises:
-        DataError: if options or files do not go together.
+        DataError: if options cannot be combined, or files do not have the same number of lines.
     """
     _check_options(command, src, mt, force)
     if command.resume and (command.out is None or not input_lines.can_be_read_again(src, *([mt] if mt else []))):

@@ -100,9 +100,9 @@ def explain(
 ) -> None:
     """Explain why a model edits: what it attended to, how sure it was, and whether the evidence holds.
 
-    One sentence is explained word by word; in files, the steps that src and mt lead are counted. A phrase-based model
-    names the corrections of --memory and the triplets of training that made each edit; in files, edits are counted by
-    reason.
+    A single sentence is explained word by word; for files, the steps led by src and those led by mt are counted. A
+    phrase-based model names the corrections in --memory and the training triplets behind each edit; for files, edits
+    are counted by reason.
     """
     outputs = {"--html": html, "--edits": edits, "--evidence": evidence, "--src-links": src_links}
     outputs |= {"--mt-links": mt_links, "--tags": tags, "--json": json_out, "--markdown": markdown}

@@ -36,7 +36,7 @@ def gate(
     ] = "auto",
     confidence: Annotated[
         float,
-        typer.Option(min=0.5, max=0.999, help="Confidence that TER behind the gate is not above that of unedited MT."),
+        typer.Option(min=0.5, max=0.999, help="Confidence that TER with the gate is not above that of unedited MT."),
     ] = 0.95,
     plot: Annotated[
         Path | None, typer.Option(metavar="OUT", help="Where to write the reliability diagram: .png, .svg or .pdf.")
@@ -52,7 +52,7 @@ def gate(
     seed: shared.SeedOption = 1,
     resume: shared.ResumeOption = False,
 ) -> None:
-    """Learn which edits of a model to keep, so that its output is, with a given confidence, not worse than mt.
+    """Learn which edits of a model to keep, so that its output is, with a given confidence, no worse than mt.
 
     The gate is learnt on one part of the development set and tested on the rest. If no gate passes the test, it stays
     closed: the output is mt. The test holds for text like that of the development set.
@@ -93,7 +93,7 @@ def gate(
     if is_stream(out):
         raise OutputError(f"{out}: is a stream, beside which nothing can be kept; give a file")
     kept = out.with_name(f"{out.name}.judged")
-    if spec.endpoint is not None:  # what the work has cost so far counts for the budget
+    if spec.endpoint is not None:  # what an interrupted run has cost counts towards the budget
         spec = replace(spec, endpoint=spec.endpoint.continued(job_before(kept, resume=resume)))
     editor = spec.load(None)
     known = {

@@ -1,4 +1,4 @@
-"""Lines to edit: from files, whose lines are counted before work begins, or from streams, which are read once."""
+"""Lines to edit, from files, whose lines are counted before work begins, or from streams, which are read only once."""
 
 from collections.abc import Iterator
 from itertools import repeat, zip_longest
@@ -15,7 +15,7 @@ from postedit.jobs.editing import Pair
 
 
 def can_be_read_again(*paths: Path | None) -> bool:
-    """Return whether all inputs are regular files; a stream, or no path for standard input, is read only once."""
+    """Return whether all inputs are regular files. Streams, such as standard input (None), can be read only once."""
     return all(path is not None and not is_stream(path) for path in paths)
 
 
@@ -25,7 +25,7 @@ def input_fingerprint(path: Path | None) -> dict[str, Any] | None:
 
 
 def count_lines(src: Path, mt: Path | None) -> int | None:
-    """Return the number of lines in each file, which is read to check it; None if one is a stream.
+    """Check the files by reading them, and return the number of lines that each has; None if one is a stream.
 
     Raises:
         DataError: if a file cannot be read or is not UTF-8, or the files differ in their number of lines.
@@ -39,7 +39,7 @@ def count_lines(src: Path, mt: Path | None) -> int | None:
 
 
 def file_pairs(src: Path, mt: Path | None) -> Iterator[Pair]:
-    """Yield the lines of two files or streams side by side; a DataError says where one ends before the other."""
+    """Yield pairs of lines of two files or streams, or of src and empty mt; raise DataError if one is shorter."""
     _describe_terminal_input("source lines", src, mt)
     sources = read_lines(src)
     if mt is None:
@@ -56,7 +56,7 @@ def file_pairs(src: Path, mt: Path | None) -> Iterator[Pair]:
 
 
 def stdin_pairs() -> Iterator[Pair]:
-    """Yield the lines `src<TAB>mt` of standard input; a DataError names a line without exactly one tab."""
+    """Yield the lines `src<TAB>mt` of standard input; raise DataError at a line that does not have exactly one tab."""
     _describe_terminal_input("lines of source, tab, translation", STANDARD_STREAM)
     for number, line in enumerate(decode_lines(standard_input(), "stdin"), start=1):
         sides = line.split("\t")
@@ -66,6 +66,6 @@ def stdin_pairs() -> Iterator[Pair]:
 
 
 def _describe_terminal_input(what: str, *paths: Path | None) -> None:
-    """Print to stderr what to type if one of the paths is standard input, and that is a terminal."""
+    """Print to stderr what to type, if one of the paths is standard input and that is a terminal."""
     if STANDARD_STREAM in paths and standard_input().isatty():
         typer.echo(f"Reading {what} from this terminal; Ctrl-D ends them (postedit edit --help: files)", err=True)

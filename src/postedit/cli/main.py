@@ -34,19 +34,19 @@ VERBS: Final = {
     "average": "Average the weights of checkpoints.",
     "models": "List and fetch models of language pairs; list architectures.",
     "data": "Extract, describe and clean triplets.",
-    "check": "Check whether models, runs and corpora are whole.",
+    "check": "Check whether models, runs and corpora are intact.",
     "serve": "Serve models over HTTP, with a workbench for post-editors.",
 }
-"""Summary of each verb. The verb is the function or `typer.Typer` of that name in the module of that name."""
+"""Summary of each verb. Verb `v` is the function or `typer.Typer` named `v` in the module `postedit.cli.v`."""
 
 _TO_SAVE_MEMORY: Final = "close other programs, use fewer workers or smaller batches, or a machine with more memory"
 
 INTERRUPTED: Final = 130
-"""Exit code of shells for a program ended by Ctrl-C; here also by SIGTERM and SIGHUP, which save progress as well."""
+"""Exit code that shells use for a program ended by Ctrl-C. Here, SIGTERM and SIGHUP save progress and give it, too."""
 
 
 class _Stderr(logging.Handler):
-    """Writes to the current stderr, which a progress bar replaces while it is shown."""
+    """Handler that looks up stderr for each message, because a progress bar replaces `sys.stderr` while it is shown."""
 
     def emit(self, record: logging.LogRecord) -> None:
         label = "warning: " if record.levelno >= logging.WARNING else ""
@@ -54,7 +54,7 @@ class _Stderr(logging.Handler):
 
 
 def show_log(*names: str) -> None:
-    """Show the messages of these loggers."""
+    """Print the messages of these loggers, from level INFO, to stderr."""
     for name in names:
         log = logging.getLogger(name)
         log.setLevel(logging.INFO)
@@ -63,7 +63,7 @@ def show_log(*names: str) -> None:
 
 
 class _Commands(UserDict[str, Any]):
-    """Commands by name. A verb is imported when it is first used, so that `postedit --help` imports none."""
+    """Commands by name. Each verb is imported when it is first used, so `postedit --help` imports no verb."""
 
     def __init__(self, others: Mapping[str, Any]) -> None:
         super().__init__({**dict.fromkeys(VERBS), **others})
@@ -85,7 +85,7 @@ def _load_verb(name: str) -> Any:
 
 
 def _fill_paragraphs(command: Any) -> Any:
-    """Let the terminal break the lines of help texts: typer keeps the line breaks of docstrings."""
+    """Join the lines of each help paragraph, so that the terminal wraps them: typer keeps the breaks of docstrings."""
     paragraphs = inspect.cleandoc(command.help or "").split("\n\n")
     command.help = "\n\n".join(" ".join(paragraph.split()) for paragraph in paragraphs)
     for one in getattr(command, "commands", {}).values():
@@ -94,7 +94,7 @@ def _fill_paragraphs(command: Any) -> Any:
 
 
 class _Group(TyperGroup):
-    """Runs a verb. A traceback that gets past here is a defect in postedit."""
+    """Group that runs a verb and prints expected errors as messages. A traceback that escapes is a bug in postedit."""
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings)
@@ -104,7 +104,7 @@ class _Group(TyperGroup):
         return list(self.commands)
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
-        """Write plain text: importing rich would take longer than everything else."""
+        """Write the help as plain text, because importing rich would take longer than everything else."""
         super(TyperGroup, self).format_help(ctx, formatter)
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
@@ -114,7 +114,7 @@ class _Group(TyperGroup):
     def invoke(self, ctx: Any) -> Any:
         try:
             result = super().invoke(ctx)
-            if sys.stdout is not None:  # it was closed before the start
+            if sys.stdout is not None:  # None if stdout was closed before the start
                 sys.stdout.flush()
         except PosteditError as error:
             report_error(str(error))
@@ -130,7 +130,7 @@ class _Group(TyperGroup):
             where = f"{error.filename}: " if error.filename else ""
             report_error(f"{where}{reason_of(error)}")
             raise typer.Exit(1) from None
-        except typer.Exit:  # a RuntimeError, of the exit code of a command
+        except typer.Exit:  # a RuntimeError that carries the exit code of a command
             raise
         except (MemoryError, RuntimeError) as error:
             _end_if_interrupted(error)
@@ -143,9 +143,10 @@ class _Group(TyperGroup):
 
 
 def _end_if_interrupted(error: BaseException) -> None:
-    """End the command if an error is that of Ctrl-C.
+    """End the command if `error` is, or was caused by, a KeyboardInterrupt.
 
-    Compiled code of numba wraps it in a SystemError; Python before 3.12, in `__set_name__`, in a RuntimeError.
+    Code compiled by numba wraps that in a SystemError; Python before 3.12 wraps it in a RuntimeError if it is raised
+    in `__set_name__`.
     """
     interrupt = error if isinstance(error, KeyboardInterrupt) else error.__cause__
     if isinstance(interrupt, KeyboardInterrupt):
@@ -185,10 +186,10 @@ def _options(
 
 def main() -> None:
     """Run the command line."""
-    if os.environ.get("RANK", "0") == "0":  # the first process of a run
+    if os.environ.get("RANK", "0") == "0":  # only the first process of a distributed run prints messages
         show_log("postedit.compiled", "postedit.editing.loading", "postedit.llm.llm_editor")
     for number in (signal.SIGTERM, signal.SIGHUP):
-        if signal.getsignal(number) is not signal.SIG_IGN:  # as it is under `nohup`
+        if signal.getsignal(number) is not signal.SIG_IGN:  # nohup makes the command ignore SIGHUP
             signal.signal(number, signal.default_int_handler)
     app()
 

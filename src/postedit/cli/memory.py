@@ -1,4 +1,4 @@
-"""`postedit memory`: corrections in a memory, which models learn from."""
+"""`postedit memory`: memories of corrections, from which models learn."""
 
 import json
 from datetime import datetime
@@ -46,7 +46,7 @@ def add(
     before: BeforeOption = None,
     languages: shared.LanguagesOption = "",
 ) -> None:
-    """Add corrections, all or none; create the memory if it does not exist."""
+    """Add corrections, either all or none; create the memory if it does not exist."""
     from postedit.adapt.correction_memory import CorrectionMemory
 
     corrections, _ = read_corrections(stream, before, languages, project=project, author=author, file=file)
@@ -63,7 +63,7 @@ def show(
     last: Annotated[int, typer.Option(min=0, help="Also list this many of the last entries.")] = 0,
     json_out: shared.JsonOption = None,
 ) -> None:
-    """Show how many corrections there are, by project, and the last ones."""
+    """Show how many corrections each project has and, with --last, the latest entries."""
     from postedit.cli.tables import console
 
     shared.check_outputs({"--json": json_out}, ())
@@ -145,7 +145,7 @@ def export(
     ],
     project: Annotated[str | None, typer.Option(help="Write only the corrections of this project.")] = None,
 ) -> None:
-    """Write the corrections that have not been undone, as `train` and `simulate` read them."""
+    """Write the corrections that have not been undone to files that `train` and `simulate` can read."""
     from postedit.jobs import memory_exchange
 
     outputs = {f"OUT {out}.{side}": out.with_name(f"{out.name}.{side}") for side in SIDES}
@@ -161,7 +161,7 @@ def undo(
     number: Annotated[int, typer.Argument(metavar="NUMBER", help="Number of the correction; see `show --last`.")],
     author: AuthorOption = "",
 ) -> None:
-    """Take a correction back: models that learn from the memory become as if they had never seen it."""
+    """Undo a correction: models that learn from the memory will be as if they had never seen it."""
     with _opened(where) as opened:
         entry = opened.undo(number, author)
         typer.echo(f"{opened.place}: correction {number} undone, by entry {entry}")
@@ -189,7 +189,7 @@ def delete(
 
 
 def _opened(where: str) -> "CorrectionMemory":
-    """Return a memory that there is."""
+    """Open an existing memory; raise DataError if it does not exist."""
     from postedit.adapt.correction_memory import CorrectionMemory
 
     return CorrectionMemory(where, create=False)

@@ -23,7 +23,7 @@ def architectures(
 ) -> None:
     """List models for language pairs and fetch them.
 
-    Without a command: list the architectures with their inputs and papers, and the parameters of each recipe.
+    Without a command, list the architectures with their inputs and papers, and the number of parameters of each recipe.
     """
     if context.invoked_subcommand is not None:
         return
@@ -64,7 +64,7 @@ def list_models(
         str | None, typer.Argument(metavar="PAIR", help="Only models for this language pair, such as en-de.")
     ] = None,
 ) -> None:
-    """List the models for language pairs: where they are, and what they gain."""
+    """List the models for language pairs, with their gain in TER, size, licence and location."""
     from postedit.cli.tables import console, new_table
     from postedit.releases.catalogue import known_models, models_of
 
@@ -93,10 +93,10 @@ def fetch(
         ),
     ] = None,
 ) -> None:
-    """Fetch models of language pairs, so that `postedit edit en-de ...` takes them.
+    """Fetch models for language pairs, so that `postedit edit en-de ...` can use them.
 
-    They go to the folder $POSTEDIT_MODELS, by default ~/.local/share/postedit/models. A release file is taken only if
-    its SHA-256 is the one that postedit knows.
+    They are saved in the folder $POSTEDIT_MODELS, by default ~/.local/share/postedit/models. A release file is accepted
+    only if its SHA-256 is the one that postedit knows.
     """
     from postedit.releases import fetching
     from postedit.releases.catalogue import models_of
@@ -110,9 +110,9 @@ def fetch(
 
 
 def count_parameters(recipe: "Recipe") -> int:
-    """Return the number of parameters of the model of a recipe, with vocabularies of their maximum size.
+    """Return the number of parameters that the model of a recipe has if its vocabularies reach their maximum size.
 
-    Shared parameters count once. No memory is allocated for them.
+    Shared parameters count once. No memory is allocated for the parameters.
     """
     from postedit.recipe_checks import largest_vocabularies
 

@@ -26,7 +26,7 @@ def rerank(
         typer.Option(metavar="TSV", help="Columns of further features: a line of names, then one for each output."),
     ] = None,
     weights: Annotated[
-        Path | None, typer.Option(metavar="TOML", help="File with a section \\[weights], by feature.")
+        Path | None, typer.Option(metavar="TOML", help="File with a section \\[weights]: a number for each feature.")
     ] = None,
     tune: Annotated[
         Path | None, typer.Option(metavar="TOML", help="Find the weights, with --pe, and write them here.")
@@ -41,7 +41,7 @@ def rerank(
         OutputFormat, typer.Option("--format", help="text: the best output; jsonl: lists in their new order.")
     ] = "text",
 ) -> None:
-    """Put n-best lists into a new order by weighted features, such as the scores of a language model."""
+    """Rerank n-best lists by a weighted sum of features, such as the scores of a language model."""
     if (weights is None) == (tune is None):
         raise DataError("give --weights, to rank by them, or --tune with --pe, to find them first")
     if (tune is None) != (pe is None):

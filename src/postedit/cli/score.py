@@ -69,9 +69,9 @@ def score(
     engine: shared.EngineOption = "local",
     address: shared.AddressOption = None,
 ) -> None:
-    """Score outputs against post-edits, beside the unedited MT: TER (case-sensitive), BLEU and chrF.
+    """Score outputs, and the unedited MT, against post-edits by TER (case-sensitive), BLEU and chrF.
 
-    Further tables show the edits, how many were needed, and whether differences between systems are significant.
+    Further tables show which edits were made, how many were needed, and which differences of systems are significant.
     """
     outs = {"--json": json_out, "--csv": csv_out, "--latex": latex, "--markdown": markdown, "--html": html}
     shared.check_outputs(outs, (pe, mt, src, groups, *hypotheses))
@@ -156,7 +156,7 @@ def score(
 
 
 _LOOKED_AT: Final = 100_000
-"""Lines at the beginning of texts in which signs of their tokenisation are sought; more of them say nothing new."""
+"""Number of lines, from the first, that are checked for signs of how a text is tokenised; more would add nothing."""
 
 
 def _warnings(texts: Mapping[Path, Sequence[str]], paths: Sequence[Path], pe: Path, *, raw: bool) -> list[str]:
@@ -172,7 +172,7 @@ def _warnings(texts: Mapping[Path, Sequence[str]], paths: Sequence[Path], pe: Pa
 def _saved(
     out: Path | None, texts: "Mapping[Path, StoredLines]", tokenize: str, inputs: Sequence[Path | None], *, resume: bool
 ) -> "SavedArrays | None":
-    """Return where counts are saved beside an output, so that the work can be continued; None if there is no place."""
+    """Return the store of the counts beside an output, from which --resume continues; None without such an output."""
     from postedit import __version__
     from postedit.core.saved_arrays import SavedArrays
     from postedit.evaluate.test_set import PART

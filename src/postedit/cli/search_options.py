@@ -1,4 +1,4 @@
-"""Search options on the command line: `--search FILE`, `--set search.NAME=VALUE`, and the list of their names."""
+"""Search options on the command line: `--search FILE`, `--set search.NAME=VALUE`, and the list of all options."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 PANEL: Final = "Search"
 
 _WIDE: Final = 100
-"""Largest beam without a warning: scores stop improving long before."""
+"""Largest beam that causes no warning; scores stop improving with much smaller beams."""
 
 SetOption = Annotated[
     list[str] | None,
@@ -56,7 +56,7 @@ _WITHOUT_EFFECT: Final = {
         *LearningConfig.model_fields,
     ),
 }
-"""Options, and sections of options, that a verb does not list: they have no effect on it, or it refuses them."""
+"""Options and sections that the `--help-search` of a verb does not list, because it ignores or refuses them."""
 
 
 def _show_search_options(ctx: typer.Context, wanted: bool) -> None:
@@ -79,7 +79,7 @@ HelpSearchOption = Annotated[
 
 
 def field_help(name: str) -> str:
-    """Return the description of a search option, as help of a flag."""
+    """Return the description of a search option as the help text of a flag: capitalised, with a full stop."""
     description = SearchConfig.model_fields[name].description or ""
     return f"{description[0].upper()}{description[1:]}."
 
@@ -105,15 +105,15 @@ class CommandOptions(Config):
 
     @property
     def paths(self) -> list[Path]:
-        """The files that these options name, which no output may overwrite."""
+        """Paths of the files that these options name, which no output may overwrite."""
         named = (*self.llm.files.values(), self.hints.tags, self.hints.tagged)
         return [Path(one).expanduser() for one in named if one]
 
     def check_revertible(self, what: str) -> None:
-        """Check that the search options allow that edits are taken back, by `what`: gates.
+        """Check that the search options allow edits to be taken back by `what`, which messages name, such as "gates".
 
         Raises:
-            DataError: if they ask for several corrections per segment, or for words that must stay or be away.
+            DataError: if they ask for several corrections per segment, or for banned or required words.
         """
         if (count := self.search.get("n_best", 1)) != 1:
             raise DataError(f"{what} decide on one correction per segment: n_best must be 1, not {count}")
@@ -122,10 +122,10 @@ class CommandOptions(Config):
                 raise DataError(f"{what} may take back what search.{name} asks for; leave out one or the other")
 
     def editor_spec(self, models: Sequence[str], **given: Any) -> EditorSpec:
-        """Return the specification of an editor of `models`; `given` has its other fields.
+        """Return the specification of an editor that consists of `models`; `given` sets its other fields.
 
         Raises:
-            DataError: if options do not go with these models.
+            DataError: if an option cannot be used with these models.
         """
         endpoint = self.endpoint_spec(models, given.get("dtype", "float32"))
         weights, space = self.ensemble.weights, self.space_of(models)
@@ -137,10 +137,10 @@ class CommandOptions(Config):
         return EditorSpec(models, weights=weights, space=space, endpoint=endpoint, tags=self.hints, **given)
 
     def space_of(self, models: Sequence[str]) -> Literal["log", "probability"]:
-        """Return what an ensemble of models averages.
+        """Return what an ensemble of `models` averages: log-probabilities unless the options say otherwise.
 
         Raises:
-            DataError: if it is given for one model.
+            DataError: if `ensemble.space` is given for a single model.
         """
         space = self.ensemble.space
         if space and len(models) == 1:
@@ -150,14 +150,14 @@ class CommandOptions(Config):
         return space or "log"
 
     def endpoint_spec(self, models: Sequence[str], dtype: str = "float32") -> EndpointSpec | None:
-        """Return how the model behind an endpoint that `models` are, or that is in a combination, is asked, if any is.
+        """Return how to query the model behind an endpoint that `models` name or combine; None if there is none.
 
         Raises:
-            DataError: if options do not go with these models.
+            DataError: if options are for such a model and there is none, or if `dtype` is set for it.
         """
         name = endpoint_model(models)
         if name is None and (member := _member_of(models)) is not None:
-            values = {**member.options, **self.llm.model_dump(exclude_unset=True)}
+            values = {**member.options, **self.llm.model_dump(exclude_unset=True)}  # these override those stored
             return EndpointSpec(member.model, load_config(LlmConfig, values, models[0]))
         if name is None:
             if given := sorted(self.llm.model_fields_set):
@@ -171,25 +171,25 @@ class CommandOptions(Config):
 
 
 def _member_of(models: Sequence[str]) -> EndpointMember | None:
-    """Return the model behind an endpoint in a combination, if `models` are one that has it."""
+    """Return the model behind an endpoint, if `models` are a single combination that has one."""
     path = Path(models[0]) if len(models) == 1 else None
     if path is None or path.suffix == ".safetensors" or not path.is_file():
         return None
     try:
         return endpoint_member(read_toml(path))
-    except RecipeError:  # which says more when it is loaded
+    except RecipeError:  # loading the file reports the problem in more detail
         return None
 
 
 class LearningOptions(CommandOptions, LearningConfig):
-    """Options of `--set` and `--search` where models may learn from corrections."""
+    """Options of `--set` and `--search` for commands whose models can learn from corrections."""
 
     def memory_spec(self, where: str | None, learn: Learning) -> "MemorySpec | None":
-        """Return the memory `where` with these options; None if no memory is given.
+        """Return how to learn from the memory `where`, in its current state; None if no memory is given.
 
         Raises:
-            DataError: if there is no such memory, or none is given though options say how to learn from it.
-            OutputError: if it cannot be read.
+            DataError: if the memory does not exist, or none is given but options say how to learn from it.
+            OutputError: if the memory cannot be read.
         """
         if where is None:
             given = [name for name in LearningConfig.model_fields if name in self.model_fields_set]
@@ -211,18 +211,22 @@ def read_options(
     windows: bool = False,
     kind: type[CommandOptions] = CommandOptions,
 ) -> CommandOptions:
-    """Return the options of a file, and of `--set` and flags, which take precedence over it.
+    """Return the options of a command; `--set` and flags take precedence over the file of `--search`.
 
-    Values of search options are not checked. `flags` are search options that have a flag of their own, None if not
-    given; so are `llm`, of the section of that name. `windows` says that the command reads files in windows of
-    `chunk_lines`; `kind` has the options of a command that has more.
+    Values of search options are not checked. `search.banned` and `search.required` may name a file with one word or
+    phrase per line; a line `source<TAB>word` of required words applies to segments whose source contains `source`.
 
-    `search.banned` and `search.required` may name a file: one word or phrase per line; for required ones, a line
-    `source<TAB>word` applies to segments whose source contains the former.
+    Args:
+        assignments: values of `--set`, as NAME=VALUE.
+        file: TOML file of `--search`.
+        flags: search options that have flags of their own, by name; None for flags not given.
+        llm: likewise, options of the section `llm`.
+        windows: whether the command has the option `chunk_lines`.
+        kind: class of the options that the command accepts.
 
     Raises:
-        RecipeError: naming all options that are unknown or out of range.
-        DataError: if a flag contradicts `--set`, a budget allows nothing, or a file of words cannot be read.
+        RecipeError: if options are unknown or out of range; the message names all of them.
+        DataError: if a flag contradicts `--set`, the budget is 0, or a file of words cannot be read.
     """
     values = override(read_toml(file, "file of search options") if file else {}, assignments or [])
     flagged = {name: value for name, value in (llm or {}).items() if value is not None}
@@ -271,7 +275,7 @@ def _read_terms(path: Path, option: str) -> Iterator[str | dict[str, str]]:
 
 
 def search_config(editor: "Editor", given: Mapping[str, Any], *, with_mt: bool) -> SearchConfig:
-    """Return the search options of `editor` with those given; banned and required words are added to its own.
+    """Return the search options of `editor`, updated with those given; banned and required words add to its own.
 
     Raises:
         DataError: if a given option is out of range, contradicts another one or has no effect.
@@ -292,7 +296,7 @@ def search_config(editor: "Editor", given: Mapping[str, Any], *, with_mt: bool) 
 
 
 def with_given(own: SearchConfig, given: Mapping[str, Any]) -> SearchConfig:
-    """Return the search options with those given on the command line, which messages name as `search.NAME`."""
+    """Return the search options `own`, overridden by those given; a DataError names wrong ones as `search.NAME`."""
     config, problems = check_config(SearchConfig, own.values_with(**given), "search.")
     if config is None:
         raise DataError("; ".join(problems))
@@ -331,7 +335,7 @@ _SECTIONS: Final[Mapping[str, type[Config]]] = {
     "online": OnlineConfig,
     "nearest": NearestConfig,
 }
-"""Sections of the options of `--set` and `--search`."""
+"""Sections of the options of `--set` and `--search`, in the order in which `--help-search` lists them."""
 
 
 def _listed(hidden: Sequence[str]) -> Iterator[str]:

@@ -31,14 +31,15 @@ def serve(
         str | None,
         typer.Option(
             metavar="NAME",
-            help="Make an administrator, or give one a new password, and exit. The password is asked for, or that of "
-            "the variable POSTEDIT_ADMIN_PASSWORD.",
+            help="Make an administrator, or give one a new password, and exit. The password is that of the variable "
+            "POSTEDIT_ADMIN_PASSWORD; if this is not set, it is asked for.",
         ),
     ] = None,
 ) -> None:
     """Serve models over HTTP, with a workbench for post-editors.
 
-    On this machine alone, nobody has to sign in. Ctrl-C stops it once all requests are answered.
+    As long as it listens on this machine alone, which is the default, nobody has to sign in. Ctrl-C stops it once all
+    requests are answered.
     """
     for name in ("fastapi", "uvicorn", "httptools", "prometheus_client"):
         library(name, "postedit serve", "serve")

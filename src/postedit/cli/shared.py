@@ -1,4 +1,4 @@
-"""Options that several verbs have, and what they do with them: choose models, check outputs, warn, write."""
+"""Options shared by several verbs, and helpers that use them to choose models, check outputs, warn and write."""
 
 import os
 import re
@@ -154,9 +154,10 @@ LearnOption = Annotated[
     typer.Option(
         "--learn",
         rich_help_panel=LEARNING,
-        help="How a neural model learns. online: steps on each correction; nearest: steps on the nearest ones, for "
-        "each segment; examples: a language model is shown similar ones; auto: examples if its prompt shows them, else "
-        "online, and phrases after it. A phrase-based model learns by its phrases.",
+        help="How a neural model learns. online: training steps on each correction; nearest: training steps on the "
+        "most similar corrections before each segment; examples: a language model is shown similar corrections; auto: "
+        "examples if its prompt shows them, otherwise online, with phrases after the model. A phrase-based model "
+        "always learns by its phrases.",
     ),
 ]
 MemoryOption = Annotated[
@@ -189,22 +190,22 @@ def executor_of(
     multithreaded: bool = False,
     on_gpus: bool = False,
 ) -> Executor:
-    """Return what works for a command.
+    """Return the executor that does the work of a command.
 
     Args:
-        engine: where.
-        address: of the cluster.
-        workers: their number, if it was asked for.
-        processes: the number of local ones.
+        engine: where it works: on this machine or in a Ray cluster.
+        address: address of the Ray cluster; None to start one on this machine.
+        workers: number of Ray workers; None for the default of `RayExecutor`.
+        processes: number of processes if the engine is local.
         multithreaded: see `RayExecutor`.
         on_gpus: see `RayExecutor`.
 
     Raises:
-        WorkerError: if no cluster is at the address.
-        RecipeError: if Ray is not installed, or there is an address for work on this machine.
+        WorkerError: if there is no cluster at the address.
+        RecipeError: if Ray is not installed, or an address is given for the local engine.
     """
     if engine == "local":
-        if address and address != os.environ.get("RAY_ADDRESS"):  # which may be there for other programs
+        if address and address != os.environ.get("RAY_ADDRESS"):  # the variable may be set for other programs
             raise RecipeError(f"--address {address}: is that of a Ray cluster: add --engine ray, or leave it out")
         return LocalExecutor(processes)
     from postedit.distributed.executors import RayExecutor
@@ -215,12 +216,12 @@ def executor_of(
 
 
 def chosen_models(named: Sequence[str] | None, languages: tuple[str, str] = ("", "")) -> list[str]:
-    """Return the named models, with the folders of those that language pairs stand for.
+    """Return the models to load: those named, with each language pair replaced by the folder of its model.
 
-    Without any, it is the model for the languages, or if these are not known, the one that comes with postedit.
+    If none is named, return the model for `languages` or, if these are empty, the one that comes with postedit.
 
     Raises:
-        ModelFolderError: if there is no model for a pair, or it has to be fetched.
+        ModelFolderError: if there is no model for a language pair, or it has to be fetched first.
     """
     if named:
         return list(map(resolved, named))
@@ -228,12 +229,12 @@ def chosen_models(named: Sequence[str] | None, languages: tuple[str, str] = ("",
 
 
 def languages_of(named: Sequence[str] | None, languages: tuple[str, str] = ("", "")) -> tuple[str, str]:
-    """Return the languages of the first model of `chosen_models` that postedit knows; empty if it knows none."""
+    """Return the source and target language of the first chosen model that postedit knows; empty if it knows none."""
     return pair_of(named) if named else _model_for(languages).pair
 
 
 def announce_models(named: Sequence[str] | None, languages: tuple[str, str] = ("", "")) -> None:
-    """Announce the models of `chosen_models` that stand for languages. Call it once all is checked."""
+    """Print to stderr which models were chosen by language pair or by default. Call this once all input is checked."""
     if named:
         chosen, hint = [model for name in named if (model := find_model(name)) and model.name != name], ""
     else:
@@ -247,10 +248,10 @@ def _model_for(languages: tuple[str, str]) -> KnownModel:
 
 
 def kinds_to_protect(names: str) -> tuple[Kind, ...]:
-    """Return the kinds of spans that `--protect` names.
+    """Return the kinds of spans that the value of `--protect` selects.
 
     Raises:
-        DataError: if a kind is not known, or some are named and others are left out.
+        DataError: if a kind is unknown, or the value both names kinds and excludes others.
     """
     given = [name.strip() for name in names.split(",") if name.strip()]
     if given in (["all"], ["none"]):
@@ -269,7 +270,7 @@ def kinds_to_protect(names: str) -> tuple[Kind, ...]:
 
 
 def read_glossary(given: str | None) -> Glossary | None:
-    """Return the glossary of `--glossary`: FILE, or FILE#SOURCE:TARGET with the languages to read of TBX."""
+    """Read the glossary of `--glossary`: FILE, or FILE#SOURCE:TARGET to select two languages of a TBX file."""
     if given is None:
         return None
     path, languages = _glossary_file(given)
@@ -285,16 +286,20 @@ def _glossary_file(given: str) -> tuple[Path, tuple[str, str] | None]:
 
 
 def files_named(glossary: str | None, memory: str | None) -> list[Path]:
-    """Return the files of `--glossary` and `--memory`, which no output may overwrite."""
+    """Return the files that `--glossary` and `--memory` name, which no output may overwrite."""
     files = [] if glossary is None else [_glossary_file(glossary)[0]]
     return files if memory is None or "://" in memory else [*files, Path(memory)]
 
 
 def check_outputs(outputs: Mapping[str, Path | None], inputs: Iterable[Path | None]) -> None:
-    """Check before long work that all `outputs`, by option, can be written after it, and that no input would be lost.
+    """Check, before long work, that all outputs can be written and that none would overwrite an input.
+
+    Args:
+        outputs: path of each output, by the option that names it; None if the option was not given.
+        inputs: paths of the files to read; None for those not given.
 
     Raises:
-        OutputError: if one cannot be written, is the same file as another one, or is an input.
+        OutputError: if an output cannot be written, is the same file as another output, or is an input.
         DataError: if more than one input is standard input.
     """
     given = [path for path in inputs if path is not None]
@@ -315,17 +320,17 @@ def check_outputs(outputs: Mapping[str, Path | None], inputs: Iterable[Path | No
 
 
 def check_standard_input(*paths: Path | None) -> None:
-    """Raise a DataError if more than one path is standard input, which can be read once."""
+    """Raise a DataError if more than one path is standard input, which can be read only once."""
     given = [path for path in paths if path is not None and not is_far(path)]
     if sum(map(is_standard_input, given)) > 1:
         raise DataError("- stands for standard input, which only one option can read; give files to the others")
 
 
 def refuse_given(ctx: typer.Context, parameters: Sequence[str], why: str) -> None:
-    """Refuse those `parameters` of the command that were given; `why` says without what they have no effect.
+    """Refuse options that were given without effect: `parameters` are their names, `why` is, say, "without --tune".
 
     Raises:
-        DataError: if one was given.
+        DataError: if one of the options was given.
     """
     options = {one.name: one.opts[0] for one in ctx.command.params}
     sources = {name: ctx.get_parameter_source(name) for name in parameters}
@@ -335,14 +340,14 @@ def refuse_given(ctx: typer.Context, parameters: Sequence[str], why: str) -> Non
 
 
 def prefix(name: str) -> Path:
-    """Return what the names of outputs begin with, as it was written: a path has no slash at its end."""
+    """Parse a prefix of output files; it is checked as it was typed, because a `Path` drops a slash at the end."""
     if problem := prefix_problem(name):
         raise typer.BadParameter(f"{name!r} {problem}")
     return located(name)
 
 
 def beside(out: Path | None, ending: str) -> Path | None:
-    """Return the path of unfinished work beside a local output, or one to send; None if there is no such place."""
+    """Return the path of unfinished work beside an output or its local copy; None without an output or for a stream."""
     if out is None or (not is_far(out) and is_stream(out)):
         return None
     here = far_outputs.unsent(out).parent if is_far(out) else out
@@ -350,13 +355,13 @@ def beside(out: Path | None, ending: str) -> Path | None:
 
 
 def _same(one: Path, other: Path) -> bool:
-    """Return whether two paths, or URLs, name the same file."""
+    """Return whether two paths or URLs name the same file."""
     return str(one) == str(other) if is_far(one) or is_far(other) else same_file(one, other)
 
 
 @contextmanager
 def usage_printed(endpoint: "EndpointSpec | None", editor: "Editor") -> Iterator[None]:
-    """Print what a model behind an endpoint has cost when the block ends, however it does."""
+    """Print the cost of a model behind an endpoint when the block ends, even if it ends with an error."""
     if endpoint is None:
         yield
         return
@@ -377,14 +382,14 @@ def warn(message: str) -> None:
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write a text file, here or at a URL, whole or not at all."""
+    """Write a text file, locally or to a URL, either completely or not at all."""
     with far_outputs.sent(path), atomic_write(far_outputs.unsent(path)) as file:
         file.write(text)
 
 
 @contextmanager
 def written_to(out: Path) -> Iterator[Path]:
-    """Yield the local path to write in place of `out`; if that is a URL, all that is written there is sent to it."""
+    """Yield the local path to write to; if `out` is a URL, the files written there are sent to it at the end."""
     with far_outputs.sent(out) as urls:
         yield far_outputs.unsent(out)
     if urls:

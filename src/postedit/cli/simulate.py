@@ -45,8 +45,8 @@ def simulate(
 ) -> None:
     """Simulate post-editing: edit a segment, learn from its correction, and go on to the next.
 
-    Prints TER beside unedited MT and the editor that does not learn, how often the same error had to be corrected
-    again, and the time that learning took.
+    Print the TER of the learning editor beside that of unedited MT and of the same editor without learning, how often
+    the same error had to be corrected again, and how long learning took.
     """
     from postedit.adapt.correction_memory import CorrectionMemory
     from postedit.adapt.learning_editor import load_learning
@@ -143,7 +143,7 @@ def _tables(found: "Simulation", window: int) -> "list[Table]":
 
 
 def draw(found: "Simulation", window: int, path: Path, title: str) -> None:
-    """Draw the cumulative TER, and that of each window."""
+    """Draw the cumulative TER of each system and, paler, its TER in each window, into an image file."""
     from matplotlib.figure import Figure
 
     from postedit.core.files import atomic_write

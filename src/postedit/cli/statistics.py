@@ -1,4 +1,4 @@
-"""Corpus statistics as tables, and as a figure. matplotlib is imported only when a figure is drawn."""
+"""Corpus statistics as tables and as a figure. matplotlib is imported only when a figure is drawn."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -19,15 +19,15 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _BAR: Final = 40
-"""Characters of the longest bar."""
+"""Length of the longest bar, in characters."""
 
 FORMATS: Final = (".png", ".svg", ".pdf")
 
 _EDITS: Final = 15
-"""Word edits that fit into the figure."""
+"""Number of word edits that fit into the figure."""
 
 _LONGEST: Final = 99
-"""Percentile of the lengths at which the figure ends; the few longest texts would compress the rest."""
+"""Percentile of the lengths at which the axis ends, because the few longest texts would compress the rest."""
 
 _COLOURS: Final = {"src": "#767676", "mt": "#d97b29", "pe": "#2b6cb0"}
 
@@ -106,7 +106,7 @@ def check_picture(path: Path) -> None:
 
 
 def draw(statistics: CorpusStatistics, path: Path, title: str) -> None:
-    """Draw lengths, and for triplets the histogram of TER, the kinds of edits and the most frequent ones."""
+    """Draw lengths and, for triplets, a histogram of TER, the kinds of edits and the most frequent edits."""
     from matplotlib.figure import Figure
 
     from postedit.explain.figure import drawing, missing_characters

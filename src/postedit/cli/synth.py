@@ -29,7 +29,7 @@ def synth(
     engine: shared.EngineOption = "local",
     address: shared.AddressOption = None,
 ) -> None:
-    """Make artificial triplets by a recipe. An interrupted run continues with --resume."""
+    """Make artificial triplets as a recipe specifies. --resume continues an interrupted run."""
     from postedit.shipped import find_recipe
     from postedit.synthesis.kinds import load_synth_recipe
 
@@ -42,7 +42,7 @@ def synth(
 def _run_phases(
     phases: "Sequence[Phase]", resume: bool, workers: int | None, engine: shared.Engine, address: str | None
 ) -> Iterator[str]:
-    """Run the phases one after another, and yield what is to be printed after each."""
+    """Run the phases one after another, and yield the summary of each."""
     from postedit.cli.tables import console
     from postedit.distributed.pipeline import run_job
     from postedit.progress import LineProgress
@@ -64,11 +64,11 @@ def _run_phases(
         with LineProgress(screen, job.source.total) as progress:
             manifest = run_job(job, phase.files, executor, resume=resume, report=progress.update)
         yield describe(manifest, phase)
-        del job  # with the models that its stage has loaded
+        del job  # frees the models that its stage has loaded
 
 
 def describe(manifest: dict[str, Any], phase: "Phase") -> str:
-    """Return a summary of the output, beside the statistics of the real triplets."""
+    """Return a summary of the output of a phase, with the statistics of the real triplets for comparison."""
     made, real = manifest["made"], manifest.get("real")
     lines = [
         f"{name:9}{_edits(values)}" for name, values in (("real:", real), ("made:", made)) if values and "ter" in values

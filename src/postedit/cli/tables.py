@@ -1,4 +1,4 @@
-"""Print tables and progress for people, also through a pipe."""
+"""Tables and progress for people to read, in a terminal or through a pipe."""
 
 import math
 import os
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 _PIPED_WIDTH: Final = 500  # files and pipes have no width; do not fold their lines
 
 _NAMED: Final = 3
-"""Input words and runners-up listed beside a word of an explanation."""
+"""Largest number of input words, and of runners-up, listed beside a word of an explanation."""
 
 _MIN_SHARE: Final = 0.01
 """Weight or probability below which a word is not listed."""
@@ -33,11 +33,11 @@ _MIN_SHARE: Final = 0.01
 
 _STYLES: Final = {"equal": "", "delete": "red strike", "insert": "bold green"}
 _MARKS: Final = {"equal": ("", ""), "delete": ("[-", "-]"), "insert": ("{+", "+}")}
-"""As `git diff --word-diff` writes them; what remains legible where there is no colour."""
+"""Marks of `git diff --word-diff`, which show the changes where there is no colour."""
 
 
 def console(*, stderr: bool = False) -> Console:
-    """Return a console that folds lines at the width of the terminal, and not at all without one; without markup."""
+    """Return a console without markup. It folds lines at the width of the terminal; without one, it does not fold."""
     stream = sys.stderr if stderr else sys.stdout
     if stream is None:  # the shell has closed it, as by `>&-`
         return Console(file=Path(os.devnull).open("w"), width=_PIPED_WIDTH, highlight=False, markup=False)
@@ -54,12 +54,12 @@ def new_table(columns: Sequence[str], numbers: Sequence[str] = ()) -> Grid:
 
 
 def percent(count: int, total: int) -> str:
-    """Return `count` in per cent of `total`; 0.0 if both are 0."""
+    """Return `count` as a percentage of `total` with one decimal; "0.0" if both are 0."""
     return f"{100 * count / max(1, total):.1f}"
 
 
 def print_table(table: "Table", out: Console) -> None:
-    """Print an analysis: its name, its rows and its note."""
+    """Print the name, the rows and the note of a table."""
     out.print(table.name, style="bold")
     _print_rows(table, out)
 
@@ -84,7 +84,7 @@ def _print_rows(table: "Table", out: Console) -> None:
 
 @contextmanager
 def stage_progress(console: Console, total: int) -> "Iterator[Callable[[CleanStage, int], None]]":
-    """Give a function that shows how many of the `total` triplets have passed a stage; stages follow each other."""
+    """Yield a function that shows how many of the `total` triplets have passed a stage; each stage has its own bar."""
     from postedit.progress import LineProgress
 
     shown: dict[CleanStage, LineProgress] = {}
@@ -101,7 +101,7 @@ def stage_progress(console: Console, total: int) -> "Iterator[Callable[[CleanSta
 
 
 def print_report(report: "CleanReport", out: Console) -> None:
-    """Print how many triplets each filter removed, and the first of them."""
+    """Print how many triplets each filter removed, with the first of them as examples."""
     table = new_table(["filter", "removed", "%"], ["removed", "%"])
     for name, taken in report.filters.items():
         table.add_row(name, f"{taken.count:,}", percent(taken.count, report.read))
@@ -160,7 +160,7 @@ def _print_words(evidence: "Evidence", out: Console) -> None:
 
 
 def differences(before: str, after: str, out: Console) -> Text:
-    """Return the differences between two texts, marked with characters if `out` shows no colours."""
+    """Return the word differences between two texts in colour, with marks as well if `out` shows no colours."""
     return differences_text(word_differences(before.split(), after.split()), marks=out.no_color or not out.is_terminal)
 
 
@@ -175,7 +175,7 @@ def _strongest(pairs: Sequence[tuple[str, float]]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """A run of words that both versions have, or only the old (`delete`), or only the new (`insert`)."""
+    """A run of words that are in both versions (`equal`), only in the old (`delete`) or only in the new (`insert`)."""
 
     op: Literal["equal", "delete", "insert"]
     words: tuple[str, ...]
@@ -194,7 +194,7 @@ def word_differences(before: Sequence[str], after: Sequence[str]) -> list[Differ
 
 
 def differences_text(differences: Iterable[Difference], *, marks: bool = False) -> Text:
-    """Return the differences as coloured text; `marks` puts `[-...-]` and `{+...+}` around changes, too."""
+    """Return the differences as coloured text; if `marks`, changes are also enclosed in `[-...-]` or `{+...+}`."""
     parts = []
     for difference in differences:
         opening, closing = _MARKS[difference.op] if marks else ("", "")

@@ -67,7 +67,7 @@ def train(
 
 
 def describe(result: "RunResult") -> str:
-    """Return a summary of a run in a few lines: how it ended, and its dev scores next to those of unedited MT."""
+    """Return a summary of a run in a few lines: how it ended, and its dev scores beside those of unedited MT."""
     training = result.training
     chosen = training.chosen
     ours = "  ".join(f"{name.upper()} {chosen.metrics[name]:.2f}" for name in ("ter", "bleu") if name in chosen.metrics)
@@ -81,7 +81,7 @@ def describe(result: "RunResult") -> str:
 
 
 def describe_phrases(run: "PhraseRun") -> str:
-    """Return a summary of the run of a phrase-based model: its dev scores next to those of unedited MT."""
+    """Return a summary of the run of a phrase-based model: its dev scores beside those of unedited MT."""
     lines = [f"Learnt from {counted(run.triplets, 'triplet')}."]
     for label, scores in ((f"dev, {run.unedited.name}:", run.unedited), ("dev, model:", run.scores)):
         lines.append(f"{label:18}TER {scores.ter:.2f}  BLEU {scores.bleu:.2f}  ({scores.signatures['TER']})")

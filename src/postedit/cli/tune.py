@@ -25,12 +25,12 @@ if TYPE_CHECKING:
     from postedit.phrase.phrase_options import PhraseTuneConfig
 
 _BEAM: Final = 10
-"""Hypotheses kept, and length of the n-best lists, unless search.beam says otherwise."""
+"""Beam, which is also the length of the n-best lists, unless search.beam is given."""
 
 _SHORT: Final = "search.beam is the length of the n-best lists: it must be at least 2"
 
 _JOB: Final = "job.json"
-"""Says what the n-best lists beside it are made from."""
+"""Name of the file that records what the n-best lists beside it were made from."""
 
 
 def tune(
@@ -64,11 +64,11 @@ def tune(
     tokenize: shared.TokenizeOption = "none",
     resume: shared.ResumeOption = False,
 ) -> None:
-    """Combine models: find the weights of their scores, of length and of the post-editing penalty.
+    """Combine models: find weights for their scores, for the length and for the post-editing penalty.
 
-    A phrase-based model may be among them; alone, it gets new weights of its own features, in a new model folder. A
-    language model behind an endpoint gives its answers as candidates (llm.samples of them). The weights are chosen on
-    the development set, so report scores on another set.
+    A phrase-based model may be one of them; alone, it gets new weights for its own features, in a new model folder. A
+    language model behind an endpoint contributes llm.samples answers as candidates. The weights are chosen on the
+    development set, so report scores on another set.
     """
     if restarts is not None and method == "mira":
         raise DataError("--restarts is of --method mert; mira starts once")
@@ -131,7 +131,7 @@ def tune(
         place = models.index(behind[0])
         others[place] = llm
         members.insert(place, Member(path=behind[0], fingerprint=member_fingerprint(llm.inner)))
-    # Tuning weighs the penalty, so its exemption holds although search itself may have none.
+    # Tuning finds a weight for the penalty, so its exemption applies even if search itself has no penalty.
     exempts = with_given(
         SearchConfig(post_edit_penalty=1.0), {"exempt_src": given.search.get("exempt_src", False)}
     ).exempt_src
@@ -192,7 +192,7 @@ def _unfinished(folder: Path) -> bool:
 
 
 def _remove(folder: Path) -> None:
-    """Remove the folder of a finished run, the record last: if that is cut off, the run can be continued."""
+    """Remove the folder of a finished run, the record last, so that a run cut off meanwhile can be continued."""
     for path in folder.iterdir():
         if path.name != _JOB:
             path.unlink()
@@ -200,7 +200,7 @@ def _remove(folder: Path) -> None:
 
 
 def _check_phrase_options(given: CommandOptions, *, resume: bool, restarts: int | None) -> None:
-    """Refuse what a phrase-based model alone has no use for."""
+    """Raise a DataError if options are given that do not apply to a phrase-based model tuned alone."""
     others = [
         *(["--resume"] if resume else []),
         *(["--restarts"] if restarts is not None else []),

@@ -1,1 +1,1 @@
-"""Translation files: XLIFF, TMX and PO as sequences of units whose targets can be changed byte by byte."""
+"""Translation files (XLIFF, TMX and PO) as units whose targets can be replaced while all other bytes stay the same."""

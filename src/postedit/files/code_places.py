@@ -1,7 +1,8 @@
-"""Places of inline codes in an output, by the alignment with the text that they were taken from.
+"""Places of inline codes in an output, found by its alignment with the text from which the codes were taken.
 
-Each code has a cost at each position between words of the output. The places are those of the least sum under which the
-codes keep a given order, and so their nesting. A code between characters that stay beside each other is fixed.
+Each code has a cost at each position between words of the output. The places minimise the sum of the costs under the
+condition that the codes keep a given order, and so their nesting. The place of a code between two characters that stay
+adjacent is fixed.
 """
 
 from bisect import bisect_left, bisect_right
@@ -18,33 +19,33 @@ from postedit.files.text_alignment import TextAlignment, word_edges, words_in
 Costs = NDArray[np.float64]
 """The cost of a code at each position: Float[P]."""
 
-# Costs are in words that a pair loses, or has and should not have. Where these leave a choice, white space and the
-# words beside a code decide.
-_SPACE: Final = 0.2  # white space on one side that was not there, or is missing
-_NEIGHBOUR: Final = 0.1  # of a pair: each word between a code and the word that it stood at
-_OUTER: Final = 0.8  # part of that cost outside of a pair
-_LOOSE: Final = 0.25  # part of the cost of a neighbour that white space, or its tag, parts from a code
-_INSERTED: Final = 0.5  # a word without origin in a pair that had none
-_NEVER: Final = 1e9  # of a place that a code cannot have
-_BETTER: Final = 0.5  # by which the order of the source must fit better than that of the text
+# The unit of costs is one word that a pair loses, or wrongly includes. If several places have the same cost of this
+# kind, white space and the words beside a code decide.
+_SPACE: Final = 0.2  # cost of white space on one side that is new or missing
+_NEIGHBOUR: Final = 0.1  # cost, for codes of pairs, of each word between a code and the word beside which it was
+_OUTER: Final = 0.8  # share of _SPACE for white space on the outer side of a pair
+_LOOSE: Final = 0.25  # share of the cost of a neighbour that white space, or its tag, separates from a code
+_INSERTED: Final = 0.5  # cost of a word in a pair that had none; gain of a new word in a pair around the whole text
+_NEVER: Final = 1e9  # cost of a place that a code cannot have
+_BETTER: Final = 0.5  # difference of costs by which the order of the source must be better than that of the text
 
-_BEFORE: Final = regex.compile(r"(?:^|\s)[\p{Ps}\p{Pi}¿¡]*$")  # marks that go with the next word
-_AFTER: Final = regex.compile(r"[\p{Pe}\p{Pf}\p{Terminal_Punctuation}]*(?:\s|$)")  # those that go with the last one
-_SEEN: Final = 10  # characters, of which both look at
+_BEFORE: Final = regex.compile(r"(?:^|\s)[\p{Ps}\p{Pi}¿¡]*$")  # opening marks belong to the next word
+_AFTER: Final = regex.compile(r"[\p{Pe}\p{Pf}\p{Terminal_Punctuation}]*(?:\s|$)")  # closing marks to the last one
+_SEEN: Final = 10  # number of characters to which both patterns are applied
 
 
 def code_places(
     marked: MarkedText, pairs: Mapping[int, int], aligned: TextAlignment, source: MarkedText | None
 ) -> dict[int, int]:
-    """Return the place in the output of each code by its number, in the order in which codes are to be written.
+    """Return the position in the output of each code, by its number, in the order in which codes are to be written.
 
-    The order is that of the text; or that of the source, if that has the same codes and fits clearly better.
+    This is the order of the text, or that of the source if this has the same codes and its order is clearly better.
 
     Args:
         marked: the text with its codes.
-        pairs: the number of the last code of each pair by that of the first.
-        aligned: the text and the output.
-        source: the source.
+        pairs: number of the closing code of each pair, by the number of the opening one.
+        aligned: alignment of the text and the output.
+        source: the source; None if there is none.
     """
     costs = _CodeCosts(marked, pairs, aligned)
     order = list(range(len(marked.codes)))
@@ -58,7 +59,7 @@ def code_places(
 
 
 def _order_of(source: MarkedText, marked: MarkedText, pairs: Mapping[int, int]) -> list[int] | None:
-    """Return the numbers of the codes in the order of the source, None if that has others, or pairs would not nest."""
+    """Return the numbers of the codes in the order of the source; None if it has others, or pairs would not nest."""
     ours, theirs = marked.code_names(), source.code_names()
     if set(ours) != set(theirs) or any(code.literal for _, code in marked.codes):
         return None
@@ -74,7 +75,7 @@ def _order_of(source: MarkedText, marked: MarkedText, pairs: Mapping[int, int]) 
 
 
 class _CodeCosts:
-    """Costs of the codes of a text at P positions of an output."""
+    """Costs of the codes of a text at the P positions of an output between words."""
 
     def __init__(self, marked: MarkedText, pairs: Mapping[int, int], aligned: TextAlignment) -> None:
         self._marked, self._aligned = marked, aligned
@@ -90,12 +91,12 @@ class _CodeCosts:
             self._members |= self._pair_costs(opened, closed)
 
     def cheapest(self, order: Sequence[int]) -> tuple[float, dict[int, int]]:
-        """Return the least cost of all codes in an order, and their places."""
+        """Return the minimum total cost of the codes in an order, and their places, by dynamic programming."""
         least, chosen = np.zeros(len(self._positions)), []
         for index in order:
             found = least + self._costs(index)
             least = np.minimum.accumulate(found)
-            is_first = np.append(True, least[1:] < least[:-1])  # of the positions with this sum
+            is_first = np.append(True, least[1:] < least[:-1])  # first of the positions with this sum
             chosen.append(np.maximum.accumulate(np.where(is_first, np.arange(len(found)), 0)))
         places: dict[int, int] = {}
         row = -1
@@ -120,7 +121,7 @@ class _CodeCosts:
         return costs + self._members[index]
 
     def _distances(self, position: int, left: float, right: float) -> Costs:
-        """Return how far a code is from both words that it stood beside, in words; times a factor for each side."""
+        """Return the distances in words from both words beside which a code was, each times a factor: Float[P]."""
         olds, places = self._aligned.old_words, self._aligned.places
         after = bisect_right(olds, position, key=lambda word: word.span.end)
         before = bisect_left(olds, position, key=lambda word: word.span.start) - 1
@@ -137,11 +138,11 @@ class _CodeCosts:
         return words
 
     def _pair_costs(self, opened: int, closed: int) -> dict[int, Costs]:
-        """Return what it costs to leave words of a pair out, and to take others in, for both codes; in sum, for one."""
+        """Return the costs of both codes of a pair; their sum is that of words that it loses or wrongly includes."""
         start, end = self._marked.codes[opened][0], self._marked.codes[closed][0]
         olds = self._aligned.old_words
         inside = words_in(olds, start, end)
-        if not inside:  # like two codes that stand alone, without words between them
+        if not inside:  # a pair without words: like two codes that stand alone, with no words between them
             apart = self._sums([_INSERTED] * len(self._aligned.new_words))
             near = (1 - _NEIGHBOUR) * self._distances(start, 1.0, 1.0)
             return {opened: near - apart, closed: near + apart}
@@ -156,7 +157,7 @@ class _CodeCosts:
         return {opened: -sums, closed: sums}
 
     def _sums(self, values: Sequence[float]) -> Costs:
-        """Return the sum of the values of the words before each position."""
+        """Return the sum of the values of all words before each position: Float[P]."""
         sums: Costs = np.concatenate([[0.0], np.cumsum(values)])[self._done]
         return sums
 
@@ -166,7 +167,7 @@ def _looseness(is_apart: bool) -> float:
 
 
 def _is_space_around(marked: MarkedText, position: int) -> tuple[bool, bool]:
-    """Return whether white space, or an end of the text, is written before and after a position."""
+    """Return whether white space, or an end of the text, is before a position, and whether it is after it."""
     text = marked.text
     return not text[position - 1 : position].strip(), marked.raw.get(position) != "" and not text[
         position : position + 1
@@ -174,6 +175,6 @@ def _is_space_around(marked: MarkedText, position: int) -> tuple[bool, bool]:
 
 
 def _sides(text: str, position: int) -> tuple[bool, bool]:
-    """Return whether no word is before and after a position, apart from marks that go with the word beyond."""
+    """Return whether a position has no word directly before it, and none after it; some punctuation is ignored."""
     before, after = text[max(0, position - _SEEN) : position], text[position : position + _SEEN]
     return _BEFORE.search(before) is not None, _AFTER.match(after) is not None

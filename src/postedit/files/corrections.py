@@ -1,4 +1,4 @@
-"""Corrections of units: from the text of an editor to what is written into the file."""
+"""Corrections of units: turn the output of an editor into content for the file."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ from postedit.files.units import Unit
 
 
 class Corrected(NamedTuple):
-    """The new target of a unit as it is written in the file, None if it stays; and why edits were given up."""
+    """The new target of a unit in the syntax of the file (None if unchanged), and why edits were given up."""
 
     content: str | None
     result: PostEdit
@@ -21,7 +21,7 @@ class Corrected(NamedTuple):
 
 
 class Placed(NamedTuple):
-    """A correction with the places of its inline codes, None if nothing is left of it; and why edits were given up."""
+    """A correction with its inline codes in place (None if no edit is left), and why edits were given up."""
 
     codes: PlacedCodes | None
     result: PostEdit
@@ -29,7 +29,7 @@ class Placed(NamedTuple):
 
 
 def correct(unit: Unit, result: PostEdit, escape: Escape) -> Corrected:
-    """Return the new target of a unit that has one, with its inline codes; see `place_correction`."""
+    """Return the new target, with its inline codes, of a unit that has a target; see `place_correction`."""
     assert unit.target is not None
     placed = place_correction(unit.target, result, escape, unit.source)
     content = None if placed.codes is None else placed.codes.written(escape)
@@ -37,15 +37,15 @@ def correct(unit: Unit, result: PostEdit, escape: Escape) -> Corrected:
 
 
 def place_correction(marked: MarkedText, result: PostEdit, escape: Escape, source: MarkedText) -> Placed:
-    """Return a correction of a target, and the places of its inline codes.
+    """Return a correction of a target with the places of its inline codes.
 
-    Edits for which a code has no sound place, or which write what the file cannot have, are given up; all of them if
-    nothing would be left.
+    Edits are given up if they leave a code without a sound place, or write what the file cannot contain; all of them
+    are given up if no text would be left.
 
     Args:
         marked: the target.
-        result: the correction of its text, which was given to the editor without white space at its ends.
-        escape: writes a new character in the syntax of the file.
+        result: the correction of the target, whose text the editor was given without white space at its ends.
+        escape: function that writes a new character in the syntax of the file.
         source: the source of the target.
     """
     mt = marked.text.strip()
@@ -65,7 +65,7 @@ def place_correction(marked: MarkedText, result: PostEdit, escape: Escape, sourc
 
 
 def margins(text: str) -> tuple[str, str]:
-    """Return the white space at both ends of a text."""
+    """Return the white space at the start and at the end of a text."""
     bare = text.strip()
     start = text.index(bare)
     return text[:start], text[start + len(bare) :]
@@ -77,10 +77,11 @@ def _moved(edit: Edit, offset: int) -> TextChange:
 
 
 def translated(unit: Unit, text: str, escape: Escape) -> str | None:
-    """Return a translation of a unit without a target as it is written in the file, with the codes of the source.
+    """Return a translation, with the codes of the source, in the syntax of the file, for a unit without a target.
 
-    Words that both texts have tell where codes stand; between them, words stand for those at the same share of it.
-    None if a code has no sound place, the file cannot have the text, or a target without text has other codes.
+    The places of codes follow from the words that source and translation share; between these, words correspond by
+    their relative position. Return None if a code has no sound place, the file cannot contain the text, or there is a
+    target without text that has other codes.
     """
     if unit.target is not None and unit.target.codes and _raws(unit.target) != _raws(unit.source):
         return None
@@ -89,7 +90,7 @@ def translated(unit: Unit, text: str, escape: Escape) -> str | None:
 
 
 def place_translation(source: MarkedText, text: str, escape: Escape) -> PlacedCodes | None:
-    """Return a translation with the places of the codes of its source; see `translated`."""
+    """Return a translation with the places of the codes of its source, None if one has no place; see `translated`."""
     lead, tail = margins(source.text)
     output = lead + text.strip() + tail
     whole = TextChange(TextSpan(0, len(source.text)), TextSpan(0, len(output)))

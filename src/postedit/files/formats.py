@@ -1,4 +1,4 @@
-"""The formats of translation files."""
+"""All known formats of translation files, and how to recognise them."""
 
 import codecs
 import re
@@ -15,7 +15,7 @@ from postedit.files.xliff1 import Xliff1
 from postedit.files.xliff2 import Xliff2
 
 FORMATS: Final[tuple[Format, ...]] = (Xliff1(), Xliff2(), Tmx(), Po())
-"""All formats; a file has the first one that recognises it."""
+"""All formats. A file has the first format that recognises it."""
 
 _HEAD: Final = 2**16
 _COMMENT: Final = re.compile(rb"<!--(?:[^-]|-[^-])*-->")  # of XML
@@ -26,13 +26,13 @@ def format_of(path: Path) -> Format:
     """Return the format of a translation file.
 
     Raises:
-        DataError: if it cannot be read, or is of no known format.
+        DataError: if the file cannot be read or has no known format.
     """
     return format_of_head(_head(path), path)
 
 
 def format_of_head(head: bytes, path: Path) -> Format:
-    """Return the format of a file that begins with some bytes; see `format_of`."""
+    """Return the format of the file at `path`, which begins with the bytes `head`; see `format_of`."""
     found = _recognised(head, path)
     if found is None:
         raise DataError(
@@ -43,7 +43,7 @@ def format_of_head(head: bytes, path: Path) -> Format:
 
 
 def is_translation_file(path: Path) -> bool:
-    """Return whether a file is of a known format."""
+    """Return whether a file has a known format; raise DataError if it cannot be read."""
     return _recognised(_head(path), path) is not None
 
 
@@ -60,15 +60,15 @@ def _recognised(head: bytes, path: Path) -> Format | None:
     codec = _UTF16.get(head[:2])
     if codec is not None:
         head = head[2:].decode(codec, "ignore").encode("utf-8", "ignore")
-    head = _COMMENT.sub(b"", head)  # which may quote the root of another format
+    head = _COMMENT.sub(b"", head)  # comments may quote the root element of another format
     return next((one for one in FORMATS if one.recognises(head, path)), None)
 
 
 def translation_files(folder: Path) -> list[Path]:
-    """Return the translation files in a folder and its folders, sorted.
+    """Return the translation files in a folder and its subfolders, sorted.
 
     Raises:
-        DataError: if there are none.
+        DataError: if there are none, or a file cannot be read.
     """
     found = sorted(path for path in folder.rglob("*") if path.is_file() and is_translation_file(path))
     if not found:
@@ -77,9 +77,9 @@ def translation_files(folder: Path) -> list[Path]:
 
 
 def unrecognised_files(folder: Path) -> list[Path]:
-    """Return the files in a folder and its folders that are named like translation files, but cannot be read as such.
+    """Return the files in a folder and its subfolders that are named like translation files but cannot be read as such.
 
-    An upload that was cut off is such a file. Hidden files are left out.
+    An example is an incomplete upload. Hidden files are left out.
     """
     named = (path for path in folder.rglob("*") if path.suffix.lower() in SUFFIXES - {".pot"} and not path.is_dir())
     return sorted(path for path in named if not path.name.startswith(".") and _lacks_format(path))

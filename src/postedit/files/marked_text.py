@@ -1,6 +1,6 @@
-"""Text with inline codes: codes are taken out before an editor reads the text.
+"""Text with inline codes, which are taken out before an editor reads the text.
 
-Characters that are not written as themselves remember how they are, so they keep their entities and line breaks.
+Characters that are not written as themselves are stored with their written form, to keep entities and line breaks.
 """
 
 import re
@@ -15,17 +15,17 @@ from typing import Final, Literal, TypeAlias
 from postedit.text.words import UNSPACED
 
 Escape = Callable[[str], str]
-"""Writes a new character in the syntax of a file; raises ValueError for one that the file cannot have."""
+"""Function that writes a character in the syntax of a file; it raises ValueError if the file cannot contain it."""
 
 MARKUP: Final = re.compile(
     r"<!--(?:(?!<!--).)*?-->|<(?P<close>/?)(?P<name>[A-Za-z][\w:.-]*)(?:\s[^<>]*)?(?P<empty>/?)>"
     r"|&(?:#\d{1,9}|#[xX][\da-fA-F]{1,9}|[A-Za-z]\w*);",
     re.DOTALL,
 )
-"""Escaped markup and entities, which are codes and characters, and no text."""
+"""Escaped markup and entities within text, which are treated as codes and characters."""
 
 PHRASE_MARKUP: Final = re.compile(rf"\{{\w+>|<\w+\}}|\{{\d+\}}|{MARKUP.pattern}", re.DOTALL)
-"""The codes of Phrase, too: {1>text<1}, {b>text<b}, and {1} alone."""
+"""`MARKUP`, and the codes of Phrase: {1>text<1}, {b>text<b}, and {1} alone."""
 
 _VOID: Final = frozenset(
     ["area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "track", "wbr"]
@@ -35,16 +35,16 @@ _UNSPACED: Final = re.compile(f"[{UNSPACED}]")
 
 @dataclass(frozen=True, slots=True)
 class Code:
-    """An inline code: a tag, a placeholder, or another piece of a file that stands in text and is no text.
+    """An inline code: a tag, a placeholder, or any other part of a file that is within text but is not text.
 
     Args:
-        raw: as it is written in the file.
-        kind: the start or the end of a pair, or a code that stands alone.
-        pair: the same for both codes of a pair; empty for a code that stands alone.
-        key: the same for the code of the source and that of the target that belong together, as far as known.
-        literal: the encoding of text up to the other code of the pair that is written without escapes, as in a CDATA
-            section; empty for a code whose text has escapes.
-        parts_words: whether the characters before and after a code that stands alone belong to two words.
+        raw: the code as it is written in the file.
+        kind: whether the code opens or closes a pair, or stands alone.
+        pair: name that both codes of a pair share; empty for a code that stands alone.
+        key: name that corresponding codes of source and target share, as far as known.
+        literal: encoding of the text up to the other code of the pair if this text is written without escapes, as in a
+            CDATA section; empty if it is written with escapes.
+        parts_words: whether a code that stands alone separates words.
     """
 
     raw: str
@@ -56,19 +56,19 @@ class Code:
 
 
 Part: TypeAlias = str | tuple[str, str] | Code
-"""Characters that are written as themselves; one character and how it is written; or a code."""
+"""Characters that are written as themselves; a single character and its written form; or a code."""
 
 
 @dataclass(frozen=True, slots=True)
 class MarkedText:
-    """Text, and its inline codes.
+    """Text and its inline codes.
 
     Args:
-        text: the text.
-        raw: how characters are written that are not written as themselves, by position, in order; a space that only
-            parts two words for the editor is written as nothing.
-        codes: each with the position before which it stands, in order.
-        markup: what is a code, or a character, where it stands in the text of the file.
+        text: the text without codes.
+        raw: written form of each character that is not written as itself, by position, in order; empty for a space that
+            only separates two words for the editor.
+        codes: inline codes in order, each with the position in `text` before which it stands.
+        markup: pattern of escaped markup and entities, which are codes and characters rather than text.
     """
 
     text: str
@@ -78,9 +78,9 @@ class MarkedText:
 
     @classmethod
     def of(cls, parts: Iterable[Part], markup: re.Pattern[str] = MARKUP) -> "MarkedText":
-        """Return the text of parts; markup among the characters becomes codes.
+        """Create marked text from parts; escaped markup among the characters becomes codes.
 
-        A code that would join two words becomes a space for the editor, which is written as nothing.
+        A code that stands alone between two words is followed by a space for the editor, which is written as nothing.
         """
         marked = _joined(parts, markup)
         if markup.search(marked.text):
@@ -88,7 +88,7 @@ class MarkedText:
         return _with_spaces(marked) if marked.codes else marked
 
     def parts(self) -> list[Part]:
-        """Return the parts: plain characters as long as they go on."""
+        """Return the parts, with plain characters joined into strings as long as possible."""
         return _between(self.text, _events(self), (0, 0), (len(self.text), 1))
 
     def written(self) -> str:
@@ -96,7 +96,7 @@ class MarkedText:
         return _written(self.parts()) if self.raw or self.codes else self.text
 
     def code_names(self) -> list[tuple[str, str, int]]:
-        """Return what tells each code from the others: kind and key, and which of those alike it is."""
+        """Return a unique name of each code: its kind, its key, and its number among the codes that share both."""
         seen: Counter[tuple[str, str]] = Counter()
         names: list[tuple[str, str, int]] = []
         for _, code in self.codes:
@@ -105,7 +105,7 @@ class MarkedText:
         return names
 
     def pairs(self) -> Iterator[tuple[int, int]]:
-        """Yield the index in `codes` of both codes of each pair."""
+        """Yield the indices in `codes` of the opening and the closing code of each pair."""
         opened: dict[str, int] = {}
         for index, (_, code) in enumerate(self.codes):
             if code.kind == "open":
@@ -134,7 +134,7 @@ def _joined(parts: Iterable[Part], markup: re.Pattern[str]) -> MarkedText:
 
 
 def _events(marked: MarkedText) -> list[tuple[int, int, Part]]:
-    """Return the codes and the characters with a raw form, each with its position and width, in order."""
+    """Return the codes and the characters in `raw`, each with its position and width in the text, in order."""
     events: list[tuple[int, int, Part]] = [(position, 0, code) for position, code in marked.codes]
     events += [(position, 1, (marked.text[position], raw)) for position, raw in marked.raw.items()]
     return sorted(events, key=_place)
@@ -147,7 +147,7 @@ def _place(event: tuple[int, int, Part]) -> tuple[int, int]:
 def _between(
     text: str, events: Sequence[tuple[int, int, Part]], low: tuple[int, int], high: tuple[int, int]
 ) -> list[Part]:
-    """Return the parts from the place of one event to that of another."""
+    """Return the parts of a text from one place to another; a place is a position and a width, as in events."""
     parts: list[Part] = []
     done = low[0]
     for position, width, part in events[bisect_left(events, low, key=_place) : bisect_left(events, high, key=_place)]:
@@ -166,8 +166,8 @@ def _written(parts: Iterable[Part]) -> str:
 
 
 def _with_spaces(marked: MarkedText) -> MarkedText:
-    """Return text with a space, written as nothing, after each code that stands alone and would join two words."""
-    last = {at: code for at, code in marked.codes if code.parts_words}  # of several at one position
+    """Return text with a space, written as nothing, after each code that stands alone between two words."""
+    last = {at: code for at, code in marked.codes if code.parts_words}  # the last of several codes at one position
     text = marked.text
     places = [
         at for at, code in last.items() if code.kind == "alone" and _is_one_word(text[at - 1 : at], text[at : at + 1])
@@ -185,22 +185,22 @@ def _with_spaces(marked: MarkedText) -> MarkedText:
 
 
 def _is_one_word(before: str, after: str) -> bool:
-    """Return whether characters belong to one word; those of scripts without spaces have no words to tell apart."""
+    """Return whether two characters would form one word; False for scripts without spaces between words."""
     return before.isalnum() and after.isalnum() and not _UNSPACED.search(before + after)
 
 
 def _markup_as_codes(marked: MarkedText) -> list[Part]:
-    """Return parts with escaped markup as codes, and escaped entities as their characters."""
+    """Return the parts of a text, with escaped markup as codes and escaped entities as their characters."""
     text, events = marked.text, _events(marked)
     positions = [position for position, _ in marked.codes]
     found: list[Part] = []
     open_tags: list[tuple[str, int]] = []
-    count_open: Counter[str] = Counter()  # of open_tags, by name
+    count_open: Counter[str] = Counter()  # number of tags in open_tags, by name
     done = 0
     for match in marked.markup.finditer(text):
         start, end = match.span()
         if bisect_right(positions, start) < bisect_left(positions, end):
-            continue  # a code divides it
+            continue  # a code is within the match
         found += _between(text, events, (done, 0), (start, 1))
         raw = _written(_between(text, events, (start, 1), (end, 0)))
         done = end
@@ -214,7 +214,7 @@ def _markup_as_codes(marked: MarkedText) -> list[Part]:
         elif kind == "open":
             open_tags.append((name, len(found)))
             count_open[name] += 1
-            found.append(Code(raw, key=match[0]))  # alone, unless its end follows
+            found.append(Code(raw, key=match[0]))  # stands alone unless a closing tag follows
         elif kind == "alone" or not count_open[name]:
             found.append(Code(raw, key=match[0]))
         else:
@@ -231,9 +231,9 @@ def _markup_as_codes(marked: MarkedText) -> list[Part]:
 
 
 def _kind_and_name(match: re.Match[str]) -> tuple[Literal["open", "close", "alone"], str]:
-    """Return the kind of a tag, as far as it tells that itself, and its name."""
+    """Return the kind of a tag, as far as its form shows, and its name; empty for a tag that stands alone."""
     tag = match[0]
-    if tag[0] == "{" or tag[-1] == "}":  # of Phrase
+    if tag[0] == "{" or tag[-1] == "}":  # a code of Phrase
         return "open" if tag[-1] == ">" else "close" if tag[0] == "<" else "alone", "{" + tag[1:-1]
     name = match["name"]
     if name is None or match["empty"] or name.lower() in _VOID:

@@ -1,4 +1,4 @@
-"""Options of editing translation files: which units are edited, and what an edit leaves in the file."""
+"""Options for translation files: which units are edited, and what is written beside a new target."""
 
 import math
 import re
@@ -13,11 +13,11 @@ if TYPE_CHECKING:
     from postedit.files.units import Unit
 
 Origin = Literal["machine", "fuzzy", "memory", "human"]
-"""Where a target comes from: machine translation, a match below 100 %, an exact match, or a person."""
+"""Origin of a target: machine translation, a match below 100 %, an exact match, or a person."""
 
 
 class UnitState(IntEnum):
-    """How far the translation of a unit has come, in the words of XLIFF 2."""
+    """Progress of the translation of a unit, in the terms of XLIFF 2."""
 
     INITIAL = 0  # not translated, or to be reviewed
     TRANSLATED = 1
@@ -31,7 +31,7 @@ MACHINE_NAMES: Final = re.compile(
     r"|systran|promt|yandex|kantanmt|globalese|language weaver|chatgpt|gpt-\S+|postedit)\b",
     re.IGNORECASE,
 )
-"""What tools write where a person's or tool's name is expected: "MT!" of Trados, names of engines, and our own."""
+"""Names that show machine translation where a person or tool is named: "MT!" of Trados, engines, and postedit."""
 
 StateName = Literal["unknown", "initial", "translated", "reviewed", "final"]
 
@@ -44,14 +44,14 @@ NOT_EDITED: Final = {
     "origin": "written by a person, or of another origin that is not chosen (files.origins)",
     "match": "the score of the match is outside files.min_match and files.max_match",
 }
-"""Why a unit is not edited, in the order in which reasons apply."""
+"""Reasons not to edit a unit, in the order in which they apply."""
 
 SUFFIXES: Final = frozenset([".xlf", ".xliff", ".sdlxliff", ".mqxliff", ".mxliff", ".tmx", ".po", ".pot"])
-"""Endings of the names of translation files, in lower case; .pot is also that of PowerPoint templates."""
+"""Suffixes of translation files, in lower case; .pot is also the suffix of PowerPoint templates."""
 
 
 class FilesConfig(Config):
-    """Which units of translation files are edited, and what an edit leaves."""
+    """Options that decide which units of translation files are edited, and what is written beside a new target."""
 
     origins: tuple[OriginName, ...] = Field(
         ("unknown", "machine", "fuzzy", "memory"),
@@ -92,7 +92,7 @@ class FilesConfig(Config):
             return "no target" if not self.translate else None if unit.can_have_target else "no language"
         if _name(unit.state) not in self.states:
             return "state"
-        is_draft = unit.origin == "human" and unit.state is UnitState.INITIAL  # which its writer has not confirmed
+        is_draft = unit.origin == "human" and unit.state is UnitState.INITIAL  # its author has not confirmed it
         if (unit.origin or "unknown") not in self.origins and not is_draft:
             return "origin"
         high = math.inf if self.max_match is None else self.max_match

@@ -1,4 +1,4 @@
-"""Inline codes set back into the output of an editor, as it is to be written in a file."""
+"""Insertion of inline codes into the output of an editor, in the syntax of a file."""
 
 import re
 from bisect import bisect_right
@@ -14,24 +14,24 @@ from postedit.files.marked_text import Escape, MarkedText
 from postedit.files.text_alignment import TextAlignment, TextChange, TextSpan, words_in
 
 Fault = Literal["character", "markup", "divided word", "lost pair", "too many codes", "no text"]
-"""Why an edit is given up: it writes what the file cannot have, or what would be markup; it changes a word in which a
-code stands; it takes the words of a pair away; there are too many codes and words to place; or nothing would be left.
-Joined edits have one reason."""
+"""Reason to give an edit up: it writes a character that the file cannot contain, or text that would be markup; it
+changes a word that contains a code; it takes away the words of a pair; there are too many codes and words to place; or
+no text would be left. Edits joined by a moved word have the same reason."""
 
 _CDATA_END: Final = re.compile("]]>")
-_ESCAPED: Final = frozenset("&<>")  # outside of sections without escapes
-_MOST: Final = 1_000_000  # codes, times words of the output: 700 pairs of a word each take 1 to 2 s
+_ESCAPED: Final = frozenset("&<>")  # characters that are escaped outside of CDATA sections
+_MOST: Final = 1_000_000  # most codes times words of the output; 700 pairs around one word each take 1 to 2 s
 
 
 @dataclass(frozen=True, slots=True)
 class PlacedCodes:
-    """An output with the codes of the text it was made from.
+    """The output of an editor with the places of the codes of its input.
 
     Args:
-        marked: the text with its codes.
-        output: what was written in its place.
-        places: the position in the output of each code by its number, in the order in which codes are written.
-        origins: by position in the output, that in the text of each character that stayed.
+        marked: the input text with its codes.
+        output: the output for this text.
+        places: position in the output of each code, by the number of the code, in the order in which codes are written.
+        origins: position in the input of each kept character, by its position in the output.
     """
 
     marked: MarkedText
@@ -40,10 +40,10 @@ class PlacedCodes:
     origins: Mapping[int, int]
 
     def written(self, escape: Escape) -> str:
-        """Return the output as it is to be written in the file: characters that stay as they were, others escaped.
+        """Return the output in the syntax of the file: kept characters as they were written, and new ones escaped.
 
         Raises:
-            ValueError: if the file cannot have a character.
+            ValueError: if the file cannot contain a character.
         """
         marked = self.marked
         contents = _contents(marked, self.output, self.origins)
@@ -63,11 +63,11 @@ class PlacedCodes:
         return MarkedText(self.output, raw, codes).written()
 
     def not_literal(self) -> str:
-        """Return what stands in sections without escapes (CDATA) and cannot: characters, or the end of a section."""
+        """Return the text in CDATA sections that they cannot contain: characters, or the end of a section."""
         return "".join(self.output[slice(*span)] for span in self.spans_not_literal())
 
     def spans_not_literal(self) -> Iterator[TextSpan]:
-        """Yield the spans of the output that stand in sections without escapes (CDATA) and cannot."""
+        """Yield the spans of the output that are in CDATA sections, where text has no escapes, but cannot be."""
         contents = _contents(self.marked, self.output, self.origins)
         for (opened, closed), codec in _literal(self.marked).items():
             start, end = self.places[opened], self.places[closed]
@@ -77,13 +77,13 @@ class PlacedCodes:
                     yield TextSpan(position, position + 1)
 
     def _ends_section(self, position: int, raw: str) -> bool:
-        """Return whether a `>` follows `]]` now, which XML has at the end of CDATA sections alone."""
+        """Return whether an unescaped `>` now follows `]]`, which XML allows only at the end of a CDATA section."""
         start = position - len("]]")
         is_divided = any(start < place <= position for place in self.places.values())
         return raw == ">" and self.output[max(0, start) : position] == "]]" and not is_divided
 
     def _new_literal(self) -> set[int]:
-        """Return the positions of the output in sections without escapes."""
+        """Return the positions of the output that are in CDATA sections."""
         pairs = _literal(self.marked)
         return {at for opened, closed in pairs for at in range(self.places[opened], self.places[closed])}
 
@@ -91,9 +91,9 @@ class PlacedCodes:
 def set_back(
     marked: MarkedText, output: str, edits: Sequence[TextChange], escape: Escape, source: MarkedText | None = None
 ) -> str | dict[int, Fault]:
-    """Return an output with the codes of the text it was made from, as it is to be written in the file.
+    """Return an output with the codes of its input, in the syntax of the file; or the faults, if there are any.
 
-    See `place_codes`, whose faults are returned if there are any.
+    See `place_codes`.
     """
     found = place_codes(marked, output, edits, escape, source)
     return found.written(escape) if isinstance(found, PlacedCodes) else found
@@ -102,18 +102,18 @@ def set_back(
 def place_codes(
     marked: MarkedText, output: str, edits: Sequence[TextChange], escape: Escape, source: MarkedText | None = None
 ) -> PlacedCodes | dict[int, Fault]:
-    """Return an output with the codes of the text it was made from.
+    """Place the codes of a text in the output of an editor; or return the faults of edits, by their numbers.
 
-    Codes stay at their words, also where these move. They keep their order, or take that of the source, and pairs nest.
-    Where no sound place for a code exists, the edits at fault are returned by their numbers, with those joined to them
-    by a word that moved: half a move would lose or double the word.
+    Codes stay with their words, even if these move. They keep their order, or take that of the source, and pairs remain
+    nested. If a code has no sound place, the edits at fault are returned, together with those joined to them by a word
+    that moved, because half a move would lose or double the word.
 
     Args:
-        marked: the text with its codes.
-        output: what an editor wrote in its place.
+        marked: the input text with its codes.
+        output: the output of an editor for this text.
         edits: spans of the text and of the output that differ, in order.
-        escape: writes new characters.
-        source: the source, whose codes may have another order.
+        escape: function that writes new characters in the syntax of the file.
+        source: the source, whose codes may have another order; None if there is none.
     """
     aligned = TextAlignment(marked.text, output, edits)
     origins = {new: old for kept in aligned.kept for old, new in zip(range(*kept.old), range(*kept.new), strict=True)}
@@ -131,20 +131,20 @@ def place_codes(
 
 
 def _literal(marked: MarkedText) -> dict[tuple[int, int], str]:
-    """Return the encoding of each pair of codes between which text is written without escapes."""
+    """Return the encoding of the text between each pair of codes that encloses text without escapes."""
     return {pair: codec for pair in marked.pairs() if (codec := marked.codes[pair[0]][1].literal)}
 
 
 def _old_literal(marked: MarkedText) -> set[int]:
-    """Return the positions of the text in sections without escapes."""
+    """Return the positions of the input text that are in CDATA sections."""
     return {at for one, two in _literal(marked) for at in range(marked.codes[one][0], marked.codes[two][0])}
 
 
 def _contents(marked: MarkedText, output: str, origins: Mapping[int, int]) -> list[str]:
-    """Return each character of an output as those who read the file get it.
+    """Return the content of each character of an output, which is what an XML parser would return for it.
 
-    That is an entity, such as `&lt;`, where a character that stayed is escaped once more, or in a section without
-    escapes.
+    The content is an entity, such as `&lt;`, if a kept character is escaped twice in the file, or once in a CDATA
+    section.
     """
     contents = list(output)
     literal = _old_literal(marked)
@@ -157,14 +157,14 @@ def _contents(marked: MarkedText, output: str, origins: Mapping[int, int]) -> li
 
 
 def _matches(pattern: re.Pattern[str], contents: Sequence[str], start: int) -> Iterator[TextSpan]:
-    """Yield the spans of characters whose contents, put together, match; `start` is the position of the first one."""
+    """Yield the spans of characters whose joined contents match; `start` is the position of the first content."""
     owners = [position for position, content in enumerate(contents, start) for _ in content]
     for match in pattern.finditer("".join(contents)):
         yield TextSpan(owners[match.start()], owners[match.end() - 1] + 1)
 
 
 def _with_joined(faults: Mapping[int, Fault], aligned: TextAlignment, edits: Sequence[TextChange]) -> dict[int, Fault]:
-    """Return the edits at fault and, for the same reason, all that are joined to one of them by words that moved."""
+    """Return the edits at fault and all that moved words join to one of them, with the fault of the latter."""
     found = dict(faults)
     joined: defaultdict[int, set[int]] = defaultdict(set)
     for old, new in aligned.moved if faults else ():
@@ -182,7 +182,7 @@ def _with_joined(faults: Mapping[int, Fault], aligned: TextAlignment, edits: Seq
 
 
 def _unwritable(marked: MarkedText, output: str, edits: Sequence[TextChange], escape: Escape) -> dict[int, Fault]:
-    """Return the edits that write characters which the file cannot have, or markup that the text had not."""
+    """Return the edits that write new markup, or characters that the file cannot contain."""
     faults: dict[int, Fault] = {}
     for match in chain(marked.markup.finditer(output), _CDATA_END.finditer(output)):
         faults |= dict.fromkeys(_writing(edits, *match.span()), "markup")
@@ -195,7 +195,7 @@ def _unwritable(marked: MarkedText, output: str, edits: Sequence[TextChange], es
 def _made_markup(
     marked: MarkedText, output: str, edits: Sequence[TextChange], origins: Mapping[int, int]
 ) -> dict[int, Fault]:
-    """Return the edits that make markup of entities which stay, such as `<b &lt;>`; one alone is a character."""
+    """Return the edits that make kept entities part of markup, as in `<b &lt;>`; an entity alone is a character."""
     spans = _matches(marked.markup, _contents(marked, output, origins), 0)
     rows = {row for span in spans if span.end - span.start > 1 for row in _writing(edits, *span)}
     return dict.fromkeys(rows, "markup")
@@ -209,12 +209,12 @@ def _can_be_written(text: str, escape: Escape) -> bool:
 
 
 def _writing(edits: Sequence[TextChange], start: int, end: int) -> list[int]:
-    """Return the numbers of the edits that write, or delete, within a span of the output."""
+    """Return the numbers of the edits that insert or delete text within a span of the output."""
     return [row for row, edit in enumerate(edits) if edit.new.start < end and edit.new.end > start]
 
 
 def _divided(marked: MarkedText, aligned: TextAlignment, edits: Sequence[TextChange]) -> dict[int, Fault]:
-    """Return the edits that change a word in which a code stands."""
+    """Return the edits that change a word that contains a code."""
     return {
         row: "divided word"
         for position, _ in marked.codes
@@ -231,7 +231,7 @@ def _lost(
     places: Mapping[int, int],
     edits: Sequence[TextChange],
 ) -> dict[int, Fault]:
-    """Return the edits that leave a pair without words, or with other words while its own are elsewhere."""
+    """Return the edits that leave a pair without words, or only with other words while its own are elsewhere."""
     faults: dict[int, Fault] = {}
     for opened, closed in pairs.items():
         start, end = marked.codes[opened][0], marked.codes[closed][0]
@@ -248,7 +248,7 @@ def _lost(
 
 
 def _has(codec: str, content: str) -> bool:
-    """Return whether an encoding has the content of a character, and XML reads it as it stands."""
+    """Return whether an encoding can represent a content, and XML parsers return it unchanged."""
     try:
         content.encode(codec)
     except UnicodeEncodeError:
@@ -257,7 +257,7 @@ def _has(codec: str, content: str) -> bool:
 
 
 def _spaces_for_codes(marked: MarkedText, output: str, places: Mapping[int, int]) -> Iterator[int]:
-    """Yield the positions of spaces that stand only for the codes before them, for the editor."""
+    """Yield the positions of spaces that only separate words at a code for the editor, and are not to be written."""
     last = {position: index for index, (position, _) in enumerate(marked.codes)}
     for position, index in last.items():
         place = places.get(index, 0)

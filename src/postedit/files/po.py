@@ -1,4 +1,4 @@
-"""Catalogues of gettext: PO and POT."""
+"""Message catalogues of gettext: PO and POT."""
 
 import codecs
 import re
@@ -16,24 +16,24 @@ from postedit.files.units import NewTarget, OtherTarget, Patch, Unit, contains_a
 _HEAD: Final = 2**16  # bytes in which the header entry is expected
 _LINE_END: Final = re.compile(rb"\r\n?")
 _HASH: Final = re.compile(rb"[ \t]*#")
-_COMMENT_END: Final = re.compile(  # a CR that another comment follows, or a keyword with a string
+_COMMENT_END: Final = re.compile(  # a CR followed by another comment, or by a keyword with a string
     rb'(?<=\r)(?=[ \t]*(?:#|(?:msgctxt|msgid(?:_plural)?|msgstr(?:\[\d+\])?|domain)[ \t\r]*"))'
 )
 _STATEMENT: Final = re.compile(rb'[^"\r]*(?:"(?:[^"\\]|\\.)*"[^"\r]*)*\r*\n?', re.DOTALL)
 _COMMENT: Final = re.compile(rb"^[ \t]*#.*\n?", re.MULTILINE)
-_HEADER: Final = re.compile(  # the translation of an empty msgid; one in a context is none
+_HEADER: Final = re.compile(  # the translation of an empty msgid without context
     rb'^[ \t]*(?P<context>msgctxt.*\n(?:\s*".*\n)*\s*)?msgid[ \t]*(?:""\s*)+msgstr(?P<strings>.*(?:\n\s*".*)*)',
     re.MULTILINE,
 )
-_CHARSET: Final = re.compile(rb"charset=([\w.:-]+)", re.IGNORECASE)  # gettext looks for no more than that, too
+_CHARSET: Final = re.compile(rb"charset=([\w.:-]+)", re.IGNORECASE)  # as gettext searches for it
 
 _STRINGS: Final = r'"(?:[^"\\]|\\.)*"(?:\s*"(?:[^"\\]|\\.)*")*'
 _LINE: Final = re.compile(
     rf"\s*(?:(?P<keyword>msgctxt|msgid_plural|msgid|msgstr(?:\[(?P<number>\d{{1,3}})\])?|domain)\s*)?(?P<strings>{_STRINGS})\s*",
     re.ASCII,
 )
-_BREAK: Final = re.compile(r'"\s*"', re.ASCII)  # between two strings that make one
-_PIECES: Final = re.compile(  # a run of plain characters ends before the last one of a string
+_BREAK: Final = re.compile(r'"\s*"', re.ASCII)  # between two strings that are joined
+_PIECES: Final = re.compile(  # runs of plain characters do not include the last one of a string
     r'"\s*"|(?:\\[0-7]{1,3}|\\x[\da-fA-F]{1,2})+|\\.|[^"\\]+(?=[^"\\]"|\\|$)|[^"\\]', re.ASCII | re.DOTALL
 )
 _BYTE: Final = re.compile(r"\\([0-7]{1,3})|\\x([\da-fA-F]{1,2})")
@@ -41,12 +41,12 @@ _READ: Final = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "f": "\f"
 _WRITTEN: Final = {character: f"\\{name}" for name, character in _READ.items()} | {'"': '\\"', "\\": "\\\\"}
 _SPACES: Final = " \t\r\n\f\v"
 _FUZZY: Final = re.compile(r",[ \t]*fuzzy(?=[,\s]|$)")
-_OURS: Final = "# postedit:"  # begins the comments that an edit leaves
+_OURS: Final = "# postedit:"  # start of the comments that edits add
 _FORMER: Final = re.compile(rf'{_OURS} former(?:\[(\d{{1,3}})\])?: "(.*)"')
 
 
 class _Line(NamedTuple):
-    """A line of a file: its number from 1 on, the offsets of its bytes, and its characters."""
+    """A line of a file: its number, from 1; its byte offsets, the end exclusive; and its characters."""
 
     number: int
     start: int
@@ -56,9 +56,9 @@ class _Line(NamedTuple):
 
 @dataclass(slots=True)
 class _Field:
-    """Continued strings: the offsets of what is between the first and the last quotation mark, and the characters.
+    """The strings of a keyword: byte offsets of the content between the first and last quotation mark, and characters.
 
-    `text` goes on to the end of the line.
+    `text` includes everything from the first quotation mark to the end of the last line.
     """
 
     start: int
@@ -67,13 +67,13 @@ class _Field:
 
     @property
     def raw(self) -> str:
-        """What is between the first and the last quotation mark, as it is written in the file."""
+        """The content between the first and the last quotation mark, as it is written in the file."""
         return self.text[: self.text.rindex('"')]
 
 
 @dataclass(slots=True)
 class _Entry:
-    """An entry: comments, the line that follows them, fields by keyword, and translations by plural form."""
+    """An entry: comments, the first line after them, fields by keyword, and translations by plural form."""
 
     comments: list[_Line] = field(default_factory=list)
     first: _Line | None = None
@@ -88,7 +88,7 @@ class _Entry:
 
 @dataclass(frozen=True, slots=True)
 class _Slot:
-    """Where a target is: the entry and the number of the plural form."""
+    """Place of a target: its entry and the number of its plural form; and the encoding of the file."""
 
     entry: _Entry
     number: int
@@ -96,16 +96,16 @@ class _Slot:
 
 
 class Po:
-    """PO and POT of gettext. A unit is a `msgstr`, or one of the plural forms; obsolete entries are left alone."""
+    """PO and POT of gettext. A unit is a `msgstr` or one of its plural forms; obsolete entries are ignored."""
 
     name = "PO"
 
     def recognises(self, head: bytes, path: Path) -> bool:
-        """Return whether the file is called .po or .pot, and is not binary, such as a template of PowerPoint."""
+        """Return whether the file has the suffix .po or .pot and is not binary, as PowerPoint templates are."""
         return path.suffix.lower() in (".po", ".pot") and b"\0" not in head
 
     def units(self, stream: BinaryIO, path: Path) -> Iterator[Unit]:
-        """Yield a unit for each `msgstr` but that of the header; see `Format`."""
+        """Yield a unit for each `msgstr` except that of the header; see `Format`."""
         codec = _codec(stream, path)
         languages = ("", "")
         for entry in _entries(_lines(stream, codec, path), path):
@@ -119,7 +119,7 @@ class Po:
                 yield from _units(entry, codec, languages)
 
     def escape(self, unit: Unit) -> Escape:
-        """Return what writes a character with the escapes of PO, in the encoding of the file."""
+        """Return the function that writes a character with the escapes of PO; it checks the encoding of the file."""
         codec = _slot(unit).codec
 
         def write(character: str) -> str:
@@ -133,7 +133,7 @@ class Po:
         return write
 
     def patches(self, changed: Iterable[tuple[Unit, NewTarget]]) -> Iterator[Patch]:
-        """Yield the patches of translations, of the flag `fuzzy`, and of comments; see `Format`."""
+        """Yield the patches that change translations, the flag `fuzzy` and comments; see `Format`."""
         for _, group in groupby(changed, key=lambda one: id(_slot(one[0]).entry)):
             yield from _entry_patches(list(group))
 
@@ -144,7 +144,7 @@ def _slot(unit: Unit) -> _Slot:
 
 
 def _codec(stream: BinaryIO, path: Path) -> str:
-    """Return the encoding that the header names; UTF-8 if it does not name one."""
+    """Return the Python name of the encoding that the header names; UTF-8 if it names none."""
     head = stream.read(_HEAD)
     stream.seek(0)
     if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
@@ -180,9 +180,9 @@ def _lines(stream: BinaryIO, codec: str, path: Path) -> Iterator[_Line]:
 
 
 def _rows(stream: BinaryIO) -> Iterator[bytes]:
-    """Yield the lines of a file, some of which may end in CR alone, as those of old Macs.
+    """Yield the lines of a file, some of which may end in CR alone, as on old Macs.
 
-    In a string, CR is a character; likewise in a comment, unless what follows it is another one or begins an entry.
+    Within a string, CR is a character; likewise in a comment, unless another comment or a field of an entry follows.
     """
     for row in stream:
         start = 0 if b"\r" in row.rstrip(b"\r\n") else len(row)
@@ -200,14 +200,14 @@ def _end_of_line(row: bytes, start: int) -> int:
         return found.start() if found else len(row)
     statement = _STATEMENT.match(row, start)
     end = statement.end() if statement else start
-    return end if row[start:end].endswith((b"\r", b"\n")) else len(row)  # otherwise a string has no end
+    return end if row[start:end].endswith((b"\r", b"\n")) else len(row)  # otherwise a string is not closed
 
 
 def _entries(lines: Iterator[_Line], path: Path) -> Iterator[_Entry]:
     """Yield the entries of a file.
 
     Raises:
-        DataError: if a line is neither a comment nor a string, or an entry has a keyword twice.
+        DataError: if a line is not a line of a PO file, or an entry has a keyword twice.
     """
     entry, last = _Entry(), None
     for line in lines:
@@ -220,7 +220,7 @@ def _entries(lines: Iterator[_Line], path: Path) -> Iterator[_Entry]:
         if text.startswith("#"):
             last = None
             if text.startswith("#~"):
-                entry.comments.clear()  # of an obsolete entry
+                entry.comments.clear()  # they belong to an obsolete entry
             elif not entry.fields:
                 entry.comments.append(line)
         elif last is not None and (not text or (match is not None and keyword is None)):
@@ -239,11 +239,11 @@ def _entries(lines: Iterator[_Line], path: Path) -> Iterator[_Entry]:
 
 
 def _add(entry: _Entry, line: _Line, match: re.Match[str], path: Path) -> _Field:
-    """Add the field that begins in a line to an entry, and return it."""
+    """Add the field that begins in a line to an entry, and return it; raise DataError if the entry has it already."""
     keyword, number = match["keyword"], int(match["number"] or 0)
     if keyword in entry.fields or (keyword.startswith("msgstr") and number in entry.translations):
         raise DataError(f"{path}: line {line.number}: {keyword} is already in this entry; begin another one by msgid")
-    begin = match.start("strings") + 1  # in bytes, too, since what is before is ASCII
+    begin = match.start("strings") + 1  # the same in bytes, because all before it is ASCII
     new = _Field(line.start + begin, _last_mark(line), line.text[begin:])
     if keyword.startswith("msgstr"):
         entry.translations[number] = new
@@ -254,7 +254,7 @@ def _add(entry: _Entry, line: _Line, match: re.Match[str], path: Path) -> _Field
 
 
 def _last_mark(line: _Line) -> int:
-    """Return the offset of the last quotation mark of a line; what follows is ASCII."""
+    """Return the byte offset of the last quotation mark of a line, after which all characters are ASCII."""
     return line.end - (len(line.text) - line.text.rindex('"'))
 
 
@@ -285,7 +285,7 @@ def _units(entry: _Entry, codec: str, languages: tuple[str, str]) -> Iterator[Un
 
 
 def _former(entry: _Entry, number: int, codec: str) -> Iterator[OtherTarget]:
-    """Yield the former targets that comments keep."""
+    """Yield the former targets of a plural form, which are in comments."""
     for line in entry.comments:
         match = _FORMER.match(line.text.strip(_SPACES))
         if match is not None and int(match[1] or 0) == number:
@@ -293,7 +293,7 @@ def _former(entry: _Entry, number: int, codec: str) -> Iterator[OtherTarget]:
 
 
 def _is_kind(line: _Line, *kinds: str) -> bool:
-    """Return whether a comment is of one of some kinds: "." from the source code, "," flags, " " of translators..."""
+    """Return whether a comment is of one of `kinds`, such as "." (source code), "," (flags) or " " (translators)."""
     mark = line.text.strip(_SPACES)[1:2]
     return (mark if mark in (".", ":", ",", "|", "=") else " ") in kinds
 
@@ -304,14 +304,14 @@ def _value(header: str, name: str) -> str:
 
 
 def _one_line(raw: str) -> str:
-    """Return strings as one, in one line."""
+    """Return the content of continued strings without the breaks between them."""
     return "".join(piece for piece in _PIECES.findall(raw) if not piece.startswith('"'))
 
 
 def _marked(raw: str, codec: str) -> MarkedText:
-    """Return the text of strings; the break between two of them belongs to the character before it."""
+    """Return the text of continued strings; a break between two of them is stored with the character before it."""
     parts: list[Part] = []
-    gap = ""  # a break before the first character belongs to that
+    gap = ""  # a break before the first character is stored with that
     for piece in _PIECES.findall(raw):
         if not piece.startswith('"'):
             parts += _characters(piece, codec)
@@ -328,13 +328,13 @@ def _marked(raw: str, codec: str) -> MarkedText:
 
 
 def _single(part: Part) -> tuple[str, str]:
-    """Return a single character and how it is written."""
+    """Return a single character and its written form."""
     assert not isinstance(part, Code)
     return (part, part) if isinstance(part, str) else part
 
 
 def _characters(piece: str, codec: str) -> Sequence[Part]:
-    """Return the characters of a piece of a string; octal and hexadecimal escapes are bytes."""
+    """Return the characters of a piece of a string; octal and hexadecimal escapes stand for bytes."""
     if not piece.startswith("\\"):
         return [piece]
     escapes = list(_BYTE.finditer(piece))
@@ -381,13 +381,13 @@ def _is_blank(translation: _Field, codec: str) -> bool:
 
 
 def _wrapped(translation: _Field, content: str) -> str:
-    """Return new content which, like the former, begins in the line after the keyword."""
+    """Return new content, which begins in the line after the keyword if the former content does."""
     former = _BREAK.match(translation.raw)
     return content if former is None or _BREAK.match(content) else former[0] + content
 
 
 def _fuzzy(entry: _Entry, line_end: str) -> Patch:
-    """Return the patch that adds the flag to those of an entry, or in a line before `#|` and `msgid`."""
+    """Return the patch that adds the flag `fuzzy` to other flags, or in a new line before `#|` and `msgid`."""
     assert entry.first is not None
     flags = next((line for line in entry.comments if _is_kind(line, ",")), None)
     if flags is not None:
@@ -398,7 +398,7 @@ def _fuzzy(entry: _Entry, line_end: str) -> Patch:
 
 
 def _not_fuzzy(entry: _Entry, codec: str) -> Iterator[Patch]:
-    """Yield the patches that remove the flag; a line without other flags goes with it."""
+    """Yield the patches that remove the flag `fuzzy`, with its line if that has no other flags."""
     for line in entry.comments:
         if _is_kind(line, ",") and "fuzzy" in re.split(r"[,\s]+", line.text):
             text = _FUZZY.sub("", line.text)
@@ -408,7 +408,7 @@ def _not_fuzzy(entry: _Entry, codec: str) -> Iterator[Patch]:
 def _comments(unit: Unit, new: NewTarget) -> Iterator[str]:
     """Yield the comments for translators: the former target, and a note.
 
-    None ends in a backslash, after which gettext takes the next line for a part of the comment.
+    No comment ends in a backslash, because gettext would take the next line for a part of it.
     """
     slot = _slot(unit)
     form = f"[{slot.number}]" if len(slot.entry.translations) > 1 else ""

@@ -1,4 +1,4 @@
-"""The alignment of a text with what an editor wrote in its place: characters that stay, and where each word went."""
+"""Alignment of a text with the output of an editor: which characters are kept, and where each word went."""
 
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
@@ -12,46 +12,46 @@ from rapidfuzz.distance import Levenshtein
 
 from postedit.text.words import UNSPACED
 
-# Numbers are one word; so is each character of a script without spaces, with its combining marks.
+# A number is one word; so is each character of a script without spaces, together with its combining marks.
 _TOKENS: Final = regex.compile(rf"(?V1)\s+|\d+(?:[.,:]\d+)*|[[\w\p{{M}}\u200c\u200d]--[{UNSPACED}]]+|\X", regex.DOTALL)
-_STEM: Final = 5  # letters by which a word is recognised elsewhere
-_MARK: Final = 0.3  # how much a mark of punctuation tells, beside a word
-_REPLACED: Final = 0.5  # how much less is known of a word that was replaced than of one that stays or moves
+_STEM: Final = 5  # number of letters by which another form of a word is recognised
+_MARK: Final = 0.3  # weight of a punctuation mark; that of a word is 1
+_REPLACED: Final = 0.5  # factor of the weight of a link between replaced words, which are aligned less reliably
 
 
 class TextSpan(NamedTuple):
-    """Characters `start` to `end` (exclusive) of a text."""
+    """Positions of characters in a text, from `start` to `end` (exclusive)."""
 
     start: int
     end: int
 
 
 class TextChange(NamedTuple):
-    """A span of a text, and the span of another text that stands in its place."""
+    """A span of a text, and the span of the output that replaces it."""
 
     old: TextSpan
     new: TextSpan
 
 
 class AlignedWord(NamedTuple):
-    """A word, a number, a mark, or a character of a script without spaces, and where it is in its text."""
+    """A word, number, punctuation mark or character of a script without spaces, and its span in the text."""
 
     text: str
     span: TextSpan
 
     @property
     def stem(self) -> str:
-        """The first letters, which inflected forms have in common, in lower case."""
+        """First letters in lower case, which inflected forms have in common."""
         return self.text.casefold()[:_STEM]
 
     @property
     def weight(self) -> float:
-        """How much the word tells about the place of a code."""
+        """Weight of the word as evidence for the place of a code, from 0 to 1."""
         return 1.0 if any(map(str.isalnum, self.text)) else _MARK
 
 
 class WordLink(NamedTuple):
-    """A word of the text, by its number, that became a word of the output; with a weight."""
+    """Link from a word of the output to the word of the text from which it came, by its number; with a weight."""
 
     old: int
     weight: float
@@ -59,7 +59,7 @@ class WordLink(NamedTuple):
 
 @dataclass(slots=True)
 class _Block:
-    """Words of both texts between words that stay, by their numbers; `start`: where those of the output begin."""
+    """Words of both texts between kept words, by their numbers; `start` is where those of the output begin."""
 
     start: int
     olds: list[int] = field(default_factory=list)
@@ -67,31 +67,31 @@ class _Block:
 
 
 class TextAlignment:
-    """What became of a text.
+    """Alignment of a text with an output.
 
-    Within an edit, words are aligned by their edit distance. Words that are missing in one place and new in another,
-    be it in another form, have moved. What remains between words that stay was replaced, in the same order.
+    Within an edit, words are aligned by edit distance. Words that are missing in one place and new in another, in the
+    same or another form, count as moved. The other words between kept words count as replaced, in the same order.
 
     Args:
         text: the text.
-        output: what was written in its place.
+        output: the output of an editor for it.
         edits: spans that differ, in order.
     """
 
     def __init__(self, text: str, output: str, edits: Sequence[TextChange]) -> None:
         self.text, self.output = text, output
         self.kept = list(_kept(text, output, edits))
-        """Spans of equal characters, in order, as long as they go on in both texts."""
+        """Maximal spans of kept characters, in order."""
         self.old_words: list[AlignedWord] = []
         """The words of the text."""
         self.new_words: list[AlignedWord] = []
         """The words of the output."""
         self.links: dict[int, WordLink] = {}
-        """The word of the text that became a word of the output, by its number."""
+        """Links to words of the text, by the number of the word of the output."""
         self.moved: list[tuple[int, int]] = []
-        """The words that left one place and stand in another: the number in the text, and that in the output."""
+        """Moved words: the number of each in the text, and in the output."""
         self.places: dict[int, TextSpan] = {}
-        """The span of the output in which a word of the text, or what replaced it, is; empty if it was deleted."""
+        """Span in the output of each word of the text, or its replacement, by its number; empty if it was deleted."""
         blocks = list(self._align_kept())
         self._align_moved(blocks, lambda word: word.text)
         self._align_moved(blocks, lambda word: word.stem)
@@ -99,9 +99,9 @@ class TextAlignment:
             self._align_replaced(block)
 
     def kept_at(self, position: int) -> int | None:
-        """Return the position in the output of one in the text between two characters that stay beside each other.
+        """Return the position in the output for one in the text, if it is between two characters that remain adjacent.
 
-        The ends of the text are positions of that kind.
+        Otherwise, return None. The ends of the text count as characters here.
         """
         row = bisect_right(self.kept, position, key=lambda one: one.old.start) - 1
         if row < 0:
@@ -113,12 +113,12 @@ class TextAlignment:
         return position - start + new_start if is_inside else None
 
     def is_in_word(self, position: int) -> bool:
-        """Return whether a position of the text is within a word."""
+        """Return whether a position in the text is within a word."""
         row = bisect_left(self.old_words, position, key=lambda word: word.span.start) - 1
         return row >= 0 and position < self.old_words[row].span.end
 
     def _align_kept(self) -> Iterator[_Block]:
-        """Find the words and link those that stay; yield the blocks of the others."""
+        """Find the words of both texts, and link the kept ones; yield the blocks of the others."""
         old = new = 0
         block = _Block(0)
         end = TextChange(TextSpan(len(self.text), len(self.text)), TextSpan(len(self.output), len(self.output)))
@@ -139,7 +139,7 @@ class TextAlignment:
         self.places[old] = self.new_words[new].span
 
     def _align_moved(self, blocks: Sequence[_Block], form: Callable[[AlignedWord], str]) -> None:
-        """Link the words that are missing in one place and new, in the same form, in another; in their order."""
+        """Link, in order, words that are missing in one place and new in another, if `form` of both is equal."""
         missing: defaultdict[str, list[tuple[int, _Block]]] = defaultdict(list)
         for block in reversed(blocks):
             for old in reversed(block.olds):
@@ -155,7 +155,7 @@ class TextAlignment:
                     block.news.remove(new)
 
     def _align_replaced(self, block: _Block) -> None:
-        """Link the words of a block by their share of it."""
+        """Link the words of a block by their relative positions in it."""
         olds, news = block.olds, block.news
         for row, old in enumerate(olds):
             place = self.new_words[news[_share(row, len(olds), len(news))]].span if news else None
@@ -168,18 +168,18 @@ class TextAlignment:
 
 
 def words_in(words: Sequence[AlignedWord], start: int, end: int) -> range:
-    """Return the numbers of the words that have characters in a span."""
+    """Return the numbers of the words with characters between two positions."""
     first = bisect_right(words, start, key=lambda word: word.span.end)
     return range(first, max(first, bisect_left(words, end, key=lambda word: word.span.start)))
 
 
 def _share(row: int, count: int, other: int) -> int:
-    """Return the row among `other` rows that is as far on as `row` among `count`."""
+    """Return the row among `other` rows that corresponds, by its relative position, to `row` among `count`."""
     return (2 * row + 1) * other // (2 * count)
 
 
 def _kept(text: str, output: str, edits: Sequence[TextChange]) -> Iterator[TextChange]:
-    """Yield spans of equal characters, as long as they go on."""
+    """Yield the maximal spans of kept characters."""
     (start, old), (new_start, new) = TextSpan(0, 0), TextSpan(0, 0)
     for (first, last), (new_first, new_last) in _equal(text, output, edits):
         if (first, new_first) != (old, new):
@@ -192,7 +192,7 @@ def _kept(text: str, output: str, edits: Sequence[TextChange]) -> Iterator[TextC
 
 
 def _equal(text: str, output: str, edits: Sequence[TextChange]) -> Iterator[TextChange]:
-    """Yield spans of equal characters: between edits, and of words and white space within them."""
+    """Yield spans of kept characters: those between edits, and equal words and white space within edits."""
     old = new = 0
     for edit in edits:
         yield TextChange(TextSpan(old, edit.old.start), TextSpan(new, edit.new.start))
@@ -213,7 +213,7 @@ def _starts(tokens: Sequence[str], start: int) -> list[int]:
 
 
 def _add_words(words: list[AlignedWord], text: str, start: int, end: int) -> range:
-    """Add the words of a span of a text, and return their numbers."""
+    """Append the words of a span of a text to `words`, and return their numbers."""
     first = len(words)
     words += [
         AlignedWord(one[0], TextSpan(*one.span())) for one in _TOKENS.finditer(text, start, end) if not one[0].isspace()
@@ -222,7 +222,7 @@ def _add_words(words: list[AlignedWord], text: str, start: int, end: int) -> ran
 
 
 def word_edges(text: str) -> list[int]:
-    """Return the positions of a text that are in no word."""
+    """Return the positions in a text that are not within a word, from 0 to its length."""
     inside = {
         position
         for one in _TOKENS.finditer(text)

@@ -18,8 +18,8 @@ from postedit.files.xml_reader import Collected, Element, XmlReader
 from postedit.files.xml_text import escape, indent_before, marked_text
 from postedit.text.language_tags import same_language
 
-_ALL: Final = "*all*"  # `srclang` of memories in which each language may be the source
-_FORMER: Final = "x-postedit-former"  # `type` of the prop that keeps a former target
+_ALL: Final = "*all*"  # `srclang` of memories in which any language may be the source
+_FORMER: Final = "x-postedit-former"  # `type` of the `prop` that keeps a former target
 
 _ORIGIN_PROPS: Final = re.compile(r"(?:x-)?(?:origin|type|mt|match-?type|engine|system|provenance)", re.IGNORECASE)
 _SCORE_PROPS: Final = re.compile(
@@ -29,7 +29,7 @@ _SCORE_PROPS: Final = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class _Slot:
-    """Where a target is: the variant (`tuv`) in its unit, and its segment."""
+    """Place of a target: its unit (`tu`), the variant (`tuv`) in it, and the segment (`seg`) in this."""
 
     unit: Collected
     variant: Element
@@ -37,7 +37,7 @@ class _Slot:
 
 
 class OtherLanguagesError(DataError):
-    """A memory that has `units`, and none in the languages that were asked for."""
+    """Error for a memory with `units` units, none of which is in the languages that were asked for."""
 
     def __init__(self, message: str, units: int) -> None:
         super().__init__(message)
@@ -47,14 +47,14 @@ class OtherLanguagesError(DataError):
 class Tmx:
     """TMX, versions 1.1 to 1.4.
 
-    A unit is a `tu` with a segment in both languages; others are left out. A language without a region stands for all
-    its regions, and the same region is preferred.
+    A unit is a `tu` with a segment in both languages; others are left out. A language without a region matches all its
+    regions, but a variant with the same region is preferred.
 
     Args:
-        languages: of source and target, such as ("en", "de"). Where one is empty, the file decides: the source is
-            `srclang` of the `tu` or of the header, or the first language of the first unit; the target is the first
+        languages: source and target language, such as ("en", "de"). If one is empty, the file decides: the source is
+            the `srclang` of the `tu` or of the header, or the first language of the first unit; the target is the first
             other language that occurs in the file.
-        now: the time of changes; that of the call if None.
+        now: time that is recorded for changes; None for the current time.
     """
 
     name = "TMX"
@@ -63,15 +63,15 @@ class Tmx:
         self._languages, self._now = languages, now
 
     def recognises(self, head: bytes, path: Path) -> bool:
-        """Return whether the root is `tmx`."""
+        """Return whether the root element is `tmx`."""
         return re.search(rb"<tmx[\s>]", head) is not None
 
     def units(self, stream: BinaryIO, path: Path) -> Iterator[Unit]:
         """Yield a unit for each `tu` in both languages; see `Format`.
 
         Raises:
-            DataError: if the file is broken.
-            OtherLanguagesError: if it has segments, and none in the languages that were asked for.
+            DataError: if the file is malformed.
+            OtherLanguagesError: if it has segments, but none in the languages that were asked for.
         """
         source, target = self._languages
         header, seen, found, count = "", set(), False, 0
@@ -102,21 +102,21 @@ class Tmx:
             )
 
     def languages(self, stream: BinaryIO, path: Path, most: int) -> list[str]:
-        """Return the languages of the segments of at most `most` units at the beginning, each once.
+        """Return the distinct languages of the variants in the first `most` units.
 
         Raises:
-            DataError: if this part of the file is broken.
+            DataError: if this part of the file is malformed.
         """
         read = XmlReader(path, frozenset(["tu"]), {}).read(stream)
         variants = (one for unit in islice(read, most) for one in unit.element.elements("tuv"))
         return list(dict.fromkeys(map(_language, variants)))
 
     def escape(self, unit: Unit) -> Escape:
-        """Return what writes a character of XML."""
+        """Return the function that escapes a character for XML."""
         return escape
 
     def patches(self, changed: Iterable[tuple[Unit, NewTarget]]) -> Iterator[Patch]:
-        """Yield the patches of segments, of who changed them and when, and of `prop` and `note`; see `Format`."""
+        """Yield patches that change segments, `changedate` and `changeid`, and add `prop` and `note`; see `Format`."""
         now = self._now or datetime.now(UTC)
         date = now.astimezone(UTC).strftime("%Y%m%dT%H%M%SZ")
         for unit, new in changed:
@@ -140,19 +140,19 @@ def _known(language: str | None) -> str:
 
 
 def _language(variant: Element) -> str:
-    """Return the language of a variant; before version 1.4 it is in `lang`."""
+    """Return the language of a variant, which is in `lang` before version 1.4; empty if there is none."""
     return variant.attributes.get("xml:lang") or variant.attributes.get("lang", "")
 
 
 def _listed(languages: set[str]) -> str:
-    """Return "in de, en and without a language", as far as it applies, for the languages of variants."""
+    """Return the languages of variants as text, such as "in de, en and without a language ..."."""
     named = ", ".join(sorted(languages - {""}))
     parts = [f"in {named}"] if named else []
     return " and ".join([*parts, "without a language (tuv without xml:lang)"] if "" in languages else parts)
 
 
 def _variant(variants: Sequence[tuple[str, Element]], wanted: str) -> tuple[str, Element] | None:
-    """Return the variant in a language, of its region if there is one."""
+    """Return the first variant in a language, preferably with the same region; None if there is none."""
     exact = (one for one in variants if wanted and one[0].lower() == wanted.lower())
     alike = (one for one in variants if wanted and same_language(one[0], wanted))
     return next(exact, None) or next(alike, None)
@@ -185,7 +185,7 @@ def _props(collected: Collected, element: Element) -> dict[str, str]:
 
 
 def _origin(unit: Element, variant: Element, props: dict[str, str]) -> Origin | None:
-    """Return "machine" if a prop says so, or the name of who or what wrote the target last; otherwise None."""
+    """Return "machine" if a `prop`, or the name of the last author of the target, says so; otherwise None."""
     if any(MACHINE_NAMES.search(text) for name, text in props.items() if _ORIGIN_PROPS.fullmatch(name)):
         return "machine"
     names = [
@@ -203,7 +203,7 @@ def _percent(text: str) -> float | None:
 
 
 def _added(unit: Unit, new: NewTarget) -> list[str]:
-    """Return the elements that stand before a segment: a note, and the former target without its codes."""
+    """Return the elements to add before a segment: a note, and the former target without its codes."""
     added = []
     if new.note:
         added.append(f"<note>postedit: {html_escape(new.note, quote=False)}</note>")

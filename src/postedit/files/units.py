@@ -1,4 +1,4 @@
-"""Translation files as sequences of units, and the patches that change targets while all other bytes stay."""
+"""Translation files as sequences of units, and patches that change targets and leave all other bytes as they are."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
@@ -8,19 +8,19 @@ from typing import IO, BinaryIO, Final, NamedTuple, Protocol
 from postedit.files.marked_text import Escape, MarkedText
 from postedit.files.options import Origin, UnitState
 
-_ASCII: Final = r'msgid "\n" +AOQ- .xn--4ca'  # which encodings that do not contain ASCII read otherwise
+_ASCII: Final = r'msgid "\n" +AOQ- .xn--4ca'  # encodings that do not contain ASCII decode this differently
 
 
 def contains_ascii(codec: str) -> bool:
-    """Return whether an encoding writes the characters of ASCII as ASCII does."""
+    """Return whether an encoding encodes the ASCII characters as ASCII does."""
     try:
         return _ASCII.encode("ascii").decode(codec) == _ASCII
-    except (LookupError, UnicodeError):  # LookupError: a codec of bytes, such as zlib
+    except (LookupError, UnicodeError):  # LookupError: unknown, or a codec from bytes to bytes, such as zlib
         return False
 
 
 class Patch(NamedTuple):
-    """Bytes that replace those from `start` to `end` of a file."""
+    """New bytes for those of a file from `start` to `end` (exclusive)."""
 
     start: int
     end: int
@@ -29,23 +29,23 @@ class Patch(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class OtherTarget:
-    """A translation that a file keeps beside the target, such as a match or a former target."""
+    """A translation that a file has beside the target, such as a match or a former target."""
 
     target: MarkedText
     origin: Origin | None = None
-    score: float | None = None  # of the match, in percent
-    former: bool = False  # it was the target before
-    same_source: bool = True  # it is a translation of the source of the unit
+    score: float | None = None  # score of the match, in percent
+    former: bool = False  # whether it was the target before an edit
+    same_source: bool = True  # whether it translates the same source as the unit
 
 
 @dataclass(slots=True)
 class Room:
-    """How many characters the targets that share it may have more than they have now; below 0 if they have too many."""
+    """Number of characters by which the targets that share it may still grow; below 0 if they are already too long."""
 
     left: int
 
     def take(self, growth: int) -> bool:
-        """Return whether targets may have so many characters more; if so, they have them from now on."""
+        """Return whether a target may grow by `growth` characters; if so, reserve them."""
         is_free = growth <= max(0, self.left)
         self.left -= growth if is_free else 0
         return is_free
@@ -56,21 +56,21 @@ class Unit:
     """A segment of a translation file.
 
     Args:
-        id: what the file calls it: of its file, unit and segment; unique only if it is in the file.
+        id: identifier made of those of file, unit and segment; unique only if they are unique in the file.
         source: the source.
         target: the target; None if there is none.
-        state: of the target; None if the file does not say.
-        origin: of the target; None if the file does not say.
-        score: of the match that the target comes from, in percent; None if the file does not say.
-        locked: it must not be changed: not to be translated, locked or approved.
-        notes: for translators.
-        candidates: other translations; of former targets, the oldest comes first.
-        former_origin: of the target before a person edited it; None if the file does not say.
-        languages: of source and target, as far as known.
-        can_have_target: a target can be added; False if the file does not say in which language.
-        max_length: most characters of the target; None if the file does not say, or says it of several units together.
-        room: of the target, or of the targets of several units; None if the file does not say how long they may be.
-        slot: where the format writes a target; for the format alone.
+        state: state of the target; None if the file does not say.
+        origin: origin of the target; None if the file does not say.
+        score: score of the match from which the target comes, in percent; None if the file does not say.
+        locked: whether the target must not be changed, because it is not to be translated, locked or approved.
+        notes: notes for translators.
+        candidates: other translations; former targets are in order, the oldest first.
+        former_origin: origin of the target before a person edited it; None if the file does not say.
+        languages: source and target language; empty if not known.
+        can_have_target: whether a target can be added; False if the file does not say in which language.
+        max_length: most characters of the target; None if the file sets no limit, or one for several units together.
+        room: room for the target, or for the targets of several units; None if the file sets no limit.
+        slot: place where the format writes a target; for use by the format only.
     """
 
     id: str
@@ -92,13 +92,13 @@ class Unit:
 
 @dataclass(frozen=True, slots=True)
 class NewTarget:
-    """What is written into a unit.
+    """A new target to write into a unit.
 
     Args:
-        content: the target, as it is written in the file.
-        keep_former: keep the former target as a candidate.
-        note: the reasons, for translators; none if empty.
-        author: the person who confirmed it; empty: a machine wrote it, and nobody did.
+        content: the target in the syntax of the file.
+        keep_former: whether to keep the former target as a candidate.
+        note: note about the edits, for translators; empty for none.
+        author: person who confirmed the target; empty if a machine wrote it and nobody has confirmed it.
     """
 
     content: str
@@ -108,7 +108,7 @@ class NewTarget:
 
 
 class Format(Protocol):
-    """A format of translation files. A new one is a module with this interface, and a line in `files.formats`."""
+    """A format of translation files. To add one, write a module with this interface and list it in `files.formats`."""
 
     name: str
 
@@ -117,15 +117,15 @@ class Format(Protocol):
         ...
 
     def units(self, stream: BinaryIO, path: Path) -> Iterator[Unit]:
-        """Yield the units in the order of the file, in memory for a few of them.
+        """Yield the units in the order of the file, with only a few of them in memory.
 
         Raises:
-            DataError: if the file is broken; with line and column.
+            DataError: if the file is malformed; the message gives the place.
         """
         ...
 
     def escape(self, unit: Unit) -> Escape:
-        """Return what writes a new character of the unit's target in the syntax of the file."""
+        """Return the function that writes a new character of the unit's target in the syntax of the file."""
         ...
 
     def patches(self, changed: Iterable[tuple[Unit, NewTarget]]) -> Iterable[Patch]:
@@ -134,7 +134,7 @@ class Format(Protocol):
 
 
 def copy_patched(source: BinaryIO, patches: Iterable[Patch], out: IO[bytes]) -> None:
-    """Copy a file with its patches, which come in the order of the file and do not overlap."""
+    """Copy a file and apply patches, which must be in the order of the file and must not overlap."""
     done = 0
     for patch in patches:
         assert done <= patch.start <= patch.end

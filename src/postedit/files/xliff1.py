@@ -1,4 +1,4 @@
-"""XLIFF 1.2, and its dialects of SDL Trados (sdlxliff), memoQ (mqxliff), Phrase (mxliff), WorldServer and MateCat."""
+"""XLIFF 1.2 and its dialects: SDL Trados (sdlxliff), memoQ (mqxliff), Phrase (mxliff), WorldServer and MateCat."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -26,7 +26,7 @@ _NAMESPACES: Final = {
     "http://www.idiominc.com/ws/asset": "iws",
 }
 
-_STATES: Final = {  # of `state`, `conf` of SDL, and `status` of memoQ
+_STATES: Final = {  # by `state`, `conf` of SDL, or `status` of memoQ
     "new": UnitState.INITIAL,
     "needs-translation": UnitState.INITIAL,
     "needs-l10n": UnitState.INITIAL,
@@ -54,7 +54,7 @@ _STATES: Final = {  # of `state`, `conf` of SDL, and `status` of memoQ
     "Proofread": UnitState.FINAL,
 }
 
-_ORIGINS: Final[Mapping[str, Origin]] = {  # of `state-qualifier`, SDL's `origin`, memoQ's `status`, Phrase, WorldServer
+_ORIGINS: Final[Mapping[str, Origin]] = {  # by `state-qualifier`, SDL's `origin`, memoQ's `status`, Phrase, WorldServer
     "leveraged-mt": "machine",
     "mt-suggestion": "machine",
     "mt": "machine",
@@ -71,11 +71,11 @@ _ORIGINS: Final[Mapping[str, Origin]] = {  # of `state-qualifier`, SDL's `origin
     "tm": "memory",
     "document-match": "memory",
     "interactive": "human",
-    "auto-propagated": "human",  # what a person confirmed in another segment of the same source
+    "auto-propagated": "human",  # confirmed by a person in another segment with the same source
     "x-post-edited": "human",
 }
 
-_VERSIONS: Final[Mapping[str, Origin]] = {  # of the status of a former target in memoQ
+_VERSIONS: Final[Mapping[str, Origin]] = {  # by the status of a former target in memoQ
     "MachineTranslated": "machine",
     "Pretranslated": "fuzzy",
     "AssembledFromFragments": "fuzzy",
@@ -86,9 +86,9 @@ _VERSIONS: Final[Mapping[str, Origin]] = {  # of the status of a former target i
     "Rejected": "human",
 }
 
-_CARE: Final[Sequence[Origin | None]] = (None, "machine", "fuzzy", "memory", "human")  # by the care that went into it
+_CARE: Final[Sequence[Origin | None]] = (None, "machine", "fuzzy", "memory", "human")  # by the care taken, least first
 
-_APPROVED: Final = frozenset(["ApprovedTranslation", "ApprovedSignOff"])  # of `conf`
+_APPROVED: Final = frozenset(["ApprovedTranslation", "ApprovedSignOff"])  # values of `conf`
 
 
 class Xliff1:
@@ -97,23 +97,23 @@ class Xliff1:
     name = "XLIFF 1.2"
 
     def recognises(self, head: bytes, path: Path) -> bool:
-        """Return whether the root is `xliff` of a version 1."""
+        """Return whether the root element is `xliff` with a version 1.x."""
         return (
             re.search(rb"<([\w.-]+:)?xliff\s(?:[^>\"']|\"[^\"]*\"|'[^']*')*?(?<=\s)version\s*=\s*[\"']1\.", head)
             is not None
         )
 
     def units(self, stream: BinaryIO, path: Path) -> Iterator[Unit]:
-        """Yield a unit for each `trans-unit`, or for each of its segments; see `Format`."""
+        """Yield a unit for each `trans-unit`, or for each of its segments if it has any; see `Format`."""
         for collected in XmlReader(path, frozenset(["trans-unit"]), _NAMESPACES).read(stream):
             yield from _units(collected)
 
     def escape(self, unit: Unit) -> Escape:
-        """Return what writes a character of XML."""
+        """Return the function that escapes a character for XML."""
         return escape
 
     def patches(self, changed: Iterable[tuple[Unit, NewTarget]]) -> Iterator[Patch]:
-        """Yield the patches of targets, their states, `alt-trans` and `note`; see `Format`."""
+        """Yield the patches that change targets and their states, and add `alt-trans` and `note`; see `Format`."""
         for _, group in groupby(changed, key=lambda one: id(slot_of(one[0]).unit)):
             yield from sorted(set(unit_patches(list(group))))
 
@@ -127,7 +127,7 @@ def _units(collected: Collected) -> Iterator[Unit]:
     file_values: Mapping[str, str] = {} if file is None else file.attributes
     whole = Unit(
         id=f"{file_values.get('original', '')}#{element.attributes.get('id', '')}",
-        source=MarkedText(""),  # follows, for the unit or for each segment
+        source=MarkedText(""),  # set below, for the unit or for each segment
         target=None,
         locked=_is_locked(collected),
         notes=tuple(marked_text(collected, note).text for note in element.elements("note")),
@@ -152,7 +152,7 @@ def _units(collected: Collected) -> Iterator[Unit]:
         for one in defs.elements("sdl:seg")
     }
     if not sources or (of_targets != numbers and (targets or _is_filled(collected, target))):
-        # Without segments, or with others in the target: the unit is edited as a whole, if its tags and states allow.
+        # Without segments, or with others in the target, the unit is edited as a whole if tags and states allow.
         all_states = tuple(states.values())
         whole = replace(
             whole,
@@ -186,7 +186,7 @@ def _is_filled(collected: Collected, target: Element | None) -> bool:
 
 
 def _present_length(collected: Collected, target: Element | None, sources: Sequence[tuple[str, Element]]) -> int:
-    """Return the length of a target; of an empty one, that of the text which will stand between its segments."""
+    """Return the length of a target; if it is empty, the length of the text that will be between its segments."""
 
     def length(element: Element) -> int:
         return text_length(collected.text(element.content, element.close))
@@ -198,7 +198,7 @@ def _present_length(collected: Collected, target: Element | None, sources: Seque
 
 
 def _max_length(unit: Element) -> int | None:
-    """Return the greatest width of a target, if the file counts it in characters."""
+    """Return the maximum width of a target; None if the file gives none in characters."""
     width = unit.attributes.get("maxwidth", "")
     is_number = width.isascii() and width.isdigit() and len(width) < 9
     return int(width) if is_number and unit.attributes.get("size-unit") == "char" else None
@@ -225,7 +225,7 @@ def _is_locked_segment(sdl: Element) -> bool:
 
 
 def _progress(unit: Unit) -> tuple[bool, int, int, float, int]:
-    """Return how far a person has come with a unit, if it has one of several states."""
+    """Return a key that orders the variants of a unit with different states by how far a person has come."""
     is_done = unit.origin == "human" and (unit.state or UnitState.INITIAL) >= UnitState.TRANSLATED
     state = -1 if unit.state is None else unit.state
     return is_done, state, _CARE.index(unit.origin), unit.score or 0, _CARE.index(unit.former_origin)
@@ -236,7 +236,7 @@ def _origin_of(sdl: Element) -> Origin | None:
 
 
 def _is_confirmed(unit: Element, sdl: Element | None, origin: Origin | None) -> bool:
-    """Return whether a person has confirmed the target, wherever it is from; Trados inserts mt as drafts."""
+    """Return whether a person has confirmed the target, whatever its origin. In Trados, unconfirmed mt is a draft."""
     return (
         unit.attributes.get("mq:status") == "ManuallyConfirmed"
         or unit.attributes.get("m:confirmed", "0") != "0"
@@ -245,7 +245,7 @@ def _is_confirmed(unit: Element, sdl: Element | None, origin: Origin | None) -> 
 
 
 def _with_state(unit: Unit, element: Element, target: Element | None, sdl: Element | None) -> Unit:
-    """Return a unit with its state, and with the origin of its target."""
+    """Return a unit with its state, and with origin, score and former origin of its target."""
     values = dict(element.attributes)
     of_target: Mapping[str, str] = {} if target is None else target.attributes
     of_segment: Mapping[str, str] = {} if sdl is None else sdl.attributes
@@ -290,7 +290,7 @@ def _with_state(unit: Unit, element: Element, target: Element | None, sdl: Eleme
 
 
 def _with_candidates(unit: Unit, element: Element, segment: str) -> Unit:
-    """Return a unit with the other targets that the file has for it."""
+    """Return a unit with its candidates: matches and former targets."""
     others = (*_candidates(unit, element, segment), *_former_targets(unit, element))
     return replace(unit, candidates=others)
 
@@ -308,7 +308,7 @@ def _percent(*values: str | None) -> float | None:
 
 
 def _candidates(unit: Unit, element: Element, segment: str) -> Iterator[OtherTarget]:
-    """Yield the matches beside a target; edits add former targets before others, so these come in the reverse order."""
+    """Yield the matches beside a target, then former targets in reverse, because edits add new ones at the front."""
     others = [
         one for one in element.elements("alt-trans") if not segment or one.attributes.get("mid", segment) == segment
     ]
@@ -317,7 +317,7 @@ def _candidates(unit: Unit, element: Element, segment: str) -> Iterator[OtherTar
         name = other.attributes.get("origin", "")
         origin = _first(_ORIGINS, name) or ("machine" if MACHINE_NAMES.search(name) else None)
         yield from _targets(unit, other, origin, _percent(other.attributes.get("match-quality")))
-    for other in element.elements("mq:insertedmatch"):  # of memoQ; its type 1 is machine translation
+    for other in element.elements("mq:insertedmatch"):  # of memoQ; type 1 is machine translation
         name, kind = other.attributes.get("source", ""), other.attributes.get("matchtype")
         origin = "machine" if kind == "1" or MACHINE_NAMES.search(name) else None
         yield from _targets(unit, other, origin, _percent(other.attributes.get("matchrate")))
@@ -335,7 +335,7 @@ def _targets(unit: Unit, other: Element, origin: Origin | None, score: float | N
 
 
 def _earlier_origins(sdl: Element) -> list[Origin]:
-    """Return the origins of a target before the present one, the last one first."""
+    """Return the earlier origins of a target, the latest first."""
     found: list[Origin] = []
     for earlier in sdl.elements("sdl:prev-origin"):
         origin = _origin_of(earlier)
@@ -346,7 +346,7 @@ def _earlier_origins(sdl: Element) -> list[Origin]:
 
 
 def _former_targets(unit: Unit, element: Element) -> Iterator[OtherTarget]:
-    """Yield what tracked changes (SDL) and the history of a segment (memoQ) tell of former targets."""
+    """Yield the former targets in the tracked changes (SDL) or the history (memoQ) of a segment."""
     slot = slot_of(unit)
     if slot.holder is not None and has_tracked_changes(slot.holder):
         origin = unit.former_origin or unit.origin

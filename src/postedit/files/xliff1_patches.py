@@ -1,4 +1,4 @@
-"""The patches of a `trans-unit` of XLIFF 1.2: targets, their states in each dialect, former targets and notes."""
+"""Patches for a `trans-unit` of XLIFF 1.2: targets, their states in each dialect, former targets and notes."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -23,23 +23,23 @@ _ORIGIN_NAMES: Final[Mapping[Origin, str]] = {"machine": "mt", "fuzzy": "fuzzy",
 
 @dataclass(frozen=True, slots=True)
 class Slot:
-    """Where a target is: the element with its content, which is `target` or one of its segments (`mrk`)."""
+    """Place of a target; `holder` is the element with its content: `target` itself, or one of its segments (`mrk`)."""
 
     unit: Collected
     holder: Element | None
     target: Element | None
     segment: str = ""
-    sdl: tuple[Element, ...] = ()  # SDL's state of the segment; of all segments if they are edited as a whole
+    sdl: tuple[Element, ...] = ()  # SDL's state of the segment, or of all segments if they are edited as a whole
 
 
 def slot_of(unit: Unit) -> Slot:
-    """Return where the target of a unit is."""
+    """Return the place of the target of a unit."""
     assert isinstance(unit.slot, Slot)
     return unit.slot
 
 
 def segments_of(element: Element) -> list[tuple[str, Element]]:
-    """Return the segments in `seg-source` or `target`, with their numbers."""
+    """Return the segments in `seg-source` or `target` with their ids (`mid`)."""
     found: list[tuple[str, Element]] = []
     for child in element.elements():
         if child.name == "mrk" and child.attributes.get("mtype") == "seg":
@@ -50,7 +50,7 @@ def segments_of(element: Element) -> list[tuple[str, Element]]:
 
 
 def unit_patches(changed: Sequence[tuple[Unit, NewTarget]]) -> Iterator[Patch]:
-    """Yield the patches of one `trans-unit`, in any order."""
+    """Yield the patches for the changed units of one `trans-unit`, in any order."""
     slot = slot_of(changed[0][0])
     collected, unit, target = slot.unit, slot.unit.element, slot.target
     dialect = "sdl" if any(slot_of(one).sdl for one, _ in changed) else "mq" if "mq:status" in unit.attributes else ""
@@ -75,7 +75,7 @@ def unit_patches(changed: Sequence[tuple[Unit, NewTarget]]) -> Iterator[Patch]:
             yield tag_patch(collected, sdl, conf | _present(sdl, _NO_MATCH_SDL))
     confirmed = all(new.author for _, new in changed)
     if confirmed and not is_whole:
-        pass  # the unit has one state, and segments that nobody has said anything about
+        pass  # the unit has a single state, but nobody has confirmed its other segments
     elif dialect == "mq":
         status = "ManuallyConfirmed" if confirmed else "MachineTranslated"
         yield tag_patch(collected, unit, {"mq:status": status} | _present(unit, {"mq:percent": "0"}))
@@ -89,7 +89,7 @@ def unit_patches(changed: Sequence[tuple[Unit, NewTarget]]) -> Iterator[Patch]:
 
 
 def _segments_with_text(collected: Collected, unit: Unit) -> int:
-    """Return how many segments of the unit have something to translate; 1 if it is edited as a whole."""
+    """Return the number of segments of the unit with text to translate; 1 if it is edited as a whole."""
     segmented = collected.element.first("seg-source")
     if segmented is None or not slot_of(unit).segment:
         return 1
@@ -99,7 +99,7 @@ def _segments_with_text(collected: Collected, unit: Unit) -> int:
 def _state_after(
     target: Element | None, changed: Sequence[tuple[Unit, NewTarget]], *, is_whole: bool
 ) -> dict[str, str]:
-    """Return the new state of a target; it stays as it is if a person confirmed some segments and not the others."""
+    """Return the attributes of a new state; none if an existing target has segments that nobody has confirmed yet."""
     if not all(new.author for _, new in changed):
         return _STATE
     if is_whole:
@@ -109,12 +109,12 @@ def _state_after(
 
 
 def _present(element: Element, values: Mapping[str, str]) -> dict[str, str]:
-    """Return the attributes among `values` that an element has."""
+    """Return those of `values` whose attributes an element already has."""
     return {name: value for name, value in values.items() if name in element.attributes}
 
 
 def _new_target(collected: Collected, changed: Sequence[tuple[Unit, NewTarget]], state: Mapping[str, str]) -> Patch:
-    """Return the patch that adds a target, with the segments of the source if it has any."""
+    """Return the patch that adds a target, divided into the segments of the source if there are any."""
     unit = collected.element
     source, segmented = unit.first("source"), unit.first("seg-source")
     assert source is not None
@@ -130,7 +130,7 @@ def _new_target(collected: Collected, changed: Sequence[tuple[Unit, NewTarget]],
 
 
 def _with_segments(collected: Collected, segmented: Element, contents: Mapping[str, str]) -> str:
-    """Return the content of `seg-source` with other content in its segments; empty where there is none."""
+    """Return the content of `seg-source` with `contents` in its segments; those without new content are emptied."""
     parts, done = [], segmented.content
     for number, segment in segments_of(segmented):
         content = contents.get(number, "")
@@ -142,7 +142,7 @@ def _with_segments(collected: Collected, segmented: Element, contents: Mapping[s
 
 
 def _added(unit: Unit, new: NewTarget) -> str:
-    """Return the elements that follow the target: the former target, and a note."""
+    """Return the elements to add after the target: the former target, and a note."""
     slot = slot_of(unit)
     collected, target = slot.unit, slot.target
     after = target or slot.unit.element.first("source")

@@ -1,4 +1,4 @@
-"""XLIFF 2.0, 2.1 and 2.2, with matches of the module for translation candidates."""
+"""XLIFF 2.0, 2.1 and 2.2, with matches in the Translation Candidates module."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -33,7 +33,7 @@ _STATES: Final = {
 _NEW_STATE: Final = {"state": "translated", "subState": "postedit:ape"}
 _CONFIRMED: Final = {"state": "translated", "subState": "postedit:confirmed"}
 
-_ORIGINS: Final[Mapping[str, Origin]] = {  # of `type` of a match
+_ORIGINS: Final[Mapping[str, Origin]] = {  # by the `type` of a match
     "mt": "machine",
     "am": "fuzzy",
     "tm": "memory",
@@ -47,7 +47,7 @@ _FORMER: Final = "postedit:former"  # `subType` of a match
 
 @dataclass(frozen=True, slots=True)
 class _Slot:
-    """Where a target is: the segment in its unit, and its id, which is new if the file has none."""
+    """Place of a target: its segment in its unit, and the id of the segment, which is new if the file has none."""
 
     unit: Collected
     segment: Element
@@ -55,16 +55,16 @@ class _Slot:
     path: Path
 
     def child(self, name: str) -> Element | None:
-        """Return the source or the target."""
+        """Return the first child of the segment with this name, such as its source or target; None if there is none."""
         return self.segment.first(name)
 
     def around(self, *elements: Element) -> list[Element]:
-        """Return elements in the unit after those around them, the outermost first."""
+        """Return the ancestors of the unit, the unit and `elements`, which are within it; the outermost first."""
         return [*self.unit.ancestors, self.unit.element, *elements]
 
     @property
     def prefix(self) -> str:
-        """How names of the format begin in the file: with a prefix and a colon, or with nothing."""
+        """Prefix of the names of the format in the file, with a colon; or empty."""
         tag = self.unit.text(self.segment.start, self.segment.content)
         return tag_name(tag).removesuffix("segment")
 
@@ -75,7 +75,7 @@ class Xliff2:
     name = "XLIFF 2"
 
     def recognises(self, head: bytes, path: Path) -> bool:
-        """Return whether the root is `xliff` of a version 2."""
+        """Return whether the root element is `xliff` with a version 2.x."""
         return (
             re.search(rb"<([\w.-]+:)?xliff\s(?:[^>\"']|\"[^\"]*\"|'[^']*')*?(?<=\s)version\s*=\s*[\"']2\.", head)
             is not None
@@ -87,14 +87,14 @@ class Xliff2:
             yield from _units(collected, path)
 
     def escape(self, unit: Unit) -> Escape:
-        """Return what writes a character of XML."""
+        """Return the function that escapes a character for XML."""
         return escape
 
     def patches(self, changed: Iterable[tuple[Unit, NewTarget]]) -> Iterator[Patch]:
-        """Yield the patches of targets, states, `mtc:matches` and `notes`; see `Format`.
+        """Yield the patches that change targets, states, `mtc:matches` and `notes`; see `Format`.
 
         Raises:
-            DataError: if a target is added to a file that does not say in which language.
+            DataError: if a target is added to a file that does not name the target language.
         """
         for _, group in groupby(changed, key=lambda one: id(_slot(one[0]).unit)):
             yield from sorted(_unit_patches(list(group)), key=lambda one: (one.start, one.end))
@@ -123,7 +123,7 @@ def _units(collected: Collected, path: Path) -> Iterator[Unit]:
             id=f"{file}#{element.attributes.get('id', '')}#{number}",
             source=marked_text(collected, source),
             target=None if target is None else marked_text(collected, target),
-            # Many tools write no state at all, so its default, initial, says nothing.
+            # Many tools never write a state, so the default of XLIFF (initial) would mean nothing.
             state=_STATES.get(segment.attributes.get("state", "")),
             locked=translate == "no" or divided or _has_fixed_span(segment),
             notes=notes,
@@ -136,7 +136,7 @@ def _units(collected: Collected, path: Path) -> Iterator[Unit]:
 
 
 def _ids(unit: Element, segments: Sequence[Element]) -> list[str]:
-    """Return the id of each segment, which is new and unique in the unit if the file has none."""
+    """Return the id of each segment; one that the file does not have is new, and unique in the unit."""
     if all("id" in segment.attributes for segment in segments):
         return [segment.attributes["id"] for segment in segments]
     used = {one.attributes["id"] for one in _inside(unit) if "id" in one.attributes}
@@ -151,12 +151,12 @@ def _inside(element: Element) -> Iterator[Element]:
 
 
 def _has_fixed_span(segment: Element) -> bool:
-    """Return whether `sm` begins a span that is not to be translated; one in `mrk` is a code with its content."""
+    """Return whether an `sm` begins a span that is not to be translated. Such a span in `mrk` becomes a code."""
     return any(one.name == "sm" and one.attributes.get("translate") == "no" for one in _inside(segment))
 
 
 def _has_open_span(segment: Element) -> bool:
-    """Return whether a span that is not to be translated begins in a segment and goes on in others."""
+    """Return whether a span that is not to be translated begins in a segment and continues in others."""
     return any(
         one.name == "sm"
         and one.attributes.get("translate") == "no"
@@ -174,7 +174,7 @@ def _candidates(collected: Collected, segment: Element, source: Element, number:
     for matches in collected.element.elements("mtc:matches"):
         for match in matches.elements("mtc:match"):
             values, target, other = match.attributes, match.first("target"), match.first("source")
-            # Such as "#s1", "#f=file/u=unit/s1" or, of a span in a target, "#t=m1".
+            # For example "#s1" or "#f=file/u=unit/s1"; or "#t=m1" for a span in a target.
             reference = re.split("[#/]", values.get("ref", ""))[-1].removeprefix("t=")
             if target is None or reference not in names:
                 continue
@@ -187,7 +187,7 @@ def _candidates(collected: Collected, segment: Element, source: Element, number:
 
 
 def _annotations(collected: Collected, holder: Element) -> Iterator[str]:
-    """Yield the ids of the annotations that hold all of the content of an element."""
+    """Yield the ids of the annotations (`mrk`) that enclose the whole content of an element."""
     parts = [one for one in holder.children if not isinstance(one, Text) or collected.text(one.start, one.end).strip()]
     if len(parts) == 1 and isinstance(parts[0], Element) and parts[0].name == "mrk":
         yield parts[0].attributes.get("id", "")
@@ -199,7 +199,7 @@ def _number(value: str | None) -> float | None:
 
 
 def _with_origin(unit: Unit, detail: str) -> Unit:
-    """Return a unit with the origin of its target: what `subState` says, or that of the match with the same text."""
+    """Return a unit with the origin of its target, by `detail` (`subState`) or by the match with the same text."""
     if unit.target is None:
         return unit
     if detail == _CONFIRMED["subState"]:
@@ -212,7 +212,7 @@ def _with_origin(unit: Unit, detail: str) -> Unit:
 
 
 def _unit_patches(changed: Sequence[tuple[Unit, NewTarget]]) -> Iterator[Patch]:
-    """Yield the patches of one `unit`; of those at one place, the first comes first."""
+    """Yield the patches for the changed segments of one `unit`; those at the same place are in order."""
     slot = _slot(changed[0][0])
     several = len(list(slot.unit.element.elements("segment"))) > 1
     former = [one for one, new in changed if new.keep_former and one.target is not None and one.target.text.strip()]
@@ -244,7 +244,7 @@ def _segment_patches(slot: _Slot, new: NewTarget, with_id: bool) -> Iterator[Pat
 
 
 def _matches(slot: _Slot, former: Sequence[Unit]) -> Patch:
-    """Return the patch that adds former targets to the matches of their unit, which are its first children."""
+    """Return the patch that adds former targets to the matches of their unit, which are its first child."""
     unit, held = slot.unit.element, slot.unit.element.first("mtc:matches")
     scope = declared(slot.around(*([] if held is None else [held])))
     prefix = next((name for name, uri in scope.items() if uri == _MATCHES), None)
@@ -265,7 +265,7 @@ def _matches(slot: _Slot, former: Sequence[Unit]) -> Patch:
 
 
 def _match(unit: Unit, prefix: str, scope: Mapping[str, str]) -> str:
-    """Return the match that keeps the target of a unit, for a place where some prefixes are declared."""
+    """Return the match that keeps the former target of a unit; the prefixes in `scope` are declared at its place."""
     slot = _slot(unit)
     source, target = slot.child("source"), slot.child("target")
     assert source is not None
@@ -283,7 +283,7 @@ def _match(unit: Unit, prefix: str, scope: Mapping[str, str]) -> str:
 
 
 def _copy(slot: _Slot, element: Element, marked: MarkedText, scope: Mapping[str, str]) -> str:
-    """Return `source` or `target` as it is to be written in a match."""
+    """Return a copy of `source` or `target` as XML for a match."""
     space = element.attributes.get("xml:space")
     attributes = declarations(declared(slot.around(slot.segment, element)), scope)
     attributes += "" if space is None else f' xml:space="{html_escape(space)}"'
@@ -292,7 +292,7 @@ def _copy(slot: _Slot, element: Element, marked: MarkedText, scope: Mapping[str,
 
 
 def _original_data(slot: _Slot, scope: Mapping[str, str]) -> str:
-    """Return the original data that the codes of a segment refer to, or an empty string."""
+    """Return the original data to which codes of a segment refer, as XML; empty if there is none."""
     held = slot.unit.element.first("originalData")
     names = {
         value
@@ -309,7 +309,7 @@ def _original_data(slot: _Slot, scope: Mapping[str, str]) -> str:
 
 
 def _self_contained(marked: MarkedText) -> MarkedText:
-    """Return text in which codes whose other half is in another segment are isolated, or left out if they cannot be."""
+    """Return text in which codes without their other half are marked as isolated, or left out if they cannot be."""
     paired = {index for pair in marked.pairs() for index in pair}
     codes: list[tuple[int, Code]] = []
     for index, (position, code) in enumerate(marked.codes):
@@ -324,7 +324,7 @@ def _self_contained(marked: MarkedText) -> MarkedText:
 
 
 def _notes(slot: _Slot, notes: Sequence[str]) -> Patch:
-    """Return the patch that adds notes; they stand after other modules, before original data and segments."""
+    """Return the patch that adds notes, which must be after other modules and before original data and segments."""
     unit, prefix = slot.unit.element, slot.prefix
     texts = [
         f'<{prefix}note appliesTo="target" category="postedit">{html_escape(note, quote=False)}</{prefix}note>'

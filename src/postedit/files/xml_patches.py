@@ -1,4 +1,4 @@
-"""Patches of elements and their tags, for formats that are XML."""
+"""Patches of elements and their tags, for formats based on XML."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
@@ -11,7 +11,7 @@ _NONE: Final[Mapping[str, str]] = {}
 
 
 def patch(collected: Collected, start: int, end: int, text: str) -> Patch:
-    """Return the patch that writes text in the encoding of the file; characters that it lacks become references."""
+    """Return the patch that writes text in the encoding of the file, with references to characters that it lacks."""
     return Patch(start, end, text.encode(collected.codec, "xmlcharrefreplace"))
 
 
@@ -36,7 +36,7 @@ def content_patches(
 
 
 def appended(collected: Collected, element: Element, children: Sequence[str]) -> Patch:
-    """Return the patch that adds children after those of an element, each indented like the last one."""
+    """Return the patch that appends children to an element, each indented like the last child."""
     last = next(reversed(list(element.elements())), None)
     if last is None:
         return next(content_patches(collected, element, "".join(children)))
@@ -45,7 +45,7 @@ def appended(collected: Collected, element: Element, children: Sequence[str]) ->
 
 
 def declared(elements: Sequence[Element]) -> dict[str, str]:
-    """Return the namespace of each prefix within nested elements, the outermost first."""
+    """Return the namespaces declared within nested elements, given from the outermost on, by prefix."""
     found: dict[str, str] = {}
     for element in elements:
         for name, value in element.attributes.items():
@@ -55,6 +55,6 @@ def declared(elements: Sequence[Element]) -> dict[str, str]:
 
 
 def declarations(wanted: Mapping[str, str], known: Mapping[str, str]) -> str:
-    """Return the attributes that declare the prefixes which are not known to mean what they should."""
+    """Return the attributes that declare the prefixes in `wanted` which `known` does not map to the same namespace."""
     missing = {prefix: uri for prefix, uri in wanted.items() if known.get(prefix) != uri}
     return "".join(f' xmlns{":" if prefix else ""}{prefix}="{uri}"' for prefix, uri in missing.items())

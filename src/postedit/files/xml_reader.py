@@ -1,7 +1,7 @@
-"""Read XML element by element, with the position of each byte, so that a file can be changed without writing it anew.
+"""Reading of XML element by element, with byte offsets, so that parts of a file can be replaced in place.
 
-expat parses. Only the five predefined entities and character references are expanded; other references stay as they
-are, declared entities are refused, nothing external is read, and depth, attributes and sizes have limits.
+The parser is expat. Only the five predefined entities and character references are expanded; other references are kept,
+entity declarations are refused, nothing external is read, and depth, attributes and sizes are limited.
 """
 
 import codecs
@@ -19,17 +19,17 @@ from postedit.files.units import contains_ascii
 _CHUNK: Final = 2**18
 _MAX_DEPTH: Final = 200
 _MAX_ATTRIBUTES: Final = 500
-_MAX_ELEMENT: Final = 2**26  # bytes of one collected element
+_MAX_ELEMENT: Final = 2**26  # most bytes of a collected element
 
 
 _XLIFF: Final = re.compile(
     rb"<(?:[\w.-]+:)?xliff(?=\s)(?:[^>\"']|\"[^\"]*\"|'[^']*')*?\sversion\s*=\s*[\"'](?P<version>[^\"']*)"
-)  # attributes before the version may hold any characters
+)  # attributes before the version may contain any characters
 
 
 @dataclass(slots=True)
 class Text:
-    """Character data without markup, from byte `start` to `end` of the file."""
+    """Character data without markup, from byte `start` to `end` (exclusive) of the file."""
 
     start: int
     end: int
@@ -46,18 +46,18 @@ class Markup:
 
 @dataclass(slots=True)
 class Element:
-    """An element with its content, and the byte offsets of its parts.
+    """An element with its content, and the byte offsets of its parts in the file.
 
     Args:
-        name: the local name of an element of the format; "prefix:name" in other namespaces that the format knows, and
-            "{namespace}name" in those it does not know.
-        attributes: values by names, which are written like names of elements.
-        names: those of attributes by the names that they have in the file, where these have a prefix.
-        start: of the start tag.
-        content: of the content, which is the end of the start tag.
-        close: of the end tag; `content` of an empty-element tag.
-        end: of the element.
-        children: content, in order.
+        name: local name of an element in the namespace of the format; "prefix:name" in other namespaces that the format
+            knows, and "{namespace}name" in those that it does not know.
+        attributes: values by names, which have the same form as names of elements.
+        names: names of attributes in that form, by the names in the file, for those with a prefix.
+        start: start of the start tag.
+        content: start of the content, which is the end of the start tag.
+        close: start of the end tag; the end of an empty-element tag.
+        end: end of the element.
+        children: content of the element, in order.
     """
 
     name: str
@@ -75,13 +75,13 @@ class Element:
         return self.close == self.end
 
     def elements(self, *names: str) -> "Iterator[Element]":
-        """Yield the child elements, or those of these names."""
+        """Yield the child elements with one of the names; all of them if no name is given."""
         for child in self.children:
             if isinstance(child, Element) and (not names or child.name in names):
                 yield child
 
     def first(self, name: str) -> "Element | None":
-        """Return the first child element of this name, or None."""
+        """Return the first child element with this name, or None."""
         return next(self.elements(name), None)
 
 
@@ -90,7 +90,7 @@ Content: TypeAlias = Element | Text | Markup
 
 @dataclass(frozen=True, slots=True)
 class Collected:
-    """An element, the attributes of the elements around it from the root on, and its bytes."""
+    """An element with its ancestors, from the root on, its bytes, and the encoding of the file."""
 
     element: Element
     ancestors: tuple[Element, ...]
@@ -104,21 +104,21 @@ class Collected:
 
 
 class XmlReader:
-    """Reads the elements of some names from an XML file.
+    """Reader of the elements with some names in an XML file.
 
     Args:
-        path: named in errors.
-        names: of the elements to collect; one within another is part of the outer one.
-        namespaces: the prefix for names in each known namespace; "" for the format's own.
+        path: path of the file, for error messages.
+        names: names of the elements to collect; one within another is part of the outer one.
+        namespaces: prefix for names in each known namespace; empty for that of the format itself.
     """
 
     def __init__(self, path: Path, names: frozenset[str], namespaces: Mapping[str, str]) -> None:
         self._path, self._names = path, names
         self._prefixes = {uri: f"{prefix}:" if prefix else "" for uri, prefix in namespaces.items()}
         self._codec = "utf-8"
-        self._around: list[Element] = []  # open elements that are not collected
-        self._open: list[Element] = []  # the element that is collected, and open elements in it
-        self._waiting: Content | None = None  # for the offset of the next event, in its field `_missing`
+        self._around: list[Element] = []  # open elements that are not collected, the outermost first
+        self._open: list[Element] = []  # the element being collected, and the open elements in it
+        self._waiting: Content | None = None  # content whose field `_missing` is the offset of the next event
         self._missing = "end"
         self._complete: deque[tuple[Element, tuple[Element, ...]]] = deque()
         self._scopes: list[Mapping[str, str]] = [{"xml": "xml:"}]  # of each open element: prefix in the file -> ours
@@ -126,10 +126,10 @@ class XmlReader:
         self._set_handlers()
 
     def read(self, stream: BinaryIO) -> Iterator[Collected]:
-        """Yield the elements in the order of the file, in memory for one of them.
+        """Yield the elements in the order of the file, with little more than one of them in memory.
 
         Raises:
-            DataError: if the file is not well-formed, declares entities, or exceeds a limit; with line and column.
+            DataError: if the file is not well-formed, declares entities or exceeds a limit; it names line and column.
         """
         held, first = bytearray(), 0
         while True:
@@ -152,9 +152,9 @@ class XmlReader:
             first = needed
 
     def _oldest(self, end: int) -> int:
-        """Return the offset of the first byte that is still needed."""
+        """Return the offset of the first byte that is still needed; `end` is the number of bytes read."""
         waiting = [element.start for element, _ in self._complete] + [element.start for element in self._open[:1]]
-        # A tag of which only the beginning was read is the current event.
+        # If only the beginning of a tag was read, it is the current event.
         return min(waiting, default=min(end, max(0, self._parser.CurrentByteIndex)))
 
     def _parse(self, chunk: bytes) -> None:
@@ -164,7 +164,7 @@ class XmlReader:
             self._refuse(f"is not well-formed XML: {expat.ErrorString(error.code)}", (error.lineno, error.offset))
         except DataError:
             raise
-        except (LookupError, ValueError) as error:  # by expat, of an encoding with several bytes a character
+        except (LookupError, ValueError) as error:  # expat, for a multi-byte encoding
             self._refuse(f"has an encoding that cannot be read ({error}); save it as UTF-8")
 
     def _refuse(self, fault: str, position: tuple[int, int] | None = None) -> None:
@@ -180,18 +180,18 @@ class XmlReader:
         parser.ProcessingInstructionHandler = lambda target, data: self._markup("instruction")
         parser.StartCdataSectionHandler = lambda: self._markup("cdata start")
         parser.EndCdataSectionHandler = lambda: self._markup("cdata end")
-        parser.DefaultHandler = lambda data: self._markup("entity")  # stops the expansion of declared entities, too
+        parser.DefaultHandler = lambda data: self._markup("entity")  # also stops the expansion of declared entities
         parser.EntityDeclHandler = self._entity
         parser.XmlDeclHandler = self._declaration
 
     def _next(self, offset: int) -> None:
-        """Complete what ends where the next event begins."""
+        """Complete the content that ends where the next event begins, at `offset`."""
         if self._waiting is not None:
             setattr(self._waiting, self._missing, offset)
             self._waiting = None
 
     def _wait(self, content: "Content", missing: str) -> None:
-        """Let content wait for the offset of the next event, in one of its fields."""
+        """Let the field `missing` of some content be set to the offset of the next event."""
         self._waiting, self._missing = content, missing
 
     def _start(self, name: str, attributes: dict[str, str]) -> None:
@@ -229,7 +229,7 @@ class XmlReader:
             self._complete.append((element, tuple(self._around)))
 
     def _characters(self, data: str) -> None:
-        if isinstance(self._waiting, Text):  # which goes on
+        if isinstance(self._waiting, Text):  # the text continues
             return
         if self._waiting is not None or self._open:
             offset = self._parser.CurrentByteIndex
@@ -260,7 +260,7 @@ class XmlReader:
                 self._refuse(f'has the encoding "{encoding}", which cannot be read; save it as UTF-8')
 
     def _scope(self, attributes: Mapping[str, str]) -> Mapping[str, str]:
-        """Return our prefix for each prefix of the file, after the declarations among some attributes."""
+        """Return our prefix for each prefix of the file, including those that these attributes declare."""
         scope = self._scopes[-1]
         for key, uri in attributes.items():
             if key == "xmlns" or key.startswith("xmlns:"):
@@ -270,19 +270,19 @@ class XmlReader:
 
 
 def _name(name: str, scope: Mapping[str, str]) -> str:
-    """Return a name with our prefix. One without a declaration stays: many real files lack declarations."""
+    """Return a name with our prefix. An undeclared prefix is kept, because many real files lack declarations."""
     prefix, colon, local = name.rpartition(":")
     return scope.get(prefix, prefix + colon) + local
 
 
 def xliff_version(head: bytes) -> str:
-    """Return the version of XLIFF that the root in the first bytes of a file names; empty if it is no XLIFF."""
+    """Return the XLIFF version in the root element, given the first bytes of a file; empty if it is not XLIFF."""
     found = _XLIFF.search(head)
     return "" if found is None else found["version"].decode("ascii", "replace")
 
 
 def _codec_of(head: bytes) -> str:
-    """Return the codec that the first bytes of a file show: UTF-16 by its byte-order mark, else UTF-8."""
+    """Return the codec by the first bytes of a file: UTF-16 if there is its byte-order mark, otherwise UTF-8."""
     if head.startswith(codecs.BOM_UTF16_LE):
         return "utf-16-le"
     return "utf-16-be" if head.startswith(codecs.BOM_UTF16_BE) else "utf-8"

@@ -1,4 +1,4 @@
-"""Inline content of XML formats as marked text, how long it may be, and tags with other attributes."""
+"""Inline content of XML formats as marked text, limits of its length, and changes of tags."""
 
 import re
 from collections.abc import Mapping
@@ -13,19 +13,19 @@ from postedit.files.xml_reader import Collected, Element, Markup, Text
 _LINES: Final = re.compile(r"\r\n?|[^\r]+")
 _WRITTEN: Final = re.compile(r"&[^;]*;|\r\n?|[^&\r]+")
 _ATTRIBUTE: Final = re.compile(r"""\s+([^\s=/>]+)\s*=\s*("[^"]*"|'[^']*')""")
-_TAGS: Final = re.compile(  # of characters in a CDATA section, the tags are its brackets
+_TAGS: Final = re.compile(  # the tags of a CDATA section are its brackets
     r"""<!--.*?-->|<\?.*?\?>|<!\[CDATA\[(.*?)\]\]>|<(?:[^"'>]|"[^"]*"|'[^']*')*>""", re.DOTALL
 )
 _NOT_XML: Final = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _AS_WRITTEN: Final[Mapping[str, str]] = {}
 _ESCAPES: Final = {"&": "&amp;", "<": "&lt;", ">": "&gt;", "\r": "&#13;"}
 
-# Elements around text, whose tags become the codes of a pair; and elements of which two make a pair, by the attribute
-# that both have with the same value. All other elements are codes that stand alone, with their content.
+# Elements around text, whose two tags become the codes of a pair; and elements of which two form a pair if an attribute
+# of both has the same value. Every other element is a code that stands alone, together with its content.
 _AROUND: Final = frozenset(["g", "mrk", "pc", "hi"])
 _STARTS: Final = {"bpt": ("rid", "id", "i"), "bx": ("rid", "id"), "sc": ("id",), "sm": ("id",)}
 _ENDS: Final = {"ept": ("rid", "id", "i"), "ex": ("rid", "id"), "ec": ("startRef",), "em": ("startRef",)}
-_ADDED, _DELETED = "x-sdl-added", "x-sdl-deleted"  # types of marks
+_ADDED, _DELETED = "x-sdl-added", "x-sdl-deleted"  # values of `mtype`
 _PHRASE: Final = "http://www.memsource.com/mxlf/2.0"  # the namespace of files whose text has the codes of Phrase
 _PAIRED: Final = {"ept": "bpt", "ex": "bx", "ec": "sc", "em": "sm"}
 
@@ -33,8 +33,8 @@ _PAIRED: Final = {"ept": "bpt", "ex": "bx", "ec": "sc", "em": "sm"}
 def marked_text(collected: Collected, element: Element, *, before_changes: bool = False) -> MarkedText:
     """Return the content of an element with its inline codes.
 
-    What tracked changes of SDL Trados delete is one code; `before_changes`, what they add is one, and what they delete
-    is text. These may stand in words. In a file of Phrase, its own codes are codes as well.
+    With tracked changes of SDL Trados, each deleted part is a code; if `before_changes`, each added part is a code, and
+    deleted parts are text. Such codes may be within words. In a file of Phrase, its own codes are codes as well.
     """
     is_of_phrase = any(_PHRASE in one.attributes.values() for one in collected.ancestors)
     if all(isinstance(child, Text) for child in element.children):
@@ -46,17 +46,17 @@ def marked_text(collected: Collected, element: Element, *, before_changes: bool 
 
 
 def text_length(content: str) -> int:
-    """Return the number of characters of content that is written in XML: tags have none, escaped markup has them."""
+    """Return the number of characters of XML content; tags do not count, but escaped markup does."""
     return len(unescape(_TAGS.sub(lambda tag: html_escape(tag[1] or ""), content)))
 
 
 def has_room(unit: Unit, content: str) -> bool:
-    """Return whether a new target is not longer than the file allows; one that is no longer than it was may be."""
+    """Return whether the file has room for a new target, and take it; there always is for one that does not grow."""
     return unit.room is None or unit.room.take(_growth(unit, content))
 
 
 def take_room(unit: Unit, content: str) -> None:
-    """Give a target the room that it needs, also if there is not so much."""
+    """Take the room that a new target needs, even if there is not enough."""
     if unit.room is not None:
         unit.room.left -= _growth(unit, content)
 
@@ -67,9 +67,9 @@ def _growth(unit: Unit, content: str) -> int:
 
 
 def longest_text(unit: Unit) -> int | None:
-    """Return how many characters a new target may have besides its codes; None if the file does not say.
+    """Return the maximum number of characters of a new target without its codes; None if the file sets no limit.
 
-    Escaped markup counts for the file, and is a code here. So do characters outside of the segment of a unit.
+    The limit of the file includes escaped markup, which is a code here, and characters outside of segments.
     """
     if unit.max_length is None or unit.room is None:
         return None
@@ -88,10 +88,10 @@ def has_tracked_changes(element: Element) -> bool:
 
 
 def escape(character: str) -> str:
-    """Return a character as it is written in XML.
+    """Escape a character for XML.
 
     Raises:
-        ValueError: if XML cannot have it.
+        ValueError: if XML cannot contain it.
     """
     if _NOT_XML.match(character):
         raise ValueError(f"XML has no character U+{ord(character):04X}")
@@ -99,12 +99,12 @@ def escape(character: str) -> str:
 
 
 def with_attributes(tag: str, values: Mapping[str, str], names: Mapping[str, str] = _AS_WRITTEN) -> str:
-    """Return a start tag with other values of some attributes; those it has keep their place, quotes and prefix.
+    """Return a start tag with new values of some attributes; existing ones keep their place, quotes and prefix.
 
     Args:
         tag: the tag.
-        values: the values, by names as those of `Element.attributes`.
-        names: see `Element`; two attributes of one name both get its value.
+        values: new values, by names in the form of `Element.attributes`.
+        names: see `Element`; if two attributes have the same name, both get the value.
     """
     missing = dict(values)
 
@@ -124,14 +124,14 @@ def with_attributes(tag: str, values: Mapping[str, str], names: Mapping[str, str
 
 
 def tag_name(tag: str) -> str:
-    """Return the name of a start tag as it is written, with its prefix."""
+    """Return the name in a start tag as it is written, with its prefix."""
     match = re.match(r"<([^\s/>]+)", tag)
     assert match is not None
     return match[1]
 
 
 def indent_before(collected: Collected, parent: Element, child: Element) -> str:
-    """Return the white space before a child element, if nothing else is between it and the one before."""
+    """Return the white space between a child element and the content before it; empty if there is other text."""
     number = parent.children.index(child)
     before = parent.children[number - 1] if number else None
     text = collected.text(before.start, before.end) if isinstance(before, Text) else ""
@@ -139,7 +139,7 @@ def indent_before(collected: Collected, parent: Element, child: Element) -> str:
 
 
 def _parts(collected: Collected, element: Element, dropped: str) -> list[Part]:
-    """Return the characters and codes of an element; marks of the type `dropped` are codes with their content."""
+    """Return the characters and codes of an element; `mrk` of type `dropped`, with their content, are codes."""
     parts: list[Part] = []
     cdata = ""
     for child in element.children:
@@ -165,7 +165,7 @@ def _parts(collected: Collected, element: Element, dropped: str) -> list[Part]:
 
 
 def _is_fixed(element: Element, dropped: str) -> bool:
-    """Return whether an element is a code with its content: not to be translated, or of the type `dropped`."""
+    """Return whether an element, with its content, is one code: not to be translated, or of the type `dropped`."""
     return element.attributes.get("translate") == "no" or element.attributes.get("mtype") in ("protected", dropped)
 
 
@@ -184,20 +184,20 @@ def _is_plain(raw: str) -> bool:
 
 
 def _lines(raw: str) -> list[Part]:
-    """Return the text of raw characters in a CDATA section, where line ends alone are not written as they are read."""
+    """Return the parts of raw text in a CDATA section, where line ends are the only characters with a written form."""
     return [("\n", one) if one[0] == "\r" else one for one in _LINES.findall(raw)]
 
 
 def _characters(raw: str) -> list[Part]:
-    """Return the text of raw characters."""
+    """Return the parts of raw text outside of CDATA sections."""
     return [one if _is_plain(one) else (_character(one), one) for one in _WRITTEN.findall(raw)]
 
 
 def _character(raw: str) -> str:
-    """Return the character of a reference, or of a line end."""
+    """Return the character that a reference or a line end stands for."""
     if raw[0] != "&":
         return "\n"
     if raw[1] != "#":
         return unescape(raw)
-    # Python refuses numbers of very many digits, and zeros may lead a reference.
+    # Python refuses numbers with very many digits, and references may have any number of leading zeros.
     return chr(int(raw[3:-1], 16) if raw[2] == "x" else int(raw[2:-1].lstrip("0")))

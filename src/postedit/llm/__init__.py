@@ -1,1 +1,1 @@
-"""Language models behind an endpoint that speaks the protocol of OpenAI, as editors."""
+"""Editors that use language models behind an endpoint with the OpenAI protocol."""

@@ -1,4 +1,4 @@
-"""Choose among the answers of a model for a segment, against over-correction: mt is always among the candidates."""
+"""Choose among the answers of a model about a segment. Against over-correction, mt is always a candidate."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -10,10 +10,10 @@ from postedit.llm.endpoint_options import Consensus
 
 
 def consensus(samples: Sequence[str], mt: str, metric: Consensus) -> str:
-    """Return the candidate with the least expected cost, by the samples: minimum Bayes risk.
+    """Return the candidate with the lowest expected cost under the samples (minimum Bayes risk).
 
-    Each sample is taken as a reference with the same probability. Candidates are the samples and mt; of equal ones, mt
-    is chosen, then what most samples say.
+    The samples serve as references, each with the same probability. Candidates are the samples and mt; ties are broken
+    in favour of mt, then of the text that most samples have.
     """
     counts = Counter(samples)
     candidates = list(dict.fromkeys([mt, *(text for text, _ in counts.most_common())]))
@@ -38,9 +38,9 @@ def _chrf_costs(outputs: Sequence[str], references: Sequence[str]) -> list[float
 
 
 def best_by_model(scorer: Editor, segments: Sequence[Segment], lists: Sequence[Sequence[str]]) -> list[str]:
-    """Return the candidate of each segment that a model gives the best mean log-probability of a token.
+    """Return, for each segment, the candidate with the highest mean log-probability per token under a model.
 
-    The first candidate stays where the model cannot score the segment.
+    If the model cannot score one of the candidates, return the first of them.
 
     Raises:
         DataError: if the model has no forced scores.
@@ -62,10 +62,10 @@ def shares(edits: Sequence[Edit], text: str, others: Sequence[tuple[str, Sequenc
     """Return, for each edit of a text, the share of samples that make it: its confidence.
 
     Args:
-        edits: of the text.
+        edits: edits of the chosen output.
         text: the chosen output.
-        others: each sample that can be used, with its edits.
-        asked: number of samples that were asked for; those that cannot be used confirm nothing.
+        others: each usable sample, with its edits.
+        asked: number of requested samples; those that are not usable count, but confirm nothing.
     """
     made = Counter(change for sample, found in others for change in {_change(sample, edit) for edit in found})
     return [made[_change(text, edit)] / asked for edit in edits]
@@ -76,7 +76,7 @@ def _change(text: str, edit: Edit) -> tuple[tuple[int, int], str]:
 
 
 def check_scorer(scorer: Editor, name: str) -> None:
-    """Check that an editor can score.
+    """Check that an editor can score given outputs.
 
     Raises:
         DataError: if it cannot.

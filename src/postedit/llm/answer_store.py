@@ -1,8 +1,8 @@
-"""Answers and the ledger of requests, in one SQLite file: what is paid for is kept, and never asked for again.
+"""Answers and the ledger of requests, in one SQLite file: paid answers are kept and never requested again.
 
-A row of the ledger is written before its request is sent, with the most that it can cost, and completed when the
-answer is there, in one transaction with what the answer says of each segment. So after any interruption, the answers
-that came are known, and the cost of those that did not is bounded.
+A row of the ledger is written before its request is sent, with the most that the request can cost. It is completed when
+the answer has arrived, in one transaction with the outcome for each segment. So after any interruption, the answers
+that arrived are known, and the cost of those that did not is bounded.
 """
 
 import json
@@ -32,26 +32,26 @@ CREATE INDEX IF NOT EXISTS requests_of_run ON requests (run);
 CREATE INDEX IF NOT EXISTS requests_of_model ON requests (model, id);
 """
 _VERSION: Final = 1
-_WAIT: Final = 60.0  # seconds for another process that writes
-_OPENING: Final = 10.0  # seconds for others that open a new file
+_WAIT: Final = 60.0  # seconds to wait while another process writes
+_OPENING: Final = 10.0  # seconds to wait while other processes open a new file
 _PAUSE: Final = 0.02  # seconds between attempts
-_PRIMARY: Final = 0xFF  # bits of a code of SQLite that say what kind of error it is
+_PRIMARY: Final = 0xFF  # bits of an SQLite error code that give the primary code, the kind of error
 
 _SILENT: Final = ("no reply", "rejected")
-"""Faults by which a server has said nothing of a segment: they are counted, and the next run asks it again."""
+"""Faults that say nothing about a segment itself: they are counted, and the next run asks about it again."""
 
 RequestState = Literal["sent", "answered", "free", "lost"]
-"""sent: nothing is known yet; answered; free: it failed so that it costs nothing; lost: it may have been paid for."""
+"""sent: not known yet; answered; free: it failed and costs nothing; lost: it failed and may have been charged."""
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What is known of a segment: an item; or, without one, the fault of its last answer.
+    """Result of asking about a segment: an item or, without one, the faults of its answers.
 
     Args:
-        item: the answer, if there is a sound one.
-        first: the fault of the answer about several segments, after which it was asked for alone.
-        final: the fault of the answer about it alone, after which mt stays.
+        item: the usable answer, if there is one.
+        first: fault of the answer in a request about several segments, after which the segment is asked about alone.
+        final: fault of the answer about the segment alone, after which mt is kept.
     """
 
     item: Item | None = None
@@ -60,64 +60,64 @@ class Outcome:
 
     @property
     def is_open(self) -> bool:
-        """Whether the segment is still to be asked about, alone."""
+        """Whether the segment has yet to be asked about, alone."""
         return self.item is None and self.final is None
 
     def judged(self, least_kept: float) -> "Outcome":
-        """Return this outcome if its item keeps enough of mt; else one with that fault."""
+        """Return this outcome, or one with the fault "unrelated" if its item keeps less of mt than `least_kept`."""
         if self.item is None or self.item.kept >= least_kept:
             return self
         return Outcome(None, self.first, "unrelated") if self.first else Outcome(None, "unrelated")
 
 
 class _Ended(threading.local):
-    """Requests that were answered, and are noted with what they said; each thread notes its own."""
+    """Ended requests of the current thread that are still to be written to the ledger."""
 
     def __init__(self) -> None:
         self.rows: list[tuple[Any, ...]] = []
 
     def take(self) -> list[tuple[Any, ...]]:
-        """Return all, of which none is left."""
+        """Return all rows, and remove them."""
         rows, self.rows = self.rows, []
         return rows
 
 
 class AnswerStore:
-    """Outcomes by key, and the ledger of requests of a run. Any number of threads may use it.
+    """Outcomes by key, and the ledger of the requests of a run. Any number of threads may use it.
 
     Args:
-        path: of the file.
-        run: whose requests are counted together.
-        model: name and address, whose requests take about the same time.
-        least_kept: share of mt that an answer has to keep (see `Outcome.judged`); all answers are kept in the file.
+        path: path of the file, which is created if it does not exist.
+        run: identifier of the run, whose requests are counted together.
+        model: name and address of the model, to estimate the time that its requests take.
+        least_kept: share of mt that an answer must keep (see `Outcome.judged`); the file keeps all answers.
 
     Raises:
-        OutputError: if the file cannot be opened, is no such store, or cannot be written.
+        OutputError: if the file cannot be opened or written, or is not a store of answers.
     """
 
     def __init__(self, path: Path, run: str, model: str, least_kept: float = 0.0) -> None:
         self.path, self.run, self.model, self._least_kept = path, run, model, least_kept
         self._ended = _Ended()
-        self._lock = threading.Lock()  # the connection has one transaction at a time, whichever thread began it
+        self._lock = threading.Lock()  # a connection can have only one transaction at a time, whichever thread began it
         with self._explained():
             path.parent.mkdir(parents=True, exist_ok=True)
-            path.touch(mode=0o600, exist_ok=True)  # it has texts of the user
+            path.touch(mode=0o600, exist_ok=True)  # it contains texts of the user
             self._database = sqlite3.connect(path, timeout=_WAIT, isolation_level=None, check_same_thread=False)
             end = time.monotonic() + _OPENING
             while not self._is_open(last=time.monotonic() > end):
                 time.sleep(_PAUSE)
 
     def _is_open(self, *, last: bool) -> bool:
-        """Open the file; return whether that is done, which others may prevent who open it for the first time, too.
+        """Try to open the file; return False while other processes prevent it by opening a new file at the same time.
 
-        Here SQLite does not wait for them as it does elsewhere. The `last` attempt raises what prevents it.
+        SQLite does not wait for them here, as it does elsewhere. If this is the `last` attempt, raise the error.
         """
         try:
             version = self._database.execute("PRAGMA user_version").fetchone()[0]
             if version not in (0, _VERSION):
                 raise OutputError(f"{self.path}: is a store of version {version}, and this postedit reads {_VERSION}")
             self._database.execute("PRAGMA journal_mode=WAL")
-            self._database.execute("PRAGMA synchronous=NORMAL")  # what a killed process has written stays
+            self._database.execute("PRAGMA synchronous=NORMAL")  # data that a killed process has written survives
             self._database.executescript(_SCHEMA)
             self._database.execute(f"PRAGMA user_version={_VERSION}")
         except sqlite3.OperationalError as error:
@@ -137,20 +137,20 @@ class AnswerStore:
         self._database.close()
 
     def known(self, keys: Iterable[str]) -> int:
-        """Return how many keys have an outcome that is not open."""
+        """Return how many of the keys have an outcome that is not open."""
         with self._explained():
             query = "SELECT outcome FROM answers WHERE key = ?"
             rows = (self._database.execute(query, (key,)).fetchone() for key in keys)
             return sum(row is not None and not self._known(row[0]).is_open for row in rows)
 
     def usual_seconds(self) -> float | None:
-        """Return the median of the last requests to the model, of any run; None if there are none."""
+        """Return the median duration of the latest requests to the model, in any run; None if there are none."""
         with self._explained():
             query = "SELECT seconds FROM requests WHERE model = ? AND state = 'answered' ORDER BY id DESC LIMIT 200"
             return _quantile(sorted(row[0] for row in self._database.execute(query, (self.model,))), 0.5)
 
     def find(self, keys: Iterable[str]) -> dict[str, Outcome]:
-        """Return what is known by key; answers of other runs are noted as used by this one, too."""
+        """Return the known outcomes by key, and note those of other runs as reused by this one."""
         found: dict[str, Outcome] = {}
         with self._transaction() as database:
             for key in keys:
@@ -162,7 +162,7 @@ class AnswerStore:
         return found
 
     def begin(self, segments: int, most: float) -> int:
-        """Note a request that is about to be sent and can cost at most `most`; return its number."""
+        """Record a request about to be sent, which can cost at most `most`; return its number in the ledger."""
         with self._transaction() as database:
             values = (self.run, self.model, time.time(), "sent", segments, most, 0, 0, 0.0)
             row = database.execute(
@@ -182,13 +182,13 @@ class AnswerStore:
         answer_tokens: int = 0,
         seconds: float = 0.0,
     ) -> None:
-        """Note how a request ended; one that was answered is noted with what the answer says, by `keep`."""
+        """Record how a request ended. If it was answered, `keep` writes that together with the outcomes."""
         self._ended.rows.append((state, cost, prompt_tokens, answer_tokens, seconds, request))
         if state != "answered":
             self.keep({})
 
     def keep(self, outcomes: Mapping[str, Outcome]) -> None:
-        """Keep what is known by key, and how requests ended, all or nothing."""
+        """Write outcomes by key, and how the requests of this thread ended, in one transaction."""
         with self._transaction() as database:
             database.executemany(
                 "UPDATE requests SET state = ?, cost = ?, prompt_tokens = ?, answer_tokens = ?, seconds = ?"
@@ -201,13 +201,13 @@ class AnswerStore:
             )
 
     def spent(self) -> float:
-        """Return the cost of all requests of the run; what is not known is counted at its most."""
+        """Return the cost of all requests of the run; a cost that is not known counts as the most that it can be."""
         with self._explained():
             row = self._database.execute("SELECT total(cost) FROM requests WHERE run = ?", (self.run,)).fetchone()
         return float(row[0])
 
     def figures(self) -> dict[str, Any]:
-        """Return the figures of the run: requests by state, tokens, costs, seconds, and faults by kind."""
+        """Return figures of the run: numbers of requests, tokens, costs, seconds, and faults by kind."""
         with self._explained():
             requests = self._database.execute(
                 "SELECT state, count(*), total(cost), total(prompt_tokens), total(answer_tokens) FROM requests"
@@ -259,7 +259,7 @@ class AnswerStore:
                 yield self._database
                 self._database.execute("COMMIT")
             except BaseException:
-                if self._database.in_transaction:  # on a full disk SQLite has ended it itself
+                if self._database.in_transaction:  # SQLite itself rolls back on a full disk
                     self._database.execute("ROLLBACK")
                 raise
 

@@ -1,4 +1,4 @@
-"""Parse answers strictly: each id once, with its correction, and nothing else; or a fault of the whole answer."""
+"""Strict parsing of answers: each id once, with its correction, and nothing else, or the whole answer is at fault."""
 
 import json
 import re
@@ -27,17 +27,18 @@ Fault = Literal[
 ]
 """What is wrong with an answer.
 
-dropped: a segment has none, or a blank one. merged: it has the text of another segment as well. doubled: it has two.
-misplaced: it is that of another segment. unknown id: it is that of no segment. language: it is in another one than mt.
-chatter: there is text that belongs to no correction. unrelated: it keeps too little of mt to be a correction.
-unreadable: it has not the form that was asked for. rejected: the server does not take the request. no reply: the server
-failed again and again.
+dropped: a segment has no correction, or a blank one. merged: a correction includes the text of another segment.
+doubled: a segment has two corrections. misplaced: a correction belongs to another segment. unknown id: an id belongs to
+no segment. cut off: the text ends too early. refused: the model, or a filter, refuses to answer. language: a correction
+is not in the language of mt. chatter: there is text outside of the corrections. unrelated: a correction keeps too
+little of mt. unreadable: the answer does not have the requested form. rejected: the server rejects the request. no
+reply: the server failed, even after all retries.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class ErrorSpan:
-    """An error that a model found in a translation: some words of it, a category and a severity."""
+    """An error that a model found in a translation: the words concerned, a category and a severity."""
 
     span: str
     category: str
@@ -46,7 +47,7 @@ class ErrorSpan:
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """The answer about one segment, and how much of mt it keeps (see `checks.kept`)."""
+    """The answer about one segment, and how much of mt it keeps, from 0 to 1 (see `checks.kept`)."""
 
     correction: str
     errors: tuple[ErrorSpan, ...] = ()
@@ -54,7 +55,7 @@ class Item:
 
 
 class AnswerError(Exception):
-    """An answer of which nothing can be trusted."""
+    """The answer to a whole request cannot be used."""
 
     def __init__(self, fault: Fault) -> None:
         super().__init__(fault)
@@ -67,22 +68,22 @@ REFUSAL: Final = re.compile(
     r"|\bas an? (?:AI|language model|assistant)\b",
     re.IGNORECASE,
 )
-"""Sentences by which assistants refuse."""
+"""Phrases with which assistants refuse a request."""
 
-_LONGEST_TEXT: Final = 2000  # characters of what is said of an error
+_LONGEST_TEXT: Final = 2000  # most characters of each text about an error
 
 _THOUGHT: Final = re.compile(r"\A\s*<think>.*?</think>", re.DOTALL)
 _FENCE: Final = re.compile(r"```(?:json)?[ \t]*\n(.*)\n?```\Z", re.DOTALL | re.IGNORECASE)
 
 
 def parse_answer(text: str, identifiers: Sequence[str], form: AnswerForm) -> dict[str, Item]:
-    """Return the item of each segment asked about, by its id.
+    """Return the item of each segment by its id.
 
-    The text is one JSON object, or the list within it; the thoughts of a reasoning model before it, and one fence of
-    code around it, do not count.
+    The text must be one JSON object, or only the list within it. The thoughts of a reasoning model before it, and a
+    code fence around it, are ignored.
 
     Raises:
-        AnswerError: if any id is missing, twice there or unknown, or the text has another form.
+        AnswerError: if an id is missing, repeated or unknown, or the text does not have the form `form`.
     """
     items = [_item(one, form) for one in _items(_THOUGHT.sub("", text, count=1).strip())]
     counts = Counter(identifier for identifier, _ in items)
@@ -102,7 +103,7 @@ def _items(text: str) -> list[Any]:
     body = fenced.group(1).strip() if fenced else text
     try:
         value = json.loads(body, object_pairs_hook=_once)
-    except (ValueError, RecursionError):  # of JSON, or of a number of thousands of digits
+    except (ValueError, RecursionError):  # invalid JSON, or a number with thousands of digits
         raise AnswerError(_fault_of(body)) from None
     if isinstance(value, dict) and list(value) == ["segments"]:
         value = value["segments"]
@@ -119,7 +120,7 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _fault_of(text: str) -> Fault:
-    """Return what is wrong with a text that is no JSON."""
+    """Return the fault of a text that is not valid JSON."""
     if REFUSAL.search(text):
         return "refused"
     start = min((place for place in (text.find("{"), text.find("[")) if place >= 0), default=-1)
@@ -153,7 +154,7 @@ def _error(value: Any) -> ErrorSpan:
 
 
 def _is_text(value: Any) -> bool:
-    """Return whether a value is a text that can be written, of a length that people read."""
+    """Return whether a value is a string of reasonable length without control characters or surrogates."""
     return (
         isinstance(value, str)
         and len(value) <= _LONGEST_TEXT

@@ -1,4 +1,4 @@
-"""Ask about segments: several in a request, those with a faulty answer once more alone; every outcome is kept."""
+"""Ask about segments, several per request, and once more alone after a faulty answer; every outcome is stored."""
 
 import asyncio
 import hashlib
@@ -19,19 +19,19 @@ from postedit.llm.prompts import Prompt, Question
 from postedit.llm.replies import Reply
 
 _ID_LETTERS: Final = 6
-"""Of an id of a segment in a request, which no text can foresee."""
+"""Length of the id of a segment in a request. Ids are digests, so that no text can anticipate them."""
 
 _AGAIN: Final = 1000
-"""What is added to the seed of a second request, so that it is not the first one, nor one about another sample."""
+"""Added to the seed of a second request, so that it differs from those of the first one and of other samples."""
 
-_FRAME_TOKENS: Final = 64  # of an answer without its segments
-_ITEM_TOKENS: Final = 48  # of a segment in an answer without its text
-_ERROR_TOKENS: Final = 256  # of the errors of a segment
-_GROWTH: Final = 3  # tokens of a correction by estimated tokens of mt, at most: estimates are wrong by up to two
+_FRAME_TOKENS: Final = 64  # tokens of an answer without its segments
+_ITEM_TOKENS: Final = 48  # tokens of a segment in an answer without its text
+_ERROR_TOKENS: Final = 256  # tokens of the errors of a segment
+_GROWTH: Final = 3  # most tokens of a correction per estimated token of mt; estimates are off by up to a factor of 2
 
 
 class Wanted(NamedTuple):
-    """An answer that is wanted: that of a segment, and the number of a sample."""
+    """An answer to obtain: the question about a segment, and the number of the sample."""
 
     question: Question
     sample: int
@@ -39,12 +39,12 @@ class Wanted(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Asking:
-    """How segments are asked about.
+    """Obtains answers about segments from the store or from a server.
 
     Args:
-        spec: the model and how it is asked.
-        prompt: for all requests.
-        store: keeps outcomes.
+        spec: the model and the options of requests.
+        prompt: prompt of all requests.
+        store: store that keeps the outcomes.
     """
 
     spec: EndpointSpec
@@ -52,7 +52,7 @@ class Asking:
     store: AnswerStore
 
     def key(self, wanted: Wanted) -> str:
-        """Return the key of an answer: a digest of all that it depends on, but not its company in the request."""
+        """Return the key of an answer: a digest of all that it depends on, except the other segments of the request."""
         config = self.spec.config
         values = [
             config.address,
@@ -66,12 +66,13 @@ class Asking:
         return hashlib.sha256(json.dumps(values, ensure_ascii=True).encode()).hexdigest()
 
     async def ask_all(self, wanted: Sequence[Wanted], client: Callable[[], ChatClient]) -> list[Outcome]:
-        """Return an outcome for each wanted answer, in order; those that are known are not asked for.
+        """Return an outcome for each wanted answer, in order; answers in the store are not requested again.
+
+        Before an error is raised, requests under way are completed and their answers are stored.
 
         Raises:
-            BudgetError: if the budget does not suffice; requests that were under way have ended, and their answers are
-                kept.
-            EndpointError: likewise, if the endpoint cannot be used.
+            BudgetError: if the budget does not suffice.
+            EndpointError: if the endpoint cannot be used.
         """
         keys = [self.key(one) for one in wanted]
         by_key = dict(zip(keys, wanted))
@@ -95,7 +96,7 @@ class Asking:
         return self.prompt.messages(segments, examples, terms)
 
     def answer_tokens(self, questions: Sequence[Question]) -> int:
-        """Return the largest number of tokens that an answer about segments may have."""
+        """Return the largest number of tokens that an answer to these questions may have."""
         errors = _ERROR_TOKENS if self.prompt.config.answer == "errors" else 0
         texts = sum(_GROWTH * max(estimated_tokens(one.mt), estimated_tokens(one.src)) for one in questions)
         return _FRAME_TOKENS + (_ITEM_TOKENS + errors) * len(questions) + texts + self.spec.config.extra_tokens
@@ -106,7 +107,7 @@ _Keyed = tuple[str, Wanted]
 
 @dataclass(slots=True)
 class _Work:
-    """Requests of one kind after another, some at a time."""
+    """Sends batches of questions to a server, up to `llm.concurrency` at a time."""
 
     asking: Asking
     client: ChatClient
@@ -114,7 +115,7 @@ class _Work:
     stopped: list[BaseException] = field(default_factory=list)
 
     async def run(self, batches: Sequence[Sequence[_Keyed]]) -> None:
-        """Ask about all batches; after an error no request begins, and it is raised when those under way have ended."""
+        """Ask about all batches. After an error, start no request, and raise it once those under way have ended."""
         waiting = iter(batches)
 
         async def worker() -> None:
@@ -133,7 +134,7 @@ class _Work:
             raise self.stopped[0]
 
     async def _ask(self, batch: Sequence[_Keyed]) -> None:
-        """Ask about some segments, or about one alone, and keep what is learnt of each."""
+        """Ask about the segments of a batch in one request, and store the outcome of each."""
         wanted = [one for _, one in batch]
         again = any(self.found.get(key, Outcome()).first is not None for key, _ in batch)
         identifiers = _identifiers([f"again {key}" if again else key for key, _ in batch])
@@ -172,11 +173,11 @@ class _Work:
         told = [(question, items[one].correction) for one, question in zip(identifiers, questions, strict=True)]
         for place, (question, text) in enumerate(told):
             others = [*told[:place], *told[place + 1 :]]
-            # Whether it keeps enough of mt is judged wherever an answer is used.
+            # Whether an answer keeps enough of mt is judged when it is used.
             fault = fault_of(question, text, others, prompt.languages[1], least_kept=0.0)
             share = kept(question.mt, text.strip())
             result.append(fault or replace(items[identifiers[place]], kept=share))
-        # Where one has the text of another, nobody knows which others have.
+        # If one answer has the text of another segment, all others in the request are suspect.
         if len(questions) > 1 and any(one in ("merged", "misplaced") for one in result):
             return [one if isinstance(one, str) else "misplaced" for one in result]
         return result
@@ -189,11 +190,11 @@ def _outcome(answer: Item | Fault, known: Outcome, *, alone: bool) -> Outcome:
 
 
 def _batches(wanted: Sequence[_Keyed], size: int) -> list[list[_Keyed]]:
-    """Divide answers into requests: of one sample each, and no two segments of a request have the same mt."""
+    """Divide answers into requests for one sample each, in which no two segments have the same mt."""
     batches: list[list[_Keyed]] = []
     of_sample: defaultdict[int, list[list[_Keyed]]] = defaultdict(list)
-    # A segment goes to the first request of its sample that has room and not its mt. So one with room has all mt of
-    # those after it, and the full ones are the first.
+    # A segment goes to the first request of its sample that has room and does not have its mt. So the full requests
+    # come first, and a request with room has every mt of the requests after it.
     full, after = Counter[int](), Counter[tuple[int, str]]()
     for key, one in wanted:
         own, mt = of_sample[one.sample], (one.sample, one.question.mt)
@@ -208,7 +209,7 @@ def _batches(wanted: Sequence[_Keyed], size: int) -> list[list[_Keyed]]:
 
 
 def _identifiers(keys: Sequence[str]) -> list[str]:
-    """Return short ids, which differ, for the segments of a request."""
+    """Return short, distinct ids for the segments of a request."""
     taken: dict[str, None] = {}
     for key in keys:
         digest = hashlib.sha256(f"id {key}".encode()).hexdigest()
@@ -228,7 +229,7 @@ def _by_rank(questions: Sequence[Question]) -> list[str]:
 
 
 def _fitting(lines: Sequence[str], tokens: int) -> tuple[list[str], int]:
-    """Return the lines that fit into a number of tokens, in order, and the tokens left."""
+    """Return the lines that fit into `tokens`, chosen in order, and the number of tokens left."""
     kept = []
     for line in lines:
         size = estimated_tokens(line)

@@ -1,4 +1,4 @@
-"""A language model behind an endpoint as a member of a combination: its answers are candidates, and give scores."""
+"""A language model behind an endpoint as a member of a combination: its answers are candidates, and score texts."""
 
 import hashlib
 import json
@@ -26,36 +26,36 @@ from postedit.nn.inference import Precision
 from postedit.text.glossary import Glossary
 
 _KEPT: Final = ("endpoint", "key_variable", "prompt", *DECISIVE)
-"""Options that a combination keeps: what is asked, and where; costs, limits and files are those of each run."""
+"""Options that a combination stores: what is asked, and where. Costs, limits and files are up to each run."""
 
 _OF_ALL: Final = ("max_input", "max_edits", "no_repeat", "banned", "required")
-"""Search options that promise something of every output."""
+"""Search options that constrain every output, so that the answers must obey them, too."""
 
 _UNSEEN: Final = 0.5
-"""What is added to the number of answers with a text, so that one that no answer has can be compared, too."""
+"""Added to the number of answers with a text (additive smoothing), so that texts without an answer have a score."""
 
 
 class SampledCandidates(EditorWrapper[LlmEditor]):
-    """The distinct answers of a language model as an n-best list; the score of any text is the share that has it.
+    """The distinct answers of a language model as an n-best list; the score of a text is its share of the answers.
 
-    Of n answers, c of which have a text, its score is log((c + 1/2) / (n + 1)). It is no probability of the model:
-    endpoints do not tell that of the texts of others.
+    If c of n answers have a text, its score is log((c + 1/2) / (n + 1)). This is not a probability of the model:
+    endpoints do not return the probabilities of given texts.
     """
 
     @property
     def abilities(self) -> Abilities:
-        """Abilities of the model, and those of its answers."""
+        """Abilities of the model, with n-best lists and forced scores added."""
         return replace(self.inner.abilities, n_best=True, forced_scores=True)
 
     def check(self, search: SearchConfig, *, with_mt: bool) -> None:
-        """Check the search options that hold for all candidates; others guide the search of neural members alone."""
+        """Check the search options that constrain all candidates; others guide only the search of neural members."""
         held = {name: getattr(search, name) for name in _OF_ALL}
         self.inner.check(SearchConfig.model_validate(held), with_mt=with_mt)
 
     def edit_segments(
         self, segments: Sequence[Segment], search: SearchConfig | None = None, *, evidence: Detail | None = None
     ) -> list[PostEdit]:
-        """Return the answers about each segment, those that came most often first, and mt; without evidence."""
+        """Return the n best answers about each segment, the most frequent first, and mt if n > 1; without evidence."""
         config = search or self.search
         self.check(config, with_mt=all(segment.mt is not None for segment in segments))
         answers = iter(self._answers([one for one in segments if why_skipped(one, config.max_input) is None]))
@@ -68,7 +68,7 @@ class SampledCandidates(EditorWrapper[LlmEditor]):
     def score_segments(
         self, segments: Sequence[Segment], outputs: Sequence[str], *, evidence: Detail | None = None
     ) -> list[PostEdit]:
-        """Return the scores of given outputs, of all segments that the model can read."""
+        """Return the score of each given output; segments that the model cannot be asked about are skipped."""
         skipped = {one: why_skipped(one, self.search.max_input) for one in segments}
         asked = [one for one, why in skipped.items() if why is None]
         answers = dict(zip(asked, self._answers(asked), strict=True))
@@ -101,7 +101,7 @@ def _score(answers: Sequence[PostEdit], text: str) -> float:
 
 
 def member_fingerprint(editor: LlmEditor) -> str:
-    """Return a digest of what decides on answers, but for the address: a server may move."""
+    """Return a digest of all that determines the answers, except the address, because a server may move."""
     settings = editor.identity().settings
     decisive = {name: value for name, value in settings.items() if name.startswith("llm.") and name in _FINGERPRINTED}
     return hashlib.sha256(json.dumps([editor.spec.model, decisive], sort_keys=True).encode()).hexdigest()
@@ -111,7 +111,7 @@ _FINGERPRINTED: Final = frozenset({"llm.prompt", *(f"llm.{name}" for name in DEC
 
 
 def kept_options(spec: EndpointSpec) -> dict[str, Any]:
-    """Return the options that a combination keeps, as values for TOML; a prompt that is a file with its whole path."""
+    """Return the options that a combination stores, as TOML values; the path of a prompt file is made absolute."""
     values = spec.config.model_dump(mode="json", include=set(_KEPT), exclude_unset=True)
     if str(values.get("prompt", "")).endswith(".toml"):
         values["prompt"] = str(Path(values["prompt"]).resolve())
@@ -119,10 +119,10 @@ def kept_options(spec: EndpointSpec) -> dict[str, Any]:
 
 
 def member_of_combination(spec: EndpointSpec, glossary: Glossary | None = None) -> SampledCandidates:
-    """Return a language model as a member.
+    """Return a language model as a member of a combination.
 
     Raises:
-        DataError: if an option is about one editor alone. See `LlmEditor` for others.
+        DataError: if an option is given that only works outside of combinations. See `LlmEditor` for other errors.
     """
     for name in ("scorer", "tags"):
         if getattr(spec.config, name):
@@ -140,14 +140,14 @@ def load_combination(
     """Load a combination with a language model behind an endpoint among its members.
 
     Args:
-        path: of the file that `postedit tune` wrote.
-        spec: of the language model.
-        devices: of the neural models, in turn.
-        precision: of the neural models.
-        glossary: whose terms are shown to the language model.
+        path: path of the file that `postedit tune` wrote.
+        spec: specification of the language model.
+        devices: devices to which the neural models are assigned in turn.
+        precision: precision of the neural models.
+        glossary: glossary whose terms are shown to the language model.
 
     Raises:
-        ModelFolderError: if a model is damaged, or others than those that the weights were tuned for.
+        ModelFolderError: if a model is damaged, or is not the one for which the weights were tuned.
         DataError: if an option cannot be used.
     """
     combination = Combination.load(path)

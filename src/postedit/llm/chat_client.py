@@ -1,4 +1,4 @@
-"""A client of servers that speak the protocol of OpenAI (chat completions): retries, limits, and what it costs."""
+"""A client for servers with the OpenAI chat completions protocol, with retries, rate limits and cost accounting."""
 
 import asyncio
 import time
@@ -21,50 +21,50 @@ if TYPE_CHECKING:
     import httpx
 
 _RETRIED: Final = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 520, 522, 524, 529})
-"""Statuses of faults that may pass."""
+"""HTTP statuses of temporary faults, after which a request is repeated."""
 
 _PERHAPS_CHARGED: Final = frozenset({408, 502, 504, 520, 522, 524})
-"""Statuses by which something between here and the model gives up, while the model may have answered."""
+"""HTTP statuses by which a gateway gives up waiting, although the model may have answered at a cost."""
 
 _FATAL: Final = {
     401: "it does not accept the key: set ${key}",
     403: "it does not let this key use the model: set another ${key}, or name another model",
     404: "it does not know this address or model: check both",
 }
-"""What to do about statuses that stop the work."""
+"""Advice for HTTP statuses that stop the work."""
 
-_SHOWN: Final = 300  # characters of a message of the server
+_SHOWN: Final = 300  # most characters shown of a message from the server
 
 _FAILED_IN_A_ROW: Final = 3
-"""Requests that fail after all their retries, without one that succeeds, after which the work stops."""
+"""Number of consecutive requests that fail after all their retries before the work stops."""
 
 _REJECTED_IN_A_ROW: Final = 10
-"""Requests that the server does not take after which it is asked something harmless: they may all be too long."""
+"""Number of consecutive rejected requests before a probe is sent, to find out whether all requests are refused."""
 
 _PROBE: Final = ({"role": "user", "content": "Say yes."},)
-"""A request that no filter of texts refuses, and that is not too long: if it is refused, too, all are."""
+"""A short request that no content filter refuses: if it is refused, all requests are."""
 
 _PROBE_TOKENS: Final = 16
 
 
 class EndpointError(StoppedError):
-    """The endpoint cannot be used: it is away, which may pass, or refuses."""
+    """The endpoint cannot be used: it is out of reach, perhaps only for now, or refuses requests."""
 
 
 class EndpointRefusedError(EndpointError):
-    """The endpoint refuses the key, the model, or all requests as they are set up, until somebody changes that."""
+    """The endpoint refuses the key, the model or the options of all requests, until somebody changes that."""
 
 
 class RejectedError(Exception):
-    """The server does not take this request, though it may take others."""
+    """The server rejects this request, but may accept others."""
 
 
 class FilteredError(Exception):
-    """A filter of the server does not let a text of this request pass."""
+    """A content filter of the server blocks a text of this request."""
 
 
 class NoReplyError(Exception):
-    """The server failed to reply to a request, again and again."""
+    """The server failed to reply to a request, even after all retries."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,10 +72,10 @@ class Ask:
     """A request.
 
     Args:
-        messages: with roles and contents.
-        answer_tokens: of the answer, at most.
-        segments: that it is about.
-        seed: of sampling.
+        messages: messages, each with `role` and `content`.
+        answer_tokens: largest number of tokens of the answer.
+        segments: number of segments that the request is about.
+        seed: seed of sampling.
     """
 
     messages: Sequence[Mapping[str, str]]
@@ -85,22 +85,22 @@ class Ask:
 
 
 class ChatClient:
-    """Asks a server. It is used within one event loop; limits and what the dialect has learnt outlive it.
+    """Client that sends requests to a server, for use within one event loop.
 
-    Clients in several threads may share all that they are given.
+    Clients in several threads may share all arguments, which may also outlive a client.
 
     Args:
-        spec: the model and how it is asked.
-        schema: of answers; None: they are not held to one.
-        price: of the model; None: not known.
-        store: keeps the ledger.
-        limit: paces requests.
-        budget: that their costs keep to.
-        dialect: of the server.
+        spec: the model and the options of requests.
+        schema: JSON schema that answers must follow; None if they are not constrained.
+        price: price of the model; None if it is not known.
+        store: store that keeps the ledger of requests.
+        limit: limits per minute that pace the requests.
+        budget: budget that the costs of all requests must not exceed.
+        dialect: parameters and roles that the server accepts, as learnt so far.
 
     Raises:
         RecipeError: if httpx is not installed.
-        DataError: if the key cannot be sent, or there can be no connection.
+        DataError: if the key, the address, a proxy or certificates cannot be used.
     """
 
     def __init__(
@@ -133,15 +133,15 @@ class ChatClient:
         await self._http.aclose()
 
     async def ask(self, ask: Ask) -> Reply:
-        """Return the reply to a request, repeated while the fault may pass.
+        """Return the reply to a request, which is repeated after temporary faults.
 
         Raises:
-            RejectedError: if the server does not take the request.
-            FilteredError: if a filter of the server does not let its texts pass.
-            NoReplyError: if it fails, after all retries.
-            BudgetError: if the request could exceed the budget; it is not sent.
-            EndpointRefusedError: if the endpoint refuses requests as they are set up.
-            EndpointError: if it is away.
+            RejectedError: if the server rejects this request.
+            FilteredError: if a content filter of the server blocks its texts.
+            NoReplyError: if the request still fails after all retries.
+            BudgetError: if the request could exceed the budget; it is not sent then.
+            EndpointRefusedError: if the endpoint refuses the key, the model or the options of all requests.
+            EndpointError: if the endpoint cannot be reached, or several requests in a row have failed.
         """
         self._check_structure("")
         attempt, fault, is_away, has_system = 0, "", False, True
@@ -158,8 +158,8 @@ class ChatClient:
             fault, is_away = answer.text, answer.is_unreachable
             if self._learns(body, answer):
                 self._check_structure(f" ({answer.text})")
-                continue  # with other parameters
-            # A chat template may fail as late as with status 500.
+                continue  # with the parameters that the server accepts
+            # A chat template may fail only while the server handles the request, with status 500.
             if answer.status in (400, 422, 500) and self._dialect.refuses_system(body, answer.error):
                 has_system = False
                 continue
@@ -172,7 +172,7 @@ class ChatClient:
         raise NoReplyError
 
     def _learns(self, body: Mapping[str, Any], fault: "_Fault") -> bool:
-        """Return whether a refusal has taught the dialect which parameters the server takes."""
+        """Return whether the dialect has learnt from a refusal which parameters the server accepts."""
         return fault.status in (400, 422) and self._dialect.learn(body, fault.error)
 
     def _check_structure(self, reason: str) -> None:
@@ -197,11 +197,11 @@ class ChatClient:
         return self._dialect.spell(values, has_system=has_system)
 
     async def _attempt(self, ask: Ask, body: Mapping[str, Any]) -> "Reply | _Fault":
-        """Send a request once, and account for it."""
+        """Send a request once, within limits and budget, and record its cost."""
         prompt_tokens = most_prompt_tokens(ask.messages, self._schema)
         most = self._price.cost(prompt_tokens, ask.answer_tokens) if self._price else 0.0
         await self._budget.reserve(most)
-        cost: float = most  # unless something else is known of it
+        cost: float = most  # until the actual cost is known
         try:
             expected = estimated_tokens(*(one["content"] for one in ask.messages)) + ask.answer_tokens
             await self._limit.start(expected)
@@ -252,7 +252,7 @@ class ChatClient:
         found = parse_reply(content)
         if found is not None:
             return found
-        said = ServerError.of(content, other="")  # some send errors with status 200
+        said = ServerError.of(content, other="")  # some servers send errors with status 200
         shown = self._clean(said.message)
         return _Fault(0, f"its reply is no chat completion{f': {shown}' if shown else ''}", False, said)
 
@@ -263,11 +263,11 @@ class ChatClient:
                 self._limit.pause(seconds)
 
     def _redirection(self, answer: "httpx.Response") -> str:
-        """Return where a server sends this client, which never follows, as it would take key and texts there."""
+        """Return a message about a redirection, which is never followed: key and texts would go elsewhere."""
         if not (300 <= answer.status_code < 400 and "location" in answer.headers):
             return ""
         place = answer.headers["location"]
-        with suppress(ValueError):  # it may be no address at all
+        with suppress(ValueError):  # the header may not be a valid address
             place = urljoin(f"{self._spec.config.address}/chat/completions", place)
         return f"it redirects to {place}, and nothing was sent there: give that address, if key and texts may go there"
 
@@ -286,20 +286,20 @@ class ChatClient:
         raise RejectedError
 
     async def _may_ask(self) -> bool:
-        """Return whether the server lets this key ask at all: a request that it forbids may be about its text alone."""
+        """Return whether the server accepts the key at all; it may have forbidden a request only for its text."""
         async with self._probing:
             fault = None if self._has_replied else await self._probe()
             return fault is None or fault.status not in (401, 403)
 
     async def _takes_others(self) -> bool:
-        """Return whether the server may take requests about other texts than those of the last ones."""
+        """Return whether the server may accept requests with other texts than those of the last requests."""
         async with self._probing:
-            is_answered = self._rejected_in_a_row < _REJECTED_IN_A_ROW  # while this one waited
+            is_answered = self._rejected_in_a_row < _REJECTED_IN_A_ROW  # a probe was answered meanwhile
             fault = None if is_answered else await self._probe()
             return fault is None or not fault.is_refusal
 
     async def _probe(self) -> "_Fault | None":
-        """Ask the server something harmless; return the fault if there is no reply."""
+        """Send the harmless probe; return the fault, or None if the server replies."""
         probe = Ask(_PROBE, _PROBE_TOKENS, 0, self._spec.config.seed)
         answer = await self._attempt(probe, self._body(probe))
         if isinstance(answer, _Fault):
@@ -308,7 +308,7 @@ class ChatClient:
         return None
 
     def _clean(self, text: str) -> str:
-        """Return a message of the server or of httpx, short, without the key and without codes for terminals."""
+        """Shorten a message of the server or of httpx, and remove the key and terminal control codes from it."""
         cleaned = text.replace(self._key, "***") if self._key else text
         printable = "".join(one if one.isprintable() else " " for one in cleaned[:_SHOWN])
         return " ".join(printable.split())
@@ -319,7 +319,7 @@ _NO_ERROR: Final = ServerError()
 
 @dataclass(frozen=True, slots=True)
 class _Fault:
-    """Why there is no reply: a status (0: none came), a message, whether it certainly costs nothing, and the error."""
+    """Reason for a missing reply: HTTP status (0: none), message, whether it is certainly free, and the error."""
 
     status: int
     text: str
@@ -328,10 +328,10 @@ class _Fault:
 
     @property
     def is_unreachable(self) -> bool:
-        """Whether there was no connection, which says nothing of a text."""
+        """Whether there was no connection, so that the fault is not about the request."""
         return not self.status and self.is_free
 
     @property
     def is_refusal(self) -> bool:
-        """Whether the server takes the request no better if it is sent again."""
+        """Whether it would be useless to repeat the request."""
         return (self.status != 0 and self.status not in _RETRIED) or "insufficient_quota" in self.error.codes

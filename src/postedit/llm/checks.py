@@ -1,6 +1,6 @@
-"""Check that an answer can be the correction of its segment; what cannot is asked for again, and else mt stays.
+"""Check whether an answer can be a correction of its segment; if not, it is requested again or mt is kept.
 
-The checks err on the side of mt: a good correction that looks like none costs a request, and at most an edit.
+The checks err on the side of mt: a good correction that fails them costs one more request, and at most the edit.
 """
 
 import re
@@ -19,19 +19,19 @@ from postedit.llm.prompts import Question
 from postedit.text.language_tags import base_language
 from postedit.text.languages import known_languages, language_identifier
 
-_SHORT: Final = 4  # characters of an mt about which similarity says nothing
-_NEARER: Final = 0.05  # by which an answer is more similar to the source than to mt, if it repeats the source
-_REPEATED: Final = 0.8  # similarity to the source of a text that repeats it
-_RELATED: Final = 0.6  # similarity to the mt of another segment of a text that can be its correction
-_CONTAINS: Final = 80.0  # of 100: similarity of a part of a text with another text, which it contains then
-_LONG_ENOUGH: Final = 8  # characters of a text to be found within another one
-_LETTERS: Final = 20  # of a text whose language can be told
-_SURE: Final = 0.95  # probability of a language
-_LOST: Final = 0.3  # share of the characters of mt that an answer lacks at its end, if it is cut off
-_MISSING: Final = 0.4  # the same wherever: the last word of a text may be found in what is left
-_LEAST_MISSING: Final = 8  # and their number
-_LEAST_LOST: Final = 3  # and their number
-_BLOCK: Final = 3  # characters in a row that are the same in mt and in an answer, not by chance
+_SHORT: Final = 4  # most characters of an mt that is too short for similarity to mean anything
+_NEARER: Final = 0.05  # least excess of similarity to the source over that to mt if an answer repeats the source
+_REPEATED: Final = 0.8  # least similarity to the source of a text that repeats it
+_RELATED: Final = 0.6  # least similarity of a text to the mt of another segment if it can be its correction
+_CONTAINS: Final = 80.0  # least partial similarity, out of 100, at which a text contains another one
+_LONG_ENOUGH: Final = 8  # fewest characters of a text that is searched for within another one
+_LETTERS: Final = 20  # fewest letters of a text whose language can be identified
+_SURE: Final = 0.95  # least probability at which a language counts as identified
+_LOST: Final = 0.3  # least share of the characters of mt that an answer lacks at its end if it is cut off
+_MISSING: Final = 0.4  # the same for characters missing anywhere: a cut-off text may still have the last word of mt
+_LEAST_MISSING: Final = 8  # their least number
+_LEAST_LOST: Final = 3  # least number of characters lost at the end
+_BLOCK: Final = 3  # fewest equal characters in a row of mt and an answer that are not a coincidence
 
 _CHATTER: Final = re.compile(
     r"```"
@@ -45,13 +45,13 @@ _CHATTER: Final = re.compile(
 )
 _NUMBER: Final = re.compile(r"\d+")
 _WORD: Final = re.compile(r"\w+")
-_LONGEST_REPEATED: Final = 50  # words that are found if they come twice in a row
+_LONGEST_REPEATED: Final = 50  # most words of a sequence that is recognised if it comes twice in a row
 _HEAD: Final = re.compile(r"[^:：]{1,60}[:：]\s*(?=\S)")
 _BRACKETS: Final = re.compile(r"\s*[(（\[][^()（）\[\]]{3,}[)）\]]\W{0,2}\Z")
-_MARKS: Final = ("**", "__", "`", "*")  # that set a text in bold and the like
+_MARKS: Final = ("**", "__", "`", "*")  # marks for bold, italics or code
 _HEADING: Final = re.compile(r"\A#+ ")
 _DIRECTIONS: Final = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
-"""Characters that change the direction of text, by which it may look other than it is."""
+"""Characters that change the direction of text, so that it may look different from what it is."""
 
 _QUOTES: Final = frozenset("\"'`“”„«»‘’「」『』")
 
@@ -66,7 +66,7 @@ _SCRIPTS: Final = {
     "si": "SINHALA",
     "th": "THAI",
 }
-"""Scripts of languages that do not write in Latin letters."""
+"""Scripts of languages that are not written in Latin letters."""
 
 _SPACELESS: Final = ("CJK", "THAI")
 """Scripts without spaces between words."""
@@ -79,14 +79,14 @@ def fault_of(
     target: str = "",
     least_kept: float = 0.5,
 ) -> Fault | None:
-    """Return why an answer is no correction of its segment; None if it can be one.
+    """Return why an answer cannot be a correction of its segment; None if it can be one.
 
     Args:
-        question: the segment.
-        text: the answer.
-        others: the other segments of the request, and the answers about them.
+        question: question about the segment.
+        text: answer about the segment.
+        others: questions about the other segments of the request, with the answers to them.
         target: code of the target language; empty if not known.
-        least_kept: similarity to mt below which a text is no correction of it.
+        least_kept: similarity to mt, from 0 to 1, below which a text is not a correction of it.
     """
     mt = question.mt
     text = text.strip()
@@ -111,14 +111,14 @@ def fault_of(
 
 
 def kept(mt: str, text: str) -> float:
-    """Return how much of mt an answer keeps: its similarity to mt; 1 for a small change of a short one."""
+    """Return how much of mt an answer keeps: its similarity to mt, but 1 for a small change of a short mt."""
     return 1.0 if _is_small_change(mt, text) else similarity(mt, text)
 
 
 def _is_small_change(mt: str, text: str) -> bool:
-    """Return whether a short mt has become another by one character: similarity says little about such texts.
+    """Return whether a short mt and a text differ by at most one character: similarity says little about such texts.
 
-    Two characters are a word in Chinese; a text that has none of mt is no correction of it, however short.
+    Two characters can be a word of Chinese. A text without any character of mt is no correction of it, however short.
     """
     return len(mt) <= _SHORT and not {*mt}.isdisjoint(text) and Levenshtein.distance(mt, text) <= 1
 
@@ -127,18 +127,18 @@ _LOADING: Final = threading.Lock()
 
 
 def prepare() -> None:
-    """Load the model of languages now, while no request waits for it; once, though several threads ask for it."""
+    """Load the language identifier before any request waits for it, and only once for all threads."""
     with _LOADING:
         language_identifier(probabilities=True)
 
 
 def similarity(one: str, other: str) -> float:
-    """Return the share of characters that two texts have in common, in order; 1 if they are the same."""
+    """Return the share of characters that two texts have in common, in order, from 0 to 1 (equal texts)."""
     return fuzz.ratio(one, other) / 100.0
 
 
 def _new(pattern: re.Pattern[str], question: Question, text: str) -> bool:
-    """Return whether an answer has a pattern that its segment has not."""
+    """Return whether an answer matches a pattern that neither the source nor the mt of its segment matches."""
     return bool(pattern.search(text)) and not (pattern.search(question.mt) or pattern.search(question.src))
 
 
@@ -157,10 +157,10 @@ def _has_chatter(question: Question, text: str) -> bool:
 
 
 def _is_wrapped(question: Question, text: str) -> bool:
-    """Return whether a text has something around it, in any language, without which it would be nearer to mt.
+    """Return whether a text is wrapped in something, in any language, without which it would be nearer to mt.
 
-    That is an introduction up to a colon, or a note in brackets, where neither mt nor the source has as many colons or
-    brackets; or marks of bold and the like.
+    This may be an introduction that ends in a colon, or a note in brackets at the end, if neither mt nor the source has
+    as many colons or brackets; or marks for bold and the like.
     """
 
     def has_more(signs: str) -> bool:
@@ -196,13 +196,13 @@ def _mixed_up(question: Question, text: str, others: Sequence[tuple[Question, st
 
 
 def _has_own_numbers(text: str, mt: str, other: str) -> bool:
-    """Return whether the numbers of a text are those of its mt, and not those of another mt."""
+    """Return whether a text has the numbers of its own mt, and the other mt has different numbers."""
     numbers, own, others = (Counter(_NUMBER.findall(one)) for one in (text, mt, other))
     return numbers == own != others
 
 
 def _contains(mt: str, text: str, other: str, answer: str) -> bool:
-    """Return whether a text has the mt of another segment, or begins or ends with the answer about it, unlike mt."""
+    """Return whether a text contains the mt of another segment, or begins or ends with its answer, and mt does not."""
     if text.startswith(f"{answer} ") or text.endswith(f" {answer}"):
         return not (mt.startswith(answer) or mt.endswith(answer))
     long = len(other) >= _LONG_ENOUGH
@@ -210,7 +210,7 @@ def _contains(mt: str, text: str, other: str, answer: str) -> bool:
 
 
 def _is_cut_off(mt: str, text: str) -> bool:
-    """Return whether a text lacks a good part of mt at its end, or is far shorter, whatever punctuation ends it."""
+    """Return whether a text lacks a large part of mt at its end, or is far shorter; final punctuation is ignored."""
     mt, text = _without_end(mt), _without_end(text)
     if not (ends := _common_ends(mt, text)):
         return False
@@ -219,7 +219,7 @@ def _is_cut_off(mt: str, text: str) -> bool:
 
 
 def _breaks_off(mt: str, text: str) -> bool:
-    """Return whether a text stops in the middle of a word of mt, a good part before its end."""
+    """Return whether a text stops in the middle of a word of mt, far before the end of mt."""
     mt, text = _without_end(mt), _without_end(text)
     end, written = _common_ends(mt, text) or (0, 0)
     if written < len(text) or len(mt) - end < max(_LEAST_LOST, _LOST * len(mt)):
@@ -228,18 +228,18 @@ def _breaks_off(mt: str, text: str) -> bool:
 
 
 def _common_ends(mt: str, text: str) -> tuple[int, int] | None:
-    """Return where the last part that both texts have ends in each; None if they have nothing in common."""
+    """Return the end of the last part common to both texts, in each of them; None if they have nothing in common."""
     blocks = [block for block in Levenshtein.opcodes(mt, text).as_matching_blocks() if block.size >= _BLOCK]
     return (blocks[-1].a + blocks[-1].size, blocks[-1].b + blocks[-1].size) if blocks else None
 
 
 def _is_as_long_as(src: str, text: str) -> bool:
-    """Return whether a text is no shorter than its source, unless that is in a script of few characters a word."""
+    """Return whether a text is at least as long as its source; False for scripts with few characters per word."""
     return len(text) >= len(src) and _script(src) not in ("CJK", "HANGUL")
 
 
 def _is_short(question: Question, text: str) -> bool:
-    """Return whether a text is cut off, also without words that come twice by mistake: as the source has none."""
+    """Return whether a text is cut off, even if repetitions in mt that the source does not have are discounted."""
     if not _is_cut_off(question.mt, text):
         return False
     is_meant = _without_repetition(question.src) != question.src
@@ -247,7 +247,7 @@ def _is_short(question: Question, text: str) -> bool:
 
 
 def _without_repetition(text: str) -> str:
-    """Return a text without words that repeat those before them."""
+    """Return a text without sequences of words that repeat those directly before them."""
     words = [(one.group(), *one.span()) for one in _WORD.finditer(text)]
     plain, start = [word for word, _, _ in words], 0
     kept: list[str] = []
@@ -286,12 +286,12 @@ def _is_other_language(mt: str, text: str, target: str) -> bool:
 
 
 def _script_of(target: str) -> str | None:
-    """Return the script of a language; None if it is not known."""
+    """Return the script of a language with a two-letter code; None if it is not known."""
     return _SCRIPTS.get(target, "LATIN" if len(target) == 2 else None)
 
 
 def _script(text: str) -> str | None:
-    """Return the script of nearly all letters of a text; None if it has few letters, or several scripts."""
+    """Return the script of at least 80 % of the letters of a text; None if there is none, or the letters are few."""
     counts = Counter(map(_letter_script, filter(str.isalpha, text)))
     if counts.total() < _SHORT:
         return None

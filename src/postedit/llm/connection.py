@@ -1,4 +1,4 @@
-"""Connect to a server: with its key, and the proxies and certificates that the environment names."""
+"""Connections to a server, with its key and the proxies and certificates that the environment names."""
 
 import os
 from typing import Any, Final
@@ -7,13 +7,13 @@ from urllib.parse import urlsplit
 from postedit.core.errors import DataError, library
 from postedit.llm.endpoint_options import LlmConfig, check_address, is_local, is_open_to_listeners
 
-_PROXIES: Final = ("http_proxy", "https_proxy", "all_proxy", "no_proxy")  # in capitals, too
-_CONNECT: Final = 10.0  # seconds for a connection, of which half of llm.timeout is another limit
+_PROXIES: Final = ("http_proxy", "https_proxy", "all_proxy", "no_proxy")  # or in capitals
+_CONNECT: Final = 10.0  # most seconds to connect; half of llm.timeout if that is less
 _CERTIFICATES: Final = ("SSL_CERT_FILE", "SSL_CERT_DIR")
 
 
 def check_client(config: LlmConfig) -> None:
-    """Check before any work that there can be a client.
+    """Check, before any work, that a client can be created.
 
     Raises:
         RecipeError: if httpx is not installed.
@@ -27,14 +27,14 @@ def check_client(config: LlmConfig) -> None:
         raise DataError(
             f"{config.address}: anybody on the way could read ${config.key_variable}; use https, or unset the key"
         )
-    open_client(config, key)  # which has no connection before its first request
+    open_client(config, key)  # a client connects only when it sends its first request
 
 
 def key_of(variable: str) -> str:
-    """Return the key in an environment variable; empty if there is none.
+    """Return the key in an environment variable; empty if it is not set.
 
     Raises:
-        DataError: if it cannot be sent.
+        DataError: if the value contains characters that cannot be part of a key.
     """
     key = os.environ.get(variable, "").strip()
     if not key.isascii() or not key.isprintable() or " " in key:
@@ -43,7 +43,7 @@ def key_of(variable: str) -> str:
 
 
 def open_client(config: LlmConfig, key: str) -> Any:
-    """Return an asynchronous client of httpx, which follows no redirection.
+    """Return an asynchronous httpx client that does not follow redirections.
 
     Raises:
         RecipeError: if httpx is not installed.
@@ -54,15 +54,15 @@ def open_client(config: LlmConfig, key: str) -> Any:
         httpx.URL(config.address)
     except httpx.InvalidURL as error:
         raise DataError(f"{config.address}: is no address of a server: {error}") from None
-    # What stays on this machine goes through no proxy, even if the environment names one without exceptions.
+    # Requests to this machine go through no proxy, even if the environment names one without exceptions.
     stays_here, is_encrypted = is_local(config.address), urlsplit(config.address).scheme == "https"
     try:
-        # Certificates take time to read, and there is nothing to verify without encryption.
-        verify = not stays_here or (is_encrypted and httpx.create_ssl_context())  # by those of the environment
+        # The context reads the certificates that the environment names, which takes time and only encryption needs.
+        verify = not stays_here or (is_encrypted and httpx.create_ssl_context())
         return httpx.AsyncClient(
             headers={"Authorization": f"Bearer {key}"} if key else {},
             limits=httpx.Limits(max_connections=config.concurrency),
-            # Of a request that has no connection within less than llm.timeout, it is known that it was not sent.
+            # The limit to connect is below llm.timeout, so that a request that could not be sent is recognised as such.
             timeout=httpx.Timeout(config.timeout, connect=min(_CONNECT, config.timeout / 2), pool=None),
             trust_env=not stays_here,
             verify=verify,
@@ -90,11 +90,11 @@ def open_client(config: LlmConfig, key: str) -> Any:
 
 
 def _given(variables: tuple[str, ...]) -> dict[str, str]:
-    """Return those of some variables that the environment has, in capitals or not."""
+    """Return the given variables that are set, in capitals or not, with their values."""
     known = {name.lower() for name in variables}
     return {name: value for name, value in sorted(os.environ.items()) if value and name.lower() in known}
 
 
 def _named(variables: tuple[str, ...]) -> str:
-    """Return which of some variables the environment has, without values, which may have passwords in them."""
+    """Return the names of the given variables that are set, without their values, which may contain passwords."""
     return ", ".join(f"${name}" for name in _given(variables))

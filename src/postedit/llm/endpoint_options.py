@@ -1,4 +1,4 @@
-"""Options of a language model behind an endpoint; imports nothing that takes time."""
+"""Options of a language model behind an endpoint. The module imports nothing slow."""
 
 import ipaddress
 import os
@@ -26,9 +26,9 @@ _NO_SECRET: Final = "must be an address without user, password, '@' and query: k
 
 
 class LlmConfig(Config):
-    """How a language model behind an endpoint is asked, and how its answers are chosen."""
+    """Options for requests to a language model behind an endpoint, and for choosing among its answers."""
 
-    model_config = ConfigDict(hide_input_in_errors=True)  # an address may have a password in it
+    model_config = ConfigDict(hide_input_in_errors=True)  # an address may contain a password
 
     endpoint: str = Field(
         "", description=f"address of the server, up to /v1; ${ENDPOINT_VARIABLE} or that of OpenAI if empty"
@@ -112,7 +112,7 @@ class LlmConfig(Config):
 
     @model_validator(mode="after")
     def _check_combination(self) -> Self:
-        if _may_have_secret(self.endpoint):  # not a fault of the field, of which the value would be shown
+        if _may_have_secret(self.endpoint):  # not raised by a field validator, which would show the value
             raise ValueError(f"endpoint {_NO_SECRET}")
         if self.samples > 1 and not self.temperature:
             raise ValueError("samples are all the same at temperature 0: set temperature as well, to 0.7 for instance")
@@ -124,10 +124,10 @@ class LlmConfig(Config):
 
     @property
     def address(self) -> str:
-        """The address of the server, without a slash at its end.
+        """Address of the server, without a slash at its end.
 
         Raises:
-            DataError: if that in the environment is none.
+            DataError: if the value of the environment variable is used and is not an address.
         """
         if self.endpoint:
             return self.endpoint
@@ -140,7 +140,7 @@ class LlmConfig(Config):
 
     @property
     def files(self) -> dict[str, str]:
-        """The options that name files, if they are given; a scorer may be on the hub."""
+        """Given options that name local files, by name; without the scorer, which may be on the hub."""
         named = {name: str(getattr(self, name)) for name in ("cache", "prices", "tags", "tagged")}
         if self.prompt.endswith(".toml"):
             named["prompt"] = self.prompt
@@ -148,13 +148,13 @@ class LlmConfig(Config):
 
     @property
     def language_pair(self) -> tuple[str, str]:
-        """The codes or names of source and target; empty if not given."""
+        """Codes or names of source and target language; empty if not given."""
         source, _, target = self.languages.partition(":")
         return source.strip(), target.strip()
 
     @property
     def cache_file(self) -> Path:
-        """The file of answers."""
+        """Path of the file that keeps the answers."""
         if self.cache:
             return Path(self.cache).expanduser()
         root = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
@@ -165,13 +165,13 @@ def check_address(value: str) -> None:
     """Check the address of a server.
 
     Raises:
-        ValueError: if it is none, or has a key or password in it, which would be shown and recorded.
+        ValueError: if it is not an address, or may contain a key or password, which would be shown and recorded.
     """
-    if _may_have_secret(value):  # asked first, as the other sentences quote parts of it
+    if _may_have_secret(value):  # checked first, because the other messages quote parts of the address
         raise ValueError(_NO_SECRET)
     try:
         parts = urlsplit(value)
-        _ = parts.port  # which is read, and so checked, only now
+        _ = parts.port  # urlsplit checks the port only when it is read
     except ValueError as error:
         raise ValueError(f"must be an address such as http://127.0.0.1:8000/v1: {error}") from None
     if parts.scheme not in ("http", "https") or not parts.hostname:
@@ -179,29 +179,29 @@ def check_address(value: str) -> None:
 
 
 def _may_have_secret(address: str) -> bool:
-    """Return whether an address may have a password or key in it, however it is read: '/' and '#' may stand in one."""
+    """Return whether an address may contain a password or key, even one with '/' or '#' in it that misleads parsers."""
     return any(sign in address for sign in "@?#")
 
 
 def is_local(address: str) -> bool:
-    """Return whether an address is one of this machine: a name that merely begins like one is of another."""
+    """Return whether an address is on this machine; a host name that only begins like a local one is not."""
     host = urlsplit(address).hostname or ""
     try:
         return host == "localhost" or ipaddress.ip_address(host).is_loopback
-    except ValueError:  # another name
+    except ValueError:  # a host name
         return False
 
 
 def is_open_to_listeners(address: str) -> bool:
-    """Return whether what is sent to an address goes unencrypted to another machine."""
+    """Return whether data sent to an address would travel unencrypted to another machine."""
     return urlsplit(address).scheme == "http" and not is_local(address)
 
 
 def foreign_key(config: LlmConfig) -> str | None:
-    """Return a warning if the key of another host would be sent to the endpoint.
+    """Return a warning if a key meant for another host would be sent to the endpoint; None otherwise.
 
-    The key in $OPENAI_API_KEY is for the host of $OPENAI_BASE_URL, or else of OpenAI, unless `llm.key_variable` names
-    it; nothing is said of what stays on this machine.
+    The key in $OPENAI_API_KEY is taken to be for the host of $OPENAI_BASE_URL, or of OpenAI if that is not set, unless
+    `llm.key_variable` names the variable explicitly. Endpoints on this machine cause no warning.
     """
     variable = config.key_variable
     meant = urlsplit(os.environ.get(ENDPOINT_VARIABLE) or DEFAULT_ENDPOINT).hostname
@@ -217,12 +217,13 @@ def foreign_key(config: LlmConfig) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class EndpointSpec:
-    """A language model behind an endpoint, as all who work with it need to know it.
+    """Specification of a language model behind an endpoint.
 
     Args:
-        model: its name there.
-        config: how it is asked.
-        run: a name of the work, whose cost is counted together even if it is continued; a new one if not given.
+        model: name of the model on the server.
+        config: options of requests.
+        run: identifier of the work; all costs with the same identifier count together, also when interrupted work is
+            continued. A new one if not given.
     """
 
     model: str
@@ -231,20 +232,20 @@ class EndpointSpec:
 
     @property
     def job(self) -> dict[str, Any]:
-        """What work is continued with: the ledger is in the file of answers, and another one knows no costs."""
+        """Entries of a job record with which work continues: its run, and the file of answers, which has the costs."""
         return {"llm run": self.run, "llm.cache": str(self.config.cache_file)}
 
     def continued(self, before: Mapping[str, Any]) -> Self:
-        """Return the specification for work that continues that of a job, if it names a run: its cost counts."""
+        """Return the specification with the run of the job `before`, if it names one, so that earlier costs count."""
         run = before.get("llm run")
         return replace(self, run=run) if isinstance(run, str) else self
 
 
 def endpoint_model(models: Sequence[str]) -> str | None:
-    """Return the name of the model behind an endpoint that `models` are; None if they are files.
+    """Return the name of the model behind an endpoint if `models` names one; None if it names only files.
 
     Raises:
-        DataError: if it has no name, or is named with others.
+        DataError: if the name is empty, or other models are named as well.
     """
     if not any(model.startswith(ENDPOINT) for model in models):
         return None
@@ -257,16 +258,16 @@ def endpoint_model(models: Sequence[str]) -> str | None:
 
 
 class EndpointMember(NamedTuple):
-    """A member of a combination: the name of the model on its server, and the options that it was tuned with."""
+    """A member of a combination: the name of a model on its server, and the options with which it was tuned."""
 
     model: str
     options: Mapping[str, Any]
 
 
 def endpoint_member(values: Mapping[str, Any]) -> EndpointMember | None:
-    """Return the language model among the members of a combination, given as the values of its file; None if none is.
+    """Return the language model among the members of a combination; None if there is none.
 
-    Whether the file is right in other respects is checked when it is loaded.
+    `values` are the contents of its file, which are checked in other respects only when the combination is loaded.
     """
     members, options = values.get("members"), values.get("llm", {})
     paths = [one.get("path") for one in members if isinstance(one, dict)] if isinstance(members, list) else []

@@ -1,4 +1,4 @@
-"""`LlmEditor`: edits with a language model behind an endpoint, as any other editor."""
+"""`LlmEditor`: a language model behind an endpoint, with the interface of any other editor."""
 
 import asyncio
 import logging
@@ -57,22 +57,22 @@ _log = logging.getLogger(__name__)
 _UNSUPPORTED: Final = (
     "post_edit_penalty", "edit_cost", "max_edits", "no_repeat", "banned", "required", "shortlist", "mbr"
 )  # fmt: skip
-"""Search options that guide the search of a model of our own."""
+"""Search options that guide the search of local models; a model behind an endpoint searches by itself."""
 
 DECISIVE: Final = (
     "segments", "temperature", "seed", "structure", "samples", "consensus", "languages", "extra_tokens", "least_kept"
 )  # fmt: skip
-"""Options that can change an output, whatever else is given."""
+"""Options of the section `llm` that can always change an output, whatever else is set."""
 
 _UNSPACED: Final = re.compile(f"[{UNSPACED}]")
-_TOKENISED: Final = 4  # characters a word, at most, of text in a script without spaces that was divided into words
+_TOKENISED: Final = 4  # most characters per word of tokenised text in an unspaced script; running text has more
 _SPACES: Final = re.compile(r"[ \t\r\n]+")
 
 ResultT = TypeVar("ResultT")
 
 
 class _Sample(NamedTuple):
-    """One answer as a correction: its text with the spacing of mt, and its edits."""
+    """One answer as a correction: its text with the spacing of mt, its edits, and the errors that it names."""
 
     text: str
     edits: tuple[Edit, ...]
@@ -82,11 +82,11 @@ class _Sample(NamedTuple):
 class LlmEditor(Editor):
     """A language model behind an endpoint.
 
-    It writes to the store of answers, and to no output: what a segment costs is paid once, whoever asks.
+    Every answer is kept in the store of answers, so that it is paid for only once, whichever run needs it.
 
     Several threads may use one editor at a time. They share its budget, its limits per minute and its answers;
-    `llm.concurrency` holds for each call, and what two threads ask at the same moment is paid for twice. An editor that
-    follows a memory (see `load_llm`) is for one thread at a time.
+    `llm.concurrency` applies to each call, and an answer that two threads need at the same moment is paid for twice.
+    An editor that follows a memory (see `load_llm`) must be used by one thread at a time.
     """
 
     def __init__(
@@ -97,13 +97,13 @@ class LlmEditor(Editor):
         memory: SimilarCorrections | None = None,
         scorer: Editor | None = None,
     ) -> None:
-        """Make an editor of a model behind an endpoint.
+        """Create an editor from a model behind an endpoint.
 
         Args:
-            spec: the model, and how it is asked.
-            glossary: its entries are shown where a source has their terms.
-            memory: corrections that are shown where they are similar.
-            scorer: a model of our own that chooses among samples and mt, in place of their consensus.
+            spec: the model and the options of requests to it.
+            glossary: glossary whose entries are shown for sources that contain their terms.
+            memory: corrections of which the most similar are shown beside each segment.
+            scorer: local model that chooses among the samples and mt; None for their consensus.
 
         Raises:
             RecipeError: if a file of prices or a prompt cannot be used, or httpx is not installed.
@@ -128,14 +128,14 @@ class LlmEditor(Editor):
         self.asking = Asking(spec, self.prompt, self.store)
         self._limit = RateLimit(config.requests_per_minute, config.tokens_per_minute, time.monotonic)
         self._budget = Budget(config.budget)
-        self._scoring = threading.Lock()  # a scorer is made for one thread at a time
+        self._scoring = threading.Lock()  # a scorer can serve one thread at a time
         self._dialect = Dialect()
         check_client(config)
         if warning := foreign_key(config):
             _log.warning(warning)
 
     def _shown(self, glossary: Glossary | None) -> Glossary | None:
-        """Return a glossary if the prompt shows its terms; else warn."""
+        """Return the glossary if the prompt shows its terms; otherwise warn, and return None."""
         if glossary is None or self.prompt.config.shows("terms"):
             return glossary
         _log.warning(
@@ -146,7 +146,7 @@ class LlmEditor(Editor):
 
     @property
     def abilities(self) -> Abilities:
-        """Abilities of the editor: with a scorer it scores outputs of others; errors that it names are its reasons."""
+        """Abilities of the editor: with a scorer, it scores given outputs; the errors that it names are its reasons."""
         names_errors = self.prompt.config.answer == "errors"
         return Abilities(
             forced_scores=self._scorer is not None,
@@ -156,7 +156,7 @@ class LlmEditor(Editor):
         )
 
     def identity(self, search: SearchConfig | None = None) -> Identity:
-        """Return the model, its endpoint and prompt, and the options that can change an output."""
+        """Return the identity: model, endpoint, prompt and all options that can change an output."""
         config, scorer = self.spec.config, self._scorer
         settings: dict[str, Any] = {f"llm.{name}": getattr(config, name) for name in DECISIVE}
         settings["llm.prompt"] = self.prompt.signature
@@ -190,12 +190,13 @@ class LlmEditor(Editor):
     ) -> list[PostEdit]:
         """Return one correction per segment; see `Editor.edit_segments`.
 
-        The confidence of an edit is the share of samples that make it, of all that were asked for.
+        The confidence of an edit is the share of the requested samples that make it.
 
         Raises:
             BudgetError: if the budget does not suffice; answers that were paid for are kept.
-            EndpointError: if the endpoint cannot be used; likewise.
-            OutputError: if answers cannot be kept.
+            EndpointError: if the endpoint cannot be used; answers that were paid for are kept.
+            DataError: if a search option or a constraint of a segment cannot be used.
+            OutputError: if answers cannot be saved.
         """
         config = search or self.search
         self.check(config, with_mt=all(segment.mt is not None for segment in segments))
@@ -214,14 +215,14 @@ class LlmEditor(Editor):
     def score_segments(
         self, segments: Sequence[Segment], outputs: Sequence[str], *, evidence: Detail | None = None
     ) -> list[PostEdit]:
-        """Return the scores that the scorer gives to outputs; see `Editor.score_segments`."""
+        """Return the scores of given outputs by the scorer; see `Editor.score_segments`."""
         if self._scorer is None:
             return super().score_segments(segments, outputs, evidence=evidence)
         with self._scoring:
             return self._scorer.score_segments(segments, outputs)
 
     def questions(self, segments: Sequence[Segment]) -> list[Question]:
-        """Return what is asked about segments, with what is shown beside them."""
+        """Return the question about each segment, with the corrections and terms shown beside it."""
         return [self._question(segment) for segment in segments]
 
     def _question(self, segment: Segment) -> Question:
@@ -237,7 +238,7 @@ class LlmEditor(Editor):
         return ChatClient(self.spec, schema, self.price, self.store, self._limit, self._budget, self._dialect)
 
     def samples_of(self, segments: Sequence[Segment]) -> list[list[PostEdit]]:
-        """Return a correction for each sound answer about each segment, equal ones as often as they came."""
+        """Return, for each segment, one correction per usable answer; equal answers are repeated."""
         samples = self._samples(segments)
         return [
             [self._result(segment, found, one.text) for one in found]
@@ -263,7 +264,7 @@ class LlmEditor(Editor):
         return [_with_reasons(*one) for one in zip(segments, samples, results, strict=True)]
 
     def _chosen(self, segments: Sequence[Segment], samples: Sequence[Sequence[_Sample]]) -> list[str]:
-        """Return the text that is chosen for each segment."""
+        """Return the text chosen for each segment, by the scorer or by consensus."""
         texts = [[one.text for one in found] for found in samples]
         if self._scorer is not None:
             pairs = zip(segments, texts, strict=True)
@@ -294,10 +295,10 @@ class LlmEditor(Editor):
 
 
 def load_llm(spec: EndpointSpec, glossary: Glossary | None = None, memory: MemorySpec | None = None) -> Editor:
-    """Return the editor of a model behind an endpoint, which is shown similar corrections of a memory, if given.
+    """Load a model behind an endpoint as an editor that is shown similar corrections from `memory`, if this is given.
 
     Raises:
-        DataError: if options do not fit, or corrections have been deleted since the memory had its position.
+        DataError: if the memory at that place is not the one that `memory` describes, or corrections have been deleted.
         See `LlmEditor` for others.
     """
     scorer = PostEditor.load(spec.config.scorer) if spec.config.scorer else None
@@ -312,7 +313,7 @@ def load_llm(spec: EndpointSpec, glossary: Glossary | None = None, memory: Memor
 
 
 def llm_of(editor: Editor) -> LlmEditor | None:
-    """Return the model behind an endpoint that an editor is, or wraps, or has as a member, if it does."""
+    """Return the model behind an endpoint that an editor is, wraps or has as a member; None if there is none."""
     while isinstance(editor, EditorWrapper):
         if isinstance(editor, Remembering):
             editor.follow()
@@ -323,7 +324,7 @@ def llm_of(editor: Editor) -> LlmEditor | None:
 
 
 def why_skipped(segment: Segment, longest: int) -> Skipped | None:
-    """Return why nothing is asked about a segment, if nothing is."""
+    """Return why the model is not asked about a segment; None if it is. `longest` is a number of words."""
     texts = (segment.src, segment.mt or "")
     if not all(text.strip() for text in texts):
         return "empty"
@@ -331,7 +332,7 @@ def why_skipped(segment: Segment, longest: int) -> Skipped | None:
 
 
 def _with_reasons(segment: Segment, samples: Sequence[_Sample], result: PostEdit) -> PostEdit:
-    """Return a correction whose edits have the errors that samples named where they are."""
+    """Return a correction whose edits have as reasons the errors that the samples name at the same place in mt."""
     mt = segment.mt or ""
     named = list(dict.fromkeys(error for one in samples for error in one.errors if error.span.strip()))
     edits = []
@@ -348,7 +349,7 @@ def _places(text: str, part: str) -> list[int]:
 
 
 def _rendered(segment: Segment, item: Item) -> _Sample:
-    """Return an answer with the spacing of mt wherever words stay, and its edits."""
+    """Return an answer as a sample: with the spacing of mt wherever words are kept, and with its edits."""
     mt, answer = segment.mt or "", item.correction
     running = _UNSPACED.search(mt) is not None and len(mt) > _TOKENISED * len(mt.split())
     words = CharacterSplitter() if running else PlainSplitter()
@@ -358,12 +359,12 @@ def _rendered(segment: Segment, item: Item) -> _Sample:
 
 
 def _gaps(text: str, words: Sequence[Word]) -> list[str]:
-    """Return the spacing between each two words as it stands, several spaces as one."""
+    """Return the text between each two adjacent words, with runs of spaces reduced to one."""
     return [_SPACES.sub(" ", text[left.end : right.start]) for left, right in pairwise(words)]
 
 
 def _run(work: Coroutine[Any, Any, ResultT]) -> ResultT:
-    """Run work in an event loop of its own; in another thread if this one has a loop already, as notebooks have."""
+    """Run a coroutine in a new event loop; in another thread if this one already runs a loop, as in notebooks."""
     try:
         asyncio.get_running_loop()
     except RuntimeError:
@@ -382,7 +383,7 @@ def _run(work: Coroutine[Any, Any, ResultT]) -> ResultT:
         running = executor.submit(run)
         try:
             return running.result()
-        except BaseException:  # an interruption comes here, and the work in the other thread knows nothing of it
-            with suppress(RuntimeError):  # the loop is closed if the error is that of the work
+        except BaseException:  # an interruption reaches only this thread, so cancel the work in the other one
+            with suppress(RuntimeError):  # the loop is closed already if the work itself failed
                 loop.call_soon_threadsafe(task.cancel)
             raise

@@ -1,4 +1,4 @@
-"""Pace requests: limits a minute, pauses that the server asks for, and a budget that is never exceeded."""
+"""Pacing of requests: limits per minute, pauses that the server asks for, and a budget that is never exceeded."""
 
 import asyncio
 import random
@@ -24,13 +24,13 @@ class BudgetError(StoppedError):
 
 
 class RateLimit:
-    """Lets requests of any thread start so that no 60 seconds have more requests, or more tokens, than allowed.
+    """Delays requests of all threads, so that no period of 60 seconds has more requests or tokens than allowed.
 
     Args:
-        requests: a minute; 0: any number.
-        tokens: a minute; 0: any number. A request with more waits for a minute of its own.
-        clock: seconds.
-        sleep: waits for seconds.
+        requests: most requests per minute; 0 for no limit.
+        tokens: most tokens per minute; 0 for no limit. A request with more tokens waits for a minute of its own.
+        clock: function that returns the current time in seconds.
+        sleep: asynchronous function that waits for some seconds.
     """
 
     def __init__(self, requests: int, tokens: int, clock: Clock, sleep: Sleep = asyncio.sleep) -> None:
@@ -40,7 +40,7 @@ class RateLimit:
         self._lock = threading.Lock()  # never held while a request waits
 
     async def start(self, tokens: int) -> None:
-        """Wait until a request with these tokens may start, and count it."""
+        """Wait until a request with this many tokens may start, and count it."""
         while (seconds := self._counted(tokens)) > 0.0:
             await self._sleep(seconds)
 
@@ -50,7 +50,7 @@ class RateLimit:
             self._paused_until = max(self._paused_until, self._clock() + seconds)
 
     def _counted(self, tokens: int) -> float:
-        """Return the seconds to wait; a request that need not wait is counted."""
+        """Return the seconds to wait; count the request if it need not wait."""
         with self._lock:
             seconds = self._wait(tokens)
             if seconds <= 0.0:
@@ -75,11 +75,11 @@ class RateLimit:
 
 
 class Budget:
-    """Money that requests of any thread reserve before they start, at their most, and settle when their cost is known.
+    """Budget from which requests of all threads reserve their maximum cost, and settle the actual one when it is known.
 
     Args:
-        limit: of all costs; 0: none.
-        spent: before, by earlier parts of the work.
+        limit: limit of all costs; 0 for none.
+        spent: costs of earlier parts of the work.
     """
 
     def __init__(self, limit: float, spent: float = 0.0) -> None:
@@ -88,9 +88,9 @@ class Budget:
         self._waiting: list[tuple[asyncio.AbstractEventLoop, asyncio.Event]] = []
 
     def join(self, spent: Callable[[], float]) -> None:
-        """Begin to use the budget, and count what has been spent so far, by whomever.
+        """Begin to use the budget, and count all that has been spent so far, also by others.
 
-        The costs of requests that are under way are in what `spent` returns, at no more than is reserved for them.
+        `spent` returns all costs, including at most the reserved amounts for requests that are under way.
         """
         total = spent()  # may wait for the disk
         with self._lock:
@@ -103,16 +103,16 @@ class Budget:
             self._users -= 1
 
     async def reserve(self, most: float) -> None:
-        """Reserve what a request can cost at most; wait for others that may leave enough of their reservations.
+        """Reserve the maximum cost of a request; wait while the reservations of others may leave enough.
 
         Raises:
-            BudgetError: if it could exceed the budget, and none is left that could leave anything.
+            BudgetError: if the request could exceed the budget, and no reservation is left that could free any of it.
         """
         while (settled := self._reserve(most)) is not None:
             await settled.wait()
 
     def _reserve(self, most: float) -> asyncio.Event | None:
-        """Reserve, and return None; or else what is set when there may be more to reserve."""
+        """Reserve, and return None; or return an event that is set when more may have become available."""
         with self._lock:
             if not self.limit or self.spent + self._reserved + most <= self.limit:
                 self._reserved += most
@@ -125,18 +125,18 @@ class Budget:
             return settled
 
     def settle(self, most: float, cost: float) -> None:
-        """Give back a reservation, and count what the request cost."""
+        """Release a reservation, and count the actual cost of the request."""
         with self._lock:
             self._open -= 1
-            self._reserved = self._reserved - most if self._open else 0.0  # without what rounding leaves
+            self._reserved = self._reserved - most if self._open else 0.0  # discards rounding errors
             self.spent += cost
             waiting, self._waiting = self._waiting, []
         for loop, settled in waiting:
-            with suppress(RuntimeError):  # of a loop that was closed before
+            with suppress(RuntimeError):  # the loop may have been closed
                 loop.call_soon_threadsafe(settled.set)
 
 
 def pause_before(attempt: int, at_least: float = 0.0, random_number: Callable[[], float] = random.random) -> float:
-    """Return the seconds to wait before attempt 1, 2 ... to repeat a request: twice as long each time, with jitter."""
+    """Return the seconds to wait before repetition 1, 2 ... of a request, doubled each time, with jitter."""
     grown = min(_LONGEST_PAUSE, FIRST_PAUSE * 2.0 ** (attempt - 1))
     return max(at_least, grown * (0.5 + 0.5 * random_number()))

@@ -1,7 +1,7 @@
 """Prices of models, and bounds on what a request can cost before its answer is known.
 
-A token has at least one byte of UTF-8, so the bytes of a request bound its tokens, whatever the tokeniser. Estimates,
-which promise nothing, take the usual four bytes a token.
+A token has at least one byte of UTF-8, so the number of bytes of a request is a bound on its tokens, whatever the
+tokeniser. Estimates, which are no bounds, assume the usual four bytes per token.
 """
 
 import json
@@ -16,14 +16,14 @@ from postedit.core.config import Config, load_config, read_toml
 from postedit.core.errors import RecipeError, nearest
 
 BYTES_PER_TOKEN: Final = 4.0
-"""Of a usual text, to estimate its tokens."""
+"""Bytes per token of ordinary text, to estimate numbers of tokens."""
 
-_MESSAGE_TOKENS: Final = 16  # that servers add for a message, at most
+_MESSAGE_TOKENS: Final = 16  # most tokens that servers add to a message
 _MILLION: Final = 1e6
 
 
 class Price(Config):
-    """Prices of a model."""
+    """Prices of a model, per million tokens."""
 
     input: float = Field(ge=0, strict=False, description="of a million tokens of prompts")
     output: float = Field(ge=0, strict=False, description="of a million tokens of answers")
@@ -34,7 +34,7 @@ class Price(Config):
 
 
 class PriceTable(Config):
-    """Prices by model."""
+    """Prices of several models, in one currency."""
 
     currency: str = Field("USD", description="of all prices")
     models: dict[str, Price] = Field(description="prices by the name of the model")
@@ -44,15 +44,15 @@ class PriceTable(Config):
         """Load a TOML file.
 
         Raises:
-            RecipeError: if there is none, or it is no table of prices.
+            RecipeError: if the file does not exist or is not a table of prices.
         """
         return load_config(cls, read_toml(path, "table of prices"), str(path))
 
     def of(self, model: str, path: Path) -> Price:
-        """Return the prices of a model; `path` is of the table, for messages.
+        """Return the prices of a model; error messages name `path` as the file of the table.
 
         Raises:
-            RecipeError: if the table does not have it.
+            RecipeError: if the table has no prices for the model.
         """
         if model not in self.models:
             known = ", ".join(sorted(self.models))
@@ -64,11 +64,11 @@ class PriceTable(Config):
 
 
 def most_prompt_tokens(messages: Sequence[Mapping[str, str]], schema: Mapping[str, Any] | None) -> int:
-    """Return a bound on the tokens of a prompt, with the schema, which servers may put into it."""
+    """Return an upper bound on the tokens of a prompt, including the schema, which servers may add to it."""
     texts = [message["content"] for message in messages] + ([json.dumps(schema)] if schema else [])
     return sum(len(text.encode()) for text in texts) + _MESSAGE_TOKENS * (len(messages) + 1)
 
 
 def estimated_tokens(*texts: str) -> int:
-    """Return about how many tokens texts have."""
+    """Return an estimate of the number of tokens of some texts."""
     return sum(math.ceil(len(text.encode("utf-8", "replace")) / BYTES_PER_TOKEN) for text in texts)

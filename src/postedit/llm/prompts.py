@@ -1,9 +1,9 @@
-"""Prompts: TOML files with the texts that are sent, and what they are filled with.
+"""Prompts: TOML files with the texts that are sent to a model, and the values that fill their fields.
 
 A prompt has a name, a version, the form of its answers, and two texts with fields in braces: {direction},
-{target_language}, {terms}, {examples} and {segments}. Fields are filled in one pass, so that braces in what fills them
-mean nothing; `{{name}}` stands for `{name}`. Text of a segment stands in JSON strings alone, which it cannot leave (see
-`text.hint_texts`).
+{target_language}, {terms}, {examples} and {segments}. All fields are filled in one pass, so braces within their values
+have no meaning; `{{name}}` stands for `{name}`. The text of a segment appears only within JSON strings, from which it
+cannot escape (see `text.hint_texts`).
 """
 
 import hashlib
@@ -26,7 +26,7 @@ from postedit.text.hint_texts import EXAMPLES_TITLE, TERMS_TITLE, Example, TermH
 from postedit.text.language_tags import base_language
 
 AnswerForm = Literal["corrections", "errors"]
-"""Each segment of an answer has a correction; or its errors, and then a correction."""
+"""Parts of an answer about each segment: its correction; or its errors, followed by the correction."""
 
 _FIELDS: Final = ("direction", "target_language", "terms", "examples", "segments")
 _NAME: Final = re.compile(r"[\w. -]+")
@@ -54,7 +54,7 @@ class PromptConfig(Config):
     @field_validator("name")
     @classmethod
     def _check_name(cls, value: str) -> str:
-        if not _NAME.fullmatch(value):  # it stands in signatures, on the screen and in tables
+        if not _NAME.fullmatch(value):  # the name is shown in signatures, on the screen and in tables
             raise ValueError("must be letters, digits, '-', '_', '.' and spaces")
         return value
 
@@ -67,7 +67,7 @@ class PromptConfig(Config):
         return self
 
     def shows(self, name: str) -> bool:
-        """Return whether a message has a field."""
+        """Return whether the message of the system or of the user has the field `name`."""
         return name in self._fields("system") + self._fields("user")
 
     def _fields(self, role: Literal["system", "user"]) -> list[str]:
@@ -76,13 +76,13 @@ class PromptConfig(Config):
 
 @dataclass(frozen=True)
 class Question:
-    """A segment to ask about, with what is shown beside it.
+    """A segment to ask about, with the hints shown beside it.
 
     Args:
         src: source.
-        mt: its translation.
+        mt: machine translation of the source.
         examples: corrections of similar segments, the most similar first.
-        terms: glossary entries of its source.
+        terms: glossary entries whose terms the source contains.
     """
 
     src: str
@@ -96,7 +96,7 @@ class Question:
 
     @cached_property
     def values(self) -> list[Any]:
-        """All texts, as values for JSON: what the answer depends on."""
+        """All texts on which the answer depends, as values for JSON."""
         return [self.src, self.mt, [one.line() for one in self.examples], [one.line() for one in self.terms]]
 
 
@@ -109,10 +109,10 @@ class Prompt:
 
     @classmethod
     def load(cls, name: str, languages: tuple[str, str] = ("", "")) -> "Prompt":
-        """Load a prompt of postedit by its name, or a TOML file.
+        """Load a prompt: one that comes with postedit, by its name, or a TOML file.
 
         Raises:
-            RecipeError: if there is none, or it is no prompt.
+            RecipeError: if there is no such prompt, or the file is not a valid prompt.
         """
         own = resources.files(__package__) / "prompts"
         known = sorted(entry.name.removesuffix(".toml") for entry in own.iterdir() if entry.name.endswith(".toml"))
@@ -130,14 +130,14 @@ class Prompt:
 
     @cached_property
     def signature(self) -> str:
-        """Name, version and a digest of the texts: what scores of its outputs are shown with."""
+        """Name, version and a digest of the texts, shown beside scores of outputs."""
         digest = hashlib.sha256(json.dumps(self.config.model_dump(), sort_keys=True).encode()).hexdigest()
         return f"{self.config.name}.v{self.config.version}.{digest[:8]}"
 
     def messages(
         self, segments: Sequence[str], examples: Sequence[str] = (), terms: Sequence[str] = ()
     ) -> list[dict[str, str]]:
-        """Return the messages about some segments; all are lines, from `Question`, `Example` and `TermHint`."""
+        """Return the messages of a request; the arguments are lines made by `Question`, `Example` and `TermHint`."""
         source, target = map(_named, self.languages)
         fields = {
             "direction": f" from {source} to {target}" if source and target else "",
@@ -150,7 +150,7 @@ class Prompt:
         return [{"role": role, "content": _filled(text, fields)} for role, text in texts.items() if text.strip()]
 
     def schema(self) -> dict[str, Any]:
-        """Return the JSON schema of answers."""
+        """Return the JSON schema of an answer."""
         text = {"type": "string"}
         error = _object({"span": text, "category": text, "severity": text})
         errors = {"errors": {"type": "array", "items": error}} if self.config.answer == "errors" else {}
@@ -159,7 +159,7 @@ class Prompt:
 
 
 def _named(tag: str) -> str:
-    """Return the English name of a language, with the tag if it has more than the language: "Chinese (zh-TW)"."""
+    """Return the English name of a language, and its tag if that has more subtags, as in "Chinese (zh-TW)"."""
     name = _NAMES.get(base_language(tag))
     if name is None:
         return tag

@@ -1,4 +1,4 @@
-"""Read what servers reply, whatever it is: a text and its tokens, or nothing that can be used."""
+"""Parse replies of servers, however malformed: a text and its token counts, or nothing usable."""
 
 import json
 import math
@@ -11,34 +11,34 @@ if TYPE_CHECKING:
     import httpx
 
 _MOST_BYTES: Final = 8 << 20
-"""Of a reply; a longer one is a fault of the server."""
+"""Most bytes of a reply; a longer one is a fault of the server."""
 
 _MOST_TOKENS: Final = 1 << 30
-"""Of a request; a server that counts more has not counted."""
+"""Most tokens of a request; a larger count from a server is not credible."""
 
 _LONGEST_WAIT: Final = 600.0
-"""Seconds that a server may ask to wait."""
+"""Most seconds of a wait that a server asks for."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What a server replied."""
+    """The text of a reply, and how it ended."""
 
     text: str
-    finish: str  # why it ends: "stop", "length", "content_filter"
+    finish: str  # reason for the end of the text: "stop", "length", "content_filter"
     refusal: bool
 
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Tokens of a request, as the server counted them."""
+    """Numbers of tokens of a request, as counted by the server."""
 
     prompt: int
     answer: int
 
 
 async def read_body(answer: "httpx.Response") -> bytes:
-    """Return the body of a reply; nothing of one without end."""
+    """Return the body of a reply; empty if it is too long."""
     content = bytearray()
     async for part in answer.aiter_bytes():
         content += part
@@ -48,7 +48,7 @@ async def read_body(answer: "httpx.Response") -> bytes:
 
 
 def parse_reply(content: bytes) -> tuple[Reply, Usage | None] | None:
-    """Return a reply and its tokens, None if the server did not count them; None if it is no reply at all."""
+    """Return a reply and its token counts (None if the server sent none); None if `content` is not a reply."""
     try:
         value = json.loads(content)
         choice = value["choices"][0]
@@ -61,11 +61,11 @@ def parse_reply(content: bytes) -> tuple[Reply, Usage | None] | None:
 
 
 def _text_of(content: Any) -> str:
-    """Return the text of a message, which may come in parts; others than text, such as thoughts, are left out.
+    """Return the text of a message, which may come in parts; parts other than text, such as thoughts, are left out.
 
     Raises:
-        TypeError: if it is no content.
-        LookupError: likewise.
+        TypeError: if it is not the content of a message.
+        LookupError: if it has parts but none of them is text.
     """
     if isinstance(content, list):
         texts = [_text_of(part["text"]) for part in content if part["type"] == "text"]
@@ -78,7 +78,7 @@ def _text_of(content: Any) -> str:
 
 
 def _usage(value: Any) -> Usage | None:
-    """Return the tokens that a reply tells; None if it tells none, in whatever form."""
+    """Return the token counts of a reply; None if they are missing or malformed."""
     counts = value if isinstance(value, dict) else {}
     prompt, answer = (_count(counts.get(name)) for name in ("prompt_tokens", "completion_tokens"))
     return None if prompt is None or answer is None else Usage(prompt, answer)
@@ -89,7 +89,7 @@ def _count(value: Any) -> int | None:
 
 
 def retry_after(value: str) -> float:
-    """Return the seconds of a header Retry-After, which has seconds or a date; 0 if it has neither."""
+    """Return the seconds to wait by a Retry-After header, which has seconds or a date; 0 if it has neither."""
     try:
         seconds = float(value)
     except ValueError:

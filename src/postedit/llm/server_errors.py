@@ -1,4 +1,4 @@
-"""What servers say of requests that they refuse, and what is learnt from it about what they take."""
+"""Error messages of servers, and what refusals reveal about the parameters and roles that a server accepts."""
 
 import json
 import re
@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Self
 
 _RENAMED: Final = {"max_tokens": "max_completion_tokens"}
-"""Parameters that some servers know by another name."""
+"""Parameters that some servers know only by another name."""
 
 _OPTIONAL: Final[Mapping[str, tuple[str, ...]]] = {
     "response_format": ("response_format", "json_schema", "structured", "guided"),
@@ -15,10 +15,10 @@ _OPTIONAL: Final[Mapping[str, tuple[str, ...]]] = {
     "temperature": ("temperature",),
     "max_tokens": ("max_tokens",),
 }
-"""Parameters that are left out, or renamed, if a server refuses a request because of them; words that mean each."""
+"""Parameters to leave out or rename if a server refuses them, each with the words that mean it in error messages."""
 
 _UNKNOWN_NAME: Final = frozenset({"unsupported_parameter", "unknown_parameter", "extra_forbidden"})
-"""Codes of errors about parameters that a server does not know by this name."""
+"""Error codes for parameters whose name a server does not know."""
 
 _REFUSED: Final = r"(?: is| are)?(?:(?: not|n['’]t)(?: yet)? (?:supported|enabled|allowed|permitted)| unsupported)\b"
 _NO_SYSTEM: Final = re.compile(
@@ -28,30 +28,30 @@ _NO_SYSTEM: Final = re.compile(
     r"(?:['\"`]system['\"`]|(?:system|developer) (?:role|message|prompt|instruction))"
     r"|\broles? must alternate|\bonly user and (?:assistant|model) roles are supported"
 )
-"""Messages by which servers, or the chat templates of their models, refuse a message of the system."""
+"""Messages by which servers, or the chat templates of their models, refuse a system message."""
 
 _ECHO: Final = re.compile(r"""['"]\w+\\?['"]: ?(?:[\d{]|\\?['"](?:system|json_schema)\b)""")
-"""Names with values as a request has them: in a message, they quote what was sent."""
+"""Names with values in the syntax of a request; in an error message, they quote what was sent."""
 
 _OTHER_REASON: Final = re.compile(
     r"context|length|quota|rate.?limit|billing|overload|too.?(?:long|large|many)", re.IGNORECASE
 )
-"""Codes of errors that are about no parameter and no role."""
+"""Error codes that are not about a parameter or role."""
 
 _FILTER: Final = re.compile(
     r"content.?(?:filter|policy|management)|moderation|flagged|responsible.?ai|safety", re.IGNORECASE
 )
-"""Codes of errors by which filters say that they do not let a text pass."""
+"""Error codes of content filters that block a text."""
 
 
 @dataclass(frozen=True, slots=True)
 class ServerError:
-    """The body of an error.
+    """The body of an error response.
 
     Args:
-        message: for people; it may quote the texts that were sent.
-        names: of the parameters that it is about, as far as fields of the error name them.
-        codes: what kind of error it is.
+        message: message for people; it may quote the texts that were sent.
+        names: names of the parameters that the error is about, as far as its fields tell.
+        codes: codes and types that say what kind of error it is.
     """
 
     message: str = ""
@@ -60,9 +60,9 @@ class ServerError:
 
     @classmethod
     def of(cls, content: bytes, other: str | None = None) -> Self:
-        """Read a body: the forms of OpenAI and of servers made with FastAPI.
+        """Parse a body in the formats of OpenAI and of servers built with FastAPI.
 
-        The message of a body in another form is `other`, or if that is None all its text.
+        The message of a body in any other format is `other`, or the whole text if that is None.
         """
         body = content.decode("utf-8", "replace")
         text = body if other is None else other
@@ -82,22 +82,22 @@ class ServerError:
 
     @property
     def is_filter(self) -> bool:
-        """Whether a filter did not let a text pass."""
+        """Whether a content filter blocked a text."""
         return any(_FILTER.search(code) for code in self.codes)
 
     @property
     def is_about_something_else(self) -> bool:
-        """Whether its codes name a reason that other parameters or roles would not mend."""
+        """Whether the codes name a reason that a change of parameters or roles cannot remove."""
         return self.is_filter or any(_OTHER_REASON.search(code) for code in self.codes)
 
     @property
     def said(self) -> str:
-        """The message in small letters, without the parameters of a request that it quotes."""
+        """The message in lower case, without the parameters of the request that it quotes."""
         return _ECHO.sub(" ", self.message.lower())
 
 
 def _parts(value: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    """Yield the objects of a body that describe the error."""
+    """Yield the objects within a body that describe the error."""
     yield value
     for name in ("error", "innererror"):
         if isinstance(value.get(name), dict):
@@ -112,14 +112,14 @@ def _texts(values: list[Any]) -> list[str]:
 
 @dataclass(slots=True)
 class Dialect:
-    """Which parameters and roles a server takes, as far as its refusals have shown."""
+    """Parameters and roles that a server accepts, as far as its refusals have shown."""
 
     left_out: set[str] = field(default_factory=set)
     renamed: set[str] = field(default_factory=set)
     has_system: bool = True
 
     def spell(self, values: Mapping[str, Any], *, has_system: bool = True) -> dict[str, Any]:
-        """Return the parameters of a request as the server takes them, or without the system as a try."""
+        """Return the parameters as the server accepts them; without a system message if not `has_system`."""
         if not (self.has_system and has_system):
             values = {**values, "messages": _without_system(values["messages"])}
         return {
@@ -129,10 +129,10 @@ class Dialect:
         }
 
     def learn(self, sent: Mapping[str, Any], error: ServerError) -> bool:
-        """Learn from a refusal of a request with parameters `sent`; return whether another one may be taken.
+        """Learn from the refusal of a request with parameters `sent`; return whether it is worth sending another one.
 
-        The fields of the error say which parameter it is about. Where it has none, its message counts, but no word of
-        it that stands in the texts that were sent, as the message may quote them.
+        The fields of the error say which parameter it is about. If it has no such fields, the words of its message are
+        used, except those that also occur in the texts that were sent, because the message may quote these.
         """
         if error.is_about_something_else:
             return False
@@ -151,7 +151,7 @@ class Dialect:
             if is_meant and name not in _RENAMED:
                 self.left_out.add(name)
                 return True
-            # Of a limit, the value may be refused and not the name: then there is nothing to learn.
+            # A server may refuse the value of a limit rather than its name; then there is nothing to learn.
             if is_meant and (error.codes & _UNKNOWN_NAME or is_said(_RENAMED[name])):
                 self.renamed.add(name)
                 return True
@@ -159,9 +159,9 @@ class Dialect:
 
     @staticmethod
     def refuses_system(sent: Mapping[str, Any], error: ServerError) -> bool:
-        """Return whether a request seems to be refused for its message of the system.
+        """Return whether a request seems to have been refused because of its system message.
 
-        That is learnt, by `has_system`, only once a request without one is taken.
+        The client sets `has_system` to False only once a request without a system message has been accepted.
         """
         if error.is_about_something_else or not any(one["role"] == "system" for one in sent["messages"]):
             return False
@@ -176,7 +176,7 @@ def _texts_of(sent: Mapping[str, Any]) -> str:
 
 
 def _without_system(messages: Sequence[Mapping[str, str]]) -> list[Mapping[str, str]]:
-    """Return messages with the text of the system before that of the user, if there are both."""
+    """Return messages in which the text of the system message is put before the first other message."""
     system = [one["content"] for one in messages if one["role"] == "system"]
     first, *others = [one for one in messages if one["role"] != "system"]
     return [{**first, "content": "\n\n".join([*system, first["content"]])}, *others]

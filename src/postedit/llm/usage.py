@@ -1,4 +1,4 @@
-"""What work with a model behind an endpoint costs and takes: estimated before it, counted after it."""
+"""Cost and duration of work with a model behind an endpoint: estimates before it, and reports after it."""
 
 import json
 import math
@@ -15,25 +15,25 @@ from postedit.llm.prices import estimated_tokens
 from postedit.llm.usage_report import FORMAT
 
 _PER_CHUNK: Final = 1000  # segments looked up together
-_ANSWER_FRAME: Final = 12  # tokens of a segment in an answer without its text, about
-_ERRORS: Final = 40  # tokens of the errors of a segment, about
+_ANSWER_FRAME: Final = 12  # approximate tokens of a segment in an answer, without its text
+_ERRORS: Final = 40  # approximate tokens of the errors of a segment
 
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """What some segments would cost and take, about.
+    """Estimated cost and duration of editing some segments.
 
     Args:
-        segments: all of them.
-        passes: over them, at most; of the later ones, each segment is counted, though only those that changed are asked
-            about.
-        known: answers that are kept from before; the others are asked for.
-        requests: to send.
-        prompt_tokens: of all requests.
-        answer_tokens: of all answers.
-        cost: of all; None without prices.
-        currency: of the cost.
-        seconds: of all; None if no request was ever answered, and there are no limits.
+        segments: number of segments.
+        passes: most passes over the segments; later passes are estimated for all segments, although they ask only about
+            those that changed.
+        known: number of answers already in the store, which are not requested again.
+        requests: number of requests to send.
+        prompt_tokens: tokens of all prompts.
+        answer_tokens: tokens of all answers.
+        cost: total cost; None without prices.
+        currency: currency of the cost; empty without prices.
+        seconds: total duration; None if no request to the model was ever answered and there are no limits per minute.
     """
 
     segments: int
@@ -47,7 +47,7 @@ class Estimate:
     seconds: float | None
 
     def __str__(self) -> str:
-        """Return it as a sentence."""
+        """Return the estimate as a sentence."""
         known = f" ({self.known:,} answers are known)" if self.known else ""
         cost = "cost not known without prices" if self.cost is None else f"about {self.cost:,.4f} {self.currency}"
         took = "time not known before the first answers" if self.seconds is None else f"about {_time(self.seconds)}"
@@ -59,10 +59,10 @@ class Estimate:
 
 
 def estimate(editor: LlmEditor, segments: Iterable[Segment], passes: int = 1) -> Estimate:
-    """Estimate what segments will cost and take, without answers that are known and requests that are repeated.
+    """Estimate the cost and duration of editing segments, without known answers and repeated requests.
 
-    Of the passes after the first, nobody knows which segments they are about, and which answers are known: all are
-    counted, and none is known.
+    Which segments later passes will ask about, and which of the answers are known, cannot be foreseen: the estimate
+    counts all segments in each of them, and assumes that no answer is known.
     """
     config, asking = editor.spec.config, editor.asking
     count = known = requests = prompt = answer = 0
@@ -77,8 +77,8 @@ def estimate(editor: LlmEditor, segments: Iterable[Segment], passes: int = 1) ->
         }
         found = editor.store.known(keyed)
         known += found
-        share = passes - found / max(1, len(keyed))  # of the answers, in all passes, that are asked for
-        # A request is about one sample of its segments.
+        share = passes - found / max(1, len(keyed))  # of answers to request, summed over passes
+        # Each request is for a single sample.
         fresh, whole = (number / config.samples for number in (len(keyed) - found, len(keyed)))
         full = config.samples * math.ceil(whole / config.segments)
         asked = config.samples * math.ceil(fresh / config.segments) + (passes - 1) * full
@@ -118,7 +118,7 @@ def _chunks(segments: Iterable[Segment]) -> Iterable[list[Segment]]:
 
 
 def report(editor: LlmEditor) -> dict[str, Any]:
-    """Return what the run of an editor has cost and taken so far, as values for JSON."""
+    """Return the cost and usage of the run of an editor so far, as values for JSON."""
     config, figures = editor.spec.config, editor.store.figures()
     if editor.price is None:
         figures["cost"] = figures["of which perhaps not charged"] = None
@@ -134,7 +134,7 @@ def report(editor: LlmEditor) -> dict[str, Any]:
 
 
 def signature(editor: LlmEditor) -> str:
-    """Return model, prompt and how answers are chosen in one word, which is shown with scores."""
+    """Return the signature shown with scores: model, prompt, and how answers are chosen, as one word."""
     config = editor.spec.config
     chosen = "score" if config.scorer else config.consensus
     samples = f"|n:{config.samples}|t:{config.temperature:g}|by:{chosen}" if config.samples > 1 else ""
@@ -142,7 +142,7 @@ def signature(editor: LlmEditor) -> str:
 
 
 def write_report(path: Path, editor: LlmEditor) -> None:
-    """Write the report of usage, whole or not at all.
+    """Write the report of usage, either completely or not at all.
 
     Raises:
         OutputError: if it cannot be written.
@@ -153,7 +153,7 @@ def write_report(path: Path, editor: LlmEditor) -> None:
 
 
 def summary(editor: LlmEditor) -> str:
-    """Return what the run has cost and taken, as a sentence."""
+    """Return a sentence with the cost and usage of the run."""
     found = report(editor)
     cost = "" if found["cost"] is None else f", {found['cost']:,.4f} {found['currency']}"
     again, left = (sum(found[name].values()) for name in ("asked again", "left as mt"))

@@ -1,4 +1,4 @@
-"""Reports of usage beside outputs, and their table beside scores."""
+"""Reports of usage, which are kept beside outputs, and their table, which is shown beside scores."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -11,10 +11,10 @@ from postedit.data.text_paths import is_far
 from postedit.evaluate.table import Column, Table, TableRow
 
 FORMAT: Final = 1
-"""Version of the form of reports."""
+"""Version of the format of reports."""
 
 ENDING: Final = ".usage.json"
-"""What the name of a report has after that of the output."""
+"""Suffix that is added to the name of an output to give that of its report."""
 
 _NOTE: Final = (
     "Of making each output, from the report beside it; seconds are those of a request; a dash: not known. "
@@ -28,7 +28,7 @@ def report_beside(out: Path) -> Path:
 
 
 def read_report(path: Path) -> Mapping[str, Any] | None:
-    """Return a report of usage; None if there is none.
+    """Read a report of usage; return None if it does not exist.
 
     Raises:
         DataError: if it is damaged, or of another version.
@@ -45,7 +45,7 @@ def read_report(path: Path) -> Mapping[str, Any] | None:
 
 
 def usage_tables(reports: Mapping[str, Mapping[str, Any]]) -> list[Table]:
-    """Return the cost, latency, tokens and failures of systems that have a report, and the signatures of their prompts.
+    """Return tables of cost, latency, tokens and failures of systems that have a report, and of their signatures.
 
     Raises:
         DataError: if a report lacks one of its entries.
