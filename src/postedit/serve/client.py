@@ -65,7 +65,7 @@ class ServedEdit:
         confidence: the lowest confidence of the edits; None if there are none.
         edits: the changes, with spans in code points.
         confidences: the confidence of each edit.
-        reasons: the reasons of each edit; empty unless `evidence` was set.
+        reasons: the reasons of each edit; models may leave them empty unless `evidence` was set.
         skipped: why the segment was not edited, if it was not.
         reverted: number of edits that were taken back, by a gate or to protect text.
         fallbacks: protected spans and terms that the model was about to break.
