@@ -142,7 +142,7 @@ class ProjectEditors:
             return True
 
     def _project(self, name: str | None) -> _ProjectEditor:
-        """Return the editor of a project, loading its corrections if it is not kept; without a project, the plain one."""
+        """Return the editor of a project, loaded if it is not kept; the plain one if no project teaches the model."""
         if name is None or not self._learns or self._spec.memory is None:
             return self._plain
         if name not in self._projects:
