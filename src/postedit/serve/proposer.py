@@ -68,7 +68,7 @@ class Proposer:
         return [segment_json(row) for row in rows]
 
     def save(self, file: Row, made: Made) -> bool:
-        """Save proposals unless the settings or corrections behind them have changed; return whether they were saved."""
+        """Save proposals unless the settings or corrections behind them have changed; return whether they were."""
         with self._store.database.change(file["project"], "") as change:
             return self.save_part(change, file, made)
 
