@@ -1,12 +1,12 @@
-/** All texts of the pages, in plain English. Another language is another file like this one. */
+/** All texts of the pages, in plain English. To translate the workbench, replace this file. */
 import { confirmable, progressOf } from "./data/segment.js";
 
 const number = new Intl.NumberFormat("en");
 const percent = new Intl.NumberFormat("en", { style: "percent", maximumFractionDigits: 0 });
-const share = (value) => percent.format(Math.floor(value * 100 + 1e-9) / 100); // 100 % only if all is done
+const share = (value) => percent.format(Math.floor(value * 100 + 1e-9) / 100); // rounded down, so that 100 % means all
 const decimal = new Intl.NumberFormat("en", { maximumFractionDigits: 1, minimumFractionDigits: 1 });
 const moment = new Intl.DateTimeFormat("en", { dateStyle: "medium", timeStyle: "short" });
-const day = new Intl.DateTimeFormat("en", { day: "numeric", month: "short", timeZone: "UTC" }); // as the service counts
+const day = new Intl.DateTimeFormat("en", { day: "numeric", month: "short", timeZone: "UTC" }); // as in the service
 
 /** @param {number} count @param {string} one @param {string} many */
 const counted = (count, one, many = `${one}s`) => `${number.format(count)} ${count === 1 ? one : many}`;
