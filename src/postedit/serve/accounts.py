@@ -42,7 +42,7 @@ _FIGURES_ALONE: Final = frozenset({"metrics"})
 
 _SAFE: Final = frozenset({"GET", "HEAD", "OPTIONS"})
 _MOST_TRIES: Final = 5
-"""Wrong passwords for one user from one address, after which both together have to wait."""
+"""Wrong passwords for one user from one address, after which that address has to wait for this user."""
 
 _MOST_OF_ADDRESS: Final = 20
 """Wrong passwords from one address, for any users."""
@@ -163,7 +163,7 @@ _NO_FAILURES: Final = _Failures(0.0, 0.0, 0.0)
 
 
 class Throttle:
-    """Makes clients wait that fail too often to sign in; each process counts by itself.
+    """Delays clients that fail too often to sign in; each process counts by itself.
 
     Failures are counted per user name and address; per address, with a higher limit, as many people may share one; and
     per user name, with a much higher limit, so that nobody can lock others out by failing in their name.

@@ -149,7 +149,7 @@ class Body(BaseModel):
 
 
 def event_response(stream: AsyncIterator[str]) -> StreamingResponse:
-    """Return a response with server-sent events, with headers that forbid caches and proxies to hold them back."""
+    """Return a response with server-sent events, with headers that keep caches and proxies from holding them."""
     headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
     return StreamingResponse(_until_away(stream), media_type="text/event-stream", headers=headers)
 

@@ -22,7 +22,7 @@ _BYTES_PER_TOKEN: Final = 4
 """Rough number of UTF-8 bytes per token: English has about four letters a token, Chinese three bytes a character."""
 
 _LONGEST_WAIT: Final = 60
-"""Most seconds in Retry-After."""
+"""Maximum of Retry-After, in seconds."""
 
 _numbers = count()
 
@@ -108,7 +108,7 @@ class Backlog:
     """Segments that wait, in one line per priority and kind. Tokens are counted as held until a segment is done.
 
     Args:
-        limit: most tokens of one priority that may wait or be in work.
+        limit: maximum number of tokens of one priority that may wait or be in work.
         share: share of the limit, from 0 to 1, that one client may hold.
     """
 
@@ -196,7 +196,7 @@ class Backlog:
 
         Args:
             model: name of the model.
-            room: returns the most tokens of a batch that begins with a segment; one segment is always taken.
+            room: returns the maximum tokens of a batch that begins with a segment; one segment is always taken.
             home: if given, only kinds for which it returns True are considered.
         """
         lines = [

@@ -12,7 +12,7 @@ from postedit.serve.api_types import PlainText, Small
 from postedit.text.config import SIDES
 
 _MOST: Final = 100_000
-"""Most corrections of one import."""
+"""Maximum number of corrections per import."""
 
 
 class _LineDecision(BaseModel):

@@ -10,7 +10,7 @@ from postedit.adapt.nearest import Near, NearestTriplets
 from postedit.core.errors import OutputError
 
 _MOST: Final = 5
-"""Most matches of a segment."""
+"""Maximum number of matches per segment."""
 
 _LEAST: Final = 0.5
 """Lowest similarity of a match; less similar corrections do not help."""
@@ -19,10 +19,10 @@ _MOST_PROJECTS: Final = 8
 """Projects whose indexes are kept; the least recently used are dropped."""
 
 _AT_ONCE: Final = 1000
-"""Most entries that an index reads while a request waits for matches; more are read in a separate thread."""
+"""Maximum number of entries that an index reads while a request waits; more are read in a separate thread."""
 
 _PATIENCE: Final = 1.0
-"""Most seconds that a request waits for an index; then it gets no matches."""
+"""Seconds that a request waits for an index, at most; after that, it gets no matches."""
 
 
 class CorrectionMatches:

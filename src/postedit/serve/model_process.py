@@ -18,7 +18,7 @@ _SECONDS_TO_END: Final = 5.0
 """Seconds in which a process may end by itself before it is killed."""
 
 _COMPILING: Final = 30.0
-"""Most seconds that a process waits for others that compile, well below `limits.batch_timeout_seconds`."""
+"""Seconds that a process waits for others that compile, at most; well below `limits.batch_timeout_seconds`."""
 
 _THREADS: Final = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS")
 """Environment variables that PyTorch, NumPy and Numba read at import; a model process imports them later."""
@@ -37,7 +37,7 @@ class ModelProcess:
     """
 
     def __init__(self, spec: ProcessSpec, began: Callable[[Self], None] = lambda process: None) -> None:
-        """Start a process, and wait until it has loaded its model; `began` is called first, to allow to kill it."""
+        """Start a process and wait until it has loaded its model; `began` is called first, so that it can be killed."""
         context = get_context("spawn")
         self._connection, theirs = context.Pipe()
         self._process = context.Process(target=_serve, args=(spec, theirs), daemon=True, name="postedit model")

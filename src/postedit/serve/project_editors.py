@@ -187,7 +187,7 @@ def _edited(editor: Editor, segments: list[Segment], search: SearchConfig, kind:
 
 
 def _with_reasons(editor: Editor, segments: list[Segment], results: list[PostEdit]) -> Iterator[PostEdit]:
-    """Yield corrections with a reason for each edit instead of evidence."""
+    """Yield corrections whose edits have reasons, in place of the evidence behind them."""
     from postedit.jobs.explanation import reasons_of_edits
 
     for result, reasons in zip(results, reasons_of_edits(editor, segments, results), strict=True):

@@ -12,7 +12,7 @@ from postedit.files.marked_text import MARKUP, PHRASE_MARKUP, Code, Escape, Mark
 from postedit.files.output_codes import PlacedCodes
 from postedit.serve.store_base import as_json
 
-_LABEL: Final = 200  # most characters of a code that the API shows
+_LABEL: Final = 200  # characters of a code that the API shows, at most
 _COMPARED: Final = 25_000_000  # product of two lengths that are compared character by character
 
 _PAIR: Final = 3  # index of the pair in a code of `marks_of`

@@ -23,7 +23,7 @@ DecidedState = Literal["seen", "open", "draft", "confirmed"]
 """`seen`: a person has looked at a new segment; `open`: the target is taken back, so that the proposal stands again."""
 
 _TOGETHER: Final = timedelta(seconds=2)
-"""Most time between successive drafts of one person of which only the last is kept: typing saves many."""
+"""Maximum time between successive drafts of one person of which only the last is kept: typing saves many."""
 
 _FILLED = ("new", "seen")
 """States of repetitions that are filled in when a segment is confirmed."""

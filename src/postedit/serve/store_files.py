@@ -19,7 +19,7 @@ from postedit.serve.store_base import Database, ProjectChange, Row, new_id, now,
 PART: Final = 2**20
 """Bytes per part in which files are kept in the database."""
 
-_NAME: Final = 200  # most characters of a file name
+_NAME: Final = 200  # characters of a file name, at most
 
 
 class Files:

@@ -20,7 +20,7 @@ Role = Literal["reader", "translator", "manager"]
 Scope = Literal["edit", "learn", "files", "manage", "metrics", "admin"]
 
 LEAST_PASSWORD: Final = 10
-"""Fewest characters of a password."""
+"""Minimum number of characters of a password."""
 
 _LONGEST_PASSWORD: Final = 1000
 _KEY_PREFIX: Final = "postedit_"  # so that scanners for leaked secrets recognise keys
@@ -34,7 +34,7 @@ _NO_HASH: Final = _HASHER.hash("")
 _ADMINISTRATORS: Final = sql.select(users.c.id).where(users.c.admin.is_(True), users.c.active.is_(True))
 
 _CLOCKS_DIFFER: Final = 300
-"""Most seconds by which the clocks of machines that share a database may differ."""
+"""Seconds by which the clocks of machines that share a database may differ, at most."""
 
 
 class KeyOwner(NamedTuple):
@@ -180,7 +180,7 @@ class People:
             name: name of the key, for people.
             scopes: what the key may be used for.
             limit_to: ids of the projects that the key may be used for; None: all projects.
-            rate: most requests per second; 0: no limit.
+            rate: maximum number of requests per second; 0: no limit.
 
         Raises:
             DataError: if there is no such project.

@@ -240,7 +240,7 @@ class Projects:
 
         Args:
             project: id of the project.
-            count: most entries to return.
+            count: maximum number of entries to return.
             before: return only entries with lower numbers; None: the latest ones.
         """
         with self._db.read() as connection:

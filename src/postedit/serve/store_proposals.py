@@ -82,7 +82,7 @@ class Proposals:
         Args:
             file: id of the file.
             position: number of a memory entry; proposals made before it are outdated.
-            count: most segments to return.
+            count: maximum number of segments to return.
             after: return only segments with higher numbers.
         """
         numbers = sql.select(segments.c.number).where(_waits(file, position), segments.c.number > after)

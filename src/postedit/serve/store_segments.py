@@ -51,7 +51,7 @@ class Segments:
         Args:
             file: id of the file.
             after: return only segments with higher numbers.
-            limit: most segments of the page.
+            limit: maximum number of segments of the page.
             only: filter; None: all segments.
             text: text that segments contain, in any case; empty: any.
             field: where `text` is looked for; empty: in all three. The target of an undecided segment is its proposal.
@@ -180,7 +180,7 @@ class GlossaryCache:
     """Keeps the most recently used glossaries in memory.
 
     Args:
-        characters: most characters of all their texts together; the latest one is kept, however long it is.
+        characters: maximum length of all their texts together; the latest one is kept, however long it is.
     """
 
     def __init__(self, characters: int) -> None:

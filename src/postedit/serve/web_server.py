@@ -29,7 +29,7 @@ _KEEP_ALIVE: Final = 75
 """Seconds for which an idle connection stays open: longer than common proxies reuse idle connections."""
 
 _WAITING: Final = 2048
-"""Most connections that wait to be accepted."""
+"""Maximum number of connections that wait to be accepted."""
 
 _HEAD_BYTES: Final = 2**16
 """Approximate limit of the request line and headers, and of the bytes between two parts of a body."""

@@ -35,7 +35,7 @@ _MOST_DEATHS: Final = 4
 """Deaths of processes while they edit a segment (from the second on alone), after which it is refused."""
 
 _LONGEST_PAUSE: Final = 30.0
-"""Most seconds between two attempts to start a process."""
+"""Maximum number of seconds between two attempts to start a process."""
 
 _JOB_SHARE: Final = 0.5
 """Duration of job batches, as a share of `batch_seconds`: interactive requests wait for a batch that has begun."""

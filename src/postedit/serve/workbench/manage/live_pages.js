@@ -5,7 +5,7 @@ import { attempt } from "../ui/messages.js";
 
 const GATHERED = 500; // milliseconds in which events are handled together
 const PAGE = 100; // rows per request
-const MOST = 1000; // most rows that the service returns at a time
+const MOST = 1000; // rows that the service returns at a time, at most
 
 /**
  * Call a function soon after events of a project, made here or elsewhere, and when some may have been missed. Presence
