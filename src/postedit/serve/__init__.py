@@ -1,4 +1,4 @@
-"""The HTTP service: editors, memories and projects behind one address; and a client of it, `Client`."""
+"""The HTTP service, which serves editors, correction memories and projects, and its Python client, `Client`."""
 
 from typing import TYPE_CHECKING, Any
 

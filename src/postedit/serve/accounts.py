@@ -1,4 +1,4 @@
-"""Who makes a request, and what they may do."""
+"""Authentication and authorisation: who makes a request, and what they may do."""
 
 import asyncio
 import hmac
@@ -35,26 +35,26 @@ _OF_ROLE: Final[Mapping[Role, frozenset[str]]] = {
     "manager": frozenset({"read", "edit", "learn", "files", "manage"}),
 }
 _WITHOUT_PROJECT: Final = frozenset({"edit", "metrics"})
-"""Scopes that a key limited to projects has outside them, too."""
+"""Scopes that a key limited to projects also has in requests without a project."""
 
 _FIGURES_ALONE: Final = frozenset({"metrics"})
-"""Scopes of a key that reads figures of the service, and nothing of projects."""
+"""Scopes of a key that may read metrics of the service, but nothing of any project."""
 
 _SAFE: Final = frozenset({"GET", "HEAD", "OPTIONS"})
 _MOST_TRIES: Final = 5
-"""Wrong passwords for a user from an address before these have to wait."""
+"""Wrong passwords for one user from one address, after which that address has to wait for this user."""
 
 _MOST_OF_ADDRESS: Final = 20
-"""Wrong passwords from an address, for any users."""
+"""Wrong passwords from one address, for any users."""
 
 _MOST_OF_NAME: Final = 100
-"""Wrong passwords for a user, from any addresses."""
+"""Wrong passwords for one user, from any addresses."""
 
 _FORGOTTEN_SECONDS: Final = 60.0
-"""After which one failure less counts: as long as the longest wait, so that one address alone never reaches more."""
+"""Seconds in which one failure is forgotten; as this is `_LONGEST_WAIT`, the count of one address stays bounded."""
 
 _LONGEST_WAIT: Final = 60.0  # seconds
-_REMEMBERED: Final = 30_000  # users and addresses
+_REMEMBERED: Final = 30_000  # users and addresses whose failures are kept
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,14 +62,14 @@ class Caller:
     """Who makes a request.
 
     Args:
-        name: of the user, as author and in the audit log.
-        client: whose place in queues a request takes: the id of a key or user, or an address.
-        user: the id; None: the one user of a service on a laptop.
-        admin: may do everything.
-        roles: by project.
-        scopes: those of a key; None: no key.
-        projects: that a key is limited to; None: all.
-        csrf: the token of a session.
+        name: user name, shown as author of corrections and in the audit log.
+        client: identifies the caller in queues: the id of a key or user, or "local".
+        user: user id; None: the only user of a service without sign-in.
+        admin: whether the user may do everything.
+        roles: the user's roles, by project id.
+        scopes: scopes of the key; None: the request has no key.
+        projects: ids of the projects that the key is limited to; None: all projects.
+        csrf: the session's token against forged requests; empty: no session.
     """
 
     name: str
@@ -82,7 +82,7 @@ class Caller:
     csrf: str = ""
 
     def may(self, scope: ReadOrScope, project: str | None = None) -> bool:
-        """Return whether something is allowed, in a project or, without one, in general."""
+        """Return whether a scope is granted, in a project or, if `project` is None, outside projects."""
         if self.scopes is not None and scope not in self.scopes and (scope != "read" or not self.reads):
             return False
         if (
@@ -100,14 +100,14 @@ class Caller:
 
     @property
     def reads(self) -> bool:
-        """Whether the caller may read anything: all may but keys for figures."""
+        """Whether the caller may read projects at all: everybody may, except keys with the scope `metrics` only."""
         return self.scopes != _FIGURES_ALONE
 
     def require(self, scope: ReadOrScope, project: str | None = None) -> None:
-        """Check that something is allowed; a project that the caller may not see does not exist for them.
+        """Check that a scope is granted; to callers who may not see a project, it seems not to exist.
 
         Raises:
-            HttpError: 404 or 403.
+            HttpError: 404 if the caller may not see the project, else 403 if the scope is not granted.
         """
         if self.may(scope, project):
             return
@@ -123,7 +123,7 @@ class Caller:
         raise HttpError(403, f"this requires the right {scope!r}{where}, which {self.name} does not have")
 
     def role(self, project: str) -> Role:
-        """Return what the caller is in a project that they may see."""
+        """Return the caller's role in a project that they may see; administrators count as managers."""
         return "manager" if self.admin else self.roles[project]
 
     @property
@@ -137,25 +137,25 @@ class Caller:
 
 
 LOCAL: Final = Caller("local", "local", admin=True)
-"""The one user of a service that only its own machine reaches."""
+"""The only user of a service without sign-in, which only its own machine can reach."""
 
 
 @dataclass(slots=True)
 class SignInTry:
-    """A try to sign in, for which `has_failed` is set if the password is wrong."""
+    """An attempt to sign in; the caller sets `has_failed` if the password is wrong."""
 
     has_failed: bool = False
 
 
 class _Failures(NamedTuple):
-    """Failures that had not been forgotten at a moment, and when the wait after the last one is over."""
+    """The number of failures not forgotten at a moment, and the time until which the next attempt must wait."""
 
     number: float
     moment: float
     until: float
 
     def left(self, moment: float) -> float:
-        """Return how many have not been forgotten."""
+        """Return how many failures have not been forgotten at a moment; fractions count."""
         return max(0.0, self.number - (moment - self.moment) / _FORGOTTEN_SECONDS)
 
 
@@ -163,14 +163,14 @@ _NO_FAILURES: Final = _Failures(0.0, 0.0, 0.0)
 
 
 class Throttle:
-    """Lets those wait who fail too often to sign in; this process alone counts.
+    """Delays clients that fail too often to sign in; each process counts by itself.
 
-    Tries are counted for each user name from an address; for each address, more of them, as many people may be behind
-    one; and for each user name, many more, so that nobody keeps others out by failing in their name.
+    Failures are counted per user name and address; per address, with a higher limit, as many people may share one; and
+    per user name, with a much higher limit, so that nobody can lock others out by failing in their name.
 
-    Tries that are being checked are counted apart: more at a time than may fail are refused, and so many at a time are
-    not more than many in turn. A right one leaves the failures of others as they are. Failures are forgotten one by
-    one.
+    Attempts that are being checked count towards the same limits, so that parallel attempts gain nothing over
+    successive ones. A successful attempt does not reset the failures, which are forgotten one by one as time passes
+    (`_FORGOTTEN_SECONDS` each).
     """
 
     def __init__(self) -> None:
@@ -180,10 +180,10 @@ class Throttle:
 
     @contextmanager
     def trying(self, name: str, address: str) -> Iterator[SignInTry]:
-        """Yield a try to sign in; see there.
+        """Yield an attempt to sign in, whose `has_failed` the caller sets if the password is wrong.
 
         Raises:
-            HttpError: 429 if it has to wait.
+            HttpError: 429 if the client has to wait first.
         """
         most = {f"user {name} at {address}": _MOST_TRIES, f"address {address}": _MOST_OF_ADDRESS}
         most[f"user {name}"] = _MOST_OF_NAME
@@ -205,7 +205,7 @@ class Throttle:
             raise HttpError(429, f"too many wrong passwords; wait {seconds} s", headers={"Retry-After": seconds})
 
     def _wait(self, key: str, allowed: int, moment: float) -> float:
-        """Return the seconds for which no other try is checked."""
+        """Return the seconds before another attempt is checked; 0: now."""
         failed = self._failures.get(key, _NO_FAILURES)
         if failed.until > moment:
             return failed.until - moment
@@ -225,17 +225,17 @@ class Throttle:
 
 
 class KeyRates:
-    """Counts the requests of each key by a bucket of tokens, in this process alone."""
+    """Limits the requests of each key by a token bucket; each process counts by itself."""
 
     def __init__(self) -> None:
         self._left: dict[str, tuple[float, float]] = {}  # tokens, and when they were counted
         self._lock = threading.Lock()
 
     def spend(self, key: str, rate: float) -> None:
-        """Take a token, of which `rate` come a second.
+        """Take a token from the bucket of a key, which is filled with `rate` tokens a second; 0: no limit.
 
         Raises:
-            HttpError: 429 if there is none.
+            HttpError: 429 if the bucket is empty.
         """
         if rate <= 0:
             return
@@ -255,14 +255,14 @@ KEY_RATES: Final = KeyRates()
 
 
 async def caller(request: Request, service: ServiceDep) -> Caller:
-    """Return who makes a request; for `Depends`, and for the middleware, which asks before a body is read.
+    """Return who makes a request; used by `CallerDep`, and by the middleware before the body is read.
 
     Raises:
-        HttpError: 401 if nobody is signed in, 403 if a browser sends no token against forged requests, 504 if the
-            database does not answer in time.
+        HttpError: 401 if there is no valid key or session, 403 if the session's CSRF token is missing or wrong, 429 if
+            the key exceeds its rate, 504 if the database does not answer in time.
     """
     if not service.config.auth_required:
-        return LOCAL  # without a thread, which takes longer than all else before an edit
+        return LOCAL  # without a thread, which would take longer than everything else before an edit
     if (known := caller_known(request.scope)) is not None:
         return known
     seconds = service.config.limits.timeout_seconds
@@ -274,13 +274,13 @@ async def caller(request: Request, service: ServiceDep) -> Caller:
 
 
 def caller_known(scope: ASGIScope) -> Caller | None:
-    """Return who makes a request, if that has been found out."""
+    """Return who makes a request if that is known already, else None."""
     found: Caller | None = scope.get("state", {}).get("caller")
     return found
 
 
 def caller_with(key: str, request: Request, service: Service) -> Caller:
-    """Return who makes a request that may have a key at another place than its header; see `caller`."""
+    """Return who makes a request; `key` is a key from elsewhere than the header, or empty. See `caller`."""
     if not service.config.auth_required:
         return LOCAL
     found: Caller = _found(key, request, service)
@@ -322,7 +322,7 @@ async def _described(
     _key: Annotated[object, Security(_KEY)],
     _session: Annotated[object, Security(_SESSION)],
 ) -> Caller:
-    """Return `caller`; the other parameters say to OpenAPI what it reads."""
+    """Return `caller`; the other parameters tell OpenAPI which credentials it reads."""
     return await caller(request, service)
 
 
@@ -330,7 +330,7 @@ CallerDep = Annotated[Caller, Depends(_described)]
 
 
 def may_still_read(request: Request, project: str) -> bool:
-    """Return whether who made a request, which may be long ago, has the right to read a project now."""
+    """Return whether the sender of a request, such as that of a long event stream, may still read a project."""
     service = service_of(request)
     if not service.config.auth_required:
         return True
@@ -346,7 +346,7 @@ def may_still_read(request: Request, project: str) -> bool:
 
 
 def _key_of(request: Request) -> str:
-    """Return the key in the header of a request; empty if there is none."""
+    """Return the key in the Authorization header of a request; empty if there is none."""
     scheme, _, secret = request.headers.get("Authorization", "").partition(" ")
     return secret.strip() if scheme.lower() == "bearer" else ""
 
@@ -381,7 +381,7 @@ def _of_session(service: Service, cookie: str) -> Caller | None:
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """What a caller may use of the store."""
+    """The store as seen by a caller: projects, files and jobs, with checks of the caller's rights."""
 
     service: Service
     caller: Caller
@@ -392,18 +392,18 @@ class Access:
         return self.service.store
 
     def project(self, project: str, scope: ReadOrScope) -> str:
-        """Return a project in which the caller may do something."""
+        """Return the id of a project, checked to exist and to grant the caller a scope; else raise 404 or 403."""
         self.caller.require(scope, project)
-        if self.caller.admin:  # others are members of projects that there are
+        if self.caller.admin:  # the projects of others are those they are members of, which exist
             self.store.projects.row(project)
         return project
 
     def file(self, file: str, scope: ReadOrScope) -> Row:
-        """Return a file with which the caller may do something."""
+        """Return a file in whose project the caller has a scope; see `project`."""
         return self._part(self.store.files.row(file), f"file {file!r}", scope)
 
     def job(self, job: str, scope: ReadOrScope) -> Row:
-        """Return a job with which the caller may do something."""
+        """Return a job in whose project the caller has a scope; see `project`."""
         return self._part(self.store.jobs.get(job), f"job {job!r}", scope)
 
     def _part(self, row: Row, what: str, scope: ReadOrScope) -> Row:
@@ -414,7 +414,7 @@ class Access:
 
 
 async def access(caller: CallerDep, service: ServiceDep) -> Access:
-    """Return what the caller of a request may use; for `Depends`."""
+    """Return the access of the caller of a request; used by `AccessDep`."""
     return Access(service, caller)
 
 

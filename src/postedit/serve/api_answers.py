@@ -1,6 +1,7 @@
-"""Answers of the routes of projects, files, jobs and people, as OpenAPI describes them.
+"""Response models of the routes for projects, files, jobs and people, for OpenAPI only.
 
-They describe what the store gives, and cost nothing at run time: tests compare them with every answer.
+They describe what the store returns, but do not validate it, so they cost nothing at run time; tests compare every
+response with them.
 """
 
 from typing import Any, Literal
@@ -18,12 +19,12 @@ SegmentState = Literal["new", "seen", "draft", "confirmed", "locked"]
 
 
 def answering(model: type[BaseModel], status: int = 200) -> dict[str, Any]:
-    """Return the options of a route whose answers are described, and not built, by a model."""
+    """Return the options of a route whose response is described by a model, but not built or validated by it."""
     return {"response_model": None, "responses": {status: {"model": model}}}
 
 
 class ProjectOut(BaseModel):
-    """A project with figures of its files."""
+    """A project, with counts of its files and segments."""
 
     id: str
     name: str
@@ -40,7 +41,7 @@ class ProjectOut(BaseModel):
 
 
 class OwnProject(ProjectOut):
-    """A project, and what the caller is in it."""
+    """A project, and the role of the caller in it."""
 
     role: Role
 
@@ -52,13 +53,13 @@ class ProjectList(BaseModel):
 
 
 class GlossarySaved(BaseModel):
-    """What was saved."""
+    """Number of glossary entries that were saved."""
 
     entries: int
 
 
 class DecisionOut(BaseModel):
-    """A decision on a proposed edit: `text` in place of characters `start` to `end` of mt."""
+    """A decision on a proposed edit, which replaces code points `start` to `end` (exclusive) of mt with `text`."""
 
     start: int
     end: int
@@ -82,14 +83,14 @@ class CorrectionOut(BaseModel):
 
 
 class CorrectionPage(BaseModel):
-    """Corrections, the latest first."""
+    """A page of corrections, the latest first."""
 
     corrections: list[CorrectionOut]
     next: int | None = Field(description="`before` of the next page")
 
 
 class Imported(BaseModel):
-    """The corrections that were added, and how many were not, because they were there."""
+    """How many corrections were added, and how many were not because the project had them already."""
 
     added: int
     known: int = Field(description="corrections with a time that the project had; they are not added again")
@@ -98,19 +99,19 @@ class Imported(BaseModel):
 
 
 class Deleted(BaseModel):
-    """How much was deleted."""
+    """Number of corrections that were deleted."""
 
     deleted: int
 
 
 class Undone(BaseModel):
-    """The entry that takes a correction back."""
+    """Number of the memory entry that takes a correction back."""
 
     number: int
 
 
 class Figures(BaseModel):
-    """Sums over confirmed segments; TER in percent, null without words."""
+    """Sums over confirmed segments. TER is in percent, and null if there are no words."""
 
     segments: int
     words: int
@@ -122,19 +123,19 @@ class Figures(BaseModel):
 
 
 class DayFigures(Figures):
-    """Figures of a day (UTC)."""
+    """Figures for one day (UTC)."""
 
     day: str
 
 
 class PersonFigures(Figures):
-    """Figures of a person."""
+    """Figures for one person."""
 
     name: str
 
 
 class KindFigures(BaseModel):
-    """What was decided on edits of a kind."""
+    """How many proposed edits of one kind were accepted and rejected."""
 
     kind: str
     accepted: int
@@ -142,7 +143,7 @@ class KindFigures(BaseModel):
 
 
 class ProgressOut(BaseModel):
-    """Figures of the work in a project."""
+    """Figures of the work in a project, by day, by person and by kind of edit."""
 
     days: list[DayFigures]
     people: list[PersonFigures]
@@ -161,21 +162,21 @@ class EventOut(BaseModel):
 
 
 class AuditPage(BaseModel):
-    """What was done, the latest first."""
+    """A page of the audit log, the latest entry first."""
 
     entries: list[EventOut]
     next: int | None = Field(description="`before` of the next page")
 
 
 class EventList(BaseModel):
-    """Events in order."""
+    """Events, in order."""
 
     events: list[EventOut]
     last: int = Field(description="number of the last event of the project")
 
 
 class MemberOut(BaseModel):
-    """A member of a project."""
+    """A member of a project, with the role."""
 
     id: str
     name: str
@@ -189,7 +190,7 @@ class MemberList(BaseModel):
 
 
 class UserName(BaseModel):
-    """An active user, as managers of projects see one."""
+    """An active user, as managers of projects see them."""
 
     id: str
     name: str
@@ -198,20 +199,20 @@ class UserName(BaseModel):
 
 
 class UserOut(UserName):
-    """A user."""
+    """A user, as administrators see them."""
 
     created: str
     admin: bool
 
 
 class UserList(BaseModel):
-    """Users by name; managers of projects get less of each."""
+    """Users, sorted by name; managers of projects get fewer fields than administrators."""
 
     users: list[UserOut | UserName]
 
 
 class SignedIn(BaseModel):
-    """Who is signed in; without an id, the one user of a service that needs no sign-in."""
+    """The user who is signed in; `id` is null for the only user of a service without sign-in."""
 
     id: str | None
     name: str
@@ -220,7 +221,7 @@ class SignedIn(BaseModel):
 
 
 class SessionOut(BaseModel):
-    """A session."""
+    """A session of a browser."""
 
     user: SignedIn
     csrf: str = Field(description="for the header X-CSRF-Token of requests that change something")
@@ -228,7 +229,7 @@ class SessionOut(BaseModel):
 
 
 class KeyOut(BaseModel):
-    """A key of a program, without the key itself."""
+    """An API key, without its secret."""
 
     id: str
     name: str
@@ -240,19 +241,19 @@ class KeyOut(BaseModel):
 
 
 class NewKeyOut(KeyOut):
-    """A new key."""
+    """A new API key, with its secret."""
 
-    key: str = Field(description="the key itself, which nothing else tells again")
+    key: str = Field(description="the secret; it is shown only in this response")
 
 
 class KeyList(BaseModel):
-    """Keys."""
+    """API keys."""
 
     keys: list[KeyOut]
 
 
 class JobOut(BaseModel):
-    """A job."""
+    """A job on a file, with its progress in segments."""
 
     id: str
     project: str
@@ -273,7 +274,7 @@ class JobList(BaseModel):
 
 
 class EstimateOut(BaseModel):
-    """What the proposals tell about the machine translation of a file."""
+    """An estimate of the quality of a file's machine translation, from the proposals."""
 
     proposals: int
     changed: float = Field(description="part of the proposals that change something")
@@ -282,7 +283,7 @@ class EstimateOut(BaseModel):
 
 
 class FileOut(BaseModel):
-    """A file, with how far the work in it has come."""
+    """A file, with the progress of the work on it."""
 
     id: str
     project: str
@@ -316,7 +317,7 @@ class Uploaded(BaseModel):
 
 
 class CodeOut(BaseModel):
-    """An inline code of a text; both codes of a pair have one id."""
+    """An inline code in a text; the opening and closing codes of a pair share one id."""
 
     at: int = Field(description="position in code points")
     id: str
@@ -325,7 +326,7 @@ class CodeOut(BaseModel):
 
 
 class TermOut(BaseModel):
-    """An entry of the glossary that is in the source."""
+    """A glossary entry whose source term occurs in the source."""
 
     source: str
     target: str
@@ -333,20 +334,20 @@ class TermOut(BaseModel):
 
 
 class EditDecisionOut(BaseModel):
-    """A decision on an edit of a proposal."""
+    """A decision on one edit of a proposal."""
 
     edit: int
     accepted: bool
 
 
 class SegmentOut(BaseModel):
-    """A segment."""
+    """A segment of a file, with its proposal and the last decision on it."""
 
     number: int
     unit: str
     src: str
     mt: str
-    learnt: bool = Field(description="the proposal changed because of what was learnt since")
+    learnt: bool = Field(description="the proposal differs from the first one, because of what was learnt since")
     target: str
     state: SegmentState
     version: int
@@ -355,7 +356,7 @@ class SegmentOut(BaseModel):
     src_codes: list[CodeOut]
     mt_codes: list[CodeOut]
     proposal: EditedOut | None
-    prepared: bool = Field(description="the model has been asked: without a proposal, it has none")
+    prepared: bool = Field(description="whether the model has been asked; if so and `proposal` is null, it has none")
     proposal_codes: list[CodeOut]
     target_codes: list[CodeOut]
     decisions: list[EditDecisionOut]
@@ -369,7 +370,7 @@ class SegmentOut(BaseModel):
 
 
 class MatchOut(BaseModel):
-    """A translation of a similar source, of the file or of the corrections of the project."""
+    """A translation of a similar source, from the file or from the corrections of the project."""
 
     src: str
     target: str
@@ -381,7 +382,7 @@ class MatchOut(BaseModel):
 
 
 class SegmentPage(BaseModel):
-    """Segments in order."""
+    """A page of segments, in order."""
 
     segments: list[SegmentOut]
     total: int | None = Field(description="of all pages; with the first one alone")
@@ -389,13 +390,13 @@ class SegmentPage(BaseModel):
 
 
 class SegmentNumbers(BaseModel):
-    """Numbers of segments in order."""
+    """Numbers of segments, in order."""
 
     numbers: list[int]
 
 
 class PastDecision(BaseModel):
-    """What a person decided on a segment."""
+    """A past decision on a segment."""
 
     file: str
     segment: int
@@ -411,19 +412,19 @@ class PastDecision(BaseModel):
 
 
 class History(BaseModel):
-    """What was decided on a segment, in order."""
+    """All decisions on a segment, in order."""
 
     history: list[PastDecision]
 
 
 class MatchList(BaseModel):
-    """Matches, the nearest first."""
+    """Matches, the most similar first."""
 
     matches: list[MatchOut]
 
 
 class Saved(BaseModel):
-    """What became of a decision."""
+    """The outcome of a saved decision."""
 
     segment: SegmentOut
     filled: list[int] = Field(description="numbers of repetitions that were filled in")
@@ -431,13 +432,13 @@ class Saved(BaseModel):
 
 
 class Conflict(ErrorResponse):
-    """A decision on a segment that somebody else has changed, and what it is now."""
+    """The error for a decision on a segment that somebody else has changed, with its present state."""
 
     segment: SegmentOut
 
 
 class ProposalOut(BaseModel):
-    """A proposal for a segment."""
+    """A proposal of the model for a segment."""
 
     proposal: EditedOut | None
     codes: list[CodeOut]
@@ -445,19 +446,19 @@ class ProposalOut(BaseModel):
 
 
 class ProposalsOut(BaseModel):
-    """Proposals by number of the segment."""
+    """Proposals, by segment number."""
 
     proposals: dict[str, ProposalOut]
 
 
 class Health(BaseModel):
-    """The process lives."""
+    """The answer of a live process."""
 
     status: Literal["ok"]
 
 
 class Readiness(BaseModel):
-    """Whether requests are welcome."""
+    """Whether the service accepts requests."""
 
     status: Literal["ready", "starting", "stopping", "away", "read_only"]
     models: dict[str, Literal["ready", "starting"]]

@@ -1,4 +1,4 @@
-"""Requests and answers of the routes that edit, learn and score, as OpenAPI describes them."""
+"""Request and response models of the routes that edit, learn and score; OpenAPI describes the routes by them."""
 
 from typing import Annotated, Any, Final, Literal, TypeVar
 
@@ -14,10 +14,10 @@ Span = Annotated[
 ]
 
 Text = Annotated[str, StringConstraints(max_length=1_000_000)]
-"""A text; the settings of the service have a lower limit."""
+"""A text; `limits.characters` of the service settings is usually lower."""
 
 Constraint = Annotated[PlainText, StringConstraints(max_length=1_000_000)]
-"""Text that a correction has to contain: no NUL, which no file can hold."""
+"""Text that a correction must contain; like all plain text, without NUL characters."""
 
 _SRC: Final = "Press the red button."
 _MT: Final = "Drücken Sie die rote Knopf."
@@ -28,7 +28,7 @@ ModelT = TypeVar("ModelT", bound=BaseModel)
 
 
 class ApiModel(BaseModel):
-    """Base of all requests: unknown names are errors."""
+    """Base class of these requests; unknown fields are refused."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -45,7 +45,7 @@ class SegmentIn(ApiModel):
 
     @property
     def texts(self) -> tuple[str | None, ...]:
-        """All its texts."""
+        """All texts of the segment: source, machine translation, prefix and required phrases."""
         return self.src, self.mt, self.prefix, *self.required
 
 
@@ -65,11 +65,13 @@ class EditRequest(ApiModel):
         description="plain: src and mt are text; xliff: the content of source and target of XLIFF 1.2, with inline "
         "codes, and so is the corrected text (spans of edits are of the text without codes); xliff2: of XLIFF 2",
     )
-    timeout_ms: int | None = Field(None, ge=100, le=600_000, description="time after which the answer is of no use")
+    timeout_ms: int | None = Field(
+        None, ge=100, le=600_000, description="time for the answer; after it, the request gets 504"
+    )
 
 
 class EditOut(BaseModel):
-    """One edit."""
+    """One edit of a machine translation."""
 
     op: Literal["insert", "delete", "replace"]
     mt_span: Span
@@ -83,15 +85,18 @@ class EditOut(BaseModel):
 
 
 class FallbackOut(BaseModel):
-    """A protected span or term that the model was about to break, and how it was saved."""
+    """A protected span or glossary term that the model was about to break, and how it was saved."""
 
     kind: str = Field(examples=["number"])
     value: str = Field(examples=["42"])
-    by: str | None = Field(description="search, edits or mt; null: it is not saved, as there is no mt")
+    by: str | None = Field(
+        description="search: by a second search with constraints; edits: some edits were taken back; mt: all were; "
+        "null: it was not saved, as there is no mt"
+    )
 
 
 class EditedOut(BaseModel):
-    """The correction of a segment."""
+    """The correction of one segment."""
 
     text: str = Field(
         description="the corrected translation; mt itself, byte for byte, if nothing changed", examples=[_PE]
@@ -136,7 +141,7 @@ def edited_json(mt: str, result: PostEdit) -> dict[str, Any]:
 
 
 class EditResponse(BaseModel):
-    """Corrections, in the order of the segments."""
+    """Corrections, in the order of the requested segments."""
 
     model: str
     fingerprint: str = Field(description="of the model; another one when it is replaced")
@@ -144,10 +149,10 @@ class EditResponse(BaseModel):
 
 
 class DecisionOnEdit(ApiModel):
-    """What a post-editor decided on a proposed edit."""
+    """A post-editor's decision on a proposed edit."""
 
     start: int = Field(ge=0, description="first code point of mt that the edit replaces")
-    end: int = Field(ge=0, description="the one after the last")
+    end: int = Field(ge=0, description="end (exclusive) of that span, in code points of mt")
     text: Text = Field(description="what the edit writes there")
     accepted: bool
 
@@ -179,7 +184,7 @@ class NumberResponse(BaseModel):
 
 
 class ScoreRequest(ApiModel):
-    """Outputs to score, line by line."""
+    """Outputs to score against post-edits, line by line."""
 
     hyp: list[Text] = Field(min_length=1, description="outputs", examples=[[_PE]])
     pe: list[Text] = Field(min_length=1, description="post-edits by people", examples=[[_PE]])
@@ -188,7 +193,7 @@ class ScoreRequest(ApiModel):
 
 
 class SystemScore(BaseModel):
-    """Scores of one system."""
+    """Scores of one system: the outputs (`hyp`) or the unedited machine translations (`mt`)."""
 
     system: str = Field(examples=["hyp"])
     ter: float = Field(description="per cent; lower is better")
@@ -197,14 +202,14 @@ class SystemScore(BaseModel):
 
 
 class ScoreResponse(BaseModel):
-    """Scores with their signatures."""
+    """Scores of each system, with the signatures of the metrics."""
 
     scores: list[SystemScore]
     signatures: dict[str, str] = Field(description="by metric, in the form of sacrebleu")
 
 
 class ModelOut(BaseModel):
-    """A model."""
+    """A model of the service."""
 
     id: str
     object: Literal["model"] = "model"
@@ -218,14 +223,14 @@ class ModelOut(BaseModel):
 
 
 class ModelList(BaseModel):
-    """All models."""
+    """All models of the service."""
 
     object: Literal["list"] = "list"
     data: list[ModelOut]
 
 
 class ErrorBody(BaseModel):
-    """What went wrong."""
+    """Code, message and request id of an error."""
 
     code: str = Field(examples=["invalid"])
     message: str = Field(description="a sentence")
@@ -233,7 +238,7 @@ class ErrorBody(BaseModel):
 
 
 class ErrorResponse(BaseModel):
-    """An error."""
+    """The body of every error response."""
 
     error: ErrorBody
 
@@ -249,10 +254,10 @@ ERRORS: Final[dict[int | str, dict[str, Any]]] = {
         422: "The request is not valid; the message says why.",
         429: "Too much in work; Retry-After says when to try again.",
         502: "The server of a language model refuses what the service asks, until the administrator changes that.",
-        503: "The database, or the server of a language model, cannot be reached, or its budget is used up, which "
-        "Retry-After tells of; or the service stops.",
+        503: "The database or the server of a language model cannot be reached, or the budget of the language model "
+        "is used up (Retry-After says when to try again); or the service is about to stop.",
         504: "The time is over.",
         507: "The disk of the service is full.",
     }.items()
 }
-"""Responses of any route to a request that is refused."""
+"""Error responses that any route may give, by status code."""

@@ -1,4 +1,4 @@
-"""Values of requests, checked so far that no database and no file refuses them; and responses of many parts."""
+"""Types of request values, checked so that no database or file refuses them later; and streaming responses."""
 
 import logging
 import re
@@ -15,12 +15,12 @@ from postedit.core.errors import DataError, OutputError
 
 _log = logging.getLogger(__name__)
 
-_LARGEST: Final = 2**31 - 1  # integer of a database
-_LARGEST_NUMBER: Final = 2**53 - 1  # that JavaScript has, too
+_LARGEST: Final = 2**31 - 1  # of a database integer column
+_LARGEST_NUMBER: Final = 2**53 - 1  # that JavaScript represents exactly
 
 
 def _check_text(text: str) -> str:
-    """Return text that databases and files can hold."""
+    """Return a text, checked to be one that databases and files can hold."""
     if "\0" in text:
         raise ValueError("has a NUL character; remove it")
     try:
@@ -31,25 +31,25 @@ def _check_text(text: str) -> str:
 
 
 PlainText = Annotated[str, AfterValidator(_check_text)]
-"""Text without NUL characters and lone surrogates."""
+"""Text without NUL characters or lone surrogates."""
 
 
 _UNSEEN: Final = frozenset({"Cc", "Cf", "Zl", "Zp"})
-"""Categories of Unicode: control and format characters, which move or hide others, and ends of lines."""
+"""Unicode categories of invisible characters: control and format characters, and line and paragraph separators."""
 
 _JOINERS: Final = "\u200c\u200d"
-"""Which the words of some languages need, such as Persian and Hindi."""
+"""Zero-width joiners, which words of some languages, such as Persian and Hindi, need."""
 
 
 _BLANKS: Final = "\u115f\u1160\u2800\u3164\uffa0"
-"""Letters and symbols without ink."""
+"""Letters and symbols that are rendered blank."""
 
 _VIRAMA: Final = 9
-"""The combining class of signs that a joiner behind them shapes."""
+"""Unicode combining class of viramas; a joiner after a virama changes how it is rendered."""
 
 
 def _check_name(text: str) -> str:
-    """Return a name without blanks around it."""
+    """Return a name without surrounding white space, checked to be visible."""
     name = text.strip()
     _check_seen(name.translate(dict.fromkeys(map(ord, _JOINERS))))
     if not any(unicodedata.category(one)[0] not in "ZM" and one not in _JOINERS + _BLANKS for one in name):
@@ -58,14 +58,14 @@ def _check_name(text: str) -> str:
 
 
 def _check_user_name(name: str) -> str:
-    """Return the name of a user, which is to look like no other one: joiners are where they change its look alone."""
+    """Return a user name, checked to look like no other: joiners are allowed only where they change its look."""
     kept = [one for at, one in enumerate(name) if not _shapes(name[:at], one, name[at + 1 :])]
     _check_seen("".join(kept))
     return name
 
 
 def _shapes(before: str, joiner: str, after: str) -> bool:
-    """Return whether a character is a joiner that changes how the letters around it look, as in Persian and Hindi."""
+    """Return whether a character is a joiner that changes how the letters around it are rendered."""
     if joiner not in _JOINERS or not before or not after or not unicodedata.category(after[0]).startswith("L"):
         return False
     if unicodedata.combining(before[-1]) == _VIRAMA:
@@ -74,7 +74,7 @@ def _shapes(before: str, joiner: str, after: str) -> bool:
 
 
 def _has_form(letter: str, form: str) -> bool:
-    """Return whether a letter looks otherwise at a place of a word of Arabic script."""
+    """Return whether a letter has a positional form of Arabic script, such as "INITIAL" or "FINAL"."""
     try:
         unicodedata.lookup(f"{unicodedata.name(letter)} {form} FORM")
     except (KeyError, ValueError):
@@ -91,17 +91,17 @@ def _check_seen(name: str) -> None:
 Name = Annotated[
     PlainText, AfterValidator(_check_name), Field(max_length=200, json_schema_extra={"minLength": 1, "pattern": r"\S"})
 ]
-"""A name that people can see; blanks around it are left out."""
+"""A name with visible characters; surrounding white space is removed."""
 
 UserName = Annotated[Name, AfterValidator(_check_user_name)]
 """The name of a user."""
 
 
 def user_name(text: str) -> str:
-    """Return the name of a user as requests give it.
+    """Return a user name, checked and normalised as in requests.
 
     Raises:
-        DataError: if it is none.
+        DataError: if it is not a valid user name.
     """
     try:
         return TypeAdapter(UserName).validate_python(text)
@@ -110,7 +110,7 @@ def user_name(text: str) -> str:
 
 
 _LANGUAGE: Final = r"^([A-Za-z]{2,3}([\-_][A-Za-z0-9]+)*)?$"
-"""In JavaScript, too; the form for new projects in the workbench has the same."""
+"""A regular expression valid in Python and JavaScript; the workbench form for new projects uses the same one."""
 
 
 def _check_language(code: str) -> str:
@@ -136,26 +136,26 @@ SegmentNumber = Annotated[int, Path(ge=1, le=_LARGEST, description="number of a 
 EntryNumber = Annotated[int, Path(ge=1, le=_LARGEST_NUMBER, description="number of a correction")]
 
 Small = Annotated[int, Field(ge=0, le=_LARGEST)]
-"""A whole number that is not negative, and that a column of the database can hold."""
+"""A non-negative integer that a database integer column can hold."""
 
 Large = Annotated[int, Field(ge=0, le=_LARGEST_NUMBER)]
-"""A whole number that is not negative."""
+"""A non-negative integer that JavaScript represents exactly."""
 
 
 class Body(BaseModel):
-    """A body of a request: unknown fields are refused."""
+    """Base class of request bodies; unknown fields are refused."""
 
     model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
 
 
 def event_response(stream: AsyncIterator[str]) -> StreamingResponse:
-    """Return a response with server-sent events, which nothing between may keep back."""
+    """Return a response with server-sent events, with headers that keep caches and proxies from holding them."""
     headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
     return StreamingResponse(_until_away(stream), media_type="text/event-stream", headers=headers)
 
 
 async def _until_away(stream: AsyncIterator[str]) -> AsyncIterator[str]:
-    """Yield events until the database goes away: the client connects anew, and asks for those that it misses."""
+    """Yield events until the database is unreachable; the client then reconnects, and asks for those it missed."""
     try:
         async for event in stream:
             yield event
@@ -164,7 +164,7 @@ async def _until_away(stream: AsyncIterator[str]) -> AsyncIterator[str]:
 
 
 def download(stream: IO[bytes], name: str, media_type: str) -> StreamingResponse:
-    """Return a response with the bytes of a stream, to be saved under a name."""
+    """Return a response that downloads the bytes of a stream, to be saved under a name; the stream is closed."""
 
     def parts() -> Iterator[bytes]:
         with stream:

@@ -1,4 +1,4 @@
-"""The application: routes, errors, and the parts that start and stop with it."""
+"""The FastAPI application: its routes, its error handlers, and the parts that start and stop with it."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -32,7 +32,7 @@ from postedit.serve.settings import ServeConfig
 from postedit.serve.store import Store
 
 _THREADS: Final = 32
-"""For short calls of the store by jobs and streams; routes have as many of their own."""
+"""Threads for short store calls from jobs and event streams; routes have a separate pool of about the same size."""
 
 _ROUTES = (
     routes_status,
@@ -50,8 +50,8 @@ def create_app(config: ServeConfig, engine: Engine | None = None) -> FastAPI:
     """Return the application; its parts are in `app.state.service` and start with its lifespan.
 
     Args:
-        config: the settings.
-        engine: edits segments; that of the settings if not given.
+        config: the service settings.
+        engine: the engine that edits segments; None: one made from `config`.
     """
     app = FastAPI(title="postedit", version=postedit.__version__, lifespan=_lifespan, docs_url=None, redoc_url=None)
     service = _service(config, engine or Engine(config))
@@ -65,8 +65,8 @@ def create_app(config: ServeConfig, engine: Engine | None = None) -> FastAPI:
     )
     app.add_middleware(
         RequestLog, metrics=service.metrics, log_requests=config.log.requests
-    )  # the last one is outermost
-    for routes in _ROUTES:  # which are ready: `include_router` would make them anew at the first request
+    )  # the last middleware added is the outermost
+    for routes in _ROUTES:  # as they are: `include_router` would rebuild them at the first request
         app.router.routes.extend(routes.router.routes)
     return app
 
@@ -98,7 +98,7 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
 
 
 async def _close(service: Service, threads: Executor) -> None:
-    """Close the database when no thread uses it: those of tasks that were cancelled go on, and would open it anew."""
+    """Close the database once no thread uses it: threads of cancelled tasks go on, and would reopen it."""
     run = asyncio.get_running_loop().run_in_executor
     with ThreadPoolExecutor(1, "close") as last:
         await run(last, threads.shutdown)
@@ -106,5 +106,5 @@ async def _close(service: Service, threads: Executor) -> None:
 
 
 def _warm_up() -> None:
-    """Compile what counts the edits of proposals and decisions; on a new machine that takes some seconds."""
+    """Compile the code that counts edits in proposals and decisions, which takes some seconds on a new machine."""
     count_edits(["warm up"], ["warm"], normalise=True)

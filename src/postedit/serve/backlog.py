@@ -1,4 +1,4 @@
-"""The segments that wait for a model: how many may, which go first, and which are edited together."""
+"""The queue of segments that wait for a model: its limits, its order, and how it is divided into batches."""
 
 import math
 from asyncio import Event, Future
@@ -16,19 +16,19 @@ from postedit.core.errors import DataError, PosteditError
 from postedit.serve.model_work import EditKind
 
 Priority = Literal["interactive", "job"]
-"""Requests of people and programs that wait go before those of jobs."""
+"""Interactive requests, for which people or programs wait, go before those of jobs."""
 
 _BYTES_PER_TOKEN: Final = 4
-"""Of UTF-8, about, in any language: English has four letters a token, Chinese three bytes a character."""
+"""Rough number of UTF-8 bytes per token: English has about four letters a token, Chinese three bytes a character."""
 
 _LONGEST_WAIT: Final = 60
-"""Seconds after which a client is told to come back, at most."""
+"""Maximum of Retry-After, in seconds."""
 
 _numbers = count()
 
 
 class OverloadedError(PosteditError):
-    """Too much is waiting; `retry_after` says in how many seconds another try may succeed."""
+    """Too much is waiting; `retry_after` is the number of seconds after which another try may succeed."""
 
     def __init__(self, message: str, retry_after: float = 1.0) -> None:
         super().__init__(message)
@@ -36,7 +36,7 @@ class OverloadedError(PosteditError):
 
 
 class EndpointUnavailableError(PosteditError):
-    """A language model that cannot be asked now; `retry_after` says after how many seconds to try again."""
+    """A language model cannot be asked now; `retry_after` is the number of seconds after which to try again."""
 
     def __init__(self, message: str, retry_after: float) -> None:
         super().__init__(message)
@@ -44,26 +44,26 @@ class EndpointUnavailableError(PosteditError):
 
 
 class BudgetSpentError(EndpointUnavailableError):
-    """A language model whose budget is used up, which waiting alone does not change."""
+    """The budget of a language model is used up, which waiting alone does not change."""
 
 
 class EndpointRefusesError(PosteditError):
-    """A language model whose server refuses what this service asks, until the administrator changes how it asks."""
+    """The server of a language model refuses requests of this service until the administrator changes settings."""
 
 
 class TooLargeError(DataError):
-    """A request that could never be accepted."""
+    """A request is so large that it could never be accepted."""
 
 
 def token_count(segment: Segment) -> int:
-    """Return about how many tokens a segment has, for any model."""
+    """Return the estimated number of tokens of a segment, its constraints included; the same for all models."""
     texts = (segment.src, segment.mt or "", segment.constraints.prefix, *segment.constraints.required)
     return 1 + sum(len(text.encode(errors="replace")) for text in texts) // _BYTES_PER_TOKEN
 
 
 @dataclass(frozen=True, slots=True)
 class EditedSegment:
-    """The correction of one segment, by which model, and at which position of the memory of its project."""
+    """The correction of a segment, the fingerprint of its model, and the memory position that the model had learnt."""
 
     result: PostEdit
     fingerprint: str
@@ -76,11 +76,11 @@ class WaitingSegment:
 
     Args:
         segment: the texts.
-        kind: only segments of one kind are edited together.
-        priority: of the request.
-        deadline: by the clock of the event loop.
-        client: a key or an address.
-        done: gets the correction.
+        kind: model, project and options; only segments of one kind are edited together.
+        priority: priority of its request.
+        deadline: time of the event loop until which the correction is wanted.
+        client: in whose share of the queue it waits, such as a key, a user or a job.
+        done: future that gets the correction.
         begun: set as soon as a segment of the same request is in work.
     """
 
@@ -91,7 +91,7 @@ class WaitingSegment:
     client: str
     done: "Future[EditedSegment]"
     begun: Event = field(default_factory=Event)
-    deaths: int = 0  # of processes that edited it; from the first on it is edited alone
+    deaths: int = 0  # processes that died while they edited it; after one, it is edited alone
     tokens: int = field(init=False)
     number: int = field(init=False)
 
@@ -100,16 +100,16 @@ class WaitingSegment:
 
     @property
     def place(self) -> tuple[float, int]:
-        """Its place in the line: the earliest deadline goes first."""
+        """Sort key in its line: the earliest deadline goes first."""
         return self.deadline, self.number
 
 
 class Backlog:
-    """Segments that wait, in a line for each kind and priority; those who hold a place are counted until they are done.
+    """Segments that wait, in one line per priority and kind. Tokens are counted as held until a segment is done.
 
     Args:
-        limit: tokens of one priority that may wait or be in work.
-        share: part of the limit that one client may hold.
+        limit: maximum number of tokens of one priority that may wait or be in work.
+        share: share of the limit, from 0 to 1, that one client may hold.
     """
 
     def __init__(self, limit: int, share: float) -> None:
@@ -120,7 +120,7 @@ class Backlog:
         self._of_model: defaultdict[str, Counter[Priority]] = defaultdict(Counter)
 
     def held(self, priority: Priority, model: str | None = None) -> int:
-        """Return the tokens that wait or are in work, for one model or all."""
+        """Return the number of tokens that wait or are in work, for one model, or for all if `model` is None."""
         return self._held[priority] if model is None else self._of_model[model][priority]
 
     @property
@@ -132,7 +132,7 @@ class Backlog:
     def expecting(
         self, model: str, priority: Priority, client: str, tokens: int, retry_after: Callable[[int], float]
     ) -> Iterator[None]:
-        """Count tokens as held that are about to be added, so that others who ask meanwhile know of them.
+        """Count tokens as held that are about to be added, so that `held` includes them meanwhile.
 
         Tokens that `add` would refuse are refused here, and never count. Arguments and errors are those of `add`.
         """
@@ -147,15 +147,15 @@ class Backlog:
                 one[priority] -= tokens
 
     def add(self, items: Sequence[WaitingSegment], retry_after: Callable[[int], float]) -> None:
-        """Let all segments of one request wait, or none.
+        """Add the segments of one request, all or none.
 
         Args:
-            items: of one client, model and priority.
-            retry_after: gives the seconds in which some tokens are edited.
+            items: segments of one client, model and priority.
+            retry_after: returns the seconds in which a number of tokens is edited.
 
         Raises:
             OverloadedError: if there is no room now.
-            TooLargeError: if there never is.
+            TooLargeError: if there will never be room.
         """
         if not items:
             return
@@ -167,7 +167,7 @@ class Backlog:
             self._insert(item)
 
     def _check_room(self, priority: Priority, client: str, tokens: int, retry_after: Callable[[int], float]) -> None:
-        """Check that a client may add tokens."""
+        """Check that there is room for tokens of a client; errors are those of `add`."""
         if tokens > self._share:
             raise TooLargeError(
                 f"the segments have about {tokens:,} tokens, and one client may have {self._share:,} in work; send "
@@ -181,7 +181,7 @@ class Backlog:
             raise OverloadedError(f"{whose} too much in work; try again in {math.ceil(seconds)} s", seconds)
 
     def give_back(self, items: Iterable[WaitingSegment]) -> None:
-        """Let segments wait again, which were taken and not edited."""
+        """Put segments back that were taken but not edited; those given up meanwhile are dropped."""
         for item in items:
             if not item.done.done():
                 self._insert(item)
@@ -192,12 +192,12 @@ class Backlog:
         room: Callable[[WaitingSegment], int],
         home: Callable[[EditKind], bool] | None = None,
     ) -> list[WaitingSegment]:
-        """Return the segments to edit next, of one kind; none if none wait.
+        """Remove and return the segments to edit next, all of one kind; empty if none wait.
 
         Args:
-            model: its name.
-            room: gives the tokens of a batch that begins with a segment; one segment is always taken.
-            home: if given, only kinds for which this is true.
+            model: name of the model.
+            room: returns the maximum tokens of a batch that begins with a segment; one segment is always taken.
+            home: if given, only kinds for which it returns True are considered.
         """
         lines = [
             (key, line) for key, line in self._lines.items() if key[1].model == model and (home is None or home(key[1]))
@@ -218,7 +218,7 @@ class Backlog:
         insort(self._lines.setdefault((item.priority, item.kind), []), item, key=lambda one: one.place)
 
     def _release(self, item: WaitingSegment) -> None:
-        """Free the place of a segment that is done or given up."""
+        """Free the tokens and the place of a segment that is done or given up."""
         self._count(item, -item.tokens)
         line = self._lines.get((item.priority, item.kind), [])
         at = bisect_left(line, item.place, key=lambda one: one.place)
@@ -237,7 +237,7 @@ class Backlog:
 
 
 def _batch_size(line: Sequence[WaitingSegment], tokens: int) -> int:
-    """Return how many of the first segments make a batch; one that has ended a process makes one alone."""
+    """Return how many of the first segments make a batch; a segment that has killed a process is a batch by itself."""
     total = 0
     for size, item in enumerate(line):
         total += item.tokens

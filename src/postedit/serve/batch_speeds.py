@@ -1,88 +1,88 @@
-"""How fast a model is, by the size of batches, and whether more is asked of it than it can do."""
+"""Measurements of the speed of a model by batch size, and of whether demand exceeds it."""
 
 import time
 from collections.abc import Callable
 from typing import Final
 
 _SMOOTHING: Final = 0.2
-"""Weight of the latest batch in the measured speed, and of the latest request in the mean of requests."""
+"""Weight of the latest batch in the moving average of speeds, and of the latest request in that of request sizes."""
 
 _BURST_SECONDS: Final = 2.0
-"""Work that may be asked for at once; more is an overload."""
+"""Seconds of work that may be requested at once; more is an overload."""
 
 _BURST_REQUESTS: Final = 100
-"""Requests that may come at once, even if they are more work than that."""
+"""Requests that may come at once, even if they are more than `_BURST_SECONDS` of work."""
 
 _TOLERANCE: Final = 1.5
-"""Clients that wait for their answers ask for as much as the model does, and its measured speed varies."""
+"""Factor by which demand may exceed the measured speed, which varies; waiting clients ask for as much as is done."""
 
 
 class BatchSpeeds:
-    """Tokens a second of a process of one model, by the power of two of the tokens of a batch.
+    """Speed of one process of a model in tokens per second, measured per batch size (rounded to powers of two).
 
-    Large batches are several times as fast. By one speed for all, a service under load would take the speed of small
-    batches for its own, refuse requests that make batches large, and become slower the more it is asked.
+    Large batches are several times as fast as small ones. With one speed for all sizes, a service that was measured
+    on small batches would refuse the requests that make batches large, and become slower the higher the demand.
     """
 
     def __init__(self) -> None:
         self._speeds: dict[int, float] = {}
 
     def __bool__(self) -> bool:
-        """Return whether a batch has been measured."""
+        """Return whether any batch has been measured."""
         return bool(self._speeds)
 
     def add(self, tokens: int, seconds: float) -> None:
-        """Take a batch into account."""
+        """Record the tokens and the duration of a batch."""
         latest = tokens / max(seconds, 1e-6)
         known = self._speeds.get(tokens.bit_length(), latest)
         self._speeds[tokens.bit_length()] = known + _SMOOTHING * (latest - known)
 
     def seconds_for(self, tokens: float) -> float:
-        """Return the time of some tokens, as if in batches of the largest size measured that is not above them."""
+        """Return the seconds for some tokens, at the speed of the largest measured batch size that they fill."""
         sizes = [size for size in self._speeds if size <= int(tokens).bit_length()] or [min(self._speeds)]
         return tokens / self._speeds[max(sizes)]
 
     @property
     def highest(self) -> float:
-        """The speed of the fastest batches; 0 until one has been measured."""
+        """The speed of the fastest batch size in tokens per second; 0 if none was measured yet."""
         return max(self._speeds.values(), default=0.0)
 
     def tokens_in(self, seconds: float) -> int:
-        """Return the tokens of a batch that takes some time."""
+        """Return the tokens of a batch that takes so many seconds, at the highest speed."""
         return int(self.highest * seconds)
 
 
 class Demand:
-    """Whether more is asked of a model than it can do, for longer than a burst.
+    """Detects demand that exceeds the speed of a model for longer than a burst.
 
-    Tokens that are asked for fill a bucket, even if they are refused, and the speed of the model drains it. Requests of
-    a burst may queue up: all are answered, if later. While the bucket is full, a long queue would only make answers
-    late, and give no more of them.
+    Requested tokens fill a bucket, even if they are refused, and the speed of the model drains it. Requests of a burst
+    may queue up, as all of them are answered in the end. While the bucket is full, a long queue would only delay
+    answers, without increasing the throughput.
 
     Args:
-        clock: gives the time in seconds.
+        clock: returns the time in seconds.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._level, self._then = 0.0, clock()
-        self.mean = 0.0  # tokens of a request
+        self.mean = 0.0  # of the tokens of a request, as a moving average
 
     def add(self, tokens: int | None, speed: float) -> None:
-        """Take a request into account.
+        """Record a request.
 
         Args:
-            tokens: of the request; the mean of those before, if it is refused unread.
-            speed: of all processes of the model, in tokens a second.
+            tokens: number of its tokens; None: the request is refused unread, and counts as the mean of earlier ones.
+            speed: speed of all processes of the model together, in tokens per second.
         """
         if tokens is not None:
             self.mean += (_SMOOTHING if self.mean else 1.0) * (tokens - self.mean)
         self._drain(speed)
-        most = 1.5 * self._size(speed)  # so that an overload of any length ends soon after its last request
+        most = 1.5 * self._size(speed)  # so that any overload ends soon after its last request
         self._level = min(most, self._level + (self.mean if tokens is None else tokens))
 
     def is_excessive(self, speed: float) -> bool:
-        """Return whether the bucket is full."""
+        """Return whether the bucket is full at a speed in tokens per second."""
         self._drain(speed)
         return self._level > self._size(speed)
 

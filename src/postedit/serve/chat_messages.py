@@ -1,12 +1,12 @@
-"""What a chat message asks for: a source, its existing translation, and a glossary, in one of three forms.
+"""Chat messages parsed into a source, its existing translation and a glossary, in one of three forms.
 
-1. A JSON object: {"source": ..., "translation": ..., "glossary": {term: translation}}; the answer is the corrected
-   translation alone.
+1. A JSON object: {"source": ..., "translation": ..., "glossary": {term: translation}}; the answer is only the
+   corrected translation.
 2. A JSON object with several strings, as Weblate sends: {"strings": [{"source": ..., "translation": ...}, ...],
    "glossary": [{"source": ..., "target": ...}]}; the answer is a JSON list of the corrected translations. Strings may
-   lack a translation, as those have that Weblate tries a service with: a model that needs one leaves them as they are.
-3. Labelled lines: "Source: ...", "Translation: ...", "Glossary:" and a term a line, "term = translation"; the answer is
-   the corrected translation alone.
+   lack a translation, as when Weblate tests a service: if the model needs one, the answer has their source.
+3. Labelled lines: "Source: ...", "Translation: ...", "Glossary:" and one term per line, "term = translation"; the
+   answer is only the corrected translation.
 """
 
 import json
@@ -38,12 +38,12 @@ _FORMS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class ChatTask:
-    """What a message asks for.
+    """The task of a chat message.
 
     Args:
-        segments: to edit.
-        glossary: terms of the message; None if it has none.
-        as_list: the answer is a JSON list.
+        segments: the segments of the message.
+        glossary: the terms of the message; None if it has none.
+        as_list: whether the answer is a JSON list.
     """
 
     segments: list[Segment]
@@ -51,11 +51,11 @@ class ChatTask:
     as_list: bool = False
 
     def to_edit(self, *, needs_mt: bool) -> list[Segment]:
-        """Return the segments to edit: of a list not those without a translation, if the model needs one."""
+        """Return the segments to edit; of a list, those without mt are left out if the model needs one."""
         return [one for one in self.segments if not self._stays(one, needs_mt)]
 
     def answer(self, texts: Sequence[str], *, needs_mt: bool) -> str:
-        """Return the answer for the corrections of the segments to edit; the others have their source."""
+        """Return the answer, from the corrections of `to_edit`; segments that were not edited get their source."""
         corrected = iter(texts)
         answers = [one.src if self._stays(one, needs_mt) else next(corrected) for one in self.segments]
         return json.dumps(answers, ensure_ascii=False) if self.as_list else answers[0]
@@ -65,10 +65,10 @@ class ChatTask:
 
 
 def read_task(message: str) -> ChatTask:
-    """Return what a message asks for.
+    """Return the task of a message.
 
     Raises:
-        DataError: if it has none of the forms.
+        DataError: if the message has none of the three forms.
     """
     values = _json_object(_without_fence(message))
     if values is None:
@@ -81,7 +81,7 @@ def read_task(message: str) -> ChatTask:
 
 
 def _without_fence(message: str) -> str:
-    """Return what stands between the marks of a block of code."""
+    """Return the content of a message that is one fenced code block; other messages as they are."""
     text = message.strip()
     if len(text) < 2 * len(_FENCE) or not (text.startswith(_FENCE) and text.endswith(_FENCE)):
         return message
@@ -114,7 +114,7 @@ def _segment(values: Mapping[str, Any]) -> Segment:
 
 
 def given_mt(src: str, mt: str | None) -> str | None:
-    """Return a translation; None for a blank one of a source with text, by which many tools say that there is none."""
+    """Return mt, or None if it is blank and the source is not: many tools send a blank one if there is no mt."""
     return None if mt is not None and src.strip() and not mt.strip() else mt
 
 
@@ -123,7 +123,7 @@ def _first(values: Mapping[str, Any], names: Sequence[str]) -> Any:
 
 
 def _glossary(given: Any) -> Glossary | None:
-    """Return the terms of a table, of a list of pairs, or of lines; others are left out."""
+    """Return the terms of an object, a list of pairs, or lines, without invalid ones; None if there are none."""
     pairs: list[tuple[Any, Any]] = []
     if isinstance(given, Mapping):
         pairs = list(given.items())
@@ -140,7 +140,7 @@ def _glossary(given: Any) -> Glossary | None:
 
 
 def _term(line: str) -> tuple[str, str]:
-    """Return a term and its translation; both are empty if a line has none. The time is linear in its length."""
+    """Return the term and translation of a line, both empty if it has none, in time linear in its length."""
     term = line.strip().lstrip(_BULLETS)
     found = _SEPARATOR.search(term, 1)
     return (term[: found.start()], term[found.end() :]) if found else ("", "")

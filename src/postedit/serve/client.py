@@ -1,4 +1,4 @@
-"""A client of the service that `postedit serve` runs.
+"""A Python client of the service that `postedit serve` runs.
 
 Example:
     with Client("http://127.0.0.1:8080") as client:
@@ -23,18 +23,18 @@ if TYPE_CHECKING:
     import httpx
 
 _SEGMENTS: Final = 100
-"""Segments of a request; longer lists are sent in several."""
+"""Segments per request, at most; longer lists are divided."""
 
 _BYTES: Final = 40_000
-"""Of the segments of a request, unless it has one: a fifth of what a service lets a client have in work by default."""
+"""Bytes of the segments of a request, if it has several: a fifth of a client's default share of the queue."""
 
 _Values = Mapping[str, Any]
 
 _ONCE: Final = frozenset({"/v1/learn", "/v1/undo"})
-"""Paths of requests that are not repeated after 503: what they ask for may have been done before the answer failed."""
+"""Paths of requests that are not repeated after 503: they may have taken effect before the response failed."""
 
 _DOUBLED: Final = "/v1/v1/"
-"""In the path of what a client asks for whose address ends in /v1, as that of other services does."""
+"""In paths of requests whose client was given an address that ends in /v1, as those of other services do."""
 
 _MOST_PAUSE: Final = 30.0  # seconds before another try
 
@@ -43,10 +43,10 @@ class ServiceError(PosteditError):
     """The service refused a request, or cannot be reached.
 
     Args:
-        message: a sentence.
-        status: of HTTP; 0 if there was no answer.
-        code: a word for programs, such as "invalid" or "too_many_requests".
-        request_id: of the request, in the log of the service.
+        message: the reason, for people.
+        status: HTTP status code; 0 if there was no response.
+        code: the reason, for programs, such as "invalid" or "too_many_requests".
+        request_id: id by which the log of the service names the request.
     """
 
     def __init__(self, message: str, status: int = 0, code: str = "", request_id: str = "") -> None:
@@ -56,23 +56,23 @@ class ServiceError(PosteditError):
 
 @dataclass(frozen=True, slots=True)
 class ServedEdit:
-    """The correction of a segment, as the service gives it.
+    """The correction of one segment, as returned by the service.
 
     Args:
         text: the corrected translation; mt itself if nothing changed.
         changed: whether it differs from mt.
-        score: natural-log probability; 0 if the model has none.
-        confidence: the least confidence of the edits; None if there are none.
-        edits: the changes, with spans in characters.
-        confidences: of each edit.
-        reasons: of each edit, if asked for.
+        score: natural-log probability of the output; 0 if the model has none.
+        confidence: the lowest confidence of the edits; None if there are none.
+        edits: the changes, with spans in code points.
+        confidences: the confidence of each edit.
+        reasons: the reasons of each edit; models may leave them empty unless `evidence` was set.
         skipped: why the segment was not edited, if it was not.
-        reverted: edits that were taken back.
-        fallbacks: protected spans that were saved.
-        alternatives: the next best corrections.
-        content: the corrected target with its inline codes, if they were asked for.
-        model: the name of the model.
-        fingerprint: of the model.
+        reverted: number of edits that were taken back, by a gate or to protect text.
+        fallbacks: protected spans and terms that the model was about to break.
+        alternatives: the next best corrections, best first.
+        content: the corrected target with its inline codes; None if `markup` is "plain".
+        model: name of the model.
+        fingerprint: fingerprint of the model; it changes when the model is replaced.
     """
 
     text: str
@@ -92,17 +92,17 @@ class ServedEdit:
 
 
 class Client:
-    """Asks a service. Requests that it refuses because it has too much in work are sent again, as it tells.
+    """Client of a service. It repeats requests while the service is overloaded or unavailable, as `Retry-After` says.
 
     Args:
-        address: of the service, as "http://127.0.0.1:8080".
-        key: an API key; none is needed on the same machine.
-        timeout: seconds for an answer.
-        patience: seconds for which requests are sent again when the service is overloaded; 0: not at all.
+        address: address of the service without /v1, such as "http://127.0.0.1:8080".
+        key: an API key; None: no key, as for a service on the same machine.
+        timeout: seconds to wait for a response.
+        patience: seconds for which refused requests are repeated; 0: never repeat them.
 
     Raises:
         RecipeError: if httpx is not installed.
-        DataError: if the address is none, or the key has other characters than a header can have.
+        DataError: if the address is not valid, or the key has characters that a header cannot have.
     """
 
     def __init__(self, address: str, key: str | None = None, *, timeout: float = 60.0, patience: float = 60.0) -> None:
@@ -144,12 +144,12 @@ class Client:
         prefix: Sequence[str] | None = None,
         required: Sequence[Sequence[str]] | None = None,
     ) -> list[ServedEdit]:
-        """Return one correction per segment, in order; for arguments see `POST /v1/edit`.
+        """Return one correction per segment, in order; the arguments are those of `POST /v1/edit`.
 
-        Without `project`, what projects have learnt does not count.
+        Without `project`, the model works as it was trained, without what projects have learnt.
 
         Raises:
-            ServiceError: if the service refuses.
+            ServiceError: if the service refuses a request, or cannot be reached.
             DataError: if the numbers of texts differ, or a value cannot be sent, such as a text with lone surrogates.
         """
         segments = [
@@ -173,7 +173,7 @@ class Client:
         return [one for part in _parts(segments) for one in self._edited(part, options)]
 
     def _edited(self, segments: Sequence[_Values], options: _Values) -> list[ServedEdit]:
-        """Return the corrections of segments; if they are too much for the service, of one half after the other."""
+        """Return the corrections of segments; if the service finds the request too large, send it in halves."""
         try:
             answer = self._asked("POST", "/v1/edit", {"segments": segments, **options})
         except ServiceError as error:
@@ -186,22 +186,22 @@ class Client:
     def learn(
         self, src: str, mt: str, pe: str, *, project: str = "default", author: str = "", file: str = "", unit: str = ""
     ) -> int:
-        """Let a project learn from a correction, and return its number.
+        """Add a correction to a project, and return its number.
 
-        It counts from the next request for this project on: `edit(..., project="default")`.
+        It applies from the next request for this project on: `edit(..., project="default")`.
 
         Raises:
-            ServiceError: if the service refuses.
+            ServiceError: if the service refuses the request, or cannot be reached.
             DataError: if a value cannot be sent, such as a text with lone surrogates.
         """
         values = {"src": src, "mt": mt, "pe": pe, "project": project, "author": author, "file": file, "unit": unit}
         return int(self._post("/v1/learn", values)["number"])
 
     def undo(self, number: int, *, project: str = "default") -> int:
-        """Take a correction back, and return the number of the entry that says so.
+        """Take a correction back, and return the number of the memory entry that records this.
 
         Raises:
-            ServiceError: if the service refuses.
+            ServiceError: if the service refuses the request, or cannot be reached.
             DataError: if a value cannot be sent.
         """
         return int(self._post("/v1/undo", {"number": number, "project": project})["number"])
@@ -209,14 +209,14 @@ class Client:
     def score(
         self, hyp: Iterable[str], pe: Iterable[str], mt: Iterable[str] | None = None, *, tokenize: str = "none"
     ) -> dict[str, dict[str, float]]:
-        """Return the scores of outputs, and of mt if it is given, by system and metric.
+        """Return the scores of outputs ("hyp"), and of mt if it is given, by system and metric.
 
-        Scores are those of all lines together, so they are sent in one request: the service refuses more lines than its
-        limit of segments, and `score_systems` has no limit.
+        Scores are computed over all lines, so they are sent in one request: the service refuses more lines than
+        `limits.segments`. For more, use `postedit.evaluate.scores.score_systems`, which has no limit.
 
         Raises:
-            ServiceError: if the service refuses.
-            DataError: if a text is none, or has half a character.
+            ServiceError: if the service refuses the request, or cannot be reached.
+            DataError: if a line is not text, or has lone surrogates.
         """
         sides: dict[str, Any] = {"hyp": hyp, "pe": pe, "mt": mt}
         texts = {name: None if side is None and name == "mt" else texts_of(name, side) for name, side in sides.items()}
@@ -224,10 +224,10 @@ class Client:
         return {one["system"]: {name: one[name] for name in ("ter", "bleu", "chrf")} for one in answer["scores"]}
 
     def models(self) -> list[dict[str, Any]]:
-        """Return what the service says about its models.
+        """Return the models of the service, as `GET /v1/models` describes them.
 
         Raises:
-            ServiceError: if the service refuses.
+            ServiceError: if the service refuses the request, or cannot be reached.
         """
         return list(self._asked("GET", "/v1/models", None)["data"])
 
@@ -264,12 +264,12 @@ def _parts(segments: Sequence[_Values]) -> Iterator[Sequence[_Values]]:
 
 
 def _plain(value: Any, where: str = "") -> Any:
-    """Return a value of a request as JSON has it, with numbers of Python in place of those of NumPy.
+    """Return a request value that JSON can hold, with NumPy numbers replaced by Python ones.
 
     Raises:
-        DataError: naming the first that has no such form, such as a text with lone surrogates.
+        DataError: if a value has no such form, such as a text with lone surrogates; the message names the first.
     """
-    if getattr(value, "shape", None) == ():  # a number of NumPy, which is not imported for it
+    if getattr(value, "shape", None) == ():  # a NumPy scalar, recognised without importing NumPy
         value = value.item()
     if isinstance(value, Mapping):
         return {name: _plain(one, f"{where}.{name}" if where else name) for name, one in value.items()}
@@ -288,7 +288,7 @@ def _plain(value: Any, where: str = "") -> Any:
 
 
 def _pause(answer: "httpx.Response", *, may_repeat: bool) -> float | None:
-    """Return the seconds before another try; None if there is no use in one, or it may be done already."""
+    """Return the seconds before the next try; None if a repetition would not help, or might do the work twice."""
     if answer.status_code != 429 and not (may_repeat and answer.status_code == 503):
         return None
     told = answer.headers.get("Retry-After", "1")

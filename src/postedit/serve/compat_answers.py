@@ -1,4 +1,4 @@
-"""Answers of the doors for tools that speak to other services, as OpenAPI describes them; see `api_answers`."""
+"""Response models of the routes compatible with other services, for OpenAPI only; see `api_answers`."""
 
 from typing import Literal
 
@@ -6,7 +6,7 @@ from pydantic import BaseModel, Field, RootModel
 
 
 class ChatUsage(BaseModel):
-    """Tokens of a chat, counted as the limits of the service count them."""
+    """Number of tokens of a chat, estimated as for the limits of the service."""
 
     prompt_tokens: int
     completion_tokens: int
@@ -14,10 +14,10 @@ class ChatUsage(BaseModel):
 
 
 class ChatReply(BaseModel):
-    """The message that answers."""
+    """The message of the assistant."""
 
     role: Literal["assistant"]
-    content: str = Field(description="the corrected translation alone; of several strings, as they were given")
+    content: str = Field(description="only the corrected translation; for `strings`, a JSON list of them")
     refusal: None
 
 
@@ -31,7 +31,7 @@ class ChatChoice(BaseModel):
 
 
 class ChatAnswer(BaseModel):
-    """An answer in the form of OpenAI's API; with `stream`, chunks of it as server-sent events."""
+    """A chat completion as in OpenAI's API; with `stream`, it is sent in chunks as server-sent events."""
 
     id: str
     created: int = Field(description="seconds since 1970")
@@ -42,18 +42,18 @@ class ChatAnswer(BaseModel):
 
 
 class DetectedLanguage(BaseModel):
-    """What language a text may be in."""
+    """A language that a text may be in."""
 
     language: str
     confidence: float = Field(description="per cent")
 
 
 class DetectedLanguages(RootModel[list[DetectedLanguage]]):
-    """What languages a text may be in, the likeliest first."""
+    """Languages that a text may be in, the most probable first."""
 
 
 class Translated(BaseModel):
-    """Corrected translations in the form of LibreTranslate: lists where `q` is one."""
+    """Corrected translations as in LibreTranslate's API; lists if `q` is a list."""
 
     translatedText: str | list[str]  # noqa: N815 (the names are those of LibreTranslate)
     detectedLanguage: DetectedLanguage | list[DetectedLanguage] = Field(  # noqa: N815
@@ -62,7 +62,7 @@ class Translated(BaseModel):
 
 
 class LanguageOut(BaseModel):
-    """A language, and those that it is translated to."""
+    """A source language, and the languages that it can be translated to."""
 
     code: str
     name: str
@@ -70,4 +70,4 @@ class LanguageOut(BaseModel):
 
 
 class Languages(RootModel[list[LanguageOut]]):
-    """The languages of the models."""
+    """The source languages of the models."""

@@ -1,4 +1,4 @@
-"""Corrections that a project takes over: lines of src, mt and pe with tabs between, or lines of JSON as exported."""
+"""Imports of corrections into a project, from tab-separated lines of src, mt and pe, or JSON Lines as exported."""
 
 from collections.abc import Sequence
 from typing import IO, Final
@@ -12,7 +12,7 @@ from postedit.serve.api_types import PlainText, Small
 from postedit.text.config import SIDES
 
 _MOST: Final = 100_000
-"""Corrections of one import."""
+"""Maximum number of corrections per import."""
 
 
 class _LineDecision(BaseModel):
@@ -23,7 +23,7 @@ class _LineDecision(BaseModel):
 
 
 class _Line(BaseModel):
-    """A line of JSON; other fields of an export are left out."""
+    """A JSON line of an import; other fields that an export has are ignored."""
 
     src: PlainText
     mt: PlainText
@@ -36,14 +36,14 @@ class _Line(BaseModel):
 
 
 def read_corrections(stream: IO[bytes], author: str) -> list[Correction]:
-    """Return the corrections of an import; its first line may name columns, as in the tables that models train on.
+    """Return the corrections of an import; its first line may name columns, as in tables of training data.
 
     Args:
-        stream: with the lines.
-        author: of those that name none.
+        stream: stream with the lines.
+        author: author of the corrections that name none.
 
     Raises:
-        DataError: naming the first line that is none of an import; or if there are no corrections, or too many.
+        DataError: if a line is not valid (the message names the first), or there are no corrections, or too many.
     """
     found: list[Correction] = []
     columns: Sequence[str] = SIDES

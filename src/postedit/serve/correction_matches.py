@@ -1,4 +1,4 @@
-"""Corrections of a project that are like a segment, by an index that follows the memory."""
+"""Search for corrections of a project similar to a segment, by an index that follows the memory."""
 
 import threading
 from collections import OrderedDict
@@ -10,29 +10,29 @@ from postedit.adapt.nearest import Near, NearestTriplets
 from postedit.core.errors import OutputError
 
 _MOST: Final = 5
-"""Matches of a segment."""
+"""Maximum number of matches per segment."""
 
 _LEAST: Final = 0.5
-"""Similarity below which a match is no help."""
+"""Lowest similarity of a match; less similar corrections do not help."""
 
 _MOST_PROJECTS: Final = 8
-"""Projects whose indexes are kept; those used longest ago go first."""
+"""Projects whose indexes are kept; the least recently used are dropped."""
 
 _AT_ONCE: Final = 1000
-"""Entries that an index reads while somebody waits for matches; more are read in a thread of their own."""
+"""Maximum number of entries that an index reads while a request waits; more are read in a separate thread."""
 
 _PATIENCE: Final = 1.0
-"""Seconds that somebody waits for an index; meanwhile there are no matches."""
+"""Seconds that a request waits for an index, at most; after that, it gets no matches."""
 
 
 class CorrectionMatches:
     """The corrections of a database, found by similarity.
 
-    The index of a project is made when a segment of it is first asked for, and read on from there. Where that takes
-    long, one index is made at a time, and there are no matches until it is made.
+    The index of a project is built at the first search, and then updated at each search. If that takes long, a single
+    thread builds one index at a time, and there are no matches until it is built.
 
     Args:
-        memory: with the corrections.
+        memory: the memory with the corrections.
     """
 
     def __init__(self, memory: CorrectionMemory) -> None:
@@ -41,13 +41,13 @@ class CorrectionMatches:
         self._builder = ThreadPoolExecutor(1, "matches")
 
     def close(self) -> None:
-        """Let go of all indexes, also of those that are being made."""
+        """Drop all indexes, including those that are being built."""
         for project in [*self._indexes]:
             self._drop(project)
         self._builder.shutdown(cancel_futures=True)
 
     def drop_deleted(self) -> None:
-        """Let go of the indexes whose corrections have been deleted, by any process; of all if nobody can say."""
+        """Drop the indexes with corrections that any process has deleted; if the database is away, drop all."""
         with self._lock:
             indexes = [*self._indexes.items()]
         for project, index in indexes:
@@ -59,28 +59,28 @@ class CorrectionMatches:
                 self._drop(project)
 
     def find(self, project: str, src: str, mt: str, without: int | None = None) -> list[dict[str, Any]]:
-        """Return corrections of a project that are like a segment, the nearest first.
+        """Return the corrections of a project most similar to a segment, as the API gives them, best first.
 
         Args:
-            project: its id.
-            src: of the segment.
-            mt: of the segment; may be empty.
-            without: the number of the correction that was learnt from the segment itself.
+            project: id of the project.
+            src: source of the segment.
+            mt: machine translation of the segment; may be empty.
+            without: number of the correction learnt from the segment itself, which is left out; None: none was.
 
         Raises:
-            OutputError: if they cannot be read.
+            OutputError: if the corrections cannot be read.
         """
         memory = self._memory.of(project)
         index = self._index(project)
         if index.entries_behind(memory) > _AT_ONCE and not self._is_made(index, memory):
             return []
-        scale = 1 if mt.strip() else 2  # without mt, the source alone tells: similarity is the mean of both sides
+        scale = 1 if mt.strip() else 2  # similarity is the mean of both sides; without mt, only the source counts
         near = [one for one in index.find(memory, src, mt, _LEAST / scale) if one.number != without][:_MOST]
         corrections = memory.by_number(one.number for one in near)
         found: dict[tuple[str, str], dict[str, Any]] = {}
         for number, similarity in near:
             one = corrections.get(number)
-            if one is not None:  # else it was deleted meanwhile
+            if one is not None:  # None: deleted meanwhile
                 values = {
                     "src": one.src,
                     "mt": one.mt,
@@ -106,7 +106,7 @@ class CorrectionMatches:
             index.is_dropped = True
 
     def _is_made(self, index: "_Index", memory: CorrectionMemory) -> bool:
-        """Let an index be made by the one thread that does so, and return whether it is within `_PATIENCE`."""
+        """Have the builder thread bring an index up to date; return whether that is done within `_PATIENCE`."""
         with self._lock:
             if index.making is None or index.making.done():
                 index.making = self._builder.submit(index.follow, memory)
@@ -119,29 +119,29 @@ class CorrectionMatches:
 
 
 class _Index:
-    """The corrections of one project."""
+    """The index of the corrections of one project."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._nearest, self._position = NearestTriplets(), MemoryPosition(0, 0)
         self.making: Future[None] | None = None
-        self.is_dropped = False  # so that it need not be made to the end
+        self.is_dropped = False  # so that building it can stop early
 
     def is_of_another(self, memory: CorrectionMemory) -> bool:
-        """Return whether what was read is no longer in the memory: it was deleted, or a backup was put back.
+        """Return whether what was read is no longer in the memory, since it was deleted, or a backup was restored.
 
-        What other projects delete changes nothing here.
+        Deletions in other projects do not count.
         """
         known = self._position
         return memory.mark(known.last) != known.mark
 
     def entries_behind(self, memory: CorrectionMemory) -> int:
-        """Return how many entries are to be read, at most."""
+        """Return how many entries are still to be read, at most."""
         known = 0 if self.is_of_another(memory) else self._position.last
         return memory.position.last - known
 
     def find(self, memory: CorrectionMemory, src: str, mt: str, least: float) -> list[Near]:
-        """Return the nearest corrections, more than are shown: some may be the same, or of the segment itself."""
+        """Return more of the nearest corrections than are shown, as some may be equal, or of the segment itself."""
         if not self._lock.acquire(timeout=_PATIENCE):
             return []
         try:
@@ -151,7 +151,7 @@ class _Index:
             self._lock.release()
 
     def follow(self, memory: CorrectionMemory) -> None:
-        """Read what the memory has got since."""
+        """Read the new entries of the memory."""
         with self._lock:
             self._follow(memory)
 
@@ -170,7 +170,7 @@ class _Index:
             self._position = now
             if self.is_dropped or self.is_of_another(memory):  # deleted while it was read
                 self._forget()
-        except BaseException:  # half of the entries may have been read
+        except BaseException:  # the index may have read only some of the entries
             self._forget()
             raise
 

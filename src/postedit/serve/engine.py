@@ -1,4 +1,4 @@
-"""`Engine`: edits segments for many clients at a time, in model processes."""
+"""The engine, which edits segments of many concurrent clients in model processes."""
 
 import asyncio
 import os
@@ -23,11 +23,11 @@ TOO_BUSY: Final = "too many requests wait for a model; try again later"
 
 
 class ExpiredError(PosteditError):
-    """The time for a request is over."""
+    """The deadline of a request has passed."""
 
 
 class UnknownNameError(PosteditError):
-    """There is no model, or no project, of that name."""
+    """There is no model of this name, or no project of this id."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,10 +35,10 @@ class EditedSegments:
     """Corrections of the segments of one request.
 
     Args:
-        results: one a segment, in order.
-        model: the name of the model.
-        fingerprint: of the model; of the last one, if it was replaced meanwhile.
-        position: that of the memory of the project whose corrections counted; None without a project.
+        results: one correction per segment, in order.
+        model: name of the model.
+        fingerprint: fingerprint of the model; of the later one, if the model was replaced meanwhile.
+        position: memory position up to which the project's corrections were learnt; None: no corrections applied.
     """
 
     results: list[PostEdit]
@@ -51,9 +51,9 @@ class Engine:
     """Edits segments with the models of the settings.
 
     Args:
-        config: the settings.
-        project_settings: reads the settings of a project; None if there is no such project. It is called in a thread.
-        specs: of the model processes; those that the settings ask for if not given.
+        config: the service settings.
+        project_settings: returns the settings of a project, or None if there is no such project; called in a thread.
+        specs: specifications of the model processes, by model; None: those that follow from `config`.
     """
 
     def __init__(
@@ -64,7 +64,7 @@ class Engine:
     ) -> None:
         self._config, self.metrics = config, Metrics()
         self.project_settings = project_settings
-        self._last_deadline = 0.0  # of interactive requests, by the clock of the event loop
+        self._last_deadline = 0.0  # of all interactive requests, by the clock of the event loop
         self._backlog = Backlog(config.limits.queue_tokens, config.limits.client_share)
         self._specs = _specs(config) if specs is None else specs
         self._pool = WorkerPool(self._specs, self._backlog, config.limits, self.metrics)
@@ -85,7 +85,7 @@ class Engine:
         await self._pool.start()
 
     async def stop(self) -> None:
-        """End the model processes once they have answered what was accepted."""
+        """End the model processes once all accepted requests are answered, or their deadlines have passed."""
         try:
             async with asyncio.timeout(self.seconds_to_answer()):
                 while not self._backlog.empty:
@@ -113,7 +113,7 @@ class Engine:
         return self._pool.facts(model)
 
     def learns(self, model: str | None) -> bool:
-        """Return whether corrections of projects count for a model, or for the default one.
+        """Return whether a model learns from the corrections of projects; None: the default model.
 
         Raises:
             UnknownNameError: if there is no such model.
@@ -121,13 +121,13 @@ class Engine:
         return self.facts(model or self._config.default).learns
 
     def is_ready(self, model: str) -> bool:
-        """Return whether a model can be used now."""
+        """Return whether a process of a model is ready."""
         return self._pool.is_ready(model)
 
     def seconds_until_free(self) -> float:
-        """Return the seconds after which an interactive request may be accepted; 0: now, by a model at least.
+        """Return the seconds after which an interactive request may be accepted; 0: at least one model accepts one now.
 
-        If not now, the request for which this is called is taken for one that was made and refused.
+        If the result is positive, the request for which this is called counts as demand that was refused.
         """
         seconds = min(map(self._excess, self._config.models))
         if seconds > 0:
@@ -136,22 +136,22 @@ class Engine:
         return max(0.0, seconds)
 
     def seconds_to_answer(self) -> float:
-        """Return the seconds in which all requests that have been accepted are answered, or their time is over."""
+        """Return the seconds after which every accepted request is answered, or its deadline has passed."""
         return max(self._config.limits.timeout_seconds, self._last_deadline - asyncio.get_running_loop().time())
 
     async def reload(self, model: str) -> ModelFacts:
-        """Load a model again; requests are answered meanwhile.
+        """Load a model again, while the old one answers requests.
 
         Raises:
             UnknownNameError: if there is no such model.
-            ModelFolderError: if it cannot be loaded; the old one stays.
+            ModelFolderError: if the model cannot be loaded; the old one stays.
         """
         self._check_model(model)
         await self._pool.reload(model)
         return self._pool.facts(model)
 
     async def forget_deleted(self) -> None:
-        """Let the model processes forget what was deleted for good."""
+        """Make the model processes forget what was permanently deleted."""
         await self._pool.forget_deleted()
 
     async def edit(
@@ -168,25 +168,26 @@ class Engine:
         timeout: float | None = None,
         client: str = "",
     ) -> EditedSegments:
-        """Return the corrections of segments; cancel the call to free its place.
+        """Return the corrections of segments; cancelling the call frees their places in the queue.
 
         Args:
-            segments: in any number.
-            model: its name; the default one if not given.
-            project: id of the project whose corrections, glossary and protection count.
-            priority: interactive requests go first.
-            n_best: corrections a segment.
-            evidence: give reasons, too.
-            min_confidence: take back edits with less confidence; that of the project counts, too.
-            glossary: in place of that of the project.
-            timeout: in seconds; that of the settings if not given.
-            client: whose place in the queue this takes: a key, or an address.
+            segments: the segments, in any number.
+            model: name of the model; None: the default model.
+            project: id of the project whose corrections, glossary and protection apply; None: no project.
+            priority: "interactive" requests are edited before those of jobs.
+            n_best: number of corrections per segment.
+            evidence: also return the reasons for edits.
+            min_confidence: edits with less confidence are taken back; the project's value applies if it is higher.
+            glossary: replaces the glossary of the project; None: that of the project.
+            timeout: seconds until the deadline; None: `limits.timeout_seconds`.
+            client: in whose share of the queue the segments wait, such as a key, a user or a job.
 
         Raises:
-            OverloadedError: if too much is waiting, or has come before this was begun.
-            ExpiredError: if the time is over.
+            OverloadedError: if too much is waiting, or an overload begins before the first segment is in work.
+            TooLargeError: if the segments exceed the share of one client.
+            ExpiredError: if the deadline passes.
             UnknownNameError: if there is no such model or project.
-            DataError: if a segment lacks what the model needs, or an option cannot be met.
+            DataError: if a segment lacks the mt that the model needs, or an option cannot be met.
         """
         seconds = self._config.limits.timeout_seconds if timeout is None else timeout
         loop = asyncio.get_running_loop()
@@ -222,7 +223,7 @@ class Engine:
         )
 
     async def _outcome(self, items: Sequence[WaitingSegment]) -> list[EditedSegment]:
-        """Wait for all segments of a request; if one fails, or time is over, the others free their places."""
+        """Wait for all segments of a request; if one fails or the deadline passes, the others free their places."""
         try:
             if items and items[0].priority == "interactive":
                 await self._turn(items[0].kind.model, items[0].begun)
@@ -233,10 +234,10 @@ class Engine:
                     item.done.exception()  # so that asyncio does not report it as never retrieved
 
     async def _turn(self, model: str, begun: asyncio.Event) -> None:
-        """Wait until a request is in work; if that lasts, and an overload has come meanwhile, give it up.
+        """Wait until a segment of a request is in work; give the request up if the model is overloaded meanwhile.
 
         Raises:
-            OverloadedError: if it would have been refused had it come later.
+            OverloadedError: if the request would be refused if it arrived now.
         """
         while not begun.is_set():
             try:
@@ -267,7 +268,7 @@ class Engine:
             raise DataError(f"model {model} corrects translations: segment {missing} has none")
 
     def _check_wait(self, model: str, priority: Priority, tokens: int) -> None:
-        """Refuse a request that would probably wait too long; jobs wait as long as it takes."""
+        """Refuse an interactive request that would probably wait too long; jobs may wait for any time."""
         if priority == "job":
             return
         self._pool.ask(model, tokens)
@@ -282,10 +283,10 @@ class Engine:
 
 @asynccontextmanager
 async def _expiring(deadline: float, seconds: float) -> AsyncIterator[None]:
-    """End what takes longer than a deadline, by the clock of the event loop.
+    """Cancel the body at a deadline, by the clock of the event loop; `seconds` is for the message.
 
     Raises:
-        ExpiredError: if it does.
+        ExpiredError: if the deadline passes first.
     """
     try:
         async with asyncio.timeout_at(deadline):
@@ -295,7 +296,7 @@ async def _expiring(deadline: float, seconds: float) -> AsyncIterator[None]:
 
 
 def _specs(config: ServeConfig) -> dict[str, ProcessSpec]:
-    """Return what the processes of each model need; those without threads of their own share the cores."""
+    """Return the process specification of each model; models without `threads` share the cores equally."""
     cores = len(os.sched_getaffinity(0))
     sharing = sum(model.processes for model in config.models.values() if not model.threads)
     return {

@@ -1,4 +1,4 @@
-"""Events of projects as they happen, also those that other processes of the service write."""
+"""Streams of project events as they happen, including events that other processes of the service write."""
 
 import asyncio
 import json
@@ -8,12 +8,12 @@ from typing import Any, Final
 from postedit.core.errors import OutputError
 from postedit.serve.store import Store
 
-_POLL_SECONDS: Final = 0.5  # between looks for what other processes wrote
+_POLL_SECONDS: Final = 0.5  # between checks for events of other processes
 _BEAT_SECONDS: Final = 15.0  # between comments that keep a connection open
-_STREAM_SECONDS: Final = 600.0  # after which the client connects anew
-_DELETED_SECONDS: Final = 1.0  # between looks for what other processes deleted
+_STREAM_SECONDS: Final = 600.0  # after which a stream ends, and the client reconnects
+_DELETED_SECONDS: Final = 1.0  # between checks for deletions by other processes
 CHECK_SECONDS: Final = 10.0
-"""Between looks whether who reads a stream still may; with the beats, it ends within half a minute."""
+"""Seconds between checks whether the reader of a stream still may; with the beats, it ends within half a minute."""
 
 _AT_ONCE: Final = 500  # events that are read at a time
 
@@ -22,9 +22,9 @@ class EventHub:
     """Lets any number of streams wait for the events of projects, with one query for all of them.
 
     Args:
-        store: with the events.
+        store: the store with the events.
         stopping: set when streams are to end.
-        forget: called when something was deleted for good, by this process or another.
+        forget: called when any process has permanently deleted something; None: nothing is called.
     """
 
     def __init__(
@@ -36,13 +36,13 @@ class EventHub:
         self._loop: asyncio.AbstractEventLoop | None = None
 
     def start(self) -> None:
-        """Begin to look for events."""
+        """Start looking for events and deletions."""
         self._loop = asyncio.get_running_loop()
         self._store.database.listeners.append(self._changed)
         self._tasks = [asyncio.create_task(self._poll()), asyncio.create_task(self._watch_deletions())]
 
     async def stop(self) -> None:
-        """Stop looking for events."""
+        """Stop looking for events and deletions."""
         self._store.database.listeners.remove(self._changed)
         for task in self._tasks:
             task.cancel()
@@ -53,13 +53,13 @@ class EventHub:
     ) -> AsyncIterator[str]:
         """Yield the events of a project after a number, as server-sent events, as long as that is allowed.
 
-        If there is no such number yet, as when an older backup was restored, the first event is `reset`: the client is
-        to read everything anew. Events go on from the last one that there is.
+        If there is no event of that number yet, since an older backup was restored, the first event is `reset`: the
+        client must read everything again. Events then follow from the last one that exists.
 
         Args:
-            project: its id.
-            after: the number.
-            is_allowed: asked again and again, in a thread.
+            project: id of the project.
+            after: number of the last event that the client knows.
+            is_allowed: called repeatedly, in a thread; the stream ends when it returns False.
         """
         loop = asyncio.get_running_loop()
         end, check = loop.time() + _STREAM_SECONDS, loop.time() + CHECK_SECONDS
@@ -82,7 +82,7 @@ class EventHub:
                 yield ": \n\n"
 
     async def _wait(self, project: str, after: int) -> bool:
-        """Return whether there is a new event, at the latest after `_BEAT_SECONDS`."""
+        """Wait for a new event, at most `_BEAT_SECONDS`; return whether there is one."""
         woken = asyncio.Event()
         self._waiting[woken] = (project, after)
         stop = asyncio.ensure_future(self._stopping.wait())
@@ -103,25 +103,25 @@ class EventHub:
                 continue
             try:
                 last = await asyncio.to_thread(self._store.projects.last_events, projects)
-            except OutputError:  # streams that read it say so
+            except OutputError:  # streams that read the database report it
                 continue
             for woken, (project, after) in self._waiting.items():
                 if last.get(project, after) > after:
                     woken.set()
 
     async def _watch_deletions(self) -> None:
-        """Let go of deleted texts everywhere in this process, and in its model processes."""
+        """Watch for deletions, and make this process and its model processes forget deleted texts."""
         while True:
             await asyncio.sleep(_DELETED_SECONDS)
             try:
                 is_less = await asyncio.to_thread(self._store.forget_deleted)
-            except OutputError:  # looked at again when the database is back
+            except OutputError:  # checked again when the database is back
                 continue
             if is_less and self._forget is not None:
                 await self._forget()
 
     def _changed(self, project: str) -> None:
-        """Wake the streams of a project; called in any thread."""
+        """Wake the streams of a project; may be called from any thread."""
         if self._loop is not None and not self._loop.is_closed():
             self._loop.call_soon_threadsafe(self._wake, project)
 
@@ -132,6 +132,6 @@ class EventHub:
 
 
 def server_sent(kind: str, data: Any, number: int | None = None) -> str:
-    """Return a server-sent event."""
+    """Return a server-sent event with data as JSON; `number` becomes its id."""
     head = "" if number is None else f"id: {number}\n"
     return f"{head}event: {kind}\ndata: {json.dumps(data, ensure_ascii=False)}\n\n"

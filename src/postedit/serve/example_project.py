@@ -39,7 +39,7 @@ def example_xliff(pairs: Iterable[tuple[str, str]], languages: tuple[str, str] =
 
 
 def add_example_project(config: ServeConfig) -> str:
-    """Add the example to the database of a service that does not run yet, if it has none; return the project's id."""
+    """Add the example project to the database of a service before it starts, unless it is there; return its id."""
     store = Store(config.database_place)
     try:
         for one in store.projects.all():

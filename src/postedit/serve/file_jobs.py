@@ -1,4 +1,4 @@
-"""Jobs on files: reading segments, and proposals of the model for them."""
+"""The worker for jobs on files, which read segments and make proposals for them."""
 
 import asyncio
 import itertools
@@ -28,26 +28,26 @@ from postedit.text.words import compared_words
 
 _log = logging.getLogger(__name__)
 
-_UNITS_AT_ONCE: Final = 1000  # in a transaction
-_SEGMENTS_AT_ONCE: Final = 16  # of a request to the model, between which those of people have their turn
-_POLL_SECONDS: Final = 1.0  # between looks for jobs that other processes added
+_UNITS_AT_ONCE: Final = 1000  # units per transaction
+_SEGMENTS_AT_ONCE: Final = 16  # segments per request to the model; between them, requests of people get their turn
+_POLL_SECONDS: Final = 1.0  # between checks for jobs that other processes added
 _BEAT_SECONDS: Final = 2.0
-_DEAD_SECONDS: Final = 15.0  # without a sign of life after which a job is taken over
-_UNKNOWN_SECONDS: Final = 300.0  # for which a job waits for a service that has its model, which may be starting
-_MOST_INTERRUPTIONS: Final = 5  # of a job, after which it is given up, as it may be what kills processes
+_DEAD_SECONDS: Final = 15.0  # without a sign of life, after which a job is taken over
+_UNKNOWN_SECONDS: Final = 300.0  # for which a job waits for a service with its model, which may be starting
+_MOST_INTERRUPTIONS: Final = 5  # of a job, which is then given up, as it may be what kills processes
 _QUIET_SECONDS: Final = 2.0  # without a correction before proposals are renewed
-_QUIET_TRIES: Final = 10  # to wait for that; people who never pause are not to keep proposals old
-_LEAST_CHUNKS: Final = 8  # that are renewed before other files have their turn, if there is a newer correction
+_QUIET_TRIES: Final = 10  # to wait for such a pause; without it, proposals are renewed nevertheless
+_LEAST_CHUNKS: Final = 8  # renewed before other files get their turn, if there is a newer correction
 
 
 class FileJobs:
     """Works on the jobs of a store, several at a time, until it is stopped.
 
     Args:
-        store: with the jobs.
-        engine: makes proposals.
-        at_once: how many jobs of each sort this process works on: those on whole files, which people wait for, those
-            that renew proposals, which wait for people, and those that fill in repetitions.
+        store: the store with the jobs.
+        engine: the engine that makes proposals.
+        at_once: number of jobs of each sort that this process works on at a time. The sorts are jobs on whole files,
+            for which people wait; jobs that renew proposals, which wait for people; and jobs that fill in repetitions.
     """
 
     def __init__(self, store: Store, engine: Engine, at_once: int = 2) -> None:
@@ -56,25 +56,25 @@ class FileJobs:
         self._tasks: list[asyncio.Task[None]] = []
         self._seen: dict[str, tuple[int, float]] = {}  # beats of running jobs, and when they were first seen
         self._own: set[str] = set()  # jobs that this process works on
-        self._unknown: dict[tuple[JobKind, ...], dict[str, float]] = {}  # jobs of models of others, and since when
+        self._unknown: dict[tuple[JobKind, ...], dict[str, float]] = {}  # jobs of models not here, and since when
         self._waited: dict[str, float] = {}  # by project, when jobs last waited until corrections paused
         self._wake = asyncio.Event()
         self._loop: asyncio.AbstractEventLoop | None = None
 
     def start(self) -> None:
-        """Begin to work."""
+        """Start working, in the running event loop."""
         self._loop = asyncio.get_running_loop()
         sorts: tuple[Sequence[JobKind], ...] = (("import", "edit"), ("propose",), ("fill",)) * self._at_once
         self._tasks = [asyncio.create_task(self._work(kinds)) for kinds in sorts]
 
     async def stop(self) -> None:
-        """Stop; other processes, or the next start, go on with the jobs."""
+        """Stop; other processes, or this one after its next start, continue the jobs."""
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
     def wake_soon(self) -> None:
-        """Look for jobs now; may be called in any thread."""
+        """Make workers look for jobs now; may be called from any thread."""
         if self._loop is not None:
             self._loop.call_soon_threadsafe(self._wake.set)
 
@@ -89,28 +89,28 @@ class FileJobs:
             except OutputError as error:
                 _log.warning("jobs wait for the database: %s", error)
                 await asyncio.sleep(_POLL_SECONDS)
-            except Exception:  # whatever it is, other jobs are not to wait for ever
+            except Exception:  # whatever the error, other jobs must not wait for ever
                 _log.exception("a job was left; it is taken over")
                 await asyncio.sleep(_POLL_SECONDS)
 
     async def _sleep(self) -> None:
-        # Not `wait_for`: before Python 3.12 it swallows a cancellation that comes with the event.
+        # Not `wait_for`: before Python 3.12, it swallows a cancellation that arrives together with the event.
         with suppress(TimeoutError):
             async with asyncio.timeout(_POLL_SECONDS):
                 await self._wake.wait()
             self._wake.clear()
 
     def _next(self, kinds: Sequence[JobKind]) -> ClaimedJob | None:
-        """Return a job for this process, which counts as its own until `_run` is done with it."""
+        """Claim and return a job, which counts as one of this process until `_run` ends; None if there is none."""
         job = self._store.jobs.claim(kinds, self._models) or self._left_by_others(kinds)
         if job is not None:
             self._own.add(job.id)
         return job
 
     def _left_by_others(self, kinds: Sequence[JobKind]) -> ClaimedJob | None:
-        """Return a job whose process seems to be dead, of the models that this process has.
+        """Take over and return a job whose process seems to be dead, if this process has its model; else None.
 
-        One of another model is left to other processes for a while. If none of them takes it, it fails with the reason.
+        A job of another model is left to other processes for a while. If none takes it, this one does, and it fails.
         """
         moment, running, known = time.monotonic(), self._store.jobs.running(), self._seen
         self._seen = seen = {
@@ -126,9 +126,9 @@ class FileJobs:
         return self._of_unknown_model(kinds)
 
     def _of_unknown_model(self, kinds: Sequence[JobKind]) -> ClaimedJob | None:
-        """Return a job whose model no process seems to have.
+        """Take over and return a job whose model no process seems to have; None if there is none.
 
-        While others work on jobs, one that has the model may be among them.
+        While other processes work on jobs, none is taken over, as one of them may have the model.
         """
         waiting, moment = self._store.jobs.of_other_models(kinds, self._models), time.monotonic()
         others = waiting and self._store.jobs.running().keys() - self._own
@@ -142,7 +142,7 @@ class FileJobs:
     def _taken_over(
         self, job: str, beats: int, kinds: Sequence[JobKind] = JOB_KINDS, models: Collection[str] | None = None
     ) -> ClaimedJob | None:
-        """Take over a job, unless that was done so often that it seems to be what its processes died of."""
+        """Take over a job; if its processes died too often, the job may be the cause, so it fails instead."""
         taken = self._store.jobs.take_over(job, beats, kinds, models)
         if taken is None or taken.interruptions < _MOST_INTERRUPTIONS:
             return taken
@@ -151,7 +151,7 @@ class FileJobs:
         return None
 
     async def _run(self, job: ClaimedJob) -> None:
-        """Do a job; the outcome is recorded with it, or, if this process stops, the next one goes on."""
+        """Do a job, and record its outcome; if this process stops, the job is released for another one."""
         try:
             await self._done(job)
         finally:
@@ -165,13 +165,13 @@ class FileJobs:
         except asyncio.CancelledError:
             work.cancel()
             await asyncio.gather(work, return_exceptions=True)
-            with suppress(LostJobError, OutputError):  # without a database, it is taken over as one of a dead process
+            with suppress(LostJobError, OutputError):  # without a database, it is taken over later
                 await asyncio.to_thread(self._store.jobs.release, job)
             raise
         finally:
             beats.cancel()
         error = None if work.cancelled() else work.exception()
-        if isinstance(error, OutputError) and _may_pass(error):  # the job is taken over when the database is back
+        if isinstance(error, OutputError) and _may_pass(error):  # the job is taken over once the database is back
             raise error
         if isinstance(error, (DataError, BudgetSpentError, EndpointRefusesError, UnknownNameError)):
             await asyncio.to_thread(self._fail, job, str(error))
@@ -203,7 +203,7 @@ class FileJobs:
         await asyncio.to_thread(self._end, job, again=again)
 
     def _read(self, job: ClaimedJob, file: Row) -> None:
-        """Read the units of a file into segments, from where this was interrupted."""
+        """Read the units of a file into segments, continuing after an interruption."""
         store, last = self._store, self._store.proposals.last_number(file["id"])
         languages = ("", "")
         with store.files.open(file["id"]) as stream:
@@ -227,7 +227,7 @@ class FileJobs:
             change.event("file", file=file["id"], action="ready", name=file["name"])
 
     def _languages(self, file: Row, units: Sequence[tuple[int, Unit]]) -> tuple[str, str]:
-        """Return the languages of a file, which are those that its project had as far as both are known."""
+        """Return the source and target language of a file; raise a DataError if they are not those of its project."""
         found = next((unit.languages for _, unit in units if any(unit.languages)), ("", ""))
         wanted = (file["wanted_source"], file["wanted_target"])
         if any(one and other and not same_language(one, other) for one, other in zip(found, wanted, strict=True)):
@@ -239,7 +239,7 @@ class FileJobs:
         return found[0] or wanted[0], found[1] or wanted[1]
 
     async def _propose_all(self, job: ClaimedJob, file: Row, position: int) -> None:
-        """Make proposals for the segments that have none."""
+        """Make proposals for all open segments whose proposals are missing or older than a memory position."""
         total = await asyncio.to_thread(self._store.proposals.count_waiting, file["id"], position)
         await asyncio.to_thread(self._advance, job, done=0, total=total)
         if not total:
@@ -252,7 +252,7 @@ class FileJobs:
             after, done = rows[-1]["number"], done + len(rows)
 
     def _note_why_nothing(self, job: ClaimedJob) -> None:
-        """Say why a file gets no proposals, if it has none."""
+        """Add a note to a job that says why its file gets no proposals, unless the file has some."""
         found = self._store.files.get(job.file)
         if found["estimate"] is None:
             confirmed, locked = found["confirmed"], found["segments"] - found["confirmed"]
@@ -269,10 +269,10 @@ class FileJobs:
         await self.proposer.propose(file, rows, ProposalRequest("job", job.id), save)
 
     async def _renew(self, job: ClaimedJob, file: Row) -> bool:
-        """Renew the proposals for open segments, the oldest first, when corrections pause; return whether all are new.
+        """Renew the proposals for open segments, oldest first, once corrections pause; return whether all were renewed.
 
-        Of those that are equally old, the ones after the last decision come first. Proposals of a model that does not
-        learn are renewed if other settings than it had ask for that.
+        Among equally old ones, those after the last decision come first. If the model does not learn, only proposals
+        that are missing, or stale because of changed settings, are renewed.
         """
         learns = self.proposer.learns(await asyncio.to_thread(self._store.projects.row, job.project))
         wanted = position = await self._quiet_position(job.project) if learns else 0
@@ -281,7 +281,7 @@ class FileJobs:
             rows = await asyncio.to_thread(
                 self._store.proposals.oldest,
                 file["id"],
-                min(wanted, position),  # which is lower when corrections have been deleted
+                min(wanted, position),  # lower than `wanted` if corrections have been deleted
                 _SEGMENTS_AT_ONCE,
                 last,
             )
@@ -294,7 +294,7 @@ class FileJobs:
         return True
 
     async def _quiet_position(self, project: str) -> int:
-        """Return the position of a project when its corrections pause; jobs that follow soon do not wait once more."""
+        """Return the memory position of a project once its corrections pause; jobs that follow soon do not wait."""
         position = await self.proposer.position(project)
         if time.monotonic() - self._waited.get(project, -math.inf) < _QUIET_SECONDS * _QUIET_TRIES:
             return position
@@ -307,7 +307,7 @@ class FileJobs:
         return position
 
     def _end(self, job: ClaimedJob, *, again: bool = False) -> None:
-        """End a job; if it is to be done again, that is after others that wait."""
+        """Mark a job as done; with `again`, add a new one for the rest, behind those that wait."""
         with self._store.database.change(job.project, job.who) as change:
             if again:
                 self._store.jobs.add_once(change, job.kind, job.file)
@@ -320,13 +320,13 @@ class FileJobs:
     def _fail(self, job: ClaimedJob, sentence: str) -> None:
         with suppress(LostJobError, NotFoundError), self._store.database.change(job.project, job.who) as change:
             self._store.jobs.advance(change, job, state="failed", error=sentence)
-            if job.kind in SILENT:  # nothing else tells of it
+            if job.kind in SILENT:  # no event reports it
                 _log.warning("job %s (%s) of file %s failed: %s", job.id, job.kind, job.file, sentence)
             self._store.jobs.fail_file(change, job.file, sentence)
 
 
 def _may_pass(error: OutputError) -> bool:
-    """Return whether the database may take later what it does not take now."""
+    """Return whether a database error may be temporary."""
     cause = error.__cause__
     return not isinstance(cause, DBAPIError) or isinstance(cause, (OperationalError, InterfaceError))
 
@@ -336,7 +336,7 @@ def _set(change: ProjectChange, file: str, **values: Any) -> None:
 
 
 def _check_languages(file: Row, units: Sequence[tuple[int, Unit]], languages: tuple[str, str]) -> None:
-    """Check that units to edit are in the languages of the file; a DataError names those of one that is not."""
+    """Check that units to edit are in the languages of the file; else raise a DataError that names both pairs."""
     for _, unit in units:
         pairs = zip(unit.languages, languages, strict=True)
         is_other = any(one and other and not same_language(one, other) for one, other in pairs)

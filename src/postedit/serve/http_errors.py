@@ -1,4 +1,4 @@
-"""Errors as responses: a code, a sentence, and the id of the request."""
+"""Error responses: each has a code, a message and the id of the request."""
 
 import errno
 import logging
@@ -51,13 +51,13 @@ _NO_ROOM: Final = (errno.ENOSPC, errno.EDQUOT)
 
 
 class HttpError(Exception):
-    """A request that is refused.
+    """A request is refused.
 
     Args:
-        status: of the response.
-        message: a sentence.
-        code: a word for programs; that of the status if not given.
-        headers: of the response.
+        status: HTTP status code of the response.
+        message: the reason, for people.
+        code: the reason, for programs; None: the usual one for the status.
+        headers: additional headers of the response.
     """
 
     def __init__(
@@ -71,23 +71,23 @@ class HttpError(Exception):
 def error_response(
     status: int, message: str, request_id: str, code: str | None = None, headers: Mapping[str, str] | None = None
 ) -> JSONResponse:
-    """Return the response for an error."""
+    """Return an error response; without `code`, it has the usual one for the status."""
     body = {"code": code or _CODES.get(status, "error"), "message": message, "request_id": request_id}
     return JSONResponse({"error": body}, status, dict(headers or {}))
 
 
 async def response_to(error: HttpError | PosteditError, request: Request) -> JSONResponse:
-    """Return the response for an error that a middleware meets before a route is found."""
+    """Return the response for an error that middleware raises before a route is found."""
     return await (_http_error if isinstance(error, HttpError) else _postedit_error)(request, error)
 
 
 def request_id_of(request: Request) -> str:
-    """Return the id of a request, which logs and errors name."""
+    """Return the id of a request, by which logs and error responses name it."""
     return str(getattr(request.state, "request_id", ""))
 
 
 def add_error_handlers(app: FastAPI) -> None:
-    """Turn the exceptions of routes into responses."""
+    """Let an application turn exceptions of its routes into error responses."""
     app.add_exception_handler(HttpError, _http_error)
     app.add_exception_handler(PosteditError, _postedit_error)
     app.add_exception_handler(RequestValidationError, _invalid)
@@ -113,7 +113,7 @@ async def _postedit_error(request: Request, error: Exception) -> JSONResponse:
 
 
 def _without_place(message: str, request: Request) -> str:
-    """Return a sentence without the path or URL of the database, which is not for clients."""
+    """Return a message without the path or URL of the database, which clients must not see."""
     place = request.app.state.service.store.memory.place
     return message.removeprefix(f"{place}: ").replace(place, "the database")
 
@@ -158,9 +158,9 @@ def _sentence(problem: Any) -> str:
 
 async def _starlette_error(request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, HTTPException)
-    if isinstance(error.__cause__, OSError) and error.__cause__.errno in _NO_ROOM:  # for the files of a form
+    if isinstance(error.__cause__, OSError) and error.__cause__.errno in _NO_ROOM:  # for uploaded files
         return await _system_error(request, error.__cause__)
-    if error.status_code == 400:  # of a body, which is as invalid as one with wrong fields
+    if error.status_code == 400:  # a body that cannot be parsed is treated like one with wrong fields
         return error_response(422, _body_problem(error), request_id_of(request))
     return error_response(error.status_code, str(error.detail), request_id_of(request), None, error.headers)
 
@@ -172,13 +172,13 @@ def _body_problem(error: HTTPException) -> str:
         return f"the body is not UTF-8, from byte {cause.start + 1} on"
     if isinstance(cause, RecursionError):
         return "the body is nested too deeply"
-    if isinstance(cause, ValueError):  # as Python refuses numbers of thousands of digits
+    if isinstance(cause, ValueError):  # Python refuses integers with thousands of digits
         return "the body has a number with too many digits"
     return str(error.detail)
 
 
 async def _system_error(request: Request, error: Exception) -> JSONResponse:
-    """Say that there is no room for temporary files; other errors of the system are errors of the service."""
+    """Return the response if there is no room for temporary files; raise other system errors again."""
     assert isinstance(error, OSError)
     if error.errno not in _NO_ROOM:
         raise error

@@ -1,4 +1,4 @@
-"""Segments with inline codes: as source and target of XLIFF have them, or tags of HTML."""
+"""Segments with inline codes, in the markup of XLIFF sources and targets or of HTML."""
 
 import html
 import re
@@ -18,7 +18,7 @@ from postedit.files.xliff2 import Xliff2
 Markup = Literal["xliff", "xliff2", "html"]
 
 _PLACE: Final = re.compile(r"^segment: (line \d+, column \d+: )?")
-"""The place of a fault in a document that the client has not written."""
+"""Place of an error in the document around the texts, which the client did not write."""
 
 _FORMATS: Final[dict[Markup, Format]] = {"xliff": Xliff1(), "xliff2": Xliff2()}
 _DOCUMENTS: Final[dict[Markup, str]] = {
@@ -32,11 +32,11 @@ _DOCUMENTS: Final[dict[Markup, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class MarkedSegment:
-    """A segment with the codes of its texts.
+    """A segment with the inline codes of its texts.
 
     Args:
-        unit: as the reader of the format sees it.
-        escape: writes a new character of the target.
+        unit: the texts with their codes, as read by the format.
+        escape: returns a character of the target in the syntax of the format.
     """
 
     unit: Unit
@@ -44,17 +44,17 @@ class MarkedSegment:
 
     @classmethod
     def of(cls, src: str, mt: str | None, markup: Markup) -> "MarkedSegment":
-        """Read the content of a source and a target of XLIFF, or texts of HTML.
+        """Return a segment, parsed from the content of an XLIFF source and target, or from HTML.
 
         Raises:
-            DataError: if it is not well formed.
+            DataError: if the markup is not well-formed.
         """
         if markup == "html":
             return cls(Unit("1", MarkedText.of([src]), None if mt is None else MarkedText.of([mt])), _html)
         form = _FORMATS[markup]
         try:
             units = _units(markup, src, mt)
-            _units(markup, mt or "", src)  # one that ends its element is not well-formed in the other
+            _units(markup, mt or "", src)  # exchanged, a text that closes its own element is not well-formed
         except DataError as error:
             raise DataError(f"src and mt are no content of XLIFF: {_PLACE.sub('', str(error))}") from None
         if len(units) != 1 or (mt is not None and units[0].target is None):
@@ -68,13 +68,13 @@ class MarkedSegment:
         return Segment(self.unit.source.text.strip(), None if target is None else target.text.strip())
 
     def content(self, result: PostEdit) -> tuple[str | None, PostEdit, tuple[str, ...]]:
-        """Return the corrected target with its codes (None: it stays), the correction, and why edits were given up."""
+        """Return the corrected target with its codes (None: unchanged), the correction, and why edits were given up."""
         if self.unit.target is None:
             return translated(self.unit, result.text, self.escape), result, ()
         return correct(self.unit, result, self.escape)
 
     def written(self, result: PostEdit) -> str:
-        """Return the corrected target with its codes; a translation that has no place for them without."""
+        """Return the corrected target with its codes; without them, if a new translation has no place for them."""
         found = self.content(result)[0]
         if found is None:
             return result.text if self.unit.target is None else self.unit.target.written()

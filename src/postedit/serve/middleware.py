@@ -1,4 +1,4 @@
-"""What happens to every request before and after its route: ids, limits, checks of where it comes from, logs."""
+"""ASGI middleware for all requests: ids, logs and metrics, limits, and checks of where requests come from."""
 
 import logging
 import math
@@ -36,31 +36,31 @@ _HEADERS: Final = (
     (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'"),
     (b"cache-control", b"no-store"),
 )
-"""Of every response, unless a route sets its own; in the form of ASGI, which refusals in hundreds a second need."""
+"""Headers of every response, unless a route sets its own; as ASGI bytes, since overloads need fast refusals."""
 
 _SAFE: Final = frozenset({"GET", "HEAD", "OPTIONS"})
 """Methods that change nothing."""
 
 _METHODS: Final = _SAFE | {"POST", "PUT", "PATCH", "DELETE"}
-"""Methods that metrics name; clients may send any word."""
+"""Methods that metrics name; others, as clients may send any word, count as "other"."""
 
 _UPLOADS: Final = re.compile(r"/v1/(?:jobs|projects/[^/]+/files)")
-"""Paths to which files are sent, as parts of a form."""
+"""Paths to which files are uploaded, as parts of a form."""
 
 _IMPORTS: Final = re.compile(r"/v1/projects/[^/]+/corrections/import")
-"""Paths to which files are sent as they are."""
+"""Paths to which files are uploaded, as the body itself."""
 
 _SIGN_IN: Final = "/v1/session"
 _OPEN: Final = frozenset({_SIGN_IN, "/translate", "/detect"})
-"""Paths of requests whose body may say who makes them."""
+"""Paths of requests whose body may have the credentials."""
 
 BYTES_BEFORE_SIGN_IN: Final = 2**16
-"""Of a body that is read before it is known who sends it."""
+"""Limit of a body that is read before its sender is known."""
 
 _CHALLENGE: Final = {"WWW-Authenticate": "Bearer"}
 
 _FORWARDED: Final = ("forwarded", "x-forwarded-")
-"""What headers begin with that proxies add."""
+"""Prefixes of the headers that proxies add."""
 
 _EDITING: Final = frozenset({"/v1/edit", "/v1/chat/completions", "/translate"})
 """Paths of requests that wait for a model."""
@@ -71,19 +71,19 @@ _THROUGH_PROXY: Final = (
 )
 
 _CLIENTS: Final = 10_000
-"""Clients whose requests are counted; those not heard of for longest are forgotten."""
+"""Clients whose requests are counted; the least recently seen ones are forgotten."""
 
 _KNOWN_SECONDS: Final = 60.0
-"""For which a key, or a session, that was good may be refused as too much without a look into the database."""
+"""Time for which requests with a key or session found valid may get 429 without another look at the database."""
 
 _UPLOAD_PAUSE: Final = 5.0
-"""Seconds after which an upload beyond those that are received at a time may be tried again."""
+"""Seconds after which an upload refused because of `limits.uploads` may be tried again."""
 
 
 class RequestLog:
-    """Gives each request an id, and writes a line of the log and metrics when its answer begins.
+    """Gives each request an id, and records it in the log and the metrics when its response begins.
 
-    The id is that of the header X-Request-ID, if it is sane, and is in the response, too.
+    The id is taken from the header X-Request-ID if it is well-formed, and is also sent with the response.
     """
 
     def __init__(self, app: ASGIApp, metrics: Metrics, *, log_requests: bool) -> None:
@@ -113,7 +113,7 @@ class RequestLog:
         try:
             await self._app(scope, receive, sending)
         except Exception as error:
-            if answered:  # as the answer has no end, the server closes the connection, and the client notices
+            if answered:  # the response stays incomplete: the server closes the connection, which clients notice
                 cause = error.__cause__ if isinstance(error.__cause__, PosteditError) else None
                 _log.error("an answer was cut short: %s", cause or trace_of(error))
                 return None
@@ -144,14 +144,14 @@ class RequestLog:
 class Gatekeeper:
     """Refuses requests that are too large or too many, for other hosts, or from pages of other sites.
 
-    A page of another site cannot read answers, but its requests are carried out; and a name that a page owns may lead
+    A page of another site cannot read responses, but its requests would be carried out; and its host name may resolve
     to this machine (DNS rebinding). So requests that change something must come from pages of this service or from no
-    page at all, and on a machine that serves itself alone the host must be this machine. There nobody signs in, so
-    requests that a proxy hands on from other machines are refused. Requests with a key
-    that counts are not those of a browser, which would ask before it sends one to another site.
+    page at all, and if the service is local, the Host header must name this machine. Nobody signs in to a local
+    service, so requests that a proxy forwards to it are refused. Requests with a key, where keys count, are exempt
+    from the check of pages: a browser sends no key to another site without a preflight request.
 
-    Who makes a request that has a body is found out by `identify` before it is read: nobody else fills the disk with
-    uploads, or counts as demand for the models.
+    The sender of a request that may have a body is identified, by `identify`, before the body is read: nobody else can
+    fill the disk with uploads, or count as demand for the models.
     """
 
     def __init__(
@@ -165,7 +165,7 @@ class Gatekeeper:
         self._auth_required, self._identify = config.auth_required, identify
         self._hosts = _hosts(config)
         self._rates = _Rates(config.limits)
-        self._known: OrderedDict[str, float] = OrderedDict()  # credentials, and when they were good
+        self._known: OrderedDict[str, float] = OrderedDict()  # credentials, and when they were last found valid
         self._uploading = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -182,7 +182,7 @@ class Gatekeeper:
                 _check_wait(_UPLOAD_PAUSE, "too many files are received at a time; try again later")
         except (HttpError, PosteditError) as error:
             return await (await response_to(error, Request(scope)))(scope, receive, send)
-        if scope["method"] == "HEAD":  # the server leaves the body out
+        if scope["method"] == "HEAD":  # answered as GET; the server omits the body
             scope = {**scope, "method": "GET"}
         self._uploading += is_upload
         try:
@@ -191,7 +191,7 @@ class Gatekeeper:
             self._uploading -= is_upload
 
     async def _admit(self, scope: Scope, credentials: str) -> None:
-        """Find out who makes a request, and refuse it if a model has too much to do; of those known, at little cost."""
+        """Identify the sender, and refuse requests for busy models; refusals to known senders skip the database."""
         is_new = bool(credentials) and time.monotonic() - self._known.get(credentials, -math.inf) > _KNOWN_SECONDS
         if is_new:
             await self._identify_by(scope, credentials)
@@ -208,7 +208,7 @@ class Gatekeeper:
             self._known.popitem(last=False)
 
     def _credentials(self, scope: Scope, headers: Headers) -> str:
-        """Return the key, or the cookie, of a request that may have a body; empty if it is not to be checked yet."""
+        """Return the key or cookie of a request that may have a body; empty if there is nothing to check yet."""
         if not self._auth_required or scope["method"] in _SAFE or scope["path"] == _SIGN_IN:
             return ""
         if _has_key(headers):
@@ -223,7 +223,7 @@ class Gatekeeper:
         has_key = self._auth_required and _has_key(headers)
         if scope["method"] not in _SAFE and not has_key and _is_cross_site(headers):
             raise HttpError(403, "requests from pages of other sites are refused", "cross_site")
-        if self._auth_required and not has_key and _needs_sign_in(scope):  # before its body is read
+        if self._auth_required and not has_key and _needs_sign_in(scope):  # refused before its body is read
             raise HttpError(401, "sign in, or send a key: Authorization: Bearer KEY", None, _CHALLENGE)
         length = headers.get("content-length", "0")
         if length.isdigit() and int(length) > limit:
@@ -238,14 +238,14 @@ class Gatekeeper:
 
 
 class _Rates:
-    """Counts requests of each client (token bucket)."""
+    """Limits the requests of each client, by a token bucket."""
 
     def __init__(self, limits: LimitsConfig) -> None:
         self._rate, self._burst = limits.requests_per_second, limits.burst
         self._left: OrderedDict[str, tuple[float, float]] = OrderedDict()  # requests left, and when that was
 
     def wait(self, client: str) -> float:
-        """Count a request, and return 0, or the seconds after which the next one is accepted."""
+        """Count a request, and return 0 if it is accepted, else the seconds after which the next one is."""
         if not self._rate:
             return 0.0
         now = time.monotonic()
@@ -264,7 +264,7 @@ def _check_wait(seconds: float, message: str) -> None:
 
 
 def limited(receive: Receive, limit: int) -> Receive:
-    """Return what receives a body, and refuses it beyond a limit: its length need not be told."""
+    """Return a `receive` that raises 413 once a body exceeds a limit, also for bodies without Content-Length."""
     received = 0
 
     async def receiving() -> Message:
@@ -283,7 +283,7 @@ def _too_large(limit: int) -> str:
 
 
 def _hosts(config: ServeConfig) -> Collection[str]:
-    """Return the names under which the service may be asked; none: any."""
+    """Return the host names under which requests are accepted; empty: any name."""
     return {*LOOPBACK, config.host.strip("[]").lower(), *config.hosts} if config.local or config.hosts else ()
 
 
@@ -296,13 +296,13 @@ def _host_name(host: str) -> str:
 
 
 def _needs_sign_in(scope: Scope) -> bool:
-    """Return whether a request would change something, and has no cookie of somebody who has signed in."""
+    """Return whether a request would change something, but has no session cookie."""
     is_open = scope["method"] in _SAFE or scope["path"] in _OPEN
     return not is_open and COOKIE not in HTTPConnection(scope).cookies
 
 
 def _is_upload(scope: Scope, headers: Headers) -> bool:
-    """Return whether a request sends a file, which is kept on the disk while it is received."""
+    """Return whether a request uploads a file, which is kept on disk while it is received."""
     is_form = headers.get("content-type", "").startswith("multipart/")
     paths = (_UPLOADS, _IMPORTS) if is_form else (_IMPORTS,)
     return scope["method"] == "POST" and any(one.fullmatch(scope["path"]) for one in paths)
@@ -313,7 +313,7 @@ def _has_key(headers: Headers) -> bool:
 
 
 def _is_nobody(scope: Scope, headers: Headers) -> bool:
-    """Return whether a request has neither a key nor a cookie, good ones or not."""
+    """Return whether a request has neither a key nor a session cookie, valid or not."""
     return not _has_key(headers) and COOKIE not in HTTPConnection(scope).cookies
 
 
@@ -327,5 +327,5 @@ def _is_cross_site(headers: Headers) -> bool:
         return False
     try:
         return urlsplit(origin).netloc != headers.get("host")
-    except ValueError:  # no page of this service sends that
+    except ValueError:  # pages of this service never send an invalid origin
         return True

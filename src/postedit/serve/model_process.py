@@ -1,4 +1,4 @@
-"""A process that runs one model, and the handle by which the service talks to it."""
+"""A process that runs one model, and the handle through which the service communicates with it."""
 
 import os
 import signal
@@ -15,13 +15,13 @@ from postedit.serve.project_editors import ProjectEditors
 from postedit.serve.service_logs import set_up_logs
 
 _SECONDS_TO_END: Final = 5.0
-"""Time for a process to end by itself."""
+"""Seconds in which a process may end by itself before it is killed."""
 
 _COMPILING: Final = 30.0
-"""Seconds for which a process waits for others that compile: it is ended after `limits.batch_timeout_seconds`."""
+"""Seconds that a process waits for others that compile, at most; well below `limits.batch_timeout_seconds`."""
 
 _THREADS: Final = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS")
-"""Variables that PyTorch, NumPy and Numba read when they are imported, which a model process does later."""
+"""Environment variables that PyTorch, NumPy and Numba read at import; a model process imports them later."""
 
 
 class ProcessDiedError(Exception):
@@ -29,7 +29,7 @@ class ProcessDiedError(Exception):
 
 
 class ModelProcess:
-    """A running model process. Its methods block, and are called from one thread at a time.
+    """A running model process. Its methods block; except `kill`, they must be called by one thread at a time.
 
     Raises:
         ModelFolderError: if the model cannot be loaded.
@@ -37,14 +37,14 @@ class ModelProcess:
     """
 
     def __init__(self, spec: ProcessSpec, began: Callable[[Self], None] = lambda process: None) -> None:
-        """Start a process, and wait until it has loaded the model; `began` gets it first, to kill it if need be."""
+        """Start a process and wait until it has loaded its model; `began` is called first, so that it can be killed."""
         context = get_context("spawn")
         self._connection, theirs = context.Pipe()
         self._process = context.Process(target=_serve, args=(spec, theirs), daemon=True, name="postedit model")
         self._works = False
         self._is_unwanted = False
         self._starting = Lock()
-        self.is_new = True  # until it has answered: what it has not done before takes longer
+        self.is_new = True  # until its first answer, which takes longer than later ones
         began(self)
         with self._starting:
             if self._is_unwanted:
@@ -70,14 +70,14 @@ class ModelProcess:
 
     @property
     def sentinel(self) -> int:
-        """A descriptor that can be read when the process has ended."""
+        """A file descriptor that becomes readable when the process ends."""
         return self._process.sentinel
 
     def run(self, work: Work, seconds: float) -> Done:
         """Return the outcome of some work.
 
         Raises:
-            ProcessDiedError: if the process ends, or takes more than some seconds and is ended.
+            ProcessDiedError: if the process ends, or is killed because it takes longer than `seconds`.
         """
         done = self._asked(work, seconds)
         assert isinstance(done, Done)
@@ -85,7 +85,7 @@ class ModelProcess:
         return done
 
     def forget_deleted(self, seconds: float) -> None:
-        """Let the process forget corrections and glossaries that have been deleted.
+        """Make the process forget deleted corrections and glossaries.
 
         Raises:
             ProcessDiedError: see `run`.
@@ -103,18 +103,18 @@ class ModelProcess:
             self._works = False
 
     def kill(self) -> None:
-        """End the process at once, from any thread; who waits for its answer gets a `ProcessDiedError`."""
+        """Kill the process, from any thread; a caller that waits for its answer gets a `ProcessDiedError`."""
         self._is_unwanted = True
-        with self._starting:  # a process that loses its parent while it is started writes a traceback
+        with self._starting:  # a process whose parent ends while it is being started writes a traceback
             if self._process.pid is not None:
                 self._process.kill()
 
     def stop(self) -> None:
-        """End the process; what it works on is lost."""
+        """End the process; work in progress is lost."""
         if self._works:
-            self._process.kill()  # so that the thread that waits for it goes on
+            self._process.kill()  # so that the thread that waits for its answer continues
         else:
-            self._connection.close()  # which it notices
+            self._connection.close()  # the process notices, and ends
         self._process.join(_SECONDS_TO_END)
         if self._process.is_alive():
             self._process.kill()
@@ -135,14 +135,14 @@ class ModelProcess:
 
 
 def _serve(spec: ProcessSpec, connection: Connection) -> None:
-    """Run a model process: it works until the other end of the connection is closed.
+    """Run a model process, which works until the other end of the connection is closed.
 
-    It ignores the signals that tell the service to stop: what has been accepted is answered first.
+    It ignores the signals that stop the service, since accepted requests are answered first.
     """
     for name in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(name, signal.SIG_IGN)
     os.environ.update(dict.fromkeys(_THREADS, str(spec.threads)))
-    from postedit.compiled import wait_no_longer  # which imports what reads these variables
+    from postedit.compiled import wait_no_longer  # its imports read these variables
 
     wait_no_longer(_COMPILING)
     set_up_logs(spec.log)

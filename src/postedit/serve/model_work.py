@@ -1,4 +1,4 @@
-"""What the service and its model processes tell each other: a model to load, work, and what came of it."""
+"""Messages between the service and its model processes: the model to load, work, and outcomes."""
 
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,12 +19,12 @@ from postedit.text.span_patterns import KINDS, Kind
 
 @dataclass(frozen=True, slots=True)
 class ProjectSettings:
-    """How segments of a project are edited, or those of a request without one.
+    """How the segments of a project, or of a request without a project, are edited.
 
     Args:
-        protect: kinds of spans that stay as in mt and src.
+        protect: kinds of spans that edits must keep as in mt and src.
         min_confidence: edits with less confidence are taken back.
-        glossary: terms to write and to avoid.
+        glossary: terms to write and to avoid; None: no glossary.
     """
 
     protect: tuple[Kind, ...] = KINDS
@@ -34,7 +34,7 @@ class ProjectSettings:
 
 @dataclass(frozen=True, slots=True)
 class EditKind:
-    """What segments that are edited together have in common."""
+    """The options that segments have in common if they are edited in one batch."""
 
     model: str
     project: str | None = None
@@ -51,19 +51,19 @@ class Work(NamedTuple):
 
 
 Fault = Literal["invalid", "broken", "away", "endpoint", "refused", "budget"]
-"""Of what was asked; of this program; of the database; the server of a language model is away, or refuses what this
-service asks; its budget is used up."""
+"""Cause of a refusal: an invalid request; a defect of this program; the database is away; the server of a language
+model is away ("endpoint"), or refuses the service's requests; its budget is used up."""
 
 
 class Refusal(NamedTuple):
-    """Why a segment was not edited; unless what was asked is at fault, the message is for the log."""
+    """Why a segment was not edited. The message is only for the log, unless the fault is "invalid"."""
 
     message: str
     fault: Fault
 
     @classmethod
     def of(cls, error: Exception) -> Self:
-        """Return what an error says."""
+        """Return the refusal for an error; defects show where they happened, but no text."""
         if not isinstance(error, PosteditError):
             return cls(trace_of(error), "broken")
         faults: dict[type[PosteditError], Fault] = {
@@ -76,7 +76,7 @@ class Refusal(NamedTuple):
 
 
 class Done(NamedTuple):
-    """The outcome of some work: a correction, or a refusal, for each segment."""
+    """The outcome of work: a correction or a refusal per segment, and the memory position that was learnt."""
 
     outcomes: list[PostEdit | Refusal]
     position: MemoryPosition | None
@@ -84,7 +84,7 @@ class Done(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ModelFacts:
-    """What a model process says about its model."""
+    """Facts about a model, as reported by its process: fingerprint, abilities, and whether it learns."""
 
     fingerprint: str
     abilities: Abilities
@@ -93,13 +93,13 @@ class ModelFacts:
 
 @dataclass(frozen=True, slots=True)
 class ProcessSpec:
-    """What a model process needs to know.
+    """What a model process needs to start.
 
     Args:
-        config: the model.
-        threads: of the process.
-        memory: file or URL of the memory of corrections; None if projects teach nothing.
-        log: how logs are written, warnings of other libraries among them.
+        config: settings of the model.
+        threads: number of threads of the process.
+        memory: file or URL of the memory of corrections; None: the model does not learn from projects.
+        log: log settings, which also apply to warnings of other libraries.
     """
 
     config: ServedModel
@@ -109,10 +109,10 @@ class ProcessSpec:
 
     @property
     def path(self) -> str:
-        """The model, as a path, hub id, language pair, or none.
+        """The model: a folder path, a hub id, a language pair, "none" or "openai:MODEL".
 
         Raises:
-            ModelFolderError: if it is a pair whose model has to be fetched.
+            ModelFolderError: if it is a language pair whose model has to be fetched first.
         """
         if self.config.path == SHIPPED:
             return str(default_model().folder)
@@ -120,9 +120,9 @@ class ProcessSpec:
         return self.config.path
 
     def editor_spec(self, kind: EditKind | None = None) -> EditorSpec:
-        """Return what loads and wraps an editor, for work of a kind."""
+        """Return the specification that loads an editor and wraps it for work of a kind; None: only to load it."""
         settings = kind.settings if kind else ProjectSettings()
-        # A gate is made for one protection, and without a glossary.
+        # A gate is learnt with one `protect`, and without a glossary.
         fits = kind is not None and settings.protect == self.config.protect and settings.glossary is None
         gate = self.config.gate if fits else None
         return EditorSpec(

@@ -1,4 +1,4 @@
-"""The editors of a model process, each with the corrections of a project, and what they do with work."""
+"""The editors of a model process, one per project with its corrections, and the work that they do."""
 
 import hashlib
 import json
@@ -29,26 +29,26 @@ from postedit.serve.settings import DEFAULT_PROJECT
 _WARM_UP: Final = Segment("Warm up.", "Warm up.")
 
 _WRAPPED: Final = 4
-"""Settings of a project for which an editor is kept: old ones, or those of single requests, go."""
+"""Number of kinds of work per project whose editors are kept; the least recently used are dropped."""
 
 
 @dataclass(slots=True)
 class _ProjectEditor:
-    """A model with the corrections of a project, or without any, and what is wrapped around it for some settings."""
+    """A model, with or without the corrections of a project, and the editors that wrap it for each kind of work."""
 
     model: Editor
     wrapped: OrderedDict[EditKind, Editor] = field(default_factory=OrderedDict)
 
     @property
     def position(self) -> MemoryPosition | None:
-        """The position of the memory that has been learnt."""
+        """The memory position that the model has learnt; None if it learns nothing."""
         return self.model.learnt if isinstance(self.model, Remembering) else None
 
     def around(self, spec: ProcessSpec, kind: EditKind) -> Editor:
         """Return the editor for work of a kind."""
         if kind not in self.wrapped:
             wrapping = spec.editor_spec(kind)
-            if isinstance(self.model, Remembering):  # a gate is made for the model as it was trained
+            if isinstance(self.model, Remembering):  # a gate is valid only for the model as it was trained
                 wrapping = replace(wrapping, gate=None)
             self.wrapped[kind] = wrapping.around(self.model)
         self.wrapped.move_to_end(kind)
@@ -58,7 +58,7 @@ class _ProjectEditor:
 
 
 class ProjectEditors:
-    """The editors of a model process: one without corrections, and one for each of the projects that were used last."""
+    """The editors of a model process: one without corrections, and one for each of the most recently used projects."""
 
     def __init__(self, spec: ProcessSpec) -> None:
         self._spec = spec
@@ -72,8 +72,8 @@ class ProjectEditors:
     def _warm_up(self) -> bool:
         """Edit something, so that the first request is not slow; return whether projects can teach the model.
 
-        Phrases are learnt, too, and forgotten: on a new machine this compiles what that needs, for up to a minute.
-        Those after a neural model need what phrases without a model need, so that it is not loaded once more.
+        A phrase is also learnt, in a temporary memory: on a new machine, this compiles the code for it, which takes up
+        to a minute. Phrases after a neural model use the same code as phrases alone, so the model is not loaded again.
         """
         settings = ProjectSettings(self._spec.config.protect)
         self._plain.around(self._spec, EditKind("", None, settings)).edit_segments([_WARM_UP])
@@ -100,7 +100,7 @@ class ProjectEditors:
             editor.edit_segments([_WARM_UP])
 
     def done(self, work: Work) -> Done:
-        """Return the outcome of some work; if one segment is at fault, the others are edited all the same."""
+        """Return the outcome of work; if one segment causes an error, the others are edited nevertheless."""
         try:
             project = self._project(work.kind.project)
             untaught = self._untaught(project)
@@ -112,9 +112,9 @@ class ProjectEditors:
         return Done(results, untaught or project.position)
 
     def _untaught(self, project: _ProjectEditor) -> MemoryPosition | None:
-        """Return the position of the memory of a project that has taught nothing, if there is a gate; else None.
+        """Return the memory position of a project that has taught nothing, if there is a gate; else None.
 
-        Its segments are edited by the model as it was trained, for which the gate was made.
+        Segments of such a project are edited by the model as it was trained, for which the gate was learnt.
         """
         if self._spec.config.gate is None or not isinstance(project.model, Remembering):
             return None
@@ -122,9 +122,9 @@ class ProjectEditors:
         return None if found.last else found
 
     def forget_deleted(self) -> None:
-        """Let go of projects whose corrections have been deleted, or of all if nobody can say, and of all glossaries.
+        """Drop projects whose corrections have been deleted (all, if the database is away), and all wrapped editors.
 
-        Glossaries come with the next work for them.
+        Wrapped editors hold glossaries; they are made anew for the next work.
         """
         for name, project in [*self._projects.items()]:
             if self._is_deleted(name, project):
@@ -142,7 +142,7 @@ class ProjectEditors:
             return True
 
     def _project(self, name: str | None) -> _ProjectEditor:
-        """Return the editor of a project; its corrections are read when it was not used lately."""
+        """Return the editor of a project, loaded if it is not kept; the plain one if no project teaches the model."""
         if name is None or not self._learns or self._spec.memory is None:
             return self._plain
         if name not in self._projects:
@@ -187,7 +187,7 @@ def _edited(editor: Editor, segments: list[Segment], search: SearchConfig, kind:
 
 
 def _with_reasons(editor: Editor, segments: list[Segment], results: list[PostEdit]) -> Iterator[PostEdit]:
-    """Yield corrections with reasons for each edit, in place of the evidence behind them."""
+    """Yield corrections whose edits have reasons, in place of the evidence behind them."""
     from postedit.jobs.explanation import reasons_of_edits
 
     for result, reasons in zip(results, reasons_of_edits(editor, segments, results), strict=True):

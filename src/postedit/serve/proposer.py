@@ -1,4 +1,4 @@
-"""Proposals of the model for segments of a file: asked for, and saved if what they come from has not changed."""
+"""Requests to the model for proposals, which are saved only if settings and corrections are still valid."""
 
 import asyncio
 from collections.abc import Callable, Sequence
@@ -20,10 +20,10 @@ _TIMEOUT: Final = 600.0  # seconds, for a request of a job
 
 
 class Made(NamedTuple):
-    """Proposals, and what they come from."""
+    """Proposals, and the settings and memory position that they were made with."""
 
-    project: Row  # its settings, before they were made
-    position: MemoryPosition  # of its memory, of which they know at least as much
+    project: Row  # row of the project, read before the proposals were made
+    position: MemoryPosition  # of its memory; all proposals had learnt at least that much
     proposals: list[Proposal]
 
 
@@ -32,15 +32,15 @@ class ProposalRequest(NamedTuple):
 
     priority: Priority
     client: str
-    evidence: bool = False  # reasons for edits, which take longer
+    evidence: bool = False  # with reasons for edits, which takes longer
 
 
 class Proposer:
     """Asks a model for proposals, and saves them.
 
     Args:
-        store: with the segments.
-        engine: with the models.
+        store: the store with the segments.
+        engine: the engine with the models.
     """
 
     def __init__(self, store: Store, engine: Engine) -> None:
@@ -49,13 +49,13 @@ class Proposer:
     async def renewed(
         self, file: Row, numbers: Sequence[int], client: str, *, evidence: bool = True
     ) -> list[dict[str, Any]]:
-        """Return segments of a file as the API gives them, with proposals that know what has been learnt by now.
+        """Return segments of a file as the API gives them, with proposals renewed if they are out of date.
 
         Args:
-            file: the file.
-            numbers: of the segments.
+            file: the row of the file.
+            numbers: the numbers of the segments.
             client: see `Engine.edit`.
-            evidence: with reasons for their edits, which takes longer.
+            evidence: with reasons for edits, which takes longer; proposals that lack them are renewed, too.
         """
         rows = await asyncio.to_thread(self._store.segments.some, file["id"], numbers)
         project = await asyncio.to_thread(self._store.projects.row, file["project"])
@@ -68,18 +68,18 @@ class Proposer:
         return [segment_json(row) for row in rows]
 
     def save(self, file: Row, made: Made) -> bool:
-        """Save proposals, unless what they come from has changed; return whether that was done."""
+        """Save proposals unless the settings or corrections behind them have changed; return whether they were."""
         with self._store.database.change(file["project"], "") as change:
             return self.save_part(change, file, made)
 
     def save_part(self, change: ProjectChange, file: Row, made: Made) -> bool:
-        """Save proposals as part of a change, unless what they come from has changed; return whether that was done."""
+        """Save proposals as part of a change; see `save`."""
         project = change.settings()
         if any(project[name] != made.project[name] for name in OF_PROPOSALS):
             return False
         now = self._store.memory.of(change.project).read_position(connection=change.connection)
         if made.position.edition != now.edition or made.position.last > now.last:
-            return False  # corrections that they come from may have been deleted
+            return False  # corrections that they depend on may have been deleted
         numbers = self._store.proposals.save(change, file["id"], made.proposals)
         if numbers:
             change.event("segment", file=file["id"], numbers=numbers, proposal=True)
@@ -92,7 +92,7 @@ class Proposer:
     async def propose(
         self, file: Row, rows: Sequence[Row], asking: ProposalRequest, save: Callable[[Made], bool]
     ) -> None:
-        """Make proposals and save them; make them anew as long as what they come from has changed meanwhile."""
+        """Make proposals and save them; as long as `save` returns False, make them again."""
         while not await asyncio.to_thread(save, await self.made(file, rows, asking)):
             continue
 
@@ -101,7 +101,7 @@ class Proposer:
         return await asyncio.to_thread(lambda: self._store.memory.of(project).position.last)
 
     async def made(self, file: Row, rows: Sequence[Row], asking: ProposalRequest) -> Made:
-        """Return proposals of the model; those without a translation are asked for apart, as many models need one."""
+        """Return proposals for segments; those without mt are requested separately, since many models need mt."""
         project = await asyncio.to_thread(self._store.projects.row, file["project"])
         before = await asyncio.to_thread(self._store.memory.of(file["project"]).read_position)
         with_mt = [row for row in rows if row["mt"].strip()]
@@ -165,10 +165,10 @@ class Proposer:
 
 
 def _lowest(*positions: MemoryPosition | None) -> MemoryPosition | None:
-    """Return the position of which all that are given know at least as much; None if there are none."""
+    """Return the lowest of the given positions, ignoring None; None if there are no others."""
     return min((one for one in positions if one is not None), default=None)
 
 
 def _is_old(row: Row, position: int, evidence: bool) -> bool:
-    """Return whether the proposal for a segment lacks what has been learnt since, or reasons that are asked for."""
+    """Return whether the proposal for a segment is older than a memory position, or lacks the reasons asked for."""
     return row["proposed_at"] < position or (evidence and row["changed"] and not row["explained"])

@@ -1,4 +1,4 @@
-"""Routes of people: signing in, users and keys."""
+"""Routes for signing in, users and API keys."""
 
 import logging
 from typing import Annotated, Any
@@ -23,14 +23,14 @@ Password = Annotated[PlainText, Field(min_length=LEAST_PASSWORD, max_length=1000
 
 
 class SignIn(Body):
-    """Name and password of a user."""
+    """Name and password of a user who signs in."""
 
     name: PlainText = Field(max_length=200)
     password: PlainText = Field(max_length=1000)
 
 
 class NewUser(Body):
-    """A user."""
+    """A user to add."""
 
     name: UserName
     password: Password
@@ -38,7 +38,7 @@ class NewUser(Body):
 
 
 class UserChange(Body):
-    """What is to change about a user."""
+    """Changes of a user; fields that are not given stay as they are."""
 
     password: Password | None = None
     admin: bool | None = None
@@ -46,7 +46,7 @@ class UserChange(Body):
 
 
 class NewKey(Body):
-    """A key for a program. Its rights are bounded by those of the user who makes it."""
+    """An API key for a program. It never has more rights than the user who makes it."""
 
     name: Name
     scopes: list[Scope] = Field(min_length=1, max_length=6)
@@ -58,7 +58,7 @@ class NewKey(Body):
 
 @router.post("/session", **answering(api.SessionOut))
 def sign_in(asked: SignIn, request: Request, response: Response, service: ServiceDep) -> dict[str, Any]:
-    """Sign in: the response sets a cookie, and `csrf` is the header X-CSRF-Token of requests that change something."""
+    """Sign in: the response sets a cookie, and has `csrf`, the X-CSRF-Token of requests that change something."""
     if not service.config.auth_required:
         return _nobody()
     user = _checked_user(service, asked, "" if request.client is None else request.client.host)
@@ -92,7 +92,7 @@ def _checked_user(service: Service, asked: SignIn, address: str) -> Row:
 
 @router.get("/session", **answering(api.SessionOut))
 def who_am_i(access: AccessDep) -> dict[str, Any]:
-    """Return who is signed in."""
+    """Return the session: who is signed in, and the token for X-CSRF-Token."""
     caller = access.caller
     if caller.user is None:
         return _nobody()
@@ -102,7 +102,7 @@ def who_am_i(access: AccessDep) -> dict[str, Any]:
 
 @router.delete("/session", status_code=204)
 def sign_out(request: Request, response: Response, access: AccessDep) -> None:
-    """Sign out."""
+    """Sign out: end the session, and delete its cookie."""
     cookie = request.cookies.get(COOKIE)
     if cookie and access.caller.csrf:
         access.store.people.end_session(cookie)
@@ -116,7 +116,7 @@ def _nobody() -> dict[str, Any]:
 
 @router.get("/users", **answering(api.UserList))
 def list_users(access: AccessDep) -> dict[str, Any]:
-    """Return all users; managers of projects get the names of those who are active, with roles in these projects."""
+    """Return all users; managers get only the active ones, with their roles in the projects that they manage."""
     caller = access.caller
     managed = {project for project in caller.roles if caller.may("manage", project)}
     if caller.may("admin"):
@@ -140,7 +140,7 @@ def create_user(asked: NewUser, access: AccessDep) -> dict[str, Any]:
 
 @router.patch("/users/{user}", **answering(api.UserOut))
 def change_user(user: Id, asked: UserChange, access: AccessDep) -> dict[str, Any]:
-    """Change a user; people may change their own password."""
+    """Change a user; only administrators may, except that people may change their own password."""
     given = asked.model_dump(exclude_unset=True)
     if user != access.caller.user or set(given) - {"password"} or access.caller.scopes is not None:
         access.caller.require("admin")
@@ -154,16 +154,16 @@ def change_user(user: Id, asked: UserChange, access: AccessDep) -> dict[str, Any
 
 @router.get("/keys", **answering(api.KeyList))
 def list_keys(access: AccessDep) -> dict[str, Any]:
-    """Return the caller's keys; those of all users to an administrator."""
+    """Return the caller's keys; administrators get the keys of all users."""
     return {"keys": access.store.people.keys(None if access.caller.may("admin") else _own(access.caller))}
 
 
 @router.post("/keys", status_code=201, **answering(api.NewKeyOut, 201))
 def create_key(asked: NewKey, access: AccessDep) -> dict[str, Any]:
-    """Make a key; the response alone has the key itself."""
+    """Create a key; only this response has its secret."""
     user = _own(access.caller)
     for project in asked.projects or ():
-        access.caller.require("read", project)  # what there is besides is not told
+        access.caller.require("read", project)  # so that nothing is revealed about other projects
     key, secret = access.store.people.create_key(user, asked.name, asked.scopes, asked.projects, asked.rate)
     _log.info("key %s added by %s: %s", key, access.caller.name, ", ".join(asked.scopes))
     found = next(one for one in access.store.people.keys(user) if one["id"] == key)
@@ -172,13 +172,13 @@ def create_key(asked: NewKey, access: AccessDep) -> dict[str, Any]:
 
 @router.delete("/keys/{key}", status_code=204)
 def delete_key(key: Id, access: AccessDep) -> None:
-    """Delete a key of the caller's; any one if that is an administrator."""
+    """Delete one of the caller's keys; administrators may delete any key."""
     access.store.people.delete_key(key, None if access.caller.may("admin") else _own(access.caller))
     _log.info("key %s deleted by %s", key, access.caller.name)
 
 
 def _own(caller: CallerDep) -> str:
-    """Return the id of a user who manages keys in person, not by a key."""
+    """Return the id of a caller who may manage keys: a person who signed in, or a key of the scope `admin`."""
     if caller.user is None:
         raise HttpError(422, "this service needs no keys, as only its own machine reaches it")
     if caller.scopes is not None and not caller.may("admin"):

@@ -1,4 +1,4 @@
-"""Doors for tools that speak to other services: the chat of OpenAI, and LibreTranslate."""
+"""Routes compatible with the APIs of other services: OpenAI chat completions, and LibreTranslate."""
 
 import json
 import time
@@ -34,20 +34,20 @@ _MOST: Final = 1000  # parts, messages, or texts of a request; the settings have
 
 
 class _Lenient(BaseModel):
-    """Base of requests that may have fields which mean nothing here, such as a temperature."""
+    """Base class of requests whose unknown fields, such as a temperature, are ignored."""
 
     model_config = ConfigDict(extra="ignore")
 
 
 class ContentPart(_Lenient):
-    """A part of a message."""
+    """A part of a message; only text counts."""
 
     type: str = Field(examples=["text"])
     text: api.Text = ""
 
 
 class ChatMessage(_Lenient):
-    """A message."""
+    """A message of a chat."""
 
     role: str = Field(examples=["user"])
     content: api.Text | list[ContentPart] | None = Field(
@@ -58,20 +58,20 @@ class ChatMessage(_Lenient):
 
     @property
     def text(self) -> str:
-        """The text of the message."""
+        """The text of the message, all parts joined; empty if there is no content."""
         if isinstance(self.content, list):
             return "".join(part.text for part in self.content)
         return self.content or ""
 
 
 class StreamOptions(_Lenient):
-    """Options of a stream."""
+    """Options of a streamed response."""
 
     include_usage: bool = False
 
 
 class ChatRequest(_Lenient):
-    """A chat."""
+    """A chat whose last user message has what is to be corrected."""
 
     model: str = Field(
         max_length=300, description="MODEL, or MODEL/PROJECT with the id of a project whose corrections count"
@@ -85,7 +85,7 @@ _API_KEY: Final = Field(None, max_length=200, description="a key, if it is not i
 
 
 class TranslateRequest(_Lenient):
-    """A text, or several, with their translations to correct."""
+    """One or several sources, with their translations to correct."""
 
     q: api.Text | list[api.Text] = Field(description="source", examples=["Press the red button."])
     source: str = Field("auto", max_length=100, description="code of its language", examples=["en"])
@@ -102,12 +102,12 @@ class TranslateRequest(_Lenient):
 
     @property
     def texts(self) -> list[str]:
-        """The sources."""
+        """The sources, as a list also if `q` is one text."""
         return [self.q] if isinstance(self.q, str) else self.q
 
 
 class DetectRequest(_Lenient):
-    """A text."""
+    """A text whose language is to be detected."""
 
     q: api.Text = Field(examples=["Drücken Sie den roten Knopf."])
     api_key: str | None = _API_KEY
@@ -115,10 +115,10 @@ class DetectRequest(_Lenient):
 
 @router.post("/v1/chat/completions", **answering(answers.ChatAnswer))
 async def chat(asked: ChatRequest, request: Request, service: ServiceDep, who: CallerDep) -> Any:
-    """Correct a translation, as an answer in a chat of OpenAI's API.
+    """Correct a translation, in the form of OpenAI's chat completions.
 
-    The last user message has the source and the existing translation, and may have a glossary; the answer is the
-    corrected translation alone. Other messages, and options such as the temperature, mean nothing here.
+    The last user message has the source and the existing translation, and may have a glossary. The answer is only the
+    corrected translation. Other messages, and options such as the temperature, are ignored.
     """
     model, _, project = asked.model.partition("/")
     who.require("edit", project or None)
@@ -138,7 +138,7 @@ async def chat(asked: ChatRequest, request: Request, service: ServiceDep, who: C
 
 
 class _ChatAnswer:
-    """An answer in the form of OpenAI's API."""
+    """A chat completion in the form of OpenAI's API."""
 
     def __init__(self, asked: ChatRequest, segments: Sequence[Segment], text: str) -> None:
         self._text = text
@@ -184,9 +184,10 @@ _FORM: Final = {
 
 @router.post("/translate", openapi_extra=_FORM, **answering(answers.Translated))
 async def translate(request: Request, service: ServiceDep) -> dict[str, Any]:
-    """Correct translations, in the form of LibreTranslate, as JSON or as a form.
+    """Correct translations, with requests as LibreTranslate takes them: JSON or a form.
 
-    `translation` has what is to be corrected; a model that corrects translations cannot work without.
+    `translation`, which LibreTranslate does not have, is the text to correct; only models with a first stage can work
+    without it.
     """
     asked, who = await _of_body(TranslateRequest, request, service)
     who.require("edit", asked.project)
@@ -216,9 +217,9 @@ async def translate(request: Request, service: ServiceDep) -> dict[str, Any]:
 
 @router.get("/languages", **answering(answers.Languages))
 async def languages(service: ServiceDep) -> list[dict[str, Any]]:
-    """List the languages of the models, in the form of LibreTranslate; all that are known if a model does not say.
+    """List the languages of the models, in the form of LibreTranslate; all known ones if a model does not name its own.
 
-    As with LibreTranslate, this needs no key: its clients ask before they have one, or send it in a body.
+    As with LibreTranslate, this needs no key: clients call it before they have one, or send keys only in bodies.
     """
     pairs = {service.engine.facts(name).abilities.languages for name in service.config.models}
     if any(not all(pair) for pair in pairs):
@@ -233,7 +234,7 @@ async def languages(service: ServiceDep) -> list[dict[str, Any]]:
 
 @router.post("/detect", openapi_extra=_FORM, **answering(answers.DetectedLanguages))
 async def detect(request: Request, service: ServiceDep) -> list[dict[str, Any]]:
-    """Detect the language of a text, in the form of LibreTranslate: codes with a confidence in per cent."""
+    """Detect the language of a text, in the form of LibreTranslate: up to three codes, with confidences in per cent."""
     asked, who = await _of_body(DetectRequest, request, service)
     who.require("edit")
     check_texts(service.config.limits, [asked.q])
@@ -241,9 +242,9 @@ async def detect(request: Request, service: ServiceDep) -> list[dict[str, Any]]:
 
 
 async def _of_body(kind: type[api.ModelT], request: Request, service: Service) -> tuple[api.ModelT, Caller]:
-    """Return the request in a body that is JSON or a form, and who makes it: the body may have the key.
+    """Return the request in a JSON or form body, and its caller, whose key may be in the body.
 
-    Of somebody who is not known before the body is read, little is read.
+    If the caller is not known before the body is read, the body is limited to `BYTES_BEFORE_SIGN_IN`.
     """
     problem, who = None, None
     try:
@@ -269,11 +270,11 @@ async def _of_body(kind: type[api.ModelT], request: Request, service: Service) -
 async def _values(request: Request) -> Any:
     try:
         kind = request.headers.get("content-type", "")
-        if kind.startswith("application/x-www-form-urlencoded"):  # `request.form` replaces what is not UTF-8
+        if kind.startswith("application/x-www-form-urlencoded"):  # `request.form` would replace invalid UTF-8
             text = (await request.body()).decode()
             return dict(parse_qsl(text, keep_blank_values=True, errors="strict", max_num_fields=_MOST))
         if kind.startswith("multipart/"):
-            async with request.form(max_files=0) as form:  # files would be written to the disk
+            async with request.form(max_files=0) as form:  # files would be written to disk
                 return dict(form)
         return await request.json()
     except UnicodeDecodeError:
@@ -283,7 +284,7 @@ async def _values(request: Request) -> Any:
 
 
 def _model_for(service: Service, source: str, target: str) -> str:
-    """Return the model for a language pair; the default one if none says that it is."""
+    """Return the name of the first model for a language pair; the default model if none names that pair."""
     for name in service.config.models:
         pair = service.engine.facts(name).abilities.languages
         if all(pair) and same_language(pair[1], target) and (source == "auto" or same_language(pair[0], source)):

@@ -1,4 +1,4 @@
-"""Routes that edit, learn and score."""
+"""Routes that edit segments, learn from corrections, and score outputs."""
 
 import logging
 from collections.abc import Callable, Sequence
@@ -27,18 +27,18 @@ router = APIRouter(prefix="/v1", tags=["editing"], responses=api.ERRORS)
 T = TypeVar("T")
 
 _LARGE: Final = 10_000
-"""Characters with inline codes whose reading takes some ten milliseconds."""
+"""Characters of a request with inline codes above which they are read in a thread; this many take some 10 ms."""
 
 _QUOTED: Final = 30
-"""Characters by which a message names a text."""
+"""Characters of a text that an error message quotes."""
 
 
 @router.post("/edit", response_model=api.EditResponse)
 async def edit(asked: api.EditRequest, request: Request, service: ServiceDep, who: CallerDep) -> dict[str, Any]:
     """Correct machine translations.
 
-    Segments of many requests are edited together; each request is answered when its last segment is done. 429: too much
-    is waiting, Retry-After says when to come back; 504: `timeout_ms` is over.
+    Segments of different requests may be edited in one batch; a request is answered when its last segment is done. The
+    status is 429 if too much is waiting (Retry-After says when to try again), and 504 after `timeout_ms`.
     """
     who.require("edit", asked.project)
     check_texts(service.config.limits, [text for one in asked.segments for text in one.texts])
@@ -75,9 +75,9 @@ async def edit(asked: api.EditRequest, request: Request, service: ServiceDep, wh
 
 @router.post("/learn", response_model=api.NumberResponse)
 async def learn(asked: api.LearnRequest, service: ServiceDep, who: CallerDep) -> dict[str, int]:
-    """Learn from a correction: it counts from the next request for its project on.
+    """Add a correction to a project, which applies it from the next request on.
 
-    The answer comes when the correction is safe on the disk.
+    The response is sent once the correction is safe on the disk.
     """
     who.require("learn", asked.project)
     check_texts(service.config.limits, [asked.src, asked.mt, asked.pe])
@@ -99,7 +99,7 @@ async def learn(asked: api.LearnRequest, service: ServiceDep, who: CallerDep) ->
 
 @router.post("/undo", response_model=api.NumberResponse)
 async def undo(asked: api.UndoRequest, service: ServiceDep, who: CallerDep) -> dict[str, int]:
-    """Forget a correction: from the next request on, the project is as if it had never learnt it."""
+    """Take a correction back: from the next request on, the project behaves as if it had never learnt it."""
     who.require("learn", asked.project)
     take_back = partial(service.store.projects.undo_correction, asked.project, asked.number, who.name)
     return {"number": await to_thread.run_sync(take_back)}
@@ -107,7 +107,7 @@ async def undo(asked: api.UndoRequest, service: ServiceDep, who: CallerDep) -> d
 
 @router.post("/score", response_model=api.ScoreResponse)
 async def score(asked: api.ScoreRequest, service: ServiceDep, who: CallerDep) -> dict[str, Any]:
-    """Score outputs against post-edits of people, beside the unedited MT if it is given: TER, BLEU and chrF."""
+    """Score outputs, and the unedited MT if it is given, against human post-edits by TER, BLEU and chrF."""
     who.require("edit")
     check_texts(service.config.limits, [*asked.hyp, *asked.pe, *(asked.mt or ())])
     check_count(service.config.limits, len(asked.hyp))
@@ -115,10 +115,10 @@ async def score(asked: api.ScoreRequest, service: ServiceDep, who: CallerDep) ->
 
 
 def check_texts(limits: LimitsConfig, texts: Sequence[str | None]) -> None:
-    """Check the length of texts, and that they are text.
+    """Check that texts are valid and not too long.
 
     Raises:
-        DataError: quoting the first that is too long, or has lone surrogates or a NUL character.
+        DataError: if one is too long, or has lone surrogates or a NUL character; the message quotes the first.
     """
     for text in filter(None, texts):
         which = f"the text that begins with {text[:_QUOTED]!r}"
@@ -137,7 +137,7 @@ def check_count(limits: LimitsConfig, count: int) -> None:
     """Check the number of segments of a request.
 
     Raises:
-        TooLargeError: if there are too many.
+        TooLargeError: if it is above `limits.segments`.
     """
     if count > limits.segments:
         raise TooLargeError(f"the request has {count:,} segments, and {limits.segments:,} are the limit; send fewer")
@@ -148,7 +148,7 @@ def _edited(segment: Segment, result: PostEdit) -> dict[str, Any]:
 
 
 async def _aside(asked: api.EditRequest, work: Callable[..., T], *arguments: Any) -> T:
-    """Return what some work on the texts of a request gives: in a thread, if it would keep other requests waiting."""
+    """Return the result of work on the texts of a request; long texts go to a thread, to keep the event loop free."""
     if sum(len(text) for one in asked.segments for text in (one.src, one.mt or "")) < _LARGE:
         return work(*arguments)
     return await to_thread.run_sync(work, *arguments)

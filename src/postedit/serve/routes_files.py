@@ -1,4 +1,4 @@
-"""Routes of files and their segments."""
+"""Routes for files and their segments."""
 
 import asyncio
 from typing import IO, Annotated, Any, Final
@@ -30,7 +30,7 @@ FieldQuery = Annotated[TextField, Query(alias="from", description="where `q` is 
 
 
 class CodeIn(Body):
-    """An inline code of a target; both codes of a pair have one id."""
+    """An inline code in a target; the opening and closing codes of a pair share one id."""
 
     at: Small = Field(description="position in the target, in code points")
     id: PlainText = Field(max_length=20)
@@ -39,14 +39,14 @@ class CodeIn(Body):
 
 
 class EditDecision(Body):
-    """A decision on an edit of the proposal."""
+    """A decision on one edit of the proposal."""
 
     edit: Small = Field(description="its number in the proposal, from 0")
     accepted: bool
 
 
 class SavedSegment(Body):
-    """What a person decided on a segment."""
+    """A decision on a segment, to be saved."""
 
     target: PlainText = Field(max_length=_LONGEST)
     codes: list[CodeIn] = Field([], max_length=10_000, description="inline codes of the target, in order")
@@ -57,7 +57,7 @@ class SavedSegment(Body):
     edit_id: PlainText = Field(
         min_length=1,
         max_length=64,
-        description="of the client, such as a UUID; the same request twice counts once",
+        description="chosen by the client, such as a UUID; a request with an id used before changes nothing",
     )
     decisions: list[EditDecision] = Field([], max_length=10_000)
     proposal: PlainText | None = Field(None, description="text of the proposal that was decided on")
@@ -65,7 +65,7 @@ class SavedSegment(Body):
 
 
 class Numbers(Body):
-    """Numbers of segments."""
+    """Segments for which proposals are asked."""
 
     numbers: list[Small] = Field(min_length=1, max_length=_MOST_PROPOSALS)
     evidence: bool = Field(True, description="with reasons for the edits, which takes longer")
@@ -81,7 +81,7 @@ async def _one_file(request: Request, file: UploadFile) -> UploadFile:
     """Return the file of a form.
 
     Raises:
-        HttpError: 422 if there are several, of which only the last one would be kept.
+        HttpError: 422 if there are several files, of which only the last one would be kept.
     """
     count = len((await request.form()).getlist("file"))
     if count > 1:
@@ -90,12 +90,12 @@ async def _one_file(request: Request, file: UploadFile) -> UploadFile:
 
 
 OneFile = Annotated[UploadFile, Depends(_one_file)]
-"""The file of a form that has no other one."""
+"""The only file of a form."""
 
 
 @router.post("/projects/{project}/files", status_code=202, **answering(api.Uploaded, 202))
 async def upload(project: Id, file: OneFile, access: AccessDep) -> dict[str, Any]:
-    """Add a translation file (XLIFF, TMX or PO); a job reads its segments and makes proposals."""
+    """Add a translation file (XLIFF, TMX or PO); a job then reads its segments and makes proposals."""
 
     def add() -> dict[str, Any]:
         job = receive(access, project, file, "import")
@@ -105,11 +105,11 @@ async def upload(project: Id, file: OneFile, access: AccessDep) -> dict[str, Any
 
 
 def receive(access: Access, project: str, file: UploadFile, kind: Any) -> dict[str, Any]:
-    """Keep a file, and return the job that works on it.
+    """Store a file in a project, and return the new job that works on it.
 
     Raises:
-        HttpError: 413 if it is too large; 403 or 404 if the caller may not add it.
-        DataError: if it is of no known format.
+        HttpError: 413 if the file is too large; 403 or 404 if the caller may not add it.
+        DataError: if its format is not known.
     """
     access.project(project, "files")
     most = access.service.config.limits.file_bytes
@@ -130,14 +130,14 @@ def list_files(project: Id, access: AccessDep) -> dict[str, Any]:
 
 @router.get("/files/{file}", **answering(api.FileOut))
 def get_file(file: Id, access: AccessDep) -> dict[str, Any]:
-    """Return a file, with how far the work in it has come."""
+    """Return a file, with the progress of the work on it."""
     access.file(file, "read")
     return access.store.files.get(file)
 
 
 @router.delete("/files/{file}", status_code=204)
 async def delete_file(file: Id, access: AccessDep) -> None:
-    """Delete a file with its segments and decisions, for good; what was learnt from it stays."""
+    """Delete a file permanently, with its segments and decisions; what was learnt from it stays."""
 
     def delete() -> None:
         access.file(file, "manage")
@@ -150,7 +150,7 @@ async def delete_file(file: Id, access: AccessDep) -> None:
 async def download_file(
     file: Id, access: AccessDep, all: Annotated[bool, Query(description="with unconfirmed proposals")] = False
 ) -> StreamingResponse:
-    """Return the file with the confirmed targets; every other byte is that of the original."""
+    """Return a file with the confirmed targets; everything else is byte for byte that of the original."""
 
     def write() -> tuple[IO[bytes], str]:
         name = _ready(access, file)["name"]
@@ -163,13 +163,13 @@ async def download_file(
 def list_segments(
     file: Id,
     access: AccessDep,
-    after: Annotated[Small, Query(description="the number that theirs are above")] = 0,
+    after: Annotated[Small, Query(description="only segments with higher numbers")] = 0,
     limit: Annotated[int, Query(ge=1, le=1000)] = 200,
     only: FilterQuery = None,
     q: Search = "",
     field: FieldQuery = "",
 ) -> dict[str, Any]:
-    """Return segments in order; `next` is `after` of the next page, `total` comes with the first page alone."""
+    """Return a page of segments in order; `next` is `after` of the next page, and only the first page has `total`."""
     access.file(file, "read")
     return access.store.segments.page(file, after=after, limit=limit, only=only, text=q, field=field)
 
@@ -178,7 +178,7 @@ def list_segments(
 def list_numbers(
     file: Id, access: AccessDep, only: FilterQuery = None, q: Search = "", field: FieldQuery = ""
 ) -> dict[str, Any]:
-    """Return the numbers of all segments that a filter and a search let pass."""
+    """Return the numbers of all segments that match a filter and a search."""
     access.file(file, "read")
     return {"numbers": access.store.segments.numbers(file, only=only, text=q, field=field)}
 
@@ -192,14 +192,14 @@ def get_segment(file: Id, number: SegmentNumber, access: AccessDep) -> dict[str,
 
 @router.get("/files/{file}/segments/{number}/history", **answering(api.History))
 def get_history(file: Id, number: SegmentNumber, access: AccessDep) -> dict[str, Any]:
-    """Return what was decided on a segment, in order."""
+    """Return all decisions on a segment, in order."""
     access.file(file, "read")
     return {"history": access.store.segments.history(file, number)}
 
 
 @router.get("/files/{file}/segments/{number}/matches", **answering(api.MatchList))
 def get_matches(file: Id, number: SegmentNumber, access: AccessDep) -> dict[str, Any]:
-    """Return corrections of the project that are like a segment, the nearest first; `score` is from 0 to 1."""
+    """Return the corrections of the project most similar to a segment, best first; `score` is from 0 to 1."""
     row = access.file(file, "read")
     segment = access.store.segments.get(file, number)
     found = access.store.matches.find(row["project"], segment["src"], segment["mt"], segment["correction"])
@@ -215,9 +215,9 @@ def get_matches(file: Id, number: SegmentNumber, access: AccessDep) -> dict[str,
     },
 )
 def save_segment(file: Id, number: SegmentNumber, asked: SavedSegment, access: AccessDep, request: Request) -> Any:
-    """Save a decision; a confirmed target is learnt from, and the same decision sent again counts once."""
+    """Save a decision on a segment; a confirmed target is learnt from, and a repeated `edit_id` changes nothing."""
     row = access.file(file, "files")
-    # A decision teaches, or takes back what one has taught.
+    # The decision teaches the project something, or takes back what an earlier one taught.
     if asked.state == "confirmed" or access.store.segments.get(file, number)["correction"] is not None:
         access.caller.require("learn", row["project"])
     given = DecisionIn(
@@ -240,7 +240,10 @@ def save_segment(file: Id, number: SegmentNumber, asked: SavedSegment, access: A
 
 @router.post("/files/{file}/proposals", **answering(api.ProposalsOut))
 async def propose(file: Id, asked: Numbers, request: Request, access: AccessDep) -> dict[str, Any]:
-    """Return proposals for segments, with what has been learnt by now; given up when the client goes away."""
+    """Return proposals for segments that take all corrections so far into account.
+
+    The work is cancelled if the client disconnects.
+    """
     row = await asyncio.to_thread(_ready, access, file)
     access.caller.require("edit", row["project"])
     work = access.service.jobs.proposer.renewed(row, asked.numbers, access.caller.client, evidence=asked.evidence)
@@ -254,7 +257,7 @@ async def propose(file: Id, asked: Numbers, request: Request, access: AccessDep)
 
 @router.post("/files/{file}/presence", status_code=204)
 def presence(file: Id, asked: Presence, access: AccessDep) -> None:
-    """Tell others on which segment the caller works."""
+    """Show others which segment the caller is working on."""
     row = access.file(file, "read")
     access.store.projects.show_presence(row["project"], access.caller.name, file, asked.number)
 

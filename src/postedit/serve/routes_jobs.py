@@ -1,4 +1,4 @@
-"""Routes of jobs: their progress, and whole files that are post-edited without the workbench."""
+"""Routes for jobs: their progress, and the post-editing of whole files without the workbench."""
 
 import asyncio
 import itertools
@@ -32,39 +32,39 @@ ProjectForm = Annotated[str, Form(pattern="^[A-Za-z0-9_-]{1,32}$"), Field(descri
 
 @router.post("/jobs", status_code=202, **answering(api.JobOut, 202))
 async def post_edit_file(file: OneFile, access: AccessDep, project: ProjectForm = DEFAULT_PROJECT) -> dict[str, Any]:
-    """Post-edit a translation file; GET /v1/jobs/{id}/result returns it when the job is done."""
+    """Start a job that post-edits a translation file; once it is done, get the file by GET /v1/jobs/{id}/result."""
     return await at_length(access.service, lambda: receive(access, project, file, "edit"))
 
 
 @router.get("/projects/{project}/jobs", **answering(api.JobList))
 def list_jobs(project: Id, access: AccessDep) -> dict[str, Any]:
-    """Return the last jobs of a project, the latest first."""
+    """Return the most recent jobs of a project, the latest first."""
     return {"jobs": access.store.jobs.of_project(access.project(project, "read"))}
 
 
 @router.get("/jobs/{job}", **answering(api.JobOut))
 def get_job(job: Id, access: AccessDep) -> dict[str, Any]:
-    """Return a job, with how far it has come."""
+    """Return a job, with its progress."""
     return access.job(job, "read")
 
 
 @router.delete("/jobs/{job}", status_code=204)
 def cancel_job(job: Id, access: AccessDep) -> None:
-    """End a job before it is done."""
+    """Cancel a job that is not done."""
     access.job(job, "files")
     access.store.jobs.cancel(job, access.caller.name)
 
 
 @router.get("/jobs/{job}/events", response_class=StreamingResponse)
 def job_events(job: Id, request: Request, access: AccessDep) -> StreamingResponse:
-    """Return the progress of a job as it happens (server-sent events), until it is over."""
+    """Stream the progress of a job as server-sent events, until the job ends."""
     project = access.job(job, "read")["project"]
     return event_response(_progress(access, job, partial(may_still_read, request, project)))
 
 
 @router.get("/jobs/{job}/result", response_class=StreamingResponse)
 async def job_result(job: Id, access: AccessDep) -> StreamingResponse:
-    """Return the file that a job has post-edited."""
+    """Return the file that a job has post-edited; 409 if the job has no result (yet)."""
     written = await at_length(access.service, lambda: _result(access, job))
     return download(*written, "application/octet-stream")
 

@@ -1,4 +1,4 @@
-"""Routes of projects: settings, glossary, corrections, events, members, export, deletion."""
+"""Routes for projects: settings, glossary, corrections, progress, audit log, members, events, export, deletion."""
 
 import re
 from functools import partial
@@ -37,11 +37,11 @@ from postedit.text.span_patterns import KINDS, Kind
 router = APIRouter(prefix="/v1/projects", tags=["projects"], responses=ERRORS)
 
 Limit = Annotated[int, Query(ge=1, le=1000, description="how many, at most")]
-BEFORE: Final = "the number that theirs are below; the latest of all if not given"
+BEFORE: Final = "only entries with lower numbers; if not given, the latest ones"
 
 
 class NewProject(Body):
-    """A project: files of one pair of languages, and what is learnt from them."""
+    """A project, which has files of one language pair, and what is learnt from them."""
 
     name: Name
     source_language: Language = ""
@@ -52,7 +52,7 @@ class NewProject(Body):
 
 
 class NewSettings(Body):
-    """Settings of a project that are to change."""
+    """Project settings to change; the others stay as they are."""
 
     name: Name | None = None
     source_language: Language | None = None
@@ -76,7 +76,7 @@ def list_projects(access: AccessDep) -> dict[str, Any]:
 
 @router.post("", status_code=201, **answering(api.OwnProject, 201))
 def create_project(asked: NewProject, access: AccessDep) -> dict[str, Any]:
-    """Make a project."""
+    """Create a project."""
     access.caller.require("manage")
     _check_model(access, asked.model)
     return _shown(access.store.projects.create(asked.model_dump(), access.caller.name, access.caller.user), access)
@@ -84,13 +84,13 @@ def create_project(asked: NewProject, access: AccessDep) -> dict[str, Any]:
 
 @router.get("/{project}", **answering(api.OwnProject))
 def get_project(project: Id, access: AccessDep) -> dict[str, Any]:
-    """Return a project, with the role of the caller in it."""
+    """Return a project, with the caller's role in it."""
     return _shown(access.project(project, "read"), access)
 
 
 @router.patch("/{project}", **answering(api.OwnProject))
 def change_project(project: Id, asked: NewSettings, access: AccessDep) -> dict[str, Any]:
-    """Change settings of a project."""
+    """Change some settings of a project; null changes nothing."""
     access.project(project, "manage")
     given = {name: value for name, value in asked.model_dump(exclude_unset=True).items() if value is not None}
     _check_model(access, given.get("model", ""))
@@ -104,7 +104,7 @@ def _shown(project: str, access: Access) -> dict[str, Any]:
 
 @router.delete("/{project}", status_code=204)
 async def delete_project(project: Id, access: AccessDep) -> None:
-    """Delete a project with its files, decisions and corrections, for good."""
+    """Delete a project permanently, with its files, decisions and corrections."""
 
     def delete() -> None:
         access.store.projects.delete(access.project(project, "manage"), access.caller.name)
@@ -114,7 +114,7 @@ async def delete_project(project: Id, access: AccessDep) -> None:
 
 @router.get("/{project}/export", response_class=StreamingResponse)
 async def export_project(project: Id, access: AccessDep) -> StreamingResponse:
-    """Return an archive (zip): original and translated files, corrections, glossary, audit log."""
+    """Return a zip archive of a project: original and translated files, corrections, glossary and audit log."""
     archive = await at_length(access.service, lambda: access.store.exports.project(access.project(project, "manage")))
     return download(archive, f"{project}.zip", "application/zip")
 
@@ -126,7 +126,7 @@ _TABLE_OUT: Final[dict[int | str, dict[str, Any]]] = {
 
 @router.get("/{project}/glossary", response_class=Response, responses=_TABLE_OUT)
 def get_glossary(project: Id, access: AccessDep) -> Response:
-    """Return the glossary of a project, a table with tabs; its `ETag` says which one it is."""
+    """Return the glossary of a project as tab-separated values; `ETag` identifies this state of it."""
     text = access.store.projects.row(access.project(project, "read"))["glossary"]
     return Response(text, headers=_tagged(text), media_type="text/tab-separated-values")
 
@@ -154,9 +154,9 @@ async def set_glossary(
     access: AccessDep,
     if_match: Annotated[str, Header(description="the ETag of the glossary that is replaced; any if not given")] = "",
 ) -> dict[str, Any]:
-    """Replace the glossary of a project: lines of source and target with a tab between, or a table with a header."""
+    """Replace the glossary of a project: lines of source, tab and target, or a tab-separated table with a header."""
     text = await _text_of(request)
-    # A proxy that compresses appends how to the tag.
+    # A proxy that compresses may append the method to the tag.
     known = None if if_match.strip() in ("", "*") else re.findall(r'"([0-9a-f]{32})', if_match)
 
     def save() -> int:
@@ -179,7 +179,7 @@ def list_corrections(
     limit: Limit = 100,
     q: Search = "",
 ) -> dict[str, Any]:
-    """Return what was learnt in a project, the latest first."""
+    """Return the corrections of a project, the latest first."""
     access.project(project, "read")
     found = access.store.projects.corrections(project, limit + 1, before, q)
     listed = [{**entry_json(entry), "undone": undone} for entry, undone in found[:limit]]
@@ -188,17 +188,17 @@ def list_corrections(
 
 @router.get("/{project}/corrections/export", response_class=StreamingResponse)
 def export_corrections(project: Id, access: AccessDep) -> StreamingResponse:
-    """Return the corrections of a project that have not been undone, as lines of JSON."""
+    """Return the corrections of a project that have not been undone, as JSON Lines."""
     lines = access.store.exports.corrections(access.project(project, "read"))
     return StreamingResponse(lines, media_type="application/jsonl")
 
 
 @router.post("/{project}/corrections/import", openapi_extra=_TABLE, **answering(api.Imported))
 async def import_corrections(project: Id, request: Request, access: AccessDep) -> dict[str, Any]:
-    """Add corrections, all or none: lines of src, mt and pe with tabs between, or lines of JSON as exported.
+    """Add corrections, all or none, from tab-separated lines of src, mt and pe, or from JSON Lines as exported.
 
-    The first line of a table may name its columns. What was exported from the project, or imported before, is not added
-    again if it has the time when it was made.
+    The first line of a table may name its columns. A correction with a time (`made`) is not added again if the project
+    has it already, from an earlier import for instance.
     """
 
     def save() -> dict[str, Any]:
@@ -208,7 +208,7 @@ async def import_corrections(project: Id, request: Request, access: AccessDep) -
         return {"added": len(added), "known": len(corrections) - len(added), "first": first, "last": last}
 
     with TemporaryFile() as file:
-        body = UploadFile(file)  # which is written without blocking
+        body = UploadFile(file)  # it writes without blocking the event loop
         async for part in request.stream():
             await body.write(part)
         await body.seek(0)
@@ -217,7 +217,7 @@ async def import_corrections(project: Id, request: Request, access: AccessDep) -
 
 @router.delete("/{project}/corrections", **answering(api.Deleted))
 async def delete_corrections(project: Id, access: AccessDep) -> dict[str, Any]:
-    """Delete all that a project has learnt, for good; files and decisions stay."""
+    """Delete everything that a project has learnt, permanently; files and decisions stay."""
 
     def delete() -> int:
         return access.store.projects.delete_corrections(access.project(project, "manage"), access.caller.name)
@@ -227,14 +227,14 @@ async def delete_corrections(project: Id, access: AccessDep) -> dict[str, Any]:
 
 @router.post("/{project}/corrections/{number}/undo", **answering(api.Undone))
 def undo_correction(project: Id, number: EntryNumber, access: AccessDep) -> dict[str, Any]:
-    """Take a correction back: models are as if they had never learnt it."""
+    """Take a correction back: models behave as if they had never learnt it."""
     access.project(project, "learn")
     return {"number": access.store.projects.undo_correction(project, number, access.caller.name)}
 
 
 @router.get("/{project}/progress", **answering(api.ProgressOut))
 def progress(project: Id, access: AccessDep) -> dict[str, Any]:
-    """Return figures of the work: by day, by kind of edit, and by person."""
+    """Return figures of the work in a project: by day, by person, and by kind of edit."""
     return access.store.progress.of(access.project(project, "read"))
 
 
@@ -245,7 +245,7 @@ def audit(
     before: Annotated[Large | None, Query(description=BEFORE)] = None,
     limit: Limit = 100,
 ) -> dict[str, Any]:
-    """Return what was done in a project, and by whom, the latest first."""
+    """Return the audit log of a project: what was done, and by whom, the latest first."""
     found = access.store.projects.audit(access.project(project, "manage"), limit, before)
     return {"entries": found, "next": found[-1]["id"] if len(found) == limit else None}
 
@@ -258,7 +258,7 @@ def list_members(project: Id, access: AccessDep) -> dict[str, Any]:
 
 @router.put("/{project}/members/{user}", status_code=204)
 def set_member(project: Id, user: Id, asked: Membership, access: AccessDep) -> None:
-    """Give a user a role in a project, or none."""
+    """Set the role of a user in a project, or remove it."""
     access.store.people.set_role(access.project(project, "manage"), user, asked.role, access.caller.name)
 
 
@@ -268,13 +268,14 @@ def events(
     request: Request,
     access: AccessDep,
     after: Annotated[
-        Large | None, Query(description="number of the last event that is known; those from now on if not given")
+        Large | None, Query(description="number of the last known event; if not given, only new events follow")
     ] = None,
     last_event_id: Annotated[str, Header()] = "",
 ) -> StreamingResponse:
-    """Return the events of a project as they happen (server-sent events).
+    """Stream the events of a project as they happen, as server-sent events.
 
-    The first one is `reset` if the known event has not happened, as an older backup was restored: read everything anew.
+    The first event is `reset` if the last known event does not exist, since an older backup was restored: read
+    everything again then.
     """
     access.project(project, "read")
     known = int(last_event_id) if re.fullmatch(r"\d{1,15}", last_event_id, re.ASCII) else after
@@ -293,7 +294,7 @@ def poll_events(
 ) -> dict[str, Any]:
     """Return the events of a project after a number, in order.
 
-    `last` is below the last event that is known if an older backup was restored: read everything anew then.
+    If `last` is lower than the last known event, an older backup was restored: read everything again then.
     """
     access.project(project, "read")
     found = access.store.projects.events(project, after, limit)

@@ -17,7 +17,7 @@ router = APIRouter(tags=["status"], responses=api.ERRORS)
 _STARTED: Final = int(time.time())
 
 _PATIENCE: Final = 2.0
-"""Seconds for the database to answer."""
+"""Seconds that `/readyz` gives the database to answer."""
 
 _REASONS: Final = {
     "stopping": "the service is about to stop",
@@ -30,7 +30,7 @@ _REASONS: Final = {
 
 @router.get("/healthz", **answering(answers.Health))
 async def healthz() -> dict[str, str]:
-    """Say that the process lives."""
+    """Confirm that the process is alive."""
     return {"status": "ok"}
 
 
@@ -43,10 +43,10 @@ async def healthz() -> dict[str, str]:
     },
 )
 async def readyz(service: ServiceDep, response: Response) -> dict[str, Any]:
-    """Say whether requests are welcome.
+    """Report whether the service accepts requests.
 
-    503 while a model has no process, while the database does not answer or cannot be written, and when the service is
-    about to stop.
+    The status is 503 while a model has no process, while the database does not answer or is read-only, and once the
+    service is about to stop.
     """
     models = {name: _state(service, name) for name in service.config.models}
     if service.stopping.is_set():
@@ -63,7 +63,7 @@ async def readyz(service: ServiceDep, response: Response) -> dict[str, Any]:
 
 @router.get("/metrics", response_class=Response, responses={200: {"content": {"text/plain": {}}}, **api.ERRORS})
 async def metrics(service: ServiceDep, who: CallerDep) -> Response:
-    """Give metrics in the text format of Prometheus."""
+    """Return metrics in the text format of Prometheus."""
     if not who.may("manage"):
         who.require("metrics")
     return Response(service.metrics.text(), headers={"Content-Type": CONTENT_TYPE_LATEST})
@@ -71,14 +71,14 @@ async def metrics(service: ServiceDep, who: CallerDep) -> Response:
 
 @router.get("/v1/models", response_model=api.ModelList, responses=api.ERRORS)
 async def models(service: ServiceDep, who: CallerDep) -> api.ModelList:
-    """List the models."""
+    """List the models of the service."""
     who.require("edit")
     return api.ModelList(data=[_model(service, name) for name in service.config.models])
 
 
 @router.post("/v1/models/{model}/reload", response_model=api.ModelOut, responses=api.ERRORS)
 async def reload(model: str, service: ServiceDep, who: CallerDep) -> api.ModelOut:
-    """Load a model again from where it lies; the old one answers until the new one is ready."""
+    """Load a model again from the same path; the old one answers until the new one is ready."""
     who.require("admin")
     await unless_stopping(service, service.engine.reload(model))
     return _model(service, model)

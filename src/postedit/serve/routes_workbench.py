@@ -1,4 +1,4 @@
-"""The pages of the workbench: static files, served from memory, that need nothing from another host."""
+"""The workbench pages: static files, served from memory, that load nothing from other hosts."""
 
 import gzip
 import hashlib
@@ -21,7 +21,7 @@ POLICY: Final = (
     "default-src 'self'; img-src 'self' data:; base-uri 'none'; form-action 'self'; frame-ancestors 'none'; "
     "object-src 'none'; require-trusted-types-for 'script'"
 )
-"""What the pages may do: load and ask this service alone, with no inline script or style, in no frame."""
+"""Content security policy: pages load from and connect to this service only, without inline code, in no frame."""
 
 HEADERS: Final = {
     "Content-Security-Policy": POLICY,
@@ -35,14 +35,14 @@ HEADERS: Final = {
 
 _STYLES: Final = ("style/page.css", "style/workbench.css", "style/editor.css")
 _TYPES: Final = {".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf-8", ".svg": "image/svg+xml"}
-_LEAST_COMPRESSED: Final = 500  # bytes, below which compression saves nothing
+_LEAST_COMPRESSED: Final = 500  # bytes; below, compression saves nothing
 
 router = APIRouter(include_in_schema=False)
 
 
 @dataclass(frozen=True, slots=True)
 class StaticFile:
-    """A file as it is sent: its bytes, plain and compressed, and its type."""
+    """A file as it is sent: its bytes, plain and gzipped, its media type and its ETag."""
 
     content: bytes
     compressed: bytes
@@ -51,14 +51,14 @@ class StaticFile:
 
     @classmethod
     def of(cls, name: str, content: bytes) -> "StaticFile":
-        """Prepare a file; its type follows from the ending of its name."""
+        """Return a file ready to be sent; its media type follows from the extension of its name."""
         ending = f".{name.rpartition('.')[2]}"
         media_type = _TYPES.get(ending) or mimetypes.guess_type(name)[0] or "text/plain; charset=utf-8"
         digest = hashlib.sha256(content).hexdigest()[:32]
         return cls(content, gzip.compress(content, 9, mtime=0), media_type, f'"{digest}"')
 
     def response(self, request: Request, cache_control: str) -> Response:
-        """Return the answer to a request: the file, or that the browser has it already."""
+        """Return the response to a request: the file, or 304 if the browser has it already."""
         headers = {**HEADERS, "Cache-Control": cache_control, "ETag": self.etag, "Vary": "Accept-Encoding"}
         if self.etag in request.headers.get("if-none-match", ""):
             return Response(status_code=304, headers=headers)
@@ -71,7 +71,7 @@ class StaticFile:
 
 @dataclass(frozen=True, slots=True)
 class Pages:
-    """All files of the workbench. Their address contains `version`, so that browsers may keep them for ever."""
+    """All workbench files. Their URLs contain `version`, so that browsers may cache them for ever."""
 
     version: str
     index: StaticFile
@@ -80,7 +80,7 @@ class Pages:
 
 @cache
 def pages() -> Pages:
-    """Read the files of the workbench, once."""
+    """Return the workbench files, which are read once."""
     contents = dict(_read(files("postedit.serve").joinpath("workbench")))
     contents["style/page.css"] = asset("page.css").encode()
     template = contents.pop("index.html").decode()
@@ -91,7 +91,7 @@ def pages() -> Pages:
 
 
 def _read(folder: Traversable, prefix: str = "") -> Iterable[tuple[str, bytes]]:
-    """Yield the name and the content of each file in a folder and those below it."""
+    """Yield the relative path and the content of each file in a folder, recursively."""
     for entry in folder.iterdir():
         if entry.is_dir():
             yield from _read(entry, f"{prefix}{entry.name}/")
@@ -100,7 +100,7 @@ def _read(folder: Traversable, prefix: str = "") -> Iterable[tuple[str, bytes]]:
 
 
 def _index(template: str, version: str, names: Iterable[str]) -> str:
-    """Return the page with its styles and modules, all asked for at once and not one after the other."""
+    """Return the page with links to all styles and modules, so that browsers load them in parallel."""
     base = f"/assets/{version}"
     modules = sorted(name for name in names if name.endswith(".js"))
     links = {
@@ -114,16 +114,16 @@ def _index(template: str, version: str, names: Iterable[str]) -> str:
 
 @router.get("/")
 async def workbench(request: Request) -> Response:
-    """Return the page of the workbench; it asks for data itself, and for a sign-in where one is needed."""
+    """Return the workbench page, which loads data, and asks for a sign-in if one is needed, by itself."""
     return pages().index.response(request, "no-cache")
 
 
 @router.get("/assets/{version}/{name:path}")
 async def workbench_asset(version: str, name: str, request: Request) -> Response:
-    """Return a style, a module or an image of the workbench.
+    """Return a style sheet, a module or an image of the workbench.
 
     Raises:
-        HttpError: if there is none of that name, or of another version.
+        HttpError: 404 if there is no such file, or `version` is not the present one.
     """
     found = pages().assets.get(name) if version == pages().version else None
     if found is None:

@@ -1,4 +1,4 @@
-"""Inline codes of segments: as the database keeps them, as the API gives them, and as files have them."""
+"""Inline codes of segments, converted between the database, the API and files."""
 
 import json
 from collections import Counter
@@ -12,16 +12,16 @@ from postedit.files.marked_text import MARKUP, PHRASE_MARKUP, Code, Escape, Mark
 from postedit.files.output_codes import PlacedCodes
 from postedit.serve.store_base import as_json
 
-_LABEL: Final = 200  # characters of a code that are shown
+_LABEL: Final = 200  # characters of a code that the API shows, at most
 _COMPARED: Final = 25_000_000  # product of two lengths that are compared character by character
 
-_PAIR: Final = 3  # where `marks_of` keeps the pair of a code
+_PAIR: Final = 3  # index of the pair in a code of `marks_of`
 
 CodeKind = Literal["open", "close", "alone"]
 
 
 class ApiCode(NamedTuple):
-    """A code as the API gives it: `at` in code points; both codes of a pair have one id."""
+    """A code as the API gives it, at a position in code points; both codes of a pair share one id."""
 
     at: int
     id: str
@@ -30,7 +30,7 @@ class ApiCode(NamedTuple):
 
 
 def marks_of(marked: MarkedText) -> str:
-    """Return the codes of a text, and how its characters are written, as they are kept in the database."""
+    """Return the codes of a text, and how the file writes its characters, as JSON for the database, or empty."""
     of_phrase = marked.markup is PHRASE_MARKUP
     if not marked.raw and not marked.codes and not of_phrase:
         return ""
@@ -39,7 +39,7 @@ def marks_of(marked: MarkedText) -> str:
 
 
 def marked_text_of(text: str, marks: str) -> MarkedText:
-    """Return a text with what `marks_of` kept of it."""
+    """Return a text with the marks that `marks_of` returned for it."""
     if not marks:
         return MarkedText(text)
     kept = json.loads(marks)
@@ -48,7 +48,7 @@ def marked_text_of(text: str, marks: str) -> MarkedText:
 
 
 def without_places(marks: str) -> str:
-    """Return what `marks_of` kept, with numbers in place of the names of pairs, which are places in the file."""
+    """Return marks with the names of pairs, which are places in the file, replaced by numbers."""
     if not marks:
         return ""
     kept = json.loads(marks)
@@ -59,7 +59,7 @@ def without_places(marks: str) -> str:
 
 
 def code_ids(marked: MarkedText, like: MarkedText | None = None) -> list[str]:
-    """Return the id of each code: that of the same code in another text, or else the next number."""
+    """Return the id of each code: that of the same code in `like`, else the next free number."""
     partners = dict(marked.pairs())
     known = {} if like is None else dict(zip(like.code_names(), code_ids(like)))
     names = marked.code_names()
@@ -83,7 +83,7 @@ def code_ids(marked: MarkedText, like: MarkedText | None = None) -> list[str]:
 
 
 def api_codes(marked: MarkedText, like: MarkedText | None = None) -> list[dict[str, Any]]:
-    """Return the codes of a text as the API gives them; codes that `like` has, too, have the same ids."""
+    """Return the codes of a text as the API gives them; codes that are also in `like` get the same ids."""
     if not marked.codes:
         return []
     ids = code_ids(marked, like)
@@ -91,7 +91,7 @@ def api_codes(marked: MarkedText, like: MarkedText | None = None) -> list[dict[s
 
 
 def placed_codes(placed: PlacedCodes, like: MarkedText | None = None) -> list[dict[str, Any]]:
-    """Return the codes of an output as the API gives them."""
+    """Return the codes placed in an output as the API gives them; see `api_codes`."""
     ids = code_ids(placed.marked, like)
     return [_api_code(at, ids[index], placed.marked.codes[index][1]) for index, at in placed.places.items()]
 
@@ -103,17 +103,17 @@ def _api_code(at: int, name: str, code: Code) -> dict[str, Any]:
 def place_target(
     base: MarkedText, text: str, codes: Sequence[ApiCode], escape: Escape, like: MarkedText | None = None
 ) -> PlacedCodes:
-    """Return a target that a person wrote, with the codes of the text that it stands for.
+    """Return a target that a person wrote, with the codes of mt or of the source.
 
     Args:
-        base: the text: mt, or the source if there is no mt.
+        base: the text whose codes the target must have: mt, or the source if there is no mt.
         text: the target.
-        codes: of the target, in order.
-        escape: writes a character in the syntax of the file.
-        like: see `code_ids`.
+        codes: the codes of the target, in order.
+        escape: returns a character in the syntax of the file.
+        like: text with which codes share ids; see `code_ids`.
 
     Raises:
-        DataError: if codes are missing, or others, or do not nest; or if the file cannot have a character.
+        DataError: if codes are missing, unknown or do not nest, or if the file cannot have a character.
     """
     places = _places(base, text, codes, code_ids(base, like))
     placed = PlacedCodes(base, text, places, _origins(base, text))
@@ -153,7 +153,7 @@ def _shown(base: MarkedText, index: int) -> str:
 
 
 def _check_nesting(base: MarkedText, order: Sequence[int]) -> None:
-    """Check that pairs open before they close, and nest as far as they do in the base."""
+    """Check that pairs open before they close and, if those of the base do, nest."""
     pairs = dict(base.pairs())
     rank = {index: row for row, index in enumerate(order)}
     for opened, closed in pairs.items():
@@ -168,7 +168,7 @@ def _check_nesting(base: MarkedText, order: Sequence[int]) -> None:
 
 
 def _check_sections(base: MarkedText, order: Sequence[int]) -> None:
-    """Check that no code enters or leaves a CDATA section, in which a tag would be text, and text a tag outside."""
+    """Check that no code enters or leaves a CDATA section: inside, a tag would become text, and outside, text a tag."""
     before, after = _sections(base, range(len(base.codes))), _sections(base, order)
     moved = next((index for index, section in before.items() if after[index] != section), None)
     if moved is not None:
@@ -177,7 +177,7 @@ def _check_sections(base: MarkedText, order: Sequence[int]) -> None:
 
 
 def _sections(base: MarkedText, order: Sequence[int]) -> dict[int, int | None]:
-    """Return the code that opens the CDATA section in which each code stands."""
+    """Return, for each code, the code that opens the CDATA section around it; None outside sections."""
     found: dict[int, int | None] = {}
     section = None
     for index in order:
@@ -190,7 +190,7 @@ def _sections(base: MarkedText, order: Sequence[int]) -> dict[int, int | None]:
 
 
 def _first_crossed(pairs: Mapping[int, int], order: Sequence[int], waiting: list[int]) -> int | None:
-    """Return the first code that closes another pair than the one opened last."""
+    """Return the first code that closes another pair than the one opened last; None if all pairs nest."""
     ends = set(pairs.values())
     for index in order:
         if index in pairs:
@@ -201,7 +201,7 @@ def _first_crossed(pairs: Mapping[int, int], order: Sequence[int], waiting: list
 
 
 def _origins(base: MarkedText, text: str) -> dict[int, int]:
-    """Return the position in the base of each character that stays, by its position in the target."""
+    """Return the positions in the base of the characters that are kept, by their positions in the target."""
     if len(base.text) * len(text) > _COMPARED:
         return _same_ends(base.text, text)
     origins: dict[int, int] = {}
@@ -213,7 +213,7 @@ def _origins(base: MarkedText, text: str) -> dict[int, int]:
 
 
 def _same_ends(old: str, new: str) -> dict[int, int]:
-    """Return the origins of the characters at which both texts begin and end alike."""
+    """Return the origins of the characters in the common prefix and the common suffix of two texts."""
     least = min(len(old), len(new))
     start = next((at for at in range(least) if old[at] != new[at]), least)
     end = next((at for at in range(least - start) if old[-1 - at] != new[-1 - at]), least - start)

@@ -1,4 +1,4 @@
-"""Figures of a confirmed segment: its edits by TER, and which proposed edits the post-editor kept."""
+"""Figures of a confirmed segment: its edits by TER, and which proposed edits were accepted."""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -19,10 +19,10 @@ class SegmentFigures:
     """Figures of a confirmed segment.
 
     Args:
-        words: tokens of the target; in scripts without spaces, characters.
-        edits_of_mt: that turn mt into the target, by TER.
-        edits_of_proposal: that turn the proposal into it.
-        kinds: by kind of proposed edit, how many were accepted, and how many rejected.
+        words: number of tokens of the target; in scripts without spaces, of characters.
+        edits_of_mt: number of edits that turn mt into the target, by TER.
+        edits_of_proposal: number of edits that turn the proposal into the target, by TER.
+        kinds: numbers of accepted and of rejected edits, by kind of proposed edit.
     """
 
     words: int = 0
@@ -32,7 +32,7 @@ class SegmentFigures:
 
 
 def edit_counts(texts: Sequence[str], targets: Sequence[str]) -> list[EditCount]:
-    """Return the edits from each text to its target, by TER; in scripts without spaces, of characters."""
+    """Return counts of the edits from each text to its target, by TER; scripts without spaces count characters."""
     divided = [[" ".join(compared_words(text)) for text in side] for side in (texts, targets)]
     return count_edits(*divided, normalise=True)
 
@@ -40,13 +40,13 @@ def edit_counts(texts: Sequence[str], targets: Sequence[str]) -> list[EditCount]
 def figures_of(
     mt: str, target: str, proposal: Mapping[str, Any] | None, given: Sequence[Mapping[str, Any]]
 ) -> SegmentFigures:
-    """Return the figures of a target.
+    """Return the figures of a confirmed target.
 
     Args:
         mt: the machine translation; empty if there is none.
         target: the confirmed target.
-        proposal: as the API gives it, if there is one.
-        given: decisions on its edits, as the API gives them; others are told from the target.
+        proposal: the proposal as the API gives it; None if there is none.
+        given: decisions on its edits as the API gives them; for other edits, the target shows the decision.
     """
     proposed = mt if proposal is None else proposal["text"]
     of_mt, of_proposal = edit_counts([mt, proposed], [target, target])
@@ -59,7 +59,7 @@ def figures_of(
 def accepted_edits(
     target: str, proposal: Mapping[str, Any] | None, given: Sequence[Mapping[str, Any]]
 ) -> list[tuple[Mapping[str, Any], bool]]:
-    """Return the edits of a proposal, each with whether it was accepted: as decided, or else by what the target has."""
+    """Return the edits of a proposal, each with whether it was accepted: by its decision, else by the target."""
     if proposal is None or not proposal["edits"]:
         return []
     decided = {one["edit"]: one["accepted"] for one in given}
@@ -73,7 +73,7 @@ def accepted_edits(
 def learnt_decisions(
     target: str, proposal: Mapping[str, Any] | None, given: Sequence[Mapping[str, Any]], lead: int
 ) -> tuple[Decision, ...]:
-    """Return the decisions on a proposal as the memory has them; mt begins with `lead` spaces that it leaves out."""
+    """Return decisions in the form of the memory, where mt lacks the `lead` white-space characters at its start."""
     return tuple(
         Decision(edit["mt_span"][0] - lead, edit["mt_span"][1] - lead, edit["after"], accepted)
         for edit, accepted in accepted_edits(target, proposal, given)
@@ -88,7 +88,7 @@ def _kept_spans(text: str, target: str) -> list[tuple[int, int]]:
 
 
 def _is_within(span: Sequence[int], kept: Sequence[tuple[int, int]], length: int) -> bool:
-    """Return whether the target has a span of a proposal; of a deletion, both characters beside it, still adjacent."""
+    """Return whether a span of a proposal is kept; for a deletion, the characters around it must still be adjacent."""
     start, end = span
     if start == end:
         start, end = max(0, start - 1), min(length, end + 1)

@@ -1,4 +1,4 @@
-"""What the routes of the service share."""
+"""The parts of a running service that its routes share, and helpers that wait for work."""
 
 import asyncio
 from collections.abc import Callable, Coroutine
@@ -20,21 +20,21 @@ from postedit.serve.store_base import ReadOnlyError
 T = TypeVar("T")
 
 _LONG: Final = 4
-"""Pieces of long work that are done at a time."""
+"""Number of long store operations that run at a time."""
 
 
 @dataclass(slots=True)
 class Service:
-    """The parts of a running service; `app.state.service`.
+    """The parts of a running service, kept in `app.state.service`.
 
     Args:
         config: the settings.
-        engine: edits segments.
-        metrics: for Prometheus.
+        engine: edits segments with the models.
+        metrics: metrics for Prometheus.
         store: projects, files and people.
-        jobs: works on files.
-        events: tells of the changes of projects.
-        stopping: set when the service is about to stop; streams of events end then.
+        jobs: works on the jobs of files.
+        events: streams the events of projects.
+        stopping: set when the service is about to stop, which ends event streams.
     """
 
     config: ServeConfig
@@ -45,14 +45,14 @@ class Service:
     events: EventHub
     stopping: asyncio.Event
     long_work: CapacityLimiter = field(default_factory=lambda: CapacityLimiter(_LONG))
-    _question: "asyncio.Future[None] | None" = None  # to the database, which may take long to fail
+    _question: "asyncio.Future[None] | None" = None  # a check of the database, which may take long to fail
 
     async def database_state(self, seconds: float) -> Literal["ready", "away", "read_only"]:
-        """Return how the database answers in some seconds; it is asked once at a time, whoever waits for that."""
+        """Return the state of the database, "away" if it does not answer in time; concurrent calls share one check."""
         if self._question is None or self._question.done():
             self._question = asyncio.ensure_future(asyncio.to_thread(self.store.database.check))
             self._question.add_done_callback(lambda done: done.cancelled() or done.exception())
-        question = self._question  # another request may ask anew before this one goes on
+        question = self._question  # another request may start a new check before this one resumes
         await asyncio.wait({question}, timeout=seconds)
         if not question.done():
             return "away"
@@ -68,7 +68,7 @@ def service_of(request: Request) -> Service:
 
 
 async def _depended_on(request: Request) -> Service:
-    """Return the service that a request was made to; asynchronous, as FastAPI calls others in a thread."""
+    """Return the service that a request was made to; `async`, since FastAPI runs other dependencies in threads."""
     return service_of(request)
 
 
@@ -81,18 +81,18 @@ def service_of_app(app: FastAPI) -> Service:
 
 
 async def at_length(service: Service, work: Callable[[], T]) -> T:
-    """Return the result of some work of the store that may take long, such as an export.
+    """Return the result of store work that may take long, such as an export; it runs in a thread.
 
-    Little of it is done at a time, so that threads and connections are left for what is short.
+    Few such calls run at a time, so that threads and connections remain for short ones.
     """
     return await to_thread.run_sync(work, limiter=service.long_work)
 
 
 async def unless_gone(request: Request, work: Coroutine[Any, Any, T]) -> T:
-    """Return the result of some work, which is cancelled when the client goes away.
+    """Return the result of some work, which is cancelled if the client disconnects.
 
     Raises:
-        HttpError: if the client has gone; nobody reads this.
+        HttpError: 499 if the client has disconnected; only logs and metrics show it.
     """
     try:
         return await _before(_departure(request), work)
@@ -105,7 +105,7 @@ async def unless_stopping(service: Service, work: Coroutine[Any, Any, T]) -> T:
     """Return the result of some work, which is cancelled when the service is about to stop.
 
     Raises:
-        HttpError: if it is.
+        HttpError: 503 if the service stops before the work is done.
     """
     try:
         return await _before(service.stopping.wait(), work)
@@ -114,10 +114,10 @@ async def unless_stopping(service: Service, work: Coroutine[Any, Any, T]) -> T:
 
 
 async def _before(end: Coroutine[Any, Any, object], work: Coroutine[Any, Any, T]) -> T:
-    """Return the result of some work, or cancel it at an end.
+    """Return the result of some work; cancel it if `end` finishes first.
 
     Raises:
-        TimeoutError: if the end comes first.
+        TimeoutError: if `end` finishes first.
     """
     task, ending = asyncio.ensure_future(work), asyncio.ensure_future(end)
     try:
@@ -133,6 +133,6 @@ async def _before(end: Coroutine[Any, Any, object], work: Coroutine[Any, Any, T]
 
 
 async def _departure(request: Request) -> None:
-    """Wait until the client goes away; its request has been read."""
+    """Wait until the client disconnects; its request has been read."""
     while (await request.receive())["type"] != "http.disconnect":
         pass

@@ -1,4 +1,4 @@
-"""Logs: a JSON object a line, each with the id of the request it belongs to."""
+"""Logs as JSON Lines; each record has the id of the request that it belongs to."""
 
 import json
 import logging
@@ -12,25 +12,25 @@ from typing import Any, Final
 from postedit.serve.settings import LogConfig
 
 request_id: Final[ContextVar[str]] = ContextVar("request_id", default="")
-"""The id of the request that is being answered."""
+"""Id of the request that is being answered; empty outside requests."""
 
 FIELDS: Final = "fields"
-"""In `extra` of a record: a table of further values."""
+"""Key in `extra` of a log record, for a dict of further values."""
 
 _OWN: Final = ("postedit", "uvicorn")
-"""Loggers, with those below them, that have the level of the settings."""
+"""Loggers that, with their descendants, have the level of the settings."""
 
 _COMPILED: Final = "postedit.compiled"
 
 _FRAMES: Final = 5
-"""The innermost calls that a trace names."""
+"""Number of innermost calls that a trace names."""
 
 
 class JsonFormatter(logging.Formatter):
-    """Writes a record as one line of JSON."""
+    """Formats a record as one line of JSON."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """Return the line of a record."""
+        """Return a record as one line of JSON."""
         values: dict[str, Any] = {
             "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
             "level": record.levelname.lower(),
@@ -46,7 +46,7 @@ class JsonFormatter(logging.Formatter):
 
 
 def trace_of(error: BaseException) -> str:
-    """Return where an error happened, without its message, which may have texts."""
+    """Return the type and the place of an error, without its message, which may contain texts of users."""
     frames = traceback.extract_tb(error.__traceback__)[-_FRAMES:]
     return f"{type(error).__name__} in " + " > ".join(f"{Path(one.filename).name}:{one.lineno}" for one in frames)
 
@@ -54,8 +54,8 @@ def trace_of(error: BaseException) -> str:
 def set_up_logs(config: LogConfig) -> None:
     """Write all logs to stderr: those of the service and the web server, and warnings of other libraries.
 
-    Messages that commands show as plain lines are among them. That functions are compiled, which takes up to a minute,
-    is said at each level but that of errors.
+    This includes messages that commands show as plain lines. Messages about functions that are being compiled, which
+    takes up to a minute, are written at all levels except "error".
     """
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonFormatter())

@@ -1,4 +1,4 @@
-"""What the service counts and measures, for Prometheus."""
+"""Metrics of the service, for Prometheus."""
 
 from collections.abc import Callable, Mapping
 from typing import Final
@@ -10,7 +10,7 @@ _SEGMENTS: Final = (1, 2, 4, 8, 16, 32, 64, 128, 256)
 
 
 class Metrics:
-    """The metrics of one service; they have a registry of their own."""
+    """The metrics of one service, in their own registry."""
 
     def __init__(self) -> None:
         self.registry = registry = CollectorRegistry()
@@ -45,7 +45,7 @@ class Metrics:
         )
 
     def watch(self, name: str, text: str, label: str, values: Mapping[str, Callable[[], float]]) -> None:
-        """Show values, by the value of a label, as they are whenever metrics are asked for."""
+        """Add a gauge with a function for each value of a label, called whenever the metrics are read."""
         gauge = Gauge(name, text, [label], registry=self.registry)
         for one, value in values.items():
             gauge.labels(one).set_function(value)

@@ -1,4 +1,4 @@
-"""Settings of the service: `serve.toml`, checked as a whole before anything starts."""
+"""Settings of the service (`serve.toml`), which are validated completely before anything starts."""
 
 import ipaddress
 import re
@@ -16,19 +16,19 @@ from postedit.llm.endpoint_options import EndpointSpec, LlmConfig, endpoint_mode
 from postedit.text.span_patterns import KINDS, Kind
 
 LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "::1"})
-"""Names of this machine for itself."""
+"""Names and addresses by which a machine reaches itself."""
 
 DEFAULT_PROJECT: Final = "default"
 """The id of the project that always exists."""
 
 SHIPPED: Final = "shipped"
-"""In place of the path of a model: the one that comes with postedit."""
+"""A model path that stands for the model that comes with postedit."""
 
 _FOR_ENDPOINTS: Final = {"processes": 1, "learns": False, "batch_seconds": 10.0}
-"""Of a language model, whose requests of a batch run side by side: many segments take about as long as one."""
+"""Defaults for a language model: requests of a batch run in parallel, so many segments take about as long as one."""
 
 _PROMPT_REPLIES: Final = {"retries": 1, "timeout": 25.0}
-"""Of a language model: somebody waits, and a process that takes longer than `batch_timeout_seconds` is ended."""
+"""`llm` defaults: people wait, and a process that exceeds `batch_timeout_seconds` would be ended."""
 
 _HOST_NAME: Final = re.compile(r"[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*")
 
@@ -36,7 +36,7 @@ _NAME: Final = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$"
 
 
 class ServedModel(Config):
-    """A `[models.NAME]` table: a model, and the processes that run it."""
+    """The `[models.NAME]` table: a model, and the processes that run it."""
 
     path: str = Field(
         description='model folder, hub id or language pair; "shipped": the model that comes with postedit; "none": '
@@ -100,9 +100,9 @@ class ServedModel(Config):
 
     @property
     def endpoint(self) -> EndpointSpec | None:
-        """How a language model behind an endpoint is asked; None if this is none.
+        """How to ask the language model behind an endpoint; None if `path` is not `openai:MODEL`.
 
-        What all runs of the service cost is counted together.
+        The costs of all runs of the service count towards one budget.
         """
         name = endpoint_model([self.path])
         return None if name is None else EndpointSpec(name, self.llm, f"service: {self.path}")
@@ -125,7 +125,7 @@ class AuthConfig(Config):
 
 
 class LimitsConfig(Config):
-    """The `[limits]` table."""
+    """The `[limits]` table: limits of queues, times, sizes and rates."""
 
     queue_tokens: int = Field(100_000, ge=1, description="tokens that may wait; requests beyond that get 429")
     client_share: float = Field(
@@ -155,7 +155,7 @@ class LimitsConfig(Config):
 
 
 class LogConfig(Config):
-    """The `[log]` table."""
+    """The `[log]` table: what is logged."""
 
     level: Literal["debug", "info", "warning", "error"] = Field("info", description="least level that is written")
     requests: bool = Field(True, description="write a line for each request")
@@ -219,12 +219,12 @@ class ServeConfig(Config):
 
     @property
     def default(self) -> str:
-        """Name of the model of requests that name none."""
+        """Name of the model for requests that name none."""
         return self.default_model or next(iter(self.models))
 
     @property
     def local(self) -> bool:
-        """Whether the service can be reached from this machine alone, and not through a proxy on it either."""
+        """Whether only this machine can reach the service, and no proxy forwards requests to it."""
         return not self.proxies and all(map(is_loopback, (self.host, *self.hosts)))
 
     @property
@@ -234,12 +234,12 @@ class ServeConfig(Config):
 
     @property
     def secure_cookies(self) -> bool:
-        """Whether cookies are sent over HTTPS alone."""
+        """Whether browsers send session cookies over HTTPS only."""
         return not self.local if self.auth.secure_cookies is None else self.auth.secure_cookies
 
     @property
     def database_place(self) -> str:
-        """File or URL of the database."""
+        """Path of the SQLite file, or URL of the PostgreSQL database."""
         return self.database or str(Path(self.data) / "postedit.db")
 
 
@@ -252,7 +252,7 @@ def _is_address(text: str) -> bool:
 
 
 def _is_network(text: str) -> bool:
-    """Return whether a text is a network, or one address, as the web server reads it."""
+    """Return whether a text is an IP address or network, as the web server parses it."""
     try:
         ipaddress.ip_network(text)
     except ValueError:
@@ -261,7 +261,7 @@ def _is_network(text: str) -> bool:
 
 
 def is_loopback(host: str) -> bool:
-    """Return whether an address or a name is of this machine alone."""
+    """Return whether an address or a host name is one by which only this machine reaches itself."""
     try:
         return ipaddress.ip_address(host.strip("[]")).is_loopback
     except ValueError:
@@ -269,22 +269,22 @@ def is_loopback(host: str) -> bool:
 
 
 def load_settings(path: Path, given: Mapping[str, Any] | None = None) -> ServeConfig:
-    """Return the settings of a file, with `given` values of the command line in place of those of the file.
+    """Return the settings of a file; `given` values, from the command line, replace those of the file.
 
     Paths in the file are relative to its folder.
 
     Raises:
-        RecipeError: naming all problems.
+        RecipeError: if a setting is not valid; the message names all problems.
     """
     config = parse_settings({**read_toml(path, "file of settings"), **(given or {})}, str(path))
     return _resolved(config, path.resolve().parent, set(given or ()))
 
 
 def parse_settings(values: Mapping[str, Any], where: str) -> ServeConfig:
-    """Return checked settings.
+    """Return validated settings.
 
     Raises:
-        RecipeError: naming `where` and all problems.
+        RecipeError: if a setting is not valid; the message names `where` and all problems.
     """
     config, problems = check_config(ServeConfig, values)
     if config is None:
@@ -299,24 +299,24 @@ def parse_settings(values: Mapping[str, Any], where: str) -> ServeConfig:
 
 
 def laptop_settings(model: str, given: Mapping[str, Any]) -> ServeConfig:
-    """Return the settings for one model on this machine, with `given` values of the command line.
+    """Return the settings that serve one model on this machine, with `given` values from the command line.
 
     Raises:
-        RecipeError: naming all problems.
+        RecipeError: if a setting is not valid; the message names all problems.
     """
     values = {"models": {model_name(model): {"path": model}}, "log": {"level": "warning"}, **given}
     return parse_settings(values, "postedit serve")
 
 
 def model_name(path: str) -> str:
-    """Return the name under which a model is served that was given without one."""
+    """Return the name under which a model is served that was given by its path alone."""
     last = Path(path).resolve().name if Path(path).exists() else path.rpartition("/")[2]
     name = "".join(one if (one.isalnum() and one.isascii()) or one in "._-" else "-" for one in last).lstrip("._-")
     return name[:64] or "model"
 
 
 def _resolved(config: ServeConfig, folder: Path, given: set[str]) -> ServeConfig:
-    """Return settings with the paths of the file, relative to its folder, made absolute."""
+    """Return settings with the paths of a settings file, which are relative to its folder, made absolute."""
 
     def absolute(path: str) -> str:
         return str(folder / Path(path).expanduser())
@@ -340,5 +340,5 @@ def _resolved(config: ServeConfig, folder: Path, given: set[str]) -> ServeConfig
 
 
 def _is_path(model: str, folder: Path) -> bool:
-    """Return whether a model is a path, and no hub id or special name."""
+    """Return whether a model is an existing path, not a hub id or a special name."""
     return model not in (NO_MODEL, SHIPPED) and (folder / Path(model).expanduser()).exists()

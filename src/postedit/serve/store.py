@@ -1,6 +1,6 @@
-"""All that the service keeps: projects, files, segments, decisions, jobs, people, and the memory of corrections.
+"""All data of the service: projects, files, segments, decisions, jobs, people, and the memory of corrections.
 
-Everything here is synchronous: the routes call it in threads.
+All methods are synchronous; routes call them in threads.
 """
 
 import sqlalchemy as sql
@@ -20,22 +20,22 @@ from postedit.serve.store_segments import GLOSSARIES, Segments
 
 
 class Store:
-    """The parts of a database.
+    """The store of a service, divided into parts that share one database.
 
-    `database` is what the others share: transactions, and events of projects. `memory` has what all projects learnt,
-    and `matches` finds what in it is like a segment.
-    `projects` and `people` are settings and rights; `files` are bytes, and `segments` what is read of them; `proposals`
-    come from the model, and `decisions` from people; `jobs` is work that waits; `exports` and `progress` show the
-    outcome.
+    `database` provides transactions and the events of projects. `memory` has the corrections of all projects, and
+    `matches` finds those similar to a segment.
+    `projects` and `people` are settings and rights; `files` are the bytes of files, and `segments` what is read from
+    them; `proposals` come from the model, and `decisions` from people; `jobs` is work that waits; `exports` and
+    `progress` show the outcome.
 
-    Each can be used in any thread, and by several processes at a time.
+    All parts can be used from any thread, and by several processes at the same time.
 
     Args:
-        where: a file of SQLite, or the URL of a database of PostgreSQL.
+        where: path of a SQLite file, or URL of a PostgreSQL database.
 
     Raises:
-        DataError: if it is a file of another program, or of a newer postedit.
-        OutputError: if it cannot be used.
+        DataError: if the database belongs to another program, or to a newer postedit.
+        OutputError: if the database cannot be used.
     """
 
     def __init__(self, where: str) -> None:
@@ -55,7 +55,7 @@ class Store:
         self.proposals = Proposals(self.database, self.files)
 
     def forget_deleted(self) -> bool:
-        """Let go of texts in memory if any process has deleted any since the last call; return whether one has.
+        """Drop cached texts if any process has deleted something since the last call; return whether one has.
 
         Raises:
             OutputError: if the database cannot be read.
@@ -72,7 +72,7 @@ class Store:
         GLOSSARIES.clear()
 
     def _present(self) -> tuple[int, frozenset[str]]:
-        """Return the edition of the memory, and the ids of all projects."""
+        """Return the edition of the correction memory, and the ids of all projects."""
         with self.database.read() as connection:
             found = frozenset(connection.execute(sql.select(projects.c.id)).scalars())
         return self.memory.position.edition, found

@@ -1,8 +1,8 @@
 """The database of the service: how it is read, and how a project is changed.
 
-Everything that is changed in a project is changed within `Database.change`, one change at a time: it locks the row of
-the project first, and the memory of corrections after it, so that changes wait for each other and never for ever. Each
-change has events with the next numbers of the project; who reads them after the last number that they know misses none.
+All changes in a project are made within `Database.change`, one at a time: it locks the row of the project first, and
+the memory of corrections after it, so that changes wait for each other without deadlocks. The events of a change have
+the next numbers of the project, so clients that read the events after the last number they know miss none.
 """
 
 import json
@@ -37,51 +37,51 @@ _log = logging.getLogger(__name__)
 
 
 class NotFoundError(DataError):
-    """There is no such thing, or it is not for the caller to see."""
+    """There is no such object, or the caller may not see it."""
 
 
 class ReadOnlyError(OutputError):
-    """The database answers, and takes no changes."""
+    """The database answers, but is read-only."""
 
 
 def new_id() -> str:
-    """Return an id that no other thing has, and nobody guesses."""
+    """Return a new, unique id that nobody can guess."""
     return secrets.token_hex(8)
 
 
 def now() -> str:
-    """Return the time as the API gives it."""
+    """Return the present time in UTC, in the format of the API (ISO 8601)."""
     return datetime.now(UTC).isoformat(timespec="milliseconds")
 
 
 def as_json(value: Any) -> str:
-    """Return a value as it is kept in a column."""
+    """Return a value as compact JSON, as it is kept in a column."""
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
 class ProjectChange:
-    """A change of a project that has not been committed.
+    """A change of a project that is not committed yet.
 
     Args:
-        connection: of the database, with the transaction.
-        project: the id of the project.
-        who: makes the change.
-        last: the number of the last event.
+        connection: connection to the database, within a transaction.
+        project: id of the project.
+        who: name of the user who makes the change.
+        last: the last number given to an event or decision of the project.
     """
 
     def __init__(self, connection: sql.Connection, project: str, who: str, last: int) -> None:
         self.connection, self.project, self.who, self.last = connection, project, who, last
 
     def execute(self, statement: sql.Executable, values: Any = None) -> sql.CursorResult[Any]:
-        """Execute a statement."""
+        """Execute a statement within the transaction."""
         return self.connection.execute(statement, values)
 
     def settings(self) -> Row:
-        """Return the settings of the project as they are kept."""
+        """Return the row of the project, with its settings."""
         return one_row(self.connection, sql.select(projects).where(projects.c.id == self.project), "project")
 
     def next_number(self) -> int:
-        """Return the next number of the project, for an event or a decision."""
+        """Return the next number of the project, which an event or a decision gets."""
         self.last += 1
         return self.last
 
@@ -96,11 +96,11 @@ class Database:
     """A database with the tables of the service and the memory of corrections.
 
     Args:
-        where: a file of SQLite, or the URL of a database of PostgreSQL.
+        where: path of a SQLite file, or URL of a PostgreSQL database.
 
     Raises:
-        DataError: if it is a file of another program, or of a newer postedit.
-        OutputError: if it cannot be used.
+        DataError: if the database belongs to another program, or to a newer postedit.
+        OutputError: if the database cannot be used.
     """
 
     def __init__(self, where: str) -> None:
@@ -113,28 +113,28 @@ class Database:
         self._cleaning: Future[None] | None = None
         self._closing = threading.Event()
         self.listeners: list[Callable[[str], None]] = []
-        """Called with the id of a project that this process has changed."""
+        """Functions called with the id of a project that this process has changed."""
         self.on_deletion: list[Callable[[], None]] = []
-        """Called when this process has deleted something for good."""
+        """Functions called when this process has permanently deleted something."""
 
     def close(self) -> None:
-        """Close all connections, once what was deleted has been overwritten, or cannot be."""
+        """Close all connections, after a pending overwrite of deleted data has been done or has failed."""
         self._closing.set()
         self._cleaner.shutdown()
         self.engine.dispose()
 
     def check(self) -> None:
-        """Check that the database answers, and may be written, as far as reading tells.
+        """Check that the database answers and, as far as this shows without writing, can be written.
 
         Raises:
-            ReadOnlyError: if it cannot be written.
-            OutputError: if it does not answer.
+            ReadOnlyError: if the database is read-only.
+            OutputError: if the database does not answer.
         """
         with self.read() as connection:
             connection.execute(sql.select(projects.c.id).limit(1)).all()
             if connection.dialect.name == "postgresql":
                 is_read_only = connection.execute(sql.text("SHOW transaction_read_only")).scalar_one() == "on"
-            else:  # which writes other files beside its own
+            else:  # SQLite also writes other files beside the database
                 file = Path(place_of(self.engine))
                 is_read_only = not (os.access(file, os.W_OK) and os.access(file.parent, os.W_OK))
         if is_read_only:
@@ -148,17 +148,17 @@ class Database:
 
     @contextmanager
     def write(self) -> Iterator[sql.Connection]:
-        """Yield a connection for a change of what belongs to no project."""
+        """Yield a connection, in a transaction, for changes of data that belong to no project."""
         with explained(self.engine), self.engine.begin() as connection:
             yield connection
 
     @contextmanager
     def change(self, project: str, who: str) -> Iterator[ProjectChange]:
-        """Yield a change of a project, which is committed at the end; other changes of it wait.
+        """Yield a change of a project, which is committed at the end; other changes of the project wait.
 
         Raises:
             NotFoundError: if there is no such project.
-            OutputError: if it cannot be written.
+            OutputError: if the database cannot be written.
         """
         with self.write() as connection:
             lock = sql.update(projects).where(projects.c.id == project).values(last_event=projects.c.last_event)
@@ -174,10 +174,10 @@ class Database:
             listener(project)
 
     def clean(self) -> None:
-        """Overwrite what was deleted, in a while and in a thread of its own; see `adapt.database.clean`.
+        """Overwrite deleted data, later and in a separate thread; see `adapt.database.clean`.
 
-        The file of SQLite is written anew, which takes seconds a gigabyte; what is deleted until that begins is gone,
-        too.
+        A SQLite file is rewritten, which takes some seconds per gigabyte; one run also covers everything deleted
+        before it begins.
         """
         for forget in self.on_deletion:
             forget()
@@ -186,7 +186,7 @@ class Database:
                 self._cleaning = self._cleaner.submit(self._clean)
 
     def _clean(self) -> None:
-        """Clean, again and again until nothing is in the way."""
+        """Overwrite deleted data, trying again until that succeeds or the database is closed."""
         for pause in chain(_PAUSES, repeat(_PAUSES[-1])):
             try:
                 with explained(self.engine):
@@ -199,10 +199,10 @@ class Database:
 
 
 def _make_private(path: Path) -> None:
-    """Make an empty file, and its folder, that other users of the machine cannot read; what exists stays as it is."""
+    """Create a file and its folder, readable only by the user of this process; existing ones stay as they are."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     if not path.exists():
-        with suppress(OSError):  # the database says why it cannot be made
+        with suppress(OSError):  # the error of the database says why
             path.touch(mode=0o600)
 
 
@@ -212,10 +212,10 @@ def rows_of(connection: sql.Connection, query: sql.Select[Any]) -> list[Row]:
 
 
 def one_row(connection: sql.Connection, query: sql.Select[Any], what: str) -> Row:
-    """Return the row of a query.
+    """Return the first row of a query.
 
     Raises:
-        NotFoundError: naming what there is not.
+        NotFoundError: if there is none; the message names `what`.
     """
     found = rows_of(connection, query)
     if not found:
@@ -224,6 +224,6 @@ def one_row(connection: sql.Connection, query: sql.Select[Any], what: str) -> Ro
 
 
 def insert_new(connection: sql.Connection, table: sql.Table, values: Mapping[str, Any]) -> None:
-    """Insert a row, unless there is one with its key."""
+    """Insert a row, unless one with the same key exists."""
     insert = postgresql_insert if connection.dialect.name == "postgresql" else sqlite_insert
     connection.execute(insert(table).values(values).on_conflict_do_nothing())

@@ -1,4 +1,4 @@
-"""Decisions on segments. A decision and its correction in the memory are written together, or not at all."""
+"""Decisions on segments; a decision and its correction in the memory are written in one transaction."""
 
 import json
 from collections.abc import Sequence
@@ -20,20 +20,20 @@ from postedit.serve.store_jobs import ClaimedJob, Jobs
 from postedit.serve.store_segments import segment_json
 
 DecidedState = Literal["seen", "open", "draft", "confirmed"]
-"""`seen`: a person has looked at the segment; `open`: what was written is taken back, so that the proposal stands."""
+"""`seen`: a person has looked at a new segment; `open`: the target is taken back, so that the proposal stands again."""
 
 _TOGETHER: Final = timedelta(seconds=2)
-"""Between drafts of one person in one go, of which the last alone is kept: they are saved as they are typed."""
+"""Maximum time between successive drafts of one person of which only the last is kept: typing saves many."""
 
 _FILLED = ("new", "seen")
-"""States of the repetitions that take over what was confirmed."""
+"""States of repetitions that are filled in when a segment is confirmed."""
 
 
-_AT_ONCE: Final = 1000  # repetitions that are filled in at a time, while others wait to write
+_AT_ONCE: Final = 1000  # repetitions filled in per transaction, during which others cannot write
 
 
 class StaleVersionError(DataError):
-    """A decision on a segment that somebody else has changed; `segment` is what it is now."""
+    """A decision was made on an old version of a segment; `segment` is its present state."""
 
     def __init__(self, segment: dict[str, Any]) -> None:
         super().__init__(f"segment {segment['number']} has been changed by {segment['updated_by'] or 'another'}")
@@ -45,14 +45,14 @@ class DecisionIn:
     """What a person decided on a segment.
 
     Args:
-        target: the text; empty only if nothing is confirmed; `seen` and `open` have none.
-        codes: of the target.
-        state: the new one.
-        version: of the segment that the decision was made on.
-        edit_id: made by the client; the same decision sent twice counts once.
-        decisions: on the edits of the proposal: `{"edit": number, "accepted": ...}`.
-        proposal: the text of the proposal that was decided on; None: that of the database.
-        seconds: of work.
+        target: text of the target; not blank if `state` is `confirmed`; ignored for `seen` and `open`.
+        codes: inline codes of the target, in order.
+        state: the new state.
+        version: version of the segment that the decision was made on.
+        edit_id: id chosen by the client, by which a decision that is sent twice is saved once.
+        decisions: decisions on the edits of the proposal: `{"edit": number, "accepted": ...}`.
+        proposal: text of the proposal that was decided on; None: that in the database.
+        seconds: time of work; None: not measured.
     """
 
     target: str
@@ -67,7 +67,7 @@ class DecisionIn:
 
 @dataclass(frozen=True, slots=True)
 class Decided:
-    """What became of a decision: the segment, the repetitions filled in, and the number of the correction."""
+    """The outcome of a decision: the segment, the repetitions filled in, and the number of the correction learnt."""
 
     segment: dict[str, Any]
     filled: list[int]
@@ -76,9 +76,9 @@ class Decided:
 
 @dataclass(frozen=True, slots=True)
 class _Prepared:
-    """What follows from a decision and the texts of the segment, which never change."""
+    """What follows from a decision and the texts of the segment; computed before the project is locked."""
 
-    values: dict[str, Any]  # of the segment and of the decision
+    values: dict[str, Any]  # columns of the segment and of the decision
     content: str
     too_long: bool
     correction: Correction | None
@@ -92,13 +92,13 @@ class Decisions:
         self._db, self._files, self._jobs = database, files, jobs
 
     def save(self, file: str, number: int, given: DecisionIn, who: str) -> Decided:
-        """Save a decision; when this returns, it is safe on the disk.
+        """Save a decision; when this returns, the decision is safe on disk.
 
         Raises:
             NotFoundError: if there is no such segment.
             DataError: if the segment is locked, or the target cannot be written into the file.
-            StaleVersionError: if the segment has been changed since.
-            OutputError: if it cannot be written.
+            StaleVersionError: if the segment has been changed since `given.version`.
+            OutputError: if the database cannot be written.
         """
         place = self._files.row(file)
         with self._db.read() as connection:
@@ -119,18 +119,18 @@ class Decisions:
             filled = _repetitions(change, row, 0) if given.state == "confirmed" else []
             _record(change, row, given, prepared, correction)
             _update(change, file, [number], {**values, "filled_from": None, "correction": correction})
-            if correction != row["correction"] or given.state == "open":  # its proposal may lack what was learnt since
+            if correction != row["correction"] or given.state == "open":  # its proposal may be out of date
                 self._jobs.add_once(change, "propose", file)
-            if correction != row["correction"] is not None:  # other files may have learnt from what is taken back
+            if correction != row["correction"] is not None:  # proposals of other files may come from what is taken back
                 self._jobs.renew(change)
             if filled:
                 _fill(change, file, filled, values, number, given.edit_id)
             opened = _filled_in(change, row) if given.state != "confirmed" else []
-            if opened:  # what nobody else has decided on is as it was before
+            if opened:  # repetitions that nobody has decided on since become undecided again
                 too_long = row["max_length"] is not None and len(row["mt"]) > row["max_length"]
                 empty = {"state": "seen", "target": "", "target_codes": "", "content": "", "too_long": too_long}
                 _fill(change, file, opened, empty, number, given.edit_id)
-            if len(filled) == _AT_ONCE:  # the others are filled in by and by, so that nobody waits for that
+            if len(filled) == _AT_ONCE:  # a job fills in the others, so that nobody waits for them
                 options = {"number": number, "version": row["version"] + 1, "edit_id": given.edit_id}
                 self._jobs.add(change, "fill", file, **options, after=filled[-1])
             others = filled or opened
@@ -143,7 +143,7 @@ class Decisions:
         return Decided(segment, filled, correction)
 
     def fill_on(self, job: ClaimedJob) -> None:
-        """Go on to fill in repetitions, some at a time, unless another decision has been made on the segment.
+        """Continue to fill in repetitions, some at a time, until another decision is made on the segment.
 
         Raises:
             LostJobError: if the job is over, or another process has it.
@@ -155,7 +155,7 @@ class Decisions:
                 self._jobs.advance(change, job, options=as_json({**job.options, "after": after}))
 
     def _fill_some(self, change: ProjectChange, job: ClaimedJob, after: int) -> int | None:
-        """Fill in repetitions after a number; return the last one, or None if there are no more."""
+        """Fill in repetitions after a segment number; return the number of the last one, or None if none is left."""
         number, version = job.options["number"], job.options["version"]
         row = one_row(change.connection, _segment(job.file, number), f"segment {number}")
         filled = _repetitions(change, row, after) if row["version"] == version else []
@@ -169,18 +169,18 @@ class Decisions:
         return filled[-1]
 
     def last_decided(self, file: str) -> int:
-        """Return the number of the segment that was decided on last; 0 if none was."""
+        """Return the number of the segment with the latest decision by a person; 0 if there is none."""
         last = sql.select(decisions.c.segment).where(decisions.c.file == file, decisions.c.filled_from.is_(None))
         with self._db.read() as connection:
             return connection.execute(last.order_by(decisions.c.number.desc()).limit(1)).scalar_one_or_none() or 0
 
     def _prepared(self, place: Row, row: Row, given: DecisionIn, who: str) -> _Prepared:
-        """Check a decision, and return what follows from it."""
+        """Check a decision, and return what follows from it; errors are those of `save`."""
         if row["state"] == "locked":
             raise DataError(f"segment {row['number']} is locked in the file, so that its target stays as it is")
         proposal = json.loads(row["proposal"] or "null")
         if given.proposal is not None and (proposal is None or proposal["text"] != given.proposal):
-            proposal, on_edits = None, []  # it has been renewed: nothing is known of the edits of this one
+            proposal, on_edits = None, []  # renewed since: the decisions are not on its edits
         else:
             on_edits = list(given.decisions)
             _check_numbers(on_edits, 0 if proposal is None else len(proposal["edits"]))
@@ -204,7 +204,7 @@ class Decisions:
         return _Prepared(values, content, too_long, correction, figures)
 
     def _learn(self, change: ProjectChange, row: Row, prepared: _Prepared) -> int | None:
-        """Take back the correction of a segment, and add the new one; return its number."""
+        """Replace the correction of a segment by the new one if they differ; return its number; None: there is none."""
         memory = self._db.memory.of(change.project)
         # It may have been taken back by another program, such as `postedit memory undo`.
         if row["correction"] is not None and memory.holds(row["correction"], connection=change.connection):
@@ -217,10 +217,10 @@ class Decisions:
 
 
 def _check_numbers(on_edits: Sequence[dict[str, Any]], count: int) -> None:
-    """Check that decisions are on edits that a proposal has, one on each at most.
+    """Check that decisions are on existing edits of a proposal, at most one on each.
 
     Raises:
-        DataError: if not.
+        DataError: if an edit does not exist, or is decided on twice.
     """
     numbers = [one["edit"] for one in on_edits]
     wrong = next((one for one in numbers if one >= count), None)
@@ -239,7 +239,7 @@ def _same_decision(row: Row, prepared: _Prepared) -> bool:
 
 
 def _stripped(proposal: dict[str, Any] | None) -> dict[str, Any] | None:
-    """Return a proposal without the white space at the ends of its text, with spans that fit."""
+    """Return a proposal with its text stripped of white space, and the spans in it shifted to match."""
     if proposal is None:
         return None
     lead = len(margins(proposal["text"])[0]) if proposal["text"].strip() else 0
@@ -262,7 +262,7 @@ def _correction(place: Row, row: Row, given: DecisionIn, proposal: dict[str, Any
 
 
 def _saved(change: ProjectChange, file: str, number: int, edit_id: str) -> Row | None:
-    """Return the decision that this client has saved before under an id."""
+    """Return the decision that was saved before under an edit id, or None."""
     query = sql.select(decisions).where(
         decisions.c.file == file, decisions.c.segment == number, decisions.c.edit_id == edit_id
     )
@@ -271,7 +271,7 @@ def _saved(change: ProjectChange, file: str, number: int, edit_id: str) -> Row |
 
 
 def _filled_by(change: ProjectChange, file: str, number: int, decision: Row) -> list[int]:
-    """Return the repetitions that a decision filled in."""
+    """Return the numbers of the repetitions that a decision filled in."""
     query = sql.select(decisions.c.segment).where(
         decisions.c.file == file, decisions.c.filled_from == number, decisions.c.edit_id == decision["edit_id"]
     )
@@ -279,7 +279,7 @@ def _filled_by(change: ProjectChange, file: str, number: int, decision: Row) -> 
 
 
 def _repetitions(change: ProjectChange, row: Row, after: int) -> list[int]:
-    """Return the first segments after a number with the same texts, if nobody but this decision has decided on them."""
+    """Return numbers of repetitions of a segment, after a number, that are undecided or were filled in from it."""
     open_ones = segments.c.state.in_(_FILLED) | (segments.c.filled_from == row["number"])
     query = sql.select(segments.c.number).where(
         segments.c.file == row["file"],
@@ -292,13 +292,13 @@ def _repetitions(change: ProjectChange, row: Row, after: int) -> list[int]:
 
 
 def _filled_in(change: ProjectChange, row: Row) -> list[int]:
-    """Return the segments that the confirmation of a segment has filled in."""
+    """Return the numbers of the segments that were filled in from a segment."""
     filled = (segments.c.file == row["file"]) & (segments.c.filled_from == row["number"])
     return list(change.execute(sql.select(segments.c.number).where(filled).order_by(segments.c.number)).scalars())
 
 
 def _see(change: ProjectChange, row: Row) -> dict[str, Any]:
-    """Note that a new segment was looked at, which changes nothing that anybody writes; return the segment."""
+    """Record that a new segment was looked at, which makes no new version; return the segment."""
     if row["state"] != "new":
         return segment_json(row)
     this = (segments.c.file == row["file"]) & (segments.c.number == row["number"])
@@ -314,7 +314,7 @@ def _update(change: ProjectChange, file: str, numbers: Sequence[int], values: di
 
 
 def _record(change: ProjectChange, row: Row, given: DecisionIn, prepared: _Prepared, correction: int | None) -> None:
-    """Record a decision; what the same person has just written, and goes on to write, is not kept beside it."""
+    """Record a decision; it replaces a draft that the same person saved a moment ago, and adds up their times."""
     figures = asdict(prepared.figures)
     seconds = given.seconds
     former = _draft_of_now(change, row) if given.state in ("open", "draft") else None
@@ -335,7 +335,7 @@ def _record(change: ProjectChange, row: Row, given: DecisionIn, prepared: _Prepa
 
 
 def _draft_of_now(change: ProjectChange, row: Row) -> Row | None:
-    """Return the last decision on a segment if it is a draft that the same person saved a moment ago."""
+    """Return the last decision on a segment if it is a draft that the same person saved within `_TOGETHER`."""
     is_last = _is_decision(row) & (decisions.c.version == row["version"])
     is_own = (decisions.c.state == "draft") & (decisions.c.who == change.who)
     found = change.execute(sql.select(decisions).where(is_last, is_own)).mappings().one_or_none()
@@ -345,12 +345,12 @@ def _draft_of_now(change: ProjectChange, row: Row) -> Row | None:
 
 
 def _is_decision(row: Row) -> sql.ColumnElement[bool]:
-    """Return whether a decision is one on a segment."""
+    """Return the SQL condition that a decision is on a segment."""
     return sql.and_(decisions.c.file == row["file"], decisions.c.segment == row["number"])
 
 
 def _fill(change: ProjectChange, file: str, numbers: Sequence[int], values: Row, origin: int, edit_id: str) -> None:
-    """Decide on repetitions of a segment as it was decided on, and record that; they teach nothing new."""
+    """Apply the decision on a segment to its repetitions, and record that; nothing is learnt from them."""
     values = {**values, "decisions": "", "filled_from": origin, "correction": None}
     is_one = (segments.c.file == file) & segments.c.number.in_(numbers)
     versions = change.execute(sql.select(segments.c.number, segments.c.version).where(is_one)).mappings()
@@ -358,7 +358,7 @@ def _fill(change: ProjectChange, file: str, numbers: Sequence[int], values: Row,
     places = [_place(change, file, one["number"], one["version"] + 1) for one in versions]
     change.execute(sql.insert(decisions), [{**recorded, **place, "edit_id": edit_id} for place in places])
     if values["state"] != "confirmed":
-        values["filled_from"] = None  # taken back: a repetition no more
+        values["filled_from"] = None  # taken back, so no longer filled in
     _update(change, file, numbers, values)
 
 

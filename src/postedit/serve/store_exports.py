@@ -1,4 +1,4 @@
-"""Files with the targets that were confirmed, and whole projects as an archive."""
+"""Exports from the database: files with their confirmed targets, and projects as archives."""
 
 import json
 import tempfile
@@ -18,13 +18,13 @@ from postedit.serve.store_files import Files, numbered_units
 from postedit.serve.store_projects import Projects
 
 _AT_ONCE: Final = 1000  # segments that are read at a time
-_IN_MEMORY: Final = 2**20  # bytes of a file that is written; more are on the disk
+_IN_MEMORY: Final = 2**20  # bytes of an export kept in memory; larger ones go to disk
 
 
 class _Target(NamedTuple):
     number: int  # of the segment
     new: NewTarget
-    is_proposal: bool  # of a model; else a person wrote it
+    is_proposal: bool  # by a model; else a person wrote it
 
 
 class Exports:
@@ -37,9 +37,9 @@ class Exports:
         """Return a file with the confirmed targets; all other bytes are those of the original.
 
         Args:
-            file: its id.
-            proposals: also write drafts, and proposals where nobody has written anything, unless they are longer than
-                the file allows.
+            file: id of the file.
+            proposals: also write drafts, and proposals for undecided segments, unless they are longer than the file
+                allows.
 
         Raises:
             NotFoundError: if there is no such file.
@@ -55,7 +55,7 @@ class Exports:
         return out
 
     def project(self, project: str) -> IO[bytes]:
-        """Return an archive (zip) of a project: files as they came and as they are, corrections, glossary, log.
+        """Return a zip archive of a project: original and translated files, corrections, glossary and audit log.
 
         Raises:
             NotFoundError: if there is no such project.
@@ -76,11 +76,11 @@ class Exports:
         return out
 
     def corrections(self, project: str) -> Iterator[bytes]:
-        """Yield the corrections of a project that have not been undone, as lines of JSON."""
+        """Yield the corrections of a project that have not been undone, as JSON Lines."""
         return (_line(entry_json(one)) for one in self._db.memory.of(project).corrections())
 
     def _targets(self, file: str, *, proposals: bool) -> Iterator[_Target]:
-        """Yield the segments with another target."""
+        """Yield the targets to write into a file, in order of segment numbers."""
         wanted = (segments.c.state == "confirmed") & (segments.c.version > 0)
         if proposals:
             wanted |= (segments.c.state == "draft") & (segments.c.content != "")
@@ -107,7 +107,7 @@ def _target(row: Row) -> _Target:
 
 
 def _changed(units: Iterable[tuple[int, Unit]], targets: Iterator[_Target]) -> Iterator[tuple[Unit, _Target]]:
-    """Yield the units with a target to write; both come in order."""
+    """Yield units together with their new targets; both inputs are in order."""
     wanted = next(targets, None)
     for number, unit in units:
         if wanted is None:
@@ -118,7 +118,7 @@ def _changed(units: Iterable[tuple[int, Unit]], targets: Iterator[_Target]) -> I
 
 
 def _fitting(changed: Iterable[tuple[Unit, _Target]]) -> Iterator[tuple[Unit, NewTarget]]:
-    """Yield new targets; of units that share their room, proposals get what the targets of people leave."""
+    """Yield new targets; if units share a length limit, proposals get the room that targets of people leave."""
     for _, group in groupby(changed, lambda pair: id(pair[0] if pair[0].room is None else pair[0].room)):
         pairs = list(group)
         for unit, target in pairs:
@@ -130,7 +130,7 @@ def _fitting(changed: Iterable[tuple[Unit, _Target]]) -> Iterator[tuple[Unit, Ne
 
 
 def _is_new(pair: tuple[Unit, _Target]) -> bool:
-    """Return whether a target says more than the file: it is another one, or a person has confirmed it."""
+    """Return whether a target is to be written: it differs from that in the file, or a person has confirmed it."""
     unit, target = pair
     return bool(target.new.author) or unit.target is None or target.new.content != unit.target.written()
 

@@ -1,4 +1,4 @@
-"""Translation files: their bytes, and how far the work in them has come."""
+"""Translation files in the database: their bytes, and the progress of the work on them."""
 
 import io
 from collections.abc import Iterator, Sequence
@@ -17,9 +17,9 @@ from postedit.serve.schema import file_parts, files, segments
 from postedit.serve.store_base import Database, ProjectChange, Row, new_id, now, one_row, rows_of
 
 PART: Final = 2**20
-"""Bytes of a part of a file in the database."""
+"""Bytes per part in which files are kept in the database."""
 
-_NAME: Final = 200  # characters of the name of a file
+_NAME: Final = 200  # characters of a file name, at most
 
 
 class Files:
@@ -28,13 +28,13 @@ class Files:
     def __init__(self, database: Database) -> None:
         self._db = database
         self.escape = lru_cache(1024)(self._escape)
-        """Returns what writes a character in the syntax of the file with an id."""
+        """Returns, for a file id, a function that writes a character in the syntax of the file."""
 
     def create(self, change: ProjectChange, name: str, stream: IO[bytes]) -> str:
         """Add a file with the bytes of a stream, and return its id.
 
         Raises:
-            DataError: if it is of no known format.
+            DataError: if the format is not known, or the file has no name.
         """
         file, name = new_id(), plain_name(name)
         form = format_of_head(stream.read(2**16), Path(name))
@@ -51,7 +51,7 @@ class Files:
         return file
 
     def row(self, file: str) -> Row:
-        """Return what the database has of a file.
+        """Return the row of a file.
 
         Raises:
             NotFoundError: if there is no such file.
@@ -78,7 +78,7 @@ class Files:
         return [_file_json(row, figures.get(row["id"], {})) for row in rows]
 
     def delete(self, file: str, who: str) -> None:
-        """Delete a file with its segments and decisions for good; what was learnt from it stays in the memory.
+        """Delete a file permanently, with its segments and decisions; what was learnt from it stays in the memory.
 
         Raises:
             NotFoundError: if there is no such file.
@@ -90,13 +90,13 @@ class Files:
         self._db.clean()
 
     def open(self, file: str) -> BinaryIO:
-        """Return a stream of the bytes of a file, which reads parts as they are needed."""
+        """Return a stream of the bytes of a file, which reads parts from the database as they are needed."""
         return io.BufferedReader(_Parts(self._db, self.row(file)), PART)
 
     def format(self, row: Row) -> Format:
-        """Return the format of a file, which knows the languages that its project had when the file came.
+        """Return the format of a file, with the languages that its project had when the file was added.
 
-        Those that the project has now may find other units, and the numbers of segments would mean others.
+        With other languages, a TMX file may have other units, so that segment numbers would refer to other segments.
         """
         if row["format"] == Tmx.name:
             return Tmx((row["wanted_source"], row["wanted_target"]))
@@ -110,7 +110,7 @@ class Files:
 
 
 class _Parts(io.RawIOBase):
-    """The bytes of a file in the database."""
+    """The bytes of a file in the database, as a raw stream."""
 
     def __init__(self, database: Database, row: Row) -> None:
         self._db, self._file, self._size = database, row["id"], row["size"]
@@ -142,10 +142,10 @@ class _Parts(io.RawIOBase):
 
 
 def plain_name(name: str) -> str:
-    """Return the name of a file without folders and control characters.
+    """Return a file name without folders and control characters; of long ones, only the end.
 
     Raises:
-        DataError: if nothing is left.
+        DataError: if nothing is left of the name.
     """
     last = PureWindowsPath(PurePosixPath(name).name).name
     plain = "".join(one for one in last if one.isprintable()).strip()
@@ -186,7 +186,7 @@ def _file_json(row: Row, figures: Row) -> dict[str, Any]:
 
 
 def _estimate(figures: Row) -> dict[str, Any]:
-    """Return what the proposals tell about the machine translation: TER of mt, were they all right, in percent."""
+    """Return an estimate of mt quality: among others, its TER in percent if all proposals were right."""
     words = int(figures["proposal_words"] or 0)
     return {
         "proposals": int(figures["proposed"]),
@@ -197,5 +197,5 @@ def _estimate(figures: Row) -> dict[str, Any]:
 
 
 def numbered_units(form: Format, stream: BinaryIO, name: str) -> Iterator[tuple[int, Any]]:
-    """Yield the units of a file, with their numbers from 1."""
+    """Yield the units of a file with their numbers, from 1."""
     return enumerate(form.units(stream, Path(name)), start=1)

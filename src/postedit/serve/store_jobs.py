@@ -1,8 +1,8 @@
-"""Jobs: long work on files, which any process of the service claims, and takes over from one that died.
+"""Jobs in the database: long work on files, which any process of the service claims, or takes over from a dead one.
 
-The process that has claimed a job counts `beats`. Another one that sees the count stand still, by its own monotonic
-clock, claims the job; the count of claims tells the first one, should it still live, that the job is lost. So clocks
-need not agree.
+The process that has claimed a job increments `beats`. If another process sees the count stand still, by its own
+monotonic clock, it claims the job; from the number of claims, the first process, if it is still alive, sees that it has
+lost the job. So the clocks of machines need not agree.
 """
 
 import json
@@ -30,17 +30,17 @@ JobKind = Literal["import", "propose", "edit", "fill"]
 JOB_KINDS: Final[tuple[JobKind, ...]] = get_args(JobKind)
 
 SILENT: Final = ("propose", "fill")
-"""Kinds of jobs that people do not ask for: their segments have events."""
+"""Kinds of jobs that nobody asks for; they have no events of their own, and are deleted once they end."""
 
 _NEXT: Final = sql.select(sql.func.coalesce(sql.func.max(jobs.c.sequence), 0) + 1).scalar_subquery()
-"""The place of a new job behind those of all projects; two that are added at once may have the same."""
+"""Sequence number of a new job, after the jobs of all projects; two jobs added at once may get the same one."""
 
 OPEN: Final = ("waiting", "running")
 """States of jobs that are not over."""
 
 
 class LostJobError(PosteditError):
-    """A job that was cancelled, or that another process has taken over."""
+    """The job was cancelled, or another process has taken it over."""
 
 
 class ClaimedJob(NamedTuple):
@@ -56,7 +56,7 @@ class ClaimedJob(NamedTuple):
 
     @property
     def interruptions(self) -> int:
-        """How many of its processes died, or lost the job: those that released it do not count."""
+        """How many processes died while working on it, or lost it; those that released it do not count."""
         return self.claim - 1 - int(self.options.get("releases", 0))
 
 
@@ -76,21 +76,21 @@ class Jobs:
         return job
 
     def add_once(self, change: ProjectChange, kind: JobKind, file: str) -> None:
-        """Add a job, unless one of its kind waits for the file."""
+        """Add a job, unless one of its kind for the same file is waiting."""
         if not change.execute(sql.select(jobs.c.id).where(_is_waiting(file, kind))).first():
             self.add(change, kind, file)
 
     def renew(self, change: ProjectChange, *, all_of_them: bool = False) -> None:
-        """Let the proposals of a project be renewed, as what they come from has changed; of open segments at once.
+        """Add jobs that renew the proposals for open segments of a project, as corrections or settings have changed.
 
         Args:
-            change: of the project.
-            all_of_them: not only those that lack what has been learnt since.
+            change: change of the project.
+            all_of_them: renew all proposals, not only those that are older than the latest correction.
         """
         ready = sql.select(files.c.id).where(files.c.project == change.project, files.c.state == "ready")
         is_open = segments.c.state.in_(OPEN_STATES)
         if all_of_them:
-            # Those of segments that have been decided on count, too: the decision may be taken back.
+            # This includes segments that have been decided on, since the decision may be taken back.
             known = segments.c.file.in_(ready) & (segments.c.proposed_at >= 0)
             change.execute(sql.update(segments).where(known).values(proposed_at=STALE))
         of_file = jobs.c.file == files.c.id
@@ -109,13 +109,13 @@ class Jobs:
             return job_json(one_row(connection, sql.select(jobs).where(jobs.c.id == job), f"job {job!r}"))
 
     def of_project(self, project: str) -> list[dict[str, Any]]:
-        """Return the jobs of a project, the latest first."""
+        """Return the last 100 jobs of a project, the latest first."""
         query = sql.select(jobs).where(jobs.c.project == project).order_by(jobs.c.sequence.desc()).limit(100)
         with self._db.read() as connection:
             return [job_json(row) for row in rows_of(connection, query)]
 
     def cancel(self, job: str, who: str) -> None:
-        """End a job before it is done; a file that it has not read to the end is of no use then.
+        """Cancel a job; a file that it has not read to the end is marked as failed.
 
         Raises:
             NotFoundError: if there is no such job, or it is over.
@@ -129,19 +129,19 @@ class Jobs:
             self.fail_file(change, row["file"], "reading the file was cancelled; add it again")
 
     def fail_file(self, change: ProjectChange, file: str, sentence: str) -> None:
-        """Record why a file was not read to the end; one that was stays as it is."""
+        """Mark a file that is being imported as failed, with the reason; other files stay as they are."""
         importing = sql.update(files).where(files.c.id == file, files.c.state == "importing")
         if change.execute(importing.values(state="failed", error=sentence)).rowcount:
             change.event("file", file=file, action="failed", error=sentence)
 
     def claim(self, kinds: Sequence[JobKind] = JOB_KINDS, models: Collection[str] | None = None) -> ClaimedJob | None:
-        """Claim a job of some kinds that waits, of a file without a running one; None if none does.
+        """Claim the first waiting job whose file has no running job; return None if there is no such job.
 
-        Repetitions are filled in whatever else is done with the file, and nothing else waits for that.
+        Jobs that fill in repetitions do not wait for other jobs of the file, nor do others wait for them.
 
         Args:
-            kinds: of jobs.
-            models: that this process has, beside a default one; None: all. Jobs of other models are left to others.
+            kinds: kinds of jobs to consider.
+            models: models of this process, beside the default one; None: any. Jobs of other models are left to others.
         """
         waiting = sql.select(jobs.c.id).where(_can_begin(kinds), _needs_only(models))
         first = (
@@ -153,11 +153,11 @@ class Jobs:
         return self._claim(jobs.c.id == first)
 
     def running(self) -> dict[str, int]:
-        """Return the ids of running jobs, each with its signs of life; see `take_over`."""
+        """Return the ids of running jobs, each with its number of beats; see `take_over`."""
         return self._beats(jobs.c.state == "running")
 
     def of_other_models(self, kinds: Sequence[JobKind], models: Collection[str]) -> dict[str, int]:
-        """Return the ids of jobs that `claim` leaves to others, who could begin, each with its signs of life."""
+        """Return the ids of waiting jobs that `claim` leaves to processes with other models, each with its beats."""
         return self._beats(_can_begin(kinds) & ~_needs_only(models))
 
     def _beats(self, condition: sql.ColumnElement[bool]) -> dict[str, int]:
@@ -168,12 +168,12 @@ class Jobs:
     def take_over(
         self, job: str, beats: int, kinds: Sequence[JobKind] = JOB_KINDS, models: Collection[str] | None = None
     ) -> ClaimedJob | None:
-        """Claim a job of some kinds and models of which there is no sign of life since `beats`; None if there is."""
+        """Claim a job if its number of beats is still `beats`, and its kind and model fit; else return None."""
         is_one = (jobs.c.id == job) & jobs.c.kind.in_(kinds) & _needs_only(models)
         return self._claim(is_one & (jobs.c.beats == beats))
 
     def beat(self, job: ClaimedJob) -> None:
-        """Give a sign of life.
+        """Give a sign of life of this process for a job.
 
         Raises:
             LostJobError: if the job is over, or another process has it.
@@ -182,11 +182,11 @@ class Jobs:
             _keep(connection, job, {})
 
     def advance(self, change: ProjectChange, job: ClaimedJob, **values: Any) -> None:
-        """Record progress (`done`, `total`, `state`, `error`, `options`), as part of a change; see `beat`."""
+        """Record progress (`done`, `total`, `state`, `error`, `options`) as part of a change; errors as in `beat`."""
         _keep(change.connection, job, values)
         if "state" in values:
             self._event(change, job.id, job.file, job.kind, values["state"])
-            if job.kind in SILENT:  # there is one after most corrections
+            if job.kind in SILENT:  # most corrections add one
                 change.execute(sql.delete(jobs).where(jobs.c.id == job.id))
 
     def _event(self, change: ProjectChange, job: str, file: str, kind: JobKind, state: str) -> None:
@@ -194,7 +194,7 @@ class Jobs:
             change.event("job", job=job, file=file, job_kind=kind, state=state)
 
     def release(self, job: ClaimedJob) -> None:
-        """Let another process go on with a job.
+        """Put a job back, so that another process can continue it.
 
         Raises:
             LostJobError: if the job is over, or another process has it.
@@ -202,7 +202,7 @@ class Jobs:
         with self._db.write() as connection:
             _keep(connection, job, {"state": "waiting"})
             others = sql.select(jobs.c.id).where(_is_waiting(job.file, job.kind), jobs.c.id != job.id)
-            if job.kind == "propose" and connection.execute(others).first():  # which does the same
+            if job.kind == "propose" and connection.execute(others).first():  # the other job does the same
                 connection.execute(sql.delete(jobs).where(jobs.c.id == job.id))
                 return
             options = json.loads(one_row(connection, sql.select(jobs).where(jobs.c.id == job.id), "job")["options"])
@@ -212,7 +212,7 @@ class Jobs:
     def _claim(self, condition: sql.ColumnElement[bool]) -> ClaimedJob | None:
         claim = {"state": "running", "claims": jobs.c.claims + 1, "beats": jobs.c.beats + 1}
         with self._db.write() as connection:
-            if connection.dialect.name == "postgresql":  # SQLite lets one write at a time
+            if connection.dialect.name == "postgresql":  # SQLite allows only one writer at a time
                 connection.execute(sql.text("SELECT pg_advisory_xact_lock(hashtext('postedit_jobs'))"))
             query = sql.update(jobs).where(condition, jobs.c.state.in_(OPEN)).values(claim).returning(jobs)
             row = connection.execute(query).mappings().one_or_none()
@@ -227,7 +227,7 @@ def _is_waiting(file: str, kind: JobKind) -> sql.ColumnElement[bool]:
 
 
 def _can_begin(kinds: Sequence[JobKind]) -> sql.ColumnElement[bool]:
-    """Return whether a job of some kinds waits, and for no other one of its file."""
+    """Return the SQL condition that a job of some kinds waits, and no running job of its file is in its way."""
     other = jobs.alias()
     is_other = (other.c.file == jobs.c.file) & (other.c.kind != "fill") & (jobs.c.kind != "fill")
     is_busy = sql.exists().where(is_other, other.c.state == "running")
@@ -235,7 +235,7 @@ def _can_begin(kinds: Sequence[JobKind]) -> sql.ColumnElement[bool]:
 
 
 def _needs_only(models: Collection[str] | None) -> sql.ColumnElement[bool]:
-    """Return whether a job needs no model, the default one, or one of some models; None: any."""
+    """Return the SQL condition that a job needs no model, the default one, or one of some models; None: any."""
     if models is None:
         return sql.true()
     has_one = sql.select(projects.c.id).where(projects.c.model.in_(["", *models]))

@@ -1,4 +1,4 @@
-"""People: users and their roles in projects, keys of programs, and sessions of browsers."""
+"""People in the database: users and their roles in projects, API keys, and browser sessions."""
 
 import hashlib
 import json
@@ -20,32 +20,32 @@ Role = Literal["reader", "translator", "manager"]
 Scope = Literal["edit", "learn", "files", "manage", "metrics", "admin"]
 
 LEAST_PASSWORD: Final = 10
-"""Characters."""
+"""Minimum number of characters of a password."""
 
 _LONGEST_PASSWORD: Final = 1000
-_KEY_PREFIX: Final = "postedit_"  # by which scanners for leaked secrets know one
+_KEY_PREFIX: Final = "postedit_"  # so that scanners for leaked secrets recognise keys
 _HASHER: Final = PasswordHasher()
 _HASHES: Final = threading.Semaphore(2)
-"""Hashes that are computed at a time: each takes 64 MB."""
+"""Limits how many hashes are computed at a time, since each takes 64 MB."""
 
 _NO_HASH: Final = _HASHER.hash("")
-"""Compared with where there is no such user, so that this takes as long."""
+"""Verified if there is no such user, so that the response time does not show this."""
 
 _ADMINISTRATORS: Final = sql.select(users.c.id).where(users.c.admin.is_(True), users.c.active.is_(True))
 
 _CLOCKS_DIFFER: Final = 300
-"""Seconds, at most, between the clocks of machines that share a database."""
+"""Seconds by which the clocks of machines that share a database may differ, at most."""
 
 
 class KeyOwner(NamedTuple):
-    """A key of a program, and the user whose rights bound its own."""
+    """An API key, and its user, whose rights limit those of the key."""
 
     key: Row
     user: Row
 
 
 class Session(NamedTuple):
-    """A session of a browser, and its user."""
+    """A browser session: its token against forged requests, and its user."""
 
     csrf: str
     user: Row
@@ -55,22 +55,22 @@ class People:
     """The users, keys and sessions of a database."""
 
     session_seconds: int = 12 * 3600
-    """After which a session ends."""
+    """Seconds after which a session ends."""
 
     def __init__(self, database: Database, clock: Callable[[], float] = time.time) -> None:
         """Keep people in a database.
 
         Args:
-            database: has its tables.
-            clock: gives the seconds since 1970, for the ends of sessions.
+            database: database with their tables.
+            clock: returns the seconds since 1970, by which sessions end.
         """
         self._db, self.clock = database, clock
 
     def create_user(self, name: str, password: str, *, admin: bool = False) -> str:
-        """Add a user, and return the id.
+        """Add a user, and return the user's id.
 
         Raises:
-            DataError: if there is one of that name, or the password is too short.
+            DataError: if the name is taken, or the password is too short or too long.
         """
         user = new_id()
         values = {"id": user, "name": name, "password": _hashed(password), "created": now()}
@@ -81,7 +81,7 @@ class People:
         return user
 
     def set_admin(self, name: str, password: str) -> str:
-        """Make somebody an administrator with a new password, and return the id; the user is added if new."""
+        """Make a user, added if new, an active administrator with a new password, and return the user's id."""
         with self._db.read() as connection:
             user = connection.execute(sql.select(users.c.id).where(users.c.name == name)).scalar_one_or_none()
         if user is None:
@@ -92,11 +92,11 @@ class People:
     def change_user(
         self, user: str, *, password: str | None = None, admin: bool | None = None, active: bool | None = None
     ) -> None:
-        """Change a user; a new password, or the end of being active, ends all sessions.
+        """Change a user (None: no change); a new password or `active=False` ends all sessions of the user.
 
         Raises:
             NotFoundError: if there is no such user.
-            DataError: if the password is too short, or nobody would be administrator.
+            DataError: if the password is too short or too long, or no administrator would be left.
         """
         given = {"password": None if password is None else _hashed(password), "admin": admin, "active": active}
         values = {name: value for name, value in given.items() if value is not None}
@@ -112,7 +112,7 @@ class People:
                 connection.execute(sql.delete(sessions).where(sessions.c.user == user))
 
     def users(self) -> list[dict[str, Any]]:
-        """Return all users by name, with their roles."""
+        """Return all users, sorted by name, with their roles in all projects."""
         with self._db.read() as connection:
             found = rows_of(connection, sql.select(users).order_by(users.c.name))
             roles = rows_of(connection, sql.select(members))
@@ -121,7 +121,7 @@ class People:
         ]
 
     def active(self, managed: Collection[str]) -> list[dict[str, Any]]:
-        """Return active users by name, with their roles in some projects."""
+        """Return active users, sorted by name, with their roles in the given projects."""
         return [
             {
                 "id": one["id"],
@@ -134,7 +134,7 @@ class People:
         ]
 
     def user_with(self, name: str, password: str) -> Row | None:
-        """Return the active user with a name and a password; None if there is none."""
+        """Return the active user with this name and password, or None."""
         with self._db.read() as connection:
             found = rows_of(connection, sql.select(users).where(users.c.name == name, users.c.active.is_(True)))
         expected = found[0]["password"] if found else _NO_HASH
@@ -146,19 +146,19 @@ class People:
         return found[0] if found else None
 
     def roles(self, user: str) -> dict[str, Role]:
-        """Return the role of a user in each project of theirs."""
+        """Return the roles of a user, by project id."""
         with self._db.read() as connection:
             found = rows_of(connection, sql.select(members).where(members.c.user == user))
         return {row["project"]: row["role"] for row in found}
 
     def members(self, project: str) -> list[dict[str, Any]]:
-        """Return the members of a project by name."""
+        """Return the members of a project with their roles, sorted by name."""
         query = sql.select(users.c.id, users.c.name, members.c.role).join(members, members.c.user == users.c.id)
         with self._db.read() as connection:
             return rows_of(connection, query.where(members.c.project == project).order_by(users.c.name))
 
     def set_role(self, project: str, user: str, role: Role | None, who: str) -> None:
-        """Give a user a role in a project, or none.
+        """Set the role of a user in a project; None: remove the user from it.
 
         Raises:
             NotFoundError: if there is no such user.
@@ -173,14 +173,14 @@ class People:
     def create_key(
         self, user: str, name: str, scopes: Sequence[Scope], limit_to: Sequence[str] | None, rate: float
     ) -> tuple[str, str]:
-        """Add a key of a user, and return its id and the key itself, which nothing else tells again.
+        """Add a key of a user, and return its id and its secret, of which only a hash is kept.
 
         Args:
-            user: whose rights bound those of the key.
-            name: says what it is for.
-            scopes: what it is good for.
-            limit_to: ids of projects; None: all.
-            rate: requests a second; 0: any number.
+            user: id of the user, whose rights limit those of the key.
+            name: name of the key, for people.
+            scopes: what the key may be used for.
+            limit_to: ids of the projects that the key may be used for; None: all projects.
+            rate: maximum number of requests per second; 0: no limit.
 
         Raises:
             DataError: if there is no such project.
@@ -196,7 +196,7 @@ class People:
         return key, secret
 
     def keys(self, user: str | None = None) -> list[dict[str, Any]]:
-        """Return the keys of all users, or of one, without the keys themselves."""
+        """Return the keys of one user, or of all users if `user` is None, without their secrets."""
         query = sql.select(keys, users.c.name.label("owner")).join(users, users.c.id == keys.c.user)
         if user is not None:
             query = query.where(keys.c.user == user)
@@ -204,7 +204,7 @@ class People:
             return [_key_json(row) for row in rows_of(connection, query.order_by(keys.c.created, keys.c.id))]
 
     def delete_key(self, key: str, user: str | None = None) -> None:
-        """Delete a key, of a user if given.
+        """Delete a key; if `user` is given, only if it is a key of that user.
 
         Raises:
             NotFoundError: if there is no such key.
@@ -215,7 +215,7 @@ class People:
                 raise NotFoundError(f"there is no key {key!r}")
 
     def owner_of(self, secret: str) -> KeyOwner | None:
-        """Return a key and its user; None if there is none, or the user is not active."""
+        """Return the key with a secret, and its user; None if there is no such key, or the user is not active."""
         with self._db.read() as connection:
             found = rows_of(connection, sql.select(keys).where(keys.c.hash == _sha(secret)))
             if not found:
@@ -225,7 +225,7 @@ class People:
         return KeyOwner(found[0], owners[0]) if owners else None
 
     def begin_session(self, user: str) -> tuple[str, str]:
-        """Begin a session, and return what its cookie has, and the token against forged requests."""
+        """Begin a session, and return the value of its cookie, and its token against forged requests."""
         secret, csrf = secrets.token_urlsafe(32), secrets.token_urlsafe(24)
         moment = int(self.clock())
         with self._db.write() as connection:
@@ -235,7 +235,7 @@ class People:
         return secret, csrf
 
     def session(self, secret: str) -> Session | None:
-        """Return a session that has not ended; None if there is none."""
+        """Return the session of a cookie; None if it has ended, or its user is not active."""
         mine = (sessions.c.hash == _sha(secret)) & self._lasts(int(self.clock()))
         query = sql.select(users, sessions.c.csrf).join(sessions, sessions.c.user == users.c.id)
         with self._db.read() as connection:
@@ -243,7 +243,7 @@ class People:
         return Session(found[0]["csrf"], found[0]) if found else None
 
     def _lasts(self, moment: int) -> sql.ColumnElement[bool]:
-        """Return whether a session has not ended; one that has begun in the future ends, as the clock was set back."""
+        """Return the SQL condition that a session is valid; one from the future (the clock was set back) is not."""
         return sessions.c.expires.between(moment + 1, moment + self.session_seconds + _CLOCKS_DIFFER)
 
     def end_session(self, secret: str) -> None:
@@ -253,9 +253,9 @@ class People:
 
 
 def _lock_administrators(connection: sql.Connection) -> None:
-    """Let nobody else change administrators until the transaction ends: two that remove each other take turns.
+    """Lock the administrators until the transaction ends, so that two cannot remove each other at the same time.
 
-    SQLite, where one transaction writes at a time, needs no lock, and takes none.
+    SQLite needs no such lock, and takes none, as only one transaction writes at a time.
     """
     connection.execute(_ADMINISTRATORS.order_by(users.c.id).with_for_update(key_share=True)).all()
 

@@ -1,4 +1,4 @@
-"""Progress of a project: what was confirmed, how much was edited, and which proposals were accepted."""
+"""Figures of the progress of a project: what was confirmed, how much was edited, and which edits were accepted."""
 
 import json
 from collections import defaultdict
@@ -20,9 +20,9 @@ class Progress:
     def of(self, project: str) -> dict[str, Any]:
         """Return the figures of a project by day (UTC), by kind of edit, and by person.
 
-        The last confirmation of each segment counts, for its day and its person; repetitions that were filled in do
-        not. Its seconds are those of all visits to the segment, whoever made them, with or without a confirmation. TER
-        is in percent, of mt and of the proposals against the confirmed targets.
+        Only the last confirmation of each segment counts, for its day and person; repetitions that were filled in do
+        not. Its seconds are the sum over all decisions on the segment, by anybody, whether they confirmed it or not.
+        TER, in percent, is that of mt and of the proposals against the confirmed targets.
         """
         rows = self._confirmed(project)
         return {

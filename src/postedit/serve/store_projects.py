@@ -1,4 +1,4 @@
-"""Projects: their settings, glossaries, corrections and events, and their deletion."""
+"""Projects in the database: settings, glossaries, corrections, events, audit log, and deletion."""
 
 import hashlib
 import json
@@ -37,15 +37,15 @@ from postedit.text.span_patterns import KINDS
 _log = logging.getLogger(__name__)
 
 OF_PROPOSALS: Final = ("model", "protect", "min_confidence", "glossary")
-"""Columns on which proposals depend."""
+"""Columns of a project on which proposals depend."""
 
 _SETTINGS: Final = ("name", "source_language", "target_language", "model", "protect", "min_confidence")
 
-_PER_PAGE: Final = 1000  # of what was done, or of proposals, read at a time
+_PER_PAGE: Final = 1000  # entries of the audit log, or proposals, read at a time
 
 
 class StaleGlossaryError(DataError):
-    """A glossary that somebody else has saved since it was read."""
+    """The glossary has been saved by somebody else since it was read."""
 
     def __init__(self) -> None:
         super().__init__("the glossary has been saved by somebody else since it was read; read it again")
@@ -61,7 +61,7 @@ class Projects:
             insert_new(connection, projects, default)
 
     def create(self, settings: Mapping[str, Any], who: str, owner: str | None = None) -> str:
-        """Make a project, of which `owner` (the id of a user) becomes the manager, and return its id."""
+        """Create a project, of which `owner` (a user id; None: nobody) becomes the manager, and return its id."""
         project = new_id()
         with self._db.write() as connection:
             connection.execute(sql.insert(projects).values(id=project, created=now(), **_columns(settings)))
@@ -72,14 +72,14 @@ class Projects:
         return project
 
     def change(self, project: str, settings: Mapping[str, Any], who: str) -> None:
-        """Change some settings of a project."""
+        """Change the given settings of a project; proposals are renewed if they depend on them."""
         with self._db.change(project, who) as change:
             if settings:
                 self._set(change, **_columns(settings))
             change.event("project", action="changed", settings=dict(settings))
 
     def _set(self, change: ProjectChange, **values: Any) -> None:
-        """Set columns of a project; if proposals depend on them, all are made anew."""
+        """Set columns of a project; if this changes any on which proposals depend, all proposals are renewed."""
         this = projects.c.id == change.project
         before = change.settings()
         change.execute(sql.update(projects).where(this).values(**values))
@@ -87,7 +87,7 @@ class Projects:
             self._jobs.renew(change, all_of_them=True)
 
     def all(self, limit_to: Sequence[str] | None = None) -> list[dict[str, Any]]:
-        """Return projects by age, all or those with given ids, with figures of their files."""
+        """Return projects, oldest first, with counts of files and segments; all, or only those with given ids."""
         query = sql.select(projects).order_by(projects.c.created, projects.c.id)
         counts = (
             sql.select(
@@ -111,7 +111,7 @@ class Projects:
         return [_project_json(row, figures.get(row["id"], {})) for row in found]
 
     def get(self, project: str) -> dict[str, Any]:
-        """Return a project.
+        """Return a project as the API gives it.
 
         Raises:
             NotFoundError: if there is no such project.
@@ -122,12 +122,12 @@ class Projects:
         return found[0]
 
     def row(self, project: str) -> Row:
-        """Return the settings of a project as they are kept, without figures."""
+        """Return the row of a project, with its settings but no counts."""
         with self._db.read() as connection:
             return one_row(connection, sql.select(projects).where(projects.c.id == project), f"project {project!r}")
 
     def delete(self, project: str, who: str) -> None:
-        """Delete a project with all that belongs to it, for good; only the log of the service says who did.
+        """Delete a project permanently, with all its data; only the log of the service then says who did it.
 
         Raises:
             DataError: if it is the default project.
@@ -145,7 +145,7 @@ class Projects:
         self._db.clean()
 
     def edit_settings(self, project: str) -> ProjectSettings | None:
-        """Return how segments of a project are edited; None if there is no such project."""
+        """Return the settings for editing segments of a project; None if there is no such project."""
         try:
             row = self.row(project)
         except NotFoundError:
@@ -156,14 +156,14 @@ class Projects:
         """Replace the glossary of a project, and return the number of its entries.
 
         Args:
-            project: its id.
-            text: a table.
-            who: the name of a user.
+            project: id of the project.
+            text: the new glossary, as a tab-separated table.
+            who: name of the user who replaces it.
             known: tags of the glossaries that may be replaced (see `glossary_tag`); None: any.
 
         Raises:
-            DataError: naming the line that is none of a glossary.
-            StaleGlossaryError: if the present one is none of those known.
+            DataError: if a line is not valid in a glossary; the message names it.
+            StaleGlossaryError: if the tag of the present glossary is not in `known`.
         """
         entries = list(table_entries(Path("glossary.tsv"), text.encode()))
         with self._db.change(project, who) as change:
@@ -174,14 +174,14 @@ class Projects:
         return len(entries)
 
     def corrections(self, project: str, count: int, before: int | None, containing: str) -> list[tuple[Entry, bool]]:
-        """Return corrections of a project; see `CorrectionMemory.page`."""
+        """Return a page of corrections of a project, each with whether it was undone; see `CorrectionMemory.page`."""
         return self._db.memory.of(project).page(count, before, containing)
 
     def undo_correction(self, project: str, number: int, who: str) -> int:
-        """Take a correction back, and return the number of the entry that says so.
+        """Take a correction back, and return the number of the memory entry that records this.
 
         Raises:
-            DataError: if there is no such correction, or it has been taken back.
+            DataError: if there is no such correction, or it was taken back before.
         """
         memory = self._db.memory.of(project)
         with self._db.change(project, who) as change:
@@ -195,7 +195,7 @@ class Projects:
         return entry
 
     def delete_corrections(self, project: str, who: str) -> int:
-        """Delete all that a project has learnt, for good, also where it is a reason of a proposal; return how much."""
+        """Delete all corrections of a project permanently, also in reasons of proposals; return how many there were."""
         with self._db.change(project, who) as change:
             deleted = self._db.memory.delete(project, connection=change.connection)
             change.execute(sql.update(segments).where(_is_of(project)).values(correction=None))
@@ -213,8 +213,8 @@ class Projects:
     def import_corrections(self, project: str, corrections: Sequence[Correction], who: str) -> list[int]:
         """Add the corrections of an import that a project lacks, all or none, and return their numbers.
 
-        It has a correction if one of the same texts was made at the same time, and has not been undone: it was exported
-        from this project, or imported before. Those without a time are always new.
+        The project has a correction already if one with the same texts and time has not been undone: such a correction
+        was exported from this project, or imported before. Corrections without a time are always added.
         """
         with self._db.change(project, who) as change:
             return self._add(change, _lacking(corrections, self._db.memory.of(project)))
@@ -233,14 +233,15 @@ class Projects:
             return [event_json(row) for row in rows_of(connection, query.order_by(events.c.number).limit(limit))]
 
     def audit(self, project: str, count: int, before: int | None = None) -> list[dict[str, Any]]:
-        """Return what was done in a project, the latest first: decisions on segments, and all else but presence.
+        """Return the audit log of a project, the latest entry first: decisions on segments, and most other events.
 
-        Of what was written and not confirmed, there is only what took a confirmation back.
+        Events of presence, jobs and segments are left out, and so are decisions that neither confirm a segment nor take
+        a confirmation back.
 
         Args:
-            project: its id.
-            count: how many, at most.
-            before: the number that theirs are below; None: the latest of all.
+            project: id of the project.
+            count: maximum number of entries to return.
+            before: return only entries with lower numbers; None: the latest ones.
         """
         with self._db.read() as connection:
             found = [
@@ -254,20 +255,20 @@ class Projects:
         return sorted(done + list(map(event_json, found[1])), key=lambda one: -one["id"])[:count]
 
     def whole_audit(self, project: str) -> Iterator[dict[str, Any]]:
-        """Yield all that `audit` returns."""
+        """Yield the whole audit log of a project; see `audit`."""
         before = None
         while page := self.audit(project, _PER_PAGE, before):
             yield from page
             before = page[-1]["id"]
 
     def last_events(self, some: Collection[str]) -> dict[str, int]:
-        """Return the number of the last event of each of some projects that exist."""
+        """Return the number of the last event of each given project that exists, by project id."""
         query = sql.select(projects.c.id, projects.c.last_event).where(projects.c.id.in_(some))
         with self._db.read() as connection:
             return {row["id"]: row["last_event"] for row in rows_of(connection, query)}
 
     def show_presence(self, project: str, who: str, file: str, number: int) -> None:
-        """Tell others on which segment somebody works; only the last place of each person is kept."""
+        """Record on which segment somebody works, to show it to others; only the latest one of each person is kept."""
         mine = (events.c.project == project) & (events.c.kind == "presence") & (events.c.who == who)
         with self._db.change(project, who) as change:
             change.execute(sql.delete(events).where(mine))
@@ -275,17 +276,17 @@ class Projects:
 
 
 def glossary_tag(text: str) -> str:
-    """Return a tag of the text of a glossary, which another text does not have."""
+    """Return a tag that identifies the text of a glossary (32 hexadecimal digits)."""
     return hashlib.sha256(text.encode()).hexdigest()[:32]
 
 
 def _is_of(project: str) -> sql.ColumnElement[bool]:
-    """Return whether a segment is in a file of a project."""
+    """Return the SQL condition that a segment is in a file of a project."""
     return segments.c.file.in_(sql.select(files.c.id).where(files.c.project == project))
 
 
 def _lacking(corrections: Sequence[Correction], memory: CorrectionMemory) -> list[Correction]:
-    """Return the corrections that a memory lacks; what an import has twice, the memory is to have twice."""
+    """Return the corrections that a memory lacks; one that an import has twice should also be there twice."""
     wanted = {_same(one) for one in corrections if one.made is not None}
     if not wanted:
         return list(corrections)
@@ -300,12 +301,12 @@ def _lacking(corrections: Sequence[Correction], memory: CorrectionMemory) -> lis
 
 
 def _same(one: Correction) -> tuple[str, str, str, datetime | None]:
-    """Return what a correction has in common with itself, imported again."""
+    """Return the key by which an import recognises a correction that the project has already."""
     return one.src, one.mt, one.pe, one.made
 
 
 def _is_settled() -> sql.ColumnElement[bool]:
-    """Return whether a decision confirms a segment, or takes that back."""
+    """Return the SQL condition that a decision confirms a segment, or takes a confirmation back."""
     former = decisions.alias()
     is_before = (former.c.file == decisions.c.file) & (former.c.segment == decisions.c.segment)
     states = sql.select(former.c.state).where(is_before, former.c.version < decisions.c.version)
@@ -314,7 +315,7 @@ def _is_settled() -> sql.ColumnElement[bool]:
 
 
 def _delete_reasons(change: ProjectChange) -> None:
-    """Remove the corrections that explain proposals from them."""
+    """Remove corrections from the reasons of all proposals of a project."""
     names = ("file", "number", "proposal")
     explained = sql.select(*(segments.c[name] for name in names)).where(_is_of(change.project), segments.c.explained)
     while page := rows_of(change.connection, explained.limit(_PER_PAGE)):

@@ -1,4 +1,4 @@
-"""Segments of a file as an import adds them, and the proposals of the model for them."""
+"""Proposals in the database: segments as an import adds them, and the proposals of the model for them."""
 
 import hashlib
 from collections.abc import Iterable, Sequence
@@ -20,10 +20,10 @@ from postedit.serve.segment_figures import edit_counts
 from postedit.serve.store_base import Database, ProjectChange, Row, as_json, rows_of
 from postedit.serve.store_files import Files
 
-EDITED: Final = FilesConfig(translate=True)  # which units people decide on
+EDITED: Final = FilesConfig(translate=True)  # decides which units are open to people
 
 STALE: Final = -2
-"""In `proposed_at` of a proposal whose project has other settings now; -1: there is none yet."""
+"""Value of `proposed_at` for a proposal that must be renewed, as project settings changed; -1 means no proposal yet."""
 
 _NOTHING: Final = MarkedText("")
 
@@ -35,15 +35,15 @@ NO_PROPOSAL: Final[dict[str, Any]] = {
     "confidence": None,
     "text": "",
 }
-"""For a segment without a translation, which the model cannot give, or whose codes have no place in it."""
+"""Values for a segment without mt that the model cannot translate, or in whose translation codes have no place."""
 
 
 _OF_BEFORE: Final = ("proposal", "first_proposal", "proposed_at", "explained")
-"""Columns of a segment that a new proposal is compared with."""
+"""Columns of a segment with which a new proposal is compared."""
 
 
 class Proposal(NamedTuple):
-    """A proposal for a segment, as the database has it."""
+    """A proposal: the number of its segment, and the values of the columns."""
 
     number: int
     values: dict[str, Any]
@@ -56,19 +56,19 @@ class Proposals:
         self._db, self._files = database, files
 
     def last_number(self, file: str) -> int:
-        """Return the number of the last segment that has been imported; 0 if there is none."""
+        """Return the number of the last segment of a file imported so far; 0 if there is none."""
         query = sql.select(sql.func.max(segments.c.number)).where(segments.c.file == file)
         with self._db.read() as connection:
             return connection.execute(query).scalar_one() or 0
 
     def add(self, change: ProjectChange, file: str, units: Iterable[tuple[int, Unit]]) -> None:
-        """Add units as segments; those without text in their source are left out."""
+        """Add numbered units to a file as segments; units with blank sources are left out."""
         rows = [_segment(file, number, unit) for number, unit in units if unit.source.text.strip()]
         if rows:
             change.execute(sql.insert(segments), rows)
 
     def count_repetitions(self, change: ProjectChange, file: str) -> None:
-        """Record how often each segment is in a file, once all are there."""
+        """Record how many segments of a file have the same texts as each, once all are imported."""
         count = sql.func.count()
         several = sql.select(segments.c.same, count.label("repeats")).where(segments.c.file == file)
         several = several.group_by(segments.c.same).having(count > 1)
@@ -77,19 +77,19 @@ class Proposals:
             change.execute(sql.update(segments).where(alike).values(repeats=row["repeats"]))
 
     def waiting(self, file: str, position: int, count: int, after: int = 0) -> list[Row]:
-        """Return open segments whose proposals know less than a position of the memory.
+        """Return the rows of open segments whose proposals are older than a position of the memory.
 
         Args:
-            file: of the segments.
-            position: number of an entry of the memory.
-            count: how many, at most.
-            after: the number that theirs are above.
+            file: id of the file.
+            position: number of a memory entry; proposals made before it are outdated.
+            count: maximum number of segments to return.
+            after: return only segments with higher numbers.
         """
         numbers = sql.select(segments.c.number).where(_waits(file, position), segments.c.number > after)
         return self._some(file, numbers.order_by(segments.c.number).limit(count))
 
     def oldest(self, file: str, position: int, count: int, after: int) -> list[Row]:
-        """Return those of `waiting` whose proposals know least; of such, the ones after a number are preferred."""
+        """Return those of `waiting` with the oldest proposals; of equally old ones, those after a number come first."""
         numbers = sql.select(segments.c.number).where(_waits(file, position))
         order = (segments.c.proposed_at, segments.c.number <= after, segments.c.number)
         return self._some(file, numbers.order_by(*order).limit(count))
@@ -100,7 +100,7 @@ class Proposals:
             return rows_of(connection, query.order_by(segments.c.number))
 
     def count_waiting(self, file: str, position: int) -> int:
-        """Return how many segments `waiting` would return."""
+        """Return how many segments `waiting` would return without a limit."""
         query = sql.select(sql.func.count()).select_from(segments).where(_waits(file, position))
         with self._db.read() as connection:
             return connection.execute(query).scalar_one()
@@ -114,13 +114,13 @@ class Proposals:
         *,
         explained: bool = False,
     ) -> list[Proposal]:
-        """Return what the model wrote for segments, as proposals with the codes of the file.
+        """Return proposals for segments from the corrections of the model, with inline codes as in the file.
 
         Args:
-            file: its id.
-            rows: the segments.
-            results: their corrections; None: the model has none for a segment.
-            position: of the memory of corrections that the model had learnt.
+            file: id of the file.
+            rows: the rows of the segments.
+            results: one correction per segment; None: the model has none for it.
+            position: number of the last memory entry that the model had learnt.
             explained: whether the corrections have reasons.
         """
         escape = self._files.escape(file)
@@ -137,14 +137,14 @@ class Proposals:
         return _with_figures(rows, found)
 
     def save(self, change: ProjectChange, file: str, proposals: Iterable[Proposal]) -> list[int]:
-        """Save proposals, and return the numbers of the segments where the text is another one than before."""
+        """Save proposals unless newer ones are there; return the numbers of the segments whose proposals changed."""
         changed = []
         for number, values in proposals:
             this = (segments.c.file == file) & (segments.c.number == number)
             before = change.execute(sql.select(*(segments.c[name] for name in _OF_BEFORE)).where(this)).one_or_none()
             knows = (values["proposed_at"], values.get("explained", False))
             if before is None or (before.proposed_at, before.explained) > knows:
-                continue  # a later one is there, or the same with reasons
+                continue  # there is a newer one, or one as new with reasons
             first = values["text"] if before.proposed_at < 0 else before.first_proposal
             kept = {name: value for name, value in values.items() if name != "text"}
             learnt = before.proposed_at >= 0 and values["text"] != first
@@ -202,7 +202,7 @@ def _with_mt(source: MarkedText, target: MarkedText, result: PostEdit, escape: A
 
 
 def _without(source: MarkedText, result: PostEdit, escape: Any) -> dict[str, Any]:
-    """Return the proposal for a segment without a translation, which is one; none if its codes have no place."""
+    """Return the proposal for a segment without mt: a translation; `NO_PROPOSAL` if codes have no place in it."""
     placed = place_translation(source, result.text, escape) if result.text.strip() else None
     if placed is None:
         return NO_PROPOSAL
@@ -217,7 +217,7 @@ def _values(edited: dict[str, Any], codes: list[dict[str, Any]], content: str) -
 
 
 def _moved(edited: dict[str, Any], src_lead: int, lead: str, tail: str) -> dict[str, Any]:
-    """Return a correction of a text without white space at its ends as one of the text with it."""
+    """Return the correction of a stripped text with the white space restored, and all spans shifted to match."""
     if not lead and not tail and not src_lead:
         return edited
     by = len(lead)
@@ -241,7 +241,7 @@ def _moved_reason(reason: dict[str, Any], by: int) -> dict[str, Any]:
 
 
 def _with_figures(rows: Sequence[Row], proposals: Sequence[Proposal]) -> list[Proposal]:
-    """Return proposals with their words, and their edits of mt, by TER."""
+    """Return proposals with figures by TER: their words, and their edits of mt."""
     counts = edit_counts([row["mt"] for row in rows], [one.values["text"] for one in proposals])
     return [
         Proposal(number, {**values, "proposal_edits": count.edits, "proposal_words": count.length})

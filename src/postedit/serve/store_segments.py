@@ -1,4 +1,4 @@
-"""Segments: pages of them, filters and search, and how the API gives them."""
+"""Segments in the database: pages, filters and search, and their form in the API."""
 
 import hashlib
 import json
@@ -20,10 +20,10 @@ Filter = Literal["changed", "low", "unseen", "unconfirmed", "tags", "long", "lea
 Field = Literal["", "src", "mt", "target"]
 
 _GLOSSARIES: Final = 4_000_000
-"""Characters of the glossaries that are kept; read, each takes some ten bytes and more."""
+"""Characters of the glossaries that are kept in memory; a parsed glossary takes ten bytes or more per character."""
 
 LOW_CONFIDENCE: Final = 0.5
-"""Of a proposal that is more probably wrong than right."""
+"""Confidence below which a proposal is more probably wrong than right; the bound of the filter `low`."""
 
 _CONDITIONS: Final[dict[str, sql.ColumnElement[bool]]] = {
     "changed": segments.c.changed.is_(True),
@@ -46,15 +46,15 @@ class Segments:
     def page(
         self, file: str, *, after: int, limit: int, only: Filter | None = None, text: str = "", field: Field = ""
     ) -> dict[str, Any]:
-        """Return segments of a file in order, and the number after which the next page begins.
+        """Return a page of segments of a file, in order, and the number after which the next page begins.
 
         Args:
-            file: its id.
-            after: the number that theirs are above.
-            limit: how many, at most.
-            only: those that a filter lets pass.
-            text: what they contain, in capitals or not.
-            field: where; in the source, mt or target if not given. The target of an undecided segment is its proposal.
+            file: id of the file.
+            after: return only segments with higher numbers.
+            limit: maximum number of segments of the page.
+            only: filter; None: all segments.
+            text: text that segments contain, in any case; empty: any.
+            field: where `text` is looked for; empty: in all three. The target of an undecided segment is its proposal.
         """
         wanted = self._where(file, only, text, field)
         numbers = sql.select(segments.c.number).where(wanted, segments.c.number > after)
@@ -72,18 +72,18 @@ class Segments:
         }
 
     def numbers(self, file: str, *, only: Filter | None = None, text: str = "", field: Field = "") -> list[int]:
-        """Return the numbers of the segments that `page` gives, all of them."""
+        """Return the numbers of all segments that `page` would return on all its pages."""
         query = sql.select(segments.c.number).where(self._where(file, only, text, field)).order_by(segments.c.number)
         with self._db.read() as connection:
             return list(connection.execute(query).scalars())
 
     def some(self, file: str, numbers: Sequence[int]) -> list[Row]:
-        """Return segments by their numbers, as they are kept."""
+        """Return the rows of segments with the given numbers, in order."""
         with self._db.read() as connection:
             return rows_of(connection, _query(file, numbers))
 
     def get(self, file: str, number: int) -> dict[str, Any]:
-        """Return a segment.
+        """Return a segment as the API gives it.
 
         Raises:
             NotFoundError: if there is no such segment.
@@ -93,7 +93,7 @@ class Segments:
             return segment_json(row, glossary_of(_glossary_text(connection, file)))
 
     def history(self, file: str, number: int) -> list[dict[str, Any]]:
-        """Return what was decided on a segment, in order."""
+        """Return all decisions on a segment, in order, as the API gives them."""
         query = sql.select(decisions).where(decisions.c.file == file, decisions.c.segment == number)
         with self._db.read() as connection:
             return [decision_json(row) for row in rows_of(connection, query.order_by(decisions.c.version))]
@@ -105,7 +105,7 @@ class Segments:
         if text:
             columns = [segments.c[field]] if field else [segments.c.src, segments.c.mt, segments.c.target]
             found = [self._contains(column, text) for column in columns]
-            if field in ("", "target"):  # of what nobody has decided on, the proposal is shown
+            if field in ("", "target"):  # undecided segments show their proposal
                 is_open = segments.c.state.in_(OPEN_STATES)
                 found.append(is_open & self._contains(self._proposed_text(), text))
             wanted &= sql.or_(*found)
@@ -113,13 +113,13 @@ class Segments:
 
     def _proposed_text(self) -> sql.ColumnElement[str]:
         kept = sql.func.nullif(segments.c.proposal, "")
-        is_text = self._db.engine.dialect.name == "sqlite"  # where a cast to JSON would make a number of it
+        is_text = self._db.engine.dialect.name == "sqlite"  # where a cast to JSON would yield a number
         proposal = sql.type_coerce(kept, sql.JSON) if is_text else sql.cast(kept, sql.JSON)
         text: sql.ColumnElement[str] = proposal["text"].as_string()
         return text
 
     def _contains(self, column: sql.ColumnElement[str], text: str) -> sql.ColumnElement[bool]:
-        """Return whether a column contains text; LIKE of SQLite ignores the case of ASCII, and is fast."""
+        """Return the SQL condition that a column contains text, in any case; for ASCII, SQLite's LIKE is faster."""
         if text.isascii() and self._db.engine.dialect.name == "sqlite":
             return column.contains(text, autoescape=True)
         return column.icontains(text, autoescape=True)
@@ -177,10 +177,10 @@ def _glossary_text(connection: sql.Connection, file: str) -> str:
 
 
 class GlossaryCache:
-    """Keeps the glossaries that were used last.
+    """Keeps the most recently used glossaries in memory.
 
     Args:
-        characters: of the texts of all together; the one used last is kept, however long it is.
+        characters: maximum length of all their texts together; the latest one is kept, however long it is.
     """
 
     def __init__(self, characters: int) -> None:
@@ -188,7 +188,7 @@ class GlossaryCache:
         self._kept: OrderedDict[bytes, tuple[int, Glossary]] = OrderedDict()  # by hash, with its length
 
     def of(self, text: str) -> Glossary | None:
-        """Return the glossary of a project by its text; None if it has no terms."""
+        """Return the glossary parsed from the text of a table; None if the text is blank."""
         if not text.strip():
             return None
         key = hashlib.sha256(text.encode()).digest()
@@ -205,7 +205,7 @@ class GlossaryCache:
         return found
 
     def clear(self) -> None:
-        """Let go of all glossaries; those of projects that still are there are read again."""
+        """Drop all glossaries; those that are still needed are parsed again."""
         with self._lock:
             self._kept.clear()
             self._held = 0

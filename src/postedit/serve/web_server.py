@@ -1,4 +1,4 @@
-"""The web server: it takes its address before models load, and stops without losing what it accepted."""
+"""The web server, which binds its address before models load, and answers all accepted requests before it stops."""
 
 import asyncio
 import errno
@@ -26,35 +26,35 @@ from postedit.serve.settings import ServeConfig
 _log = logging.getLogger(__name__)
 
 _KEEP_ALIVE: Final = 75
-"""Seconds for which an idle connection stays open: more than those of usual proxies, which reuse connections."""
+"""Seconds for which an idle connection stays open: longer than common proxies reuse idle connections."""
 
 _WAITING: Final = 2048
-"""Connections that wait to be accepted."""
+"""Maximum number of connections that wait to be accepted."""
 
 _HEAD_BYTES: Final = 2**16
-"""Of the line and the headers of a request, and between two parts of a body, about."""
+"""Approximate limit of the request line and headers, and of the bytes between two parts of a body."""
 
 _REQUEST_SECONDS: Final = 30.0
-"""For the head of a request, and between two parts of a body."""
+"""Time for the head of a request to arrive, and between two parts of a body."""
 
 _STOP_SECONDS: Final = 2.0
-"""For the rest of a request that is being received when the service stops."""
+"""Time for the rest of a request that is being received when the service stops."""
 
 _INTERRUPTED: Final = 130
 """Exit code after Ctrl-C."""
 
 _GRACE: Final = 5.0
-"""Seconds beyond the longest request until open connections are closed."""
+"""Seconds after the last deadline of a request until open connections are closed."""
 
 
 def run_service(config: ServeConfig, announce: Callable[[str], None]) -> None:
-    """Serve until a signal ends it; `announce` gets the address when requests are welcome.
+    """Run the service until a signal ends it; `announce` gets its URL once requests are accepted.
 
-    SIGTERM and SIGINT stop it: /readyz turns 503 first, and what was accepted is answered; a second one stops it at
-    once. SIGHUP loads all models again.
+    SIGTERM and SIGINT stop it: /readyz turns 503, and accepted requests are answered; a second signal stops it at once.
+    SIGHUP loads all models again.
 
     Raises:
-        OutputError: if the address cannot be used.
+        OutputError: if the service cannot listen on the address.
         PosteditError: if a model cannot be loaded, or the database cannot be used.
     """
     listening = _listen(config.host, config.port)
@@ -65,7 +65,7 @@ def run_service(config: ServeConfig, announce: Callable[[str], None]) -> None:
 def _listen(host: str, port: int) -> socket.socket:
     """Return a socket that is bound to an address."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    # The protocol is named: asyncio then sends at once (TCP_NODELAY), without which answers take 40 ms more.
+    # With IPPROTO_TCP given, asyncio sets TCP_NODELAY, without which answers take 40 ms more.
     listening = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
@@ -88,7 +88,7 @@ async def _serve(app: FastAPI, listening: socket.socket, announce: Callable[[str
     config = uvicorn.Config(
         app,
         http=_Connection,
-        lifespan="off",  # it is entered here, so that its errors are sentences
+        lifespan="off",  # `_loading` runs it, so that its errors are shown as plain messages
         log_config=None,
         access_log=False,
         server_header=False,
@@ -103,7 +103,7 @@ async def _serve(app: FastAPI, listening: socket.socket, announce: Callable[[str
         asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, reload.start)
         host, port = listening.getsockname()[:2]
         try:
-            listening.listen(_WAITING)  # so that who reads the address can connect at once
+            listening.listen(_WAITING)  # before the address is announced, so that readers can connect at once
         except OSError as error:  # another service was bound to the same address, and was faster
             raise _cannot_listen(host, port, error) from None
         announce(f"http://{f'[{host}]' if ':' in host else host}:{port}/")
@@ -114,7 +114,7 @@ async def _serve(app: FastAPI, listening: socket.socket, announce: Callable[[str
 async def _loading(app: FastAPI, service: Service) -> AsyncIterator[None]:
     """Run the lifespan of an application; while it starts, SIGTERM and SIGINT end this process at once.
 
-    Nothing has been accepted then that could be lost, and nothing else would end the threads that compile.
+    No request has been accepted by then, and nothing else would end threads that are compiling.
     """
     loop, signals = asyncio.get_running_loop(), (signal.SIGTERM, signal.SIGINT)
     before = {number: signal.getsignal(number) for number in signals}
@@ -141,14 +141,14 @@ def _give_up(service: Service, number: signal.Signals) -> None:
         _log.warning("stopped before the models were loaded")
         logging.shutdown()
     finally:
-        os._exit(_INTERRUPTED if number == signal.SIGINT else 0)  # as when it serves
+        os._exit(_INTERRUPTED if number == signal.SIGINT else 0)  # as when the service runs
 
 
 class _Connection(HttpToolsProtocol):
-    """A connection that is closed when the head of a request has no end, or the rest of a request does not come.
+    """A connection that is closed if the head of a request does not end, or the rest of a request does not arrive.
 
-    httptools takes half the time of h11, which counts where many requests are refused, and keeps whatever is sent until
-    a header ends. What middle layers receive of a body, they count themselves.
+    httptools takes half the time of h11, which matters when many requests are refused, but it buffers without limit
+    until a header ends; hence the limit here. The middleware limits the size of bodies.
     """
 
     _unread = 0  # bytes since the last head, or part of a body, was complete
@@ -161,12 +161,12 @@ class _Connection(HttpToolsProtocol):
         self._await(_REQUEST_SECONDS)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Wait for nothing more."""
+        """Stop waiting, as the connection is closed."""
         self._await(None)
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        """Parse some bytes."""
+        """Parse received bytes; answer 400 if the head of a request is too large."""
         self._unread += len(data)
         super().data_received(data)
         if self._unread > _HEAD_BYTES and not self.transport.is_closing():
@@ -178,31 +178,31 @@ class _Connection(HttpToolsProtocol):
         super().on_message_begin()
 
     def on_headers_complete(self) -> None:
-        """Begin to answer a request."""
+        """Start answering a request, and wait for its body."""
         self._unread = 0
         self._await(_REQUEST_SECONDS)
         super().on_headers_complete()
 
     def on_body(self, body: bytes) -> None:
-        """Take a part of a body."""
+        """Take a part of a body, and wait for the next."""
         self._unread = 0
         self._await(_REQUEST_SECONDS)
         super().on_body(body)
 
     def on_message_complete(self) -> None:
-        """Wait for nothing more of a request."""
+        """Stop waiting, as the request is complete."""
         self._await(None)
         super().on_message_complete()
 
     def shutdown(self) -> None:
-        """Close the connection once the request that it has sent, or is about to have sent, is answered."""
+        """Close the connection once the request received, or being received, is answered."""
         super().shutdown()
         if self._end is not None:
             self._await(_STOP_SECONDS)
             self._stops = True
 
     def _await(self, seconds: float | None) -> None:
-        """Give the client time for the next part of a request; none: it need not send anything."""
+        """Give the client some seconds to send the next part of a request; None: it need not send anything."""
         if seconds is not None and self._stops:
             return
         if self._end is not None:
@@ -211,21 +211,21 @@ class _Connection(HttpToolsProtocol):
 
     def _give_up(self) -> None:
         self._end = None
-        if self.flow.read_paused and not self._stops:  # what the client has sent has not been read
+        if self.flow.read_paused and not self._stops:  # the service has not read what the client has sent
             self._await(_REQUEST_SECONDS)
         else:
             self.transport.close()
 
 
 class _Server(uvicorn.Server):
-    """Tells the service that it is about to stop before it stops."""
+    """A server that tells the service that it is about to stop, before it does."""
 
     def __init__(self, config: uvicorn.Config, service: Service) -> None:
         super().__init__(config)
         self._service, self._loop = service, asyncio.get_running_loop()
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """Stop after the time that load balancers need; at once when told again."""
+        """Stop after `drain_seconds`, which load balancers need to notice; at the second signal, stop at once."""
         if self._service.stopping.is_set():
             self.force_exit = self.should_exit = True
             return
@@ -241,14 +241,14 @@ class _Server(uvicorn.Server):
 
 
 class _Reload:
-    """Loads all models again, one after the other, once at a time."""
+    """Loads all models again, one after the other; only one such run at a time."""
 
     def __init__(self, service: Service) -> None:
         self._service = service
         self._task: asyncio.Task[None] | None = None
 
     def start(self) -> None:
-        """Begin, unless that is going on."""
+        """Start a run, unless one is in progress."""
         if self._task is None or self._task.done():
             self._task = asyncio.create_task(self._run())
 

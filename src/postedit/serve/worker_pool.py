@@ -1,4 +1,4 @@
-"""The model processes: each takes batches from the backlog, is restarted when it dies, and replaced on demand."""
+"""The pool of model processes, which take batches from the backlog, are restarted if they die, and can be reloaded."""
 
 import asyncio
 import logging
@@ -32,26 +32,26 @@ from postedit.serve.settings import LimitsConfig
 _log = logging.getLogger(__name__)
 
 _MOST_DEATHS: Final = 4
-"""Processes that may end while they edit a segment, the last ones with it alone; then it is refused."""
+"""Deaths of processes while they edit a segment (from the second on alone), after which it is refused."""
 
 _LONGEST_PAUSE: Final = 30.0
-"""Seconds between two attempts to start a process, at most."""
+"""Maximum number of seconds between two attempts to start a process."""
 
 _JOB_SHARE: Final = 0.5
-"""Of the length of a batch: what people ask for waits for a batch of a job that has begun."""
+"""Duration of job batches, as a share of `batch_seconds`: interactive requests wait for a batch that has begun."""
 
 _GROWTH: Final = 2
-"""Times the tokens of its last batch that one of a process may have: an overload is known before batches are long."""
+"""Factor by which a batch may exceed the last one of its process: overloads show before batches become long."""
 
 _LEAST_WAIT: Final = 0.01
-"""Seconds; shorter ones cannot be kept."""
+"""Seconds; shorter waits cannot be measured reliably."""
 
 _BROKEN: Final = "the model failed on a segment; the log of the service says where"
 _DEADLY: Final = f"{_MOST_DEATHS} model processes ended while they edited a segment; it is refused"
 
 _ENDPOINT_AWAY: Final = "the server of the language model cannot be used now; the log of the service says why"
 _ENDPOINT_PAUSE: Final = 30.0
-"""Seconds after which a client is told to come back when that server is away."""
+"""Seconds in Retry-After when that server is away."""
 
 _ENDPOINT_REFUSES: Final = (
     "the server of the language model refuses what this service asks, until the administrator changes the key, the "
@@ -60,22 +60,22 @@ _ENDPOINT_REFUSES: Final = (
 
 _BUDGET_SPENT: Final = "the budget of the language model is used up until the administrator of the service raises it"
 _BUDGET_PAUSE: Final = 3600.0
-"""Seconds after which a client is told to come back then: people are needed."""
+"""Seconds in Retry-After when the budget is used up: a person has to raise it."""
 
 T = TypeVar("T")
 
 
 class BrokenSegmentError(PosteditError):
-    """A segment that cannot be edited, because of a defect here and not of what was asked."""
+    """A segment could not be edited because of a defect of the service or the model, not of the request."""
 
 
 @dataclass(eq=False, slots=True)
 class _Worker:
-    """The place of one model process, which may be another one tomorrow."""
+    """A place in the pool for one model process, which may be replaced."""
 
     model: str
     spec: ProcessSpec
-    number: int  # among those of its model
+    number: int  # among the workers of its model, from 0
     process: ModelProcess
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)  # held while the process is used or replaced
     wake: asyncio.Event = field(default_factory=asyncio.Event)
@@ -89,10 +89,10 @@ class WorkerPool:
     """All model processes.
 
     Args:
-        specs: by model.
-        backlog: where segments wait.
-        limits: of the time for a batch.
-        metrics: of the service.
+        specs: process specifications, by model.
+        backlog: the segments that wait.
+        limits: limits of the service, of which the time for a batch and the waiting time apply here.
+        metrics: metrics of the service.
     """
 
     def __init__(
@@ -101,12 +101,12 @@ class WorkerPool:
         self._specs, self._backlog, self._limits, self._metrics = specs, backlog, limits, metrics
         self._workers: list[_Worker] = []
         self._tasks: list[asyncio.Task[None]] = []
-        self._speeds: defaultdict[str, BatchSpeeds] = defaultdict(BatchSpeeds)  # of a process, by model
+        self._speeds: defaultdict[str, BatchSpeeds] = defaultdict(BatchSpeeds)  # of one process, by model
         self._demands: defaultdict[str, Demand] = defaultdict(Demand)
         count = sum(spec.config.processes for spec in specs.values())
         self._threads = ThreadPoolExecutor(2 * count, "model process")
         self._processes: WeakSet[ModelProcess] = WeakSet()
-        self._lock = Lock()  # of these
+        self._lock = Lock()  # guards `_processes`
 
     async def start(self) -> None:
         """Start all processes.
@@ -126,7 +126,7 @@ class WorkerPool:
         self._tasks = [asyncio.create_task(self._serve(worker)) for worker in self._workers]
 
     async def stop(self) -> None:
-        """End all processes; what they work on is lost."""
+        """End all processes; work in progress is lost."""
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
@@ -134,7 +134,7 @@ class WorkerPool:
         self._threads.shutdown(wait=False)
 
     def kill(self) -> None:
-        """End all processes at once, also those that still load."""
+        """Kill all processes at once, including those that are still loading."""
         with self._lock:
             processes = list(self._processes)
         for process in processes:
@@ -144,7 +144,7 @@ class WorkerPool:
         """Return what is known about a model.
 
         Raises:
-            PosteditError: if none of its processes has been started.
+            PosteditError: if none of its processes has started.
         """
         found = next((worker.process.facts for worker in self._workers if worker.model == model), None)
         if found is None:
@@ -152,49 +152,49 @@ class WorkerPool:
         return found
 
     def is_ready(self, model: str) -> bool:
-        """Return whether a process of the model is ready."""
+        """Return whether at least one process of a model is ready."""
         return any(worker.ready for worker in self._workers if worker.model == model)
 
     def seconds_for(self, model: str, tokens: int) -> float:
-        """Return the time in which the processes of a model edit so many tokens; 0 until one has been measured."""
+        """Return the seconds in which the ready processes of a model edit some tokens; 0 if not measured yet."""
         speeds = self._speeds[model]
         return speeds.seconds_for(tokens / self._ready(model)) if speeds else 0.0
 
     def ask(self, model: str, tokens: int | None) -> None:
-        """Note that an interactive request asks for some tokens, for the mean number if it is not known.
+        """Record the demand of an interactive request; None: its tokens are unknown, and the mean is assumed.
 
-        However many segments a request has, it counts as a batch at most: one large request is no overload.
+        A request counts as one batch at most, however many segments it has: one large request is no overload.
         """
         if tokens is not None and (speeds := self._speeds[model]):
             tokens = min(tokens, speeds.tokens_in(self._specs[model].config.batch_seconds))
         self._demands[model].add(tokens, self._speed(model))
 
     def longest_wait(self, model: str) -> float:
-        """Return the seconds that an interactive request may wait for a model now."""
+        """Return the seconds that an interactive request may wait for a model in its present state."""
         return self.shortest_wait(model) if self.is_overloaded(model) else self._limits.queue_seconds
 
     def shortest_wait(self, model: str) -> float:
-        """Return the seconds that an interactive request may wait in an overload: as long as one takes alone."""
+        """Return the seconds that an interactive request may wait in an overload: the time that one takes alone."""
         return min(self._limits.queue_seconds, max(_LEAST_WAIT, self._seconds_alone(model)))
 
     def _seconds_alone(self, model: str) -> float:
-        """Return the seconds that a mean request takes while there are no others; 0 until one has been measured."""
+        """Return the seconds that an average request takes without others; 0 if not measured yet."""
         speeds = self._speeds[model]
         return speeds.seconds_for(self._demands[model].mean) if speeds else 0.0
 
     def is_overloaded(self, model: str) -> bool:
-        """Return whether more is asked of a model than it can do, for longer than a burst."""
+        """Return whether demand exceeds the speed of a model for longer than a burst."""
         return self._demands[model].is_excessive(self._speed(model)) if self._speeds[model] else False
 
     def _speed(self, model: str) -> float:
-        """Return the tokens a second of all processes of a model."""
+        """Return the speed of all ready processes of a model together, in tokens per second."""
         return self._ready(model) * self._speeds[model].highest
 
     def _ready(self, model: str) -> int:
         return max(1, sum(worker.ready for worker in self._workers if worker.model == model))
 
     def wake(self) -> None:
-        """Give waiting segments to idle processes, first of all to those that know their projects."""
+        """Give waiting segments to idle processes, first to the preferred processes of their projects (`_is_home`)."""
         for at_home in (True, False):
             for worker in self._workers:
                 if worker.idle and (found := self._take(worker, at_home=at_home)):
@@ -202,10 +202,10 @@ class WorkerPool:
                     worker.wake.set()
 
     async def reload(self, model: str) -> None:
-        """Load a model again, from the same place, and let it take over between two batches.
+        """Load a model again, from the same path; new processes take over from old ones between two batches.
 
         Raises:
-            ModelFolderError: if it cannot be loaded; the old one stays.
+            ModelFolderError: if the model cannot be loaded; the old one stays.
         """
         for worker in [one for one in self._workers if one.model == model]:
             fresh = await self._started(worker.spec)
@@ -220,14 +220,14 @@ class WorkerPool:
             await self._in_thread(old.stop)
 
     async def forget_deleted(self) -> None:
-        """Let all processes forget what was deleted, as soon as each is done with its batch."""
+        """Make all processes forget what was permanently deleted, each as soon as its batch is done."""
         await asyncio.gather(*(self._forget_deleted(worker) for worker in self._workers))
 
     async def _forget_deleted(self, worker: _Worker) -> None:
         async with worker.lock:
             try:
                 await self._in_thread(worker.process.forget_deleted, self._limits.batch_timeout_seconds)
-            except ProcessDiedError as error:  # it knows nothing any more, and is replaced
+            except ProcessDiedError as error:  # it holds nothing any more, and is replaced
                 _log.error("a process of model %s %s", worker.model, error)
                 worker.wake.set()
 
@@ -236,11 +236,11 @@ class WorkerPool:
         return self._backlog.take(worker.model, partial(self._batch_size, worker), home)
 
     def _is_home(self, worker: _Worker, kind: EditKind) -> bool:
-        """Return whether a process is the one that learns what a project teaches first; any is, without project."""
+        """Return whether a process is the preferred one for a project, by its hash; without a project, all are."""
         return kind.project is None or crc32(kind.project.encode()) % worker.spec.config.processes == worker.number
 
     def _batch_size(self, worker: _Worker, first: WaitingSegment) -> int:
-        """Return the tokens of a batch that takes the usual time, and no more than its first segment has left."""
+        """Return the tokens of a batch that takes the usual time, but ends before the deadline of its first segment."""
         config, speeds = worker.spec.config, self._speeds[worker.model]
         if not speeds:
             return config.batch_tokens
@@ -252,7 +252,7 @@ class WorkerPool:
         return least if self.is_overloaded(worker.model) else max(least, min(most, _GROWTH * worker.last_tokens))
 
     async def _serve(self, worker: _Worker) -> None:
-        """Let a process work for ever."""
+        """Take and edit batches with one process for ever, restarting it if it dies."""
         while True:
             items = await self._next(worker)
             async with worker.lock:
@@ -264,7 +264,7 @@ class WorkerPool:
                     await self._edit_or_fail(worker, items)
 
     async def _next(self, worker: _Worker) -> list[WaitingSegment]:
-        """Return the next segments; none if the process has ended, or has been replaced."""
+        """Wait for segments, and return them; the list is empty if the process has ended or been replaced."""
         found = self._take(worker, at_home=True) or self._take(worker, at_home=False)
         if found:
             return found
@@ -280,7 +280,7 @@ class WorkerPool:
         return worker.given
 
     async def _edit_or_fail(self, worker: _Worker, items: list[WaitingSegment]) -> None:
-        """Edit segments; whatever goes wrong, those who wait are told, and the place of the process stays."""
+        """Edit segments; whatever goes wrong, their requests get an error, and the worker continues."""
         try:
             await self._edit(worker, items)
         except Exception as error:
@@ -305,7 +305,7 @@ class WorkerPool:
         self._settle(worker, items, done)
 
     def _measure(self, model: str, items: Sequence[WaitingSegment], seconds: float, *, is_usual: bool) -> None:
-        """Take a batch into account in the metrics and, if it is a usual one, in the speed of the model."""
+        """Record a batch in the metrics and, unless its process was new, in the measured speed of the model."""
         self._metrics.batch_seconds.labels(model).observe(seconds)
         self._metrics.batch_segments.labels(model).observe(len(items))
         self._metrics.segments.labels(model, items[0].priority).inc(len(items))
@@ -313,7 +313,7 @@ class WorkerPool:
             self._speeds[model].add(sum(item.tokens for item in items), seconds)
 
     def _settle(self, worker: _Worker, items: Sequence[WaitingSegment], done: Done) -> None:
-        """Give the outcomes to those who wait for them."""
+        """Pass the outcomes of a batch to the requests that wait for them."""
         fingerprint = worker.process.facts.fingerprint
         for item, outcome in zip(items, done.outcomes, strict=True):
             if isinstance(outcome, Refusal) and outcome.fault != "invalid":
@@ -326,7 +326,7 @@ class WorkerPool:
                 item.done.set_exception(_error_of(outcome))
 
     def _retry(self, items: Sequence[WaitingSegment]) -> None:
-        """Let segments wait again whose process died, each to be edited alone; refuse those that do it again."""
+        """Queue segments again whose process died, each to be edited alone; refuse those with too many deaths."""
         for item in items:
             item.deaths += 1
             if item.deaths >= _MOST_DEATHS and not item.done.done():
@@ -335,7 +335,7 @@ class WorkerPool:
         self.wake()
 
     async def _restart(self, worker: _Worker) -> None:
-        """Start a process in place of one that died; try again until that works."""
+        """Replace a process that died; try again until a new one starts."""
         self._metrics.deaths.labels(worker.model).inc()
         worker.ready = False
         pause = 1.0
@@ -344,16 +344,16 @@ class WorkerPool:
                 await self._in_thread(worker.process.stop)
                 worker.process = await self._started(worker.spec)
                 worker.ready = True
-            except Exception as error:  # nobody else would start it
+            except Exception as error:  # nothing else would start a process here
                 _log.error("a process of model %s cannot be started, next try in %g s: %s", worker.model, pause, error)
                 await asyncio.sleep(pause)
                 pause = min(2 * pause, _LONGEST_PAUSE)
 
     async def _started(self, spec: ProcessSpec) -> ModelProcess:
-        """Return a new process, ready to work.
+        """Return a new process that has loaded its model.
 
         Raises:
-            ModelFolderError: if it cannot be started, or the model cannot be loaded.
+            ModelFolderError: if the process cannot be started, or the model cannot be loaded.
         """
         begun: list[ModelProcess] = []
 
@@ -367,7 +367,7 @@ class WorkerPool:
             return await asyncio.wrap_future(future)
         except asyncio.CancelledError:
             future.add_done_callback(_stop_unused)
-            for process in begun:  # it may load for a minute
+            for process in begun:  # loading may take a minute
                 process.kill()
             raise
         except (ProcessDiedError, OSError) as error:

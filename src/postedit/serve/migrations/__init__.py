@@ -1,4 +1,4 @@
-"""Migrations of the tables of the service: each module in `versions` leads from one revision to the next."""
+"""Migrations of the service tables; each module in `versions` leads from one revision to the next."""
 
 from pathlib import Path
 from typing import Any, Final
@@ -16,11 +16,11 @@ _FOLDER: Final = Path(__file__).parent
 
 
 def upgrade(engine: sql.Engine, revision: str = "head") -> None:
-    """Bring the tables of a database up to a revision; of several processes, one does, and the others wait.
+    """Upgrade the tables of a database to a revision; if several processes try, one does it, and the others wait.
 
     Raises:
-        DataError: if the database is of a newer postedit.
-        OutputError: if it cannot be changed.
+        DataError: if the database was written by a newer postedit.
+        OutputError: if the database cannot be changed.
     """
     script = ScriptDirectory(str(_FOLDER))
     with explained(engine), engine.begin() as connection:
@@ -28,7 +28,7 @@ def upgrade(engine: sql.Engine, revision: str = "head") -> None:
         _check_known(script, connection, place_of(engine))
 
         def steps(found: Any, context: Any) -> Any:
-            return script._upgrade_revs(revision, found)  # as the commands of alembic do
+            return script._upgrade_revs(revision, found)  # as the commands of Alembic do
 
         with EnvironmentContext(Config(), script, fn=steps, destination_rev=revision) as environment:
             environment.configure(connection=connection, version_table=VERSION_TABLE)
@@ -36,7 +36,7 @@ def upgrade(engine: sql.Engine, revision: str = "head") -> None:
 
 
 def _check_known(script: ScriptDirectory, connection: sql.Connection, place: str) -> None:
-    """Check that this postedit knows the revision of a database."""
+    """Check that the revision of a database is known; else raise a DataError."""
     if not sql.inspect(connection).has_table(VERSION_TABLE):
         return
     found = connection.execute(sql.text(f"SELECT version_num FROM {VERSION_TABLE}")).scalars().all()

@@ -1,4 +1,4 @@
-/** The workbench: chooses the view of the address, and shows what all views share. */
+/** The workbench: shows the view of the current address, and the parts that all views share. */
 import { html, render, useEffect, useMemo, useState } from "./lib.js";
 import { get } from "./data/api.js";
 import { address, route } from "./data/router.js";
@@ -63,14 +63,14 @@ function Shell({ queue, onHelp }) {
   }
 }
 
-/** Go to what the view is for: the field to write in, or its content. */
+/** Move the focus to the main part of the view: the target field, or the content. */
 function skip(event) {
   event.preventDefault();
   (document.querySelector(".field") ?? document.getElementById("content"))?.focus();
 }
 
 function Head({ project, queue, onHelp }) {
-  const [isChanging, setChanging] = useState(false); // one's own password
+  const [isChanging, setChanging] = useState(false); // the person's own password
   return html`<header class="head"><nav aria-label=${t.nav.main}>
       <a class="brand" href=${address()}>${t.brand}</a>
       ${project && html`<span aria-hidden="true" class="soft">/</span><a href=${address("project", project.id)}><bdi>${project.name}</bdi></a>`}</nav>
@@ -82,7 +82,7 @@ function Head({ project, queue, onHelp }) {
     ${isChanging && html`<${PasswordDialog} person=${user.value} onClose=${() => setChanging(false)} />`}</header>`;
 }
 
-/** Whether all is saved. */
+/** Shows whether everything is saved. */
 function SaveState({ queue }) {
   if (!queue) return null;
   const count = new Set(queue.waiting.value.map((entry) => `${entry.file} ${entry.number}`)).size;
@@ -94,7 +94,7 @@ function SaveState({ queue }) {
   }
   const [tone, text, said = text] = stateOf(queue, count);
   return html`<span class=${`save-state ${tone}`} title=${queue.delayed.length ? queue.delays.value.get(queue.delayed[0].edit_id).why : undefined}>${text}</span>
-    <span class="unseen" role="status">${tone === "bad" ? said : ""}</span>`; // that all is well is not said after each word
+    <span class="unseen" role="status">${tone === "bad" ? said : ""}</span>`; // screen readers announce problems only
 }
 
 function stateOf(queue, count) {

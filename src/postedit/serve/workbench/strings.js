@@ -1,12 +1,12 @@
-/** All texts of the pages, in plain English. Another language is another file like this one. */
+/** All texts of the pages, in plain English. To translate the workbench, replace this file. */
 import { confirmable, progressOf } from "./data/segment.js";
 
 const number = new Intl.NumberFormat("en");
 const percent = new Intl.NumberFormat("en", { style: "percent", maximumFractionDigits: 0 });
-const share = (value) => percent.format(Math.floor(value * 100 + 1e-9) / 100); // 100 % only if all is done
+const share = (value) => percent.format(Math.floor(value * 100 + 1e-9) / 100); // rounded down, so that 100 % means all
 const decimal = new Intl.NumberFormat("en", { maximumFractionDigits: 1, minimumFractionDigits: 1 });
 const moment = new Intl.DateTimeFormat("en", { dateStyle: "medium", timeStyle: "short" });
-const day = new Intl.DateTimeFormat("en", { day: "numeric", month: "short", timeZone: "UTC" }); // as the service counts
+const day = new Intl.DateTimeFormat("en", { day: "numeric", month: "short", timeZone: "UTC" }); // as in the service
 
 /** @param {number} count @param {string} one @param {string} many */
 const counted = (count, one, many = `${one}s`) => `${number.format(count)} ${count === 1 ? one : many}`;
@@ -45,7 +45,7 @@ export const t = {
     offline: (count) => (count ? `Offline: ${counted(count, "change")} kept here` : "Offline"),
     conflicts: (count) => `${counted(count, "conflict")} to settle`,
     refused: (count) => `${counted(count, "change")} refused`,
-    delayed: (count) => `${counted(count, "change")} not taken by the server; trying again`,
+    delayed: (count) => `${counted(count, "change")} not accepted by the server; trying again`,
     notKept: (count) => `${counted(count, "change")} not saved, and not kept in the browser`,
   },
 
@@ -92,11 +92,11 @@ export const t = {
     minConfidenceHint: "Edits below it are not proposed. 0 shows all.",
     save: "Save settings",
     saved: "Settings saved.",
-    wholeText: "The download has all files, corrections, the glossary and the audit log. To delete the project is to lose all of them.",
+    wholeText: "The download has all files, corrections, the glossary and the audit log. Deleting the project deletes all of them.",
     remove: "Delete the project",
     removeText: "All files, corrections and what was learnt from them are deleted for good.",
     removeConfirm: "Type the name of the project to confirm",
-    timer: "Count my seconds a segment in this browser",
+    timer: "Count my seconds per segment in this browser",
     timerHint: "Only while keys or the mouse are used. The sum is stored with each segment.",
   },
 
@@ -104,7 +104,7 @@ export const t = {
     segments: "Segments", showList: "List", search: "Search", searchHint: "Search source and target", show: "Show",
     filters: { "": "all", unconfirmed: "unconfirmed", changed: "changed", low: "low confidence", unseen: "unseen", tags: "with tags", long: "over length", learnt: "learnt" },
     found: (count) => counted(count, "segment"),
-    nothing: "No segment is like that.",
+    nothing: "No segment matches.",
     states: { new: "not seen", seen: "seen", draft: "draft", confirmed: "confirmed", locked: "locked" },
     fresh: { learnt: "learnt", filled: "filled in" },
     segment: (value) => `Segment ${number.format(value)}`,
@@ -124,7 +124,7 @@ export const t = {
     occurs: (count) => `${number.format(count)} times in this file`,
     filled: (count) => `${counted(count, "repetition")} filled in.`,
     learnt: (count) => `${counted(count, "proposal")} changed by what was learnt.`,
-    late: "The service is busy: proposals follow what was learnt a little later.",
+    late: "The service is busy: proposals will be updated with what was learnt a little later.",
     editIs: (value, status) => `Edit ${value} ${status}.`,
     editState: (status, confidence) => `, ${status}${confidence === null ? "" : `, ${t.confidenceOf(confidence)}`}`,
     statuses: { accepted: "accepted", rejected: "rejected", rewritten: "rewritten" }, allAccepted: "All edits accepted.",
@@ -190,13 +190,13 @@ export const t = {
     title: "Progress",
     done: "confirmed", segments: "segments", words: "words",
     confirmed: (count) => (count === 1 ? "confirmed segment" : "confirmed segments"),
-    perDay: "Confirmed segments a day",
+    perDay: "Confirmed segments per day",
     ter: "Effort: TER against the confirmed target",
-    terHint: "Edits a hundred words. Lower is less work. “Doing nothing” is the machine translation as it was.",
+    terHint: "Edits per 100 words. Lower is less work. “Doing nothing” is the machine translation as it was.",
     mt: "doing nothing", proposal: "proposal",
     kinds: "Edits accepted, by kind",
     accepted: "accepted", rejected: "rejected", kind: "Kind", share: "Accepted",
-    seconds: "Seconds a segment",
+    seconds: "Seconds per segment",
     secondsHint: "Of people who agreed to the timer.",
     people: "People", person: "Person",
     day: "Day",
@@ -217,11 +217,11 @@ export const t = {
 
   glossary: {
     title: "Glossary",
-    hint: "One term a line: the term, a tab, its translation.",
-    label: "Terms, one a line",
+    hint: "One term per line: the term, a tab, its translation.",
+    label: "Terms, one per line",
     save: "Save glossary",
     saved: (count) => `Glossary saved: ${counted(count, "term")}.`,
-    discard: "Discard changes", unsaved: "Not saved. This browser keeps your changes.", notKept: "Not saved, and not kept in this browser, unless another tab keeps other changes.",
+    discard: "Discard changes", unsaved: "Not saved. This browser keeps your changes.", notKept: "Not saved, and not kept in this browser: it has no room, or another tab keeps other changes.",
     stale: "The glossary was saved by another person after you began to change it.", theirs: "The saved glossary",
     leaveQuestion: "Leave without saving the glossary?", leave: "Leave", stay: "Stay",
     leaveKept: "Your changes are not saved. This browser keeps them for you until you come back.",
@@ -241,7 +241,7 @@ export const t = {
     project: { created: "project created", changed: "settings changed", glossary: "glossary saved" },
     entries: (count) => counted(count, "term"),
     member: ({ user, role }) => (role ? `${user} is ${t.people.roles[role]}` : `${user} removed from the project`),
-    settings: { name: "name", source_language: "source language", target_language: "target language", model: "model", protect: "kept as they are", min_confidence: "least confidence" },
+    settings: { name: "name", source_language: "source language", target_language: "target language", model: "model", protect: "protected spans", min_confidence: "least confidence" },
     setting: (name, value) => `${t.audit.settings[name] ?? name}: ${Array.isArray(value) ? value.join(", ") || "nothing" : value ?? "default"}`,
   },
 

@@ -8,7 +8,7 @@ down_revision = None
 
 
 def upgrade() -> None:
-    """Make the tables."""
+    """Create the tables."""
     op.create_table(
         "serve_projects",
         sa.Column("id", sa.String(length=32), nullable=False),

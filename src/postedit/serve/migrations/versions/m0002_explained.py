@@ -1,4 +1,4 @@
-"""Proposals with and without reasons; corrections of one project are found by an index in older memories, too."""
+"""A column for whether proposals have reasons; and in older memories, an index of corrections by project."""
 
 import sqlalchemy as sa
 from alembic import op

@@ -1,4 +1,4 @@
-"""Files keep the languages that their project had when they came."""
+"""Columns for the languages that the project of a file had when the file was added."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -16,14 +16,14 @@ _FILES = sa.table(
 
 
 def upgrade() -> None:
-    """Add columns, and fill them for the files that there are."""
+    """Add the columns, and fill them for existing files."""
     for name in ("wanted_source", "wanted_target"):
         op.add_column("serve_files", sa.Column(name, sa.Text(), server_default="", nullable=False))
     connection = op.get_bind()
     projects = {one.id: one for one in connection.execute(sa.select(_PROJECTS))}
     for file in connection.execute(sa.select(_FILES)).all():
         project = projects[file.project]
-        # Without a source, each unit of a TMX has its own: what the first one has need not be that of the others.
+        # Without a wanted source, the units of a TMX may differ in theirs: that of the first need not fit the others.
         source = project.source_language and _at_import(project.source_language, file.source_language)
         target = _at_import(project.target_language, file.target_language)
         values = {"wanted_source": source, "wanted_target": target}
@@ -31,5 +31,5 @@ def upgrade() -> None:
 
 
 def _at_import(project: str, found: str) -> str:
-    """Return a language of a project at the import of a file: its own now, unless another was found in the file."""
+    """Return the language of a project when a file was imported: the present one, unless the file has another."""
     return project if not found or same_language(project, found) else found

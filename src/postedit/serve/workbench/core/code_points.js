@@ -1,5 +1,5 @@
 /**
- * Offsets of the server count code points, those of JavaScript UTF-16 units. Both directions, for one text.
+ * Converts offsets in one text between code points, which the server counts, and UTF-16 units, which JavaScript counts.
  * A text without characters beyond U+FFFF needs no table.
  */
 export class OffsetMap {
@@ -17,7 +17,7 @@ export class OffsetMap {
     this.starts.push(offset);
   }
 
-  /** Return the UTF-16 offset of a code point offset; beyond the end, the end. @param {number} point */
+  /** Return the UTF-16 offset of a code point offset; beyond the end of the text, its end. @param {number} point */
   toUtf16(point) {
     if (!this.starts) return Math.min(point, this.length);
     return this.starts[Math.min(point, this.starts.length - 1)];

@@ -1,11 +1,11 @@
 /**
- * The target that a person writes: text with codes, the places of the proposed edits in it, and all former states.
- * Knows nothing of the page.
+ * The target that a person is writing: text with codes, the places of the proposed edits in it, and its undo history.
+ * It does not depend on the page.
  *
  * @typedef {import("./flat_text.js").FlatText} FlatText
  * @typedef {import("./proposal_text.js").Range} Range
- * @typedef {{content: FlatText, ranges: Range[], start: number, end: number}} DraftState  the selection: from, to
- * @typedef {"accepted"|"rejected"|"rewritten"} Status  of an edit
+ * @typedef {{content: FlatText, ranges: Range[], start: number, end: number}} DraftState  `start`, `end`: the selection
+ * @typedef {"accepted"|"rejected"|"rewritten"} Status  status of an edit
  */
 import { fromMarked, moveCode, plain, replace, sameTarget, toMarked } from "./flat_text.js";
 import { History } from "./history.js";
@@ -14,10 +14,10 @@ import { wordChanges } from "./word_diff.js";
 
 export class Draft {
   /**
-   * @param {import("./proposal_text.js").Proposal} proposal  without edits if there is none
-   * @param {{text: string, codes: import("./flat_text.js").PlacedCode[]} | null} target  what was written before
-   * @param {Map<number, boolean>} decisions  made before, by number of the edit
-   * @param {number} version  of the segment that it begins with
+   * @param {import("./proposal_text.js").Proposal} proposal  mt without edits if there is none
+   * @param {{text: string, codes: import("./flat_text.js").PlacedCode[]} | null} target  the saved one, if any
+   * @param {Map<number, boolean>} decisions  saved decisions, by number of the edit
+   * @param {number} version  version of the segment on which the draft is based
    */
   constructor(proposal, target, decisions = new Map(), version = 0) {
     this.proposal = proposal;
@@ -38,7 +38,7 @@ export class Draft {
   get content() { return this.state.content; }
   get marked() { return toMarked(this.content); }
 
-  /** Return whether a target is the text and the codes of this draft. @param {{target: string, target_codes: any[]}} row */
+  /** Return whether a target has the text and codes of this draft. @param {{target: string, target_codes: any[]}} row */
   holds(row) {
     const { text, codes } = this.marked;
     return sameTarget({ target: text, target_codes: codes }, row);
@@ -55,7 +55,7 @@ export class Draft {
     return text === after ? "accepted" : text === before ? "rejected" : "rewritten";
   }
 
-  /** Decisions as the server takes them. */
+  /** The decisions in the form of the API. */
   get decisions() {
     return this.statuses.map((status, edit) => ({ edit, accepted: status === "accepted" }));
   }
@@ -63,8 +63,8 @@ export class Draft {
   select(start, end) { this.history.amend({ ...this.state, start, end }); }
 
   /**
-   * Replace a stretch of the flat text; codes stay.
-   * @param {number} start @param {number} end @param {string} text @param {string} kind for undo
+   * Replace a range of the flat text; codes in it are kept.
+   * @param {number} start @param {number} end @param {string} text @param {string} kind kind of the undo step
    */
   write(start, end, text, kind = "") {
     const done = replace(this.content, start, end, text);
@@ -72,17 +72,17 @@ export class Draft {
     this.#push({ content: done.content, ranges, start: done.end, end: done.end }, kind);
   }
 
-  /** Take a text that the page made by itself. @param {FlatText} content @param {number} caret */
+  /** Adopt a text that the page has changed by itself. @param {FlatText} content @param {number} caret */
   take(content, caret) {
     let ranges = this.state.ranges;
     for (const change of flatChanges(this.content, content)) ranges = moved(ranges, change.start, change.end, change.length);
     this.#push({ content, ranges, start: caret, end: caret }, "");
   }
 
-  /** Put another text in place of this one. @param {FlatText} content */
+  /** Replace the whole text by another one. @param {FlatText} content */
   put(content) { this.take(content, content.flat.length); }
 
-  /** Take former states, the oldest first, as steps to go back to. @param {FlatText[]} contents */
+  /** Insert former states, oldest first, before the undo history. @param {FlatText[]} contents */
   recall(contents) {
     const states = [];
     let { content, ranges } = this.state;
@@ -94,7 +94,7 @@ export class Draft {
     this.history.past.unshift(...states);
   }
 
-  /** Accept an edit that is not accepted, reject one that is. @param {number} number */
+  /** Reject an edit if it is accepted, else accept it. @param {number} number */
   toggle(number) {
     if (!this.proposal.edits[number]) return;
     const accepted = this.statuses.map((status) => status === "accepted");
@@ -120,20 +120,20 @@ export class Draft {
   undo() { return this.history.undo(); }
   redo() { return this.history.redo(); }
 
-  /** Whether this is the proposal as it was made. */
+  /** Whether the draft is exactly the proposal. */
   get isProposal() {
     const { text, codes } = this.proposal;
     return this.holds({ target: text, target_codes: codes });
   }
 
-  /** Whether nothing was done yet. */
+  /** Whether the draft has not been changed, and has no undo history. */
   get isUntouched() { return !this.history.canUndo && !this.history.canRedo; }
 
   #choose(accepted, changed) {
     const before = this.statuses;
     const known = compose(this.proposal, before.map((status) => status === "accepted"));
     if (before.every((status) => status !== "rewritten") && known.content.flat === this.content.flat) {
-      const made = compose(this.proposal, accepted); // nothing was written by hand: codes stand as they were proposed
+      const made = compose(this.proposal, accepted); // nothing was written by hand: codes are where they were proposed
       const caret = made.ranges[changed[0]].end;
       return this.#push({ ...made, start: caret, end: caret }, "");
     }
@@ -154,7 +154,7 @@ export class Draft {
   #push(state, kind) { this.history.push(state, kind, Date.now()); }
 }
 
-/** Return the changes between two flat texts, the last first, so that each is one of the text as it was. */
+/** Return the changes between two flat texts, last first, so that offsets of the others stay valid when one is made. */
 function flatChanges(old, next) {
   return wordChanges(old.flat, next.flat)
     .map((change) => ({ start: change.start, end: change.end, length: change.text.length }))
@@ -162,7 +162,7 @@ function flatChanges(old, next) {
 }
 
 /**
- * Return where ranges lie after a stretch became `length` long. What is written beside a range does not belong to it.
+ * Return ranges shifted after a part of the text has become `length` long. Text written beside a range is not in it.
  * @param {Range[]} ranges @param {number} start @param {number} end @param {number} length @param {number} except
  */
 function moved(ranges, start, end, length, except = -1) {
@@ -175,8 +175,8 @@ function moved(ranges, start, end, length, except = -1) {
 }
 
 /**
- * Whether an empty range, at which something is written, stands behind it or before it: behind at the beginning of the
- * text; behind if it is of a later edit than the one that is replaced; else before.
+ * Return an empty range at which something is written. It is moved behind the new text at the beginning of the text,
+ * and if its edit comes after the one that is replaced; else it stays before the new text.
  */
 function shiftEmpty(range, start, end, shift, number, except) {
   const isAtStart = except < 0 && end === 0 && range.end === 0;

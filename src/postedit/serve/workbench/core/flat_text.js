@@ -1,5 +1,5 @@
 /**
- * Text with inline codes as one string, in which each code is one character: so a caret has a place between two codes,
+ * Text with inline codes as one string, in which each code is one character, so that a caret can be between two codes,
  * and every change is a change of a string. The character is a lone surrogate, which no valid text contains.
  *
  * @typedef {{id: string, kind: "open"|"close"|"alone", label: string}} Code
@@ -11,7 +11,7 @@ export const CODE = "\udfff";
 const isCode = (unit) => unit === 0xdfff;
 const isHigh = (unit) => unit >= 0xd800 && unit < 0xdc00;
 
-/** Whether the unit at an offset is a code, not the second half of a character. @param {string} flat @param {number} at */
+/** Return whether the unit at an offset is a code, not half of a character. @param {string} flat @param {number} at */
 export function isCodeAt(flat, at) {
   if (!isCode(flat.charCodeAt(at))) return false;
   return !isHigh(flat.charCodeAt(at - 1));
@@ -53,16 +53,16 @@ export function plain(flat) {
 }
 
 /**
- * Make text that people type or paste safe to insert: other programs have line breaks of their own, and XML has no
- * control characters. @param {string} text
+ * Return typed or pasted text made safe to insert: line breaks are normalised, and control characters, which XML
+ * forbids, are removed. @param {string} text
  */
 export const clean = (text) =>
   text.replace(/\r\n?|[\v\f\u2028]/g, "\n").replace(/[\0-\x08\x0e-\x1f\ufffe\uffff]/g, "").toWellFormed();
 
 /**
- * Replace a stretch by text. Codes within it stay: they follow the new text.
+ * Replace a range by text. Codes within the range are kept, behind the new text.
  * @param {FlatText} content @param {number} start @param {number} end @param {string} text
- * @returns {{content: FlatText, end: number, kept: number}} `end` is the offset behind the new text
+ * @returns {{content: FlatText, end: number, kept: number}} `end`: offset behind the new text; `kept`: codes kept
  */
 export function replace(content, start, end, text) {
   const inserted = clean(text);
@@ -71,7 +71,7 @@ export function replace(content, start, end, text) {
   return { content: { flat, codes: content.codes }, end: start + inserted.length, kept };
 }
 
-/** Whether pairs of codes are nested. @param {Code[]} codes */
+/** Return whether pairs of codes are nested. @param {Code[]} codes */
 export function isNested(codes) {
   const open = [];
   for (const code of codes) {
@@ -99,14 +99,14 @@ export function moveCode(content, index, offset) {
 
 const key = (code) => `${code.kind} ${code.id}`;
 
-/** Whether two texts have the same codes, in any order. @param {Code[]} ours @param {Code[]} theirs */
+/** Return whether two texts have the same codes, in any order. @param {Code[]} ours @param {Code[]} theirs */
 export const sameCodes = (ours, theirs) =>
   ours.length === theirs.length && ours.map(key).sort().join("\n") === theirs.map(key).sort().join("\n");
 
 /**
- * Return what an unforeseen change of the page (an input method, an extension) made of a text, with every code.
- * @param {FlatText} before @param {string} after a flat text, of which codes may be missing
- * @param {number[]} found the numbers of the codes that are left, in order
+ * Return the text that the page made by itself (by an input method or an extension), with all lost codes restored.
+ * @param {FlatText} before @param {string} after the flat text of the page, in which codes may be missing
+ * @param {number[]} found numbers of the codes that are left, in order
  * @returns {FlatText}
  */
 export function repaired(before, after, found) {
@@ -124,7 +124,7 @@ export function repaired(before, after, found) {
 }
 
 /**
- * Return the stretch of `old` outside of which both texts agree.
+ * Return the smallest single change that turns `old` into `text`.
  * @param {string} old @param {string} text
  */
 export function singleChange(old, text) {
@@ -132,7 +132,7 @@ export function singleChange(old, text) {
   let start = 0, tail = 0;
   while (start < most && old[start] === text[start]) start++;
   while (tail < most - start && old[old.length - 1 - tail] === text[text.length - 1 - tail]) tail++;
-  if (start && isHigh(old.charCodeAt(start - 1))) start--; // never within a character
+  if (start && isHigh(old.charCodeAt(start - 1))) start--; // never within a surrogate pair
   if (tail && isHigh(old.charCodeAt(old.length - tail - 1))) tail--;
   return { start, end: old.length - tail, text: text.slice(start, text.length - tail) };
 }

@@ -1,4 +1,4 @@
-/** Undo without limit. Typing in one go is one step: it ends at a word, a pause, or a move of the caret. */
+/** Unlimited undo. Continuous typing is one step, which ends at a word, a pause, or a move of the caret. */
 
 const PAUSE = 1000; // milliseconds
 
@@ -17,7 +17,7 @@ export class History {
   get canRedo() { return this.future.length > 0; }
 
   /**
-   * Take the next state. Changes of the same kind, shortly after each other, become one step; "" never joins.
+   * Add a state. Changes of the same kind in quick succession become one step, except those of kind "".
    * @param {State} state @param {string} kind @param {number} now milliseconds
    */
   push(state, kind, now) {
@@ -27,7 +27,7 @@ export class History {
     [this.state, this.kind, this.time] = [state, kind, now];
   }
 
-  /** Replace the state without a step, for example where only the caret moved; ends the step. @param {State} state */
+  /** Replace the state without a new step, as when the caret moves; ends the present step. @param {State} state */
   amend(state) {
     this.state = state;
     this.kind = "";

@@ -1,5 +1,5 @@
 /**
- * The text that a choice of edits makes of a machine translation, with its codes.
+ * The text that results from a machine translation if some proposed edits are accepted, with its codes.
  *
  * @typedef {import("./flat_text.js").PlacedCode} PlacedCode
  * @typedef {{before: string, after: string, mt_span: [number, number], pe_span: [number, number]}} Edit  in UTF-16
@@ -9,7 +9,7 @@
 import { codeOffsets, fromMarked } from "./flat_text.js";
 
 /**
- * Return the text in which some edits are accepted, and the place of each edit in it.
+ * Return the text with some edits accepted and the others rejected, and the range of each edit in it.
  * @param {Proposal} proposal @param {boolean[]} accepted
  * @returns {{content: import("./flat_text.js").FlatText, ranges: Range[]}}
  */
@@ -33,14 +33,14 @@ export function compose(proposal, accepted) {
   return { content, ranges };
 }
 
-/** Return where a stretch of the text without codes lies in the flat text; codes at its ends stay outside. */
+/** Return the range in the flat text of a range in the text without codes; codes at its ends are outside. */
 function flatRange(flat, [start, end]) {
-  const offsets = codeOffsets(flat).map((at, index) => at - index); // in the text without codes
+  const offsets = codeOffsets(flat).map((at, index) => at - index); // offsets in the text without codes
   const before = start === end ? offsets.filter((at) => at < start) : offsets.filter((at) => at <= start);
   return { start: start + before.length, end: end + offsets.filter((at) => at < end && at > start).length + before.length };
 }
 
-/** Return the codes in the order of the proposal if all is accepted, else in that of mt, none before its predecessor. */
+/** Return the codes in the order of the proposal if all edits are accepted, else in that of mt, in ascending places. */
 function placedCodes(proposal, accepted, pieces) {
   const inProposal = new Map(proposal.codes.map((code) => [keyOf(code), code.at]));
   const inMt = new Map(proposal.mt_codes.map((code) => [keyOf(code), code.at]));

@@ -1,14 +1,14 @@
 /** Differences between two texts, word by word. */
 import { singleChange } from "./flat_text.js";
 
-const LONGEST = 3000; // words of both texts, above which they count as different from the first change to the last
+const LONGEST = 3000; // words of both texts; longer texts get one change, from their first difference to their last
 
-/** @typedef {{start: number, end: number, text: string}} Change  replaces a stretch of the first text */
+/** @typedef {{start: number, end: number, text: string}} Change  replaces a range of the first text */
 
 const segmenter = new Intl.Segmenter(undefined, { granularity: "word" });
 const wordsOf = (text) => Array.from(segmenter.segment(text), (part) => part.segment);
 
-/** Return the changes that make the second text of the first, in order. @param {string} old @param {string} text @returns {Change[]} */
+/** Return the changes that turn one text into another, in order. @param {string} old @param {string} text @returns {Change[]} */
 export function wordChanges(old, text) {
   if (old === text) return [];
   const outer = singleChange(old, text);
@@ -17,7 +17,7 @@ export function wordChanges(old, text) {
   return withoutSpecks(joined(before, after, commonLengths(before, after)), old);
 }
 
-/** Join changes that white space alone keeps apart: people read them as one. */
+/** Join changes that are separated only by white space, as people read them as one. */
 function withoutSpecks(changes, old) {
   const found = [];
   for (const change of changes) {
@@ -29,7 +29,7 @@ function withoutSpecks(changes, old) {
   return found;
 }
 
-/** Return the lengths of longest common subsequences of all ends of both. */
+/** Return the lengths of the longest common subsequences of all pairs of suffixes. */
 function commonLengths(before, after) {
   const width = after.length + 1;
   const table = new Uint16Array((before.length + 1) * width);

@@ -1,10 +1,10 @@
-/** Requests to the service this page comes from. */
+/** Requests to the service that served this page. */
 import { signal } from "../lib.js";
 
-/** Token that requests which change something carry. */
+/** Token against forged requests, sent with requests that change something. */
 export const csrf = signal("");
 
-/** An answer that is no success; `status` 0 if there was none. */
+/** A request failed; `status` is 0 if there was no response. */
 export class ApiError extends Error {
   /** @param {number} status @param {string} message @param {any} body */
   constructor(status, message, body = null) {
@@ -22,13 +22,13 @@ const listeners = new Set();
 /** Call a function when a request was refused because nobody is signed in. @param {() => void} listener */
 export const onSignedOut = (listener) => listeners.add(listener);
 
-let renewing; // while the token is fetched: requests that were refused together wait for one new token
+let renewing; // promise while a token is fetched; requests refused at the same time wait for the same one
 let renewSession = async () => false;
 
-/** Call a function when the token is refused; it returns whether there is a new one of the same person. @param {() => Promise<boolean>} renew */
+/** Set the function that renews a refused token; it resolves to whether the person is the same. @param {() => Promise<boolean>} renew */
 export const onStaleToken = (renew) => { renewSession = renew; };
 
-/** Make a request; once again if its token was that of a session that is over. @template Answer @param {() => Promise<Answer>} send */
+/** Make a request; repeat it once if its token was refused. @template Answer @param {() => Promise<Answer>} send */
 async function withToken(send) {
   try {
     return await send();
@@ -36,7 +36,7 @@ async function withToken(send) {
     if (error.status !== 403 || error.body?.error?.code !== "csrf") throw error;
     renewing ??= renewSession().finally(() => { renewing = undefined; });
     if (await renewing) return send();
-    throw new ApiError(401, error.message, error.body); // another person is signed in now, or nobody
+    throw new ApiError(401, error.message, error.body); // now another person or nobody is signed in
   }
 }
 
@@ -44,12 +44,12 @@ async function withToken(send) {
  * Make a request.
  * @param {string} method @param {string} path
  * @param {{body?: any, raw?: string | Blob, type?: string, ifMatch?: string, signal?: AbortSignal, keepalive?: boolean}} options `body` is sent as JSON or as a form;
- *   `raw`: sent as it is, a file byte by byte; `ifMatch`: the tag of what is to be replaced; `keepalive`: also if the page is closed
+ *   `raw`: sent unchanged, as text or bytes; `ifMatch`: tag of the state to be replaced; `keepalive`: goes on if the page is closed
  * @returns {Promise<any>} the JSON, or the text, of the answer
  */
 export const request = async (method, path, options = {}) => (await requestTagged(method, path, options)).body;
 
-/** Make a request, as `request` does. @returns {Promise<{body: any, tag: string}>} `tag`: of what was read or saved */
+/** Make a request, as `request` does. @returns {Promise<{body: any, tag: string}>} `tag`: of the state read or saved */
 export const requestTagged = (method, path, options = {}) => withToken(() => requestOnce(method, path, options));
 
 async function requestOnce(method, path, { body, raw, type, ifMatch, signal: abort, keepalive = false }) {
@@ -73,11 +73,11 @@ async function requestOnce(method, path, { body, raw, type, ifMatch, signal: abo
   return answerOf(response);
 }
 
-/** Return a tag as the service gave it: a proxy that compresses appends how, and so the same text had two. @param {string} tag */
+/** Return a tag as the service gave it, without the suffix that a compressing proxy may append. @param {string} tag */
 export const plainTag = (tag) => tag.replace(/^W\//, "").replace(/-[a-z]+"$/, '"');
 
 async function answerOf(response) {
-  const isEmpty = response.status === 204; // which may call itself JSON all the same
+  const isEmpty = response.status === 204; // even if its Content-Type is JSON
   const isJson = !isEmpty && (response.headers.get("Content-Type") ?? "").includes("json");
   let body;
   try {
@@ -97,14 +97,14 @@ export const put = (path, body) => request("PUT", path, { body });
 export const patch = (path, body) => request("PATCH", path, { body });
 export const remove = (path) => request("DELETE", path);
 
-/** Return a path with parameters; those without value are left out. @param {string} path @param {Record<string, any>} values */
+/** Return a path with query parameters; empty ones are left out. @param {string} path @param {Record<string, any>} values */
 export function withQuery(path, values) {
   const entries = Object.entries(values).filter(([, value]) => value !== undefined && value !== null && value !== "");
   return entries.length ? `${path}?${new URLSearchParams(entries.map(([name, value]) => [name, String(value)]))}` : path;
 }
 
 /**
- * Upload a file, with progress, which `fetch` does not tell.
+ * Upload a file and report progress, which `fetch` cannot do.
  * @param {string} path @param {File} file @param {(share: number) => void} onProgress
  * @returns {Promise<any>}
  */

@@ -1,4 +1,4 @@
-/** What the browser keeps. It may forbid that, or have no room left: work goes on without. */
+/** Browser storage. It may be forbidden or full; the workbench works without it, too. */
 
 const NONE = {
   length: 0,
@@ -13,16 +13,16 @@ function storageOf(name) {
   try {
     return globalThis[name] ?? NONE;
   } catch {
-    return NONE; // even to look at it is forbidden
+    return NONE; // even access to it may throw
   }
 }
 
 export const ofBrowser = storageOf("localStorage");
 export const ofTab = storageOf("sessionStorage");
 
-/** A text that a person writes in a form, with the tag of what it is to replace: kept until it is saved. */
+/** Keeps the text that a person writes in a form, with the tag of the state it is to replace, until it is saved. */
 export class KeptDraft {
-  /** @param {string} user  drafts of another person are never shown @param {string} place  what it is a draft of @param {Storage} storage */
+  /** @param {string} user  drafts of another person are never shown @param {string} place  what the text is a draft of @param {Storage} storage */
   constructor(user, place, storage = ofBrowser) {
     this.key = `postedit.draft.${encodeURIComponent(user)}/${place}`;
     this.storage = storage;
@@ -44,7 +44,7 @@ export class KeptDraft {
     }
   }
 
-  /** Keep a draft; return whether that was done: not over what another tab keeps. @param {{text: string, tag: string}} draft */
+  /** Keep a draft, unless another tab keeps another; return whether it is kept. @param {{text: string, tag: string}} draft */
   write(draft) {
     const kept = this.#kept();
     if (kept && kept.text !== this.last) return false;
@@ -59,7 +59,7 @@ export class KeptDraft {
   }
 }
 
-/** Keep a value; return whether the browser did. @param {Storage} storage @param {string} key @param {string} value */
+/** Store a value; return whether the browser did. @param {Storage} storage @param {string} key @param {string} value */
 export function keep(storage, key, value) {
   try {
     storage.setItem(key, value);

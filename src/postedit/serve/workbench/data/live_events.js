@@ -1,23 +1,23 @@
 /**
- * Events of a project as they happen: what others change, where they are. HTTP/1.1 gives a browser six connections to
- * a host: so all tabs share one stream, which the tab that holds a lock reads and passes on, and tabs that nobody sees
- * have none. A tab that comes back asks for what it has missed.
+ * Events of a project as they happen: what others change, and where they are. With HTTP/1.1, a browser opens at most
+ * six connections to a host, so all tabs share one stream, which the tab that holds a lock reads and passes on. Hidden
+ * tabs do not listen; a tab that becomes visible again asks for the events that it has missed.
  */
 import { ApiError, get, withQuery } from "./api.js";
 
-const FUTURE = 10 ** 12; // the number of an event that has not happened: to be told the number of the last one
+const FUTURE = 10 ** 12; // number of an event that does not exist yet: the answer has the number of the last one
 const KINDS = ["segment", "file", "job", "correction", "project", "member", "presence"];
-const PAUSE = 3000; // milliseconds between questions, where there is no stream
-const REST = 20; // questions after a stream that did not open
-const PATIENCE = 10_000; // milliseconds for a stream to open; some proxies never let it
+const PAUSE = 3000; // milliseconds between polls while there is no stream
+const REST = 20; // polls before the next stream, if one did not open
+const PATIENCE = 10_000; // milliseconds for a stream to open; some proxies hold it back for ever
 const canShare = () => Boolean(globalThis.BroadcastChannel && globalThis.navigator?.locks);
 
 /**
  * Listen to a project until the returned function is called.
  * @param {string} project @param {(kind: string, data: any) => void} onEvent
  * @param {(isFirst: boolean) => void} onOpen
- *   from now on all events come, those of a break too; the first time, and when the service has gone back to a backup,
- *   what was read before may be old
+ *   called when events begin to arrive, also after a break, whose events follow; `isFirst` at the first time, and when
+ *   the service was restored from a backup: what was read before may be out of date
  */
 export function listen(project, onEvent, onOpen = () => {}) {
   const listener = new Listener(project, onEvent, onOpen);
@@ -47,7 +47,7 @@ class Listener {
     }
     const name = `postedit.events.${this.project}`;
     this.channel = new BroadcastChannel(name);
-    this.early = []; // passed on to this tab before it has caught up
+    this.early = []; // events from other tabs that arrive before this one has caught up
     this.channel.onmessage = ({ data }) => {
       if (data.isOpen) this.onOpen(false);
       else if (data.last !== undefined) this.#goBack(data.last);
@@ -56,7 +56,7 @@ class Listener {
     };
     const joined = this.#join(signal);
     navigator.locks.request(name, { signal }, () => joined.then(() => this.#read(signal))).catch((error) => {
-      if (error.name !== "AbortError") throw error; // it was not this tab's turn before it was hidden
+      if (error.name !== "AbortError") throw error; // the tab was hidden before it got the lock
     });
   }
 
@@ -81,29 +81,29 @@ class Listener {
     this.channel = undefined;
   }
 
-  /** Take an event, unless it has come before another way. */
+  /** Handle an event, unless it has arrived before. */
   #take(event) {
     if (this.last !== null && event.id <= this.last) return;
     this.last = event.id;
     this.onEvent(event.kind, event);
   }
 
-  /** Begin anew after an event: the service was restored from a backup, which knows none of those after it. */
+  /** Start again after an event: the service was restored from a backup in which later events do not exist. */
   #goBack(last) {
-    if (this.last === null || this.last <= last) return; // another tab was quicker
+    if (this.last === null || this.last <= last) return; // done already, through another tab
     this.last = last;
     this.onOpen(true);
   }
 
-  /** Take an event, and pass it on to the other tabs. */
+  /** Handle an event, and pass it on to the other tabs. */
   #pass(event) {
     this.channel?.postMessage({ event });
     this.#take(event);
   }
 
-  /** Read events until this tab is hidden or closed: by a stream, or by questions while there is none. */
+  /** Read events until this tab is hidden or closed, by a stream or, while there is none, by polling. */
   async #read(signal) {
-    let isUp = Boolean(this.channel), hadStream = false, rest = 0; // with a channel it has joined; questions before a stream is tried again
+    let isUp = Boolean(this.channel), hadStream = false, rest = 0; // with a channel, the tab has caught up; `rest`: polls before the next stream
     while (!signal.aborted) {
       const wasUp = isUp;
       isUp = await this.#catchUp(signal, (event) => this.#pass(event));
@@ -114,13 +114,13 @@ class Listener {
       if (isUp && rest-- <= 0) {
         hadStream = await this.#stream(signal);
         rest = hadStream ? 0 : REST;
-        isUp = !hadStream; // that it broke may mean that the server is gone
+        isUp = !hadStream; // if the stream broke, the server may be gone
       } else hadStream = false;
       await pause(hadStream ? PAUSE / 6 : PAUSE, signal);
     }
   }
 
-  /** Ask for the events since the last one that is known; return whether there was an answer. */
+  /** Ask for the events since the last known one; return whether there was an answer. */
   async #catchUp(signal, take = (event) => this.#take(event)) {
     try {
       for (let isMore = true; isMore;) {
@@ -163,12 +163,12 @@ class Listener {
   }
 }
 
-/** Wait, at most until a signal. */
+/** Wait for some time, or until a signal is aborted. */
 function pause(milliseconds, signal) {
   return new Promise((resolve) => {
     const end = () => {
       clearTimeout(timer);
-      signal.removeEventListener("abort", end); // a signal lasts longer than thousands of pauses
+      signal.removeEventListener("abort", end); // as a signal outlives thousands of pauses
       resolve(undefined);
     };
     const timer = setTimeout(end, milliseconds);

@@ -1,4 +1,4 @@
-/** Addresses of views: what follows `#` in the address bar, so that a page can be kept, sent and gone back to. */
+/** Addresses of views, which are in the URL after `#`, so that they can be bookmarked, shared and gone back to. */
 import { signal } from "../lib.js";
 
 /** The parts of the address. @type {import("../lib.js").Signal<string[]>} */
@@ -8,22 +8,22 @@ function read() {
   return location.hash.replace(/^#\/?/, "").split("/").filter(Boolean).map(decodeURIComponent);
 }
 
-/** Whether the view has something that is not saved, so that a person is asked before it is left. */
+/** Whether the view has unsaved changes, so that people are asked before they leave it. */
 export const hasUnsaved = signal(false);
 
-/** How far a person who leaves goes in the history: 1 for a link, -1 for Back; null while nobody has to. @type {import("../lib.js").Signal<number | null>} */
+/** Steps in the history that a person wants to go: 1 for a link, -1 for Back; null if nobody is to be asked. @type {import("../lib.js").Signal<number | null>} */
 export const leaving = signal(null);
 
-let place = history.state?.place ?? numbered(0); // of the present entry in the history
+let place = history.state?.place ?? numbered(0); // number of the current history entry
 
-/** Number the present entry, so that it is known how far Back, Forward or a link went. */
+/** Number the current history entry, so that the steps of Back, Forward or a link can be counted. */
 function numbered(number) {
   history.replaceState({ place: number }, "");
   return number;
 }
 
 addEventListener("hashchange", () => {
-  const reached = history.state?.place ?? numbered(place + 1); // the entry of a link has no number yet
+  const reached = history.state?.place ?? numbered(place + 1); // the entry that a link has made has no number yet
   const isElsewhere = address(...read()) !== address(...route.value);
   if (hasUnsaved.value && isElsewhere) {
     leaving.value = reached - place;
@@ -35,7 +35,7 @@ addEventListener("hashchange", () => {
 });
 addEventListener("beforeunload", (event) => { if (hasUnsaved.value) event.preventDefault(); });
 
-/** Go where a person wanted to go. */
+/** Go where the person wanted to go, without asking again. */
 export function leave() {
   const steps = leaving.value;
   hasUnsaved.value = false;
@@ -49,7 +49,7 @@ export const address = (...parts) => `#/${parts.map((part) => encodeURIComponent
 /** Go to a view. @param {...(string|number)} parts */
 export const go = (...parts) => { location.hash = address(...parts); };
 
-/** Change the address without a step to go back to. @param {...(string|number)} parts */
+/** Change the address without a new history entry. @param {...(string|number)} parts */
 export function replaceAddress(...parts) {
   history.replaceState(history.state, "", address(...parts));
   route.value = read();

@@ -1,19 +1,19 @@
 /**
- * What is not saved yet. It lies in the browser from the moment it is put here until the server has it: a lost
- * connection, a killed server or a closed page lose nothing. Each entry has an id made here, so that the server takes it
- * once, however often it is sent.
+ * Queue of changes that are not saved yet. The browser keeps each change until the server has saved it, so that a lost
+ * connection, a killed server or a closed page loses nothing. Each entry has an id made here, by which the server saves
+ * it once, however often it is sent.
  *
  * @typedef {{project: string, file: string, number: number, version: number, edit_id: string, body: any, tried?: boolean, refused?: string, theirs?: any}} Entry
- *   `tried`: it was sent, so that the server may have it, whatever came back;
- *   `refused`: the sentence of the server; `theirs`: the segment as another person saved it meanwhile
+ *   `tried`: it was sent, so the server may have it, whatever the response was;
+ *   `refused`: the error message of the server; `theirs`: the segment as another person saved it meanwhile
  */
 import { computed, signal } from "../lib.js";
 import { ApiError, put } from "./api.js";
 import { keep, ofBrowser, ofTab } from "./browser_storage.js";
 
-const ALIVE = 4000; // milliseconds without a sign of life, after which what another page left is taken over
+const ALIVE = 4000; // milliseconds without a sign of life, after which the changes of another page are taken over
 const LONGEST_WAIT = 8000;
-const LONGEST_DELAY = 60_000; // of a change that the server cannot take, while it takes others
+const LONGEST_DELAY = 60_000; // milliseconds for a change that the server fails to save, while it saves others
 
 export class SaveQueue {
   /**
@@ -25,23 +25,23 @@ export class SaveQueue {
     Object.assign(this, { user, onSaved, send, storage, tab });
     /** @type {import("../lib.js").Signal<Entry[]>} */
     this.entries = signal(this.#read(this.prefix + tab));
-    this.isKept = signal(true); // whether what waits outlives this page
+    this.isKept = signal(true); // whether the browser keeps the queue if this page is closed
     this.isOffline = signal(false);
     this.isSending = signal(false);
-    this.isWriting = signal(false); // whether there are changes that are not in this queue yet
-    /** By `edit_id`: what the server could not take because of a fault of its own, until when it waits, and why. */
+    this.isWriting = signal(false); // whether the editor has changes that are not in this queue yet
+    /** Entries that the server failed to save, by `edit_id`: until when they wait, for how long, and the reason. */
     this.delays = signal(/** @type {Map<string, {until: number, wait: number, why: string}>} */ (new Map()));
     this.waiting = computed(() => this.entries.value.filter((entry) => !entry.refused && !entry.theirs));
     this.conflicts = computed(() => this.entries.value.filter((entry) => entry.theirs));
     this.wait = 500;
   }
 
-  /** Take over what closed pages left, and send. */
+  /** Take over the changes that closed pages left, and start sending. */
   start() {
     this.beat = setInterval(() => { this.#showLife(); this.#adopt(); }, ALIVE / 4);
     this.#showLife();
     this.#adopt();
-    this.#set(this.entries.value.map((entry) => ({ ...entry, refused: undefined }))); // perhaps what hindered is gone
+    this.#set(this.entries.value.map((entry) => ({ ...entry, refused: undefined }))); // the reason may be gone
     this.isStopped = false;
     this.listening = new AbortController();
     const { signal: stopped } = this.listening;
@@ -51,7 +51,7 @@ export class SaveQueue {
     return this.retry();
   }
 
-  /** Send nothing more: another person may be signed in now. */
+  /** Stop sending, since another person may be signed in now. */
   stop() {
     this.isStopped = true;
     this.listening?.abort();
@@ -59,12 +59,12 @@ export class SaveQueue {
     clearTimeout(this.timer);
   }
 
-  /** Return what waits for a segment, the newest. @param {string} file @param {number} number */
+  /** Return the newest waiting entry of a segment. @param {string} file @param {number} number */
   pending(file, number) {
     return this.entries.value.findLast((entry) => entry.file === file && entry.number === number);
   }
 
-  /** Put a change in; it takes the place of an older one of the same segment that the server cannot have. */
+  /** Add a change; it replaces older ones of the same segment that were never sent. */
   put(file, number, version, body, project = "") {
     const isOlder = (entry) => !entry.tried && entry.file === file && entry.number === number;
     const older = this.entries.value.filter(isOlder);
@@ -74,14 +74,14 @@ export class SaveQueue {
     return this.flush();
   }
 
-  /** Choose between two texts: save ours over theirs, or drop ours. @param {Entry} entry @param {boolean} ours */
+  /** Settle a conflict: save our text over theirs, or drop ours. @param {Entry} entry @param {boolean} ours */
   resolve(entry, ours) {
     const rest = this.entries.value.filter((other) => other !== entry);
     this.#set(ours ? [...rest, { ...entry, version: entry.theirs.version, theirs: undefined, tried: false, edit_id: newId() }] : rest);
     return this.flush();
   }
 
-  /** Send again what the server refused. @param {Entry} entry */
+  /** Send an entry again that the server refused. @param {Entry} entry */
   again(entry) {
     this.#set(this.entries.value.map((other) => (other === entry ? { ...entry, refused: undefined } : other)));
     return this.flush();
@@ -90,7 +90,7 @@ export class SaveQueue {
   /** Forget an entry. @param {Entry} entry */
   drop(entry) { this.#set(this.entries.value.filter((other) => other !== entry)); }
 
-  /** Send now, also what waits because the server could not take it. */
+  /** Send now, including entries that wait because the server failed to save them. */
   retry() {
     clearTimeout(this.timer);
     this.timer = undefined;
@@ -98,10 +98,10 @@ export class SaveQueue {
     return this.flush();
   }
 
-  /** What waits because the server could not take it; the entries after it go on. */
+  /** Entries that the server failed to save and that will be sent again; later ones do not wait for them. */
   get delayed() { return this.waiting.value.filter((entry) => this.delays.value.has(entry.edit_id)); }
 
-  /** Return what is to be sent next: the changes of one segment keep their order, and do not hold those of others. */
+  /** Return the entry to send next; changes of one segment keep their order, but do not hold up other segments. */
   #next() {
     const held = new Set();
     for (const entry of this.waiting.value) {
@@ -118,7 +118,7 @@ export class SaveQueue {
     setTimeout(() => this.flush(), wait + 1);
   }
 
-  /** Send what waits, one after the other. */
+  /** Send waiting entries, one after the other. */
   async flush() {
     if (this.isStopped || this.sent || this.timer) return;
     const first = this.#next();
@@ -148,7 +148,7 @@ export class SaveQueue {
   #done(entry, answer) {
     this.isOffline.value = false;
     this.wait = 500;
-    const version = versionAfter(entry); // that of the answer may be another person's, if this was saved before
+    const version = versionAfter(entry); // the answer may have another person's version, if this entry was saved before
     const same = (other) => other.file === entry.file && other.number === entry.number;
     this.#set(this.entries.value.filter((other) => other !== entry).map((other) => (same(other) ? { ...other, version } : other)));
     this.onSaved(entry, answer);
@@ -162,7 +162,7 @@ export class SaveQueue {
       ? this.entries.value.filter((other) => other !== entry).map((other) => (other === newer ? { ...newer, ...values } : other))
       : this.entries.value.map((other) => (other === entry ? { ...entry, ...values, tried: false } : other)));
     const isRefused = !error.isPassing && error.status !== 401;
-    if (isRefused && entry.body.state === "seen") this.drop(entry); // nothing was written
+    if (isRefused && entry.body.state === "seen") this.drop(entry); // no text is lost
     else if (theirs) replaced({ theirs });
     else if (error.status >= 500) {
       this.isOffline.value = false;
@@ -197,19 +197,19 @@ export class SaveQueue {
       const life = lifeKey(key.slice(this.prefix.length));
       if (Date.now() - Number(this.storage.getItem(life) ?? 0) < ALIVE) continue;
       const left = this.#read(key);
-      this.storage.removeItem(key); // first, so that there is room for it
+      this.storage.removeItem(key); // first, to make room for the copy
       this.storage.removeItem(life);
       this.#set([...left, ...this.entries.value]);
     }
   }
 }
 
-/** Return the version of a segment that an entry makes; what was only looked at keeps its version. @param {Entry} entry */
+/** Return the version of a segment after an entry is saved; looking at it keeps the version. @param {Entry} entry */
 export const versionAfter = ({ version, body }) => (body.state === "seen" ? version : version + 1);
 
 const newId = () => (crypto.randomUUID ? crypto.randomUUID() : uuidFrom(crypto.getRandomValues(new Uint8Array(16))));
 
-/** A page without TLS, from another machine, has no `randomUUID`. */
+/** Return a UUID from random bytes; pages without TLS, from other machines, have no `randomUUID`. */
 function uuidFrom(bytes) {
   bytes[6] = (bytes[6] & 15) | 64;
   bytes[8] = (bytes[8] & 63) | 128;
@@ -219,7 +219,7 @@ function uuidFrom(bytes) {
 
 const lifeKey = (tab) => `postedit.tab.${tab}`;
 
-/** Return the name of this page, the same after it is loaded again; a page that was duplicated gets another. */
+/** Return the name of this page, which survives a reload; a duplicated page gets another name. */
 function tabName() {
   const known = ofTab.getItem("postedit.tab");
   const isTaken = known && Date.now() - Number(ofBrowser.getItem(lifeKey(known)) ?? 0) < ALIVE;

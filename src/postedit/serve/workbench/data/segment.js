@@ -17,10 +17,10 @@ import { OffsetMap } from "../core/code_points.js";
 const codesOf = (codes, map) => (codes ?? []).map((code) => ({ ...code, at: map.toUtf16(code.at) }));
 const span = ([start, end], map) => [map.toUtf16(start), map.toUtf16(end)];
 
-/** Whether a text has more than white space; without that, the service asks for the codes of the source, whatever those of mt are. */
+/** Return whether a text is not blank; if mt is blank, the service asks for the codes of the source instead of its own. */
 const hasText = (text) => Boolean(text?.trim());
 
-/** Return a segment of the server. @param {any} json @returns {Segment} */
+/** Return a segment from its JSON. @param {any} json @returns {Segment} */
 export function readSegment(json) {
   const { src = "", mt, target } = json;
   const ofSrc = new OffsetMap(src);
@@ -43,7 +43,7 @@ export function readSegment(json) {
   };
 }
 
-/** Return a proposal of the server for a text; without one, mt as it is. @returns {Proposal & {edits: ProposedEdit[]}} */
+/** Return a proposal from its JSON; without one, mt unchanged. @returns {Proposal & {edits: ProposedEdit[]}} */
 function readProposal(json, edited, codes, ofSrc) {
   const mt = json.mt ?? "";
   const ofMt = new OffsetMap(mt);
@@ -83,31 +83,31 @@ export function withProposal(segment, newer) {
   };
 }
 
-/** Return a text and its codes as the server takes them. @param {{text: string, codes: PlacedCode[]}} marked */
+/** Return a text and its codes in the form of the API. @param {{text: string, codes: PlacedCode[]}} marked */
 export function writeMarked({ text, codes }) {
   const map = new OffsetMap(text);
   return { target: text, codes: codes.map((code) => ({ ...code, at: map.toPoint(code.at) })) };
 }
 
-/** Return a segment as it will be when something that waits is saved. @param {Segment} segment @param {any} body */
+/** Return a segment as it will be once a waiting change is saved. @param {Segment} segment @param {any} body */
 export function withBody(segment, { target, codes, state, decisions }) {
-  const isOpen = state === "open"; // nothing is written any more
+  const isOpen = state === "open"; // the target is taken back
   return { ...segment, ...readMarked({ target, target_codes: codes }), state: isOpen ? "seen" : state, decisions, filled_from: null };
 }
 
-/** Return a target of the server. @param {{target: string, target_codes: any[]}} json */
+/** Return a target from its JSON. @param {{target: string, target_codes: any[]}} json */
 export const readMarked = ({ target, target_codes: codes }) => ({ target, target_codes: codesOf(codes, new OffsetMap(target)) });
 
-/** How a segment has changed without its translator: "filled" in from a repetition, or "learnt"; else "". */
+/** Return how a segment has changed by itself: "filled" in from a repetition, or "learnt"; else "". */
 export const freshness = (segment, isLearnt) =>
   segment.filled_from ? "filled" : (isLearnt || segment.learnt) && segment.state !== "confirmed" ? "learnt" : "";
 
-/** Whether nobody has decided on a segment. */
+/** Return whether nobody has decided on a segment. */
 export const isUndecided = ({ state }) => state === "new" || state === "seen";
 
 export const isDone = (segment) => segment.state === "confirmed" || segment.state === "locked";
 
-/** What part of the segments of a file or project is confirmed, of those that can be: 0 to 1. @param {any} counts */
+/** Return the share (0 to 1) of confirmed segments among those that can be confirmed. @param {any} counts */
 export const progressOf = (counts) => {
   const all = confirmable(counts);
   return all ? counts.confirmed / all : Number(counts.segments > 0);
@@ -115,14 +115,14 @@ export const progressOf = (counts) => {
 
 export const confirmable = ({ segments = 0, locked = 0 }) => segments - locked;
 
-/** Whether the service confirms a segment with another one, as nobody has decided on it. @param {Segment} one @param {Segment} other */
+/** Return whether the service fills in a segment when another one is confirmed. @param {Segment} one @param {Segment} other */
 export function isFilledWith(one, other) {
   if (!isUndecided(one) || one.number === other.number) return false;
   const [texts, others] = [one, other].map(({ src, src_codes, proposal: { mt, mt_codes }, max_length }) => JSON.stringify([src, src_codes, mt, mt_codes, max_length]));
   return texts === others;
 }
 
-/** The text to begin with: what a person wrote, or nothing, where the proposal stands. @param {Segment} segment */
+/** Return the target that a person wrote, or null if the proposal stands. @param {Segment} segment */
 export const writtenTarget = (segment) =>
   ["draft", "confirmed", "locked"].includes(segment.state) || (!segment.proposal.text && segment.target)
     ? { text: segment.target, codes: segment.target_codes }

@@ -1,37 +1,37 @@
-/** The segments of a file: which there are under a filter, and those that were looked at, fetched by the page. */
+/** The segments of a file: the numbers of those that match a filter, and the segments looked at, fetched in pages. */
 import { signal } from "../lib.js";
 import { get, post, withQuery } from "./api.js";
 import { isUndecided, readSegment, withProposal } from "./segment.js";
 
-const PAGE = 60; // segments a request
-const MOST = 4000; // segments kept; the ones looked at longest ago go first
+const PAGE = 60; // segments per request
+const MOST = 4000; // segments kept; those fetched longest ago are dropped first
 
 export class SegmentCache {
-  /** @param {string} file @param {(segments: import("./segment.js").Segment[]) => void} onRenewed segments that were known, fetched again */
+  /** @param {string} file @param {(segments: import("./segment.js").Segment[]) => void} onRenewed gets known segments that were fetched again */
   constructor(file, onRenewed = () => {}) {
     this.onRenewed = onRenewed;
     this.path = `/v1/files/${file}/segments`;
     this.file = file;
     this.filter = signal({ filter: "", q: "", from: "" });
-    /** Numbers of the segments under the filter; null while they are fetched. @type {import("../lib.js").Signal<number[]|null>} */
+    /** Numbers of the segments that match the filter; null before they are fetched. @type {import("../lib.js").Signal<number[]|null>} */
     this.numbers = signal(null);
-    /** Numbers of all segments; null until they were fetched. @type {import("../lib.js").Signal<number[]|null>} */
+    /** Numbers of all segments; null before they are fetched. @type {import("../lib.js").Signal<number[]|null>} */
     this.all = signal(null);
     /** @type {Map<number, import("./segment.js").Segment>} */
     this.known = new Map();
-    this.version = signal(0); // grows whenever a segment changes
-    this.asked = new Set(); // numbers of segments that are being fetched, by the page
-    this.reloading = new Set(); // and one by one
-    /** Numbers of segments that have changed since they were fetched, and the turn of the news. @type {Map<number, number>} */
+    this.version = signal(0); // incremented whenever a segment changes
+    this.asked = new Set(); // numbers of segments that are being fetched in pages
+    this.reloading = new Set(); // and one at a time
+    /** Numbers of segments that have changed since they were fetched, with the turn of the change. @type {Map<number, number>} */
     this.old = new Map();
-    /** Turns order requests and changes: what a segment is by a later turn is newer, whichever answer comes last. */
+    /** Turns number requests and changes: a state of a later turn is newer, whichever response arrives last. */
     this.turn = 0;
     this.turns = new Map();
-    this.proposed = new Map(); // turns of the proposals that were asked for
+    this.proposed = new Map(); // turns of the latest proposals, by segment number
     this.problem = signal("");
   }
 
-  /** Fetch the numbers of the segments under a filter. @param {{filter: string, q: string, from: string}} filter */
+  /** Set the filter, and fetch the numbers that match it. @param {{filter: string, q: string, from: string}} filter */
   choose(filter) { return (this.chosen = this.#choose(filter)); }
 
   async #choose(filter) {
@@ -49,7 +49,7 @@ export class SegmentCache {
     }
   }
 
-  /** Return the numbers of the list once no request for them is under way; null if none were ever fetched. */
+  /** Return the numbers that match the filter, once no request for them is pending; null if none were ever fetched. */
   async listed() {
     for (let awaited; awaited !== this.chosen;) await (awaited = this.chosen);
     return this.numbers.value;
@@ -66,7 +66,7 @@ export class SegmentCache {
       return await this.reload(number);
     } catch (error) {
       if (!known || error.status !== 0) throw error;
-      return known; // without a connection, what is known is better than nothing
+      return known; // without a connection, an old state is better than none
     }
   }
 
@@ -82,13 +82,13 @@ export class SegmentCache {
     return this.known.get(number);
   }
 
-  /** Take a newer state of a segment. @param {import("./segment.js").Segment} segment */
+  /** Store a newer state of a segment. @param {import("./segment.js").Segment} segment */
   set(segment) {
     this.#put(segment, ++this.turn);
     this.version.value++;
   }
 
-  /** Take a state of a segment that was asked for in some turn; return whether there is no newer one. */
+  /** Store a state of a segment requested in a turn, unless a newer one is known; return whether it was stored. */
   #put(segment, turn) {
     const { number } = segment;
     if ((this.turns.get(number) ?? 0) > turn) return false;
@@ -99,16 +99,16 @@ export class SegmentCache {
     return true;
   }
 
-  /** Return the number of the first segment after another that is not confirmed, Infinity if there is none. @param {number} after */
+  /** Return the number of the first unconfirmed segment after a number; Infinity if there is none. @param {number} after */
   async firstOpen(after) {
     const found = await get(withQuery(this.path, { after, limit: 1, filter: "unconfirmed" }));
     return found.segments[0]?.number ?? Infinity;
   }
 
-  /** Fetch what is not known of the rows from `first` to `last`. @param {number} first @param {number} last */
+  /** Fetch unknown segments of the rows `first` to `last` (exclusive). @param {number} first @param {number} last */
   show(first, last) { return this.fetchAllOf((this.numbers.value ?? []).slice(Math.max(0, first), last)); }
 
-  /** Fetch the numbers of all segments, unless they are known or on their way. */
+  /** Fetch the numbers of all segments, unless they are known or being fetched. */
   fetchNumbers() {
     if (this.all.value) return Promise.resolve();
     return (this.numbering ??= this.#fetchNumbers());
@@ -116,7 +116,7 @@ export class SegmentCache {
 
   async #fetchNumbers() {
     try {
-      await this.chosen; // which fetches them if there is no filter
+      await this.chosen; // fetches them, too, if there is no filter
       this.all.value ??= (await get(`${this.path}/index`)).numbers;
     } catch (error) {
       this.problem.value = error.message;
@@ -125,7 +125,7 @@ export class SegmentCache {
     }
   }
 
-  /** Fetch what is not known of some segments. @param {number[]} numbers in order */
+  /** Fetch those of some segments that are unknown or have changed. @param {number[]} numbers in order */
   async fetchAllOf(numbers) {
     const isMissing = (number) => (!this.known.has(number) || this.old.has(number)) && !this.asked.has(number);
     for (let missing = numbers.filter(isMissing); missing.length; missing = missing.slice(PAGE)) {
@@ -133,13 +133,13 @@ export class SegmentCache {
     }
   }
 
-  /** Note that segments have changed. @param {number[]} numbers */
+  /** Mark segments as changed since they were fetched. @param {number[]} numbers */
   stale(numbers) {
     const turn = ++this.turn;
     for (const number of numbers) if ([this.known, this.asked, this.reloading].some((those) => those.has(number))) this.old.set(number, turn);
   }
 
-  /** Fetch those of some segments again that have changed. @param {(number|null)[]} numbers */
+  /** Fetch those of some segments again that are marked as changed. @param {(number|null)[]} numbers */
   async fetchStale(numbers) {
     const stale = [...new Set(numbers)].filter((number) => this.old.has(number)).sort((a, b) => a - b);
     for (let at = 0; at < stale.length; at += PAGE) await this.#fetchPage(stale.slice(at, at + PAGE));
@@ -150,11 +150,11 @@ export class SegmentCache {
     const turn = ++this.turn;
     try {
       const isDense = missing.at(-1) - missing[0] < 2 * PAGE;
-      const filter = isDense ? {} : this.filter.value; // the rows lie apart: ask for those under the filter alone
+      const filter = isDense ? {} : this.filter.value; // numbers far apart: request only segments that match the filter
       const limit = isDense ? missing.at(-1) - missing[0] + 1 : missing.length;
       const page = await get(withQuery(this.path, { after: missing[0] - 1, limit, ...filter }));
       this.#take(page.segments.map(readSegment), turn);
-      const left = missing.filter((number) => !this.known.has(number) || (this.old.get(number) ?? Infinity) <= turn); // not under the filter now
+      const left = missing.filter((number) => !this.known.has(number) || (this.old.get(number) ?? Infinity) <= turn); // they do not match the filter now
       for (const number of left) await this.reload(number);
       this.problem.value = "";
     } catch (error) {
@@ -177,9 +177,9 @@ export class SegmentCache {
   }
 
   /**
-   * Fetch proposals again, with what has been learnt by now, for segments that nobody has worked on.
+   * Fetch up-to-date proposals for those of some segments that nobody has decided on.
    * @param {number[]} numbers @param {boolean} evidence  with reasons for the edits, which takes longer
-   * @returns {Promise<number[]>} those with another proposal
+   * @returns {Promise<number[]>} numbers of the segments whose proposals have another text
    */
   async refreshProposals(numbers, evidence) {
     const open = numbers.filter((number) => this.known.has(number) && isUndecided(this.known.get(number)));

@@ -1,11 +1,11 @@
-/** Who works here, and what they may do. */
+/** The session: who is signed in, and what they may do. */
 import { computed, signal } from "../lib.js";
 import { csrf, get, onSignedOut, onStaleToken, post, remove } from "./api.js";
 
 /** The answer of `/v1/session`; null before it is known. @type {import("../lib.js").Signal<any>} */
 export const session = signal(null);
 
-/** Whether someone has to sign in. */
+/** Whether a sign-in is needed. */
 export const isSignedOut = signal(false);
 
 export const user = computed(() => session.value?.user ?? null);
@@ -15,12 +15,12 @@ onSignedOut(() => { if (session.value) isSignedOut.value = true; });
 
 onStaleToken(async () => {
   const answer = await get("/v1/session");
-  const isSame = answer.user?.name === user.value?.name; // else what this page has is not for them to send
+  const isSame = answer.user?.name === user.value?.name; // another person must not send the changes of this page
   take(answer);
   return isSame;
 });
 
-/** Take over who is signed in. */
+/** Store who is signed in. */
 export async function loadSession() {
   try {
     take(await get("/v1/session"));

@@ -1,4 +1,4 @@
-/** Files on their way to the service: two at a time, so that connections are left for all else. */
+/** Uploads of files, two at a time, so that connections are left for other requests. */
 import { signal } from "../lib.js";
 import { upload } from "./api.js";
 
@@ -6,17 +6,17 @@ const AT_ONCE = 2;
 
 /** @typedef {{id: number, project: string, name: string, share: number, problem?: string}} Upload */
 
-/** What is on its way, waits, or was refused. @type {import("../lib.js").Signal<Upload[]>} */
+/** Uploads that are in progress, wait, or were refused. @type {import("../lib.js").Signal<Upload[]>} */
 export const uploads = signal([]);
 
 const waiting = [];
 let sending = 0, count = 0;
 
-/** Upload files; they follow each other in any view. @param {string} project @param {File[]} files @param {() => void} onDone after each file */
+/** Upload files, also while the view changes. @param {string} project @param {File[]} files @param {() => void} onDone after each file */
 export function addUploads(project, files, onDone) {
   for (const file of files) {
     const id = ++count;
-    const isOther = (one) => one.project !== project || one.name !== file.name || !one.problem; // a refusal goes when it is tried again
+    const isOther = (one) => one.project !== project || one.name !== file.name || !one.problem; // a new try replaces a refusal
     uploads.value = [...uploads.value.filter(isOther), { id, project, name: file.name, share: 0 }];
     waiting.push({ id, project, file, onDone });
   }

@@ -1,4 +1,4 @@
-/** Two texts for one segment, and the choice between them; or a text that the server refused. */
+/** A conflict: two texts for one segment to choose from; or a text that the server refused. */
 import { html } from "../lib.js";
 import { difference } from "../ui/difference.js";
 import { format, t } from "../strings.js";

@@ -1,4 +1,4 @@
-/** The work on one file: the segment in hand, its draft, saving, and what others do meanwhile. */
+/** The editing of one file: the current segment, its draft, saving, and changes by others. */
 import { computed, signal } from "../lib.js";
 import { replaceAddress } from "../data/router.js";
 import { SegmentCache } from "../data/segment_cache.js";
@@ -16,7 +16,7 @@ import { Renewal } from "./renewal.js";
 import { Timer } from "./timer.js";
 import { walk } from "./walk.js";
 
-const AUTOSAVE = 500; // milliseconds after the first change that is not saved
+const AUTOSAVE = 500; // milliseconds after the first unsaved change
 
 export class Editing {
   /** @param {string} project @param {string} file @param {import("../data/save_queue.js").SaveQueue} queue @param {boolean} mayWrite */
@@ -26,8 +26,8 @@ export class Editing {
     this.timer = new Timer(file);
     /** @type {import("../lib.js").Signal<import("../data/segment.js").Segment|null>} */
     this.segment = signal(null);
-    this.revision = signal(0); // grows with each change of the draft
-    this.loading = signal(0); // how many things run that bring another segment, since the last one was asked for
+    this.revision = signal(0); // incremented with each change of the draft
+    this.loading = signal(0); // operations in progress that will show another segment, since the last request for one
     this.isLoading = computed(() => this.loading.value > 0);
     this.problem = signal("");
     this.presence = new Presence(file, queue.user, () => (mayWrite ? this.number : null));
@@ -35,7 +35,7 @@ export class Editing {
     this.past = new Past(this);
     this.matches = new Matches(this);
     this.news = new News(this);
-    /** Segments that changed by what was learnt since the file was opened. */
+    /** Numbers of segments whose proposals have changed by what was learnt since the file was opened. */
     this.learnt = signal(new Set());
     this.drafts = new Map();
     this.visible = [];
@@ -55,28 +55,28 @@ export class Editing {
     document.removeEventListener("visibilitychange", this.onHide);
   }
 
-  /** Whether nothing may be written: it is locked, or another segment is on its way. */
+  /** Whether the target cannot be edited now: it is locked, or another segment is being loaded. */
   get isReadOnly() { return this.isLocked || this.isLoading.value; }
 
-  /** Whether there is something to save that the queue does not have. */
+  /** Whether there are changes that are not in the save queue yet. */
   get isDirty() { return this.hasChanges ?? false; }
   set isDirty(value) {
     this.hasChanges = value;
     if (!this.isClosed) this.queue.isWriting.value = value;
   }
 
-  /** The draft in hand. @returns {Draft | null} */
+  /** The draft of the current segment. @returns {Draft | null} */
   get draft() { return this.segment.value ? this.drafts.get(this.segment.value.number) ?? null : null; }
   get number() { return this.segment.value?.number ?? null; }
-  /** Whether the file or the rights of this person have it so that the target stays as it is. */
+  /** Whether the target cannot be edited, because the segment is locked or this person may not write. */
   get isLocked() { return !this.mayWrite || this.segment.value?.state === "locked"; }
 
-  /** Take a segment in hand. @param {number} number */
+  /** Open a segment, which becomes the current one. @param {number} number */
   async open(number) {
     if (this.isClosed) return;
     if (number !== this.wanted || !this.opening) {
       Object.assign(this, { wanted: number, turn: {}, opening: undefined });
-      this.loading.value = 0; // what else runs will not be shown
+      this.loading.value = 0; // operations in progress no longer count: their segments will not be shown
       if (number === this.number) return;
       const opening = this.load(() => this.#fetchAndShow(number)).finally(() => {
         if (this.opening === opening) this.opening = undefined;
@@ -90,7 +90,7 @@ export class Editing {
     try {
       this.#leave();
       const segment = await this.cache.fetch(number);
-      if (this.isClosed || this.wanted !== number || number === this.number) return; // it came another way, or another one was asked for
+      if (this.isClosed || this.wanted !== number || number === this.number) return; // it is shown already, or another one was requested
       this.show(this.withPending(segment));
       replaceAddress("project", this.project, "file", this.file, number);
       this.presence.show();
@@ -105,7 +105,7 @@ export class Editing {
     }
   }
 
-  /** Let nothing be written while something runs that brings another segment. @param {() => Promise<void>} work */
+  /** Make the target read-only while work runs that will show another segment. @param {() => Promise<void>} work */
   async load(work) {
     const { turn } = this;
     this.loading.value++;
@@ -116,16 +116,16 @@ export class Editing {
     }
   }
 
-  /** Return whether nothing may be written now, and say why. */
+  /** Return whether the target is read-only now; if so, announce why. */
   refuses() {
     if (this.isReadOnly) announce(this.isLocked ? (this.mayWrite ? t.editor.locked : t.editor.readOnly) : t.loading);
     return this.isReadOnly;
   }
 
-  /** Go up or down in the list. @param {number} step 1 or -1 @param {boolean} toOpen to one that is not confirmed */
+  /** Go up or down in the list. @param {number} step 1 or -1 @param {boolean} toOpen skip confirmed ones */
   step(step, toOpen = false) { return walk(this, step, toOpen); }
 
-  /** Something changed the draft. */
+  /** Handle a change of the draft; it will be saved soon. */
   changed() {
     if (this.isLocked || this.isClosed) return;
     this.revision.value++;
@@ -133,14 +133,14 @@ export class Editing {
     this.autosave ??= setTimeout(() => this.flush(), AUTOSAVE);
   }
 
-  /** An input method begins, or is done: then the draft has its text, or what came meanwhile is shown. @param {boolean} isComposing */
+  /** Handle start and end of an input method; at the end, states that came meanwhile are shown. @param {boolean} isComposing */
   composing(isComposing) {
     this.isComposing = isComposing;
     const known = this.cache.peek(this.number);
     if (!isComposing && !this.isDirty && known) this.take(known);
   }
 
-  /** Save now what is not saved; what is the proposal again is none of ours, so that the segment is open as before. */
+  /** Save unsaved changes now; a draft that is the proposal again makes the segment undecided again. */
   flush() {
     this.#stopAutosave();
     if (!this.isDirty) return;
@@ -148,7 +148,7 @@ export class Editing {
     this.#save(isOpen ? "open" : "draft");
   }
 
-  /** Forget that there is something to save: it was settled another way. */
+  /** Forget unsaved changes, since they were settled another way. */
   settled() {
     this.isDirty = false;
     this.#stopAutosave();
@@ -183,14 +183,14 @@ export class Editing {
     this.changed();
   }
 
-  /** Put a text in place of the target; codes stay. @param {string} text */
+  /** Replace the target by a text; codes are kept. @param {string} text */
   putText(text) {
     if (!this.draft || this.refuses()) return;
     this.draft.write(0, this.draft.content.flat.length, text);
     this.changed();
   }
 
-  /** Put the source in place of the target, with the codes where it has them if these are the same. */
+  /** Replace the target by the source; if both have the same codes, they are placed as in the source. */
   putSource() {
     const { src, src_codes: codes } = this.segment.value ?? {};
     if (!this.draft || !sameCodes(codes, this.draft.content.codes)) return this.putText(src);
@@ -199,9 +199,9 @@ export class Editing {
     this.changed();
   }
 
-  /** Confirm the segment, and go to the next one that is not. */
+  /** Confirm the segment, and go to the next unconfirmed one. */
   async confirm() {
-    if (!this.draft || this.isLoading.value) return; // it is confirmed, or left
+    if (!this.draft || this.isLoading.value) return; // it is being left, perhaps confirmed
     if (!this.isLocked) this.#save("confirmed");
     await walk(this, 1, true, this.isLocked ? null : this.segment.value);
   }
@@ -224,7 +224,7 @@ export class Editing {
     const { decisions, proposal } = draft;
     const nothing = { target: "", codes: [], decisions: [] };
     const made = { ...writeMarked(written), decisions, proposal: proposal.isProposed ? proposal.text : undefined };
-    const seconds = state === "seen" ? undefined : this.timer.take(segment.number); // what is only seen has no record for them
+    const seconds = state === "seen" ? undefined : this.timer.take(segment.number); // no decision is recorded if it is only seen
     const body = { ...(state === "seen" || state === "open" ? nothing : made), state, seconds };
     const local = withBody(segment, body);
     this.segment.value = local;
@@ -232,7 +232,7 @@ export class Editing {
     this.queue.put(this.file, segment.number, segment.version, body, this.project);
   }
 
-  /** Take the answer of the server to something saved. */
+  /** Handle the response of the server to a saved entry. */
   async saved(entry, answer) {
     if (entry.file !== this.file) return;
     this.take(this.readSaved(answer.segment), versionAfter(entry));
@@ -244,16 +244,16 @@ export class Editing {
     if (entry.body.state === "confirmed" || answer.correction) await this.renewal.learn();
   }
 
-  /** Return a segment of an answer to a save, which has no glossary hits: those known stay. */
+  /** Return the segment of a response to a save; such a response has no glossary hits, so known ones are kept. */
   readSaved(json) {
     const segment = readSegment(json);
     return json.terms?.length ? segment : { ...segment, terms: this.cache.peek(json.number)?.terms ?? [] };
   }
 
   /**
-   * Take a newer state of a segment. What is being written stays, with the version it was written on: the server then
+   * Handle a newer state of a segment. Unsaved text is kept, with the version on which it is based, so that the server
    * refuses to save it over the text of another person.
-   * @param {number} version of what is being written
+   * @param {number} version version on which unsaved text is based
    */
   take(segment, version = this.segment.value?.version) {
     const pending = this.queue.pending(this.file, segment.number);
@@ -275,11 +275,11 @@ export class Editing {
     if (draft && !draft.holds(segment)) this.drafts.delete(segment.number);
   }
 
-  /** Show a segment: with its draft, if that is as it was left. @param {import("../data/segment.js").Segment} segment */
+  /** Show a segment, with its former draft unless it changed elsewhere. @param {import("../data/segment.js").Segment} segment */
   show(segment) {
-    if (segment.number !== this.number) this.flush(); // written while this segment was fetched
+    if (segment.number !== this.number) this.flush(); // text written while the new segment was being fetched
     const kept = this.drafts.get(segment.number);
-    const isSame = kept?.holds(segment) || (!writtenTarget(segment) && kept?.isProposal); // else it was decided on elsewhere
+    const isSame = kept?.holds(segment) || (!writtenTarget(segment) && kept?.isProposal); // if not, it changed elsewhere
     const isKept = isSame && kept.proposal.text === segment.proposal.text;
     if (!isKept) {
       const decisions = new Map(segment.decisions.map((one) => [one.edit, one.accepted]));
@@ -291,7 +291,7 @@ export class Editing {
     this.revision.value++;
   }
 
-  /** Return a segment as it will be when what waits is saved. @param {import("../data/segment.js").Segment} segment */
+  /** Return a segment as it will be once changes are saved. @param {import("../data/segment.js").Segment} segment */
   withPending(segment) {
     const entry = this.queue.pending(this.file, segment.number);
     return entry ? { ...withBody(segment, entry.body), version: entry.version } : segment;

@@ -1,4 +1,4 @@
-/** The view in which people correct: the list, the segment in hand, and the reasons beside it. */
+/** The editor view: the list of segments, the current segment, and the reasons beside it. */
 import { html, useEffect, useLayoutEffect, useMemo, useRef, useState } from "../lib.js";
 import { get } from "../data/api.js";
 import { listen } from "../data/live_events.js";
@@ -46,8 +46,8 @@ function Workplace({ project, file, number, queue, onHelp }) {
       editing.close();
     };
   }, [editing]);
-  useLayoutEffect(() => { // at once: later, a key may have asked for the next segment
-    const isNow = number === Number(route.peek()[4]); // else the next segment was shown before this could run
+  useLayoutEffect(() => { // not later, when a key may already have opened the next segment
+    const isNow = number === Number(route.peek()[4]); // if not, the next segment was shown before this ran
     if (number !== null && isNow) editing.open(number);
   }, [number]);
 
@@ -87,7 +87,7 @@ function Workplace({ project, file, number, queue, onHelp }) {
     </div>`;
 }
 
-/** Take the list, and the segment of the address or the first that is not confirmed. */
+/** Load the list, and open the segment of the address, or the first unconfirmed one. */
 async function begin(editing, number) {
   const listed = editing.cache.choose({ filter: "", q: "", from: "" });
   if (number !== null) return;
@@ -131,7 +131,7 @@ function useBestMatch(editing) {
   else announce(t.reasons.noMatch);
 }
 
-/** Move the code next to the caret by one letter; the code on the side of the move comes first. */
+/** Move the code next to the caret by one character; of two, the one in the direction of the move. */
 function moveTag(editing, field, direction) {
   const { draft } = editing;
   if (!draft || editing.refuses()) return;

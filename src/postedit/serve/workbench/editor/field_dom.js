@@ -1,16 +1,16 @@
 /**
- * A flat text as elements, and places in it as places in the page. The field has, in turn, a text node (maybe empty) and
- * a chip: so each place between two codes has a node of its own.
+ * Converts between a flat text and elements of the page, and between offsets in it and positions in the page. In the
+ * field, text nodes (maybe empty) alternate with chips, so that each place between two codes has its own node.
  */
 import { codeOffsets, CODE } from "../core/flat_text.js";
 import { t } from "../strings.js";
 
-const LONGEST = 14; // letters of a code that a chip shows
-const shown = new WeakMap(); // the codes that a field shows
+const LONGEST = 14; // characters of a code that a chip shows
+const shown = new WeakMap(); // the codes that each field shows
 
 /** @typedef {import("../core/flat_text.js").Code} Code */
 
-/** Return what a chip shows. @param {Code} code */
+/** Return the text of a chip. @param {Code} code */
 export function chipLabel(code) {
   const label = code.label || code.id;
   return label.length > LONGEST ? `${label.slice(0, LONGEST - 1)}…` : label;
@@ -20,7 +20,7 @@ export function chipLabel(code) {
 export const chipAttributes = (code) => ({
   class: `chip ${code.kind}`,
   title: code.label || code.id,
-  dir: "ltr", // so that its letters do not decide the direction of the text
+  dir: "ltr", // so that its label does not decide the direction of the text
   role: "img",
   "aria-label": t.tagName(code),
 });
@@ -35,13 +35,13 @@ function makeChip(document, code, index) {
   return chip;
 }
 
-/** Return the stretches of text before, between and behind the codes. @param {string} flat */
+/** Return the parts of the text before, between and behind the codes. @param {string} flat */
 function stretches(flat) {
   const ends = [...codeOffsets(flat), flat.length];
   return ends.map((end, index) => flat.slice(index ? ends[index - 1] + 1 : 0, end));
 }
 
-/** Show a flat text in a field; text that stays is not touched. @param {HTMLElement} field @param {import("../core/flat_text.js").FlatText} content */
+/** Show a flat text in a field; unchanged nodes are not touched. @param {HTMLElement} field @param {import("../core/flat_text.js").FlatText} content */
 export function render(field, { flat, codes }) {
   const texts = stretches(flat);
   const names = codes.map((code) => `${code.kind} ${code.id} ${code.label}`).join("\n");
@@ -50,7 +50,7 @@ export function render(field, { flat, codes }) {
     field.replaceChildren(...nodes);
     shown.set(field, names);
   } else texts.forEach((text, index) => patchText(field.childNodes[2 * index], text));
-  const needsBreak = flat === "" || flat.endsWith("\n") || flat.endsWith(CODE); // a last line without letters
+  const needsBreak = flat === "" || flat.endsWith("\n") || flat.endsWith(CODE); // an empty last line
   if (needsBreak !== (field.lastChild?.nodeName === "BR")) {
     if (needsBreak) field.append(document.createElement("br"));
     else field.lastChild.remove();
@@ -75,7 +75,7 @@ function patchText(node, text) {
 
 const isChip = (node) => node.nodeType === Node.ELEMENT_NODE && node.dataset.code !== undefined;
 
-/** Read a field that something else may have changed. @param {HTMLElement} field */
+/** Read a field that an input method or an extension may have changed. @param {HTMLElement} field */
 export function read(field) {
   let flat = "";
   const found = [];
@@ -97,7 +97,7 @@ function lengthOf(node) {
   return Array.from(node.childNodes).reduce((sum, child) => sum + lengthOf(child), 0);
 }
 
-/** Return the flat offset of a place in a field. @param {HTMLElement} field @param {Node} node @param {number} offset */
+/** Return the flat offset of a position. @param {HTMLElement} field @param {Node} node @param {number} offset */
 export function offsetOf(field, node, offset) {
   const chip = (node.nodeType === Node.ELEMENT_NODE ? node : node.parentElement).closest("[data-code]");
   if (chip) return offsetOf(field, chip.parentNode, Array.from(chip.parentNode.childNodes).indexOf(chip)) + (offset ? 1 : 0);
@@ -110,7 +110,7 @@ export function offsetOf(field, node, offset) {
   return at;
 }
 
-/** Return the place of a flat offset. @param {HTMLElement} field @param {number} offset @returns {[Node, number]} */
+/** Return the position of a flat offset. @param {HTMLElement} field @param {number} offset @returns {[Node, number]} */
 export function placeOf(field, offset) {
   let left = offset;
   for (const node of field.childNodes) {

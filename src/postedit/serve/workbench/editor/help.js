@@ -1,4 +1,4 @@
-/** The help: all keys. */
+/** The help dialog, which lists all keys. */
 import { html } from "../lib.js";
 import { Dialog } from "../ui/dialog.js";
 import { t } from "../strings.js";

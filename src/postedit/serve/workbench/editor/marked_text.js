@@ -1,4 +1,4 @@
-/** A text with its codes as chips, and stretches of it marked. */
+/** A text with its codes as chips, and with marked ranges. */
 import { html } from "../lib.js";
 import { chipAttributes, chipLabel } from "./field_dom.js";
 
@@ -8,9 +8,9 @@ export function Chip({ code }) {
 }
 
 /**
- * Return the parts of a text: letters, chips, marks.
+ * Return the parts of a text: plain text, chips and marks.
  * @param {string} text @param {import("../core/flat_text.js").PlacedCode[]} codes
- * @param {{start: number, end: number, show: (parts: any) => any}[]} marks that do not overlap, in order
+ * @param {{start: number, end: number, show: (parts: any) => any}[]} marks ranges in order, which do not overlap
  * @param {number} from @param {number} to
  */
 export function parts(text, codes, marks = [], from = 0, to = text.length) {
@@ -25,7 +25,7 @@ export function parts(text, codes, marks = [], from = 0, to = text.length) {
   return found;
 }
 
-/** Codes at the start belong to what is before, unless nothing is; those at the end belong here. */
+/** Codes at the start of a range belong to the range before, if there is one; those at its end belong to it. */
 function withChips(text, codes, from, to, isFirst) {
   const found = [];
   let at = from;

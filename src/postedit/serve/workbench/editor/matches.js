@@ -1,4 +1,4 @@
-/** Corrections of the project that are like the segment in hand. */
+/** Corrections of the project that are similar to the current segment. */
 import { signal } from "../lib.js";
 import { ApiError, get } from "../data/api.js";
 
@@ -10,7 +10,7 @@ export class Matches {
     this.found = signal([]);
   }
 
-  /** Look for those of the segment in hand. */
+  /** Find the matches of the current segment. */
   async find() {
     this.asked?.abort();
     this.found.value = [];
@@ -19,7 +19,7 @@ export class Matches {
       const { matches } = await get(`${this.editing.cache.path}/${this.editing.number}/matches`, { signal: over });
       if (!over.aborted) this.found.value = matches;
     } catch (error) {
-      if (!(error instanceof ApiError) && error.name !== "AbortError") throw error; // matches are no more than a help
+      if (!(error instanceof ApiError) && error.name !== "AbortError") throw error; // matches are optional
     }
   }
 }

@@ -1,12 +1,12 @@
-/** What happens in a file meanwhile, here and elsewhere: segments that have changed are fetched again. */
+/** Handles events of a file: segments that were changed, here or elsewhere, are fetched again. */
 
-const GATHERED = 30; // milliseconds in which events are taken together
+const GATHERED = 30; // milliseconds in which events are handled together
 
 export class News {
   /** @param {import("./editing.js").Editing} editing */
   constructor(editing) { this.editing = editing; }
 
-  /** Take an event of the project. @param {string} kind @param {any} data */
+  /** Handle an event of the project. @param {string} kind @param {any} data */
   heard(kind, data) {
     const { cache, file, presence } = this.editing;
     if (data.file !== file) return;
@@ -15,19 +15,19 @@ export class News {
     const [first] = data.numbers;
     const isKnown = (number) => number === first && !data.proposal && cache.peek(number)?.version >= data.version;
     cache.stale(data.numbers.filter((number) => !isKnown(number)));
-    this.gathering ??= setTimeout(() => { // many come together
+    this.gathering ??= setTimeout(() => { // many events arrive together
       this.gathering = undefined;
       this.fetchStale();
     }, GATHERED);
   }
 
-  /** Fetch segments again that have changed: those on screen now, others when they come to be shown. @param {number[]} numbers */
+  /** Fetch changed segments again: those on screen now, others once they are shown. @param {number[]} numbers */
   refresh(numbers) {
     this.editing.cache.stale(numbers);
     return this.fetchStale();
   }
 
-  /** Fetch all again that was fetched before, as `refresh` does: it may be old. */
+  /** Fetch all known segments again as `refresh` does, since they may be out of date. */
   missed() {
     const { known, asked, reloading } = this.editing.cache;
     return this.refresh([...known.keys(), ...asked, ...reloading]);
@@ -35,7 +35,7 @@ export class News {
 
   async fetchStale() {
     const { cache, number, visible } = this.editing;
-    await cache.fetchStale([number]); // apart: it may be far from those on screen
+    await cache.fetchStale([number]); // separately, as it may be far from those on screen
     await cache.fetchStale(visible);
   }
 }

@@ -1,4 +1,4 @@
-/** Former states of the segment in hand, as the server has them: so undo goes on after the page was loaded again. */
+/** Former states of the current segment, from the server, so that undo continues after a reload of the page. */
 import { fromMarked, sameTarget } from "../core/flat_text.js";
 import { ApiError, get } from "../data/api.js";
 import { readMarked } from "../data/segment.js";
@@ -11,17 +11,17 @@ export class Past {
   /** @param {import("./editing.js").Editing} editing */
   constructor(editing) {
     this.editing = editing;
-    this.recalled = new WeakSet(); // drafts that have got their former states
+    this.recalled = new WeakSet(); // drafts with former states from the server in their history
   }
 
-  /** Return what was saved of the segment in hand, the oldest first. @returns {Promise<Former[]>} */
+  /** Return the saved states of the current segment, the oldest first. @returns {Promise<Former[]>} */
   async states() {
     const { history } = await get(`${this.editing.cache.path}/${this.editing.number}/history`);
     return history.filter((row) => row.state !== "seen")
       .map((row) => ({ ...row, ...readMarked({ target: row.target, target_codes: row.codes }) }));
   }
 
-  /** Go back to the state before the first that this page knows. */
+  /** Go back to the state before the first one that this page knows. */
   async undo() {
     const { editing } = this;
     const { draft } = editing;
@@ -34,7 +34,7 @@ export class Past {
         return;
       }
     }
-    if (draft !== editing.draft || editing.isReadOnly) return; // another segment was opened meanwhile, or is being opened
+    if (draft !== editing.draft || editing.isReadOnly) return; // another segment was or is being opened
     if (draft.undo()) editing.changed();
     else announce(t.editor.nothingToUndo);
   }
@@ -42,13 +42,13 @@ export class Past {
   async #recall(draft) {
     const saved = (await this.states()).filter((row) => row.version <= draft.version);
     const { proposal } = draft;
-    if (this.recalled.has(draft) || draft.history.canUndo) return; // another key was quicker
+    if (this.recalled.has(draft) || draft.history.canUndo) return; // done already, after another key press
     this.recalled.add(draft);
     const contents = [fromMarked(proposal.text, proposal.codes), ...saved.map((row) => fromMarked(row.target, row.target_codes)), draft.content];
     draft.recall(line(contents).slice(0, -1));
   }
 
-  /** Put a former state in place of the target, as a change that can be undone. @param {Former} row */
+  /** Replace the target by a former state, as a change that can be undone. @param {Former} row */
   putBack(row) {
     const { editing } = this;
     if (!editing.draft || editing.refuses()) return;
@@ -58,9 +58,9 @@ export class Past {
   }
 }
 
-/** Return states without those that were left again: where one comes back, what lies between was undone. */
+/** Return states without undone ones: if a state comes back, those between its occurrences were undone. */
 function line(contents) {
-  const found = new Map(); // by what they are, in order
+  const found = new Map(); // by content, in order
   for (const content of contents) {
     const key = [content.flat, ...content.codes.map((code) => `${code.kind} ${code.id}`)].join("\n");
     const known = [...found.keys()];
@@ -70,7 +70,7 @@ function line(contents) {
   return [...found.values()];
 }
 
-/** Return states to choose from, the latest first; of those with the same text the last. @param {Former[]} rows */
+/** Return states to choose from, the latest first; of equal successive ones, only the last. @param {Former[]} rows */
 export function choices(rows) {
   const isReplaced = (row, next) => next && sameTarget(row, next) && row.state === next.state;
   return rows.filter((row, index) => !isReplaced(row, rows[index + 1])).reverse();

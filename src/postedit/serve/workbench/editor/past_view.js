@@ -1,4 +1,4 @@
-/** The former states of a segment, to put one back. */
+/** Dialog with the former states of a segment, which can be put back. */
 import { html, useEffect, useRef } from "../lib.js";
 import { difference } from "../ui/difference.js";
 import { Time, useLoaded, Waiting } from "../ui/controls.js";
@@ -30,7 +30,7 @@ export function PastDialog({ editing, language, onClose }) {
   <//>`;
 }
 
-/** Go from button to button with the arrow keys. */
+/** Move the focus from button to button with the arrow keys. */
 function moveFocus(event) {
   const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
   const buttons = [...event.currentTarget.querySelectorAll("button")];

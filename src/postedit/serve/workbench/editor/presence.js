@@ -1,12 +1,12 @@
-/** Where the people who work on a file are. */
+/** Presence: on which segments of a file other people are working. */
 import { signal } from "../lib.js";
 import { ApiError, request } from "../data/api.js";
 
 const EVERY = 20_000; // milliseconds between signs of presence
-const NOWHERE = 0; // the number of no segment: a farewell
+const NOWHERE = 0; // not a segment number: the person has left
 
 export class Presence {
-  /** @param {string} file @param {string} user  the name of who works here @param {() => number | null} present the segment in hand; null: this person is not shown */
+  /** @param {string} file @param {string} user  the name of who works here @param {() => number | null} present the current segment; null: this person is not shown */
   constructor(file, user, present) {
     this.path = `/v1/files/${file}/presence`;
     Object.assign(this, { file, user, present });
@@ -30,11 +30,11 @@ export class Presence {
 
   #tell(number, options) {
     request("POST", this.path, { body: { number }, ...options }).catch((error) => {
-      if (!(error instanceof ApiError)) throw error; // it is told again, or the file is gone
+      if (!(error instanceof ApiError)) throw error; // it will be sent again, unless the file is gone
     });
   }
 
-  /** Tell others where this person is. */
+  /** Show others where this person is. */
   show() {
     const number = this.present();
     if (number === null || document.visibilityState === "hidden") return;
@@ -44,7 +44,7 @@ export class Presence {
   /** @param {{who: string, segment: number}} data of an event */
   heard({ who, segment }) {
     if (who === this.user) {
-      if (segment === NOWHERE) this.show(); // another tab of this person was closed
+      if (segment === NOWHERE) this.show(); // another tab of this person was closed, but this one is open
       return;
     }
     const others = new Map(this.others.value);
@@ -53,13 +53,13 @@ export class Presence {
     this.others.value = others;
   }
 
-  /** Forget those of whom nothing was heard. */
+  /** Forget people without a recent sign of presence. */
   #forgetGone() {
     const isHere = ([, { time }]) => Date.now() - time <= 3 * EVERY;
     if (![...this.others.value].every(isHere)) this.others.value = new Map([...this.others.value].filter(isHere));
   }
 
-  /** The names of those on a segment. @param {number} number */
+  /** Return the names of the people on a segment. @param {number} number */
   on(number) {
     return [...this.others.value].filter(([, place]) => place.number === number).map(([name]) => name);
   }

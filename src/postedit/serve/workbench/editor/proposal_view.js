@@ -6,7 +6,7 @@ import { Chip, parts } from "./marked_text.js";
 /** @param {{editing: import("./editing.js").Editing, language: string}} props */
 export function ProposalView({ editing, language }) {
   const draft = editing.draft;
-  editing.revision.value; // shown again with each change
+  editing.revision.value; // so that it is rendered again with each change
   const { proposal } = draft;
   const codesIn = (from, to, isFirst) => proposal.codes.filter((code) => code.at <= to && (code.at > from || (isFirst && code.at === from)));
   const stretch = (from, to, isFirst) => parts(proposal.text, codesIn(from, to, isFirst), [], from, to);
@@ -33,5 +33,5 @@ function EditButton({ number, edit, after, status, isLocked, onToggle }) {
     <span class="unseen" dir="ltr">${t.editor.editState(status, edit.confidence)}</span></button>`;
 }
 
-/** Spaces that were put in or taken out are to be seen. @param {string} text */
+/** Return a text, made visible if it is only white space. @param {string} text */
 export const visible = (text) => (text.trim() ? text : text.replaceAll(" ", "␣").replaceAll("\n", "⏎").replaceAll("\t", "⇥"));

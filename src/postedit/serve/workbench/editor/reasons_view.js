@@ -4,7 +4,7 @@ import { Confidence } from "../ui/controls.js";
 import { format, t } from "../strings.js";
 import { visible } from "./proposal_view.js";
 
-const LEAST_SHARE = 0.25; // of the weight of the weightiest word, for a word to be shown
+const LEAST_SHARE = 0.25; // words are shown from this share of the largest weight
 
 /** @param {{editing: import("./editing.js").Editing, languages: [string, string]}} props */
 export function Beside({ editing, languages }) {
@@ -29,7 +29,7 @@ export function Beside({ editing, languages }) {
     </aside>`;
 }
 
-/** The matches of the file and of the project's corrections, the nearest first. */
+/** The matches from the file and from the corrections of the project, the most similar first. */
 function matchesOf(editing) {
   const share = ({ score }) => (typeof score !== "number" ? 0 : score > 1 ? score / 100 : score);
   return [...editing.segment.value.matches, ...editing.matches.found.value].sort((a, b) => share(b) - share(a));
@@ -59,7 +59,7 @@ function Reason({ reason, languages }) {
   return html`${kind}`;
 }
 
-/** The words without which an edit would lose most, in the order of the text. */
+/** Return the words that contribute most to an edit, in the order of the text. */
 function weightiest(words) {
   const least = Math.max(...words.map((word) => word.nats ?? 0)) * LEAST_SHARE;
   return words.filter((word) => (word.nats ?? 0) >= least);

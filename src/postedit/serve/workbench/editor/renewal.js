@@ -1,26 +1,26 @@
-/** Proposals that follow what is learnt, and the reasons of edits, which the model is asked for when a person looks. */
+/** Renews proposals after corrections are learnt, and fetches reasons of edits when a person looks at them. */
 import { signal } from "../lib.js";
 import { ApiError } from "../data/api.js";
 import { rowOf } from "../data/segment_cache.js";
 import { announce, toast } from "../ui/messages.js";
 import { t } from "../strings.js";
 
-const AHEAD = 20; // segments after the present one whose proposals follow what is learnt
-const AT_ONCE = 5; // of them a request
-const EXPLAINED = 3; // segments whose reasons are fetched: the one in hand and those after it
+const AHEAD = 20; // segments from the current one on whose proposals are renewed
+const AT_ONCE = 5; // segments per request
+const EXPLAINED = 3; // segments whose reasons are fetched, from the current one on
 
 export class Renewal {
   /** @param {import("./editing.js").Editing} editing */
   constructor(editing) {
     this.editing = editing;
     this.isExplaining = signal(false);
-    this.isLate = false; // the service had no time for the last ones
-    this.asked = new Set(); // proposals whose reasons were asked for
+    this.isLate = false; // whether the service was too busy at the last request
+    this.asked = new Set(); // proposals whose reasons were requested
   }
 
   /**
-   * Fetch proposals again for what is on screen and what comes next, and mark those that are others now: the segment in
-   * hand and the next ones first, with reasons, and then the others, some at a time, so that each shows as soon as it can.
+   * Renew the proposals of segments on screen and of the next ones, and mark those that have changed: first those of
+   * the current segment and the next ones, with reasons; then the others, some at a time, so that each is shown early.
    */
   async learn() {
     const turn = (this.learning = {});
@@ -28,10 +28,10 @@ export class Renewal {
     const rest = [...new Set([...this.#ahead(AHEAD), ...this.editing.visible])].filter((number) => !first.includes(number));
     for (let at = -1; at < rest.length; at += at < 0 ? 1 : AT_ONCE) {
       const numbers = at < 0 ? first : rest.slice(at, at + AT_ONCE);
-      const proposed = new Set(numbers.filter((number) => this.editing.cache.peek(number)?.proposal.isProposed)); // a first one is not learnt
+      const proposed = new Set(numbers.filter((number) => this.editing.cache.peek(number)?.proposal.isProposed)); // a first one is not marked
       const changed = await this.#renew(numbers, at < 0);
       this.#mark((changed ?? []).filter((number) => proposed.has(number)));
-      if (!changed || turn !== this.learning) return; // more has been learnt meanwhile: that renews all
+      if (!changed || turn !== this.learning) return; // or more was learnt, and another call renews all
     }
   }
 
@@ -41,10 +41,10 @@ export class Renewal {
     announce(t.editor.learnt(changed.length));
   }
 
-  /** Fetch the reasons of edits for the segment in hand and the next ones, where they are not known. */
+  /** Fetch missing reasons of edits for the current segment and the next ones. */
   async explain() {
     const numbers = this.#ahead(EXPLAINED).filter((number) => this.#lacksReasons(number));
-    if (!numbers.length || !this.editing.mayWrite) return; // who may not write may not ask the model
+    if (!numbers.length || !this.editing.mayWrite) return; // people who may not write may not ask the model
     numbers.forEach((number) => this.asked.add(this.#nameOf(number)));
     this.isExplaining.value = numbers.includes(this.editing.number);
     const turn = (this.turn = {});
@@ -60,7 +60,7 @@ export class Renewal {
     return !proposal.isProposed || proposal.edits.some((edit) => !edit.reasons.length);
   }
 
-  /** The numbers of the segment in hand and of those after it. */
+  /** Return the numbers of the current segment and of those after it in the list. */
   #ahead(count) {
     const { cache, number } = this.editing;
     const numbers = cache.numbers.value ?? [];
@@ -69,8 +69,8 @@ export class Renewal {
   }
 
   /**
-   * Fetch proposals again, and show the one of the segment in hand.
-   * @returns {Promise<number[] | null>} those with another text; null if the service has no time for that
+   * Fetch up-to-date proposals, and show that of the current segment.
+   * @returns {Promise<number[] | null>} numbers of those with another text; null if the request failed
    */
   async #renew(numbers, evidence) {
     const { editing } = this;
@@ -81,7 +81,7 @@ export class Renewal {
     } catch (error) {
       if (!(error instanceof ApiError)) throw error;
       if (!error.isPassing) return null; // the file is gone, or nobody is signed in
-      if (!this.isLate) toast(t.editor.late); // a job of the service renews them all, and tells when they are new
+      if (!this.isLate) toast(t.editor.late); // a job of the service renews them all; events report it
       this.isLate = true;
       return null;
     }
@@ -91,7 +91,7 @@ export class Renewal {
     return changed;
   }
 
-  /** Show another proposal for the segment in hand, unless a person has begun to work on it; or its reasons. */
+  /** Show a newer proposal for the current segment, unless work on it has begun; or only the new reasons. */
   #showNewer(known, isOther) {
     const { draft, segment, revision } = this.editing;
     if (isOther && draft?.isUntouched && !this.editing.isComposing) this.editing.show(known);

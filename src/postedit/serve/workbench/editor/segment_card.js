@@ -1,4 +1,4 @@
-/** The segment in hand. */
+/** The current segment: source, machine translation, proposal and target. */
 import { html, useEffect, useLayoutEffect, useRef } from "../lib.js";
 import { countPoints } from "../core/code_points.js";
 import { isNested, plain } from "../core/flat_text.js";
@@ -65,7 +65,7 @@ function termMarks(segment) {
     .map((term) => ({ start: term.span[0], end: term.span[1], show: (children) => html`<mark class="term" title=${term.target}>${children}</mark>` }));
 }
 
-/** The field itself belongs to `TargetField`: preact makes the element and leaves its content alone. */
+/** The element of the target field; Preact only creates it, and `TargetField` manages its content. */
 function Field({ editing, language, fieldRef }) {
   const ref = useRef(null);
   const segment = editing.segment.value;
@@ -87,7 +87,7 @@ function Field({ editing, language, fieldRef }) {
   useLayoutEffect(() => { fieldRef.current.show(); }, [segment, revision]);
   useEffect(() => {
     ref.current.closest("article").scrollIntoView({ block: "nearest" });
-    ref.current.scrollIntoView({ block: "nearest" }); // more important, where not all of it is on the screen
+    ref.current.scrollIntoView({ block: "nearest" }); // last, as the field matters most if the screen is small
     if (document.activeElement === document.body) fieldRef.current.focus();
   }, [segment.number]);
   return html`<div ref=${ref} class="text field" role="textbox" aria-multiline="true" aria-label=${t.editor.targetLabel(segment.number)}
@@ -95,13 +95,13 @@ function Field({ editing, language, fieldRef }) {
     spellcheck="true" lang=${language} dir=${/\p{L}/u.test(editing.draft.content.flat) ? "auto" : directionOf(language)} autocapitalize="off"></div>`;
 }
 
-/** The direction of a text without letters. @param {string} language */
+/** Return the writing direction of a language, for texts without letters. @param {string} language */
 function directionOf(language) {
   try {
     const locale = new Intl.Locale(language.replaceAll("_", "-"));
     return (locale.getTextInfo?.() ?? locale.textInfo)?.direction ?? "auto";
   } catch {
-    return "auto"; // the file has a language that no browser knows
+    return "auto"; // browsers do not know the language of the file
   }
 }
 

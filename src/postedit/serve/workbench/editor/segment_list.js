@@ -5,9 +5,9 @@ import { rowOf } from "../data/segment_cache.js";
 import { VirtualList } from "./virtual_list.js";
 import { freshness, isUndecided, writtenTarget } from "../data/segment.js";
 
-const ROW = 4.25; // rem, of whatever size people have chosen for text
+const ROW = 4.25; // rem, so that rows scale with the text size of the browser
 const rowHeight = () => ROW * parseFloat(getComputedStyle(document.documentElement).fontSize); // pixels
-const PAUSE = 300; // milliseconds after the last key of a search
+const PAUSE = 300; // milliseconds after the last key press in the search
 
 /** @param {{editing: import("./editing.js").Editing, languages: [string, string], onEnter: () => void}} props */
 export function SegmentList({ editing, languages, onEnter }) {
@@ -35,7 +35,7 @@ function Filters({ editing }) {
   const { cache } = editing;
   const [text, setText] = useState(cache.filter.value.q);
   const timer = useRef(null);
-  const choose = (values) => { // with what is written by now, though its pause is not over
+  const choose = (values) => { // with the search text so far, even before the pause is over
     clearTimeout(timer.current);
     cache.choose({ ...cache.filter.value, q: text, ...values });
   };
@@ -80,7 +80,7 @@ const SHAPES = {
   locked: "M3 5.5V4a3 3 0 0 1 6 0v1.5M2 5.5h8v5h-8z",
 };
 
-/** The state of a segment, as a shape with a name. */
+/** The state of a segment, as an icon with a name. */
 export function StateMark({ segment }) {
   const isChanged = segment.proposal.edits.length > 0 && isUndecided(segment);
   const shape = SHAPES[segment.state];

@@ -1,13 +1,13 @@
-/** What a person chooses where the server did not take a text. Theirs is never lost: undo brings it back. */
+/** Settles texts that the server did not save. The person's own text is never lost: undo brings it back. */
 import { fromMarked } from "../core/flat_text.js";
 import { get } from "../data/api.js";
 import { readSegment, writtenTarget } from "../data/segment.js";
 
-/** Choose between our text and the one another person saved. @param {import("./editing.js").Editing} editing @param {any} entry @param {boolean} ours */
+/** Settle a conflict: choose our text or the one another person saved. @param {import("./editing.js").Editing} editing @param {any} entry @param {boolean} ours */
 export function settle(editing, entry, ours) {
   const theirs = editing.readSaved(entry.theirs);
   if (ours) {
-    editing.flush(); // the last letters are ours, too
+    editing.flush(); // our text includes the last letters typed
     const newest = editing.queue.pending(editing.file, entry.number);
     editing.queue.resolve(newest?.theirs ? newest : entry, true);
     editing.segment.value = { ...editing.segment.value, version: theirs.version };
@@ -19,7 +19,7 @@ export function settle(editing, entry, ours) {
   replaceDraft(editing, theirs);
 }
 
-/** Drop a text that the server refused, and show what it has. @param {import("./editing.js").Editing} editing @param {any} entry */
+/** Drop a text that the server refused; show the saved one. @param {import("./editing.js").Editing} editing @param {any} entry */
 export async function discard(editing, entry) {
   editing.settled();
   editing.queue.drop(entry);
@@ -31,7 +31,7 @@ export async function discard(editing, entry) {
   }
 }
 
-/** Show what the server has, as a step that can be undone. */
+/** Show the saved state, as a step that can be undone. */
 function replaceDraft(editing, segment) {
   const { text, codes } = writtenTarget(segment) ?? segment.proposal;
   editing.drafts.get(segment.number)?.put(fromMarked(text, codes));

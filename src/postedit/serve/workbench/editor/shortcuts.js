@@ -1,6 +1,6 @@
 /**
- * The keys of the editor, in one table: the help shows it, and the editor obeys it. On a Mac, Option writes letters (ś is
- * Option+S on a Polish keyboard), so that there Control+Option takes the place of Alt, except with arrows.
+ * The keys of the editor, in one table, which both the help and the editor use. On a Mac, Option types letters (ś is
+ * Option+S on a Polish keyboard), so that Control+Option is used there instead of Alt, except with arrows.
  */
 
 /**
@@ -35,7 +35,7 @@ export const SHORTCUTS = [
 
 const isMac = () => /^(Mac|iP)/.test(navigator.platform);
 
-/** Return the keys of a shortcut as this keyboard names them. @param {string} id */
+/** Return the keys of a shortcut, named as on this computer. @param {string} id */
 export function keysOf(id) {
   const { keys, shown = keys[0] } = SHORTCUTS.find((one) => one.id === id);
   if (!isMac()) return shown;
@@ -44,29 +44,29 @@ export function keysOf(id) {
 
 const byKeys = new Map(SHORTCUTS.flatMap(({ id, keys }) => keys.map((one) => [one, id])));
 
-/** Whether a field of the browser, such as the search, takes the keys. @param {EventTarget} target */
+/** Return whether a form field, such as the search, gets the keys. @param {EventTarget} target */
 const hasOwnUndo = (target) => target instanceof HTMLElement && /^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName);
 
-/** Whether a key that is typed here is a letter of a text. @param {EventTarget} target */
+/** Return whether a key that is typed here goes into a text. @param {EventTarget} target */
 const isTextEntry = (target) => hasOwnUndo(target) || (target instanceof HTMLElement && target.isContentEditable);
 
-/** Whether Alt writes a letter here, or is a key of the browser. @param {KeyboardEvent} event */
+/** Return whether Alt types a letter here, or belongs to the browser. @param {KeyboardEvent} event */
 function isTaken(event) {
-  if (event.getModifierState("AltGraph")) return true; // it writes letters
+  if (event.getModifierState("AltGraph")) return true; // AltGr types letters
   const isArrow = event.code.startsWith("Arrow");
-  if (event.altKey && isArrow && event.target instanceof HTMLSelectElement) return true; // it opens the list
+  if (event.altKey && isArrow && event.target instanceof HTMLSelectElement) return true; // which opens the list
   return isMac() && event.altKey && !isArrow && !event.ctrlKey;
 }
 
-/** Return the shortcut of a key press, and which of its keys. @param {KeyboardEvent} event @returns {{id: string, key: string} | null} */
+/** Return the shortcut of a key press, and which of its keys it is. @param {KeyboardEvent} event @returns {{id: string, key: string} | null} */
 export function shortcutOf(event) {
   if (event.isComposing) return null;
   if (event.key === "?" && !isTextEntry(event.target) && !event.ctrlKey && !event.altKey) return { id: "help", key: "?" };
   if (isTaken(event)) return null;
   const isMacAlt = isMac() && event.altKey && event.ctrlKey;
-  const isSlash = event.key === "/"; // on some keyboards with Shift; another key may be in its place there
+  const isSlash = event.key === "/"; // some keyboards need Shift, and have another character at its position
   const modifiers = [["Ctrl", (event.ctrlKey && !isMacAlt) || event.metaKey], ["Alt", event.altKey], ["Shift", event.shiftKey && !isSlash]];
-  const letter = /^[a-z]$/i.test(event.key) ? `Key${event.key.toUpperCase()}` : isSlash ? "/" : event.code; // by the letter where there is one
+  const letter = /^[a-z]$/i.test(event.key) ? `Key${event.key.toUpperCase()}` : isSlash ? "/" : event.code; // by letter if it is one
   const key = [...modifiers.filter(([, isDown]) => isDown).map(([name]) => name), letter].join("+");
   const id = byKeys.get(key);
   if ((id === "undo" || id === "redo") && hasOwnUndo(event.target)) return null;

@@ -1,7 +1,7 @@
 /**
- * The field a person writes in. Every change of text goes through the draft, and the page shows the draft: so nothing
- * that is typed, pasted, dropped or corrected can break a code. Only input methods write into the page by themselves;
- * what they made is read when they are done.
+ * The field in which people write the target. Every change goes through the draft, which the page shows, so nothing
+ * that is typed, pasted, dropped or autocorrected can break a code. Only input methods write into the page directly;
+ * their text is read when they are done.
  */
 import { isCodeAt, plain, repaired } from "../core/flat_text.js";
 import * as dom from "./field_dom.js";
@@ -10,7 +10,7 @@ import * as dom from "./field_dom.js";
  * @typedef {{draft: import("../core/draft.js").Draft, changed: () => void, undo: () => void, redo: () => void,
  *   composing: (isComposing: boolean) => void, breaksLines: boolean, refuses: () => boolean,
  *   refused: (why: "enter"|"tags"|"nesting") => void}} FieldOwner
- *   `composing`: an input method begins or is done; `refuses`: whether nothing may be written now, which it then says
+ *   `composing`: called when an input method starts or ends; `refuses`: whether the field is read-only; it says why
  */
 export class TargetField {
   /** @param {HTMLElement} element @param {FieldOwner} owner */
@@ -18,7 +18,7 @@ export class TargetField {
     this.element = element;
     this.owner = owner;
     this.composing = false;
-    this.placed = null; // the state of the draft whose selection the page has
+    this.placed = null; // the draft state whose selection was set in the page
     const on = (name, handler) => element.addEventListener(name, handler.bind(this));
     on("beforeinput", this.#beforeInput);
     on("input", this.#input);
@@ -42,7 +42,7 @@ export class TargetField {
   /** Show the draft. */
   show() {
     if (this.composing) return;
-    if (this.placed === this.#draft.state) this.readSelection(); // nothing is new here, but the caret may have moved in the page
+    if (this.placed === this.#draft.state) this.readSelection(); // unchanged, but the caret may have moved in the page
     dom.render(this.element, this.#draft.content);
     if (this.hasFocus) this.#writeSelection();
     this.#highlight();
@@ -77,7 +77,7 @@ export class TargetField {
     };
   }
 
-  /** Take over where the caret is: browsers tell of it some time later. */
+  /** Read the selection from the page; browsers report its changes late. */
   readSelection() {
     if (this.composing || !this.hasFocus) return;
     const found = this.#selected();
@@ -105,7 +105,7 @@ export class TargetField {
     if (inputType === "insertParagraph" || inputType === "insertLineBreak") return this.#breakLine(range, inputType);
     if (inputType.startsWith("insert")) return this.#insert(range, event);
     if (inputType.startsWith("delete")) return this.#delete(range, inputType.endsWith("Forward"));
-    return undefined; // bold, italic and their like
+    return undefined; // bold, italic and other formatting
   }
 
   #insert({ start, end }, event) {
@@ -123,13 +123,13 @@ export class TargetField {
     const stretch = this.#draft.content.flat.slice(start, end);
     if (plain(stretch)) return this.#write(start, end, "", isForward ? "deleting forward" : "deleting");
     if (start === end) return undefined;
-    const caret = isForward ? end : start; // codes alone: the caret steps over them
+    const caret = isForward ? end : start; // only codes: the caret steps over them
     this.#draft.select(caret, caret);
     this.show();
     return this.owner.refused("tags");
   }
 
-  /** What is selected goes away here: a browser would take codes with it, or leave all of it. */
+  /** Delete the selection here, since browsers would delete codes with it, or nothing at all. */
   #compose() {
     this.readSelection();
     const { start, end } = this.#draft.state;
@@ -140,7 +140,7 @@ export class TargetField {
     this.owner.composing(true);
   }
 
-  /** Take what an input method made, unless another text has come meanwhile, which it was not written for. */
+  /** Read the text of an input method, unless the field was given another text meanwhile. */
   #composed() {
     this.composing = false;
     if (this.draftComposed === this.#draft) this.#takePage();
@@ -148,7 +148,7 @@ export class TargetField {
     this.owner.composing(false);
   }
 
-  /** Read what an input method or an extension wrote; codes that it took away come back. */
+  /** Read the text that an input method or an extension wrote; codes that it deleted are restored. */
   #takePage() {
     if (this.owner.refuses()) return this.show();
     const { flat, found } = dom.read(this.element);
@@ -164,7 +164,7 @@ export class TargetField {
 
   #input() { if (!this.composing) this.#takePage(); }
 
-  /** Arrow keys step over codes one by one, which browsers do not do. */
+  /** Make arrow keys step over codes one by one, which browsers do not do. */
   #keyDown(event) {
     if (this.composing || event.ctrlKey || event.altKey || event.metaKey || event.shiftKey) return;
     const direction = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
@@ -204,7 +204,7 @@ export class TargetField {
     if (text) this.#write(start, end, this.#fitting(text), "");
   }
 
-  /** Return text from elsewhere, in one line if the source has one. @param {string} text */
+  /** Return text from elsewhere, made safe, and in one line if the source has only one. @param {string} text */
   #fitting(text) { return this.owner.breaksLines ? text : text.replace(/\s*[\r\n\v\f\u2028]+\s*/g, " "); }
 
   #dragStart(event) {
@@ -233,7 +233,7 @@ export class TargetField {
     else this.owner.refused("nesting");
   }
 
-  /** Mark accepted edits in the text, where the browser can. */
+  /** Highlight accepted edits in the text, if the browser supports it. */
   #highlight() {
     if (!globalThis.Highlight) return;
     const { ranges } = this.#draft.state;

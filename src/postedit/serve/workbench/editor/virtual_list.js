@@ -1,8 +1,8 @@
-/** A list of any length of which only the rows on screen are elements. */
+/** A list of any length, of which only the rows on screen (and some more) are elements. */
 import { html, useEffect, useLayoutEffect, useRef, useState } from "../lib.js";
 
-const SPARE = 6; // rows above and below the screen
-const TALLEST = 8_000_000; // pixels; browsers cannot make elements of any height
+const SPARE = 6; // rows rendered above and below the screen
+const TALLEST = 8_000_000; // pixels; browsers limit the height of elements
 
 /**
  * @param {{count: number, rowHeight: number, selected: number, label: string, keyOf: (row: number) => any,
@@ -27,7 +27,7 @@ export function VirtualList({ count, rowHeight, selected, label, keyOf, row, onS
   }, []);
 
   useEffect(() => {
-    const timer = setTimeout(() => onVisible(first, last), 40); // not for rows that fly by
+    const timer = setTimeout(() => onVisible(first, last), 40); // not for rows that are scrolled past quickly
     return () => clearTimeout(timer);
   }, [first, last, onVisible]);
 

@@ -1,4 +1,4 @@
-/** What happened in a project: who did what, and when. */
+/** The audit log of a project: who did what, and when. */
 import { html, useEffect } from "../lib.js";
 import { get, withQuery } from "../data/api.js";
 import { Time } from "../ui/controls.js";
@@ -28,7 +28,7 @@ function whatOf(row) {
   return typeof words === "function" ? words(row) : words?.[row.action] ?? row.kind;
 }
 
-/** What an entry says besides who, when and what. */
+/** Return the details of an entry, besides who, when and what. */
 function detailOf({ target, entries, settings, error, name }) {
   if (settings) return Object.entries(settings).map(([key, value]) => t.audit.setting(key, value)).join(", ");
   return entries === undefined ? target ?? error ?? name ?? "" : t.audit.entries(entries);

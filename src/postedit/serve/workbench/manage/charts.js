@@ -1,18 +1,18 @@
-/** Charts as SVG: lines over days, bars. Their looks are in the style sheet; a table beside them says the same. */
+/** Charts as SVG: lines over days, and bars. They are styled in the style sheet; tables have the same figures. */
 import { html, useEffect, useRef, useState } from "../lib.js";
 import { format, t } from "../strings.js";
 
 const HEIGHT = 200, LEFT = 44, RIGHT = 24, TOP = 12, BOTTOM = 28; // pixels
-const DAY = 64; // pixels that the name of a day takes
+const DAY = 64; // pixels for the name of a day
 
-/** Return a round number at or above the greatest value, whose half is round, too. @param {number} most */
+/** Return a round number, not below the largest value, whose half is round, too. @param {number} most */
 function ceiling(most) {
   const unit = 10 ** Math.floor(Math.log10(most || 1));
   return [1, 2, 4, 6, 10].map((step) => step * unit).find((value) => value >= most) ?? 1;
 }
 
 /**
- * A chart as wide as its place, so that its letters are as large as others on every screen.
+ * A chart as wide as its container, so that its text has the usual size on every screen.
  * @param {{top: number, days: string[], label: string, children: (scale: {x: (row: number) => number, y: (value: number) => number, step: number}) => any}} props
  */
 function Chart({ top, days, label, children: draw }) {
@@ -54,7 +54,7 @@ export function Lines({ days, lines, label }) {
   })}</${Chart}>`;
 }
 
-/** What a chart shows, as a table to unfold. @param {{caption: string, head: string[], rows: any[][]}} props */
+/** The figures of a chart, as a table to unfold. @param {{caption: string, head: string[], rows: any[][]}} props */
 export function Table({ caption, head, rows, isOpen = false }) {
   return html`<details open=${isOpen}><summary>${t.progress.asTable}</summary><div class="scroll" tabindex="0" role="region" aria-label=${caption}><table>
     <caption>${caption}</caption>

@@ -1,4 +1,4 @@
-/** The files of a project: upload, progress of their import, download, deletion. */
+/** The files of a project: upload, progress of imports, download, deletion. */
 import { html, useEffect, useRef, useState } from "../lib.js";
 import { get, remove } from "../data/api.js";
 import { address } from "../data/router.js";
@@ -11,7 +11,7 @@ import { useNews } from "./live_pages.js";
 import { listOf } from "./projects_view.js";
 
 const OPEN = ["waiting", "running"]; // states of jobs that are not over
-const PAUSE = 1000; // milliseconds between questions how jobs get on
+const PAUSE = 1000; // milliseconds between polls of running jobs
 
 /** @param {{project: any, onChange: () => void}} props */
 export function FilesView({ project, onChange }) {
@@ -53,7 +53,7 @@ async function filesAndJobs(project) {
   return { files: listOf(files, "files"), jobs: listOf(jobs, "jobs") };
 }
 
-/** Return by file the job that failed, if no later one went well. @param {any[]} jobs the latest first */
+/** Return the failed jobs, by file, unless a later one succeeded. @param {any[]} jobs the latest first */
 function failuresOf(jobs) {
   const latest = new Map();
   for (const job of jobs) if (!latest.has(job.file) && job.state !== "cancelled") latest.set(job.file, job);
@@ -81,7 +81,7 @@ function DropZone({ onFiles }) {
 }
 
 function Upload({ upload: { name, share, problem } }) {
-  const isNamed = problem?.startsWith(`${name}: `); // by the server, if it has read the file
+  const isNamed = problem?.startsWith(`${name}: `); // the server names the file itself, if it has read it
   if (problem) return html`<p class="warning" role="alert">${!isNamed && html`<bdi>${name}</bdi>: `}${problem}</p>`;
   const text = share ? t.files.uploading(share) : t.files.waiting;
   return html`<div class="upload" role="status"><span><bdi>${name}</bdi> · ${text}</span><${Bar} value=${share} label=${text} /></div>`;

@@ -10,13 +10,13 @@ import { attempt, toast } from "../ui/messages.js";
 import { t } from "../strings.js";
 
 const TYPE = "text/tab-separated-values; charset=utf-8";
-const STALE = 412; // status: it is another one than that which was read
+const STALE = 412; // HTTP status if the glossary is not the one that was read
 const PLAIN = { term: 0, translation: 1 };
 
 /**
- * Read the text of a glossary. A first line may name its columns.
+ * Parse the text of a glossary, whose first line may name its columns.
  * @param {string} text
- * @returns {{head: string[] | null, columns: {term: number, translation: number}, rows: string[][], bad: number | null}} `head`: the first line, if it names columns; `columns`: which of them are the term and its translation (-1: none); `bad`: the number of the first line that is no term
+ * @returns {{head: string[] | null, columns: {term: number, translation: number}, rows: string[][], bad: number | null}} `head`: the first line, if it names columns; `columns`: which of them are the term and its translation (-1: none); `bad`: the number of the first invalid line, or null
  */
 export function readTerms(text) {
   const lines = text.split(/\r?\n/);
@@ -37,12 +37,12 @@ function isTerm(line, columns) {
   return columns ? Boolean(line.split("\t")[columns.term]?.trim()) : /^[^\t]*\S[^\t]*\t.*\S/.test(line);
 }
 
-/** Return a row with another cell; it may have had none there. */
+/** Return a row with one cell replaced, or added if the row was shorter. */
 const withCell = (row, at, text) => Array.from({ length: Math.max(row.length, at + 1) }, (_, index) => (index === at ? text : row[index] ?? ""));
 
 const writeTerms = (rows) => rows.filter((row) => row.some((cell) => cell.trim())).map((row) => `${row.map((cell) => cell.replace(/[\t\n]+/g, " ").trim()).join("\t")}\n`).join("");
 
-/** Whether two texts have the same lines, blank ones aside. */
+/** Return whether two texts have the same lines, apart from blank ones. */
 const isSame = (one, other) => one === other || linesOf(one) === linesOf(other);
 const linesOf = (text) => text.split(/\r?\n/).filter((line) => line.trim()).join("\n");
 
@@ -64,7 +64,7 @@ function Terms({ path, project, loaded }) {
   const latest = useRef(draft);
   const [isKept, setKept] = useState(true);
   const [isText, setIsText] = useState(false);
-  const [turn, setTurn] = useState(0); // grows when the table has to begin with other rows
+  const [turn, setTurn] = useState(0); // incremented when the table must start from other rows
   const isDirty = draft !== null && !isSame(draft.text, saved.text);
   const isStale = isDirty && draft.tag !== saved.tag;
   useEffect(() => {
@@ -72,7 +72,7 @@ function Terms({ path, project, loaded }) {
     return () => { hasUnsaved.value = false; };
   }, [isDirty]);
 
-  useEffect(() => () => { leaving.value = null; }, []); // nobody is asked about a view that is gone
+  useEffect(() => () => { leaving.value = null; }, []); // no question about a view that is gone
 
   const put = (next) => {
     if (!next) store.forget(latest.current);
@@ -95,11 +95,11 @@ function Terms({ path, project, loaded }) {
       try {
         const { tag } = await requestTagged("PUT", path, { raw, type: TYPE, ifMatch: saved.tag });
         loaded.set({ text: raw, tag });
-        put(latest.current === sent ? null : { ...latest.current, tag }); // what was typed meanwhile stays
+        put(latest.current === sent ? null : { ...latest.current, tag }); // text typed meanwhile is kept
         toast(t.glossary.saved(rows.length));
       } catch (error) {
         if (error.status !== STALE) throw error;
-        const other = await loaded.reload(); // which shows that there is another one now
+        const other = await loaded.reload(); // this also shows the newer glossary
         if (!other || other.tag === saved.tag) throw error;
         if (!isDirty) setTurn(turn + 1);
       }
@@ -118,7 +118,7 @@ function Terms({ path, project, loaded }) {
     ${leaving.value !== null && html`<${Leaving} isKept=${isKept} />`}</form>`;
 }
 
-/** Another person has saved the glossary since this one began to change it. */
+/** Shown if another person has saved the glossary since editing began here. */
 function Stale({ text, onSave, onDiscard }) {
   return html`<section class="conflict" role="alert" aria-label=${t.glossary.stale}><p class="strong">${t.glossary.stale}</p>
     <div class="actions"><button type="button" class="primary" onClick=${onSave}>${t.editor.keepMine}</button>
@@ -133,7 +133,7 @@ function Leaving({ isKept }) {
       <button type="button" onClick=${leave}>${t.glossary.leave}</button></div><//>`;
 }
 
-/** In the text, Alt+Tab is taken: Ctrl+I writes a tab, and Tab goes on to the next control as everywhere. */
+/** In the text, Ctrl+I types a tab; Tab moves to the next control as everywhere, and Alt+Tab is taken. */
 function writeTab(event) {
   if (!(event.ctrlKey && event.key === "i")) return;
   event.preventDefault();

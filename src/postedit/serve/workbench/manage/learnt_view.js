@@ -1,4 +1,4 @@
-/** What a project learnt, from whom, and the way to undo it. */
+/** The corrections that a project has learnt, with authors; they can be undone, imported and exported. */
 import { html, useEffect, useState } from "../lib.js";
 import { get, post, request, withQuery } from "../data/api.js";
 import { Time } from "../ui/controls.js";
@@ -7,7 +7,7 @@ import { attempt, toast } from "../ui/messages.js";
 import { t } from "../strings.js";
 import { useNews, usePages } from "./live_pages.js";
 
-const PAUSE = 300; // milliseconds without a key, after which what is written is searched for
+const PAUSE = 300; // milliseconds after the last key press, before the search starts
 
 /** @param {{project: any}} props */
 export function LearntView({ project }) {
@@ -29,10 +29,10 @@ export function LearntView({ project }) {
   });
   const add = (event) => attempt(async () => {
     const input = event.target, [file] = input.files;
-    if (!file) return; // the choice was given up
+    if (!file) return; // the file dialog was cancelled
     const type = file.name.endsWith(".tsv") ? "text/tab-separated-values; charset=utf-8" : "application/jsonl; charset=utf-8";
     try {
-      const { added, known } = await request("POST", `${path}/import`, { raw: file, type }); // its bytes: the service says if they are no UTF-8
+      const { added, known } = await request("POST", `${path}/import`, { raw: file, type }); // as bytes: the service reports text that is not UTF-8
       toast(t.learnt.imported(added, known));
     } finally {
       input.value = ""; // so that the same file can be chosen again

@@ -1,15 +1,15 @@
-/** Views of a project that follow what happens in it, and lists that are fetched by the page. */
+/** Hooks for views that follow the events of a project, and for lists that are fetched in pages. */
 import { useEffect, useRef, useSignal } from "../lib.js";
 import { listen } from "../data/live_events.js";
 import { attempt } from "../ui/messages.js";
 
-const GATHERED = 500; // milliseconds in which events are taken together
-const PAGE = 100; // rows a request
-const MOST = 1000; // rows that the service gives at a time
+const GATHERED = 500; // milliseconds in which events are handled together
+const PAGE = 100; // rows per request
+const MOST = 1000; // rows that the service returns at a time, at most
 
 /**
- * Call a function soon after something has happened in a project, here or elsewhere, and when something may have been
- * missed. Where people are, and new proposals, are no news.
+ * Call a function soon after events of a project, made here or elsewhere, and when some may have been missed. Presence
+ * and new proposals do not count.
  * @param {string} project @param {() => void} onNews
  */
 export function useNews(project, onNews) {
@@ -24,8 +24,8 @@ export function useNews(project, onNews) {
 }
 
 /**
- * Return the rows of a list, the latest first; null before they are known. Requests follow one another, so that each
- * goes on from what the last one brought.
+ * Return the rows of a list, the latest first; null before they are known. Requests are made one after another, so
+ * that each continues from the rows of the last one.
  * @param {(page: {limit: number, before?: number}) => Promise<{rows: any[], next: number | null}>} load
  * @returns {{rows: any[] | null, next: number | null, renew: () => Promise<void>, more: () => Promise<void>}}
  */

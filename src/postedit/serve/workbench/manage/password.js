@@ -1,4 +1,4 @@
-/** Passwords: one's own, and those that an administrator sets for others. */
+/** Dialog to change one's own password, or, for administrators, to set those of others. */
 import { html } from "../lib.js";
 import { patch } from "../data/api.js";
 import { signIn, user } from "../data/session.js";

@@ -1,4 +1,4 @@
-/** Accounts, keys for programs, and the members of a project; where people sign in. */
+/** Accounts, API keys, and the members of a project, if the service has a sign-in. */
 import { html, useState } from "../lib.js";
 import { get, patch, post, put, remove } from "../data/api.js";
 import { focusHeading, Time, useLoaded, Waiting } from "../ui/controls.js";
@@ -16,7 +16,7 @@ export function PeopleView() {
 
 function Users() {
   const loaded = useLoaded(async () => listOf(await get("/v1/users"), "users"), []);
-  const [person, setPerson] = useState(null); // whose password is to be set
+  const [person, setPerson] = useState(null); // the one whose password is being set
   if (!loaded.value) return html`<${Waiting} loaded=${loaded} />`;
   const add = (event) => {
     event.preventDefault();

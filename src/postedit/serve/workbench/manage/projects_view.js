@@ -8,7 +8,7 @@ import { Bar, useLoaded, Waiting } from "../ui/controls.js";
 import { Dialog } from "../ui/dialog.js";
 import { t } from "../strings.js";
 
-/** A list of the server, bare or under a name. @param {any} answer @param {string} name */
+/** Return the list in an answer, which may have it under a name. @param {any} answer @param {string} name */
 export const listOf = (answer, name) => (Array.isArray(answer) ? answer : answer[name] ?? answer.entries ?? answer.data ?? []);
 
 /** @param {{source_language: string, target_language: string}} project */
@@ -16,7 +16,7 @@ export const languagesOf = ({ source_language: source, target_language: target }
 
 export function ProjectsView() {
   const loaded = useLoaded(async () => listOf(await get("/v1/projects"), "projects"), []);
-  const isAdmin = user.value?.admin; // nobody else may make one
+  const isAdmin = user.value?.admin; // only administrators may create projects
   const [isMaking, setMaking] = useState(false);
   return html`<main id="content" class="page" tabindex="-1">
     <div class="title"><h1>${t.projects.title}</h1>

@@ -1,9 +1,9 @@
-/** Small parts that several views use. */
+/** Small components and helpers that several views use. */
 import { html, useEffect, useRef, useState } from "../lib.js";
 import { ApiError } from "../data/api.js";
 import { format, t } from "../strings.js";
 
-const FRAMES = 600; // for which a heading is waited for: ten seconds
+const FRAMES = 600; // of the screen, about ten seconds, to wait for a heading
 
 /** A share as a bar. @param {{value: number, label: string, tone?: string}} props */
 export function Bar({ value, label, tone = "" }) {
@@ -31,7 +31,7 @@ export function useLoaded(load, inputs) {
   const [state, setState] = useState({ value: undefined, error: null });
   const latest = useRef(0);
   const reload = async () => {
-    const turn = ++latest.current; // an answer that comes after that of a later request is dropped
+    const turn = ++latest.current; // an answer is dropped if a later request was made meanwhile
     const show = (next) => { if (turn === latest.current) setState(next); };
     try {
       const value = await load();
@@ -47,15 +47,15 @@ export function useLoaded(load, inputs) {
   return { ...state, reload, set: (value) => setState({ value, error: null }) };
 }
 
-/** What to show while something is loaded, or could not be. @param {{loaded: {value: any, error: any, reload: () => void}}} props */
+/** Shown while something is being loaded, or if it could not be. @param {{loaded: {value: any, error: any, reload: () => void}}} props */
 export function Waiting({ loaded }) {
   if (!loaded.error) return html`<p class="hint" role="status">${t.loading}</p>`;
   return html`<p class="warning" role="alert">${loaded.error.message} <button type="button" onClick=${loaded.reload}>${t.retry}</button></p>`;
 }
 
 /**
- * Give the focus to the heading of the view, as soon as there is one: what had the focus is gone. The editor takes it
- * to its field.
+ * Move the focus to the heading of a new view as soon as there is one, since the element that had it is gone. The
+ * editor moves the focus to its field instead.
  */
 export function focusHeading(frames = FRAMES) {
   const heading = document.querySelector("#content h1");
@@ -66,7 +66,7 @@ export function focusHeading(frames = FRAMES) {
   } else requestAnimationFrame(() => focusHeading(frames - 1));
 }
 
-/** A time, whole on hover. @param {{value: string | null}} props */
+/** A date and time. @param {{value: string | null}} props */
 export function Time({ value }) {
   return value ? html`<time datetime=${value}>${format.moment(value)}</time>` : null;
 }

@@ -1,4 +1,4 @@
-/** Dialogs: the element of the browser, which keeps the focus and closes on Escape. */
+/** Dialogs, made of the HTML element `dialog`, which keeps the focus and closes on Escape. */
 import { html, useEffect, useId, useRef, useState } from "../lib.js";
 import { ApiError } from "../data/api.js";
 import { t } from "../strings.js";
@@ -11,7 +11,7 @@ export function Dialog({ title, onClose, children, wide = false }) {
     const dialog = ref.current, before = document.activeElement;
     if (!dialog.open) dialog.showModal();
     return () => {
-      dialog.close(); // while it is still on the page, so that what it was opened over can have the focus
+      dialog.close(); // while it is still on the page, else the element below cannot get the focus
       if (before instanceof HTMLElement && before.isConnected) before.focus({ preventScroll: true });
     };
   }, []);
@@ -25,12 +25,12 @@ export function Dialog({ title, onClose, children, wide = false }) {
 }
 
 /**
- * The work of a dialog, done once at a time. Its problem is shown in the dialog, as messages elsewhere lie behind it.
+ * Run the work of a dialog, once at a time. Its error is shown in the dialog, which would hide messages elsewhere.
  * @returns {{problem: string, tell: (problem: string) => void, run: (work: () => Promise<any>) => Promise<void>}}
  */
 export function useWork() {
   const [problem, tell] = useState("");
-  const isBusy = useRef(false); // no button is disabled meanwhile: it would lose the focus
+  const isBusy = useRef(false); // buttons are not disabled meanwhile, since they would lose the focus
   const run = async (work) => {
     if (isBusy.current) return;
     isBusy.current = true;
@@ -61,7 +61,7 @@ export function Confirm({ title, text, action, onConfirm, onClose }) {
     <//>`;
 }
 
-/** Ask for a name before something is lost. @param {{title: string, text: string, label: string, name: string, action: string, onConfirm: () => Promise<any>, onClose: () => void}} props */
+/** Ask to type a name before something is lost. @param {{title: string, text: string, label: string, name: string, action: string, onConfirm: () => Promise<any>, onClose: () => void}} props */
 export function ConfirmByName({ title, text, label, name, action, onConfirm, onClose }) {
   const [typed, setTyped] = useState("");
   const { problem, run } = useWork();

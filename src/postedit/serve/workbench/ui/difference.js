@@ -1,9 +1,9 @@
-/** The difference between two texts, for the eye. */
+/** The difference between two texts, as elements. */
 import { html } from "../lib.js";
 import { wordChanges } from "../core/word_diff.js";
 
 /**
- * Return a text with what was put into it and, unless that is not to be shown, what was taken out of it.
+ * Return the new text with insertions marked and, if `showsDeleted`, with deletions shown.
  * @param {string} old @param {string} text
  */
 export function difference(old, text, showsDeleted = true) {

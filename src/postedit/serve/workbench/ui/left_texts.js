@@ -1,8 +1,8 @@
-/** Texts that were not saved, and whose place is gone: to be read, copied or discarded. */
+/** Texts that could not be saved because their place is gone; people can read, copy or discard them. */
 import { html, useRef, useState } from "../lib.js";
 import { format, t } from "../strings.js";
 
-/** Whether an error says that a place is gone or closed to this person, and not that the service cannot be reached. @param {import("../data/api.js").ApiError | null} error */
+/** Return whether an error means that a place is gone or not accessible, not that the service cannot be reached. @param {import("../data/api.js").ApiError | null} error */
 export const isGone = (error) => error?.status === 403 || error?.status === 404;
 
 /** @param {{queue: import("../data/save_queue.js").SaveQueue | null, isHere: (entry: import("../data/save_queue.js").Entry) => boolean}} props `isHere`: whether an entry belongs to what is gone */
@@ -22,7 +22,7 @@ function LeftText({ entry, onDiscard }) {
     try {
       await navigator.clipboard.writeText(entry.body.target);
     } catch {
-      isDone = document.execCommand("copy"); // without TLS, from another machine, there is no other way
+      isDone = document.execCommand("copy"); // pages without TLS, from other machines, have no clipboard API
     }
     setCopied(isDone);
   };

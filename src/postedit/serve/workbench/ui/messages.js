@@ -2,19 +2,19 @@
 import { html, signal } from "../lib.js";
 
 const SHOWN = 6000; // milliseconds
-const SAID = 1200; // milliseconds until the next message is said
-const MOST = 3; // messages at a time
+const SAID = 1200; // milliseconds until the next message is announced
+const MOST = 3; // messages shown or waiting at a time
 
 const spoken = signal("");
 const toasts = signal(/** @type {{id: number, text: string, isBad: boolean}[]} */ ([]));
 const waiting = [];
 let isSpeaking = false, count = 0;
 
-/** Say something to screen readers alone: one message after the other, none twice in a row. @param {string} text */
+/** Announce a message to screen readers only: one message after the other, none twice in a row. @param {string} text */
 export function announce(text) {
   if (text === spoken.value || waiting.includes(text)) return;
   waiting.push(text);
-  if (waiting.length > MOST) waiting.shift(); // what was long ago is of no use
+  if (waiting.length > MOST) waiting.shift(); // old messages are of no use
   if (!isSpeaking) sayNext();
 }
 
@@ -25,7 +25,7 @@ function sayNext() {
   if (isSpeaking) setTimeout(sayNext, SAID);
 }
 
-/** Show and say something. @param {string} text @param {{isBad?: boolean}} options */
+/** Show and announce a message. @param {string} text @param {{isBad?: boolean}} options */
 export function toast(text, { isBad = false } = {}) {
   const id = ++count;
   toasts.value = [...toasts.value.filter((one) => one.text !== text), { id, text, isBad }].slice(-MOST);
@@ -33,7 +33,7 @@ export function toast(text, { isBad = false } = {}) {
   setTimeout(() => { toasts.value = toasts.value.filter((one) => one.id !== id); }, isBad ? 2 * SHOWN : SHOWN);
 }
 
-/** Run something, and show its error as a message. @param {() => Promise<any>} work */
+/** Run a function, and show its error, if any, as a message. @param {() => Promise<any>} work */
 export async function attempt(work) {
   try {
     return await work();
