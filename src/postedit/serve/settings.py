@@ -129,7 +129,7 @@ class LimitsConfig(Config):
 
     queue_tokens: int = Field(100_000, ge=1, description="tokens that may wait; requests beyond that get 429")
     client_share: float = Field(
-        0.5, gt=0, le=1, description="share of queue_tokens that one client (a key, or a person who is signed in) may hold"
+        0.5, gt=0, le=1, description="share of queue_tokens that one client (a key or a signed-in user) may hold"
     )
     queue_seconds: float = Field(
         10.0,
