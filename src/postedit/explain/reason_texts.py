@@ -42,7 +42,7 @@ def _corrections(reason: CorrectionReason) -> str:
     last = reason.corrections[0]
     named = f"{'last ' if reason.count > 1 else ''}{_named(last)}"
     if reason.same_segment:
-        return f"the same segment was corrected so {_times(reason.count)} ({named})"
+        return f"the same segment was corrected in this way {_times(reason.count)} ({named})"
     quoted = f": {_change(*excerpts(last.mt, last.pe))}" if last.mt else ""
     return f"changed {_times(reason.count)} in corrections ({named}{quoted})"
 

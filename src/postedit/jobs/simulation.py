@@ -31,10 +31,10 @@ class StreamSegment(NamedTuple):
 
 
 HISTORIES: Final = (
-    "corrected so each time, twice or more",
-    "corrected so each time, once",
-    "corrected so half of the times or more",
-    "corrected so more rarely",
+    "corrected in this way each time, twice or more",
+    "corrected in this way each time, once",
+    "corrected in this way half of the times or more",
+    "corrected in this way more rarely",
 )
 """How often the words of an error had been corrected in the same way in earlier mt of the stream."""
 

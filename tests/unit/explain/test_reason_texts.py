@@ -32,7 +32,7 @@ NAMED = NamedCorrection(17, "s", "der Haus", "das Haus", "anna", datetime(2026, 
         ),
         (
             CorrectionReason(2, 0, 0, (NAMED,), same_segment=True),
-            "the same segment was corrected so twice (last by anna, 2026-11-03, correction 17)",
+            "the same segment was corrected in this way twice (last by anna, 2026-11-03, correction 17)",
         ),
         (
             TrainingReason(1041, 3, 0, (TrainingExample("der Haus …", "das Haus …"),)),
