@@ -47,8 +47,8 @@ class SearchConfig(Config):
     patience: float = Field(1.0, ge=1, description="beam search stops when patience * beam hypotheses have finished")
     mt_candidate: bool = Field(
         True,
-        description="return mt unchanged if the model ranks it above the result of search, or that was not at its end "
-        "at the length limit",
+        description="return mt unchanged if the model ranks it above the result of search, or if that result was cut "
+        "off at the length limit",
     )
     length_penalty: float = Field(1.0, ge=0, le=10, description="rank hypotheses by score / length ** length_penalty")
     normalisation: Normalisation = Field(
@@ -71,7 +71,7 @@ class SearchConfig(Config):
     cut_input: bool = Field(
         False,
         description="a longer side is cut to its first max_input tokens instead; for tasks such as summaries, where mt "
-        "is a text to read: without mt_candidate",
+        "is a text to read; needs mt_candidate = false",
     )
     batch_tokens: int = Field(4000, ge=1, description="rows x tokens of the longest text in a batch, beams included")
     shortlist: int = Field(

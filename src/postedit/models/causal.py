@@ -89,12 +89,12 @@ class CausalConfig(CheckpointConfig):
         0,
         ge=0,
         description="tokens of a row in training, which holds several segments that do not see each other; a longer "
-        "one has a row of its own. 0: each has",
+        "segment has its own row; 0: one segment per row",
     )
     lora_base: Literal["fp32", "bf16"] = Field("fp32", description="number type of the weights that adapters change")
     save_base: bool = Field(
         False,
-        description="save the weights that adapters change with each model, which can then do without the checkpoint",
+        description="save the weights that adapters change with each model, which then does not need the checkpoint",
     )
     network: CausalNetworkConfig = Field(description="what the checkpoint says of itself; read from the checkpoint")
 

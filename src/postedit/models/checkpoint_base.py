@@ -57,7 +57,7 @@ class CheckpointConfig(Config):
     checkpoint: str = Field(description="folder or hub id of a model, read when training begins")
     lora_rank: int = Field(0, ge=0, description="0: all weights are trained; r: those of adapters of rank r alone")
     lora_alpha: float = Field(32.0, gt=0, description="adapters are scaled by lora_alpha / lora_rank")
-    lora_dropout: float = Field(0.0, ge=0, lt=1, description="on what adapters read")
+    lora_dropout: float = Field(0.0, ge=0, lt=1, description="dropout on the inputs of adapters")
     network: CheckpointNetworkConfig = Field(description="what the checkpoint says of itself; read from the checkpoint")
 
     @classmethod

@@ -32,7 +32,7 @@ CopyQuery = Literal["sum", "attended"]
 
 _SCALE_COPY = Field(False, description="divide the dot products of the copy attention by sqrt(dim)")
 _COPY_QUERY: Any = Field(
-    "sum", description="query of copying, and input of the gate: the last layer's attention plus its residual, or alone"
+    "sum", description="what copying and its gate read: the last layer's attention with (sum) or without its residual"
 )
 _GATE_BIAS = Field(True, description="whether the gate has a bias")
 

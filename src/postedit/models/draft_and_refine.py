@@ -179,7 +179,7 @@ class AttentionNMT(Translator):
 class DoubleAttentionConfig(TranslatorConfig):
     """Options of the second stage."""
 
-    freeze_embeddings: bool = Field(False, description="embeddings are not trained, but those of a first stage")
+    freeze_embeddings: bool = Field(False, description="embeddings stay as inherited from the first stage, untrained")
 
 
 class DoubleAttention(Translator):

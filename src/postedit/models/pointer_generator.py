@@ -27,7 +27,7 @@ class PointerGeneratorConfig(Config):
 
     embedding: int = Field(128, ge=1, description="width of embeddings")
     hidden: int = Field(256, ge=1, description="width of LSTM states; annotations and attention are twice as wide")
-    coverage: bool = Field(True, description="attention reads how much of it each token of mt has had")
+    coverage: bool = Field(True, description="attention reads how much attention each token of mt has had")
     share_embeddings: Sharing = Field("mt-pe", description="streams that share an embedding table with pe")
 
 

@@ -37,8 +37,8 @@ class LSTMConfig(Config):
     init: float = Field(
         0.1,
         gt=0,
-        description="all weights are drawn from -init .. init; OpenNMT's 0.1 suits states 500 wide, narrower ones "
-        "learn sooner with more: 0.1 sqrt(500 / hidden)",
+        description="all weights are drawn uniformly from -init to init; 0.1, as in OpenNMT, suits states 500 wide; "
+        "narrower ones learn faster with 0.1 sqrt(500 / hidden)",
     )
 
 
