@@ -112,8 +112,7 @@ class Fallback:
 
     kind: str  # a kind of `text.protected_spans`, or "term"
     value: str  # the value by which `text.protected_spans` compares spans
-    # "search": a second search with constraints; "edits": some edits were taken back; "mt": all edits were taken back;
-    # None: it was not saved, because there is no mt
+    # by a second search with constraints, by taking back some edits, or all ("mt"); None: not saved, as there is no mt
     by: Literal["search", "edits", "mt"] | None
 
 
@@ -202,8 +201,7 @@ class Identity:
 class Editor(ABC):
     """Base class of everything that corrects segments.
 
-    Subclasses implement `edit_segments`, `abilities` and `identity`; `edit` and `score`, which take lists of texts, are
-    built on them.
+    Subclasses implement `edit_segments`, `abilities` and `identity`, on which `edit` and `score` for texts are built.
     """
 
     search: SearchConfig = SearchConfig()
@@ -264,10 +262,7 @@ class Editor(ABC):
         raise DataError("this editor does not learn from corrections; postedit.adapt.load_learning loads one that does")
 
     def undo(self, number: int) -> None:
-        """Forget a correction, so that the editor is as if it had never learnt it.
-
-        Args:
-            number: the number that `learn` returned.
+        """Forget the correction for which `learn` returned `number`, as if it had never been learnt.
 
         Raises:
             DataError: if the editor does not learn, or there is no such correction.

@@ -1,8 +1,7 @@
 """The interface of every architecture: `encode` a batch into a state, then `decode` K tokens from that state.
 
-Training with teacher forcing decodes all K = T tokens in one call, a search step decodes K = 1, and checking a draft
-decodes as many as it has, so inference needs no second code path. The state is passed in and returned as a value; it is
-never stored on the module.
+With teacher forcing, K = T; in a search step, K = 1; to check a draft, K is its length. So inference needs no second
+code path. The state is passed in and returned as a value; it is never stored on the module.
 """
 
 from abc import ABC, abstractmethod
@@ -95,10 +94,7 @@ class Constraint(Protocol):
     """A rule that forbids some next tokens of N rows, such as EOS before the end of mt under hard attention."""
 
     def allowed(self) -> Tensor:
-        """Return Bool[N,V], True for the tokens that may come next.
-
-        Each row has at least one, though several constraints together may leave none.
-        """
+        """Return Bool[N,V], the tokens that may come next: at least one per row; several constraints may leave none."""
         ...
 
     def to_end(self) -> Tensor:
@@ -149,10 +145,9 @@ class Seq2Seq(nn.Module, ABC, Generic[StateT]):
 
     @abstractmethod
     def decode(self, tokens: Tensor, state: StateT) -> tuple[DecoderOutput, StateT]:
-        """Read K more target tokens Long[N,K], and predict the token that follows each of them.
+        """Read K more target tokens Long[N,K], the first of all being BOS, and predict the token that follows each.
 
-        The first token that a row reads is BOS. Rows with fewer than K tokens end in PAD; the outputs at PAD are
-        meaningless, and the PADs must be rolled back.
+        Rows with fewer than K tokens end in PAD. The outputs at PAD are meaningless, and the PADs must be rolled back.
         """
 
     def embeddings(self) -> Mapping[str, nn.Embedding]:
@@ -181,7 +176,7 @@ class Seq2Seq(nn.Module, ABC, Generic[StateT]):
         raise NotImplementedError("only a model with a frozen_checkpoint has such weights")
 
     def constraints(self, batch: Batch) -> Sequence[Constraint]:
-        """Return the model grammar (constraints that the model puts on its own output), on the device of the batch."""
+        """Return the model grammar, constraints on its own output, on the device of the batch; by default none."""
         return ()
 
     def parts(self) -> "Sequence[Seq2Seq]":

@@ -1,7 +1,6 @@
 """The special tokens that every vocabulary begins with, in this order.
 
-STEP moves hard attention to the next position of mt (Junczys-Dowmunt and Grundkiewicz 2017, section 4.1); SEP separates
-texts that are read as one.
+STEP moves hard attention to the next position of mt (Junczys-Dowmunt and Grundkiewicz 2017, 4.1); SEP separates texts.
 """
 
 from typing import Final

@@ -136,10 +136,7 @@ class LabelLoss(NamedTuple):
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Shortlist:
-    """The part of a vocabulary that search may write; `allowed` can restrict it further for each row.
-
-    Its columns, C = first + E, are the tokens 0 .. first - 1 followed by `others`.
-    """
+    """Part of a vocabulary: the tokens 0 .. first - 1, then `others`, of which rows may be allowed different ones."""
 
     first: int  # every token with an id below this one is included
     others: Tensor  # Long[E], ids of the other tokens, in ascending order
@@ -191,7 +188,7 @@ class Distribution(Protocol):
     def among(self, shortlist: Shortlist) -> Tensor:
         """Return the natural-log probabilities Float[N,K,C], renormalised over the tokens of a shortlist.
 
-        Each component of a mixture is renormalised separately.
+        The components of a mixture are renormalised before they are mixed.
         """
         ...
 

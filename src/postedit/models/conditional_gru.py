@@ -61,12 +61,11 @@ class ConditionalGRUModel(Seq2Seq[RecurrentState]):
     [E[y]; h_a] under hard attention, where h_a is the annotation of mt at the attended position. A model with only hard
     attention has no GRU2: s = s', and c = h_a.
 
-    The paper omits biases from its formulas (footnote 2), and gives neither the width of the attention layer nor the
-    first token that the decoder reads. Here every tanh, every sigmoid and the final softmax has a bias in its argument,
-    and each GRU has two, as in PyTorch; the attention layer is as wide as the annotations, as in the Nematus model that
-    the paper follows; BOS, read first, has its own embedding. Embeddings are multiplied by sqrt(width), as in a
-    Transformer, and E[y] above is the product. One table, initialised with standard deviation 1/sqrt(width), then suits
-    both the input and a tied output layer.
+    The paper omits biases from its formulas (footnote 2), and gives neither the width of the attention layer nor what
+    the decoder reads first. Here every tanh, sigmoid and final softmax has a bias in its argument, and GRUs have two,
+    as in PyTorch; the attention layer is as wide as the annotations, as in the Nematus model that the paper follows;
+    BOS, read first, has its own embedding. Embeddings are multiplied by sqrt(width), as in a Transformer; E[y] is the
+    product. A table initialised with deviation 1/sqrt(width) then suits both the input and a tied output layer.
 
     Raises:
         RecipeError: if streams that share embeddings, or mt and pe under hard attention, have different vocabularies.
@@ -164,10 +163,7 @@ class ConditionalGRUModel(Seq2Seq[RecurrentState]):
     def _run_decoder(
         self, inputs_NKX: Tensor, state: RecurrentState, masks: _StepMasks
     ) -> tuple[Tensor, Tensor | None, dict[AttentionKey, Tensor]]:
-        """Return the states Float[N,K+1,D] from the first on, the soft contexts Float[N,K,C], and the soft attention.
-
-        The contexts are None if no input has soft attention.
-        """
+        """Return the states Float[N,K+1,D] from the start, soft contexts Float[N,K,C] or None, and soft attention."""
         memory, s_ND = state.memory, state.current("s")
         states, contexts = [s_ND], []
         weights: dict[str, list[Tensor]] = {name: [] for name in self.soft}

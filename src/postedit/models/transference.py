@@ -25,9 +25,8 @@ class TransferenceConfig(StackConfig):
 class Transference(TransformerModel):
     """A source encoder, a second encoder that reads mt and attends to src, and a decoder that attends to the second.
 
-    The second encoder is a decoder stack without a causal mask. The decoder does not attend to src directly: the
-    attention reported for src is the product of the decoder's attention to mt and the second encoder's attention from
-    mt to src, each averaged over heads. Its rows sum to 1.
+    The second encoder is a decoder stack without a causal mask. The attention reported for src is a product, whose rows
+    sum to 1: the decoder's attention to mt times the second encoder's from mt to src, each averaged over heads.
 
     Deviation: the paper says that layer normalisation follows each stack, which is needed only where sublayers
     normalise their input. So `norm = "pre"` is the default; `"post"` is the original Transformer.

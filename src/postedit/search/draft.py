@@ -58,8 +58,7 @@ class DraftSearch:
         rows: maximum number of sentences searched at a time.
         call_cost: fixed cost of a call, in tokens; None: the default for the model's device.
         shortlist: number of tokens at the beginning of the vocabulary, the most frequent ones, that a sentence may
-            write besides the tokens of its draft and inputs; outputs may then differ from those of greedy search. 0:
-            all tokens may be written.
+            write besides those of its draft and inputs; outputs may then differ from greedy search. 0: all tokens.
         ranking: search options by which output and draft are compared; the draft is returned where it ranks higher,
             unless there is guidance or a grammar. Its score comes from the first call, which proposes all of it.
     """

@@ -51,8 +51,7 @@ class Bias(Protocol):
 class Guidance:
     """The constraints and biases of a batch, in addition to the model grammar.
 
-    A row with no room left except for its end writes the tokens that the first constraint still requires, then those of
-    the next, and so on.
+    A row that has room only for its end writes the tokens that the first constraint still requires, then the next's.
     """
 
     guards: tuple[Constraint, ...] = ()  # forbid tokens

@@ -22,9 +22,8 @@ def length_limits(
 ) -> Tensor:
     """Return Long[B], the maximum number of tokens of each output, without EOS: `ratio` times its input plus `extra`.
 
-    The length of the input is that of mt if the batch has mt, else that of the sentence's longest stream. If the model
-    writes STEPs, the limit is raised by the number of STEPs that mt can take. With EOS, an output has at most `longest`
-    tokens; None: no such limit.
+    The input is mt if there is one, else the longest stream of the sentence. If the model writes STEPs, those that mt
+    can take are added. With EOS, an output has at most `longest` tokens; None: no such limit.
     """
     streams = [batch.streams["mt"]] if "mt" in batch.streams else list(batch.streams.values())
     lengths = torch.stack([stream.lengths for stream in streams]).amax(0)
@@ -48,8 +47,7 @@ class NextTokens:
 class Rules:
     """The rules for the next token of N rows, given the tokens that each row has written.
 
-    Grammar and guidance count different tokens (STEPs and text), so the numbers of tokens that they require before EOS
-    are added.
+    Grammar and guidance count different tokens (STEPs and text), so the numbers that they require before EOS are added.
     """
 
     limits: Tensor  # Long[N], maximum number of tokens of each output, without EOS
