@@ -65,7 +65,7 @@ def check_config(kind: type[ConfigT], values: Mapping[str, Any], prefix: str = "
 def describe_problems(kind: type[BaseModel], error: ValidationError, prefix: str = "") -> list[str]:
     """Return a line for each distinct problem that pydantic found in a `kind`; option names begin with `prefix`."""
     lines = (_describe(kind, problem, prefix) for problem in error.errors(include_url=False))
-    return list(dict.fromkeys(lines))  # pydantic reports each missing entry of a tuple, in the same words
+    return list(dict.fromkeys(lines))  # pydantic reports every missing entry of a tuple, which gives equal lines
 
 
 _OWN_WORDS: Final = {

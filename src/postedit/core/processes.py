@@ -32,7 +32,7 @@ class WorkerError(PosteditError):
 
 
 class Executor(Protocol):
-    """The interface of what applies a function to items in workers, without changing the results or their order."""
+    """An interface for applying a function to items in workers, which change neither the results nor their order."""
 
     def map(self, build: Callable[[int], Callable[[In], Out]], items: Iterable[In]) -> Generator[Out, None, None]:
         """Yield the result of each item, in order; close the iterator to stop early.
