@@ -1,7 +1,7 @@
 """postedit: neural automatic post-editing.
 
-`PostEditor` corrects machine translation with a trained model; it is imported when first asked for, so that
-`import postedit` stays light.
+`PostEditor` corrects machine translation with a trained model; it is imported on first use, so that `import postedit`
+stays fast.
 """
 
 from typing import TYPE_CHECKING, Any

@@ -1,4 +1,4 @@
-"""Compile functions with numba at their first call, cache them on disk, and log it once."""
+"""Compile functions with numba at their first call, cache the machine code on disk, and log the first compilation."""
 
 import hashlib
 import logging
@@ -16,11 +16,11 @@ from numba.core.caching import FunctionCache
 
 _log = logging.getLogger(__name__)
 
-_SOON: Final = 0.5  # seconds, after which waiting is told
+_SOON: Final = 0.5  # seconds of waiting after which it is logged
 
 
 class _Announcer(event.Listener):
-    """Logs the first compilation; functions loaded from the cache do not count."""
+    """A listener that logs the first compilation; loading functions from the cache does not count."""
 
     def __init__(self) -> None:
         self._told = False
@@ -38,7 +38,7 @@ event.register("numba:compile", _Announcer())  # type: ignore[no-untyped-call]
 
 
 @cache
-def _lock_of(folder: str, process: int) -> FileLock:  # of a process, as a fork must not share it
+def _lock_of(folder: str, process: int) -> FileLock:  # one per process, because a fork must not share its parent's
     return FileLock(str(Path(folder) / "compiling.lock"), thread_local=False)
 
 
@@ -49,17 +49,17 @@ def _digest_of_sources() -> str:
 
 
 class _SharedCache(FunctionCache):
-    """A cache that lets one process compile, while others that start at the same time wait for what it writes.
+    """A cache that lets one process compile, while others that start at the same time wait for the result.
 
-    It is valid for the sources of all compiled functions: numba looks at the file of a function alone, and not at those
-    of the functions whose machine code is within its own.
+    It is invalidated when the sources of any compiled function change: numba checks only the file of the function
+    itself, not the files of functions whose machine code is inlined in it.
 
-    A lock for each folder of modules is taken by the first function that is not in the cache. Functions call those of
-    lower layers only, so that processes cannot wait for each other. Where one waits too long (the other may have been
-    stopped), this process waits no more.
+    There is a lock for each folder of modules, taken by the first function that is not in the cache. Functions call
+    only those of lower layers, so processes cannot deadlock. After waiting too long for another process, which may have
+    been stopped, this process compiles for itself and does not wait again.
     """
 
-    patience = 300.0  # seconds; of all functions
+    patience = 300.0  # seconds to wait for other processes; shared by all functions
 
     def __init__(self, function: Any) -> None:
         super().__init__(function)  # type: ignore[no-untyped-call]
@@ -67,7 +67,7 @@ class _SharedCache(FunctionCache):
         self._held: list[FileLock] = []
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
-        """Return the compiled function; if there is none, None, with the lock held."""
+        """Return the compiled function, or None to compile it; the lock is acquired if it is not cached."""
         found = super().load_overload(sig, target_context)  # type: ignore[no-untyped-call]
         if found is not None:
             return found
@@ -83,7 +83,7 @@ class _SharedCache(FunctionCache):
         return super().load_overload(sig, target_context)  # type: ignore[no-untyped-call]
 
     def releasing(self, compiling: Callable[[Any], Any]) -> Callable[[Any], Any]:
-        """Return a function that compiles, and that then holds no more locks than before, whether it failed or not."""
+        """Return a function that calls `compiling`, and releases the locks acquired in the call, even if it fails."""
 
         def compiling_once(sig: Any) -> Any:
             before = len(self._held)
@@ -97,11 +97,11 @@ class _SharedCache(FunctionCache):
 
 
 def _acquire(lock: FileLock) -> None:
-    """Take a lock.
+    """Acquire a lock.
 
     Raises:
-        Timeout: if another process keeps it for too long.
-        OSError: if it cannot be taken here.
+        Timeout: if another process holds it for too long.
+        OSError: if the file system does not allow it.
     """
     try:
         lock.acquire(min(_SOON, _SharedCache.patience))
@@ -118,16 +118,16 @@ def _tell_of_waiting() -> None:
 
 
 def wait_no_longer(seconds: float) -> None:
-    """Let this process wait for others that compile only so long; then it compiles for itself."""
+    """Limit how long this process waits for others that compile; after `seconds`, it compiles for itself."""
     _SharedCache.patience = min(seconds, _SharedCache.patience)
 
 
 def compiled_with(**options: Any) -> Callable[[Any], Any]:
-    """Return a decorator that compiles a function with additional options of numba."""
+    """Return a decorator that compiles a function with additional numba options."""
 
     def decorate(function: Any) -> Any:
         found = njit(cache=True, nogil=True, **options)(function)
-        if hasattr(found, "_cache"):  # else numba is switched off
+        if hasattr(found, "_cache"):  # not if numba is disabled
             found._cache = _SharedCache(function)
             found.compile = found._cache.releasing(found.compile)
         return found
@@ -139,10 +139,10 @@ compiled: Final = compiled_with()
 
 
 def uninterrupted(function: Callable[..., Any], *arguments: Any) -> Any:
-    """Return the result of a compiled function, called in a thread, where Ctrl-C does not strike.
+    """Call a compiled function in a thread, where Ctrl-C cannot interrupt it, and return its result.
 
-    Python handles signals in the main thread, and raises KeyboardInterrupt only when the function has ended: while its
-    result is converted, where numba expects no exception and may crash. The longer a function takes, the more likely.
+    In the main thread, Python would raise KeyboardInterrupt only when the function has ended and its result is being
+    converted, where numba expects no exception and may crash. The longer a function takes, the likelier that is.
     """
     with ThreadPoolExecutor(max_workers=1) as thread:
         return thread.submit(function, *arguments).result()

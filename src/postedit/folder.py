@@ -1,15 +1,15 @@
-"""Model folders: all files of a model; none of them executes code when it is read.
+"""Model folders, which hold all files of a model; reading them never executes code from them.
 
 config.json         architecture, sizes, search settings, format version
 model.safetensors   weights
 text/               subword vocabularies and truecasing
 provenance.json     data, options and versions of its training, and its scores on the development set
 README.md           model card
-NOTICE              licences of the texts that it was trained on, if somebody has put them there
+NOTICE              licences of the texts that it was trained on, if provided
 SHA256SUMS          digests of the files, see `postedit.core.checksums`
-draft/              the model folder of the first stage, whose output this model reads as mt, if it has one
-first/, second/     in place of weights and text: the model folders of a chain, see `postedit.editing.chain_folder`
-.checkpoint         path of the checkpoint that has the weights that are not here, if there are such; never published
+draft/              model folder of the first stage, if there is one; this model reads its output as mt
+first/, second/     in a chain, in place of weights and text: its two model folders, see `postedit.editing.chain_folder`
+.checkpoint         path of the checkpoint with the frozen weights that are not stored here, if any; never published
 """
 
 import hashlib
@@ -46,8 +46,8 @@ from postedit.models import ARCHITECTURES
 from postedit.text.processor import TextProcessor
 
 _FORMAT: Final = 1
-_MOST_READS: Final = 5  # of a folder that is replaced while it is read
-_BETWEEN_READS: Final = 0.01  # seconds
+_MOST_READS: Final = 5  # attempts to read a folder that is replaced while it is read
+_BETWEEN_READS: Final = 0.01  # seconds between attempts
 _CONFIG, _WEIGHTS, _PROVENANCE, _CARD = "config.json", "model.safetensors", "provenance.json", "README.md"
 _NOTICE: Final = "NOTICE"
 _TEXT, _DRAFT = "text", "draft"
@@ -64,16 +64,16 @@ _OWN_FILES: Final = (
     CHECKSUMS,
 )
 
-CHAIN: Final = "chain"  # the architecture of a chain, by its configuration
-CHAINED: Final = ("first", "second")  # folders of its models
+CHAIN: Final = "chain"  # the architecture that the config.json of a chain names
+CHAINED: Final = ("first", "second")  # names of the model folders in a chain
 ONE_MODEL: Final = (*_OWN_FILES, *(f"{_DRAFT}/{pattern}" for pattern in _OWN_FILES))
 FILES: Final = (*ONE_MODEL, *(f"{name}/{pattern}" for name in CHAINED for pattern in ONE_MODEL))
 """Patterns of the files of a model folder."""
 COPIED_OF_ONE: Final = (*ONE_MODEL, CHECKPOINT, f"{_DRAFT}/{CHECKPOINT}")
 COPIED: Final = (*COPIED_OF_ONE, *(f"{name}/{pattern}" for name in CHAINED for pattern in COPIED_OF_ONE))
-"""Patterns of what a copy on this machine has: also where frozen checkpoints are."""
+"""Patterns of the files in a copy on the same machine, which include the paths of frozen checkpoints."""
 
-_NO_EFFECT: Final = frozenset({_PROVENANCE, _CARD, _NOTICE, CHECKSUMS})  # on outputs
+_NO_EFFECT: Final = frozenset({_PROVENANCE, _CARD, _NOTICE, CHECKSUMS})  # files that do not affect outputs
 
 _CARD_TEXT: Final = """\
 ---
@@ -101,9 +101,9 @@ Scores on the development set, which also chose the weights:
 
 @dataclass(frozen=True, slots=True)
 class ModelFolder:
-    """A model with its text processing.
+    """A model with its text processing and everything else that its folder stores.
 
-    `first_stage` is the model whose output it reads as mt, if it has one; `notice` the licences of its training texts.
+    `first_stage` is the model whose output it reads as mt, or None; `notice` has the licences of its training texts.
     """
 
     architecture: Architecture
@@ -116,10 +116,10 @@ class ModelFolder:
     notice: str | None = None
 
     def save(self, path: Path, stored: torch.dtype = torch.float32) -> None:
-        """Write the folder, with weights of type `stored`; a model at `path` is replaced when all is written.
+        """Write the folder, with weights of type `stored`; a model at `path` is replaced once everything is written.
 
         Raises:
-            OutputError: if something else than a model is at `path`, it cannot be written, or the disk is full.
+            OutputError: if there is something other than a model at `path`, it cannot be written, or the disk is full.
         """
         check_replaceable(path)
         with atomic_folder(path) as folder:
@@ -158,9 +158,9 @@ class ModelFolder:
 
     @classmethod
     def load(cls, path: Path, device: torch.device | str = "cpu") -> "ModelFolder":
-        """Read a model folder, or RUN/model with other weights of its run (RUN/best/*.safetensors).
+        """Read a model folder; a weights file RUN/best/*.safetensors is read with the rest of RUN/model.
 
-        A folder that is replaced meanwhile, as training does with that of a better model, is read again.
+        A folder that is replaced while it is read, as training does when it finds a better model, is read again.
 
         Raises:
             ModelFolderError: if something is missing, damaged, or not what config.json says.
@@ -176,7 +176,7 @@ class ModelFolder:
             else:
                 if _identity(folder) == before:
                     return found
-            if before is None:  # perhaps because the next one has not got the name yet
+            if before is None:  # perhaps the new folder has not been renamed yet
                 time.sleep(_BETWEEN_READS)
         return cls._load(folder, weights, device)
 
@@ -196,14 +196,14 @@ class ModelFolder:
         processor = TextProcessor.load(path / _TEXT)
         tensors = _read_weights(weights, architecture.name)
         try:
-            # Compare sizes before memory is taken for those of config.json.
+            # Check shapes before allocating memory for the sizes in config.json.
             check_model_tensors(architecture.build_on_meta(config, processor.vocabularies), tensors)
             model = architecture.build(config, processor.vocabularies)
         except ModelFolderError as error:
             raise ModelFolderError(f"{weights}: {error}") from None
-        except ValueError as error:  # sizes that do not go together; a RecipeError is one too
+        except ValueError as error:  # incompatible sizes; RecipeError is a subclass
             raise ModelFolderError(f"{path / _CONFIG}: {error}") from None
-        if model.frozen_checkpoint is not None:  # before the adapters, which would change its outputs
+        if model.frozen_checkpoint is not None:  # before loading the adapters, which would change its outputs
             _load_frozen_weights(path, model, values.get("frozen_sha256"))
         load_model_tensors(model, tensors)
         if weights == path / _WEIGHTS and "weights_sha256" in values:
@@ -219,7 +219,7 @@ class ModelFolder:
     def worse_than_input(self) -> str | None:
         """Return a warning if the development set had a lower TER before the model edited it, else None.
 
-        There is none for a model that reads no mt, such as a first stage: it translates, and edits nothing.
+        A model that does not read mt, such as a first stage, gets no warning, because it translates and does not edit.
         """
         dev = self.provenance.get("dev", {})
         ter, unedited = dev.get("ter"), dev.get("do_nothing_ter")
@@ -242,10 +242,10 @@ class ModelFolder:
 
 
 def _load_frozen_weights(path: Path, model: Seq2Seq, sha256: object) -> None:
-    """Load the weights that are not in the model folder `path` from the checkpoint that its adapters change.
+    """Load the weights that the model folder `path` does not have from the checkpoint that its adapters modify.
 
     Raises:
-        ModelFolderError: if they cannot be had, or are not those that the adapters were trained with.
+        ModelFolderError: if they cannot be loaded, or are not those that the adapters were trained with.
     """
     assert model.frozen_checkpoint is not None
     noted = path / CHECKPOINT
@@ -267,7 +267,7 @@ def _load_frozen_weights(path: Path, model: Seq2Seq, sha256: object) -> None:
 
 
 def read_notice(folder: Path) -> str | None:
-    """Return the licences of the texts that a model was trained on, if its folder has them.
+    """Return the licences of the texts that a model was trained on; None if its folder does not have them.
 
     Raises:
         ModelFolderError: if they cannot be read.
@@ -282,16 +282,16 @@ def read_notice(folder: Path) -> str | None:
 
 
 def write_notice(folder: Path, notice: str | None) -> None:
-    """Write the licences of the texts that a model was trained on, if there are any."""
+    """Write the licences of the texts that a model was trained on, unless `notice` is None."""
     if notice is not None:
         (folder / _NOTICE).write_text(notice, encoding="utf-8")
 
 
 def fingerprint(path: Path) -> str:
-    """Return the SHA-256 digest, in hexadecimal, of the model that `ModelFolder.load` reads, without search options.
+    """Return a SHA-256 digest, in hexadecimal, of the model that `ModelFolder.load` reads, without its search options.
 
     Raises:
-        ModelFolderError: if there is no model, or a file of it is missing.
+        ModelFolderError: if there is no model, or one of its files cannot be read.
     """
     folder, weights = _parts(path)
     values = read_config(folder)
@@ -308,13 +308,13 @@ def fingerprint(path: Path) -> str:
 
 
 def content_fingerprint(path: Path) -> str:
-    """Return the SHA-256 digest, in hexadecimal, of all files that affect outputs.
+    """Return a SHA-256 digest, in hexadecimal, of all files that affect outputs.
 
-    These are the files of a model folder; a file of weights and the model of its run; or the file of a combination,
-    whose members have fingerprints of their own.
+    For a model folder, these are its files; for a weights file, the file and the model folder of its run; for the file
+    of a combination, the file itself, as its members have their own fingerprints.
 
     Raises:
-        ModelFolderError: if it cannot be read.
+        ModelFolderError: if a file cannot be read.
     """
     folder, weights = _parts(path)
     contents = {"": path}
@@ -331,19 +331,19 @@ def content_fingerprint(path: Path) -> str:
 
 
 def _identity(folder: Path) -> tuple[int, int, int] | None:
-    """Return what tells a folder from another one of that name; None if there is none."""
+    """Return a value that distinguishes a folder from others that have had its name; None if it does not exist."""
     try:
         status = folder.stat()
     except OSError:
         return None
-    return status.st_dev, status.st_ino, status.st_ctime_ns  # numbers of files are used again
+    return status.st_dev, status.st_ino, status.st_ctime_ns  # the time is needed because inode numbers are reused
 
 
 def _parts(path: Path) -> tuple[Path, Path]:
-    """Return the model folder and the file of weights that `path` stands for.
+    """Return the model folder and the weights file that `path` stands for.
 
     Raises:
-        ModelFolderError: if it is a file of weights without the model of its run.
+        ModelFolderError: if it is a weights file, but the model folder of its run is missing.
     """
     if path.suffix != ".safetensors" or not path.is_file():
         return path, path / _WEIGHTS
@@ -357,7 +357,7 @@ def _parts(path: Path) -> tuple[Path, Path]:
 
 
 def check_replaceable(path: Path) -> None:
-    """Raise an OutputError if `path` is there and neither a model nor an empty folder: it may be other work."""
+    """Raise an OutputError if `path` exists and is neither a model folder nor empty, since it may be other work."""
     if path.exists() and not path.is_dir():
         raise OutputError(f"{path}: is a file; choose a new folder")
     with explain_os_errors(path):
@@ -370,10 +370,10 @@ def check_replaceable(path: Path) -> None:
 
 
 def read_config(path: Path) -> dict[str, Any]:
-    """Return the values of the configuration of a model folder, of any architecture.
+    """Return the values in the config.json of a model folder, of any architecture.
 
     Raises:
-        ModelFolderError: if there is none, it is damaged, or it has another format.
+        ModelFolderError: if the folder or the file is missing, damaged, or of another format version.
     """
     if not path.is_dir():
         fault = "is a file, not a model folder" if path.exists() else "no such model folder"
@@ -406,7 +406,7 @@ def _read_weights(path: Path, architecture: str) -> dict[str, Tensor]:
 
 
 def architecture_of(path: Path) -> str | None:
-    """Return the name of the architecture of a model folder; None if there is none that can be read."""
+    """Return the name of the architecture of a model folder; None if its configuration cannot be read."""
     try:
         return str(read_config(path)["architecture"])
     except ModelFolderError:
@@ -414,7 +414,7 @@ def architecture_of(path: Path) -> str | None:
 
 
 def target_vocabulary(path: Path) -> str:
-    """Return the fingerprint of the vocabulary in which a neural model writes.
+    """Return the fingerprint of the target vocabulary of a neural model.
 
     Raises:
         ModelFolderError: if the model is missing, or its text processing is damaged.
@@ -423,10 +423,10 @@ def target_vocabulary(path: Path) -> str:
 
 
 def read_json(path: Path) -> dict[str, Any]:
-    """Return the values of a file of a model folder.
+    """Return the values in a JSON file of a model folder.
 
     Raises:
-        ModelFolderError: if the file is missing, damaged, or no object.
+        ModelFolderError: if the file is missing, damaged, or not a JSON object.
     """
     try:
         values = load_json(path)

@@ -1,4 +1,4 @@
-"""Download models from the Hugging Face hub, and upload them. Import this late: its library imports slowly."""
+"""Download models from the Hugging Face hub, and upload them; import this module late, because its library is slow."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -10,14 +10,14 @@ from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntry
 from postedit.core.errors import ModelFolderError
 
 _ERRORS: Final = (HfHubHTTPError, HFValidationError, OSError)
-"""Errors of downloads and uploads; failed connections are OSErrors."""
+"""Errors that downloads and uploads raise; failed connections are OSErrors."""
 
 
 def download(model: str, patterns: Sequence[str]) -> Path:
-    """Return the folder with the files of `model` ("name/model") that match one of `patterns`.
+    """Download the files of `model` ("name/model") that match one of `patterns`, and return the folder with them.
 
     Raises:
-        ModelFolderError: if the hub does not provide it.
+        ModelFolderError: if the hub cannot be reached, or does not provide the model.
     """
     try:
         return Path(snapshot_download(model, allow_patterns=list(patterns)))
@@ -50,5 +50,5 @@ def upload(folder: Path, repository: str, *, private: bool) -> str:
 
 
 def _first_line(error: Exception) -> str:
-    """Return the first line of an error message; those of the hub have many lines."""
+    """Return the first line of an error message, since those of the hub have many lines."""
     return str(error).strip().partition("\n")[0] or type(error).__name__

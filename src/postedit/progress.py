@@ -1,4 +1,4 @@
-"""Progress of long work on lines: a bar on a terminal, a line now and then elsewhere."""
+"""Progress of long work on lines: a progress bar on a terminal, and elsewhere a log line from time to time."""
 
 import time
 from collections.abc import Iterable, Iterator, Sequence
@@ -14,21 +14,22 @@ from postedit.data.line_sinks import LineSink
 Item = TypeVar("Item")
 
 _LOG_SECONDS: Final = 30.0
-"""Seconds between two lines of a log."""
+"""Seconds between two log lines."""
 
 _LINES_PER_UPDATE: Final = 1000
-"""Lines of quick work between two updates."""
+"""Lines between two updates in `LineProgress.track`, where each line is quick work."""
 
 
 class LineProgress:
-    """Shows how many lines of `total` (None: unknown) are done, how many per second, and the time left.
+    """A display of how many lines are done, how many per second, and the time left.
 
-    The first update, before the work begins, gives the lines that an earlier run did. They do not count for the rate.
+    The first update must come before the work begins; it gives the number of lines that an earlier run has done, which
+    do not count for the rate.
 
     Args:
-        console: where to show it.
-        total: the number of all lines.
-        what: the name of the lines in the plural.
+        console: console that shows the progress.
+        total: total number of lines; None: not known.
+        what: name of the lines, in the plural.
     """
 
     def __init__(self, console: Console, total: int | None, what: str = "lines") -> None:
@@ -39,7 +40,7 @@ class LineProgress:
             self._bar = Progress(*columns, console=console, transient=True)
             self._task = self._bar.add_task("", total=total, speed="")
         self._before: int | None = None  # lines done at the first update
-        self._start = self._logged = 0.0  # seconds of the clock, at the first update and at the last line of the log
+        self._start = self._logged = 0.0  # times of the first update and of the last log line, in seconds
         self._done = 0
 
     def __enter__(self) -> Self:
@@ -52,7 +53,7 @@ class LineProgress:
             self._bar.stop()
 
     def track(self, items: Iterable[Item]) -> Iterator[Item]:
-        """Yield the items, which are quick work, and add them to the lines done."""
+        """Yield the items, and count each as a line done after it has been processed."""
         if self._before is None:
             self.update(self._done)
         for item in items:
@@ -62,7 +63,7 @@ class LineProgress:
                 self.update(self._done)
 
     def update(self, done: int) -> None:
-        """Show that `done` lines are done, those of an earlier run too."""
+        """Show that `done` lines are done, including those of an earlier run."""
         now = time.monotonic()
         if self._before is None:
             self._before, self._start, self._logged = done, now, now
@@ -74,7 +75,7 @@ class LineProgress:
             self._console.print(f"{done:,}{of} {self._what}, {self._speed(done, now)}")
 
     def _speed(self, done: int, now: float) -> str:
-        """Return the rate and, if it is known, the time left; nothing before the work has begun."""
+        """Return the rate and, if it is known, the time left; an empty string before the work has begun."""
         made, seconds = done - (self._before or 0), now - self._start
         if not seconds:
             return ""
@@ -85,14 +86,14 @@ class LineProgress:
 
 
 def fill(file: LineSink, chunks: Iterable[Sequence[str]], total: int, console: Console, what: str = "lines") -> None:
-    """Write the lines that a file lacks, as they are made, and show the progress; an interruption loses one chunk.
+    """Write the missing lines of a file as they are produced, and show progress; an interruption loses one chunk.
 
-    `total` counts the lines of an earlier run too; `what` is the name of the lines in messages.
+    `total` includes the lines of an earlier run; `what` is the name of the lines in messages.
 
     Raises:
-        OutputError: if they cannot be written.
-        StoppedError: if the work cannot go on now, with a message as for Ctrl-C.
-        KeyboardInterrupt: after Ctrl-C, with a message; finished chunks are kept.
+        OutputError: if the lines cannot be written.
+        StoppedError: if the work cannot continue for now; the message ends like that of Ctrl-C.
+        KeyboardInterrupt: after Ctrl-C, with a message that says how to continue; finished chunks are kept.
     """
     try:
         with LineProgress(console, total) as progress:
@@ -107,6 +108,6 @@ def fill(file: LineSink, chunks: Iterable[Sequence[str]], total: int, console: C
 
 
 def stopped(file: LineSink, total: int, what: str = "lines") -> KeyboardInterrupt:
-    """Return an interruption that says how many lines are done, where they are, and how to continue."""
+    """Return a KeyboardInterrupt whose message says how many lines are done, where they are, and how to continue."""
     hint = "; the same command with --resume continues after them" if file.kept else ""
     return KeyboardInterrupt(f"stopped after {file.done:,} of {total:,} {what}{file.kept}{hint}")

@@ -1,7 +1,7 @@
-"""Recipes: a TOML file that specifies a model and its training, checked as a whole before any work.
+"""Recipes, TOML files that specify a model and its training, and are checked as a whole before any work begins.
 
-The sections are `[model]` (its `name` and sizes), `[text]`, `[data]`, `[train]`, `[search]`; `[draft]` for a first
-stage that drafts, and `[[stage]]` tables for training in stages.
+The sections are `[model]` (its `name` and sizes), `[text]`, `[data]`, `[train]` and `[search]`; optionally `[draft]`,
+for a first stage that writes drafts, or `[[stage]]` tables, for training in stages.
 """
 
 import json
@@ -55,9 +55,9 @@ class DraftConfig(Config):
 
 
 class StageConfig(Config):
-    """A `[[stage]]` table: a part of training, which starts from the weights of the stage before.
+    """A `[[stage]]` table: a part of training that starts from the weights of the stage before.
 
-    Vocabularies are learnt from the recipe's own `[data]`.
+    Vocabularies are learnt from the `[data]` section of the recipe, not from that of a stage.
     """
 
     name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]*$")] = Field(
@@ -68,7 +68,7 @@ class StageConfig(Config):
 
 
 _FORMER: Final = {"decode": "; it is [search] now, with keep as post_edit_penalty and keep_src as exempt_src"}
-"""Sections under their former names."""
+"""Former names of sections, each with the end of a message about it."""
 
 _SECTIONS: Final[Mapping[str, type[Config]]] = {
     "text": TextConfig,
@@ -103,19 +103,19 @@ class Recipe:
         return found
 
     def published(self) -> "Recipe":
-        """Return the recipe for a model folder, which may be published: without paths, but for data and stages."""
+        """Return the recipe as saved in a model folder, which may be published: only data and stages keep paths."""
         draft = self.draft and self.draft.model_copy(update={"train": self.draft.train.published()})
         model, text, train = self.model.published(), self.text.published(), self.train.published()
         return replace(self, model=model, text=text, train=train, draft=draft)
 
     def first_stage(self) -> "Recipe":
-        """Return the recipe of the model that writes the drafts; there must be a `[draft]`."""
+        """Return the recipe of the model that writes the drafts; the recipe must have a `[draft]` section."""
         assert self.draft is not None
         architecture, model = _model_of(self.draft)
         return Recipe(architecture, model, self.text, self.data, self.draft.train, self.draft.search)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the resolved recipe, including defaults, as values of a TOML file."""
+        """Return the resolved recipe, including defaults, as TOML values."""
         values: dict[str, Any] = {"model": {"name": self.architecture.name, **_values(self.model)}}
         values |= {name: _values(getattr(self, name)) for name in _SECTIONS}
         if self.draft is not None:
@@ -125,7 +125,11 @@ class Recipe:
         return values
 
     def save(self, path: Path) -> None:
-        """Write the resolved recipe, from which the run can be repeated."""
+        """Write the resolved recipe, from which the run can be repeated.
+
+        Raises:
+            RecipeError: if the recipe contains a file name that is not UTF-8.
+        """
         text = tomli_w.dumps(self.to_dict())
         try:
             text.encode()
@@ -138,14 +142,15 @@ class Recipe:
 def load_recipe(
     path: str | Path, overrides: Sequence[str] = (), *, check_data: bool = True, drafted: bool = False
 ) -> Recipe:
-    """Return the recipe at `path` with `overrides` (`train.lr=3e-4`) applied; `check_data`: data files must exist.
+    """Return the checked recipe at `path`, with `overrides` (such as `train.lr=3e-4`) applied.
 
-    Files of triplets need not exist if the run is `drafted`: all its drafts are written. `data.dir`, `train.init` and
-    `text.model` are relative to the recipe's folder, or to the current one in overrides.
+    With `check_data`, data files and models that the recipe names must exist; files of triplets need not if the run is
+    `drafted`, that is, all its drafts have been written. `data.dir`, `train.init` and `text.model` are relative to the
+    recipe's folder, or to the current folder if they are given as overrides.
 
     Raises:
         RecipeError: naming all problems.
-        DataError: if `path` is none.
+        DataError: if `path` is not a path.
     """
     path = path_of("path", path)
     values = override(read_toml(path), [with_path_from_here(assignment) for assignment in overrides])
@@ -153,9 +158,9 @@ def load_recipe(
 
 
 def parse_recipe(values: Mapping[str, Any], where: str, base: Path | None, *, drafted: bool = False) -> Recipe:
-    """Return the checked recipe of `values`; paths are relative to `base`, and are not checked if it is None.
+    """Return the checked recipe with these TOML values; paths are relative to `base`, and not checked if it is None.
 
-    `drafted`: as in `load_recipe`.
+    `drafted` has the same meaning as in `load_recipe`.
 
     Raises:
         RecipeError: naming `where` and all problems.
@@ -212,7 +217,7 @@ def parse_recipe(values: Mapping[str, Any], where: str, base: Path | None, *, dr
 def _check_stages(
     values: Mapping[str, Any], recipe: Recipe | None, base: Path | None
 ) -> tuple[tuple[StageConfig, ...], list[str]]:
-    """Return the stages with all paths resolved, and problems; their options are checked only if there is a recipe."""
+    """Return the stages with all paths resolved, and the problems; without `recipe`, their options are not checked."""
     tables = values.get("stage", [])
     if not isinstance(tables, list) or not all(isinstance(table, Mapping) for table in tables):
         return (), [f"stage: must be one or more tables, [[stage]] (found {tables!r})"]
@@ -239,7 +244,7 @@ def _check_stages(
 
 
 def _resolved(stage: StageConfig, recipe: Recipe, prefix: str, base: Path | None, problems: list[str]) -> StageConfig:
-    """Return the stage with its options checked and their paths resolved."""
+    """Return the stage with its options checked and its paths resolved, and add any problems to `problems`."""
     data, found = check_config(DataConfig, {**_values(recipe.data), **stage.data}, f"{prefix}data.")
     train, more = check_config(TrainConfig, {**_values(recipe.train), **stage.train}, f"{prefix}train.")
     problems += found + more
@@ -256,14 +261,14 @@ def _resolved(stage: StageConfig, recipe: Recipe, prefix: str, base: Path | None
 
 
 def _with_init(train: TrainConfig | None, prefix: str, base: Path, problems: list[str]) -> TrainConfig | None:
-    """Return the section with the path of the model to start from made absolute."""
+    """Return the `[train]` section with the path `init` made absolute; add a problem if there is no such model."""
     if train is None or train.init is None:
         return train
     if not train.init:
         problems.append(f"{prefix}init: is empty; give a model folder, or leave it out")
         return train
     path = (base / Path(train.init).expanduser()).resolve()
-    # A file holds weights of a run (RUN/best/*.safetensors), which are checked when they are read.
+    # A file holds weights from a run (RUN/best/*.safetensors), which are checked when they are read.
     if not path.is_file() and not (path / "config.json").is_file():
         inside = path / "model"
         near = f"; did you mean {inside}?" if (inside / "config.json").is_file() else ""
@@ -272,7 +277,7 @@ def _with_init(train: TrainConfig | None, prefix: str, base: Path, problems: lis
 
 
 def with_path_from_here(assignment: str) -> str:
-    """Return an override whose path is relative to the current folder as an override with an absolute path."""
+    """Return an override with its path, which is relative to the current folder, made absolute."""
     name, equals, text = assignment.partition("=")
     if not equals or not name.strip().endswith(("data.dir", "train.init", "text.model")):
         return assignment
@@ -280,13 +285,13 @@ def with_path_from_here(assignment: str) -> str:
 
 
 def _part_of(kind: type[ConfigT], values: Mapping[str, Any], names: Sequence[str], **needed: Any) -> ConfigT | None:
-    """Return some options of a faulty section, so that their own faults are reported with the others."""
+    """Return a section with only some options of a faulty one, so that their faults are reported with the others."""
     config, _ = check_config(kind, {**needed, **{name: values[name] for name in names if name in values}})
     return config
 
 
 def _check_draft(section: Mapping[str, Any], problems: list[str]) -> DraftConfig | None:
-    """Return the section with all options of its model, or None if it has problems."""
+    """Return the `[draft]` section with all options of its model resolved, or None if it has problems."""
     architecture, model = _check_model(_table(section, "model", problems), "draft.model.", problems)
     # The placeholder keeps a missing [draft.model] from being reported twice.
     draft, found = check_config(DraftConfig, {"model": {}, **section}, "draft.")
@@ -297,7 +302,7 @@ def _check_draft(section: Mapping[str, Any], problems: list[str]) -> DraftConfig
 
 
 def _model_of(draft: DraftConfig) -> tuple[Architecture, Config]:
-    """Return the architecture and the options of its model."""
+    """Return the architecture and the options of the model in a `[draft]` section."""
     options = dict(draft.model)
     architecture = ARCHITECTURES[options.pop("name")]
     return architecture, load_config(architecture.config_class, options, "draft.model")

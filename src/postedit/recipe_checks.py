@@ -1,4 +1,4 @@
-"""Checks of a recipe across its sections. Each takes None for a part that is faulty itself, and then finds nothing."""
+"""Checks of a recipe across its sections; a section that is itself faulty is passed as None, and is not checked."""
 
 from collections.abc import Mapping
 from copy import deepcopy
@@ -20,10 +20,13 @@ from postedit.train.torch_compile import layers_of, without_layers
 
 
 def largest_vocabularies(text: TextConfig) -> Vocabularies:
-    """Return vocabularies of the maximum size, with names for fingerprints; those of a checkpoint or model are known.
+    """Return vocabularies of the largest possible size, with names in place of fingerprints.
+
+    Those of a checkpoint or a model are already known, and returned as they are.
 
     Raises:
-        RecipeError, ModelFolderError: if a checkpoint or a model has none that can be used.
+        RecipeError: if a checkpoint has no usable vocabulary.
+        ModelFolderError: if a model has no usable vocabulary.
     """
     if text.model is not None:
         return TextProcessor.load(model_text(Path(text.model))).vocabularies
@@ -44,7 +47,7 @@ def largest_vocabularies(text: TextConfig) -> Vocabularies:
 def build_on_meta(
     architecture: Architecture | None, model: Config | None, text: TextConfig | None, prefix: str, problems: list[str]
 ) -> Seq2Seq | None:
-    """Return the model without memory for its weights, or None and add a problem if sizes do not go together."""
+    """Return the model on the meta device; if its sizes do not fit together, add a problem and return None."""
     if architecture is None or model is None or text is None:
         return None
     try:
@@ -57,7 +60,7 @@ def build_on_meta(
         return None
     try:
         return architecture.build_on_meta(model, vocabularies)
-    except ValueError as error:  # a RecipeError is one too
+    except ValueError as error:  # or its subclass RecipeError
         option = str(error).removeprefix("model.")
         problems.append(f"{prefix}{option}" if option != str(error) else f"{prefix.removesuffix('.')}: {error}")
         return None
@@ -69,9 +72,10 @@ def build_on_meta(
 
 
 def with_text_of_model(text: TextConfig, base: Path, problems: list[str]) -> TextConfig | None:
-    """Return the `[text]` section of the model named by `text.model`, or None and add problems.
+    """Return the `[text]` section of the model that `text.model` names; on errors, add problems and return None.
 
-    Options that are given as well must agree with it. The path of the model becomes absolute.
+    Other options that are given must agree with the model. The path of the model becomes absolute. Without
+    `text.model`, the section is returned unchanged.
     """
     if text.model is None:
         return text
@@ -93,7 +97,7 @@ def with_text_of_model(text: TextConfig, base: Path, problems: list[str]) -> Tex
 
 
 def flat_options(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    """Return the options of all sections by full name, such as `train.lr`."""
+    """Return the options of nested sections by full name, such as `train.lr`."""
     found: dict[str, Any] = {}
     for key, value in values.items():
         found |= flat_options(value, f"{prefix}{key}.") if isinstance(value, Mapping) else {prefix + key: value}
@@ -112,7 +116,7 @@ def draft_problems(second: Architecture | None, first: Architecture) -> list[str
 
 
 def inheritance_problems(model: Seq2Seq | None, first: Seq2Seq | None) -> list[str]:
-    """Check that `model` can take the embeddings of `first`, or be trained without (None)."""
+    """Check that `model` can inherit the embeddings of `first` or, if that is None, be trained without them."""
     if model is None:
         return []
     if first is not None:
@@ -131,7 +135,7 @@ def inheritance_problems(model: Seq2Seq | None, first: Seq2Seq | None) -> list[s
 def data_problems(
     architecture: Architecture | None, data: DataConfig | None, text: TextConfig | None, *, drafted: bool
 ) -> list[str]:
-    """Check that data has mt where it is needed, and weights where they are known."""
+    """Check that sources of data have mt where it is needed, and no sampling weights where these are not supported."""
     if architecture is None or data is None:
         return []
     without = [option for option, files in data.sources if files.mt is None]
@@ -152,7 +156,7 @@ def data_problems(
 
 
 def _hint_problems(model: Seq2Seq, data: DataConfig) -> list[str]:
-    """Check that there is a glossary where the prompt of a model shows one, and only there; likewise tags."""
+    """Check that there is a glossary if and only if the prompt shows terms, and tags only if it shows errors."""
     names, problems = model.spec.hints.names, []
     shown = "glossary" in names
     if shown and data.glossary is None:
@@ -174,7 +178,7 @@ def _hint_problems(model: Seq2Seq, data: DataConfig) -> list[str]:
 def model_problems(
     model: Seq2Seq | None, data: DataConfig | None, train: TrainConfig | None, prefix: str = "train."
 ) -> list[str]:
-    """Check the length of training texts, and whether the model can be compiled and frozen as `train` says."""
+    """Check hints, the length of training texts, and that the model supports the options of the `[train]` section."""
     problems = []
     if model is not None and data is not None:
         problems += _hint_problems(model, data)

@@ -1,4 +1,4 @@
-"""The base of editors that `PostEditor.load` returns: of one model folder, they can be saved and uploaded."""
+"""The base class of the editors that `PostEditor.load` returns; those of one model folder can be saved and uploaded."""
 
 import shutil
 import tempfile
@@ -16,13 +16,13 @@ class SavedEditor(Editor):
     """An editor that was loaded from files and folders."""
 
     sources: tuple[Path, ...] = ()
-    """The files and folders it was loaded from."""
+    """The files and folders that the editor was loaded from."""
 
     pair: tuple[str, str] = ("", "")
-    """Codes of the languages by which it was chosen, as by `PostEditor.load("en-de")`; empty if by a folder."""
+    """Language codes by which the editor was chosen, as with `PostEditor.load("en-de")`; empty if chosen by folder."""
 
     def chosen_for(self, pair: tuple[str, str]) -> None:
-        """Note the pair by which this editor was chosen, also in its parts."""
+        """Record the language pair by which this editor was chosen, also in its parts."""
         self.pair = pair
         for part in self._parts():
             if isinstance(part, SavedEditor):
@@ -33,13 +33,13 @@ class SavedEditor(Editor):
         return ()
 
     def save_pretrained(self, path: str | Path) -> None:
-        """Write a copy of the model folder; only a model or an empty folder at `path` is replaced.
+        """Write a copy of the model folder to `path`, where only a model or an empty folder is replaced.
 
-        Of a run of which other weights were loaded (RUN/best/*.safetensors), it is the model with these weights.
+        If a weights file of a run was loaded (RUN/best/*.safetensors), the copy has these weights.
 
         Raises:
-            ModelFolderError: for an editor of several models, or if the folder cannot be read any more.
-            OutputError: if something else is at `path`, or it cannot be written.
+            ModelFolderError: if the editor has several models, or its folder can no longer be read or is damaged.
+            OutputError: if there is something else at `path`, or it cannot be written.
         """
         if len(self.sources) != 1:
             raise ModelFolderError(
@@ -52,7 +52,7 @@ class SavedEditor(Editor):
         """Upload the model folder to the Hugging Face hub as `repository` ("name/model"); return its address.
 
         Raises:
-            ModelFolderError: for an editor of several models, or if the hub refuses or cannot be reached.
+            ModelFolderError: if the editor has several models, or the hub refuses or cannot be reached.
             OutputError: if there is no room for a temporary copy.
         """
         with tempfile.TemporaryDirectory() as temporary:
@@ -61,10 +61,10 @@ class SavedEditor(Editor):
             return _upload(path, repository, private=private)
 
     def _save(self, source: Path, path: Path) -> None:
-        """Write the model at `source` as a folder.
+        """Write the model at `source`, a model folder or a weights file, as the model folder `path`.
 
         Raises:
-            ModelFolderError: if a file of it is not as it was when its digests were recorded.
+            ModelFolderError: if a file no longer has the digest that was recorded for it.
         """
         if source.is_file():  # weights of a run
             ModelFolder.load(source).save(path)
@@ -80,11 +80,11 @@ class SavedEditor(Editor):
                 shutil.copyfile(file, target)
 
     def _languages(self, own: tuple[str, str]) -> tuple[str, str]:
-        """Return the languages of the model, or where it does not say them, those by which it was chosen."""
+        """Return the languages `own` of the model; a language that it does not name is taken from `pair`."""
         return own[0] or self.pair[0], own[1] or self.pair[1]
 
 
 def _upload(path: Path, repository: str, *, private: bool) -> str:
-    from postedit.hub import upload  # late: its library imports slowly
+    from postedit.hub import upload  # imported late, because its library imports slowly
 
     return upload(path, repository, private=private)

@@ -1,1 +1,1 @@
-"""Types, the model interface, configuration, registry and errors: what everything else may import."""
+"""Types, the model interface, configuration, registry and errors, which all other packages may import."""

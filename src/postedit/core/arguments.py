@@ -1,4 +1,4 @@
-"""Checks of arguments that people give in Python."""
+"""Checks of arguments that callers pass to the Python interface."""
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Set
@@ -9,14 +9,14 @@ from typing import Any, Final
 
 from postedit.core.errors import DataError
 
-_SURROGATE: Final = re.compile("[\ud800-\udfff]")  # halves of characters, which have no UTF-8 form
+_SURROGATE: Final = re.compile("[\ud800-\udfff]")  # halves of characters, which UTF-8 cannot encode
 
 
 def texts_of(name: str, texts: Iterable[str | None], kinds: tuple[type, ...] = (str,)) -> list[Any]:
-    """Return the texts of the argument `name` as a list, each of one of the `kinds`.
+    """Return the argument `name` as a list of texts, each of which must be an instance of one of the `kinds`.
 
     Raises:
-        DataError: naming the text that is none.
+        DataError: if the argument is not a list of texts, naming the first entry that is not valid text.
     """
     if isinstance(texts, str):
         raise DataError(f'{name} is a list of segments, not a single string; write {name}=["..."]')
@@ -31,10 +31,10 @@ def texts_of(name: str, texts: Iterable[str | None], kinds: tuple[type, ...] = (
 
 
 def check_text(name: str, text: str) -> None:
-    """Check that a text, called `name`, is valid Unicode.
+    """Check that a text is valid Unicode; `name` names it in the message.
 
     Raises:
-        DataError: if it has half a character.
+        DataError: if the text contains half a character (a surrogate).
     """
     if wrong := _SURROGATE.search(text):
         raise DataError(f"{name} has half a character, U+{ord(wrong[0]):04X}, which is no valid Unicode; remove it")
@@ -44,7 +44,7 @@ def entries_of(name: str, given: Any, count: int) -> list[Any]:
     """Return the entries of the argument `name`, one for each segment.
 
     Raises:
-        DataError: if it is no list, or has another number of them.
+        DataError: if it is not a list of `count` entries.
     """
     found = list(given) if is_list(given) or isinstance(given, Iterator) else None
     if found is None or len(found) != count:
@@ -56,7 +56,7 @@ def path_of(name: str, given: Any) -> Path:
     """Return the argument `name` as a path.
 
     Raises:
-        DataError: if it is none.
+        DataError: if it is not a path.
     """
     if not isinstance(given, str | PathLike):
         raise DataError(f'{name} must be a path, such as "folder/name", not {given!r:.80}')
@@ -64,15 +64,15 @@ def path_of(name: str, given: Any) -> Path:
 
 
 def is_list(given: Any) -> bool:
-    """Return whether an argument is a list or the like, such as an array of NumPy, but no text."""
+    """Return whether an argument is a list or similar, such as a tuple or a NumPy array, but not text."""
     return isinstance(given, Collection) and not isinstance(given, str | Mapping | Set)
 
 
 def whole(name: str, value: Any) -> Any:
-    """Return an integer of NumPy, the argument `name`, as one of Python, and another number as it is.
+    """Return the argument `name` as a Python integer; a boolean or a float is returned unchanged.
 
     Raises:
-        DataError: if it is no number.
+        DataError: if it is not a number.
     """
     try:
         return value if isinstance(value, bool | float) else index(value)

@@ -1,7 +1,7 @@
-"""SHA-256 digests of files, kept beside them in the format of `sha256sum`, so that a flipped bit is found.
+"""SHA-256 digests of files, kept beside the files in `sha256sum` format to detect flipped bits.
 
-The first line is a comment with the digest of the other lines: a flipped bit in the digests themselves is found, too.
-`sha256sum --check` reads these files as well.
+The first line is a comment with the digest of the other lines, so a flipped bit in the digests themselves is detected
+too. `sha256sum --check` also reads these files.
 """
 
 import hashlib
@@ -13,14 +13,14 @@ from postedit.core.errors import DataError
 from postedit.core.files import atomic_write, explain_os_errors, reason_of, sha256_of
 
 CHECKSUMS: Final = "SHA256SUMS"
-"""The name of the file in a folder that has the digests of all others there and in the folders below it."""
+"""Name of the file in a folder that records the digests of all other files in the folder and below it."""
 
 _SEAL: Final = "# sha256 of the lines below: "
 _LONGEST: Final = 1 << 26  # bytes of a file of digests: about half a million files
 
 
 def record_checksums(path: Path, files: Iterable[Path]) -> None:
-    """Write the digests of `files`, which are in the folder of `path` or below it, to `path`.
+    """Write the digests of `files`, which must be in the folder of `path` or below it, to `path`.
 
     Raises:
         OutputError: if a file cannot be read, or the digests cannot be written.
@@ -33,10 +33,10 @@ def record_checksums(path: Path, files: Iterable[Path]) -> None:
 
 
 def forget_checksums(path: Path) -> None:
-    """Remove the digests in `path`, if there are any, before the files that they describe are replaced.
+    """Remove the file of digests `path`, if it exists, before the files that it describes are replaced.
 
     Raises:
-        OutputError: if they cannot be removed.
+        OutputError: if it cannot be removed.
     """
     with explain_os_errors(path):
         path.unlink(missing_ok=True)
@@ -46,13 +46,13 @@ def record_folder(folder: Path) -> None:
     """Write the digests of all files in a folder, apart from hidden files and locks, to its `SHA256SUMS`.
 
     Raises:
-        OutputError: as `record_checksums`.
+        OutputError: if a file cannot be read, or the digests cannot be written.
     """
     record_checksums(folder / CHECKSUMS, (file for file in lasting_files(folder) if file != folder / CHECKSUMS))
 
 
 def lasting_files(folder: Path) -> list[Path]:
-    """Return the files in a folder and below it, in order, apart from locks and from hidden files and folders."""
+    """Return the files in a folder and below it, sorted, without locks and without hidden files and folders."""
     found = (path for path in folder.rglob("*") if path.is_file() and path.suffix != ".lock")
     return sorted(path for path in found if not any(part.startswith(".") for part in path.relative_to(folder).parts))
 
@@ -61,7 +61,7 @@ def read_checksums(path: Path) -> dict[Path, str]:
     """Return the digest of each file that `path` records.
 
     Raises:
-        DataError: if it cannot be read, or is damaged.
+        DataError: if the file of digests cannot be read, or is damaged.
     """
     try:
         if path.stat().st_size > _LONGEST:
@@ -78,13 +78,13 @@ def read_checksums(path: Path) -> dict[Path, str]:
 
 
 def damaged_files(digests: Mapping[Path, str]) -> dict[Path, str]:
-    """Return what is wrong with each file that has not the digest recorded for it."""
+    """Return a description of the damage for each file that does not have its recorded digest."""
     found = {path: _damage(path, digest) for path, digest in digests.items()}
     return {path: damage for path, damage in found.items() if damage is not None}
 
 
 def recorded_damage(folder: Path) -> str | None:
-    """Return in words the damage of a folder by its `SHA256SUMS`; None if it is whole, or nothing is recorded."""
+    """Describe the damage to a folder according to its `SHA256SUMS`; None if it is intact or has no such file."""
     if not (folder / CHECKSUMS).exists():
         return None
     try:
@@ -111,10 +111,10 @@ def _line(name: str, digest: str) -> str:
 
 
 def _parsed(line: str) -> tuple[str, str]:
-    """Return the name and the digest of a line.
+    """Return the name and the digest in a line.
 
     Raises:
-        ValueError: if it is none.
+        ValueError: if the line does not have a name and a digest.
     """
     digest, _, name = line.partition("  ")
     if digest.startswith("\\"):

@@ -27,11 +27,11 @@ class Config(BaseModel):
         except ValidationError as error:
             raise DataError("; ".join(describe_problems(type(self), error))) from None
 
-    # In a recipe pydantic then skips this constructor, so that problems carry the full names of options.
+    # pydantic then skips this constructor for sections inside a recipe, so that problems carry full option names.
     __init__.__pydantic_base_init__ = True  # type: ignore[attr-defined]
 
     def published(self) -> Self:
-        """Return the section for a model folder, which others may see: without paths of this machine."""
+        """Return the section as saved in a model folder, which may be shared: without paths of this machine."""
         return self
 
 
@@ -39,11 +39,11 @@ ConfigT = TypeVar("ConfigT", bound=Config)
 
 
 def load_config(kind: type[ConfigT], values: Mapping[str, Any], where: str) -> ConfigT:
-    """Return `values` as a checked `kind`.
+    """Return `values` as a checked instance of `kind`.
 
     Raises:
-        RecipeError: naming `where`, with a line for each problem: the option, the value found, those allowed, and the
-            known name nearest to an unknown one.
+        RecipeError: naming `where`, with a line for each problem: the option, the value found, the values allowed, and
+            for an unknown option the known name nearest to it.
     """
     config, problems = check_config(kind, values)
     if config is None:
@@ -52,7 +52,10 @@ def load_config(kind: type[ConfigT], values: Mapping[str, Any], where: str) -> C
 
 
 def check_config(kind: type[ConfigT], values: Mapping[str, Any], prefix: str = "") -> tuple[ConfigT | None, list[str]]:
-    """Return `values` as a checked `kind`, or None; and a line for each problem, with `prefix` before option names."""
+    """Return `values` as a checked `kind` (None if invalid), and a line for each problem.
+
+    Option names in these lines begin with `prefix`.
+    """
     try:
         return kind.model_validate(dict(values)), []
     except ValidationError as error:
@@ -60,9 +63,9 @@ def check_config(kind: type[ConfigT], values: Mapping[str, Any], prefix: str = "
 
 
 def describe_problems(kind: type[BaseModel], error: ValidationError, prefix: str = "") -> list[str]:
-    """Return a line for each problem of `kind` in `error`."""
+    """Return a line for each distinct problem that pydantic found in a `kind`; option names begin with `prefix`."""
     lines = (_describe(kind, problem, prefix) for problem in error.errors(include_url=False))
-    return list(dict.fromkeys(lines))  # each entry that a tuple lacks is a problem
+    return list(dict.fromkeys(lines))  # pydantic reports every missing entry of a tuple, which gives equal lines
 
 
 _OWN_WORDS: Final = {
@@ -85,7 +88,7 @@ _OWN_WORDS: Final = {
     "too_short": "must have {min_length} or more entries (it has {actual_length})",
     "too_long": "must have {max_length} or fewer entries (it has {actual_length})",
 }
-"""Messages by pydantic's type of problem; other types keep its own."""
+"""Messages by pydantic error type; other types keep pydantic's message."""
 
 
 def problem_report(where: str, problems: Iterable[str]) -> RecipeError:
@@ -118,10 +121,10 @@ def read_toml(path: Path, kind: str = "recipe") -> dict[str, Any]:
 
 
 def override(values: Mapping[str, Any], assignments: Iterable[str]) -> dict[str, Any]:
-    """Return `values` with `a.b=value` assignments applied; values are TOML, or else plain strings.
+    """Return a copy of `values` with `a.b=value` assignments applied; a value that is not TOML is a plain string.
 
     Raises:
-        RecipeError: for an assignment without `=`, or one that goes through a value that is not a table.
+        RecipeError: if an assignment has no `=`, or its path leads through something that is not a table.
     """
     result: dict[str, Any] = _copy_tables(values)
     for assignment in assignments:
@@ -141,7 +144,7 @@ def override(values: Mapping[str, Any], assignments: Iterable[str]) -> dict[str,
 
 
 def _named(tables: list[Any], name: str) -> Any:
-    """Return the one of several named tables ([[stage]]) with this name."""
+    """Return the table with this name from an array of tables such as [[stage]]."""
     known = {table["name"]: table for table in tables if isinstance(table, dict) and isinstance(table.get("name"), str)}
     if name not in known:
         listed = ", ".join(known)
@@ -191,15 +194,15 @@ def _whole(value: Any) -> Any:
 
 
 def _is_union_branch(part: Any) -> bool:
-    """Return whether a part of a location is pydantic's name of a branch of a union, which users need not know."""
+    """Return whether a part of a location is pydantic's name for a branch of a union, which users need not see."""
     return isinstance(part, str) and (not part.replace("_", "").replace("-", "").isalnum() or part in {"str", "list"})
 
 
 def _section_at(kind: Any, location: Iterable[Any]) -> Any:
-    """Return the section class that has the options at `location` in a `kind`."""
+    """Return the section class at `location` inside a `kind`."""
     for part in location:
         field = kind.model_fields.get(part)
-        if field is not None:  # else it is an index in a list of sections, or a key of a table of them
+        if field is not None:  # otherwise `part` is an index into a list of sections, or a key of a table of sections
             kind = _section_type(field.annotation)
     return kind
 

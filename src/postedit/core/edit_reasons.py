@@ -1,4 +1,4 @@
-"""Reasons for an edit: corrections, triplets of training, words of the source, or an error that a model named."""
+"""Reasons for an edit: corrections, training triplets, words of the source, or an error that a model named."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -6,12 +6,12 @@ from datetime import datetime
 from typing import Any, Final
 
 EXAMPLES: Final = 3
-"""Corrections, or examples of training, that a reason names at most."""
+"""The largest number of corrections or training examples that a reason names."""
 
 
 @dataclass(frozen=True, slots=True)
 class NamedCorrection:
-    """A correction of a memory by its number, and what the memory has of it; empty where that is not known."""
+    """A correction by its number in a memory, with what the memory stores of it; fields are empty where unknown."""
 
     number: int
     src: str = ""
@@ -23,14 +23,14 @@ class NamedCorrection:
 
 @dataclass(frozen=True, slots=True)
 class CorrectionReason:
-    """Corrections made the same change, in the widest context in which one did, or of the same segment.
+    """Corrections that made the same change, counted in the widest context in which any of them did.
 
     Args:
-        count: how many made it.
-        left: how many left the words as they are.
-        otherwise: how many changed them in another way.
-        corrections: the latest that made it, at most `EXAMPLES`, the last one first.
-        same_segment: they are corrections of the same source and mt, and the change is that of the whole segment.
+        count: number of corrections that made the change.
+        left: number that left the words as they were.
+        otherwise: number that changed the words in another way.
+        corrections: the corrections that made the change, latest first, at most `EXAMPLES`.
+        same_segment: whether the corrections are of the same source and mt, and the change covers the whole segment.
     """
 
     count: int
@@ -42,7 +42,7 @@ class CorrectionReason:
 
 @dataclass(frozen=True, slots=True)
 class TrainingExample:
-    """What a triplet of training made of some words; an ellipsis stands for the rest of the texts."""
+    """Some words of a training triplet before and after post-editing; an ellipsis stands for the rest of the text."""
 
     before: str
     after: str
@@ -50,13 +50,13 @@ class TrainingExample:
 
 @dataclass(frozen=True, slots=True)
 class TrainingReason:
-    """Triplets of training made the same change, in the context in which this is most probable.
+    """Training triplets that made the same change, counted in the context in which the change is most probable.
 
     Args:
-        made: how many made it, of the places that the model looked at.
-        kept: how many kept the words as they are.
-        otherwise: how many changed them in another way.
-        examples: some that made it, at most `EXAMPLES`.
+        made: number of places, of those that the model looked at, where the change was made.
+        kept: number of places where the words were left as they were.
+        otherwise: number of places where the words were changed in another way.
+        examples: examples of the change, at most `EXAMPLES`.
     """
 
     made: int
@@ -67,28 +67,28 @@ class TrainingReason:
 
 @dataclass(frozen=True, slots=True)
 class CitedWord:
-    """A word of the source, characters `span` (end exclusive), and the nats that the edit loses without it."""
+    """A word of the source that an edit rests on."""
 
     text: str
-    span: tuple[int, int]
-    nats: float | None = None  # None: not known
+    span: tuple[int, int]  # in characters of src, end exclusive
+    nats: float | None = None  # log-probability that the edit loses without the word; None: not known
 
 
 @dataclass(frozen=True, slots=True)
 class SourceReason:
-    """Words of the source that speak for the edit; none if the edit does not rest on the source."""
+    """Words of the source that support the edit; empty if the edit does not rest on the source."""
 
     words: tuple[CitedWord, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class ErrorReason:
-    """An error of mt that a language model named before it corrected it.
+    """An error in mt that a language model named before it made the correction.
 
     Args:
-        text: the words of mt, as the model quoted them.
-        category: of the error, such as accuracy.
-        severity: of the error, such as minor.
+        text: the erroneous words of mt, as the model quoted them.
+        category: category of the error, such as accuracy.
+        severity: severity of the error, such as minor.
     """
 
     text: str
@@ -100,7 +100,7 @@ EditReason = CorrectionReason | TrainingReason | SourceReason | ErrorReason
 
 
 def reasons_as_json(reasons: Iterable[EditReason]) -> list[dict[str, Any]]:
-    """Return reasons as plain values for JSON, each with its `kind`."""
+    """Return reasons as JSON values, each with its `kind`."""
     return [_as_json(one) for one in reasons]
 
 
@@ -141,7 +141,7 @@ def _word_as_json(word: CitedWord) -> dict[str, Any]:
 
 
 def reasons_of_json(values: Sequence[Mapping[str, Any]]) -> tuple[EditReason, ...]:
-    """Return the reasons that `reasons_as_json` made plain, except for rounding."""
+    """Return the reasons that `reasons_as_json` converted; nats remain rounded to 4 decimals."""
     return tuple(_of_json(dict(value)) for value in values)
 
 

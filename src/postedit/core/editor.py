@@ -1,7 +1,7 @@
 """Segments, corrections, and `Editor`, the interface of everything that corrects machine translation.
 
-A neural model, an ensemble, a table of replacements are editors. A gate or a first stage wraps an editor and is an
-editor again. Commands and jobs take an `Editor` and never ask which one it is.
+A neural model, an ensemble and a table of replacements are all editors. A gate or a first stage wraps an editor and is
+itself an editor. Commands and jobs accept any `Editor`, without asking which kind it is.
 """
 
 import re
@@ -24,12 +24,12 @@ EditorT = TypeVar("EditorT", bound="Editor")
 
 Side = Literal["src", "mt", "pe"]  # a text of a triplet
 
-ENDPOINT: Final = "openai:"  # what the name of a model behind an endpoint begins with
+ENDPOINT: Final = "openai:"  # prefix of the name of a model behind an endpoint
 
 Skipped = Literal["empty", "too long", "no memory", "impossible", "damaged", "no answer"]
-"""Why a segment stays as it is: a text that the editor reads is blank, or too long for `search.max_input` or the model;
-the segment does not fit into memory; no output satisfies its constraints; the output was no valid text, or blank; a
-language model gave no answer that can be its correction."""
+"""Why a segment is left as it is: a text that the editor reads is blank ("empty"), or too long for `search.max_input`
+or the model; the segment does not fit into memory; no output satisfies its constraints ("impossible"); the output was
+not valid text, or was blank ("damaged"); the language model gave no answer that can be a correction of it."""
 
 EVENTS: Final = {
     "cut off": "the output reached the maximum length (search.max_ratio, search.max_extra) and may be cut off",
@@ -42,11 +42,11 @@ EVENTS: Final = {
     "no mt": "no mt, so that the output is empty (a model with a first stage translates src without --mt)",
     "no src": "not edited, because there is no src",
 }
-"""Events of a segment, in the order of the warnings about them; most keys are those of `Skipped`."""
+"""Descriptions of what can happen to a segment, in the order of the warnings; most keys are values of `Skipped`."""
 
 Detail = Literal["attention", "reasons", "losses"]
-"""How much evidence to extract, each level with those before it: attention; runners-up, and scores without src or mt
-(`reasons`); for outputs that differ from mt, their loss in probability without each word of src (`losses`)."""
+"""How much evidence to extract. Each level includes those before it: `attention`; `reasons`, which adds runners-up and
+scores without src or mt; `losses`, which adds the probability that a changed output loses without each word of src."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ class Constraints:
     """Lexical constraints on the output of one segment.
 
     Raises:
-        DataError: if a phrase is blank or no text, or the prefix is no text.
+        DataError: if a phrase is blank or not a string, or the prefix is not a string.
     """
 
     prefix: str = ""  # text that the output begins with; it may end within a word
@@ -75,10 +75,10 @@ class Constraints:
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """One source text, its machine translation (None: there is none), and constraints on its correction.
+    """One source text, its machine translation (None if there is none), and constraints on its correction.
 
     Raises:
-        DataError: if an argument is of another type.
+        DataError: if an argument is not of the declared type.
     """
 
     src: str
@@ -94,25 +94,25 @@ class Segment:
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """One change of mt.
+    """One change between mt and its correction.
 
-    Spans are in characters, end exclusive: `mt_span` in the raw mt, `pe_span` in the returned text. They include the
-    spacing that changes with the words, so `apply_edits` gives the exact text.
+    Spans are ranges of characters, end exclusive: `mt_span` in the raw mt, `pe_span` in the returned text. They include
+    the white space that changes along with the words, so that `apply_edits` reproduces the text exactly.
     """
 
     op: Literal["insert", "delete", "replace"]
     mt_span: tuple[int, int]
     pe_span: tuple[int, int]
-    reasons: tuple[EditReason, ...] = ()  # from an editor with `Abilities.reasons`, if asked for
+    reasons: tuple[EditReason, ...] = ()  # if requested, from an editor with `Abilities.reasons`
 
 
 @dataclass(frozen=True, slots=True)
 class Fallback:
-    """A protected span or term that an editor was about to lose, double, change or invent, and how it was saved."""
+    """A protected span or term that an edit would have lost, doubled, changed or invented, and how it was saved."""
 
     kind: str  # a kind of `text.protected_spans`, or "term"
-    value: str  # by which the span is compared
-    # by a second search with constraints, by taking back some edits, or all; None: it is not, as there is no mt
+    value: str  # the value by which `text.protected_spans` compares spans
+    # by a second search with constraints, by taking back some edits, or all ("mt"); None: not saved, as there is no mt
     by: Literal["search", "edits", "mt"] | None
 
 
@@ -122,27 +122,27 @@ class PostEdit:
 
     Args:
         text: the corrected translation; the same string as mt if nothing changed.
-        changed: whether it differs from mt; without mt, from the draft of the first stage or the empty string.
-        score: natural-log probability of the output, EOS included; of a phrase-based model or a combination, the
-            weighted sum by which it ranks outputs, of any sign; 0 if the editor has none.
-        token_scores: natural-log probability of each token, and of EOS; where an editor writes no tokens, of each edit.
-        edits: the changes, in characters of mt and of text; phrase-based models and combinations do not say what the
-            outputs change that they are asked to score.
-        hit_limit: the output has the maximum length, and is probably cut off.
-        skipped: why the segment stays as it is, if it was not edited.
-        evidence: attention and reasons behind the words of the output, if asked for; for other reasons, see `Edit`.
-        alternatives: the next best corrections, best first, if asked for; no two have the same text. mt itself is
-            always the best one or among these, with `changed` False and the score that the model gives it.
+        changed: whether the text differs from mt; without mt, from the draft of the first stage or the empty string.
+        score: natural-log probability of the output, EOS included; for a phrase-based model or a combination, the
+            weighted sum by which it ranks outputs, which may have either sign; 0 if the editor has no scores.
+        token_scores: natural-log probability of each token and of EOS, or of each edit if the editor writes no tokens.
+        edits: the changes, with spans in characters of mt and of text; empty where a phrase-based model or a
+            combination scores a given output.
+        hit_limit: whether the output has the maximum length, and is probably cut off.
+        skipped: why the segment was left as it is; None if it was edited.
+        evidence: attention and reasons behind the words of the output, if requested; for other reasons, see `Edit`.
+        alternatives: the next best corrections, best first, if requested; no two have the same text. mt itself is
+            always the best correction or among these, with `changed` False and the score that the model gives it.
         draft: output of the first stage, which this corrects; None if mt was given, or there is no first stage.
         features: features of a log-linear combination, by name; None if they were not needed.
-        token_spans: for each edit, the range (end exclusive) in `token_scores` of the tokens of the words it wrote; of
-            a deletion, the tokens of the next word, or EOS.
-        confidences: for each edit, the probability of its tokens; none if the editor has no probabilities. Behind a
-            gate: the probability that the edit (or, for a gate of whole segments, the correction) makes mt better.
+        token_spans: for each edit, the range (end exclusive) in `token_scores` of the tokens that make up the words it
+            wrote; for a deletion, the range of the next word, or of EOS.
+        confidences: for each edit, the probability of its tokens; empty if the editor has no probabilities. With a
+            gate, the probability that the edit (or the whole correction, for a gate on segments) makes mt better.
         reverted: number of edits taken back, by a gate or because they would damage text or a protected span; `score`,
-            `token_scores` and `evidence` are of the whole output, unless the model listed the text that is left itself.
-        fallbacks: protected spans that the correction would have broken, each with how it was saved.
-        input_cut: only the first tokens of a text were read (`search.cut_input`).
+            `token_scores` and `evidence` describe the whole output, unless the model itself listed the remaining text.
+        fallbacks: protected spans that the correction would have broken, and how each was saved.
+        input_cut: whether only the first tokens of a text were read (`search.cut_input`).
     """
 
     text: str
@@ -164,7 +164,7 @@ class PostEdit:
 
 
 def events_of(result: PostEdit) -> list[str]:
-    """Return the keys of `EVENTS` that a correction shows by itself."""
+    """Return the keys of `EVENTS` that can be told from the correction alone."""
     if result.skipped is not None:
         return [result.skipped]
     return ["cut off"] * result.hit_limit + ["cut input"] * result.input_cut
@@ -172,79 +172,79 @@ def events_of(result: PostEdit) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class Abilities:
-    """Abilities of an editor."""
+    """The inputs that an editor needs and the features that it supports."""
 
     needs_mt: bool = True  # every segment must have mt
-    n_best: bool = False  # it returns several corrections per segment
-    forced_scores: bool = False  # it scores given outputs (`Editor.score_segments`)
-    evidence: bool = False  # it returns evidence: that of the words of an output, or reasons with each edit
-    reasons: bool = False  # its evidence are reasons with each edit (`Edit.reasons`)
+    n_best: bool = False  # can return several corrections per segment
+    forced_scores: bool = False  # can score given outputs (`Editor.score_segments`)
+    evidence: bool = False  # can return evidence, either `PostEdit.evidence` or reasons for each edit
+    reasons: bool = False  # its evidence consists of reasons for each edit (`Edit.reasons`)
     inputs: tuple[str, ...] = ("src", "mt")  # sides that it reads
     attention: "frozenset[AttentionKey]" = frozenset()  # keys of the attention in its evidence
-    languages: tuple[str, str] = ("", "")  # codes of source and target; empty if not known
+    languages: tuple[str, str] = ("", "")  # source and target language codes; empty if not known
     drafts: bool = False  # greedy search uses mt as a draft, and can be limited to a shortlist
-    learns: bool = False  # it learns from corrections
-    constraints: bool = False  # it honours the constraints of segments
-    tokenises: bool = False  # it reads running text, and divides it into words itself
-    hints: tuple[str, ...] = ()  # what its prompt shows beside src and mt; see `core.hints`
+    learns: bool = False  # learns from corrections (`Editor.learn`)
+    constraints: bool = False  # honours the constraints of segments
+    tokenises: bool = False  # reads untokenised text, and divides it into words itself
+    hints: tuple[str, ...] = ()  # names of the hints in its prompt; see `core.hints`
 
 
 @dataclass(frozen=True, slots=True)
 class Identity:
     """Everything that determines the outputs of an editor; a gate or a cache is valid for one identity."""
 
-    models: tuple[str, ...]  # fingerprints of all files and folders the editor was loaded from, in order
-    # options that can change an output; values for JSON, by name
+    models: tuple[str, ...]  # fingerprints of all files and folders that the editor was loaded from, in order
+    # options that can change an output, by name; values can be written as JSON
     settings: Mapping[str, Any] = field(default_factory=dict)
 
 
 class Editor(ABC):
-    """Corrects segments.
+    """Base class of everything that corrects segments.
 
-    Subclasses implement `edit_segments`, `abilities` and `identity`; `edit` and `score`, for lists of texts, follow.
+    Subclasses implement `edit_segments`, `abilities` and `identity`, on which `edit` and `score` for texts are built.
     """
 
     search: SearchConfig = SearchConfig()
-    """Search options used where a caller gives none."""
+    """Default search options, used if a caller gives none."""
 
     @property
     @abstractmethod
     def abilities(self) -> Abilities:
-        """Abilities of the editor."""
+        """The abilities of the editor."""
 
     @abstractmethod
     def identity(self, search: SearchConfig | None = None) -> Identity:
-        """Return the identity of the editor when it searches with `search` (its own options if None)."""
+        """Return the identity of the editor when it searches with `search`, or with its own options if None."""
 
     @abstractmethod
     def edit_segments(
         self, segments: Sequence[Segment], search: SearchConfig | None = None, *, evidence: Detail | None = None
     ) -> list[PostEdit]:
-        """Return one correction per segment, in order, with the editor's own search options if `search` is None.
+        """Return one correction per segment, in order; if `search` is None, with the editor's own search options.
 
-        A correction that changes mt has its `edits`, by which gates, chains and translation files work;
-        `text.edits.edits_between` finds them for an editor that knows the text alone.
+        A correction that changes mt must list its `edits`, which gates, chains and translation files rely on;
+        `text.edits.edits_between` finds them for an editor that knows only the corrected text.
 
         Raises:
-            DataError: if a segment lacks what the editor needs, or an option cannot be met.
+            DataError: if a segment lacks what the editor needs, or an option is not supported.
             ModelFolderError: if the model is damaged.
         """
 
     def score_segments(
         self, segments: Sequence[Segment], outputs: Sequence[str], *, evidence: Detail | None = None
     ) -> list[PostEdit]:
-        """Return the scores of given outputs, one per segment, by forced decoding.
+        """Return the scores of given outputs, one per segment, by forced scoring.
 
         Raises:
-            DataError: if the editor has no forced scores, or a segment lacks what it needs.
+            DataError: if the editor cannot score given outputs, or a segment lacks what the editor needs.
         """
         raise DataError("this editor cannot score given outputs")
 
     def check(self, search: SearchConfig, *, with_mt: bool) -> None:
-        """Check before long work that segments, with or without mt, can be searched with these options.
+        """Check, before long work, that segments with or without mt can be searched with these options.
 
         Raises:
-            DataError: naming the option that cannot be met.
+            DataError: naming the option that the editor does not support.
         """
         if search.needs_mt and not with_mt and not self.abilities.needs_mt:
             raise DataError(
@@ -254,7 +254,7 @@ class Editor(ABC):
             raise DataError(f"this editor returns one correction per segment: n_best must be 1, not {search.n_best}")
 
     def learn(self, src: str, mt: str, pe: str) -> int:
-        """Learn from a correction, and return its number; a pe that is the same as mt says that mt was right.
+        """Learn from a correction, and return its number; a pe equal to mt means that mt was right.
 
         Raises:
             DataError: if the editor does not learn, or a text is blank.
@@ -262,15 +262,15 @@ class Editor(ABC):
         raise DataError("this editor does not learn from corrections; postedit.adapt.load_learning loads one that does")
 
     def undo(self, number: int) -> None:
-        """Forget a correction: the editor is as if it had never learnt it.
+        """Forget the correction for which `learn` returned `number`, as if it had never been learnt.
 
         Raises:
-            DataError: if there is no such correction.
+            DataError: if the editor does not learn, or there is no such correction.
         """
         raise DataError("this editor does not learn from corrections, so there is nothing to undo")
 
     def word_spans(self, side: Side, text: str) -> list[tuple[int, int]] | None:
-        """Return the spans in characters of the words of a text, by the editor's tokeniser; None if not known."""
+        """Return the character spans of the words of a text, by the editor's tokeniser; None if not known."""
         return [found.span() for found in re.finditer(r"\S+", text)]
 
     def words(self, side: Side, text: str) -> list[str]:
@@ -278,7 +278,7 @@ class Editor(ABC):
         return text.split()
 
     def seem_swapped(self, src: Sequence[str], mt: Sequence[str]) -> bool:
-        """Return whether src and mt clearly seem to be exchanged; False if the editor cannot tell."""
+        """Return whether src and mt were evidently passed in the wrong order; False if the editor cannot tell."""
         return False
 
     def edit(
@@ -294,23 +294,23 @@ class Editor(ABC):
         required: Sequence[Sequence[str]] | None = None,
         evidence: bool | Detail = False,
     ) -> list[PostEdit]:
-        """Return one correction per segment, in order; editors that need no mt can also translate.
+        """Return one correction per segment, in order; editors that do not need mt can also translate.
 
         Args:
             src: source segments.
-            mt: their translations, one each; None for a segment, or for all, if the editor needs none
-                (`abilities.needs_mt`).
-            beam: hypotheses kept per segment, in place of that of `search`; 1 is greedy search.
-            n_best: corrections per segment, at most `beam`; all but the best are `alternatives`.
-            batch_tokens: size of a batch in tokens, in place of that of `search`.
-            search: search options; the editor's own if not given.
-            prefix: text that each correction begins with, or ""; it may end within a word.
-            required: words and phrases that each correction contains; such segments are searched with a wider beam.
-            evidence: how much evidence to return; True is "reasons".
+            mt: their machine translations, one per segment. A segment may have None, or `mt` may be None for all, if
+                the editor does not need mt (`abilities.needs_mt`).
+            beam: number of hypotheses kept per segment; overrides `search.beam`; 1 is greedy search.
+            n_best: number of corrections per segment, at most `beam`; all but the best are `alternatives`.
+            batch_tokens: batch size in tokens; overrides `search.batch_tokens`.
+            search: search options; None: the editor's own.
+            prefix: for each segment, the text that the correction begins with, or ""; it may end within a word.
+            required: for each segment, words and phrases that the correction contains; they widen the segment's beam.
+            evidence: how much evidence to return; True means "reasons", False none.
 
         Raises:
-            DataError: if the numbers of texts differ, mt is missing, or an option is out of range or cannot be met; or
-                if an editor does not return a correction of each segment.
+            DataError: if the numbers of texts differ, mt is missing, or an option is out of range or not supported; or
+                if the editor does not return one correction per segment.
             ModelFolderError: if the model is damaged.
         """
         segments = segments_of(src, mt, prefix, required)
@@ -330,7 +330,7 @@ class Editor(ABC):
         return found
 
     def _check_given(self, segments: Sequence[Segment], config: SearchConfig, given: SearchConfig) -> None:
-        """Check the search options, and that the editor has the abilities that segments and given options need."""
+        """Check the search options, and that the editor supports what the segments and the caller's options need."""
         self.check(config, with_mt=not segments or any(one.mt is not None for one in segments))
         able = self.abilities
         lacks = next((number for number, one in enumerate(segments, start=1) if one.mt is None), None)
@@ -352,14 +352,14 @@ class Editor(ABC):
         *,
         evidence: bool | Detail = False,
     ) -> list[PostEdit]:
-        """Return the scores that the editor gives to corrections it did not write; see `score_segments`."""
+        """Return the scores that the editor gives to `outputs`, one per segment; see `score_segments`."""
         segments, given = segments_of(src, mt), texts_of("outputs", outputs)
         check_outputs(segments, given)
         return self.score_segments(segments, given, evidence=_detail(evidence))
 
 
 class EditorWrapper(Editor, Generic[EditorT]):
-    """An editor that changes the inputs or outputs of another one; subclasses override what differs."""
+    """An editor that wraps another one and changes its inputs or outputs; subclasses override what differs."""
 
     def __init__(self, inner: EditorT) -> None:
         self.inner, self.search = inner, inner.search
@@ -376,7 +376,7 @@ class EditorWrapper(Editor, Generic[EditorT]):
     def score_segments(
         self, segments: Sequence[Segment], outputs: Sequence[str], *, evidence: Detail | None = None
     ) -> list[PostEdit]:
-        """Return the scores that the inner editor gives; mt must be given if it needs mt."""
+        """Return the scores that the inner editor gives; segments must have mt if that editor needs it."""
         return self.inner.score_segments(segments, outputs, evidence=evidence)
 
     def check(self, search: SearchConfig, *, with_mt: bool) -> None:
@@ -400,7 +400,7 @@ class EditorWrapper(Editor, Generic[EditorT]):
         return self.inner.words(side, text)
 
     def seem_swapped(self, src: Sequence[str], mt: Sequence[str]) -> bool:
-        """Return whether src and mt clearly seem to be exchanged."""
+        """Return whether src and mt were evidently passed in the wrong order, according to the inner editor."""
         return self.inner.seem_swapped(src, mt)
 
 
@@ -410,7 +410,7 @@ def segments_of(
     prefix: Sequence[str] | None = None,
     required: Sequence[Sequence[str]] | None = None,
 ) -> list[Segment]:
-    """Return segments of lists of texts, checked.
+    """Check parallel lists of texts, and return them as segments.
 
     Raises:
         DataError: naming the argument or segment that is not text, or the lengths that differ.

@@ -1,7 +1,7 @@
 """Errors that a user can act on, and imports of optional libraries.
 
 Each message says what was found, where, and how to fix it. The command line prints it without a traceback and exits
-with 1; a traceback always means a defect in postedit.
+with status 1; a traceback always means a defect in postedit.
 """
 
 import difflib
@@ -13,7 +13,7 @@ from typing import Any
 
 
 class PosteditError(ValueError):
-    """Base of all errors caused by user input: a recipe, data, a model folder, a path."""
+    """Base class of all errors caused by user input, such as a recipe, data, a model folder or a path."""
 
 
 class RecipeError(PosteditError):
@@ -47,10 +47,15 @@ def nearest(name: str, known: Iterable[str]) -> str:
 
 
 def library(name: str, purpose: str, extra: str = "pretrained") -> Any:
-    """Return the module `name`, which comes with an extra of the package.
+    """Import and return the optional module `name`.
+
+    Args:
+        name: name of the module.
+        purpose: what needs the module, for the message.
+        extra: extra of postedit that installs it.
 
     Raises:
-        RecipeError: if it is not installed.
+        RecipeError: if the module, or one that it imports, is not installed.
     """
     try:
         return importlib.import_module(name)
@@ -60,15 +65,15 @@ def library(name: str, purpose: str, extra: str = "pretrained") -> Any:
 
 
 def nearest_path(path: Path) -> str:
-    """Return `; the nearest existing path is "x"`, or an empty string if nothing here is like the start of `path`."""
+    """Return `; the nearest existing path is "x"`, or an empty string if no existing path resembles `path`."""
     found = Path(path.anchor)
     for part in path.parts[len(found.parts) :]:
         if (found / part).exists():
             found /= part
             continue
         names: list[str] = []
-        with suppress(OSError):  # no folder, or one that may not be read
-            # A folder is not mistyped for a recipe.
+        with suppress(OSError):  # not a folder, or one without read permission
+            # A part without a suffix names a folder, for which no recipe is suggested.
             names = [other.name for other in found.iterdir() if other.suffix != ".toml" or Path(part).suffix]
         match = difflib.get_close_matches(part, names, n=1, cutoff=0.7)
         if not match:

@@ -1,4 +1,4 @@
-"""Evidence of an output: attention, probabilities and runners-up, over tokens or over words."""
+"""Evidence about an output: attention, probabilities and runners-up, over tokens or over words."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
@@ -12,14 +12,14 @@ from postedit.core.special_tokens import SPECIAL_TOKENS
 if TYPE_CHECKING:
     from postedit.core.types import AttentionKey
 
-_SPACE: Final = "▁"  # the mark of a space before a word in the spelling of tokens
+_SPACE: Final = "▁"  # stands for the space before a word in the spelling of tokens
 
 _TOLERANCE: Final = 1e-2
-"""Allowed difference of the sum of a row from 1: attention may have been computed in half precision."""
+"""How far the sum of a row may be from 1, since attention may have been computed in half precision."""
 
 _KINDS: Final = ("soft", "copy", "hard")
 
-GENERATED: Final = "generated"  # the share of a word that is generated, not copied
+GENERATED: Final = "generated"  # key of the share of a word that is generated, not copied
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,19 +35,19 @@ class Evidence:
     """The attention and the probabilities of the K tokens (or words) of an output.
 
     Raises:
-        ValueError: if lengths do not match, or rows of attention do not sum to 1.
+        ValueError: if lengths or shapes do not match, or rows of attention do not sum to 1.
     """
 
     streams: Mapping[str, tuple[str, ...]]  # tokens of each input text, by stream
     output: tuple[str, ...]
     log_probs: tuple[float, ...]  # natural-log probability of each token; empty if not known
-    attention: "Mapping[AttentionKey, NDArray[np.floating]]"  # Float[K,S], S over the streams of the key in order
+    attention: "Mapping[AttentionKey, NDArray[np.floating]]"  # Float[K,S]; S covers the streams of the key, in order
     runners_up: tuple[tuple[Alternative, ...], ...] = ()  # by token, best first; empty if not known
-    # Float[K] by origin: `GENERATED`, or the stream that a token is copied from; the shares of a token sum to 1
+    # Float[K] by origin (`GENERATED`, or the stream that a token is copied from); the shares of a token sum to 1
     shares: Mapping[str, NDArray[np.floating]] = field(default_factory=dict)
-    # natural-log probability of each token if a stream is empty, by stream
+    # natural-log probability of each token when a stream is emptied, by that stream
     without: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
-    losses: NDArray[np.floating] | None = None  # Float[K,W], nats that each token loses without each word of src
+    losses: NDArray[np.floating] | None = None  # Float[K,W], nats that each token loses without each of W words of src
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Evidence):
@@ -79,14 +79,15 @@ class Evidence:
                 raise ValueError(f"rows of attention {key} do not sum to 1")
 
     def by_stream(self, key: "AttentionKey") -> dict[str, NDArray[np.floating]]:
-        """Return the attention under `key` as Float[K,S] for each of its streams; rows of all together sum to 1."""
+        """Return the attention under `key` as Float[K,S] for each of its streams; rows sum to 1 over all of them."""
         ends = np.cumsum([len(self.streams[name]) for name in key.streams])
         return dict(zip(key.streams, np.split(self.attention[key], ends[:-1], axis=1), strict=True))
 
     def over(self, stream: str) -> NDArray[np.floating] | None:
-        """Return the attention Float[K,S] to one stream, rows scaled to sum to 1 (uniform if all 0), or None.
+        """Return the attention Float[K,S] to one stream; None if there is none.
 
-        Soft attention is preferred to copying, and copying to hard attention.
+        Rows are scaled to sum to 1, and a row of zeros becomes uniform. Soft attention is preferred to copy attention,
+        and copy attention to hard attention.
         """
         keys = [key for kind in _KINDS for key in self.attention if key.kind == kind and stream in key.streams]
         if not keys:
@@ -97,23 +98,23 @@ class Evidence:
         return np.where(totals > 0.0, weights / np.where(totals > 0.0, totals, 1.0), uniform)
 
     def shared_weights(self) -> NDArray[np.float64] | None:
-        """Return the weight of src Float[K] in an attention over src and mt together; None if there is none."""
+        """Return the share Float[K] of src in a joint attention over src and mt; None if there is no such attention."""
         for key in self.attention:
             if {"src", "mt"} <= set(key.streams):
                 return np.asarray(self.by_stream(key)["src"].sum(1, dtype=np.float64))
         return None
 
     def to_words(self, stream_word_index: Mapping[str, Sequence[int]], output_word_index: Sequence[int]) -> "Evidence":
-        """Return the same evidence over words.
+        """Return the evidence over words instead of tokens.
 
         Attention is summed over the tokens of an input word and averaged over those of an output word.
-        Log-probabilities are summed. The runners-up of a word are those of its least probable token, with the tokens
-        before it, and an ellipsis if tokens follow.
+        Log-probabilities and losses are summed. The runners-up of a word are those of its least probable token, each
+        preceded by the word's tokens before it, and followed by an ellipsis if the word has tokens after it.
 
         Args:
-            stream_word_index: by stream, the number of the word of each token (`Vocabulary.word_index`); a token with a
-                negative number is a word by itself.
-            output_word_index: likewise for the output.
+            stream_word_index: by stream, the number of the word that each token belongs to (`Vocabulary.word_index`); a
+                token with a negative number is a word by itself.
+            output_word_index: the same for the tokens of the output.
 
         Raises:
             ValueError: if a word index does not have one number per token.
@@ -149,13 +150,13 @@ class Evidence:
         return tuple(result)
 
     def by_word(self) -> "Evidence":
-        """Return the same evidence over words; a word begins at a token with the mark of a space."""
+        """Return the evidence over words instead of tokens; a word begins at each token with the mark of a space."""
         streams = {name: word_starts(tokens) for name, tokens in self.streams.items()}
         return self.to_words(streams, word_starts(self.output))
 
 
 class _Words:
-    """Words made of tokens: their texts, and `members` Float[words,tokens], 1 where a token belongs to a word."""
+    """Words made of tokens, with their texts and `members` Float[words,tokens], 1 where a token belongs to a word."""
 
     def __init__(self, tokens: Sequence[str], index: Sequence[int], name: str) -> None:
         if len(index) != len(tokens):
@@ -167,12 +168,12 @@ class _Words:
         self.texts = tuple(_text([tokens[position] for position in positions]) for positions in self.positions)
 
     def sums(self, values: Sequence[float]) -> tuple[float, ...]:
-        """Return the sum of the values of the tokens of each word."""
+        """Return, for each word, the sum of the values of its tokens."""
         return tuple(sum(values[position] for position in positions) for positions in self.positions)
 
 
 def _groups(index: Sequence[int]) -> dict[tuple[int, int], list[int]]:
-    """Return the positions of the tokens of each word, in order; a negative number is a word by itself."""
+    """Return the positions of the tokens of each word, in order; a token with a negative number is its own word."""
     groups: dict[tuple[int, int], list[int]] = {}
     for position, word in enumerate(index):
         groups.setdefault((word, position if word < 0 else 0), []).append(position)
@@ -190,7 +191,7 @@ def _text(tokens: Sequence[str]) -> str:
 
 
 def word_starts(tokens: Sequence[str]) -> list[int]:
-    """Return the number of the word of each token, from 1 (0 before the first mark); -1 for special tokens."""
+    """Return the word number of each token, from 1 (0 before the first space mark); -1 for special tokens."""
     word, index = 0, []
     for token in tokens:
         word += token.startswith(_SPACE)
@@ -199,7 +200,7 @@ def word_starts(tokens: Sequence[str]) -> list[int]:
 
 
 def _is_same(one: object, other: object) -> bool:
-    """Return whether two values are equal, with arrays in them or not."""
+    """Return whether two values are equal, comparing any arrays in them element by element."""
     if isinstance(one, Mapping) and isinstance(other, Mapping):
         return one.keys() == other.keys() and all(_is_same(one[key], other[key]) for key in one)
     if isinstance(one, np.ndarray) or isinstance(other, np.ndarray):

@@ -1,4 +1,4 @@
-"""Write files atomically: a reader sees the old content or the new, never a part. Explain failures in words."""
+"""Write files atomically, so that a reader sees the old content or the new, never a part; explain failures in words."""
 
 import errno
 import glob
@@ -20,10 +20,11 @@ from postedit.core.errors import OutputError
 from postedit.core.output_paths import encode_output, is_stream, link_target, open_stream
 
 _LARGEST_TEXT: Final = 1 << 26
-"""Bytes of a JSON or TOML file; the largest vocabularies have a third of it, and parsed it takes ten times as much."""
+"""Largest size of a text, JSON or TOML file in bytes; the largest vocabularies have a third of it, and a parsed file
+takes ten times as much memory."""
 
 _WRITER: Final = re.compile(r"([0-9]+)-[0-9]+")
-"""Of the name of a temporary file: the process that writes it, and a number, as threads of it may write at once."""
+"""Part of the name of a temporary file: the id of the process that writes it, and a number, unique in that process."""
 
 _NUMBERS: Final = count()
 
@@ -32,9 +33,9 @@ _NUMBERS: Final = count()
 def atomic_write(path: Path, mode: str = "w") -> Iterator[IO[Any]]:
     """Open a file for writing that takes the name `path` only when the block ends without an error.
 
-    A file that is replaced passes on its permissions; of a symbolic link, the target is replaced. Names that end in
-    .gz, .xz or .zst are compressed. Streams (see `postedit.core.output_paths`) are written to directly. `mode` is "w"
-    for UTF-8 text with line feeds, "wb" for bytes.
+    A file that is replaced passes on its permissions; if `path` is a symbolic link, its target is replaced. Files whose
+    names end in .gz, .xz or .zst are compressed. Streams (see `postedit.core.output_paths`) are written to directly.
+    `mode` is "w" for UTF-8 text with line feeds, "wb" for bytes.
 
     Raises:
         OutputError: if the file cannot be written, or the disk is full.
@@ -48,7 +49,7 @@ def atomic_write(path: Path, mode: str = "w") -> Iterator[IO[Any]]:
         temporary = temporary_path(target)
         try:
             with temporary.open("wb") as raw:
-                # A new file has no permissions to take over, and some file systems let nobody set them.
+                # A new file has no permissions to take over, and some file systems do not support setting them.
                 with suppress(OSError):
                     shutil.copymode(target, temporary)
                 with encode_output(cast(BinaryIO, raw), path, mode) as file:
@@ -64,10 +65,10 @@ def atomic_write(path: Path, mode: str = "w") -> Iterator[IO[Any]]:
 def atomic_folder(path: Path) -> Iterator[Path]:
     """Yield an empty folder that takes the name `path` when the block ends without an error.
 
-    It replaces a folder of that name; of a symbolic link, the target.
+    It replaces any folder of that name; if `path` is a symbolic link, its target is replaced.
 
     Raises:
-        OutputError: if it cannot be written, or the disk is full.
+        OutputError: if `path` is a file, the folder cannot be written, or the disk is full.
     """
     with explain_os_errors(path):
         path = link_target(path)
@@ -99,9 +100,9 @@ def atomic_folder(path: Path) -> Iterator[Path]:
 
 
 def temporary_path(path: Path, kind: str = "tmp") -> Path:
-    """Return a name that nobody else uses for what takes the name `path` once it is written, in the same folder.
+    """Return an unused name, in the folder of `path`, for a file or folder that is renamed to `path` when complete.
 
-    What processes of this machine that were killed have left under such names is removed.
+    Remnants that killed processes of this machine have left under such names are removed.
     """
     begin = f".{path.name}.{zlib.crc32(platform.node().encode()):08x}-"
     for left in path.parent.glob(f"{glob.escape(begin)}*.{kind}"):
@@ -112,15 +113,16 @@ def temporary_path(path: Path, kind: str = "tmp") -> Path:
 
 
 def is_temporary(path: Path, of: Path) -> bool:
-    """Return whether `path` is what a process writes, or has left, before it takes the name `of`."""
+    """Return whether `path` is a temporary file or folder, in use or left over, that would be renamed to `of`."""
     return path.name.startswith(f".{of.name}.") and path.suffix == ".tmp"
 
 
 def check_writable(path: Path) -> None:
-    """Check before long work that `path` can be written.
+    """Check, before long work, that `path` can be written.
 
     Raises:
-        OutputError: if it is a folder, its folder is missing or not writable, or it is a stream that is not writable.
+        OutputError: if it is a folder, its parent folder is missing or not writable, or the file or stream itself is
+            not writable.
     """
     if is_stream(path):
         if path.exists() and not os.access(path, os.W_OK):
@@ -142,7 +144,7 @@ def check_writable(path: Path) -> None:
 
 
 def prefix_problem(prefix: str | Path) -> str | None:
-    """Return why no file name can begin with `prefix`, or None."""
+    """Return the reason why `prefix` cannot begin the names of files, or None if it can."""
     name = str(prefix)
     if Path(name).name in ("", "..") or name.endswith(os.sep) or "\0" in name:
         return 'must be what the names of files begin with, such as "made" or "folder/made"'
@@ -155,10 +157,10 @@ def prefix_problem(prefix: str | Path) -> str | None:
 
 @contextmanager
 def explain_os_errors(path: Path) -> Iterator[None]:
-    """Turn system errors while writing `path` into sentences.
+    """Turn system errors that occur while writing `path` into readable messages.
 
     Raises:
-        OutputError: in place of any OSError except BrokenPipeError, which means that the reader of a stream has closed.
+        OutputError: in place of any OSError except BrokenPipeError, which means that the reader of a stream closed it.
     """
     try:
         yield
@@ -169,7 +171,7 @@ def explain_os_errors(path: Path) -> Iterator[None]:
 
 
 def reason_of(error: Exception) -> str:
-    """Return the reason of an error in words; of a system error, also what to do."""
+    """Return the cause of an error in words; for common system errors, also what to do about it."""
     reasons = {
         errno.ENOSPC: "the disk is full; free some space and run again",
         errno.EDQUOT: "your disk quota is used up; free some space and run again",
@@ -190,7 +192,7 @@ def load_text(path: Path, encoding: str = "utf-8") -> str:
     """Return the text of a file that fits easily into memory, such as a recipe or a vocabulary.
 
     Raises:
-        OSError: if it cannot be read.
+        OSError: if the file cannot be read.
         ValueError: if it is larger than 64 MiB, or not in this encoding.
     """
     with path.open("rb") as file:
@@ -204,7 +206,7 @@ def load_json(path: Path) -> Any:
     """Return the value in a JSON file that fits easily into memory.
 
     Raises:
-        OSError: if it cannot be read.
+        OSError: if the file cannot be read.
         ValueError: if it is larger than 64 MiB, not UTF-8, not JSON, or nested too deeply.
     """
     try:
@@ -214,7 +216,7 @@ def load_json(path: Path) -> Any:
 
 
 def sha256_of(path: Path) -> str:
-    """Return the SHA-256 digest of a file in hexadecimal."""
+    """Return the SHA-256 digest of a file, in hexadecimal."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
@@ -232,7 +234,7 @@ def _is_running(process: int) -> bool:
         os.kill(process, 0)
     except (ProcessLookupError, OverflowError):
         return False
-    except PermissionError:  # somebody else's
+    except PermissionError:  # it runs, for another user
         return True
     return True
 

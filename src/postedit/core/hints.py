@@ -11,17 +11,17 @@ from postedit.core.config import Config
 from postedit.core.errors import nearest
 
 HintName = Literal["examples", "glossary", "errors"]
-"""Similar corrections, terms of the source, the mt with its errors tagged; each is a stream of a batch."""
+"""Similar corrections, terms of the source, or mt with its errors tagged; each is a stream of a batch."""
 
 HINTS: Final[tuple[HintName, ...]] = get_args(HintName)
 
 
 _BRACES: Final = re.compile(r"\{(?P<literal>\{\s*[\w-]+\s*\})\}|\{\s*(?P<name>[^\W\d][\w-]*)\s*\}")
-"""A word in two pairs of braces, or a name in one, however it is written; JSON in braces is neither."""
+"""A word in two pairs of braces, or a name in one pair, with or without spaces inside; JSON in braces is neither."""
 
 
 def unknown_field(text: str, known: Sequence[str]) -> str | None:
-    """Return a sentence about the first name in braces in a prompt that is no known field; None if all are."""
+    """Return an error message about the first name in braces that is not a known field; None if all are known."""
     for found in _BRACES.finditer(text):
         if found["name"] and found.group() not in {f"{{{name}}}" for name in known}:
             name = found["name"].lower().replace("-", "_")
@@ -36,7 +36,7 @@ def unknown_field(text: str, known: Sequence[str]) -> str | None:
 def split_fields(text: str) -> tuple[list[str], list[str]]:
     """Return the texts before, between and after the fields of a prompt, and the names of the fields.
 
-    `{{name}}` is no field: it stands for `{name}` in these texts.
+    `{{name}}` is not a field: the texts have `{name}` in its place.
     """
     parts, names, end = [""], list[str](), 0
     for found in _BRACES.finditer(text):
@@ -50,7 +50,7 @@ def split_fields(text: str) -> tuple[list[str], list[str]]:
 
 
 class HintConfig(Config):
-    """How much a prompt shows; a part that finds nothing, or for which the budget is too small, is left out."""
+    """Token budgets of the hints in a prompt; a hint with no content, or none that fits its budget, is left out."""
 
     examples: int = Field(4, ge=1, le=50, description="most similar corrections that are shown")
     least_similarity: float = Field(0.3, ge=0, le=1, description="lowest similarity of a correction that is shown")
@@ -59,7 +59,7 @@ class HintConfig(Config):
     errors_tokens: int = Field(150, ge=1, description="largest number of tokens of the tagged mt, heading included")
 
     def budget(self, name: HintName) -> int:
-        """Return the largest number of tokens of a part."""
+        """Return the largest number of tokens that a hint may have."""
         return {
             "examples": self.examples_tokens,
             "glossary": self.glossary_tokens,
@@ -69,16 +69,16 @@ class HintConfig(Config):
 
 @dataclass(frozen=True, slots=True)
 class Hints:
-    """The parts that the prompt of a model has, in its order, and their options."""
+    """The hints in the prompt of a model, in order, and their options."""
 
     names: tuple[HintName, ...] = ()
     config: HintConfig = field(default_factory=HintConfig)
 
     @property
     def tokens(self) -> int:
-        """The largest number of tokens of all parts."""
+        """The largest number of tokens of all hints together."""
         return sum(map(self.config.budget, self.names))
 
 
 NO_HINTS: Final = Hints()
-"""Those of a model that reads src and mt alone."""
+"""The hints of a model that reads only src and mt."""

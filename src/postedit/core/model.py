@@ -1,7 +1,7 @@
-"""The interface of every architecture: `encode` a batch into a state, `decode` K tokens from a state.
+"""The interface of every architecture: `encode` a batch into a state, then `decode` K tokens from that state.
 
-Teacher forcing is K = T, a step of search is K = 1, checking a draft is K = its length: there is no second code path
-for inference. The state is a value that is passed in and returned, never kept on the module.
+With teacher forcing, K = T; in a search step, K = 1; to check a draft, K is its length. So inference needs no second
+code path. The state is passed in and returned as a value; it is never stored on the module.
 """
 
 from abc import ABC, abstractmethod
@@ -17,8 +17,8 @@ from postedit.core.hints import NO_HINTS, Hints
 from postedit.core.types import AttentionKey, Batch, DecoderOutput, LabelLoss
 
 Writes = Literal["tokens", "steps", "operations"]
-"""What a model writes: the tokens of the output; or these and the STEPs that move along mt, one for each of its
-positions; or these and a STEP for each token of mt that is deleted (`text.edits.target_of`)."""
+"""The kind of target that a model writes (`text.edits.target_of`): "tokens", the output alone; "steps", the output and
+a STEP for each move to the next position of mt; "operations", the output and a STEP for each deleted token of mt."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,12 +27,12 @@ class VocabularyInfo:
 
     size: int
     fingerprint: str
-    copied: int = 0  # how many tokens, the last ones, stand for the unknown tokens of mt, in their order
+    copied: int = 0  # number of copied tokens, the last ids, which stand for the unknown tokens of mt in their order
 
 
 @dataclass(frozen=True, slots=True)
 class Vocabularies:
-    """The vocabularies of a model: one for each input stream, and that of the target."""
+    """The vocabularies of a model: one for each input stream, and one for the target."""
 
     streams: Mapping[str, VocabularyInfo]
     target: VocabularyInfo
@@ -40,15 +40,15 @@ class Vocabularies:
 
 @dataclass(frozen=True, slots=True)
 class ModelSpec:
-    """The properties of a model that search and training use."""
+    """The properties of a model that search and training rely on."""
 
-    inputs: tuple[str, ...]  # streams that it reads
-    vocabularies: Vocabularies  # members of an ensemble must agree on that of the target
+    inputs: tuple[str, ...]  # names of the streams that the model reads
+    vocabularies: Vocabularies  # the models of an ensemble must have the same target vocabulary
     attention: frozenset[AttentionKey]  # the keys of `DecoderOutput.attention`
-    parallel: bool  # decoding K tokens in one call costs about as much as decoding one
+    parallel: bool  # whether decoding K tokens in one call costs about as much as decoding one
     writes: Writes = "tokens"
     longest: int | None = None  # maximum number of tokens of all inputs together, and of the output; None: no limit
-    hints: Hints = NO_HINTS  # further streams that it reads where a batch has them, in the vocabulary of src
+    hints: Hints = NO_HINTS  # optional streams, in the vocabulary of src, which are read if a batch has them
 
     @property
     def streams(self) -> tuple[str, ...]:
@@ -57,14 +57,14 @@ class ModelSpec:
 
     @property
     def copied(self) -> tuple[str, ...]:
-        """The inputs that tokens are copied from."""
+        """The inputs that the model copies tokens from."""
         return tuple(name for name in self.inputs if AttentionKey(name, "copy") in self.attention)
 
     @property
     def coverage_key(self) -> AttentionKey | None:
-        """The attention whose coverage is counted: that of copying if there is one, else soft; to mt if there is one.
+        """The attention whose coverage is counted; None if the model has neither copy nor soft attention.
 
-        None if there is neither.
+        Attention to mt is preferred to attention to other streams, then copy attention to soft attention.
         """
         kinds = ("copy", "soft")
         keys = [key for key in self.attention if key.kind in kinds]
@@ -72,48 +72,48 @@ class ModelSpec:
 
 
 class State(Protocol):
-    """The encoded inputs, and everything that a decoder keeps of the tokens decoded so far, for N rows."""
+    """The encoded inputs of N rows, and everything that the decoder keeps of the tokens read so far."""
 
     def select(self, rows: Tensor) -> Self:
-        """Return the rows Long[M] in that order: expands, reorders or drops hypotheses."""
+        """Return the rows with indices `rows` Long[M], in that order: to expand, reorder or drop hypotheses."""
         ...
 
     def rollback(self, keep: Tensor) -> Self:
-        """Return the state after only the first `keep` Long[N] (0..K) tokens of the last decode, row by row."""
+        """Return the state after only the first `keep` Long[N] (0 to K) tokens of each row in the last `decode`."""
         ...
 
     def join(self, other: Self) -> Self:
-        """Return the rows of both, those of `other` last; they may have read different numbers of tokens.
+        """Return the rows of this state, then those of `other`, which may have read a different number of tokens.
 
-        Shorter inputs are padded; in a joint attention, padding comes last. Earlier tokens cannot be rolled back.
+        Shorter inputs are padded; in a joint attention, padding comes last. Tokens read before cannot be rolled back.
         """
         ...
 
 
 class Constraint(Protocol):
-    """A rule that forbids next tokens (such as EOS before the end of mt under hard attention), for N rows."""
+    """A rule that forbids some next tokens of N rows, such as EOS before the end of mt under hard attention."""
 
     def allowed(self) -> Tensor:
-        """Bool[N,V]: the tokens that may come next; at least one per row, though several constraints may leave none."""
+        """Return Bool[N,V], the tokens that may come next: at least one per row; several constraints may leave none."""
         ...
 
     def to_end(self) -> Tensor:
-        """Long[N]: the number of tokens that must come before EOS may."""
+        """Return Long[N], the least number of tokens that each row must write before EOS is allowed."""
         ...
 
     def closing(self) -> Tensor:
-        """Long[N] or Long[N,C]: the tokens that lead to the end soonest, each EOS where that is allowed.
+        """Return Long[N] or Long[N,C], the tokens that lead to the end soonest, or EOS where EOS is allowed.
 
-        The first is allowed whatever else is.
+        The first token of each row is always allowed.
         """
         ...
 
     def advance(self, tokens: Tensor) -> Self:
-        """Return the constraint after `tokens` Long[N] were written."""
+        """Return the constraint after `tokens` Long[N], one per row, have been written."""
         ...
 
     def select(self, rows: Tensor) -> Self:
-        """Return the rows Long[M] in that order."""
+        """Return the rows with indices `rows` Long[M], in that order."""
         ...
 
 
@@ -121,9 +121,9 @@ StateT = TypeVar("StateT", bound=State, default=Any)
 
 
 class Seq2Seq(nn.Module, ABC, Generic[StateT]):
-    """Base of every architecture.
+    """Base class of every architecture.
 
-    A subclass defines its configuration and inputs on the class, sets `spec` in its constructor
+    A subclass defines the class attributes `config_class` and `inputs`, sets `spec` in its constructor
     `__init__(self, config, vocabularies)`, and implements `encode` and `decode`.
     """
 
@@ -131,12 +131,12 @@ class Seq2Seq(nn.Module, ABC, Generic[StateT]):
     inputs: ClassVar[tuple[str, ...]]
     writes: ClassVar[Writes] = "tokens"
     training_only: ClassVar[tuple[str, ...]] = ()
-    """What the names of parameters begin with that `joint_loss` alone uses: `decode` does not."""
+    """Name prefixes of the parameters that only `joint_loss` uses, and `decode` does not."""
     spec: ModelSpec
 
     @classmethod
     def hints_of(cls, config: Config) -> Hints:
-        """Return the hints that a model with a configuration reads; none by default."""
+        """Return the hints that a model with this configuration reads; none by default."""
         return NO_HINTS
 
     @abstractmethod
@@ -145,46 +145,46 @@ class Seq2Seq(nn.Module, ABC, Generic[StateT]):
 
     @abstractmethod
     def decode(self, tokens: Tensor, state: StateT) -> tuple[DecoderOutput, StateT]:
-        """Read K more target tokens Long[N,K] (the first ever is BOS); predict the one after each of them.
+        """Read K more target tokens Long[N,K], the first of all being BOS, and predict the token that follows each.
 
-        Rows with fewer than K tokens end in PAD. Outputs there mean nothing, and must be rolled back.
+        Rows with fewer than K tokens end in PAD. The outputs at PAD are meaningless, and the PADs must be rolled back.
         """
 
     def embeddings(self) -> Mapping[str, nn.Embedding]:
-        """Return the embedding tables that another model may inherit, by text ("src", "mt", "pe"); none by default."""
+        """Return the embedding tables that another model may inherit, by text ("src", "mt", "pe"); by default none."""
         return {}
 
     def load_initial_weights(self) -> None:
-        """Load the weights that training starts from, once before training; random weights by default.
+        """Load the weights that training starts from; by default the random weights stay. Called once before training.
 
         Raises:
-            RecipeError: if they cannot be loaded, or do not fit.
+            RecipeError: if the weights cannot be loaded, or do not fit the model.
         """
 
     frozen_checkpoint: str | None = None
-    """Folder or hub id of a checkpoint with weights that are neither trained nor saved; None: there are none."""
+    """Folder or hub id of the checkpoint with the frozen weights, neither trained nor saved; None: there are none."""
 
     frozen_sha256: str | None = None
-    """SHA-256 digest, in hexadecimal, of these weights; None until they are loaded."""
+    """SHA-256 digest, in hexadecimal, of the frozen weights; None until they are loaded."""
 
     def load_frozen_weights(self, checkpoint: str) -> None:
-        """Load the weights that are neither trained nor saved from a checkpoint; needed before any use of the model.
+        """Load the frozen weights from a checkpoint; required before the model is used.
 
         Raises:
-            RecipeError: if they cannot be loaded, or do not fit.
+            RecipeError: if the weights cannot be loaded, or do not fit the model.
         """
         raise NotImplementedError("only a model with a frozen_checkpoint has such weights")
 
     def constraints(self, batch: Batch) -> Sequence[Constraint]:
-        """Return the model grammar, constraints on its own output, on the device of the batch; none by default."""
+        """Return the model grammar, constraints on its own output, on the device of the batch; by default none."""
         return ()
 
     def parts(self) -> "Sequence[Seq2Seq]":
-        """Return the models whose predictions this one combines, in order; only itself by default."""
+        """Return the models whose predictions this model combines, in order; by default only itself."""
         return (self,)
 
     def forward(self, batch: Batch, smoothing: float = 0.0) -> LabelLoss:
-        """Return the loss of the batch's target under teacher forcing; its `nll` is without `joint_loss`.
+        """Return the loss of the batch's target under teacher forcing; `joint_loss` is part of `loss`, not of `nll`.
 
         Raises:
             ValueError: if the batch has no target.
@@ -192,7 +192,7 @@ class Seq2Seq(nn.Module, ABC, Generic[StateT]):
         return self.teacher_forced(batch, smoothing)[0]
 
     def teacher_forced(self, batch: Batch, smoothing: float = 0.0) -> tuple[LabelLoss, DecoderOutput]:
-        """Return the loss of the batch's target, in training mode with `joint_loss`, and the output that it is of.
+        """Return the loss of the batch's target, and the decoder output; in training mode `joint_loss` is added.
 
         Raises:
             ValueError: if the batch has no target.
@@ -209,14 +209,14 @@ class Seq2Seq(nn.Module, ABC, Generic[StateT]):
     def joint_loss(
         self, batch: Batch, state: StateT, attention: Mapping[AttentionKey, Tensor], smoothing: float
     ) -> Tensor | float:
-        """Return what training adds to every loss of the target, summed over the batch; 0 by default.
+        """Return an extra loss, summed over the batch, that training adds to the loss of the target; 0 by default.
 
-        It is for what is trained together with the model, such as another model.
+        It trains something together with the model, such as a second model.
 
         Args:
-            batch: with a target.
-            state: of the batch, encoded.
-            attention: Float[B,K,S] each, of the model when it has read the target.
-            smoothing: label smoothing.
+            batch: a batch with a target.
+            state: the encoded batch.
+            attention: attention weights Float[B,T,S] of the decoder under teacher forcing, by key.
+            smoothing: the label smoothing e of `Distribution.label_loss`.
         """
         return 0.0

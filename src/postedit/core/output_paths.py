@@ -21,7 +21,7 @@ from postedit.core.errors import OutputError
 if sys.version_info >= (3, 14):
     from compression import zstd
 else:
-    from backports import zstd  # the module of Python 3.14's standard library
+    from backports import zstd  # the module that Python 3.14 has in its standard library
 
 STANDARD_STREAM: Final = Path("-")  # standard output as a path to write, standard input as a path to read
 
@@ -31,7 +31,7 @@ _NUMBERS: Final = {"stdin": 0, "stdout": 1, "stderr": 2}
 _MOST_LINKS: Final = 40  # symbolic links followed before a path counts as a loop, as in Linux
 
 _COMPRESSORS: Final[Mapping[str, Callable[[BinaryIO], Any]]] = {
-    ".gz": lambda file: gzip.GzipFile(filename="", fileobj=file, mode="wb", mtime=0),  # no time: same text, same bytes
+    ".gz": lambda file: gzip.GzipFile(filename="", fileobj=file, mode="wb", mtime=0),  # no time stamp: reproducible
     ".xz": lambda file: lzma.LZMAFile(file, "wb"),  # noqa: SIM115 (its caller closes it)
     ".zst": lambda file: zstd.ZstdFile(file, "wb"),
 }
@@ -40,7 +40,7 @@ COMPRESSED_SUFFIXES: Final = tuple(_COMPRESSORS)  # suffixes of compressed files
 
 
 def is_compressed(path: Path) -> bool:
-    """Return whether the name of a file means compression."""
+    """Return whether the file name has the suffix of a compressed file."""
     return path.suffix in _COMPRESSORS
 
 
@@ -50,7 +50,7 @@ def is_standard_input(path: Path) -> bool:
 
 
 def is_stream(path: Path) -> bool:
-    """Return whether `path` is written to as a stream: it is not replaced, and cannot be read back."""
+    """Return whether `path` is written to as a stream, which is not replaced and cannot be read back."""
     path = link_target(path)
     if _descriptor(path) is not None:
         return True
@@ -62,9 +62,9 @@ def is_stream(path: Path) -> bool:
 
 
 def link_target(path: Path) -> Path:
-    """Return the target of `path` if its last part is a symbolic link, else `path`.
+    """Return the target of `path` if it is a symbolic link, else `path`.
 
-    Names of open descriptors, such as /dev/stdout, are not followed.
+    Names of open file descriptors, such as /dev/stdout, are not followed.
 
     Raises:
         OutputError: if the links form a loop.
@@ -78,18 +78,18 @@ def link_target(path: Path) -> Path:
 
 
 def same_file(one: Path, other: Path) -> bool:
-    """Return whether two paths name the same file, also through links. Streams are never the same file."""
+    """Return whether two paths name the same file, directly or through links; False for streams."""
     if is_stream(one) or is_stream(other):
         return False
     try:
         return one.samefile(other)
-    except OSError:  # one is not there yet
+    except OSError:  # one does not exist yet
         return one.resolve() == other.resolve()
 
 
 @contextmanager
 def open_stream(path: Path) -> Iterator[BinaryIO]:
-    """Open a stream for writing bytes. A FIFO waits for its reader; standard streams stay open afterwards."""
+    """Open a stream for writing bytes; a FIFO blocks until it has a reader. Standard streams are not closed."""
     number = _descriptor(link_target(path))
     standard = {1: sys.stdout, 2: sys.stderr}.get(-1 if number is None else number)
     if standard is not None:
@@ -97,13 +97,13 @@ def open_stream(path: Path) -> Iterator[BinaryIO]:
         yield standard.buffer
         standard.buffer.flush()
         return
-    # Neither created nor truncated: it is a device or a pipe.
+    # A device or a pipe must be neither created nor truncated.
     descriptor = os.open(path, os.O_WRONLY) if number is None else os.dup(number)
     file = open(descriptor, "wb")  # noqa: PTH123, SIM115 (a descriptor; closed below)
     try:
         yield file
     except BaseException:
-        with suppress(OSError):  # closing writes the rest, and fails again where writing failed
+        with suppress(OSError):  # closing writes what is buffered, and fails again if writing has failed
             file.close()
         raise
     file.close()
@@ -111,24 +111,24 @@ def open_stream(path: Path) -> Iterator[BinaryIO]:
 
 @contextmanager
 def encode_output(file: BinaryIO, path: Path, mode: str) -> Iterator[IO[Any]]:
-    """Open `file` for text (mode "w") or bytes ("wb"), compressed if the suffix of `path` says so."""
+    """Wrap the binary `file` for writing text (mode "w") or bytes ("wb"), compressed if `path` has such a suffix."""
     with ExitStack() as stack:
         if is_compressed(path):
             file = cast(BinaryIO, stack.enter_context(closing(_COMPRESSORS[path.suffix](file))))
         if "b" in mode:
             yield file
             return
-        # Names of files may have bytes that are not UTF-8: they become escapes, as JSON has them.
+        # File names in the text may have bytes that are not UTF-8, which are written as escapes, as in JSON.
         text = io.TextIOWrapper(file, encoding="utf-8", errors="backslashreplace", newline="\n")
         try:
             yield text
             text.flush()
         finally:
-            text.detach()  # its opener closes the file
+            text.detach()  # the caller closes the file
 
 
 def _descriptor(path: Path) -> int | None:
-    """Return the number of the open file descriptor that a path names, if it names one."""
+    """Return the number of the open file descriptor that a path names, or None."""
     if path == STANDARD_STREAM:
         return 1
     match = _DESCRIPTOR.fullmatch(str(path))

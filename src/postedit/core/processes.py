@@ -1,4 +1,4 @@
-"""Map a function over items in order: in this process, in several of this machine, or wherever an executor works."""
+"""Map a function over items in order: in this process, in several local processes, or in the workers of an executor."""
 
 import os
 import signal
@@ -21,10 +21,10 @@ from postedit.core.errors import PosteditError
 In = TypeVar("In")
 Out = TypeVar("Out")
 
-_AHEAD: Final = 2  # items waiting per process: enough not to be idle, few enough to keep memory small
+_AHEAD: Final = 2  # items queued per process: enough to keep it busy, few enough to use little memory
 
 _SECONDS_TO_SEND: Final = 1.0
-"""Many times the time in which the parent process, which reads all the time, receives a result."""
+"""Far longer than the parent process, which reads continually, takes to receive a result."""
 
 
 class WorkerError(PosteditError):
@@ -32,25 +32,25 @@ class WorkerError(PosteditError):
 
 
 class Executor(Protocol):
-    """Applies a function to items in some workers. It changes neither the results nor their order."""
+    """An interface for applying a function to items in workers, which change neither the results nor their order."""
 
     def map(self, build: Callable[[int], Callable[[In], Out]], items: Iterable[In]) -> Generator[Out, None, None]:
         """Yield the result of each item, in order; close the iterator to stop early.
 
         Args:
-            build: called once in every worker with its number from 0, returns the function of an item, which may hold
-                a model. `build`, items and results must be picklable.
-            items: only a few per worker are read ahead.
+            build: called once in every worker with the worker's number, from 0; returns the function to apply, which
+                may hold a model. `build`, items and results must be picklable.
+            items: the items, of which only a few per worker are read ahead.
 
         Raises:
             WorkerError: if workers end unexpectedly; the results before the first missing one are yielded first.
-            PosteditError: raised by `items` (the results of earlier items are yielded first) or by the function.
+            PosteditError: if `items` raises it (the results of earlier items are yielded first) or the function does.
         """
 
 
 @dataclass(frozen=True, slots=True)
 class LocalExecutor:
-    """Works in so many new processes of this machine, which share no memory; 1 works in this process."""
+    """An executor with `workers` new processes on this machine, which share no memory; 1 worker is this process."""
 
     workers: int = 1
 
@@ -66,7 +66,7 @@ IN_THIS_PROCESS: Final = LocalExecutor()
 
 
 def same_in_all(function: Callable[[In], Out]) -> Callable[[int], Callable[[In], Out]]:
-    """Return what builds `function` in every worker, for `Executor.map`."""
+    """Return a `build` argument for `Executor.map` with which every worker applies the same `function`."""
     return partial(_ignore_number, function)
 
 
@@ -79,8 +79,8 @@ def map_in_processes(
 ) -> Generator[Out, None, None]:
     """Yield the result of each item, in order; close the iterator to stop early.
 
-    The processes are spawned, so they share nothing with this one. They end with it, and as soon as the iterator is
-    closed, even in the middle of an item. They ignore Ctrl-C, which this process handles.
+    The processes are spawned, so they share nothing with this one. They end when this process ends, and as soon as the
+    iterator is closed, even in the middle of an item. They ignore Ctrl-C, which this process handles.
 
     Arguments and errors are those of `Executor.map`.
     """
@@ -116,7 +116,7 @@ def map_in_processes(
 
 
 def until_error(items: Iterable[In], errors: list[PosteditError]) -> Iterator[In]:
-    """Yield items up to the first error, which is added to `errors`."""
+    """Yield items until `items` raises a PosteditError, which is added to `errors`."""
     try:
         yield from items
     except PosteditError as error:
@@ -125,13 +125,13 @@ def until_error(items: Iterable[In], errors: list[PosteditError]) -> Iterator[In
 
 _built: Callable[[Any], Any]
 
-_door = threading.Lock()  # held to change `_working`: whoever holds it knows that `_working` does not change
+_door = threading.Lock()  # held to change `_working`, or while `_working` must not change
 
 _working = False
 
 
 def _start(build: Callable[[int], Callable[[Any], Any]], numbers: "SimpleQueue[int]", stop: Connection) -> None:
-    """Prepare a process. It ignores Ctrl-C and SIGHUP, which reach all processes of a terminal: the parent ends it."""
+    """Prepare a worker process. It ignores SIGINT and SIGHUP, which a terminal sends to all; the parent ends it."""
     global _built
     threading.Thread(target=_end_with_parent, args=(stop,), daemon=True).start()
     for number in (signal.SIGINT, signal.SIGHUP):
@@ -142,7 +142,7 @@ def _start(build: Callable[[int], Callable[[Any], Any]], numbers: "SimpleQueue[i
 def _end_with_parent(stop: Connection) -> None:
     """End this process when the parent closes its end of the pipe or ends, but finish sending a result first.
 
-    With half a result, the parent would wait for the other half forever.
+    A parent that has received half a result would wait for the other half forever.
     """
     stop.poll(None)
     with _door:

@@ -24,12 +24,12 @@ class Architecture:
 
     @property
     def inputs(self) -> tuple[str, ...]:
-        """The streams that it reads."""
+        """The streams that the architecture reads, or may read."""
         return self.model.inputs
 
     @property
     def config_class(self) -> type[Config]:
-        """The class of its `[model]` section, without `name`."""
+        """The class of the `[model]` section in recipes, without its option `name`."""
         return self.model.config_class
 
     def build(self, config: Config, vocabularies: Vocabularies) -> Seq2Seq:
@@ -37,7 +37,7 @@ class Architecture:
         return self.model(config, vocabularies)  # the constructor every subclass has
 
     def build_on_meta(self, config: Config, vocabularies: Vocabularies) -> Seq2Seq:
-        """Return a model whose weights have sizes, and neither values nor memory."""
+        """Return a model on the meta device, whose weights have shapes but neither values nor memory."""
         with torch.device("meta"), _FillersLeftOut():
             return self.build(config, vocabularies)
 
@@ -49,9 +49,9 @@ _FILLERS: Final = (
 
 
 class _FillersLeftOut(TorchFunctionMode):
-    """Fills no tensors: on the device `meta` they hold nothing, and filling would take time for nothing.
+    """A mode in which initialisers fill no tensors, which would waste time on the meta device.
 
-    For normal numbers PyTorch would even load its compiler, and every command with a model start a second later.
+    To draw normal numbers there, PyTorch would even load its compiler, which delays every command by a second.
     """
 
     def __torch_function__(

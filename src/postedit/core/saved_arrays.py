@@ -1,4 +1,4 @@
-"""Arrays that describe the progress of work, saved now and then, so that the work can be continued."""
+"""Arrays that describe the progress of work, saved at intervals, so that interrupted work can be continued."""
 
 import io
 import json
@@ -19,15 +19,13 @@ _DAMAGED: Final = (OSError, ValueError, KeyError, EOFError, BadZipFile)
 
 
 class SavedArrays:
-    """A file with arrays, replaced as a whole; it is there only while the work is unfinished.
-
-    Without `resume`, what an earlier run has left is ignored, and replaced.
+    """A file of arrays that is replaced as a whole at each save, and exists only while the work is unfinished.
 
     Args:
-        path: of the file.
-        job: all that determines the arrays, by name; values for JSON.
-        resume: continue after what is saved, if anything is.
-        seconds: between two saves.
+        path: path of the file.
+        job: everything that determines the arrays, by name, as JSON values.
+        resume: whether to continue from the file of an earlier run, if there is one; otherwise it will be replaced.
+        seconds: time between two saves.
     """
 
     def __init__(self, path: Path, job: Mapping[str, Any], *, resume: bool = False, seconds: float = 60.0) -> None:
@@ -35,10 +33,10 @@ class SavedArrays:
         self._saved_at, self.is_saved = time.monotonic(), False
 
     def load(self) -> dict[str, NDArray[Any]] | None:
-        """Return the arrays of an unfinished run; None if there are none, or they are not asked for.
+        """Return the arrays of an unfinished run; None if there are none, or without `resume`.
 
         Raises:
-            OutputError: if they are damaged, or of another job.
+            OutputError: if the file is damaged, or belongs to another job.
         """
         if not self._resume or not self.path.exists():
             return None
@@ -58,7 +56,7 @@ class SavedArrays:
         return arrays
 
     def is_due(self) -> bool:
-        """Return whether it is time to save."""
+        """Return whether it is time for the next save."""
         return time.monotonic() - self._saved_at >= self._seconds
 
     def save(self, arrays: Mapping[str, NDArray[Any]]) -> None:
@@ -70,6 +68,6 @@ class SavedArrays:
         self._saved_at, self.is_saved = time.monotonic(), True
 
     def discard(self) -> None:
-        """Remove the file, which is not needed any more."""
+        """Remove the file once the work is finished."""
         with explain_os_errors(self.path):
             self.path.unlink(missing_ok=True)

@@ -1,4 +1,4 @@
-"""Search options, each described once, for recipes, Python, the command line, tuning and gates."""
+"""Search options, described in one place for recipes, Python, the command line, tuning and gates."""
 
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, Self, overload
@@ -16,7 +16,7 @@ FORMER_NAMES: Final = {"keep": "post_edit_penalty", "keep_src": "exempt_src"}
 """Former names of options, in model folders written by earlier versions."""
 
 
-_HIGHEST: Final = 1e6  # of prices in nats: no difference of scores is as large
+_HIGHEST: Final = 1e6  # largest price in nats; differences between scores are smaller
 
 
 def _as_term(value: Any) -> Any:
@@ -31,7 +31,7 @@ class Term(Config):
 
 
 class SearchConfig(Config):
-    """How outputs are searched for; the same for every segment.
+    """The search options, which are the same for every segment.
 
     Raises:
         DataError: at construction, with one line for each option that is out of range.
@@ -47,8 +47,8 @@ class SearchConfig(Config):
     patience: float = Field(1.0, ge=1, description="beam search stops when patience * beam hypotheses have finished")
     mt_candidate: bool = Field(
         True,
-        description="return mt unchanged if the model ranks it above the result of search, or that was not at its end "
-        "at the length limit",
+        description="return mt unchanged if the model ranks it above the result of search, or if that result was cut "
+        "off at the length limit",
     )
     length_penalty: float = Field(1.0, ge=0, le=10, description="rank hypotheses by score / length ** length_penalty")
     normalisation: Normalisation = Field(
@@ -71,7 +71,7 @@ class SearchConfig(Config):
     cut_input: bool = Field(
         False,
         description="a longer side is cut to its first max_input tokens instead; for tasks such as summaries, where mt "
-        "is a text to read: without mt_candidate",
+        "is a text to read; needs mt_candidate = false",
     )
     batch_tokens: int = Field(4000, ge=1, description="rows x tokens of the longest text in a batch, beams included")
     shortlist: int = Field(
@@ -133,7 +133,7 @@ class SearchConfig(Config):
         return self
 
     def with_options(self, **given: Any) -> Self:
-        """Return a checked copy with the options given; see `values_with`.
+        """Return a checked copy with the given options changed; see `values_with`.
 
         Raises:
             DataError: if a value is out of range, or two given options contradict each other.
@@ -141,10 +141,10 @@ class SearchConfig(Config):
         return type(self)(**self.values_with(**given))
 
     def values_with(self, **given: Any) -> dict[str, Any]:
-        """Return all values with the options given, which are not checked.
+        """Return the values of all options, with the given ones changed, unchecked.
 
-        Own options that contradict given ones are reset: a shortlist without greedy search, exemptions from a penalty
-        that is off, more outputs than hypotheses, a price of coverage or a choice by risk in greedy search.
+        Options that are not given but contradict given ones are reset: `shortlist` with a beam above 1, `exempt_src`
+        without `post_edit_penalty`, `n_best` above the beam, and `coverage_penalty` and `mbr` in greedy search.
         """
         values = {**self.model_dump(), **given}
         if values["beam"] == 1:
@@ -158,7 +158,7 @@ class SearchConfig(Config):
         return values
 
     def given(self, names: Iterable[str]) -> list[str]:
-        """Return those of the options that have another value than by default."""
+        """Return those of the named options whose value differs from the default."""
         return [name for name in names if getattr(self, name) != type(self).model_fields[name].default]
 
     @overload
@@ -166,7 +166,7 @@ class SearchConfig(Config):
     @overload
     def normaliser(self, length: "Tensor") -> "Tensor": ...
     def normaliser(self, length: "int | Tensor") -> "float | Tensor":
-        """Return the divisor of the score of an output of `length` tokens, EOS included."""
+        """Return the divisor that normalises the score of an output of `length` tokens, EOS included."""
         base: float | Tensor = length if self.normalisation == "power" else (5 + length) / 6
         result: float | Tensor = base**self.length_penalty
         return result
@@ -182,9 +182,9 @@ class SearchConfig(Config):
         return self.post_edit_penalty > 0.0 or self.edit_cost > 0.0 or self.max_edits is not None
 
     def outcome(self) -> dict[str, Any]:
-        """Return the options that can change the output of a segment that is edited at all, as values for JSON."""
+        """Return, as JSON values, the options that can change the output of a segment, provided that it is edited."""
         values = self.model_dump(mode="json", exclude={"batch_tokens"})
-        # Named only where they are set, so that gates and unfinished outputs of versions without them stay valid.
+        # Included only if set, so that gates and unfinished outputs from versions without these options stay valid.
         unset = [name for name in ("coverage_penalty", "cut_input", "mbr") if not values[name]]
         if not self.cut_input:
             unset.append("max_input")  # it decides whether a segment is edited, not how

@@ -1,6 +1,6 @@
-"""The special tokens with which every vocabulary begins, in this order.
+"""The special tokens that every vocabulary begins with, in this order.
 
-STEP moves hard attention to the next position of mt (Junczys-Dowmunt and Grundkiewicz 2017, 4.1); SEP divides texts.
+STEP moves hard attention to the next position of mt (Junczys-Dowmunt and Grundkiewicz 2017, 4.1); SEP separates texts.
 """
 
 from typing import Final

@@ -1,4 +1,4 @@
-"""Tensors and JSON on disk: written atomically, never pickled."""
+"""Tensors and JSON on disk, written atomically and never pickled."""
 
 import hashlib
 import json
@@ -22,7 +22,7 @@ _SEAL: Final = "sha256"  # key of the digest of the tensors in the metadata of a
 
 
 def named_tensors(model: nn.Module) -> dict[tuple[str, ...], Tensor]:
-    """Return the parameters and buffers of `model` by their names; a shared tensor has several."""
+    """Return the parameters and buffers of `model` by all of their names; a shared tensor has several."""
     names: dict[int, tuple[Tensor, list[str]]] = {}
     for name, tensor in model.state_dict(keep_vars=True).items():
         names.setdefault(id(tensor), (tensor, []))[1].append(name)
@@ -30,12 +30,12 @@ def named_tensors(model: nn.Module) -> dict[tuple[str, ...], Tensor]:
 
 
 def model_tensors(model: nn.Module) -> dict[str, Tensor]:
-    """Return the parameters and buffers of `model` by name; a shared tensor has the first of its names."""
+    """Return the parameters and buffers of `model` by name; a shared tensor is listed under its first name."""
     return {names[0]: tensor.detach().contiguous() for names, tensor in named_tensors(model).items()}
 
 
 def load_model_tensors(model: nn.Module, tensors: Mapping[str, Tensor]) -> None:
-    """Load tensors as `model_tensors` returns them into `model`; a shared tensor may have any of its names.
+    """Load tensors, in the form that `model_tensors` returns, into `model`; a shared tensor may have any of its names.
 
     Raises:
         ModelFolderError: if the tensors do not fit; the model is then unchanged.
@@ -86,10 +86,10 @@ def _names(names: Sequence[str]) -> str:
 
 
 def check_finite(path: Path, tensors: Mapping[str, Tensor]) -> None:
-    """Check that all numbers of the tensors read from `path` are finite.
+    """Check that all values of the tensors read from `path` are finite.
 
     Raises:
-        ModelFolderError: naming tensors with a number that is infinite or not a number.
+        ModelFolderError: naming the tensors that contain infinity or NaN.
     """
     faulty = [name for name, one in tensors.items() if one.is_floating_point() and not bool(one.isfinite().all())]
     if faulty:
@@ -100,7 +100,7 @@ def check_finite(path: Path, tensors: Mapping[str, Tensor]) -> None:
 
 
 def tensors_sha256(tensors: Mapping[str, Tensor]) -> str:
-    """Return the SHA-256 digest, in hexadecimal, of names, types, shapes and values."""
+    """Return the SHA-256 digest, in hexadecimal, of the names, dtypes, shapes and values of tensors."""
     digest = hashlib.sha256()
     for name, tensor in sorted(tensors.items()):
         digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)} ".encode())
@@ -109,7 +109,7 @@ def tensors_sha256(tensors: Mapping[str, Tensor]) -> str:
 
 
 def save_sealed_tensors(path: Path, tensors: Mapping[str, Tensor]) -> None:
-    """Write a safetensors file whose metadata has the digest of its tensors, which `load_tensors` checks.
+    """Write a safetensors file with a digest of its tensors in the metadata, which `load_tensors` checks.
 
     Raises:
         OutputError: if the file cannot be written, or the disk is full.
@@ -136,7 +136,7 @@ def save_tensors(path: Path, tensors: Mapping[str, Tensor], metadata: Mapping[st
                 if number is None:
                     raise
                 raise OSError(int(number[1]), os.strerror(int(number[1])), str(temporary)) from error
-            temporary.chmod(permissions)  # of any new file; the library makes it readable by its owner only
+            temporary.chmod(permissions)  # those of any new file; the library makes it readable only by its owner
             with temporary.open("rb+") as file:
                 os.fsync(file.fileno())
             temporary.replace(path)
@@ -145,7 +145,7 @@ def save_tensors(path: Path, tensors: Mapping[str, Tensor], metadata: Mapping[st
 
 
 def is_sealed(path: Path) -> bool:
-    """Return whether a safetensors file that can be read has the digest of its tensors."""
+    """Return whether a readable safetensors file contains a digest of its tensors."""
     with safe_open(str(path), framework="pt") as file:
         return _SEAL in (file.metadata() or {})
 
@@ -154,7 +154,8 @@ def load_tensors(path: Path) -> dict[str, Tensor]:
     """Return the tensors of a safetensors file, on the CPU.
 
     Raises:
-        ModelFolderError: if it is missing, truncated or damaged, or not as it was sealed (`save_sealed_tensors`).
+        ModelFolderError: if the file is missing, truncated or damaged, or its tensors do not match the digest that
+            `save_sealed_tensors` has written.
     """
     with explain_tensor_errors(path):
         with safe_open(str(path), framework="pt") as file:
@@ -167,12 +168,13 @@ def load_tensors(path: Path) -> dict[str, Tensor]:
 
 @contextmanager
 def explain_tensor_errors(path: Path) -> Iterator[None]:
-    """Explain why a safetensors file cannot be read.
+    """Turn errors that occur while reading a safetensors file into readable messages.
 
-    The library calls any file missing that it cannot open, and PyTorch, which opens it again, raises a `RuntimeError`.
+    The library reports any file that it cannot open as missing, and PyTorch, which opens it again, raises a
+    `RuntimeError`; so the file is opened once more to find the cause.
 
     Raises:
-        ModelFolderError: if it is missing, out of reach, truncated or damaged.
+        ModelFolderError: if the file is missing, cannot be read, or is truncated or damaged.
     """
     try:
         yield
@@ -196,7 +198,7 @@ def _out_of_reach(path: Path) -> str | None:
 
 
 def check_sha256(path: Path, expected: str) -> None:
-    """Check that a file has the SHA-256 digest (in hexadecimal) that was recorded when it was written.
+    """Check that a file has the SHA-256 digest `expected` (in hexadecimal), recorded when it was written.
 
     Raises:
         ModelFolderError: if the file has other content, is missing, or cannot be read.

@@ -1,4 +1,4 @@
-"""The spelling of the tokens of a vocabulary, by which search recognises words in its output."""
+"""The spelling of the tokens of a vocabulary, which lets search recognise words in its output."""
 
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
@@ -6,11 +6,13 @@ from functools import cached_property
 
 
 class Spelling:
-    """The texts of tokens, and the characters that make words.
+    """The texts of tokens, and the characters that words consist of.
 
-    Characters are those of the vocabulary's own alphabet, such as one for each byte; white space is written " ". A text
-    is empty if the token is no text; `joins` returns whether a character is inside a word, or None if it continues the
-    character before it.
+    Characters are those of the vocabulary's own alphabet, for example one for each byte; white space is written " ".
+
+    Args:
+        texts: text of each token, by id; empty if the token does not stand for text.
+        joins: returns whether a character is part of a word, or None if it continues the character before it.
     """
 
     def __init__(self, texts: Sequence[str], joins: Callable[[str], bool | None]) -> None:
@@ -22,21 +24,21 @@ class Spelling:
         return len(self.texts)
 
     def in_word(self, character: str, before: bool) -> bool:
-        """Return whether a character is inside a word, given whether the one before it is."""
+        """Return whether a character is part of a word, given whether the character `before` it is."""
         joins = character != " " and self._joins(character)
         return before if joins is None else joins
 
     def spell(self, tokens: Sequence[int]) -> str:
-        """Return the text of tokens."""
+        """Return the text that tokens spell."""
         return "".join(self.texts[token] for token in tokens)
 
     def within(self, text: str) -> list[int]:
-        """Return all tokens that `text` begins with."""
+        """Return all tokens whose text is the beginning, or the whole, of `text`."""
         ends = range(1, min(len(text), self._longest) + 1)
         return [token for end in ends for token in self._tokens.get(text[:end], ())]
 
     def beyond(self, text: str) -> list[int]:
-        """Return the tokens that begin with `text` and are longer."""
+        """Return the tokens whose text begins with `text` and is longer."""
         found = []
         for index in range(bisect_left(self._sorted, text), len(self._sorted)):
             if not self._sorted[index].startswith(text):
@@ -46,7 +48,7 @@ class Spelling:
         return found
 
     def shortest(self, text: str) -> list[int] | None:
-        """Return the fewest tokens that spell `text`, or None if none do."""
+        """Return the shortest sequence of tokens that spells `text`, or None if there is none."""
         ways: list[list[int] | None] = [[]]
         for end in range(1, len(text) + 1):
             best = None

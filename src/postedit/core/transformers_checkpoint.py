@@ -1,7 +1,7 @@
-"""Checkpoints of the Transformers library, from which a `pretrained` or a `causal` model starts.
+"""Checkpoints of the Transformers library, which `pretrained` and `causal` models start from.
 
-The text pipeline uses a checkpoint's tokenizer, the architecture its settings and weights. This module defines the
-numbering of tokens that both share. The library is an extra and is imported when it is needed.
+The text pipeline uses a checkpoint's tokenizer; the architecture uses its settings and weights. This module defines the
+token numbering that both share. The library comes with an optional extra and is imported only when it is needed.
 """
 
 import hashlib
@@ -30,7 +30,7 @@ _OTHER_SETTINGS: Final = frozenset(
 )  # fmt: skip
 """Settings in config.json that do not describe the network."""
 
-_PROBE: Final = "a"  # any text of at least one token, to which a tokenizer adds its control tokens
+_PROBE: Final = "a"  # a text of at least one token, which shows what control tokens a tokenizer adds
 
 Kind = Literal["sequence-to-sequence", "causal language"]
 
@@ -38,37 +38,37 @@ _KINDS: Final[Mapping[Kind, tuple[str, str]]] = {
     "sequence-to-sequence": ("AutoModelForSeq2SeqLM", "Marian, mBART, NLLB or T5"),
     "causal language": ("AutoModelForCausalLM", "Llama, Qwen, Gemma, Mistral or EuroLLM"),
 }
-"""The library's class of each kind of model, and examples."""
+"""The library class for each kind of model, and example models."""
 
 _DATE: Final = datetime(2024, 7, 26)
-"""Today, for chat templates: that of the templates of Llama 3.1 for programs without a calendar."""
+"""The current date, as chat templates see it; Llama 3.1 templates use the same date where they cannot ask for one."""
 
-# The library's own `strftime_now` of chat templates tells the date of the call; this macro hides it.
+# In chat templates, the library's `strftime_now` returns the date of the call; this macro replaces it.
 _CALENDAR: Final = (
     "{% macro strftime_now(format) %}{{ format"
     + "".join(f" | replace('%{letter}', '{_DATE.strftime('%' + letter)}')" for letter in "aAbBdeFHIjmMpSyYZ")
     + " }}{% endmacro %}\n"
 )
 
-# Letters of a private use area: no tokenizer or chat template changes them.
+# Characters of a private use area, which no tokenizer or chat template changes.
 _OPEN, _CLOSE = "\ue000", "\ue001"
 
 
 @dataclass(frozen=True, slots=True)
 class RowNumbering:
-    """The row in a checkpoint's tables of each token id of postedit.
+    """A mapping from postedit's token ids to the rows of a checkpoint's tables.
 
-    Special tokens come first: PAD, EOS and UNK have the checkpoint's rows; the other special tokens, and those that the
-    checkpoint lacks, have new rows after all of its own. Then follow its other rows, in its order.
+    Special tokens come first. PAD, EOS and UNK have the checkpoint's rows; the other special tokens, and those that the
+    checkpoint lacks, have new rows after all of its own. The remaining rows of the checkpoint follow, in its order.
     """
 
-    rows: int  # of the tables of the checkpoint
-    pad: int | None  # the row of its padding, or None
-    eos: int | None  # the row of its end of a text, or None
-    unk: int | None  # the row of its unknown token, or None
+    rows: int  # number of rows in the checkpoint's tables
+    pad: int | None  # row of its padding token; None: it has none
+    eos: int | None  # row of its end-of-text token; None: it has none
+    unk: int | None  # row of its unknown token; None: it has none
 
     def table(self) -> list[int]:
-        """Return the row of each token."""
+        """Return the row of each token id, in order."""
         own = {PAD: self.pad, EOS: self.eos, UNK: self.unk}
         new = iter(range(self.rows, self.rows + len(SPECIAL_TOKENS)))
         special = [next(new) if own.get(token) is None else own[token] for token in range(len(SPECIAL_TOKENS))]
@@ -78,17 +78,17 @@ class RowNumbering:
 
 @dataclass(frozen=True)
 class PretrainedTokens:
-    """The tokens of a checkpoint, numbered by postedit's ids."""
+    """The tokens of a checkpoint, numbered by postedit's token ids."""
 
-    # of all tokens: special tokens, the checkpoint's tokens, and `<row 7>` for a row that only fills the tables
+    # names of all tokens by id: special tokens, the checkpoint's tokens, and `<row 7>` for a row without a token
     names: tuple[str, ...]
-    rows: tuple[int, ...]  # of each token
-    # tokens, besides the special ones, that stand for no text: filling rows, control tokens, language codes
+    rows: tuple[int, ...]  # row of each token id
+    # ids of the other tokens that do not stand for text: rows without a token, control tokens, language codes
     controls: frozenset[int]
 
     @cached_property
     def fingerprint(self) -> str:
-        """SHA-256, in hexadecimal, over all names in order."""
+        """The SHA-256 digest, in hexadecimal, of all names in order."""
         return hashlib.sha256("\n".join(self.names).encode()).hexdigest()
 
 
@@ -96,7 +96,7 @@ class PretrainedTokens:
 class TransformersCheckpoint:
     """The settings, the tokenizer and the network of a checkpoint.
 
-    Properties and methods raise a RecipeError if there is no such checkpoint, its tokenizer and tables do not fit, or
+    Properties and methods raise a RecipeError if there is no such checkpoint, its tokenizer does not fit its tables, or
     it does not know a language.
     """
 
@@ -113,11 +113,11 @@ class TransformersCheckpoint:
 
     @property
     def kind(self) -> Kind:
-        """The kind of its network."""
+        """The kind of the network."""
         return "sequence-to-sequence" if self.settings.get("is_encoder_decoder") else "causal language"
 
     def check_kind(self, needed: Kind) -> None:
-        """Raise a RecipeError if its network is of another kind."""
+        """Raise a RecipeError if the network is not of the kind needed."""
         if self.kind != needed:
             raise RecipeError(
                 f"{self.name}: is a {self.settings.get('model_type')}, which is not a {needed} model; choose one such "
@@ -126,12 +126,12 @@ class TransformersCheckpoint:
 
     @cached_property
     def tokenizer(self) -> Any:
-        """The tokenizer of the library."""
+        """The tokenizer, as the library loads it."""
         return _call_library(self.name, "AutoTokenizer")
 
     @cached_property
     def numbering(self) -> RowNumbering:
-        """The row of each token."""
+        """The mapping from token ids to rows."""
         tokenizer, rows = self.tokenizer, self.settings.get("vocab_size")
         if not isinstance(rows, int):
             raise RecipeError(
@@ -151,7 +151,7 @@ class TransformersCheckpoint:
 
     @cached_property
     def tokens(self) -> PretrainedTokens:
-        """The tokens, numbered."""
+        """The tokens, numbered by postedit's token ids."""
         table = self.numbering.table()
         names = {row: token for token, row in self.tokenizer.get_vocab().items()}
         controls = self._controls | (set(range(self.numbering.rows)) - names.keys())
@@ -163,13 +163,13 @@ class TransformersCheckpoint:
 
     @property
     def _controls(self) -> set[int]:
-        """Rows of tokens that stand for no text: the tokenizer's special tokens and language codes."""
+        """Rows of the tokens that do not stand for text: the tokenizer's special tokens and language codes."""
         tokenizer = self.tokenizer
         added = {row for row, token in tokenizer.added_tokens_decoder.items() if token.special}
         return {*tokenizer.all_special_ids, *added, *(self.row(code) for code in _source_codes(tokenizer))}
 
     def network(self, rows: int, dtype: torch.dtype = torch.float32) -> Any:
-        """Return the network, with tables extended to `rows` rows; only safetensors files are read."""
+        """Return the network, with its tables extended to `rows` rows; only safetensors files are read."""
         with _quiet():
             network = _call_library(self.name, _KINDS[self.kind][0], use_safetensors=True, dtype=dtype)
             network.resize_token_embeddings(rows, mean_resizing=False)  # the caller sets the new rows
@@ -178,12 +178,12 @@ class TransformersCheckpoint:
     def prompt(self, template: str, chat: bool | None) -> tuple[list[list[int]], list[str]]:
         """Return the rows of the constant parts of a prompt, and the names of the texts between them.
 
-        There is a part before and after each text; parts may be empty.
+        There is one part before the first text and one after each text; parts may be empty.
 
         Args:
-            template: text with names of texts in braces, as "{src}"; see `hints.split_fields`.
-            chat: whether the prompt is the message of a user in the checkpoint's chat template; None: if it has one.
-                A template that tells the date gets a constant one, so that the prompt depends on the checkpoint alone.
+            template: prompt with the names of texts in braces, such as "{src}"; see `hints.split_fields`.
+            chat: whether to wrap the prompt as a user message in the checkpoint's chat template; None: if it has one. A
+                template that includes the date gets a constant one, so that the prompt depends only on the checkpoint.
         """
         constant, names = split_fields(template)
         marked = constant[0] + "".join(f"{_OPEN}{name}{_CLOSE}{part}" for name, part in zip(names, constant[1:]))
@@ -199,7 +199,7 @@ class TransformersCheckpoint:
         return rows, parts[1::2]
 
     def _end(self) -> int | None:
-        """Return the row that ends a text: for a chat model the token that ends its turn."""
+        """Return the row of the token that ends a text; for a chat model, of the token that ends its turn."""
         eos: int | None = self.tokenizer.eos_token_id
         if self.kind == "sequence-to-sequence" or getattr(self.tokenizer, "chat_template", None) is None:
             return eos
@@ -209,7 +209,7 @@ class TransformersCheckpoint:
 
     def _chat(self, turns: list[dict[str, str]], *, add_generation_prompt: bool) -> str:
         try:
-            # Models that may think aloud before they answer are told not to; other templates ignore the option.
+            # Reasoning models are told not to think before they answer; other templates ignore this option.
             text: str = self.tokenizer.apply_chat_template(
                 turns,
                 chat_template=_CALENDAR + self.tokenizer.get_chat_template(),
@@ -228,7 +228,7 @@ class TransformersCheckpoint:
         return rows
 
     def _rows_after_token(self, text: str) -> list[int]:
-        """Return the rows of a text that is not the first: some tokenizers put a space before a first text."""
+        """Return the rows of a text that is not at the start, where some tokenizers would insert a space."""
         end = self.tokenizer.eos_token
         if text and end is not None and (rows := self._rows(end + text))[:1] == [self.tokenizer.eos_token_id]:
             return rows[1:]
@@ -237,15 +237,15 @@ class TransformersCheckpoint:
     def around(self, src_lang: str | None, tgt_lang: str | None) -> tuple[list[int], list[int]]:
         """Return the rows that the encoder reads before and after a text, without EOS.
 
-        The tokenizer adds these rows, with the language code of `src_lang`; or, if the code is part of the text and
-        names the language to write, as in Marian, with that of `tgt_lang` before the text.
+        These are the rows that the tokenizer adds, with the language code `src_lang`. If language codes precede the
+        source and name the language to write, as in Marian, the code `tgt_lang` comes first.
         """
         tokenizer = self.tokenizer
         bare = tokenizer(_PROBE, add_special_tokens=False)["input_ids"]
         whole = tokenizer(_PROBE)["input_ids"]
         start = next(start for start in range(len(whole)) if whole[start : start + len(bare)] == bare)
         before, behind = whole[:start], [row for row in whole[start + len(bare) :] if row != tokenizer.eos_token_id]
-        # A control token with no other meaning is the code of the tokenizer's current language.
+        # A control token with no other function is the code of the tokenizer's current language.
         others = {tokenizer.bos_token_id, tokenizer.cls_token_id, tokenizer.sep_token_id, tokenizer.eos_token_id}
         codes = [row for row in before + behind if row not in others]
         if codes and (src_lang is None or tgt_lang is None):
@@ -261,8 +261,8 @@ class TransformersCheckpoint:
 
     def start(self, tgt_lang: str | None) -> list[int]:
         """Return the rows that the decoder reads before the first token of a text in `tgt_lang`."""
-        # Newer checkpoints define them in generation_config.json. The library drops unknown keys of config.json, which
-        # is therefore read directly.
+        # Newer checkpoints define these rows in generation_config.json, older ones in config.json, which is read
+        # directly because the library drops the keys that it does not know.
         written = _call_library(self.name, "PretrainedConfig", "get_config_dict")[0]
         generation = _call_library(self.name, "GenerationConfig", or_none=True)
         given = {**_without_none(written), **_without_none(generation.to_dict() if generation is not None else {})}
@@ -281,7 +281,7 @@ class TransformersCheckpoint:
         return rows
 
     def row(self, token: str) -> int:
-        """Return the row of an existing token."""
+        """Return the row of a token, which must be in the tokenizer's vocabulary."""
         return int(self.tokenizer.get_vocab()[token])
 
     def _code(self, language: str) -> int:
@@ -309,13 +309,13 @@ def check_weights(name: str) -> None:
     for file in files:
         try:
             with safe_open(file, framework="pt"):
-                pass  # opening reads the header and compares the size
+                pass  # opening the file already reads its header and checks its size
         except (SafetensorError, OSError) as error:
             raise RecipeError(f"{file}: truncated or damaged ({error}); copy the checkpoint again") from None
 
 
 def copy_weights(network: nn.Module, weights: Mapping[str, Tensor], checkpoint: str) -> None:
-    """Copy the weights of a checkpoint to a network that may have adapters, which keep theirs.
+    """Copy the weights of a checkpoint to a network; adapters, if it has any, keep their weights.
 
     Raises:
         RecipeError: if a tensor is missing or has another shape.
@@ -332,13 +332,13 @@ def copy_weights(network: nn.Module, weights: Mapping[str, Tensor], checkpoint: 
 
 
 def check_vocabularies(vocabularies: Vocabularies, size: int, fingerprint: str | None, checkpoint: str) -> None:
-    """Raise a RecipeError if the vocabularies of a model are not that of the checkpoint.
+    """Raise a RecipeError unless all vocabularies of a model are that of the checkpoint.
 
     Args:
-        vocabularies: of the model.
-        size: number of tokens of the checkpoint, with those that it lacks.
-        fingerprint: of its vocabulary; None if it is not known.
-        checkpoint: its name.
+        vocabularies: vocabularies of the model.
+        size: number of tokens of the checkpoint, including the special tokens that were added to it.
+        fingerprint: fingerprint of its vocabulary; None: not known, and not checked.
+        checkpoint: name of the checkpoint, for the message.
     """
     given = [*vocabularies.streams.values(), vocabularies.target]
     problem = ""
@@ -369,7 +369,7 @@ def _quiet() -> Iterator[None]:
 
 
 def _without_none(values: Any) -> Any:
-    """Return the values of a configuration without None, which TOML cannot express."""
+    """Return the values of a configuration without those that are None, which TOML cannot express."""
     if isinstance(values, dict):
         return {name: _without_none(value) for name, value in values.items() if value is not None}
     return [_without_none(value) for value in values] if isinstance(values, list) else values
@@ -378,10 +378,10 @@ def _without_none(values: Any) -> Any:
 def _call_library(
     checkpoint: str, kind: str, method: str = "from_pretrained", *, or_none: bool = False, **options: Any
 ) -> Any:
-    """Call `method` of the library's class `kind` for a checkpoint; code of a checkpoint is never run.
+    """Call `method` of the library's class `kind` for a checkpoint; code inside a checkpoint is never run.
 
     Raises:
-        RecipeError: if that fails, unless `or_none` is set.
+        RecipeError: if the folder does not exist, or the call fails; with `or_none`, a failed call returns None.
     """
     path = Path(checkpoint).expanduser()
     if checkpoint.startswith((".", "/", "~")) and not path.is_dir():
@@ -389,7 +389,7 @@ def _call_library(
     load = getattr(getattr(library("transformers", "a checkpoint"), kind), method)
     try:
         return load(str(path) if path.is_dir() else checkpoint, **options)
-    except Exception as error:  # the library has no error class of its own, and damaged files raise any error
+    except Exception as error:  # the library has no error class of its own, and damaged files can raise any error
         if or_none:
             return None
         reason = str(error).strip().partition("\n")[0]

@@ -1,8 +1,8 @@
 """The values that pass between data, models, search and training.
 
-Shapes: B sentences, N rows (sentences x beam), K target tokens of one call, S length of a stream, T length of a target,
-V target vocabulary. The batch is dimension 0 of every tensor. Names in `nn` and `models` end in the letters of their
-dimensions; `nn/__init__.py` has the legend.
+Shapes: B sentences, N rows (sentences x beam), K target tokens of one call, S stream length, T target length, V size of
+the target vocabulary. The batch is dimension 0 of every tensor. In `nn` and `models`, tensor names end in the letters
+of their dimensions, for example `x_NKD`; `nn/__init__.py` explains the letters.
 """
 
 from collections.abc import Mapping
@@ -17,10 +17,10 @@ from postedit.core.special_tokens import BOS
 
 
 class AttentionKey(NamedTuple):
-    """The stream and the kind of an attention.
+    """The stream that a model attends to, and the kind of attention.
 
-    A joint attention to several streams names them all, as "src+mt": its S positions are those of the first stream,
-    padding included, then those of the next.
+    The key of a joint attention over several streams names them all, for example "src+mt". Its S positions are those of
+    the first stream, padding included, followed by those of the next.
     """
 
     stream: str
@@ -28,16 +28,16 @@ class AttentionKey(NamedTuple):
 
     @property
     def streams(self) -> tuple[str, ...]:
-        """The names of the streams; one for most keys."""
+        """The names of the streams: one, unless the attention is joint."""
         return tuple(self.stream.split("+"))
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Tokens:
-    """One text of each sentence in the batch.
+    """One text of each sentence in the batch, as token ids with a padding mask.
 
     Raises:
-        ValueError: if shapes or dtypes are not those of the fields.
+        ValueError: if a tensor does not have the shape and dtype given beside its field.
     """
 
     ids: Tensor  # Long[B,S]
@@ -54,15 +54,15 @@ class Tokens:
 
     @property
     def lengths(self) -> Tensor:
-        """Long[B]: the number of real tokens of each row."""
+        """Long[B]: the number of real tokens in each row."""
         return self.mask.sum(1)
 
     def to(self, device: torch.device | str) -> Self:
-        """Return the same on `device`."""
+        """Return a copy on `device`."""
         return type(self)(self.ids.to(device, non_blocking=True), self.mask.to(device, non_blocking=True))
 
     def select(self, rows: Tensor) -> Self:
-        """Return the rows Long[M], in that order."""
+        """Return the rows with indices `rows` Long[M], in that order."""
         return type(self)(self.ids[rows], self.mask[rows])
 
 
@@ -79,7 +79,7 @@ class Target(Tokens):
 
     @property
     def inputs(self) -> Tensor:
-        """Long[B,T]: the inputs of a decoder under teacher forcing: BOS, then all labels except the last."""
+        """Long[B,T]: the decoder inputs under teacher forcing: BOS, then all columns of `ids` except the last."""
         start = torch.full_like(self.ids[:, :1], BOS)
         return torch.cat([start, self.ids[:, :-1]], 1)
 
@@ -95,7 +95,7 @@ class Batch:
     """Sentences that a model reads together and, in training, their targets.
 
     Raises:
-        ValueError: if there is no stream, or the numbers of rows differ.
+        ValueError: if there is no stream, or streams and target differ in their number of rows.
     """
 
     streams: Mapping[str, Stream]  # the input texts by name (`"src"`, `"mt"`)
@@ -116,99 +116,99 @@ class Batch:
 
     @property
     def device(self) -> torch.device:
-        """Device of the texts."""
+        """The device that the texts are on."""
         return next(iter(self.streams.values())).ids.device
 
     def to(self, device: torch.device | str) -> "Batch":
-        """Return the same batch on `device`."""
+        """Return a copy of the batch on `device`."""
         target = None if self.target is None else self.target.to(device)
         return Batch({name: stream.to(device) for name, stream in self.streams.items()}, target)
 
 
 class LabelLoss(NamedTuple):
-    """The training signal of a batch, as sums over labels, so that batches and processes can be added."""
+    """The loss of a batch, as sums over its labels, so that the sums of several batches and processes can be added."""
 
     loss: Tensor  # the loss to minimise, with label smoothing
     nll: Tensor  # negative log-likelihood of the labels in nats, detached
     tokens: Tensor  # number of labels, a Long scalar
-    risk: Tensor | None = None  # expected cost x labels, detached, if it is part of the loss
+    risk: Tensor | None = None  # expected cost times number of labels, detached; None: not part of the loss
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Shortlist:
-    """Part of a vocabulary; rows may have different parts."""
+    """Part of a vocabulary: the tokens 0 .. first - 1, then `others`, of which rows may be allowed different ones."""
 
-    first: int  # all tokens below this one
-    others: Tensor  # Long[E], other tokens, in order
-    allowed: Tensor | None = None  # Bool[N,K,E], the `others` that each row may have; None: all of them
+    first: int  # every token with an id below this one is included
+    others: Tensor  # Long[E], ids of the other tokens, in ascending order
+    allowed: Tensor | None = None  # Bool[N,K,E], which of the `others` each row may write; None: all of them
 
     @property
     def size(self) -> int:
-        """C, the number of tokens."""
+        """C, the number of tokens in the shortlist."""
         return self.first + len(self.others)
 
     @property
     def token_ids(self) -> Tensor:
-        """Long[C]: the tokens."""
+        """Long[C]: the vocabulary id of each column."""
         return torch.cat([torch.arange(self.first, device=self.others.device), self.others])
 
     def columns(self, tokens: Tensor) -> Tensor:
-        """Return the places of tokens Long[...], all of which must be in it, in `token_ids`."""
+        """Return the columns Long[...] of `tokens` Long[...], all of which must be in the shortlist."""
         return torch.where(tokens < self.first, tokens, self.first + torch.searchsorted(self.others, tokens))
 
     def normalised(self, logits: Tensor) -> Tensor:
-        """Return the log softmax Float[N,K,C] over the tokens that each row may have; overwrites `logits`."""
+        """Return the log softmax Float[N,K,C] over the tokens that each row may write; overwrites `logits`."""
         if self.allowed is not None:
             logits[..., self.first :].masked_fill_(~self.allowed, -torch.inf)
         return logits.log_softmax(-1)
 
     def take(self, rows: slice) -> "Shortlist":
-        """Return the shortlist of some rows."""
+        """Return the shortlist of a slice of the rows."""
         return Shortlist(self.first, self.others, None if self.allowed is None else self.allowed[rows])
 
     def to(self, device: torch.device) -> "Shortlist":
-        """Return the same on `device`."""
+        """Return a copy on `device`."""
         return Shortlist(self.first, self.others.to(device), None if self.allowed is None else self.allowed.to(device))
 
 
 class Distribution(Protocol):
     """A distribution over the target vocabulary at N x K positions.
 
-    It is computed on demand: training needs one number per position, search all V.
+    Probabilities are computed on demand: training needs one number per position, search needs all V.
     """
 
     def log_probs(self) -> Tensor:
-        """Float[N,K,V]: natural logarithms; logsumexp over V is 0."""
+        """Return the natural-log probabilities Float[N,K,V]; logsumexp over V is 0."""
         ...
 
     def at(self, mask: Tensor) -> Self:
-        """Return the distributions where `mask` Bool[N,K], M of them in order, as [M,1]."""
+        """Return the distributions at the M positions where `mask` Bool[N,K] is True, in order, with shape [M,1]."""
         ...
 
     def among(self, shortlist: Shortlist) -> Tensor:
-        """Return Float[N,K,C], natural logarithms, renormalised over the tokens of a shortlist.
+        """Return the natural-log probabilities Float[N,K,C], renormalised over the tokens of a shortlist.
 
-        Each part of a mixture is renormalised by itself.
+        The components of a mixture are renormalised before they are mixed.
         """
         ...
 
     def label_loss(self, labels: Tensor, mask: Tensor, smoothing: float = 0.0) -> LabelLoss:
-        """Return the loss of `labels` Long[N,K] where `mask` Bool[N,K], without a tensor [N,K,V].
+        """Return the loss of `labels` Long[N,K] where `mask` Bool[N,K] is True, without creating a tensor [N,K,V].
 
-        With smoothing e the loss of one label is (1-e) * -log p(label) + e * mean over V of -log p.
+        With smoothing e, the loss of one label is (1-e) * -log p(label) + e * mean over V of -log p.
         """
         ...
 
 
 @dataclass(frozen=True, eq=False)
 class DecoderOutput:
-    """The output of a model after each of K tokens."""
+    """The output of a model after each of the K tokens that it has read."""
 
     distribution: Distribution  # of the next token, at each of the N x K positions
-    attention: Mapping[AttentionKey, Tensor]  # Float[N,K,S]; each row sums to 1 and is 0 on padding
+    attention: Mapping[AttentionKey, Tensor]  # Float[N,K,S]; the weights of a position sum to 1 and are 0 on padding
     aux: Mapping[str, Tensor] = field(default_factory=dict)  # further tensors [N,K,...], such as a copy gate
 
     @cached_property
     def log_probs(self) -> Tensor:
-        """Float[N,K,V]: natural logarithms; logsumexp over V is 0."""
+        """Float[N,K,V]: natural-log probabilities of the next token; logsumexp over V is 0."""
         return self.distribution.log_probs()

@@ -1,4 +1,4 @@
-"""Copy weights from another model: all tensors that fit, with a record, or the embedding tables only."""
+"""Copy weights from another model: either all tensors that fit, with a record of them, or only the embedding tables."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -13,7 +13,7 @@ from postedit.core.model import Seq2Seq, VocabularyInfo
 from postedit.core.tensor_files import named_tensors, shape_text
 
 VocabularyTokens = Mapping[str, Sequence[str]]
-"""The tokens of a model's vocabularies, in the order of their ids, by text ("src", "mt", "pe")."""
+"""The tokens of a model's vocabularies, in order of their ids, by text ("src", "mt", "pe")."""
 
 _ROW_PER_TOKEN: Final = re.compile(r"(^|\.)embed|(^|\.)head\.|^bias$|\.shared\.weight$")
 """Names of tensors with one row per token: embeddings and output layers."""
@@ -27,19 +27,19 @@ class TensorTransfer:
 
     name: str
     shape: tuple[int, ...]
-    taken: Literal["all", "tokens", "nothing"]  # the whole tensor, the rows of shared tokens, or nothing
-    detail: str = ""  # the number of rows, or why nothing was taken
+    taken: Literal["all", "tokens", "nothing"]  # the whole tensor, only the rows of tokens in both models, or nothing
+    detail: str = ""  # how many tokens were taken, or why nothing was
 
 
 @dataclass(frozen=True, slots=True)
 class Transfer:
-    """A record of the weights that a model took from another one."""
+    """A record of the weights that a model took from another."""
 
     tensors: tuple[TensorTransfer, ...]  # one for every tensor of the receiving model
     unused: Mapping[str, tuple[int, ...]]  # shapes of the tensors that only the other model has
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the record as values for JSON."""
+        """Return the record as JSON values."""
         taken = {
             kind: {tensor.name: {"shape": list(tensor.shape), "detail": tensor.detail} for tensor in self.of(kind)}
             for kind in ("all", "tokens", "nothing")
@@ -65,13 +65,13 @@ class Transfer:
 
 
 def take_weights(model: Seq2Seq, tokens: VocabularyTokens, other: Seq2Seq, other_tokens: VocabularyTokens) -> Transfer:
-    """Copy to `model` the tensors of `other` with the same name and shape.
+    """Copy to `model` the tensors of `other` that have the same name and shape, and return a record of them.
 
-    Of embeddings and output layers over another vocabulary, the rows of tokens in both vocabularies are copied. Of the
-    names of a shared tensor, the first that `other` has counts.
+    If embeddings or output layers are over different vocabularies, the rows of tokens in both vocabularies are copied.
+    A tensor with several names is looked up under the first of them that `other` has.
 
     Raises:
-        RecipeError: if no matrix can be taken.
+        RecipeError: if not a single matrix can be copied.
     """
 
     def take(names: tuple[str, ...], tensor: Tensor, source: Tensor) -> TensorTransfer:
@@ -103,7 +103,7 @@ def check_sizes(model: Seq2Seq, other: Seq2Seq) -> None:
 def _transfer(
     model: Seq2Seq, other: Seq2Seq, transfer_tensor: Callable[[tuple[str, ...], Tensor, Tensor], TensorTransfer]
 ) -> Transfer:
-    """Return the record for all tensors of `model`; `transfer_tensor` handles those that `other` has too."""
+    """Return the record for all tensors of `model`; `transfer_tensor` handles those that `other` also has."""
     found = other.state_dict()
     used: set[str] = set()
     tensors = []
@@ -139,7 +139,7 @@ def _take(
 
 
 def _side(names: Sequence[str], model: Seq2Seq) -> str:
-    """Return the text whose tokens the rows of a tensor stand for: the one in its names, or pe."""
+    """Return the text whose tokens the rows of a tensor stand for: named in `names`, or else the first input or pe."""
     words = [word for name in names for word in re.split(r"[._]", name)]
     named = [side for side in ("pe", "mt", "src") if side in words]
     if named:
@@ -148,7 +148,9 @@ def _side(names: Sequence[str], model: Seq2Seq) -> str:
 
 
 def inherit_embeddings(model: Seq2Seq, first: Seq2Seq) -> None:
-    """Copy the embedding tables of `first` to `model` (Li et al. 2017, IV.D); a text it does not read takes that of pe.
+    """Copy the embedding tables of `first` to `model` (Li et al. 2017, IV.D).
+
+    A text of `model` that `first` does not have gets the table of pe.
 
     Raises:
         RecipeError: if a model has no tables to share, they differ in vocabulary or width, or texts that share a table

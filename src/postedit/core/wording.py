@@ -1,4 +1,4 @@
-"""Numbers, durations and names, as they are shown."""
+"""Numbers, durations and names in the form that messages show."""
 
 from pathlib import Path
 
@@ -19,6 +19,6 @@ def duration(seconds: float) -> str:
 
 
 def public_name(checkpoint: str) -> str:
-    """Return the name of a checkpoint for publication: the hub id, or the last part of a path."""
+    """Return a checkpoint name that is safe to publish: the hub id, or only the last part of a path."""
     path = Path(checkpoint).expanduser()
     return path.resolve().name if path.is_dir() or path.is_absolute() else checkpoint

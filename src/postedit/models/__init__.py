@@ -1,4 +1,4 @@
-"""Every architecture, by the name that recipes use. A new one is a file in this folder and a line here."""
+"""All architectures, by the name that recipes use; to add one, write a module in this folder and an entry here."""
 
 from postedit.core.registry import Architecture, Registry
 from postedit.models.causal import Causal

@@ -1,4 +1,4 @@
-"""A causal language model of the Transformers library, which continues a prompt with src and mt in it by pe."""
+"""A causal language model of the Transformers library, which continues a prompt containing src and mt with pe."""
 
 from collections.abc import Iterable, Mapping
 from itertools import zip_longest
@@ -36,7 +36,7 @@ _PROMPT: Final = (
 
 
 class CausalNetworkConfig(CheckpointNetworkConfig):
-    """The prompt, in the token ids of a checkpoint."""
+    """The configuration and special tokens of a causal checkpoint, and the prompt in its token ids."""
 
     prompt: list[list[int]] = Field(description="rows of the constant parts of the prompt: before, between and after")
     texts: list[str] = Field(description="the texts between the parts: src and mt in any order, and hints")
@@ -58,7 +58,7 @@ class CausalNetworkConfig(CheckpointNetworkConfig):
 
     @property
     def hints(self) -> tuple[HintName, ...]:
-        """The hints among the texts, in order."""
+        """The hints among the texts, in the order of `HINTS`."""
         return tuple(name for name in HINTS if name in self.texts)
 
 
@@ -89,18 +89,18 @@ class CausalConfig(CheckpointConfig):
         0,
         ge=0,
         description="tokens of a row in training, which holds several segments that do not see each other; a longer "
-        "one has a row of its own. 0: each has",
+        "segment has its own row; 0: one segment per row",
     )
     lora_base: Literal["fp32", "bf16"] = Field("fp32", description="number type of the weights that adapters change")
     save_base: bool = Field(
         False,
-        description="save the weights that adapters change with each model, which can then do without the checkpoint",
+        description="save the weights that adapters change with each model, which then does not need the checkpoint",
     )
     network: CausalNetworkConfig = Field(description="what the checkpoint says of itself; read from the checkpoint")
 
     @classmethod
     def read_network(cls, values: Mapping[str, Any]) -> CausalNetworkConfig | None:
-        """Return what the checkpoint says of itself, and the prompt in its tokens."""
+        """Return the checkpoint's own configuration, and the prompt in its token ids."""
         template, chat = values.get("prompt", _PROMPT), values.get("chat")
         if not isinstance(template, str) or not isinstance(chat, bool | None):
             return None
@@ -113,21 +113,21 @@ class CausalConfig(CheckpointConfig):
 
 
 class _Prompt(NamedTuple):
-    """The prompts of N sentences, without the last token, which is that of BOS."""
+    """The prompts of N sentences, without their last token, which is read as BOS."""
 
-    rows: Tensor  # Long[N,P], rows of the network, real ones first
-    lengths: Tensor  # Long[N]
-    positions: Tensor  # Long[N,S], the position of each token of src, then mt; of EOS that of the token after the text
+    rows: Tensor  # Long[N,P], row of each prompt token in the network's tables, padding last
+    lengths: Tensor  # Long[N], number of tokens in each prompt
+    positions: Tensor  # Long[N,S], position in the prompt of each token of src, then mt; EOS: of the token after it
     real: Tensor  # Bool[N,S], False at padding of src and mt
 
 
 class Causal(CheckpointModel[TransformerState[DecoderCache]]):
     """A causal network of the Transformers library as a `Seq2Seq`.
 
-    It reads `part src part mt part`, with hints before, between or after src and mt, and writes `pe EOS`. The last
-    token of the prompt is BOS, after which it predicts the first token of pe. Hints that a batch lacks are empty. The
-    network keeps its own numbering of rows; tokens are translated on input and output.
-    Attention is that of the last layer without a sliding window, averaged over heads, normalised over src and mt.
+    It reads the prompt `part src part mt part`, with hints before, between or after src and mt, and writes `pe EOS`.
+    The last token of the prompt plays the part of BOS: after it, the network predicts the first token of pe. Hints that
+    a batch lacks are left empty. The network keeps its own numbering of rows; token ids are mapped on input and output.
+    Attention is that of the last layer without a sliding window, averaged over heads and normalised over src and mt.
 
     Raises:
         RecipeError: if the vocabularies are not those of the checkpoint, or a library is missing.
@@ -137,7 +137,7 @@ class Causal(CheckpointModel[TransformerState[DecoderCache]]):
     inputs: ClassVar = ("src", "mt")
 
     def __init__(self, config: CausalConfig, vocabularies: Vocabularies) -> None:
-        """Create a network with fresh weights; those of the checkpoint are loaded by `load_initial_weights`."""
+        """Create a network with fresh weights; `load_initial_weights` loads those of the checkpoint."""
         found = config.network
         never = [row for row in (found.pad, found.unk, *found.controls) if row is not None]
         super().__init__(config, vocabularies, found.prompt[-1][-1], never, keep_bias=False)
@@ -154,22 +154,22 @@ class Causal(CheckpointModel[TransformerState[DecoderCache]]):
 
     @classmethod
     def hints_of(cls, config: Config) -> Hints:
-        """Return the hints that the prompt has."""
+        """Return the hints in the prompt, and their options."""
         assert isinstance(config, CausalConfig)
         return Hints(config.network.hints, config.hints)
 
     def load_initial_weights(self) -> None:
-        """Load the weights of the checkpoint, from safetensors files alone, unless they are frozen; adapters are fresh.
+        """Load the weights of the checkpoint, only from safetensors files, unless they are frozen; adapters stay fresh.
 
         Raises:
-            RecipeError: if they cannot be loaded, are of a network of other sizes, or give other outputs here than in
-                the library.
+            RecipeError: if the weights cannot be loaded, belong to a network of other sizes, or produce other outputs
+                here than in the library.
         """
         if self.frozen_checkpoint is None:
             self._load(self.config.checkpoint)
 
     def load_frozen_weights(self, checkpoint: str) -> None:
-        """Load the weights that adapters change from a folder or hub id."""
+        """Load the weights that adapters modify, from a folder or hub id; errors are as in `load_initial_weights`."""
         self._load(checkpoint)
         frozen = {name: tensor for name, tensor in self.named_parameters() if "lora_" not in name}
         self.frozen_checkpoint, self.frozen_sha256 = checkpoint, tensors_sha256(frozen)
@@ -182,7 +182,7 @@ class Causal(CheckpointModel[TransformerState[DecoderCache]]):
 
     @torch.no_grad()
     def _check_against(self, theirs: Any) -> None:
-        """Compare a few outputs with those of the library: networks differ in more than their settings say."""
+        """Raise a RecipeError unless outputs match the library's: networks differ in more than their settings say."""
         found = self.config.network
         rows = torch.tensor([[row for part in found.prompt for row in part]], device=self.rows.device)
         training = self.training
@@ -194,7 +194,7 @@ class Causal(CheckpointModel[TransformerState[DecoderCache]]):
             call = SlotCall.of(rows, DecoderCache(), self._watched)
             h_NKD = call.run(self.network, rows)
             own = self.of_rows(h_NKD).log_probs()
-        except Exception as error:  # a network that keeps something else than keys and values may fail in any way
+        except Exception as error:  # a network whose cache is not made of keys and values may fail in any way
             raise RecipeError(f"{kind} known here: {type(error).__name__} {error}") from None
         self.train(training)
         layers = int(self.network.config.num_hidden_layers)
@@ -206,7 +206,7 @@ class Causal(CheckpointModel[TransformerState[DecoderCache]]):
             raise RecipeError(f"{kind} known here: probabilities differ by {difference:.3f}")
 
     def encode(self, batch: Batch) -> TransformerState[DecoderCache]:
-        """Read the prompts."""
+        """Read the prompts, up to their last token."""
         prompt = self._prompt(batch)
         call = SlotCall.of(prompt.rows, DecoderCache(), self._watched)
         call.run(self.network, prompt.rows)
@@ -216,7 +216,7 @@ class Causal(CheckpointModel[TransformerState[DecoderCache]]):
     def decode(
         self, tokens: Tensor, state: TransformerState[DecoderCache]
     ) -> tuple[DecoderOutput, TransformerState[DecoderCache]]:
-        """Read K more target tokens Long[N,K]; predict the one after each of them."""
+        """Read K more target tokens Long[N,K], and predict the token that follows each of them."""
         rows, memory = self.input_rows[tokens], state.memory
         call = SlotCall.of(rows, state.cache, self._watched)
         h_NKD = call.run(self.network, rows)
@@ -229,7 +229,7 @@ class Causal(CheckpointModel[TransformerState[DecoderCache]]):
         return output, TransformerState(memory, call.cache_after(state.cache))
 
     def forward(self, batch: Batch, smoothing: float = 0.0) -> LabelLoss:
-        """Return the loss of pe under teacher forcing; prompt and pe are read in one pass.
+        """Return the loss of pe under teacher forcing; the prompt and pe are read in one pass.
 
         Raises:
             ValueError: if the batch has no target.
@@ -251,14 +251,14 @@ class Causal(CheckpointModel[TransformerState[DecoderCache]]):
         h_NKD = call.run(self.network, rows)
         first = (start + prompt.lengths).unsqueeze(1)
         columns = first + torch.arange(target.ids.size(1), device=batch.device)
-        columns = columns.clamp(max=rows.size(1) - 1)  # of padding, whose loss does not count
+        columns = columns.clamp(max=rows.size(1) - 1)  # only padding lies beyond, and its loss does not count
         h_BTD = h_NKD[row.unsqueeze(1), columns]
         return self.distribution(h_BTD).label_loss(target.ids, target.mask, smoothing)
 
     def _prompt(self, batch: Batch) -> _Prompt:
         found, device = self.config.network, batch.device
         rows, kept = [], []
-        before: dict[str, int] = {}  # columns before each text
+        before: dict[str, int] = {}  # number of columns before each text
         for part, name in zip_longest(found.prompt, found.texts):
             constant = torch.tensor(part if name else part[:-1], dtype=torch.long, device=device)
             rows.append(constant.expand(batch.rows, -1))
@@ -268,7 +268,7 @@ class Causal(CheckpointModel[TransformerState[DecoderCache]]):
                 rows.append(self.rows[batch.streams[name].ids])
                 kept.append(batch.streams[name].mask & (batch.streams[name].ids != EOS))
         mask = torch.cat(kept, 1)
-        places = mask.cumsum(1) - mask.long()  # real tokens before each column
+        places = mask.cumsum(1) - mask.long()  # number of real tokens before each column
         read = [batch.streams[name] for name in self.inputs]
         positions = [places[:, before[name] :][:, : text.ids.size(1)] for name, text in zip(self.inputs, read)]
         real = torch.cat([text.mask for text in read], 1)
@@ -277,14 +277,14 @@ class Causal(CheckpointModel[TransformerState[DecoderCache]]):
         return _Prompt(packed, mask.sum(1), torch.cat(positions, 1).masked_fill(~real, 0), real)
 
     def of_rows(self, h_NKD: Tensor) -> SoftmaxDistribution:
-        """Return the distribution of rows, whose logits some networks cap."""
+        """Return the distribution over rows after the features Float[N,K,D]; some networks cap its logits."""
         if self._cap is None:
             return super().of_rows(h_NKD)
         bias = self.bias.to(h_NKD.dtype)
         return CappedDistribution(h_NKD, self.head.weight, bias, self.head, cap=self._cap)
 
     def _apply(self, fn: Any, recurse: bool = True) -> Self:
-        # Rotation angles and scales need single precision, whatever type the weights get.
+        # Rotation angles and scales (non-persistent buffers) need single precision, whatever type the weights get.
         kept = {
             (module, name): buffer
             for module in self.network.modules()
@@ -299,10 +299,10 @@ class Causal(CheckpointModel[TransformerState[DecoderCache]]):
 
 
 def _longest(config: CausalConfig) -> int | None:
-    """Return the most tokens of src and mt, and of pe, which share the positions with the prompt; None: any number.
+    """Return the largest number of tokens of src and mt together, and of pe, beside the prompt; None: no limit.
 
     Raises:
-        RecipeError: if prompt or hints leave no room for them.
+        RecipeError: if the prompt or its hints leave no room for src, mt and pe.
     """
     positions, hints = config.network.settings.get("max_position_embeddings"), Causal.hints_of(config)
     if positions is None:
@@ -320,30 +320,30 @@ def _longest(config: CausalConfig) -> int | None:
 
 
 _LARGEST_DIFFERENCE: Final = 0.05
-"""Largest difference of probabilities that rounding may explain, also in bfloat16."""
+"""Largest difference between probabilities that rounding can explain, even in bfloat16."""
 
 
 def _real_first(mask: Tensor) -> Tensor:
-    """Return Long[N,P], the columns of Bool[N,L] with the real ones first, in order; P is the most of a row."""
+    """Return the columns Long[N,P] of `mask` Bool[N,L], real ones first; P is the most real columns of a row."""
     return (~mask).byte().argsort(dim=1, stable=True)[:, : int(mask.sum(1).max())]
 
 
 def _watched_layer(settings: Any) -> int:
-    """Return the last layer without a sliding window, or the last one if all have one."""
+    """Return the index of the last layer without a sliding window, or of the last layer if all have one."""
     kinds = getattr(settings, "layer_types", None) or []
     layers = [number for number, kind in enumerate(kinds) if kind == "full_attention"]
     return layers[-1] if layers else int(settings.num_hidden_layers) - 1
 
 
 def _network(config: CausalConfig, rows: int) -> tuple[Any, nn.Linear]:
-    """Return a network with tables of `rows` rows and fresh weights, without its output layer, and that layer."""
+    """Return a network with fresh weights and tables of `rows` rows, and its output layer separately."""
     transformers = library("transformers", "the architecture causal")
     register()
     settings = {**config.network.settings, "vocab_size": rows}
     if config.dropout is not None:
         settings["attention_dropout"] = config.dropout
     kind = transformers.AutoConfig.for_model(**settings)
-    # Made in its own number type: in single precision, it would take twice the memory first.
+    # Created in its final number type: creating it in single precision first would take twice the memory.
     dtype = torch.bfloat16 if config.lora_rank and config.lora_base == "bf16" else torch.float32
     whole: Any = transformers.AutoModelForCausalLM.from_config(kind, dtype=dtype, attn_implementation=NAME)
     if config.recompute:
@@ -353,6 +353,6 @@ def _network(config: CausalConfig, rows: int) -> tuple[Any, nn.Linear]:
 
 
 def _keep_adapters(_: nn.Module, state: dict[str, Tensor], prefix: str, __: Mapping[str, Any]) -> None:
-    """Remove from a state dict what is no adapter."""
+    """Remove everything but the adapters of this model from a state dict."""
     for name in [name for name in state if name.startswith(prefix) and "lora_" not in name]:
         del state[name]

@@ -1,4 +1,4 @@
-"""Base of the models whose network is a checkpoint of the Transformers library, trained as a whole or by adapters."""
+"""Base of the models whose network is a Transformers checkpoint, of which all weights are trained or only adapters."""
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
@@ -26,7 +26,7 @@ from postedit.nn.renumbering import RenumberedDistribution, exclusion_bias
 
 
 class CheckpointNetworkConfig(Config):
-    """Configuration and special tokens of a checkpoint, in its own token ids."""
+    """The configuration of a checkpoint, and its special tokens as rows of its own tables."""
 
     settings: dict[str, Any] = Field(description="its config.json")
     pad: int | None = Field(None, ge=0, description="the row of its padding")
@@ -37,12 +37,12 @@ class CheckpointNetworkConfig(Config):
 
     @property
     def numbering(self) -> RowNumbering:
-        """The numbering of rows by tokens."""
+        """The mapping from token ids to rows of the checkpoint."""
         return RowNumbering(int(self.settings["vocab_size"]), self.pad, self.eos, self.unk)
 
     @classmethod
     def common(cls, checkpoint: TransformersCheckpoint, kind: Kind) -> dict[str, Any]:
-        """Return the options above, as a checkpoint of this kind says."""
+        """Return the values of the options above for a checkpoint, which must be of this kind."""
         checkpoint.check_kind(kind)
         check_weights(checkpoint.name)
         numbering, tokens = checkpoint.numbering, checkpoint.tokens
@@ -57,16 +57,16 @@ class CheckpointConfig(Config):
     checkpoint: str = Field(description="folder or hub id of a model, read when training begins")
     lora_rank: int = Field(0, ge=0, description="0: all weights are trained; r: those of adapters of rank r alone")
     lora_alpha: float = Field(32.0, gt=0, description="adapters are scaled by lora_alpha / lora_rank")
-    lora_dropout: float = Field(0.0, ge=0, lt=1, description="on what adapters read")
+    lora_dropout: float = Field(0.0, ge=0, lt=1, description="dropout on the inputs of adapters")
     network: CheckpointNetworkConfig = Field(description="what the checkpoint says of itself; read from the checkpoint")
 
     @classmethod
     @abstractmethod
     def read_network(cls, values: Mapping[str, Any]) -> CheckpointNetworkConfig | None:
-        """Return what the checkpoint of unchecked options says of itself; None if other options have wrong types.
+        """Return the `network` section of the checkpoint that unchecked options name; None if options have wrong types.
 
         Raises:
-            RecipeError: if there is no such checkpoint, it is of another kind, or it has no use for the options.
+            RecipeError: if there is no such checkpoint, it is of another kind, or it does not support the options.
         """
 
     @model_validator(mode="before")
@@ -78,11 +78,11 @@ class CheckpointConfig(Config):
         return values if found is None else {**values, "network": found}
 
     def published(self) -> Self:
-        """Return the section with the checkpoint's name alone, if it is a folder."""
+        """Return the section with only the last part of the checkpoint's path, if it is a folder."""
         return self.model_copy(update={"checkpoint": public_name(self.checkpoint)})
 
     def with_adapters(self, network: Any, head: nn.Module) -> Any:
-        """Return the network with adapters beside frozen weights, if there are any; the output layer has none."""
+        """Return the network; with `lora_rank`, freeze its weights and add adapters to all but the output layer."""
         if not self.lora_rank:
             return network
         peft = library("peft", "model.lora_rank")
@@ -93,24 +93,28 @@ class CheckpointConfig(Config):
 
 
 class CheckpointModel(Seq2Seq[StateT]):
-    """A network that keeps its own numbering of rows; tokens are translated on input and output.
+    """A network that keeps its own numbering of rows, to and from which token ids are mapped on input and output.
 
-    A subclass creates `network` and `head`, its output layer.
+    A subclass creates `network`, and `head`, its output layer.
 
     Raises:
         RecipeError: if the vocabularies are not those of the checkpoint.
     """
 
-    network: Any  # a module of the library, whose methods PyTorch's type does not know
+    network: Any  # a module of the library, with methods that `nn.Module` does not declare
     head: nn.Linear
-    bias: Tensor
-    rows: Tensor
-    input_rows: Tensor
+    bias: Tensor  # Float[rows], added to the logits; excludes rows that are never written
+    rows: Tensor  # Long[V], row of each token id
+    input_rows: Tensor  # Long[V], the same for what the decoder reads, where BOS has the row `bos`
 
     def __init__(
         self, config: CheckpointConfig, vocabularies: Vocabularies, bos: int, never: Sequence[int], *, keep_bias: bool
     ) -> None:
-        """Number the rows: `bos` is read for BOS, `never` are not written; say whether to save the bias of outputs."""
+        """Map token ids to rows, all except BOS in the same way on input and output.
+
+        The decoder reads the row `bos` for BOS; it never writes the rows `never`. With `keep_bias`, the bias of the
+        output layer, which excludes these rows, is saved with the weights.
+        """
         super().__init__()
         numbering = config.network.numbering
         table = numbering.table()
@@ -121,10 +125,10 @@ class CheckpointModel(Seq2Seq[StateT]):
         self.register_buffer("input_rows", torch.tensor(inputs), persistent=False)
 
     def copy_weights(self, theirs: Any, weights: Mapping[str, Tensor], checkpoint: str, own: int) -> None:
-        """Copy the weights of the library's network and its output layer; rows from `own` on, which are new, are zero.
+        """Copy `weights` to the network, and the output layer of `theirs`; new rows, from `own` on, become zero.
 
         Raises:
-            RecipeError: if they are of a network of other sizes.
+            RecipeError: if the weights belong to a network of other sizes.
         """
         copy_weights(self.network, weights, checkpoint)
         head = theirs.get_output_embeddings()
@@ -136,15 +140,15 @@ class CheckpointModel(Seq2Seq[StateT]):
                 table[own:] = 0.0
 
     def tables(self) -> set[Tensor]:
-        """Return the weights with a row for each token: one tensor, or that of inputs and that of outputs."""
+        """Return the tensors with one row per token: the input embeddings and the output layer, which may be one."""
         return {self.network.get_input_embeddings().weight, self.head.weight}
 
     def distribution(self, h_NKD: Tensor) -> RenumberedDistribution:
-        """Return the distribution of tokens after the features Float[N,K,D]."""
+        """Return the distribution over token ids, given the features Float[N,K,D]."""
         return RenumberedDistribution(self.of_rows(h_NKD), self.rows)
 
     def of_rows(self, h_NKD: Tensor) -> SoftmaxDistribution:
-        """Return the distribution of rows after the features Float[N,K,D]."""
+        """Return the distribution over rows, given the features Float[N,K,D]."""
         bias = self.bias.to(h_NKD.dtype)
         bias = bias if self.head.bias is None else self.head.bias + bias
         return SoftmaxDistribution(h_NKD, self.head.weight, bias, self._logits)

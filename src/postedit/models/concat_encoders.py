@@ -1,4 +1,4 @@
-"""Two encoders whose outputs are concatenated, as Pal et al. 2020 describe two systems of others."""
+"""Two encoders whose outputs are concatenated: two earlier systems, as Pal et al. 2020 describe them."""
 
 from typing import ClassVar
 
@@ -23,7 +23,7 @@ class ConcatEncodersConfig(StackConfig):
 
 
 class _TwoEncoders(TransformerModel):
-    """Encodes src and mt apart, each with its own encoder, and concatenates them along positions."""
+    """Base class of models that encode src and mt separately, and concatenate the results along positions."""
 
     inputs: ClassVar = ("src", "mt")
     encoder_src: TransformerStack
@@ -38,10 +38,10 @@ class _TwoEncoders(TransformerModel):
 
 
 class ConcatEncoders(_TwoEncoders):
-    """A decoder attends to [encoded src; encoded mt] as one text (Tebbifakhr et al. 2018; Pal et al. 2020, section 3).
+    """A decoder that attends to [encoded src; encoded mt] as one text (Tebbifakhr et al. 2018; Pal et al. 2020, 3).
 
-    One softmax covers the positions of both, so its weights show which text a step relied on. Each text has its own
-    encoder and counts its positions from 0.
+    One softmax covers the positions of both texts, so its weights show which text a step relied on. Each text has its
+    own encoder, and its own positions from 0.
     """
 
     config_class: ClassVar = ConcatEncodersConfig
@@ -66,11 +66,11 @@ class JointEncoderConfig(ConcatEncodersConfig):
 
 
 class JointEncoder(_TwoEncoders):
-    """A third encoder reads [encoded src; encoded mt] (Pal et al. 2018; Pal et al. 2020, section 2).
+    """A model whose third encoder reads [encoded src; encoded mt] (Pal et al. 2018; Pal et al. 2020, section 2).
 
     The description names the three encoders, and says that the joint one attends over a combination of the two encoded
-    texts. Here the texts are concatenated along positions. The joint encoder is a stack of ordinary encoder layers
-    without positions of its own, because its inputs have theirs. The decoder attends to its output alone.
+    texts. Here the combination is their concatenation along positions. The joint encoder is a stack of ordinary encoder
+    layers, without position embeddings because its inputs already have them. The decoder attends only to its output.
     """
 
     config_class: ClassVar = JointEncoderConfig
@@ -85,7 +85,7 @@ class JointEncoder(_TwoEncoders):
         self.head = self.create_head(config)
 
     def encode(self, batch: Batch) -> TransformerState:
-        """Encode src, mt, and both, the last into a memory."""
+        """Encode src and mt separately, then both together into one memory."""
         both_NSD, mask = self.encode_both(batch)
         both_NSD = self.encoder_joint.encode(both_NSD, mask).x_NKD
         return TransformerState.of({"both": self.decoder.project(both_NSD, mask)})

@@ -1,8 +1,8 @@
-"""The recurrent models of Junczys-Dowmunt and Grundkiewicz 2017: one base, and five models that differ in attention.
+"""The recurrent models of Junczys-Dowmunt and Grundkiewicz 2017: a base class and five models that differ in attention.
 
-Encoders are bidirectional GRUs, the decoder is a GRU with attention, the output layer is deep. The character-level
-model of Varis and Bojar 2017 has the same decoder, and other encoders. Pal et al. 2017 train one from mt to pe together
-with one from pe to mt.
+Encoders are bidirectional GRUs, the decoder is a GRU with attention, and the output layer is deep. Two further models
+build on these: the character-level model of Varis and Bojar 2017, which has the same decoder but other encoders, and
+that of Pal et al. 2017, which trains a model from mt to pe together with one from pe to mt.
 """
 
 from collections.abc import Mapping
@@ -45,7 +45,7 @@ class ConditionalGRUConfig(Config):
 
 
 class _StepMasks(NamedTuple):
-    """Dropout masks of the state in both GRUs, of soft contexts and of the hard one; None where nothing is dropped."""
+    """Dropout masks for the states of both GRUs, the soft contexts and the hard context; None: nothing is dropped."""
 
     state1: Tensor | None = None
     state2: Tensor | None = None
@@ -54,18 +54,18 @@ class _StepMasks(NamedTuple):
 
 
 class ConditionalGRUModel(Seq2Seq[RecurrentState]):
-    """Base of the family: a subclass names its inputs, those with soft attention, and whether mt has hard attention.
+    """Base class of the family: a subclass sets its `inputs`, those with `soft` attention, and `hard` attention to mt.
 
     s0 = tanh(W_init [mean of each input's annotations]); for each token s' = GRU1(s, x), c = [ATT(C, s') of each text
     with soft attention], s = GRU2(s', c), t = tanh(W1 s + W2 E[y] + W3 c), p = softmax(W_o t). x is E[y], or
-    [E[y]; h_a] under hard attention, where h_a is the annotation of mt at the attended position. With hard attention
-    alone there is no GRU2: s = s', and c = h_a.
+    [E[y]; h_a] under hard attention, where h_a is the annotation of mt at the attended position. A model with only hard
+    attention has no GRU2: s = s', and c = h_a.
 
-    The paper omits biases from its formulas (footnote 2), gives no width of the attention layer, and does not say what
-    the decoder reads first. Here each tanh, each sigmoid and the last softmax has a bias inside, and GRUs have two, as
-    in PyTorch; the attention layer is as wide as annotations, as in the Nematus model that the paper follows; BOS has
-    an embedding of its own. Embeddings are multiplied by sqrt(width), as in a Transformer: E[y] above is the product.
-    One table, initialised with deviation 1/sqrt(width), then suits both the input and a tied output layer.
+    The paper omits biases from its formulas (footnote 2), and gives neither the width of the attention layer nor what
+    the decoder reads first. Here every tanh, sigmoid and final softmax has a bias in its argument, and GRUs have two,
+    as in PyTorch; the attention layer is as wide as the annotations, as in the Nematus model that the paper follows;
+    BOS, read first, has its own embedding. Embeddings are multiplied by sqrt(width), as in a Transformer; E[y] is the
+    product. A table initialised with deviation 1/sqrt(width) then suits both the input and a tied output layer.
 
     Raises:
         RecipeError: if streams that share embeddings, or mt and pe under hard attention, have different vocabularies.
@@ -112,11 +112,11 @@ class ConditionalGRUModel(Seq2Seq[RecurrentState]):
         return BiGRU(config.embedding, config.hidden, config.dropout_rnn)
 
     def annotate(self, name: str, x_NSE: Tensor, mask_NS: Tensor) -> dict[str, Tensor]:
-        """Return annotations, zero on padding, and their mask, of an embedded input, as the memory names them."""
+        """Return the annotations of an embedded input (zero on padding) and their mask, by name in the memory."""
         return {f"{name}.annotations": self.encoders[name](x_NSE, mask_NS), f"{name}.mask": mask_NS}
 
     def encode(self, batch: Batch) -> RecurrentState:
-        """Encode all inputs; keep annotations, attention keys and the start state."""
+        """Encode all inputs into annotations, attention keys and the initial decoder state."""
         tensors: dict[str, Tensor] = {}
         means = []
         for name in self.inputs:
@@ -132,7 +132,7 @@ class ConditionalGRUModel(Seq2Seq[RecurrentState]):
         return RecurrentState(Memory.of(**tensors), history)
 
     def decode(self, tokens: Tensor, state: RecurrentState) -> tuple[DecoderOutput, RecurrentState]:
-        """Read K more target tokens Long[N,K]; predict the one after each of them."""
+        """Read K more target tokens Long[N,K], and predict the token that follows each of them."""
         memory, history = state.memory, {}
         embedded_NKE = self._embed(self.embed_pe, tokens)
         masks = self._masks(embedded_NKE)
@@ -155,7 +155,7 @@ class ConditionalGRUModel(Seq2Seq[RecurrentState]):
         return DecoderOutput(self.head(features_NKE), attention), RecurrentState(memory, {"s": states_NKD, **history})
 
     def constraints(self, batch: Batch) -> tuple[Constraint, ...]:
-        """Return the grammar of STEP and EOS under hard attention."""
+        """Return the grammar of STEP and EOS under hard attention; no constraints without it."""
         if not self.hard:
             return ()
         return (StepGrammar.of(batch.streams["mt"].lengths, self.spec.vocabularies.target.size),)
@@ -163,7 +163,7 @@ class ConditionalGRUModel(Seq2Seq[RecurrentState]):
     def _run_decoder(
         self, inputs_NKX: Tensor, state: RecurrentState, masks: _StepMasks
     ) -> tuple[Tensor, Tensor | None, dict[AttentionKey, Tensor]]:
-        """Return the states Float[N,K+1,D], the first one included, soft contexts Float[N,K,C], and soft attention."""
+        """Return the states Float[N,K+1,D] from the start, soft contexts Float[N,K,C] or None, and soft attention."""
         memory, s_ND = state.memory, state.current("s")
         states, contexts = [s_ND], []
         weights: dict[str, list[Tensor]] = {name: [] for name in self.soft}
@@ -189,7 +189,7 @@ class ConditionalGRUModel(Seq2Seq[RecurrentState]):
         return variational_dropout(x, self.dropout_rnn, self.training)
 
     def _masks(self, like: Tensor) -> _StepMasks:
-        """Return the masks that all steps of this call share."""
+        """Return the dropout masks that all steps of this call share."""
         if not self.training or self.dropout_rnn == 0.0:
             return _StepMasks()
         hidden, contexts = self.init.out_features, self.deep_context.in_features
@@ -217,7 +217,7 @@ class CGRU(ConditionalGRUModel):
 
 
 class SymmetricAttentionConfig(ConditionalGRUConfig):
-    """Sizes of both models, and the weight of their agreement."""
+    """Sizes of both models, and the weights of the agreement of their attentions."""
 
     agreement: float = Field(1.0, ge=0, description="nats for each token whose attention agrees in both directions")
     prior: float = Field(
@@ -228,20 +228,19 @@ class SymmetricAttentionConfig(ConditionalGRUConfig):
 class SymmetricAttention(CGRU):
     """p(pe | mt), trained together with p(mt | pe) so that their attentions agree (Pal et al. 2017).
 
-    Two CGRUs: one from mt to pe, which alone is used after training, and one back, `reverse`. With a_ti the attention
-    of the first to token i of mt when it writes token t of pe, and b_it that of the second to token t of pe when it
-    writes token i of mt, the loss of a sentence is the trace bonus of Cohn et al. 2016, section 4.4:
+    There are two CGRUs: one from mt to pe, the only one used after training, and one from pe to mt, `reverse`. Let a_ti
+    be the attention of the first to token i of mt when it writes token t of pe, and b_it that of the second to token t
+    of pe when it writes token i of mt. The loss of a sentence has the trace bonus of Cohn et al. 2016, section 4.4:
 
     L = -log p(pe | mt) - log p(mt | pe) - sum over t and i of (agreement * a_ti b_it + prior * z_ti (a_ti + b_it))
 
-    where z_ti is 1 if token t of pe is aligned with token i of mt by the fewest edits, else 0. The ends of both texts
-    are tokens of them. The paper's text is not among those that this project was made from: symmetric attention, and
-    that alignments computed beforehand are brought in, are taken from its description, the equation of the agreement
-    from the cited work. That alignments are a third partner of the agreement, and that the model of each direction is
-    CGRU, are choices of ours.
+    where z_ti is 1 if the fewest edits from mt to pe align token t of pe with token i of mt, and else 0. EOS counts as
+    a token of both texts. This class was written without the text of the paper: symmetric attention, and the use of
+    alignments computed beforehand, follow descriptions of it; the agreement term follows the cited work. Two choices
+    are ours: alignments enter as a third party of the agreement (the prior), and the model of each direction is a CGRU.
 
     Raises:
-        RecipeError: if there is a prior, and mt does not have the vocabulary of pe.
+        RecipeError: if `prior` is not 0, and mt does not have the vocabulary of pe.
     """
 
     config_class: ClassVar = SymmetricAttentionConfig
@@ -258,12 +257,12 @@ class SymmetricAttention(CGRU):
     def joint_loss(
         self, batch: Batch, state: RecurrentState, attention: Mapping[AttentionKey, Tensor], smoothing: float
     ) -> Tensor:
-        """Return the loss of mt given pe, less the agreement of both attentions, with each other and the prior."""
+        """Return the loss of mt given pe, minus the agreement of the two attentions with each other and the prior."""
         assert batch.target is not None
         mt, pe = batch.streams["mt"], batch.target
         back = Batch({"mt": Stream(pe.ids, pe.mask)}, Target(mt.ids, mt.mask))
         loss, output = self.reverse.teacher_forced(back, smoothing)
-        # No attention is on padding, so a product is 0 where either of its tokens is padding.
+        # Attention to padding is 0, so a product is 0 where either of its tokens is padding.
         key = AttentionKey("mt", "soft")
         there_BTS, back_BTS = attention[key], output.attention[key].transpose(1, 2)
         agreed = self.agreement * (there_BTS * back_BTS).sum()
@@ -273,11 +272,11 @@ class SymmetricAttention(CGRU):
 
 
 class GRUHard(ConditionalGRUModel):
-    """p(pe with STEPs | mt) with hard monotonic attention alone (4.1): each STEP moves on by one position of mt.
+    """p(pe with STEPs | mt) with hard monotonic attention only (section 4.1): each STEP moves it to the next position.
 
     s0 = tanh(W_init mean h); then for each token a = a + [y is STEP], s = GRU(s, [E[y]; h_a]) (eq. 3),
-    t = tanh(W1 s + W2 E[y] + W3 h_a), p = softmax(W_o t). The paper counts positions from 1, this code from 0. For the
-    grammar of STEP and EOS see `nn.hard_attention`.
+    t = tanh(W1 s + W2 E[y] + W3 h_a), p = softmax(W_o t). The paper counts positions from 1, this code from 0. The
+    grammar of STEP and EOS is described in `nn.hard_attention`.
     """
 
     inputs: ClassVar = ("mt",)
@@ -287,11 +286,11 @@ class GRUHard(ConditionalGRUModel):
 
 
 class CGRUHard(ConditionalGRUModel):
-    """p(pe with STEPs | mt) with hard and soft attention to mt (4.2).
+    """p(pe with STEPs | mt) with hard and soft attention to mt (section 4.2).
 
     s0 = tanh(W_init mean h); then for each token a = a + [y is STEP], s' = GRU1(s, [E[y]; h_a]), c = ATT(C, s'),
-    s = GRU2(s', c) (eq. 4), t = tanh(W1 s + W2 E[y] + W3 c), p = softmax(W_o t). The deep output reads c without h_a,
-    as in CGRU: the paper says that the rest of the model is unchanged.
+    s = GRU2(s', c) (eq. 4), t = tanh(W1 s + W2 E[y] + W3 c), p = softmax(W_o t). The deep output layer reads c but not
+    h_a, as in CGRU, since the paper says that the rest of the model is unchanged.
     """
 
     inputs: ClassVar = ("mt",)
@@ -301,7 +300,7 @@ class CGRUHard(ConditionalGRUModel):
 
 
 class MCGRU(ConditionalGRUModel):
-    """p(pe | mt, src) with soft attention to both inputs at every step (3 and 4.3).
+    """p(pe | mt, src) with soft attention to both inputs at every step (sections 3 and 4.3).
 
     s0 = tanh(W_init [mean h_mt; mean h_src]); then for each token s' = GRU1(s, E[y]), c = [ATT(C_mt, s');
     ATT(C_src, s')], s = GRU2(s', c), t = tanh(W1 s + W2 E[y] + W3 c), p = softmax(W_o t) (eq. 5).
@@ -312,7 +311,7 @@ class MCGRU(ConditionalGRUModel):
 
 
 class MCGRUHard(ConditionalGRUModel):
-    """p(pe with STEPs | mt, src) with hard attention to mt, and soft attention to mt and src (4.4).
+    """p(pe with STEPs | mt, src) with hard attention to mt, and soft attention to mt and src (section 4.4).
 
     s0 = tanh(W_init [mean h_mt; mean h_src]); then for each token a = a + [y is STEP], s' = GRU1(s, [E[y]; h_mt,a]),
     c = [ATT(C_mt, s'); ATT(C_src, s')], s = GRU2(s', c), t = tanh(W1 s + W2 E[y] + W3 c), p = softmax(W_o t).
@@ -325,7 +324,7 @@ class MCGRUHard(ConditionalGRUModel):
 
 
 class CharacterLevelConfig(ConditionalGRUConfig):
-    """Sizes; the defaults are those of the cited encoder (Lee et al. 2017, table 1), as far as it gives them."""
+    """Sizes; the defaults are those of the cited encoder (Lee et al. 2017, table 1), where it gives them."""
 
     embedding: int = Field(128, ge=1, description="width of embeddings, and of the deep output layer")
     hidden: int = Field(512, ge=1, description="width of the RNN states; annotations are twice as wide")
@@ -341,13 +340,13 @@ class CharacterLevelConfig(ConditionalGRUConfig):
 
 
 class CharacterLevel(ConditionalGRUModel):
-    """p(pe | mt, src) over characters, with encoders of segments (Varis and Bojar 2017).
+    """p(pe | mt, src) over characters, with encoders that pool characters into segments (Varis and Bojar 2017).
 
     Each text is encoded by convolutions, max-pooling over segments, highway layers and a bi-GRU (`nn.pooling`); the
-    rest is the decoder of M-CGRU, with soft attention to the segments of both texts. The paper names the encoder, after
-    Lee et al. 2017, and a character-level decoder that attends to both texts; that this is a conditional GRU with
-    concatenated contexts is a reading of ours. The attention that is reported to a character is an even share of that
-    to its segment. Characters are the tokens of the vocabulary: its smallest size makes them bytes.
+    rest is the decoder of M-CGRU, with soft attention to the segments of both texts. The paper names the encoder, which
+    is that of Lee et al. 2017, and a character-level decoder that attends to both texts; that this decoder is a
+    conditional GRU with concatenated contexts is our interpretation. The attention reported for a character is an equal
+    share of the attention to its segment. Characters are the tokens of the vocabulary; at its smallest size, bytes.
     """
 
     config_class: ClassVar = CharacterLevelConfig
@@ -355,13 +354,13 @@ class CharacterLevel(ConditionalGRUModel):
     soft: ClassVar = ("mt", "src")
 
     def create_encoder(self, config: ConditionalGRUConfig) -> nn.Module:
-        """Return an encoder of segments."""
+        """Return an encoder with fresh weights that pools characters into segments."""
         assert isinstance(config, CharacterLevelConfig)
         sizes = config.embedding, config.filters, config.segment, config.highway, config.hidden
         return PoolingEncoder(*sizes, config.dropout_rnn)
 
     def annotate(self, name: str, x_NSE: Tensor, mask_NS: Tensor) -> dict[str, Tensor]:
-        """Return annotations of segments and their mask, and the mask of characters."""
+        """Return the annotations of segments, their mask, and the mask of the characters, by name."""
         segments = self.encoders[name](x_NSE, mask_NS)
         return {
             f"{name}.annotations": segments.annotations,
@@ -370,7 +369,7 @@ class CharacterLevel(ConditionalGRUModel):
         }
 
     def decode(self, tokens: Tensor, state: RecurrentState) -> tuple[DecoderOutput, RecurrentState]:
-        """Read K more characters Long[N,K]; predict the one after each of them."""
+        """Read K more characters Long[N,K], and predict the character that follows each of them."""
         output, after = super().decode(tokens, state)
         attention = {}
         for key, weights_NKP in output.attention.items():

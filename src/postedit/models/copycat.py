@@ -1,6 +1,6 @@
 """Transformers that generate tokens or copy them from their inputs.
 
-The copycat networks of Ive et al. 2019, and the CopyTransformer of Gehrmann et al. 2018 that they compare with.
+They are the copycat networks of Ive et al. 2019, and the CopyTransformer of Gehrmann et al. 2018, their baseline.
 """
 
 from typing import Any, ClassVar, Literal, cast
@@ -27,11 +27,12 @@ _MT, _COPY_MT = AttentionKey("mt", "soft"), AttentionKey("mt", "copy")
 _SRC, _COPY_SRC = AttentionKey("src", "soft"), AttentionKey("src", "copy")
 
 CopyQuery = Literal["sum", "attended"]
-"""The A of the equations: the attention of the last layer with its residual, or without (the authors' release)."""
+"""A in the equations of `Copycat`: the attention output of the last layer with its residual ("sum"), or without
+("attended", as in the authors' release)."""
 
 _SCALE_COPY = Field(False, description="divide the dot products of the copy attention by sqrt(dim)")
 _COPY_QUERY: Any = Field(
-    "sum", description="query of copying, and input of the gate: the last layer's attention plus its residual, or alone"
+    "sum", description="what copying and its gate read: the last layer's attention with (sum) or without its residual"
 )
 _GATE_BIAS = Field(True, description="whether the gate has a bias")
 
@@ -47,18 +48,18 @@ class CopycatConfig(StackConfig):
 
 
 class Copycat(TransformerModel):
-    """A pointer-generator over the last decoder layer (3.2).
+    """A pointer-generator over the last decoder layer (section 3.2).
 
-    With A the last layer's attention to the encoded text M, before normalisation: a = softmax(A M) over positions
-    (eq. 1), g = sigmoid(w A) (eq. 2), and p = g softmax(W h + b) + (1 - g) a (eq. 3), where a is summed by token. The
-    end of the input is a position like any other: copying it ends the output.
+    Let A be the output of the last layer's attention to the encoded text M, before normalisation. Then a = softmax(A M)
+    over positions (eq. 1), g = sigmoid(w A) (eq. 2), and p = g softmax(W h + b) + (1 - g) a (eq. 3), where a is summed
+    over positions with the same token. The EOS of the input is a position like any other: copying it ends the output.
 
-    The paper's text has A just before normalisation, which is the sum with the residual, but also as a function of M
-    and of what the layer reads, which is what was attended to; the authors' release takes the latter. `copy_query` says
-    which. The sum is the default, as it also carries the tokens written so far. Equation 2 has no bias, nor has the
-    release; `gate_bias`, on by default, lets a model learn how often it copies whatever it reads.
+    The paper is ambiguous about A. It places A just before normalisation, after the residual has been added, but also
+    defines it as a function of M and the layer input, which is the attention output alone, as in the authors' release.
+    `copy_query` chooses. The sum is the default, because it also carries the tokens written so far. Neither equation 2
+    nor the release has a bias; `gate_bias`, on by default, lets a model learn how often it copies in general.
 
-    `aux["gate"]` Float[N,K,2] holds the weights of generating and of copying.
+    `aux["gate"]` Float[N,K,2] holds the probabilities of generating and of copying, g and 1 - g.
 
     Raises:
         RecipeError: if mt does not have the vocabulary of pe.
@@ -78,14 +79,14 @@ class Copycat(TransformerModel):
         self.copy_scale = config.dim**-0.5 if config.scale_copy else 1.0
 
     def encode(self, batch: Batch) -> TransformerState:
-        """Encode the text into a memory; keep its encoding and its tokens."""
+        """Encode mt into a memory; also keep its encoding and token ids, for copying."""
         mt = batch.streams["mt"]
         mt_NSD = self.encoder.encode(self.embed_mt(mt.ids), mt.mask).x_NKD
         copied = {"mt.encoded": mt_NSD, "mt.ids": mt.ids}
         return TransformerState.of({"mt": self.decoder.project(mt_NSD, mt.mask)}, **copied)
 
     def decode(self, tokens: Tensor, state: TransformerState) -> tuple[DecoderOutput, TransformerState]:
-        """Read K more target tokens Long[N,K]; predict the one after each of them."""
+        """Read K more target tokens Long[N,K], and predict the token that follows each of them."""
         output, after = self.run_decoder(tokens, state)
         gates = sigmoid_gates(self.gate(output.cross_outputs[0]).squeeze(-1))
         return _mixture(self, output, gates, state.memory, self.copy_scale), after
@@ -104,7 +105,7 @@ class CopycatDualConfig(DualSourceConfig):
 
 
 class CopycatTrg(DualSourceModel):
-    """PNT-TRG (3.3): a dual-source Transformer that copies from mt, with the equations of `Copycat`.
+    """PNT-TRG (section 3.3): a dual-source Transformer that copies from mt, with the equations of `Copycat`.
 
     Raises:
         RecipeError: if mt does not have the vocabulary of pe, or texts that share an encoder do not share their
@@ -121,20 +122,20 @@ class CopycatTrg(DualSourceModel):
         self.copy_scale = config.dim**-0.5 if config.scale_copy else 1.0
 
     def decode(self, tokens: Tensor, state: TransformerState) -> tuple[DecoderOutput, TransformerState]:
-        """Read K more target tokens Long[N,K]; predict the one after each of them."""
+        """Read K more target tokens Long[N,K], and predict the token that follows each of them."""
         output, after = self.run_decoder(tokens, state)
         gates = sigmoid_gates(self.gate(output.cross_outputs[0]).squeeze(-1))
         return _mixture(self, output, gates, state.memory, self.copy_scale), after
 
 
 class CopycatSrc(DualSourceModel):
-    """PNT-TRG+SRC (3.3): a dual-source Transformer that copies from mt and from src.
+    """PNT-TRG+SRC (section 3.3): a dual-source Transformer that copies from mt and from src.
 
-    With A_mt and A_src as A in `Copycat`, for the encoded texts M_mt and M_src: a_mt = softmax(A_mt M_mt) (eq. 1),
-    a_src = softmax(A_src M_src) (eq. 4), (g, g_mt, g_src) = softmax(W' A_src) (eq. 5), and
+    With A_mt and A_src defined for the encoded texts M_mt and M_src as A is in `Copycat`: a_mt = softmax(A_mt M_mt)
+    (eq. 1), a_src = softmax(A_src M_src) (eq. 4), (g, g_mt, g_src) = softmax(W' A_src) (eq. 5), and
     p = g softmax(W h + b) + g_mt a_mt + g_src a_src, where a_mt and a_src are summed by token.
 
-    `aux["gate"]` Float[N,K,3] holds the weights of generating, of copying from mt, and of copying from src.
+    `aux["gate"]` Float[N,K,3] holds the probabilities of generating, of copying from mt, and of copying from src.
 
     Raises:
         RecipeError: if mt or src does not have the vocabulary of pe, or texts that share an encoder do not share their
@@ -152,7 +153,7 @@ class CopycatSrc(DualSourceModel):
         self.copy_scale = config.dim**-0.5 if config.scale_copy else 1.0
 
     def decode(self, tokens: Tensor, state: TransformerState) -> tuple[DecoderOutput, TransformerState]:
-        """Read K more target tokens Long[N,K]; predict the one after each of them."""
+        """Read K more target tokens Long[N,K], and predict the token that follows each of them."""
         output, after = self.run_decoder(tokens, state)
         gates = softmax_gates(self.gate(output.cross_outputs[-1]))
         return _mixture(self, output, gates, state.memory, self.copy_scale), after
@@ -167,15 +168,15 @@ class CopyTransformerConfig(StackConfig):
 
 
 class CopyTransformer(TransformerModel):
-    """A Transformer in which one head of attention is the copy distribution (Gehrmann et al. 2018, section 5).
+    """A Transformer in which one attention head provides the copy distribution (Gehrmann et al. 2018, section 5).
 
-    With a the weights of the first head of the last decoder layer's attention to the input, before dropout, and h the
-    output of the decoder: g = sigmoid(w h + b), p = g softmax(W h + b) + (1 - g) a, where a is summed by token, as in
-    See et al. 2017 (eq. 8, 9). That head serves the layer as any other does. The paper chooses a head at random, and
-    before training no head of a layer differs from another but by its random weights. The end of the input is a
-    position like any other: copying it ends the output.
+    Let a be the weights of the first head in the last decoder layer's attention to the input, before dropout, and h the
+    output of the decoder. Then g = sigmoid(w h + b) and p = g softmax(W h + b) + (1 - g) a, where a is summed by token,
+    as in See et al. 2017 (eq. 8, 9). The head also serves its layer like any other. The paper chooses a head at random;
+    the first one is as good a choice, because before training heads differ only in their random weights. The EOS of the
+    input is a position like any other: copying it ends the output.
 
-    `aux["gate"]` Float[N,K,2] holds the weights of generating and of copying.
+    `aux["gate"]` Float[N,K,2] holds the probabilities of generating and of copying, g and 1 - g.
 
     Raises:
         RecipeError: if mt does not have the vocabulary of pe.
@@ -194,13 +195,13 @@ class CopyTransformer(TransformerModel):
         self.gate = nn.Linear(config.dim, 1)
 
     def encode(self, batch: Batch) -> TransformerState:
-        """Encode the text into a memory; keep its tokens."""
+        """Encode mt into a memory; also keep its token ids, for copying."""
         mt = batch.streams["mt"]
         mt_NSD = self.encoder.encode(self.embed_mt(mt.ids), mt.mask).x_NKD
         return TransformerState.of({"mt": self.decoder.project(mt_NSD, mt.mask)}, **{"mt.ids": mt.ids})
 
     def decode(self, tokens: Tensor, state: TransformerState) -> tuple[DecoderOutput, TransformerState]:
-        """Read K more target tokens Long[N,K]; predict the one after each of them."""
+        """Read K more target tokens Long[N,K], and predict the token that follows each of them."""
         output, after = self.run_decoder(tokens, state)
         last = len(self.decoder.layers) - 1
         attention = cast(MultiHeadAttention, self.decoder.blocks()[last].cross_attentions[0])
@@ -216,7 +217,10 @@ class CopyTransformer(TransformerModel):
 def _mixture(
     model: TransformerModel, output: LayerOutput, log_gates_NKG: Tensor, memory: Memory, scale: float
 ) -> DecoderOutput:
-    """Return the mixture of generating and of copying from each memory with a copy key, in the order of gates."""
+    """Return the output of a model that mixes generating and copying from each input with a copy key.
+
+    `log_gates_NKG` are the log-probabilities of generating and of copying from each of these inputs, in order.
+    """
     sources, attention = [], model.soft_attention(output)
     for name, queries_NKD in zip(model.inputs, output.cross_outputs, strict=True):
         key = AttentionKey(name, "copy")

@@ -24,11 +24,11 @@ class CrossEncoderConfig(StackConfig):
 
 
 class CrossEncoder(TransformerModel):
-    """In each decoder layer mt attends to src, pe attends to src, and pe attends to the result for mt.
+    """A decoder in each layer of which mt attends to src, pe attends to src, and pe attends to the result for mt.
 
-    In layer l, with encoded texts h_src and h_mt: m = h_mt + ATT(h_mt, h_src); x = x + ATT(x, x, causal);
+    In each layer, with encoded texts h_src and h_mt: m = h_mt + ATT(h_mt, h_src); x = x + ATT(x, x, causal);
     x = x + ATT(x, h_src); x = x + ATT(x, m); x = x + FF(x). The description gives the attentions and their order;
-    residual connections and normalisation are those of every other sublayer. m does not depend on pe, so it is
+    residual connections and normalisation are those of every other sublayer. Since m does not depend on pe, it is
     computed for all layers when a batch is encoded.
     """
 
@@ -47,7 +47,7 @@ class CrossEncoder(TransformerModel):
         self.head = self.create_head(config)
 
     def encode(self, batch: Batch) -> TransformerState:
-        """Encode both texts into a memory of src, and one of mt after attention to src for each decoder layer."""
+        """Encode src into one memory and mt into another, with its own attention to src for each decoder layer."""
         src, mt = batch.streams["src"], batch.streams["mt"]
         src_NSD = self.encoder_src.encode(self.embed_src(src.ids), src.mask).x_NKD
         mt_NSD = self.encoder_mt.encode(self.embed_mt(mt.ids), mt.mask).x_NKD
@@ -66,7 +66,7 @@ class _SrcAttention(nn.Module):
         self.dropout, self.norm = rates.sublayer, norm
 
     def forward(self, x_NSD: Tensor, other_NTD: Tensor, other_mask_NT: Tensor) -> Tensor:
-        """Return x after attention to the other text, Float[N,S,D]; rows of padding in x are arbitrary."""
+        """Return x after attention to the other text, Float[N,S,D]; the values at padding in x are arbitrary."""
         queries = self.layer_norm(x_NSD) if self.norm == "pre" else x_NSD
         attended, _ = self.attention(queries, self.attention.project(other_NTD), other_mask_NT.unsqueeze(1))
         x_NSD = x_NSD + dropout(attended, self.dropout, self.training)

@@ -1,4 +1,4 @@
-"""Translation, and its refinement, with additive attention (Li et al. 2017, after Bahdanau et al. 2014)."""
+"""A translation model, and a model that refines its drafts (Li et al. 2017, based on Bahdanau et al. 2014)."""
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
@@ -20,7 +20,7 @@ from postedit.nn.recurrent import BiGRU, GRUCell, MaxoutReadout, RecurrentState
 
 
 class TranslatorConfig(Config):
-    """Options of both stages; the defaults are those of the large-scale task (V.C), else those of the cited model."""
+    """Options of both stages; the defaults are those of the large-scale task (V.C), or else of Bahdanau et al. 2014."""
 
     embedding: int = Field(620, ge=1, description="width of embeddings")
     hidden: int = Field(1000, ge=1, description="width of the RNN states; annotations are twice as wide")
@@ -46,15 +46,15 @@ class InputLayers(NamedTuple):
 
 
 class Translator(Seq2Seq[RecurrentState]):
-    """Base of both stages: bidirectional GRUs, an attention to each, and a GRU that reads the last token and contexts.
+    """Base class of both stages: bidirectional GRU encoders, and a GRU decoder with an attention to each input.
 
-    For each token c_t = [ATT(C, s_{t-1}) for each input], s_t = GRU([E[y_{t-1}]; c_t], s_{t-1}),
+    For each token, c_t = [ATT(C, s_{t-1}) for each input], s_t = GRU([E[y_{t-1}]; c_t], s_{t-1}),
     t = maxout(U s_t + V E[y_{t-1}] + C c_t), and p = softmax(W_o t).
 
-    The paper leaves open f of the attention, g of equations 3 and 8, and the widths of attention and output layers;
-    they are those of the cited model (Bahdanau et al. 2014, A.1.2 and A.2.2). In g alone s_t replaces the s_{t-1} of
-    the cited appendix, as equation 3 says. The reset gate acts on U s, not on s before U. Embeddings are multiplied by
-    sqrt(width): E[y] above is the product.
+    The paper does not specify f of the attention, g of equations 3 and 8, or the widths of attention and output layers;
+    they are those of the cited model (Bahdanau et al. 2014, A.1.2 and A.2.2), except that g reads s_t, as equation 3
+    says, in place of the s_{t-1} of the cited appendix. The reset gate acts on U s, not on s before U. Embeddings are
+    multiplied by sqrt(width), and E[y] above is the product.
 
     Raises:
         RecipeError: if streams that share embeddings have different vocabularies.
@@ -71,7 +71,7 @@ class Translator(Seq2Seq[RecurrentState]):
         tables, self.embed_pe = embedding_tables(vocabularies, self.inputs, width, config.share_embeddings)
         self.input_layers = self.create_input_layers(tables, config)
         self.gru = GRUCell(width, hidden)
-        self.gru_context = nn.Linear(contexts, 3 * hidden, bias=False)  # the rest of its input weights
+        self.gru_context = nn.Linear(contexts, 3 * hidden, bias=False)  # input weights of the GRU for the contexts
         self.readout = MaxoutReadout(hidden, width, contexts, config.maxout)
         tied = self.embed_pe if config.tie_output else None
         self.head = SoftmaxHead(config.maxout, vocabularies.target.size, tied=tied)
@@ -88,14 +88,14 @@ class Translator(Seq2Seq[RecurrentState]):
 
     @abstractmethod
     def start(self, backward: Sequence[Tensor]) -> Tensor:
-        """Return s_0 Float[N,D] from the backward states Float[N,D] at the first position of each input."""
+        """Return s_0 Float[N,D], given the backward states Float[N,D] at the first position of each input."""
 
     def embeddings(self) -> Mapping[str, nn.Embedding]:
         """Return the embedding tables of the inputs and of pe."""
         return {**{name: layers.table for name, layers in self.input_layers.items()}, "pe": self.embed_pe}
 
     def encode(self, batch: Batch) -> RecurrentState:
-        """Encode the inputs; keep annotations, attention keys and the start state."""
+        """Encode the inputs into annotations, attention keys and the initial decoder state."""
         tensors: dict[str, Tensor] = {}
         backward = []
         for name, layers in self.input_layers.items():
@@ -107,7 +107,7 @@ class Translator(Seq2Seq[RecurrentState]):
         return RecurrentState(Memory.of(**tensors), {"s": self.start(backward).unsqueeze(1)})
 
     def decode(self, tokens: Tensor, state: RecurrentState) -> tuple[DecoderOutput, RecurrentState]:
-        """Read K more target tokens Long[N,K]; predict the one after each of them."""
+        """Read K more target tokens Long[N,K], and predict the token that follows each of them."""
         memory, s_ND = state.memory, state.current("s")
         embedded_NKE = self._embed(self.embed_pe, tokens)
         state_mask, context_mask = self._masks(s_ND)
@@ -133,7 +133,7 @@ class Translator(Seq2Seq[RecurrentState]):
         return variational_dropout(table(ids) * self.embedding_scale, self.dropout, self.training)
 
     def _masks(self, s_ND: Tensor) -> tuple[Tensor | None, Tensor | None]:
-        """Return the dropout masks of state and contexts that all steps of this call share; None without dropout."""
+        """Return the dropout masks for state and contexts that all steps of this call share; None without dropout."""
         if not self.training or self.dropout == 0.0:
             return None, None
         shapes = s_ND.shape, (s_ND.size(0), self.gru_context.in_features)
@@ -147,9 +147,9 @@ class AttentionNMTConfig(TranslatorConfig):
 
 
 class AttentionNMT(Translator):
-    """The first stage, which drafts (III): p(pe | src).
+    """The first stage, which writes a draft (section III): p(pe | src).
 
-    s_0 = tanh(W_init h'_1), with h'_1 the backward state at the first position, as in Bahdanau et al. 2014 (A.2.2).
+    s_0 = tanh(W_init h'_1), where h'_1 is the backward state at the first position, as in Bahdanau et al. 2014 (A.2.2).
     """
 
     config_class: ClassVar = AttentionNMTConfig
@@ -164,7 +164,7 @@ class AttentionNMT(Translator):
     def create_input_layers(
         self, tables: Mapping[str, nn.Embedding], config: TranslatorConfig
     ) -> dict[str, InputLayers]:
-        """Create the layers that read src, and the layer of s_0."""
+        """Create the layers that read src, and the layer that computes s_0."""
         hidden, self.embed_src = config.hidden, tables["src"]
         self.encoder = BiGRU(config.embedding, hidden, config.dropout)
         self.attention = AdditiveAttention(hidden, 2 * hidden, config.attention)
@@ -179,17 +179,17 @@ class AttentionNMT(Translator):
 class DoubleAttentionConfig(TranslatorConfig):
     """Options of the second stage."""
 
-    freeze_embeddings: bool = Field(False, description="embeddings are not trained, but those of a first stage")
+    freeze_embeddings: bool = Field(False, description="embeddings stay as inherited from the first stage, untrained")
 
 
 class DoubleAttention(Translator):
-    """The second stage, which refines a draft (IV): p(pe | src, mt), with mt the draft.
+    """The second stage, which refines a draft (section IV): p(pe | src, mt), where mt is the draft.
 
     s_0 = (h'_1 + g'_1) / 2, the mean of the backward states at the first positions of src and mt (equation 9).
 
     As printed, equation 7 computes the annotations of the draft from those of the source. A tilde is probably missing:
-    by the text above it, both encoders are like that of section III, and so they are here. A frozen table keeps the
-    values that it is given.
+    the text above it says that both encoders are like that of section III, and so they are here. With
+    `freeze_embeddings`, the tables keep the values that they inherit from the first stage.
     """
 
     config_class: ClassVar = DoubleAttentionConfig

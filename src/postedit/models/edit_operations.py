@@ -1,6 +1,6 @@
-"""The predictors of edit operations of Bérard et al. 2017: an LSTM that keeps, deletes and inserts tokens of mt.
+"""Models that predict edit operations (Bérard et al. 2017): an LSTM keeps or deletes tokens of mt, and inserts others.
 
-One reads mt alone, the other is chained with a translator from src to mt.
+One model reads only mt; the other is chained with a translator from src to mt.
 """
 
 from collections.abc import Mapping
@@ -27,7 +27,7 @@ _FORCED = AttentionKey("mt", "hard")
 
 
 class EditOperationsConfig(Config):
-    """Sizes; small, as in the paper."""
+    """Sizes; the defaults are small, as in the paper."""
 
     embedding: int = Field(128, ge=1, description="width of embeddings, and of the deep output layer")
     hidden: int = Field(128, ge=1, description="width of LSTM states; annotations are twice as wide")
@@ -35,16 +35,16 @@ class EditOperationsConfig(Config):
 
 
 class EditOperations(Seq2Seq[RecurrentState]):
-    """p(operations | mt): KEEP or DEL the token at the present position of mt, or INS a token before it.
+    """p(operations | mt): KEEP or DEL the token at the current position of mt, or INS a token before it.
 
-    h = bi-LSTM(E mt); h0 = tanh(W [last h of both directions] + b), c0 likewise of c. For each operation o read, of
-    which n KEEPs and DELs so far: a = 1 + n (forced attention), s = LSTM(s, [E_o[o]; h_a]),
+    h = bi-LSTM(E mt); h0 = tanh(W [last h of both directions] + b), and c0 is computed from c in the same way. For each
+    operation o read, when n KEEPs and DELs have been read: a = 1 + n (forced attention), s = LSTM(s, [E_o[o]; h_a]),
     t = tanh(W1 s + W2 E_o[o] + W3 h_a + b), p(next operation) = softmax(W_o t + b).
 
-    Forced attention and the operations are the paper's. Its text is not among the papers that this project was made
-    from, so the cells, the start state and the deep output are readings of ours. Three things differ: the output ends
-    with a KEEP of the end of mt, not with an operation of its own; a token that is the one at the position cannot be
-    inserted before it, so that operations are tokens (`nn.operations`); insertions come before deletions.
+    Forced attention and the operations are the paper's. This class was written without its text, so the cells, the
+    initial state and the deep output layer are our interpretation. There are three differences: the output ends with a
+    KEEP of the EOS of mt, not with an operation of its own; the token at the current position cannot be inserted before
+    itself, so that each operation can be expressed as a token (`nn.operations`); insertions come before deletions.
 
     Raises:
         RecipeError: if mt does not have the vocabulary of pe.
@@ -82,7 +82,7 @@ class EditOperations(Seq2Seq[RecurrentState]):
             initialise_lstm(name, weight)
 
     def encode(self, batch: Batch) -> RecurrentState:
-        """Encode mt; keep annotations, tokens and the start state."""
+        """Encode mt into annotations and the initial decoder state; also keep its token ids."""
         mt = batch.streams["mt"]
         annotations_NSC, last = self.encoder(self._embed(self.embed_mt, mt.ids), mt.mask)
         states = [torch.tanh(start(part)) for start, part in zip(self.starts, last[:, :, 0].unbind(1), strict=True)]
@@ -93,7 +93,7 @@ class EditOperations(Seq2Seq[RecurrentState]):
         return RecurrentState(Memory.of(annotations=annotations_NSC, ids=mt.ids, mask=mt.mask), history)
 
     def decode(self, tokens: Tensor, state: RecurrentState) -> tuple[DecoderOutput, RecurrentState]:
-        """Read K more target tokens Long[N,K]; predict the one after each of them."""
+        """Read K more target tokens Long[N,K], and predict the token that follows each of them."""
         memory, start_N = state.memory, state.current("position")
         ids_NS = memory["ids"]
         kept_NK, positions_NK = operations_of(tokens, ids_NS, start_N, memory["mask"].sum(1) - 1)
@@ -110,13 +110,13 @@ class EditOperations(Seq2Seq[RecurrentState]):
         return DecoderOutput(distribution, attention), RecurrentState(memory, history)
 
     def attend(self, memory: Memory, positions_NK: Tensor) -> tuple[Tensor, dict[AttentionKey, Tensor]]:
-        """Return contexts Float[N,K,C] and attention at these positions of mt."""
+        """Return the contexts Float[N,K,C] and the attention Float[N,K,S], by key, at these positions of mt."""
         annotations_NSC = memory["annotations"]
         attention = F.one_hot(positions_NK, annotations_NSC.size(1)).to(annotations_NSC.dtype)
         return _at(positions_NK, annotations_NSC), {_FORCED: attention}
 
     def constraints(self, batch: Batch) -> tuple[Constraint, ...]:
-        """Return the grammar of operations."""
+        """Return the grammar of edit operations over mt."""
         mt = batch.streams["mt"]
         return (OperationGrammar.over(mt.ids, mt.lengths, self.spec.vocabularies.target.size),)
 
@@ -125,7 +125,7 @@ class EditOperations(Seq2Seq[RecurrentState]):
 
 
 def _at(positions_NK: Tensor, values_NSC: Tensor) -> Tensor:
-    """Return the values Float[N,K,C] at some positions."""
+    """Return the values Float[N,K,C] at the given positions."""
     return values_NSC.gather(1, positions_NK.unsqueeze(-1).expand(-1, -1, values_NSC.size(-1)))
 
 
@@ -138,15 +138,16 @@ class ChainedEditOperationsConfig(EditOperationsConfig):
 class ChainedEditOperations(EditOperations):
     """p(operations | mt, src): `EditOperations`, chained with a translator from src to mt.
 
-    The translator reads the tokens of mt one after the other, and attends to src to predict the next: z_i = LSTM(E mt
-    before i), r_i = sum over src of softmax(z_i^T W g) g, with g = bi-LSTM(E src), and p(mt_i) = softmax(V tanh(U [z_i;
-    r_i] + b) + b'). Where the model is at token a of mt, it looks at h_a, and at what the translator looks at when it
-    writes that token: its context is [h_a; r_a]. Both are trained together:
+    The translator reads the tokens of mt one by one, and attends to src to predict the next: z_i = LSTM(E mt before i),
+    r_i = sum over src of softmax(z_i^T W g) g, with g = bi-LSTM(E src), and p(mt_i) = softmax(V tanh(U [z_i; r_i] + b)
+    + b'). At token a of mt, the model reads h_a and also the translator's context for writing that token: its context
+    is [h_a; r_a]. Both models are trained together:
 
     L = -log p(operations | mt, src) - translation * log p(mt | src)
 
-    The chain and the joint training are the paper's, as it is described; that the translator hands on its contexts, and
-    its attention and output layer, are readings of ours. The attention to src that is reported is the translator's.
+    The chain and the joint training follow descriptions of the paper; that the translator passes on its contexts, and
+    the form of its attention and output layer, are our interpretation. The attention reported for src is that of the
+    translator.
     """
 
     config_class: ClassVar = ChainedEditOperationsConfig
@@ -162,7 +163,7 @@ class ChainedEditOperations(EditOperations):
         self.translator = _Translator(config, vocabularies.streams["mt"].size)
 
     def encode(self, batch: Batch) -> RecurrentState:
-        """Encode mt and src, and read mt with the translator."""
+        """Encode mt and src, and run the translator over mt."""
         state, src, mt = super().encode(batch), batch.streams["src"], batch.streams["mt"]
         before = F.pad(mt.ids[:, :-1], (1, 0), value=BOS)
         x_NSE, before_NTE = self._embed(self.embed_src, src.ids), self._embed(self.embed_mt, before)
@@ -170,7 +171,7 @@ class ChainedEditOperations(EditOperations):
         return RecurrentState(Memory.of(**state.memory.tensors, **tensors), state.history)
 
     def attend(self, memory: Memory, positions_NK: Tensor) -> tuple[Tensor, dict[AttentionKey, Tensor]]:
-        """Return contexts Float[N,K,C] and attention at these positions of mt."""
+        """Return the contexts Float[N,K,C] and the attention Float[N,K,S], by key, at these positions of mt."""
         at_NKC, attention = super().attend(memory, positions_NK)
         context_NKC, weights_NKS = self.translator.attend(_at(positions_NK, memory["z"]), memory)
         return torch.cat([at_NKC, context_NKC.to(at_NKC.dtype)], -1), {**attention, self.soft[0]: weights_NKS}
@@ -178,7 +179,7 @@ class ChainedEditOperations(EditOperations):
     def joint_loss(
         self, batch: Batch, state: RecurrentState, attention: Mapping[AttentionKey, Tensor], smoothing: float
     ) -> Tensor:
-        """Return the loss of mt given src."""
+        """Return the weighted loss of the translator, that of mt given src."""
         mt, z_NTD = batch.streams["mt"], state.memory["z"]
         context_NTC, _ = self.translator.attend(z_NTD, state.memory)
         features_NTE = torch.tanh(self.translator.features(torch.cat([z_NTD, context_NTC.to(z_NTD.dtype)], -1)))
@@ -188,10 +189,10 @@ class ChainedEditOperations(EditOperations):
 
 
 class _Translator(nn.Module):
-    """The translator from src to mt: bi-LSTM encoder, LSTM decoder, attention after it."""
+    """The translator from src to mt: a bi-LSTM encoder, an LSTM decoder, and attention computed from its states."""
 
     def __init__(self, config: EditOperationsConfig, vocabulary: int) -> None:
-        """Create weights."""
+        """Create a translator with fresh weights."""
         super().__init__()
         width, hidden, annotation = config.embedding, config.hidden, 2 * config.hidden
         self.encoder = BiLSTM(width, annotation, 1, 0.0)
@@ -208,7 +209,7 @@ class _Translator(nn.Module):
             initialise_lstm(name, weight)
 
     def forward(self, x_NSE: Tensor, mask_NS: Tensor, before_NTE: Tensor) -> dict[str, Tensor]:
-        """Return what attention needs, by name, given src embedded, and mt, embedded and a position late."""
+        """Return the tensors that attention needs, by name, given embedded src, and mt embedded one position later."""
         annotations_NSC, last = self.encoder(x_NSE, mask_NS)
         h, c = (start(part).tanh() for start, part in zip(self.starts, last.unbind(1), strict=True))
         z_NTD, _ = self.lstm(before_NTE, (h.transpose(0, 1), c.transpose(0, 1)))
@@ -220,5 +221,5 @@ class _Translator(nn.Module):
         }
 
     def attend(self, z_NTD: Tensor, memory: Memory) -> tuple[Tensor, Tensor]:
-        """Return contexts Float[N,T,C] and weights Float[N,T,S] for states of the decoder."""
+        """Return the contexts Float[N,T,C] and weights Float[N,T,S] of the attention to src, given decoder states."""
         return general_attention(z_NTD, *(memory[f"src.{part}"] for part in ("keys", "annotations", "mask")))

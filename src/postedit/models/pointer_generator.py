@@ -27,29 +27,30 @@ class PointerGeneratorConfig(Config):
 
     embedding: int = Field(128, ge=1, description="width of embeddings")
     hidden: int = Field(256, ge=1, description="width of LSTM states; annotations and attention are twice as wide")
-    coverage: bool = Field(True, description="attention reads how much of it each token of mt has had")
+    coverage: bool = Field(True, description="attention reads how much attention each token of mt has had")
     share_embeddings: Sharing = Field("mt-pe", description="streams that share an embedding table with pe")
 
 
 class PointerGenerator(Seq2Seq[RecurrentState]):
-    """p(pe | mt), generated or copied.
+    """p(pe | mt), where each token is generated from the vocabulary or copied from mt.
 
-    With h_i the bi-LSTM's state at a token of mt, and for each token y read: x = W_x [E y; h*] + b, s = LSTM(s, x),
+    Let h_i be the state of the bi-LSTM at token i of mt. For each token y read: x = W_x [E y; h*] + b, s = LSTM(s, x),
     e_i = v tanh(W_h h_i + W_s s + w_c c_i + b) (eq. 1 and 11), a = softmax(e) (eq. 2), h* = sum a_i h_i (eq. 3),
     P = softmax(V' (V [s, h*] + b) + b') (eq. 4), g = sigmoid(w_h h* + w_s s + w_x x + b) (eq. 8),
     p(w) = g P(w) + (1 - g) sum of a_i where mt has w (eq. 9). The coverage c is the sum of all earlier a (eq. 10). The
-    coverage loss (eq. 12, 13) is `train.coverage`.
+    coverage loss (eq. 12, 13) is the option `train.coverage`.
 
-    The paper leaves open how x comes from y, how the decoder starts, and what of an LSTM's state is s. Here they are as
-    in the authors' release: x has the last context; the start is relu(W [last states of both directions] + b), of h and
-    c apart; s is [c; h] in equations 1, 8 and 11, and h in 4. The number of weights is the paper's. Weights start
-    otherwise (Glorot and orthogonal, embeddings with deviation 1, forget gates with bias 1), as the release's tiny ones
-    need its optimiser. w_c starts at zero: until it is trained, the model is the one without coverage.
+    The paper does not say how x is computed from y, how the decoder starts, or which part of the LSTM state is s. All
+    three follow the authors' release: x includes the last context; the initial state is relu(W [last states of both
+    directions] + b), for h and c separately; s is [c; h] in equations 1, 8 and 11, and h in equation 4. The number of
+    weights is the paper's. Initialisation differs (Glorot and orthogonal, embeddings with standard deviation 1, forget
+    gates with bias 1), because the tiny initial weights of the release need its optimiser. w_c starts at zero: until it
+    is trained, the model behaves as if it had no coverage.
 
-    With `text.vocabulary.copied` the vocabulary of pe ends in tokens that stand for the unknown tokens of mt, in their
-    order: the paper's extended vocabulary. They are read as unknown, and can be copied but not generated.
+    With `text.vocabulary.copied`, the vocabulary of pe ends in copied tokens, which stand for the unknown tokens of mt,
+    in their order: the paper's extended vocabulary. They are read as UNK, and can be copied but not generated.
 
-    `aux["gate"]` Float[N,K,2] holds the weights of generating and of copying.
+    `aux["gate"]` Float[N,K,2] holds the probabilities of generating and of copying, g and 1 - g.
 
     Raises:
         RecipeError: if mt does not have the vocabulary of pe.
@@ -83,7 +84,7 @@ class PointerGenerator(Seq2Seq[RecurrentState]):
             initialise_lstm(name, weight)
 
     def encode(self, batch: Batch) -> RecurrentState:
-        """Encode mt; keep annotations, attention keys, tokens and the start state."""
+        """Encode mt into annotations, attention keys and the initial decoder state; also keep its token ids."""
         mt = batch.streams["mt"]
         annotations_NSC, last = self.encoder(self.embed_mt(self._read(mt.ids)), mt.mask)
         keys_NSA = self.attention.project(annotations_NSC)
@@ -98,7 +99,7 @@ class PointerGenerator(Seq2Seq[RecurrentState]):
         return RecurrentState(memory, history)
 
     def decode(self, tokens: Tensor, state: RecurrentState) -> tuple[DecoderOutput, RecurrentState]:
-        """Read K more target tokens Long[N,K]; predict the one after each of them."""
+        """Read K more target tokens Long[N,K], and predict the token that follows each of them."""
         memory = state.memory
         keys_NSA, annotations_NSC, mask_NS = memory["keys"], memory["annotations"], memory["mask"]
         history = {name: [state.current(name)] for name in state.history}
@@ -125,5 +126,5 @@ class PointerGenerator(Seq2Seq[RecurrentState]):
         return output, RecurrentState(memory, grown)
 
     def _read(self, ids: Tensor) -> Tensor:
-        """Return the tokens as they are read: those that stand for unknown ones are unknown."""
+        """Return the token ids as the model reads them: copied tokens become UNK."""
         return ids.masked_fill(ids >= self.known, UNK)

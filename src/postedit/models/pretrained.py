@@ -1,4 +1,4 @@
-"""A sequence-to-sequence checkpoint of the Transformers library, which reads src and mt as one text."""
+"""A sequence-to-sequence model from a Transformers checkpoint, which reads src and mt as one text."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -26,7 +26,7 @@ _State = TransformerState[TransformersCache]
 
 
 class NetworkConfig(CheckpointNetworkConfig):
-    """What the encoder and the decoder of a checkpoint read beside texts."""
+    """The configuration of a checkpoint, and the rows that its encoder and decoder read in addition to the texts."""
 
     before_src: list[int] = Field([], description="rows that its encoder reads first")
     after_mt: list[int] = Field([], description="rows that its encoder reads last, after the end of the text")
@@ -45,7 +45,7 @@ class PretrainedConfig(CheckpointConfig):
 
     @classmethod
     def read_network(cls, values: Mapping[str, Any]) -> NetworkConfig:
-        """Return what the checkpoint says of itself in these languages."""
+        """Return the checkpoint's own configuration, for the languages in `values`."""
         checkpoint = TransformersCheckpoint(values["checkpoint"])
         common = NetworkConfig.common(checkpoint, "sequence-to-sequence")
         before, after = checkpoint.around(values.get("src_lang"), values.get("tgt_lang"))
@@ -54,13 +54,13 @@ class PretrainedConfig(CheckpointConfig):
 
 
 class Pretrained(CheckpointModel[_State]):
-    """A network of the Transformers library as a `Seq2Seq`.
+    """A sequence-to-sequence network of the Transformers library as a `Seq2Seq`.
 
-    Its encoder reads `before src [SEP] mt EOS after` without padding between them; `before` and `after` are what its
-    tokenizer puts around a text, such as a language code. Its decoder starts with the rows it was trained to start
-    with, the last of which is BOS. The network keeps its own numbering of rows; tokens are translated on input and
-    output. Tokens without a row in the checkpoint get a new one, initialised to zero, that of SEP to the row of EOS.
-    Attention is that of the last decoder layer to the joint text, averaged over heads, normalised over src and mt.
+    Its encoder reads `before src [SEP] mt EOS after`, without padding in between; `before` and `after` are what its
+    tokenizer puts around a text, such as a language code. Its decoder starts with the rows that it was trained to start
+    with, the last of which is used for BOS. The network keeps its own numbering of rows; token ids are mapped on input
+    and output. Tokens without a row in the checkpoint get a new row of zeros, except SEP, which gets a copy of the EOS
+    row. The attention reported is that of the last decoder layer, averaged over heads and normalised over src and mt.
 
     Raises:
         RecipeError: if the vocabularies are not those of the checkpoint, or a library is missing.
@@ -81,10 +81,10 @@ class Pretrained(CheckpointModel[_State]):
         self.network, self.head = _network(config, self.rows.numel())
 
     def load_initial_weights(self) -> None:
-        """Load the weights of the checkpoint, from safetensors files alone.
+        """Load the weights of the checkpoint, only from safetensors files.
 
         Raises:
-            RecipeError: if they cannot be loaded, or are of a network of other sizes.
+            RecipeError: if they cannot be loaded, or belong to a network of other sizes.
         """
         checkpoint, own = TransformersCheckpoint(self.config.checkpoint), self.config.network.numbering.rows
         theirs = checkpoint.network(self.rows.numel())
@@ -110,7 +110,8 @@ class Pretrained(CheckpointModel[_State]):
         ids = torch.cat([before, self.rows[texts], after], 1).gather(1, order).masked_fill(~packed, int(self.rows[PAD]))
         encoder = self.network.get_encoder()
         encoded_NSD = encoder(input_ids=ids, attention_mask=packed.long()).last_hidden_state
-        # `packed` marks the real positions of the joint text; `positions` are those of src, then mt, where `real`.
+        # `packed` Bool[N,P] marks the real positions of the joint text. `positions` Long[N,S] are those of the tokens
+        # of src, then mt; they count only where `real` Bool[N,S] is True.
         joint = slice(before.size(1), before.size(1) + texts.size(1))
         real = mask[:, joint]
         positions = (mask.cumsum(1) - 1)[:, joint].masked_fill(~real, 0)
@@ -118,7 +119,7 @@ class Pretrained(CheckpointModel[_State]):
         return TransformerState(memory, TransformersCache())
 
     def decode(self, tokens: Tensor, state: _State) -> tuple[DecoderOutput, _State]:
-        """Read K more target tokens Long[N,K]; predict the one after each of them."""
+        """Read K more target tokens Long[N,K], and predict the token that follows each of them."""
         from transformers.modeling_outputs import BaseModelOutput
 
         inputs = state.cache.next_input(tokens)
@@ -146,12 +147,12 @@ class Pretrained(CheckpointModel[_State]):
         ), after
 
     def _constant(self, rows: Sequence[int], count: int) -> Tensor:
-        """Return Long[count,len(rows)], the same in each row."""
+        """Return Long[count,len(rows)] with `rows` repeated `count` times."""
         return torch.tensor([*rows], dtype=torch.long, device=self.rows.device).expand(count, -1)
 
 
 def _network(config: PretrainedConfig, rows: int) -> tuple[Any, nn.Linear]:
-    """Return a network with tables of `rows` rows and fresh weights, and its output layer, detached from it."""
+    """Return a network with fresh weights and tables of `rows` rows, and its output layer, which is removed from it."""
     transformers = library("transformers", "the architecture pretrained")
     settings = {**config.network.settings, "vocab_size": rows}
     # A dropped layer would leave a gap in the caches, and weights without gradients.

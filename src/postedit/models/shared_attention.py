@@ -1,6 +1,7 @@
-"""The LSTM models of Jauregi Unanue et al. 2018: one base, and three models that differ in attention.
+"""The LSTM models of Jauregi Unanue et al. 2018: a base class, and three models that differ in attention.
 
-Two bidirectional LSTM encoders, and a decoder with "general" scores and an attentional state (Luong et al. 2015).
+They have two bidirectional LSTM encoders, and a decoder with "general" attention scores and an attentional state (Luong
+et al. 2015).
 """
 
 from abc import abstractmethod
@@ -36,28 +37,28 @@ class LSTMConfig(Config):
     init: float = Field(
         0.1,
         gt=0,
-        description="all weights are drawn from -init .. init; OpenNMT's 0.1 suits states 500 wide, narrower ones "
-        "learn sooner with more: 0.1 sqrt(500 / hidden)",
+        description="all weights are drawn uniformly from -init to init; 0.1, as in OpenNMT, suits states 500 wide; "
+        "narrower ones learn faster with 0.1 sqrt(500 / hidden)",
     )
 
 
 def _general_attention(s_ND: Tensor, memory: Memory, prefix: str = "") -> tuple[Tensor, Tensor]:
-    """Return the context Float[N,D] and the weights Float[N,S] of attention with scores s^T k, for keys k = W h."""
+    """Return the context Float[N,D] and the weights Float[N,S] of attention with scores s^T k, where k = W h."""
     keys_NSD, values_NSD, mask_NS = (memory[f"{prefix}{part}"] for part in ("keys", "values", "mask"))
     context_NKD, weights_NKS = general_attention(s_ND.unsqueeze(1), keys_NSD, values_NSD, mask_NS)
     return context_NKD.squeeze(1), weights_NKS.squeeze(1)
 
 
 class LSTMModel(Seq2Seq[RecurrentState]):
-    """Base of the family: a subclass creates its attention and computes it.
+    """Base class of the family: a subclass creates the weights of its attention, and computes it.
 
-    For each token s = LSTM([E[y]; u]), where u is the last attentional state (input feeding), 0 at first; c and weights
-    are from attention with query s; u = tanh(W_c [c; s]); p = softmax(W_o u). Scores are s^T W h.
+    For each token, s = LSTM([E[y]; u]), where u is the last attentional state (input feeding), initially 0; attention
+    with the query s gives the context c and the weights; u = tanh(W_c [c; s]); p = softmax(W_o u). Scores are s^T W h.
 
-    The paper writes the query of attention as s_{i-1}, the state that has read y_{i-1}, and refers to OpenNMT for the
-    rest, whose attentional state and input feeding are those of Luong et al. 2015 (eq. 5, and 3.3). It does not say how
-    the decoder starts from two encoders; here at the mean of their last states. A width of 500 for both directions
-    together is OpenNMT's reading of its option.
+    The paper writes the query of attention as s_{i-1}, the state that has read y_{i-1}, and for the rest refers to
+    OpenNMT, whose attentional state and input feeding are those of Luong et al. 2015 (equation 5, and section 3.3). It
+    does not say how two encoders initialise the decoder; here the initial state is the mean of their last states. The
+    width of 500 is taken to cover both directions together, as in OpenNMT.
 
     Raises:
         RecipeError: if streams that share embeddings have different vocabularies.
@@ -88,18 +89,18 @@ class LSTMModel(Seq2Seq[RecurrentState]):
 
     @abstractmethod
     def create_attention(self, dim: int) -> None:
-        """Create the weights of attention, for annotations and states of width `dim`."""
+        """Create the attention weights, for annotations and states of width `dim`."""
 
     @abstractmethod
     def memory_tensors(self, texts: Mapping[str, Tensor], masks: Mapping[str, Tensor]) -> dict[str, Tensor]:
-        """Return the memory of annotations Float[N,S,D] and masks Bool[N,S] by stream."""
+        """Return the memory tensors, by name, given the annotations Float[N,S,D] and masks Bool[N,S] by stream."""
 
     @abstractmethod
     def attend(self, s_ND: Tensor, memory: Memory) -> tuple[Tensor, dict[AttentionKey, Tensor]]:
-        """Return the context Float[N,D] and the weights Float[N,S] by key."""
+        """Attend with the query s; return the context Float[N,D], and the weights Float[N,S] by attention key."""
 
     def encode(self, batch: Batch) -> RecurrentState:
-        """Encode both texts; keep the memory of attention and the start state."""
+        """Encode both texts into the memory of attention and the initial decoder state."""
         texts, masks, starts = {}, {}, []
         for name in self.inputs:
             stream = batch.streams[name]
@@ -111,7 +112,7 @@ class LSTMModel(Seq2Seq[RecurrentState]):
         return RecurrentState(Memory.of(**self.memory_tensors(texts, masks)), history)
 
     def decode(self, tokens: Tensor, state: RecurrentState) -> tuple[DecoderOutput, RecurrentState]:
-        """Read K more target tokens Long[N,K]; predict the one after each of them."""
+        """Read K more target tokens Long[N,K], and predict the token that follows each of them."""
         states, attentional = [state.current("h and c")], [state.current("u")]  # Float[N,2,layers,D], Float[N,D]
         (h, c), u_ND = (part.unbind(1) for part in states[0].unbind(1)), attentional[0]
         weights: dict[AttentionKey, list[Tensor]] = {key: [] for key in self.keys}
@@ -131,7 +132,7 @@ class LSTMModel(Seq2Seq[RecurrentState]):
     def _step(
         self, x_NX: Tensor, h: tuple[Tensor, ...], c: tuple[Tensor, ...]
     ) -> tuple[tuple[Tensor, ...], tuple[Tensor, ...]]:
-        """Return the states of all layers after one more input."""
+        """Return the states h and c of all layers after reading one more input."""
         new_h, new_c = [], []
         for layer, cell in enumerate(self.cells):
             x_NX = x_NX if layer == 0 else dropout(x_NX, self.dropout, self.training)
@@ -164,13 +165,13 @@ class SharedAttention(LSTMModel):
 
 
 class FlatAttention(SharedAttention):
-    """Flat attention (Libovický and Helcl 2017, as in 2.1): each text k has its own W and its own projection U.
+    """Flat attention (Libovický and Helcl 2017; section 2.1): each text k has its own W and its own projection U.
 
     e_k = s^T W_k h_k; alpha = softmax over the positions of both texts (eq. 5); c = sum alpha U_k h_k (eq. 6).
     """
 
     def create_attention(self, dim: int) -> None:
-        """Create W and U of each text."""
+        """Create W and U for each text."""
         self.scores = nn.ModuleDict({name: nn.Linear(dim, dim, bias=False) for name in self.inputs})
         self.projections = nn.ModuleDict({name: nn.Linear(dim, dim, bias=False) for name in self.inputs})
 
@@ -183,7 +184,7 @@ class FlatAttention(SharedAttention):
 
 
 class MergedAttention(LSTMModel):
-    """Merged attention (Chatterjee et al. 2017, as in 2.1): an attention for each text k, merged by a layer.
+    """Merged attention (Chatterjee et al. 2017; section 2.1): one attention for each text k, merged by a linear layer.
 
     c_k = sum softmax(s^T W_k h_k) h_k; c = [c_src; c_mt] W_ct + b_ct (eq. 4).
     """
@@ -191,12 +192,12 @@ class MergedAttention(LSTMModel):
     keys: ClassVar = frozenset(AttentionKey(name, "soft") for name in LSTMModel.inputs)
 
     def create_attention(self, dim: int) -> None:
-        """Create W of each text, and the merging layer."""
+        """Create W for each text, and the merging layer."""
         self.scores = nn.ModuleDict({name: nn.Linear(dim, dim, bias=False) for name in self.inputs})
         self.merge = nn.Linear(len(self.inputs) * dim, dim)
 
     def memory_tensors(self, texts: Mapping[str, Tensor], masks: Mapping[str, Tensor]) -> dict[str, Tensor]:
-        """Return annotations and W h of each text."""
+        """Return the annotations and W h of each text."""
         tensors: dict[str, Tensor] = {}
         for name, text in texts.items():
             tensors |= {f"{name}.values": text, f"{name}.keys": self.scores[name](text), f"{name}.mask": masks[name]}

@@ -1,4 +1,4 @@
-"""The transference architecture (Pal et al. 2020, section 3): src -> mt -> pe in standard Transformer blocks."""
+"""The transference architecture (Pal et al. 2020, section 3): src -> mt -> pe, in standard Transformer blocks."""
 
 from typing import ClassVar
 
@@ -23,13 +23,13 @@ class TransferenceConfig(StackConfig):
 
 
 class Transference(TransformerModel):
-    """A source encoder; a second encoder of mt, with attention to src; a decoder with attention to the second encoder.
+    """A source encoder, a second encoder that reads mt and attends to src, and a decoder that attends to the second.
 
-    The second encoder is a decoder stack without causal mask. Attention to src is reported as a product: that of the
-    decoder to mt times that of the second encoder from mt to src, each averaged over heads. Its rows sum to 1.
+    The second encoder is a decoder stack without a causal mask. The attention reported for src is a product, whose rows
+    sum to 1: the decoder's attention to mt times the second encoder's from mt to src, each averaged over heads.
 
-    Deviation: the paper says that layer normalisation follows each stack, which is needed where sublayers normalise
-    their input, so `norm = "pre"` is the default; `"post"` is the original Transformer.
+    Deviation: the paper says that layer normalisation follows each stack, which is needed only where sublayers
+    normalise their input. So `norm = "pre"` is the default; `"post"` is the original Transformer.
     """
 
     config_class: ClassVar = TransferenceConfig
@@ -44,7 +44,7 @@ class Transference(TransformerModel):
         self.head = self.create_head(config)
 
     def encode(self, batch: Batch) -> TransformerState:
-        """Encode src, then mt with attention to src, into a memory."""
+        """Encode src, then mt with attention to src; the memory is the encoded mt."""
         src, mt = batch.streams["src"], batch.streams["mt"]
         src_NSD = self.encoder_src.encode(self.embed_src(src.ids), src.mask).x_NKD
         encoded_src = self.encoder_mt.project(src_NSD, src.mask)
@@ -54,7 +54,7 @@ class Transference(TransformerModel):
         return TransformerState.of({"mt": self.decoder.project(mt_NSD, mt.mask)}, mt_to_src=mt_to_src)
 
     def decode(self, tokens: Tensor, state: TransformerState) -> tuple[DecoderOutput, TransformerState]:
-        """Read K more target tokens Long[N,K]; predict the one after each of them."""
+        """Read K more target tokens Long[N,K], and predict the token that follows each of them."""
         output, after = self.run_decoder(tokens, state)
         (to_mt,) = output.weights
         attention = {_MT: to_mt, _SRC: torch.bmm(to_mt, state.memory["mt_to_src"])}

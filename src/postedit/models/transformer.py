@@ -1,4 +1,4 @@
-"""The Transformer with one encoder, of src, mt, or both as one text, and the dual-source Transformer."""
+"""The Transformer with one encoder, which reads src, mt, or both as one text, and the dual-source Transformer."""
 
 from collections.abc import Mapping
 from typing import ClassVar, Literal
@@ -26,11 +26,11 @@ class TransformerConfig(StackConfig):
 
 
 class Transformer(TransformerModel):
-    """One encoder, one decoder: baselines of Pal et al. 2020, section 4.
+    """One encoder and one decoder: the baselines of Pal et al. 2020, section 4.
 
-    With `input = "src+mt"` the encoder reads src, a separator and mt as one text. The separator replaces the EOS of
-    src, and positions count real tokens only, so padding between the texts changes nothing. `spec.inputs` names the
-    texts that a model reads; the class names all that one may read.
+    With `input = "src+mt"`, the encoder reads src, a separator and mt as one text. The separator replaces the EOS of
+    src, and only real tokens are counted in positions, so padding between the texts has no effect. `spec.inputs` names
+    the texts that a model reads; the class attribute `inputs` names all that such a model may read.
 
     Raises:
         RecipeError: if two texts that are read as one have different embeddings, or streams that share embeddings have
@@ -49,7 +49,7 @@ class Transformer(TransformerModel):
         self.head = self.create_head(config)
 
     def create_input_embeddings(self, tables: Mapping[str, nn.Embedding], config: StackConfig) -> None:
-        """Create the embedding of the text, the only one."""
+        """Create the embedding module `embed`, which all inputs share."""
         table, *others = tables.values()
         if any(other is not table for other in others):
             raise RecipeError(
@@ -59,21 +59,21 @@ class Transformer(TransformerModel):
         self.embed = ScaledEmbedding(table, config.dropout)
 
     def encode(self, batch: Batch) -> TransformerState:
-        """Encode the text into a memory."""
+        """Encode the input, or both inputs as one text, into a memory."""
         streams = [batch.streams[name] for name in self.spec.inputs]
         mask = torch.cat([stream.mask for stream in streams], 1)
         separated = [stream.ids.masked_fill(stream.ids == EOS, SEP) for stream in streams[:-1]]
         ids = torch.cat([*separated, streams[-1].ids], 1)
-        positions = (mask.cumsum(1) - 1).clamp(min=0)  # those of padding do not matter
+        positions = (mask.cumsum(1) - 1).clamp(min=0)  # positions of padding do not matter
         text_NSD = self.encoder.encode(self.embed(ids, positions), mask).x_NKD
         return TransformerState.of({"text": self.decoder.project(text_NSD, mask)})
 
 
 class DualTransformer(DualSourceModel):
-    """Two encoders (Junczys-Dowmunt and Grundkiewicz 2018): each decoder layer attends to itself, to mt, then to src.
+    """Two encoders (Junczys-Dowmunt and Grundkiewicz 2018); each decoder layer attends to itself, then mt, then src.
 
-    The winner of WMT18 has one encoder for both texts (`share_encoders`). Ive et al. 2019 (5.2) reimplement it, shared
-    encoders included, and call it NO-PNT. The description followed is that of Pal et al. 2020, section 2.
+    The WMT18 winner has one encoder for both texts (`share_encoders`). Ive et al. 2019 (section 5.2) reimplement it,
+    including the shared encoder, and call it NO-PNT. This class follows the description by Pal et al. 2020, section 2.
     """
 
     config_class: ClassVar = DualSourceConfig

@@ -1,4 +1,4 @@
-"""Bases of the Transformer models: everything but the encoders, and models with encoders of mt and src."""
+"""Base classes of the Transformer models: one for all of them, and one for models with encoders of mt and src."""
 
 from collections.abc import Mapping
 from typing import ClassVar
@@ -17,11 +17,11 @@ _MT, _SRC = AttentionKey("mt", "soft"), AttentionKey("src", "soft")
 
 
 class TransformerModel(Seq2Seq[TransformerState]):
-    """A Transformer whose decoder layers attend to one memory or more.
+    """A Transformer whose decoder layers attend to one or more memories.
 
-    After the embeddings, a subclass creates its encoders, `decoder` and `head`. It encodes a batch into one memory per
-    cross-attention of the decoder. `keys` names all attention that it reports; if these are not one soft key per
-    cross-attention, in their order, the subclass overrides `decode`.
+    This class creates the embeddings; a subclass then creates its encoders, `decoder` and `head`, and encodes a batch
+    into one memory per cross-attention of the decoder. `keys` names all attention that the model reports; unless it is
+    one soft key per cross-attention, in their order, the subclass overrides `decode`.
 
     Raises:
         RecipeError: if streams that share embeddings have different vocabularies.
@@ -36,7 +36,7 @@ class TransformerModel(Seq2Seq[TransformerState]):
     def __init__(
         self, config: StackConfig, vocabularies: Vocabularies, inputs: tuple[str, ...], keys: tuple[AttentionKey, ...]
     ) -> None:
-        """Create embeddings with fresh weights."""
+        """Create the embeddings, with fresh weights."""
         super().__init__()
         self.keys = keys
         self.spec = ModelSpec(inputs, vocabularies, frozenset(keys), parallel=True)
@@ -45,34 +45,34 @@ class TransformerModel(Seq2Seq[TransformerState]):
         self.embed_pe = ScaledEmbedding(target, config.dropout)
 
     def create_input_embeddings(self, tables: Mapping[str, nn.Embedding], config: StackConfig) -> None:
-        """Create an embedding for each input, called `embed_` and its name."""
+        """Create an embedding module for each input, in the attribute `embed_<name>`."""
         for name, table in tables.items():
             self.add_module(f"embed_{name}", ScaledEmbedding(table, config.dropout))
 
     def create_head(self, config: StackConfig) -> SoftmaxHead:
-        """Return the output layer, tied to the embeddings of pe if the options say so."""
+        """Return the output layer, which shares its weights with the embeddings of pe if `tie_output` is set."""
         tied = self.embed_pe.table if config.tie_output else None
         return SoftmaxHead(config.dim, self.spec.vocabularies.target.size, tied=tied)
 
     def run_decoder(self, tokens: Tensor, state: TransformerState) -> tuple[LayerOutput, TransformerState]:
-        """Run the decoder over K more target tokens Long[N,K]; return its output and the next state."""
+        """Run the decoder over K more target tokens Long[N,K], and return its output and the next state."""
         slots = state.cache.next_slots(tokens)
         x_NKD = self.embed_pe(tokens, slots.positions)
         output, cache = self.decoder.decode(x_NKD, slots, state.cache, state.stack_memories())
         return output, TransformerState(state.memory, cache)
 
     def soft_attention(self, output: LayerOutput) -> dict[AttentionKey, Tensor]:
-        """Return the attention of the last decoder layer to each memory."""
+        """Return the attention Float[N,K,S] of the last decoder layer to each memory."""
         return dict(zip((key for key in self.keys if key.kind == "soft"), output.weights, strict=True))
 
     def decode(self, tokens: Tensor, state: TransformerState) -> tuple[DecoderOutput, TransformerState]:
-        """Read K more target tokens Long[N,K]; predict the one after each of them."""
+        """Read K more target tokens Long[N,K], and predict the token that follows each of them."""
         output, after = self.run_decoder(tokens, state)
         return DecoderOutput(self.head(output.x_NKD), self.soft_attention(output)), after
 
 
 class DualSourceConfig(StackConfig):
-    """Options of models with encoders of mt and src; the defaults are Transformer base, with shared encoders."""
+    """Options of models that encode mt and src; the defaults are Transformer base, with one encoder for both texts."""
 
     layers_encoder: int = Field(6, ge=1, description="layers of each encoder")
     layers_pe: int = Field(6, ge=1, description="layers of the decoder")
@@ -97,7 +97,7 @@ class DualSourceModel(TransformerModel):
     def __init__(
         self, config: DualSourceConfig, vocabularies: Vocabularies, keys: tuple[AttentionKey, ...] = (_MT, _SRC)
     ) -> None:
-        """Create a model with fresh weights. For an input with a copy key, states also keep its encoding and ids."""
+        """Create a model with fresh weights; its states also keep the encoding and ids of inputs with a copy key."""
         if config.share_encoders and config.share_embeddings != "all":
             raise RecipeError(
                 'model.share_encoders needs model.share_embeddings = "all", as one encoder reads src and mt, '
@@ -110,7 +110,7 @@ class DualSourceModel(TransformerModel):
         self.head = self.create_head(config)
 
     def encode(self, batch: Batch) -> TransformerState:
-        """Encode both texts into memories."""
+        """Encode both texts, each into a memory of its own."""
         memories, copied = {}, dict[str, Tensor]()
         encoders = {"mt": (self.embed_mt, self.encoder_mt), "src": (self.embed_src, self.encoder_src)}
         for index, (name, (embed, encoder)) in enumerate(encoders.items()):

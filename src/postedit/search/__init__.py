@@ -1,6 +1,6 @@
 """Search over the model interface: greedy, beam, sampling, mt as draft, ensembles and forced scoring.
 
-Every search raises a ModelFolderError if the model gives no allowed token a probability.
+Every search raises a ModelFolderError if the model assigns zero probability to every allowed token.
 """
 
 from postedit.core.search_config import SearchConfig as SearchConfig

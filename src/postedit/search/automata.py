@@ -1,7 +1,7 @@
-"""Constraints whose memory is not a tensor: automata over tokens, whose states are numbered as they occur.
+"""Constraints whose state is not a tensor: automata over tokens, whose states are numbered as they occur.
 
-Rows hold numbers of states. The permitted tokens of a state and its transitions are computed once and cached, so a step
-of search costs one look-up for each different pair of state and token, whatever the number of rows.
+Each row holds the number of its state. The permitted tokens and the transitions of a state are computed once and
+cached, so a step of search costs one look-up per distinct pair of state and token, whatever the number of rows.
 """
 
 from abc import ABC, abstractmethod
@@ -20,14 +20,14 @@ StateT = TypeVar("StateT", bound=Hashable)
 
 
 class TokenSet(NamedTuple):
-    """The tokens that are allowed or, if `forbidden`, forbidden; tokens without text are always allowed, except EOS."""
+    """The only tokens allowed or, if `forbidden`, the only ones forbidden; PAD, BOS and STEP are always allowed."""
 
     tokens: frozenset[int]
     forbidden: bool
 
 
 class Automaton(ABC, Generic[StateT]):
-    """An automaton over the tokens of a text."""
+    """Base class of automata that read the tokens of a text; states can be any hashable values."""
 
     def __init__(self) -> None:
         self._numbers: dict[StateT, int] = {}
@@ -45,15 +45,15 @@ class Automaton(ABC, Generic[StateT]):
         """Return the tokens that may come next, EOS included."""
 
     def way(self, state: StateT) -> Sequence[int]:
-        """Return tokens that lead to a state where EOS is allowed; each makes the way one shorter. None by default."""
+        """Return the tokens that lead to a state where EOS is allowed, each one step closer; by default none."""
         return ()
 
     def proposals(self, state: StateT) -> Sequence[int]:
-        """Return tokens that bring the end nearer, one for each missing part; none by default."""
+        """Return tokens that bring the end nearer, one for each missing part; by default there are none."""
         return ()
 
     def start(self, states: Iterable[StateT], size: int, device: torch.device) -> "AutomatonRows[StateT]":
-        """Return the constraint of rows in these states, for a vocabulary of `size` tokens."""
+        """Return a constraint with one row for each of these states, for a vocabulary of `size` tokens."""
         numbers = [self._number(state) for state in states]
         return AutomatonRows(self, torch.tensor(numbers, dtype=torch.long, device=device), size)
 
@@ -66,14 +66,14 @@ class Automaton(ABC, Generic[StateT]):
 
 @dataclass(frozen=True, eq=False, slots=True)
 class AutomatonRows(Generic[StateT]):
-    """A goal (and so a constraint) of N rows, each in a state of an automaton."""
+    """A goal (and so also a constraint) for N rows, each in a state of the same automaton."""
 
-    automaton: Automaton[StateT]  # shared by the rows
+    automaton: Automaton[StateT]  # shared by all rows
     states: Tensor  # Long[N], the number of each row's state
-    size: int  # of the vocabulary
+    size: int  # V, number of tokens in the vocabulary
 
     def allowed(self) -> Tensor:
-        """Bool[N,V]: the tokens that the automaton permits, and STEP."""
+        """Return Bool[N,V], True for the tokens that the automaton permits, and for STEP."""
         states, rows = _distinct(self.states)
         allowed = torch.empty(len(states), self.size, dtype=torch.bool)
         for row, number in enumerate(states):
@@ -84,19 +84,19 @@ class AutomatonRows(Generic[StateT]):
         return allowed.to(self.states.device)[rows]
 
     def to_end(self) -> Tensor:
-        """Long[N]: the number of tokens that must come before EOS may."""
+        """Return Long[N], the number of tokens on the way to a state where EOS is allowed."""
         states, rows = _distinct(self.states)
         lengths = [len(self.automaton._way(number)) for number in states]
         return torch.tensor(lengths, device=self.states.device)[rows]
 
     def closing(self) -> Tensor:
-        """Long[N]: the next token of the way to the end."""
+        """Return Long[N], the next token on the way to the end, or EOS."""
         states, rows = _distinct(self.states)
         tokens = [next(iter(self.automaton._way(number)), EOS) for number in states]
         return torch.tensor(tokens, device=self.states.device)[rows]
 
     def proposals(self) -> Tensor:
-        """Long[N,P]: tokens that bring the end nearer, padded with EOS."""
+        """Return Long[N,P], tokens that bring the end nearer, padded with EOS."""
         states, rows = _distinct(self.states)
         found = [list(self.automaton.proposals(self.automaton._states[number])) for number in states]
         width = max(map(len, found))
@@ -104,7 +104,7 @@ class AutomatonRows(Generic[StateT]):
         return torch.tensor(padded, dtype=torch.long, device=self.states.device).view(len(found), width)[rows]
 
     def advance(self, tokens: Tensor) -> Self:
-        """Return the constraint after `tokens` Long[N]."""
+        """Return the constraint after `tokens` Long[N], one per row, have been written."""
         pairs, rows = _distinct(self.states * self.size + tokens)
         steps = (divmod(pair, self.size) for pair in pairs)
         numbers = [state if token in NOT_TEXT else self.automaton._step(state, token) for state, token in steps]

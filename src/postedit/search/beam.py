@@ -1,4 +1,4 @@
-"""Beam search in tensors, without loops over sentences or hypotheses until the outputs are returned."""
+"""Beam search on tensors, without Python loops over sentences or hypotheses until the outputs are returned."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -24,17 +24,17 @@ def beam_search(
 ) -> list[list[Hypothesis]]:
     """Return up to `settings.n_best` hypotheses per sentence, best first by normalised score.
 
-    Outputs have at most `limits` Long[B] tokens. A sentence has `STUCK` alone if guidance allows no output.
+    Outputs have at most `limits` Long[B] tokens. If guidance allows no output, a sentence has only `STUCK`.
 
-    Each step takes the `beam` best continuations of a sentence: those that end are finished. The best `beam` of those
-    that do not end stay alive, so finished hypotheses take no place in the beam. A sentence is done when `patience`
-    times `beam` hypotheses have finished (Kasai et al. 2022), or earlier if no live hypothesis can still be among the
-    n best (Huang et al. 2017, here for normalised scores), which does not change the n best. Done sentences leave the
-    batch.
+    In each step, those of a sentence's `beam` best continuations that end in EOS are finished. The `beam` best of the
+    continuations that do not end stay alive, so finished hypotheses do not take up places in the beam. A sentence is
+    done when `patience` times `beam` hypotheses have finished (Kasai et al. 2022). It is done earlier if no live
+    hypothesis can still be among the n best (Huang et al. 2017, here for normalised scores), which does not change the
+    n best. Done sentences leave the batch.
 
-    Where guidance has goals, the beam is divided among hypotheses that are equally far from them (dynamic beam
-    allocation, Post and Vilar 2018; in tensors, Hu et al. 2019), and the proposals of goals are among the
-    continuations.
+    If guidance has goals, their proposals are added to the continuations, and the beam is divided between groups of
+    hypotheses that are equally far from the goals (dynamic beam allocation, Post and Vilar 2018; on tensors, Hu et al.
+    2019).
     """
     price = settings.coverage_penalty
     coverage = Coverage.of(model, batch, price) if price else None
@@ -57,19 +57,19 @@ def beam_search(
 class _Candidates(NamedTuple):
     """Continuations of the hypotheses of A sentences, best first."""
 
-    totals: Tensor  # Float[A,C], log-probability and biases of all tokens; -inf where not allowed
+    totals: Tensor  # Float[A,C], log-probability plus biases, summed over all tokens; -inf where not allowed
     parents: Tensor  # Long[A,C], index in the beam of the hypothesis that is continued
-    tokens: Tensor  # Long[A,C]
+    tokens: Tensor  # Long[A,C], the token that continues it
     gained: Tensor  # Float[A,C], log-probability of the token
-    at_limit: Tensor  # Bool[A,C], no other token was allowed
+    at_limit: Tensor  # Bool[A,C], whether only tokens that lead to the end were allowed
 
     def take(self, columns: Tensor) -> Self:
-        """Return the columns Long[A,M] of each sentence."""
+        """Return the candidates in the given columns Long[A,M] of each sentence."""
         return type(self)(*(part.gather(1, columns) for part in self))
 
     @property
     def ends(self) -> Tensor:
-        """Bool[A,C]: the continuation is finished."""
+        """Bool[A,C]: whether the continuation ends its hypothesis."""
         return (self.tokens == EOS) & (self.totals > -math.inf)
 
 
@@ -81,7 +81,7 @@ class _Live:
     rules: Rules  # A*beam rows
     sentences: Tensor  # Long[A], index in the batch
     tokens: Tensor  # Long[A,beam], the last token of each hypothesis
-    totals: Tensor  # Float[A,beam], log-probability and biases; -inf where a sentence has fewer hypotheses
+    totals: Tensor  # Float[A,beam], log-probability plus biases; -inf where a sentence has fewer hypotheses
     coverage: Coverage | None = None  # A*beam rows, if there is a coverage penalty
 
     @classmethod
@@ -96,16 +96,16 @@ class _Live:
         return cls(model.encode(batch).select(rows), rules.select(rows), sentences, tokens, first_only, covered)
 
     def attending(self, attention: Mapping[AttentionKey, Tensor]) -> "_Live":
-        """Return the hypotheses after they have paid for their attention Float[A*beam,1,S] in the next step."""
+        """Return the hypotheses with the coverage penalty of their latest attention Float[A*beam,1,S] deducted."""
         if self.coverage is None:
             return self
         coverage, paid = self.coverage.after(attention)
         return replace(self, coverage=coverage, totals=self.totals + paid.view_as(self.totals))
 
     def candidates(self, log_probs: Tensor, length: int) -> _Candidates:
-        """Return the best continuations, given log_probs Float[A*beam,V] after `length` tokens.
+        """Return the 2 * beam best continuations, given log_probs Float[A*beam,V] after `length` tokens.
 
-        At most one continuation of a hypothesis ends it, so 2 * beam contain `beam` that stay alive.
+        At most one continuation of each hypothesis ends it, so at least `beam` of these stay alive.
         """
         count, beam = self.totals.shape
         best = self.rules.best(log_probs, length, 2 * beam)
@@ -119,7 +119,7 @@ class _Live:
         return self._shared_out(found, goals) if goals else found
 
     def onward(self, state: State, candidates: _Candidates, finished: "_Finished", trace: "_Trace") -> "_Live":
-        """Return the live hypotheses, one token longer, of the sentences that are not done."""
+        """Return the live hypotheses, each longer by one token, of the sentences that are not done."""
         beam = self.totals.size(1)
         ends = candidates.ends
         alive = candidates.take(ends.long().sort(dim=1, stable=True).indices[:, :beam])
@@ -135,7 +135,7 @@ class _Live:
         return _Live(state.select(rows), rules, sentences, tokens, totals, covered)
 
     def _shared_out(self, candidates: _Candidates, goals: Sequence[Goal]) -> _Candidates:
-        """Return 2 * beam candidates, taking turns between groups with the same number of tokens to their goals."""
+        """Return 2 * beam candidates, taken in turn from the groups with the same number of tokens to their goals."""
         count, beam = self.totals.shape
         rows = torch.arange(count, device=self.totals.device).unsqueeze(1) * beam + candidates.parents
         away = torch.zeros_like(candidates.tokens)
@@ -148,7 +148,7 @@ class _Live:
 
 
 class _Step(NamedTuple):
-    """One step of the live hypotheses of B sentences: index of the parent, token and log-probability, [B,beam] each."""
+    """One step of B sentences: parent (index in beam), token and log-probability of each hypothesis, [B,beam] each."""
 
     parents: Tensor
     tokens: Tensor
@@ -157,7 +157,7 @@ class _Step(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class _Trace:
-    """The steps so far, from which hypotheses are read backwards."""
+    """The steps so far, from which the tokens of hypotheses are read backwards."""
 
     steps: list[_Step] = field(default_factory=list)
 
@@ -167,15 +167,15 @@ class _Trace:
         return len(self.steps)
 
     def add(self, step: _Step, sentences: Tensor, batch: int) -> None:
-        """Add a step of the `sentences` Long[A] out of `batch`."""
+        """Add a step of the live `sentences` Long[A], filled up with zeros to all `batch` sentences."""
         if len(sentences) < batch:
             step = _Step(*(part.new_zeros(batch, part.size(1)).index_copy_(0, sentences, part) for part in step))
         self.steps.append(step)
 
     def read(self, places: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
-        """Return the tokens Long[B,M,T] and log-probabilities Float[B,M,T] of hypotheses, padded.
+        """Return the tokens Long[B,M,T] and log-probabilities Float[B,M,T] of M hypotheses per sentence, padded.
 
-        `places` Long[B,M] are indices in the beam after the last token, `lengths` Long[B,M] numbers of tokens.
+        `places` Long[B,M] are their indices in the beam after their last token, `lengths` Long[B,M] their lengths.
         """
         shape = (*places.shape, self.length)
         tokens = torch.full(shape, PAD, device=places.device)
@@ -189,14 +189,14 @@ class _Trace:
 
 
 class _Ended(NamedTuple):
-    """Finished hypotheses, best first; all [B,beam]."""
+    """Finished hypotheses, best first; all tensors are [B,beam]."""
 
     ranks: Tensor  # Float, normalised totals; -inf where there are fewer than `beam`
-    totals: Tensor  # Float, log-probability and biases
+    totals: Tensor  # Float, log-probability plus biases
     lengths: Tensor  # Long, number of tokens without EOS
     places: Tensor  # Long, index in the beam before EOS
     gained: Tensor  # Float, log-probability of EOS
-    at_limit: Tensor  # Bool, only EOS was allowed
+    at_limit: Tensor  # Bool, whether only tokens that lead to the end were allowed
 
 
 @dataclass(slots=True)
@@ -216,7 +216,7 @@ class _Finished:
         return cls(settings, best, numbers[:, 0])
 
     def add(self, sentences: Tensor, candidates: _Candidates, length: int) -> None:
-        """Add those of the first `beam` candidates of `sentences` Long[A] that end after `length` tokens."""
+        """Add those of the first `beam` candidates of `sentences` Long[A] that end, after `length` tokens."""
         beam = self.settings.beam
         first = _Candidates(*(part[:, :beam] for part in candidates))
         ends = first.ends
@@ -233,10 +233,10 @@ class _Finished:
         self.counts = self.counts.index_add(0, sentences, ends.sum(1))
 
     def done(self, sentences: Tensor, best_live: Tensor, limits: Tensor) -> Tensor:
-        """Return Bool[A]: whether `sentences` are done, given the best totals Float[A] of their live hypotheses.
+        """Return Bool[A], whether each of `sentences` Long[A] is done, given its best live total `best_live` Float[A].
 
-        Totals only fall, and the normaliser grows with the length, so the best total at the largest length is an upper
-        bound of all ranks to come.
+        Totals only fall, and the normaliser grows with the length, so the best total normalised by the largest length
+        is an upper bound of all ranks to come.
         """
         worst = self.best.ranks[sentences, self.settings.n_best - 1]
         enough = self.settings.patience * self.settings.beam

@@ -1,4 +1,4 @@
-"""The coverage penalty (Gehrmann et al. 2018): attending to the same tokens again and again has a price."""
+"""The coverage penalty (Gehrmann et al. 2018), a price for attending to the same tokens repeatedly."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -15,25 +15,25 @@ from postedit.core.types import AttentionKey, Batch
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Coverage:
-    """The attention that each input token of N hypotheses has had.
+    """The attention that each input token has received so far, for N hypotheses.
 
-    A hypothesis pays b (sum over input tokens of max(1, sum over steps of its attention)) - b n, with b the price and n
-    the number of tokens: b nats for each unit of attention beyond 1 on a token. It pays at each step, before its length
-    is normalised, as the authors' search does (their text adds the penalty to the normalised score). The end of an
-    input is no token of it: models rest there.
+    A hypothesis pays b (sum over input tokens of max(1, sum over steps of attention to the token)) - b n, where b is
+    the price and n the number of input tokens: b nats for each unit of attention beyond 1 on a token. It pays at each
+    step, before length normalisation, as in the authors' search (their text adds the penalty to the normalised score).
+    The EOS of an input is not counted, because models rest their attention there.
     """
 
-    key: AttentionKey
-    price: float  # nats
-    counted: Tensor  # Bool[N,S], tokens of the input
-    total: Tensor  # Float[N,S], attention so far
+    key: AttentionKey  # the attention that is counted
+    price: float  # b, in nats
+    counted: Tensor  # Bool[N,S], True at tokens of the input, except EOS
+    total: Tensor  # Float[N,S], attention received so far
 
     @classmethod
     def of(cls, model: Seq2Seq, batch: Batch, price: float) -> Self:
         """Return the coverage of a batch before its first step.
 
         Raises:
-            DataError: if the model has no attention that could be counted.
+            DataError: if the model has neither copy nor soft attention.
         """
         key = model.spec.coverage_key
         if key is None:
@@ -43,13 +43,16 @@ class Coverage:
         return cls(key, price, counted, torch.zeros_like(counted, dtype=torch.float64))
 
     def after(self, attention: Mapping[AttentionKey, Tensor]) -> tuple[Self, Tensor]:
-        """Return the coverage after one more step, with its attention Float[N,1,S], and what it costs Float[N]."""
+        """Return the coverage after a step with attention Float[N,1,S], and the step's penalty Float[N], at most 0."""
         total = self.total + attention[self.key][:, 0].to(self.total.dtype).masked_fill(~self.counted, 0.0)
         paid = (total.clamp(min=1.0) - self.total.clamp(min=1.0)).sum(1)
         return type(self)(self.key, self.price, self.counted, total), -self.price * paid
 
     def of_outputs(self, attention: Mapping[AttentionKey, Tensor], steps: Tensor) -> Tensor:
-        """Return the cost of whole outputs Float[N], given attention Float[N,K,S] and their steps Bool[N,K]."""
+        """Return the penalties Float[N] of whole outputs, at most 0.
+
+        `attention` is Float[N,K,S] by key; `steps` Bool[N,K] is True at the steps of each output, False at padding.
+        """
         weights = attention[self.key].to(self.total.dtype) * steps.unsqueeze(2)
         total = weights.sum(1).masked_fill(~self.counted, 0.0)
         return -self.price * (total - 1.0).clamp(min=0.0).sum(1)

@@ -1,9 +1,9 @@
-"""Greedy search with mt as draft: the same output in fewer calls.
+"""Greedy search with mt as draft: the output of greedy search in fewer calls of the model.
 
-Most of a post-edit is its mt. So the rest of mt is proposed in one call. The longest prefix that greedy search would
-have written is accepted, with the token it writes in place of the first rejected one; the rest of the call is rolled
-back. Drafting continues where the output meets mt again. Rows advance independently, and as sentences finish, others
-take their rows.
+Most of a post-edit is the same as its mt, so the next tokens of mt are proposed in one call. The longest prefix that
+greedy search would have written is accepted, and the token that it would write in place of the first rejected one is
+added; the rest of the call is rolled back. Drafting continues where the output meets mt again. Rows advance
+independently, and as sentences finish, others take their rows.
 """
 
 from collections import deque
@@ -25,17 +25,17 @@ from postedit.search.hypothesis import Hypothesis, require_possible
 from postedit.search.proposals import Acceptance, DraftFollower
 from postedit.search.rules import NextTokens, Rules
 
-# The fixed cost of a call in tokens: reading the weights, starting kernels. It determines the length of proposals. It
-# is a constant and not measured at run time, because calls of other widths round differently: the same command should
-# give the same output even where the probabilities of two tokens differ by rounding only.
+# The fixed cost of a call (reading weights, starting kernels) in units of the cost of a token. It determines the length
+# of proposals. It is a constant, not measured at run time, because calls of different widths round differently: the
+# same command should give the same output even where the probabilities of two tokens differ only by rounding.
 _CALL_COST: Final = {"cpu": 16.0}
 _CALL_COST_ACCELERATOR: Final = 1024.0
 
-# Finished rows are removed from a state when they are more than this share: removing them copies the state.
+# Removing finished rows copies the state, so they are removed only when they exceed this share of its rows.
 _FINISHED_SHARE: Final = 0.25
 
-# Positions whose scores are computed together: enough for an efficient matrix product. With a shortlist, more positions
-# are taken, up to this number of scores.
+# Number of positions whose scores are computed together: enough for an efficient matrix product. With a shortlist, more
+# positions are taken together, up to `_SCORES` scores.
 _SCORED: Final = 64
 _SCORES: Final = 2**21
 
@@ -51,16 +51,16 @@ class DraftGroup:
 
 
 class DraftSearch:
-    """Searches with drafts; it learns from each sentence how many tokens to propose for the next one.
+    """A search with drafts, which learns from each sentence how many tokens to propose for the next one.
 
     Args:
-        model: any model or ensemble; one that decodes token by token anyway is searched greedily.
+        model: any model or ensemble; plain greedy search is used for one that is not `parallel`.
         rows: maximum number of sentences searched at a time.
-        call_cost: fixed cost of a call, in tokens; that of the model's device if not given.
-        ranking: if given, the draft itself is the output where it ranks higher, unless there is guidance or a grammar.
-            Its score comes from the first call, which proposes all of it.
-        shortlist: 0, or the number of the first tokens of the vocabulary, which are the frequent ones, that a sentence
-            may have besides those of its draft and inputs. Outputs may then differ from those of greedy search.
+        call_cost: fixed cost of a call, in tokens; None: the default for the model's device.
+        shortlist: number of tokens at the beginning of the vocabulary, the most frequent ones, that a sentence may
+            write besides those of its draft and inputs; outputs may then differ from greedy search. 0: all tokens.
+        ranking: search options by which output and draft are compared; the draft is returned where it ranks higher,
+            unless there is guidance or a grammar. Its score comes from the first call, which proposes all of it.
     """
 
     def __init__(
@@ -78,10 +78,10 @@ class DraftSearch:
 
     @torch.inference_mode()
     def __call__(self, groups: Iterable[DraftGroup]) -> Iterator[list[Hypothesis]]:
-        """Yield for each group the hypotheses of `greedy`, in order; guidance and shortlist exclude each other.
+        """Yield the hypotheses of `greedy` for each group, in order; guidance and a shortlist cannot be combined.
 
         A group starts as soon as there is room for all of it, so small groups of sentences of similar length keep the
-        rows full. A group with guidance, or with more sentences than rows, waits until all rows are empty.
+        rows full. A group with guidance, or with more sentences than `rows`, waits until all rows are free.
         """
         if not self.model.spec.parallel:
             yield from (greedy(self.model, group.batch, group.limits, group.guidance) for group in groups)
@@ -102,7 +102,7 @@ class DraftSearch:
                 yield [row.hypothesis(self._ranking) for row in taken.popleft()]
 
     def _advanced(self, live: "_Live") -> "_Live | None":
-        """Return the unfinished rows after one call, or None."""
+        """Return the unfinished rows after one more call, or None if all have finished."""
         cost = self._given_cost
         if cost is None:
             cost = _CALL_COST.get(live.device.type, _CALL_COST_ACCELERATOR)
@@ -133,36 +133,36 @@ class DraftSearch:
 def draft_decode(
     model: Seq2Seq, batch: Batch, drafts: Sequence[Sequence[int]], limits: Tensor, guidance: Guidance = NO_GUIDANCE
 ) -> list[Hypothesis]:
-    """Return the hypotheses of `greedy`, given a draft for each sentence in target tokens without EOS."""
+    """Return the hypotheses of `greedy`, given a draft for each sentence, in target tokens without EOS."""
     (found,) = DraftSearch(model, batch.rows)([DraftGroup(batch, drafts, limits, guidance)])
     return found
 
 
 class _Answer(NamedTuple):
-    """The best next token of one position, its rank and log-probability, and whether no other was allowed."""
+    """The best next token at one position."""
 
     token: int
-    ranked: float
-    gained: float
-    ending: bool
-    proposed: float | None = None  # log-probability of the token proposed next, or of EOS after all; None under rules
+    ranked: float  # log-probability plus biases, by which it was chosen
+    gained: float  # log-probability
+    ending: bool  # whether only tokens that lead to the end were allowed
+    proposed: float | None = None  # log-probability of the next proposed token, or of EOS after all; None under rules
 
 
 @dataclass
 class _Row:
-    """One sentence being written."""
+    """One sentence that is being written."""
 
-    follower: DraftFollower  # of the draft
+    follower: DraftFollower  # follows the draft
     limit: int  # maximum number of tokens of the output
-    guided: bool  # there is guidance
-    others: frozenset[int] = frozenset()  # tokens of its draft and inputs, besides the first ones of a shortlist
-    tokens: list[int] = field(default_factory=list)  # written so far, without EOS
-    scores: list[float] = field(default_factory=list)  # their log-probabilities, and that of EOS once done
+    guided: bool  # whether there is guidance
+    others: frozenset[int] = frozenset()  # tokens of its draft and inputs that are not among the first of a shortlist
+    tokens: list[int] = field(default_factory=list)  # tokens written so far, without EOS
+    scores: list[float] = field(default_factory=list)  # their log-probabilities, and that of EOS once it is written
     bias: float = 0.0  # sum of the biases
-    proposal: list[int] = field(default_factory=list)  # of the present call
-    draft_scores: tuple[float, ...] = ()  # log-probability of each token of the draft, and of EOS, if they are known
-    last: _Answer | None = None  # the last answer, or the one that could not be written
-    done: bool = False  # the output is finished or stuck
+    proposal: list[int] = field(default_factory=list)  # tokens proposed in the current call
+    draft_scores: tuple[float, ...] = ()  # log-probability of each token of the draft and of EOS; empty if not known
+    last: _Answer | None = None  # the last answer, even if its token could not be written
+    done: bool = False  # whether the output is finished or stuck
 
     @property
     def draft(self) -> Sequence[int]:
@@ -171,18 +171,18 @@ class _Row:
 
     @property
     def pending(self) -> int:
-        """The token that the model has not read yet."""
+        """The last token written (BOS at the start), which the model has not read yet."""
         return self.tokens[-1] if self.tokens else BOS
 
     def propose(self, reach: int) -> None:
-        """Choose the proposal, which ends at the length limit."""
+        """Set the proposal to the next tokens of the draft, at most `reach` and within the length limit."""
         self.proposal = self.follower.propose(min(reach, self.limit - len(self.tokens)))
 
     def accept(self, answers: Sequence[_Answer]) -> tuple[int, bool]:
-        """Write the best tokens as long as they were proposed, and one more.
+        """Write the best tokens as long as they agree with the proposal, and one more.
 
-        `answers` are those after `pending` and after each proposed token. Returns the number of accepted tokens, and
-        whether the next one was rejected.
+        `answers` are those after `pending` and after each proposed token. Return the number of proposed tokens that
+        were accepted, and whether the next one was rejected.
         """
         known = [answer.proposed for answer in answers if answer.proposed is not None]
         if not self.scores and len(known) == len(self.draft) + 1:
@@ -213,7 +213,7 @@ class _Row:
             self.tokens.append(answer.token)
 
     def hypothesis(self, ranking: SearchConfig | None) -> Hypothesis:
-        """Return the output; or the draft, if that ranks higher."""
+        """Return the output, or the draft if `ranking` is given and the draft is the better one."""
         assert self.last is not None
         stuck = len(self.scores) == len(self.tokens)
         ending = self.last.ending and not stuck
@@ -226,13 +226,13 @@ class _Row:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class _Live:
-    """The sentences being written, one row of the state each; some of them may have finished."""
+    """The sentences that are being written, one per row of the state; some of them may have finished."""
 
-    rows: list[_Row]  # in the order of the state
-    state: State  # of the model
-    rules: Rules | None  # for the rows; None if there are only length limits
-    device: torch.device  # of the state
-    first: int  # number of the first tokens on the shortlist; 0: there is none
+    rows: list[_Row]  # in the order of the state's rows
+    state: State  # state of the model
+    rules: Rules | None  # rules for the rows; None: there are only length limits
+    device: torch.device  # device of the state
+    first: int  # number of the vocabulary's first tokens that are on the shortlist; 0: there is no shortlist
 
     @classmethod
     def of(cls, model: Seq2Seq, group: DraftGroup, first: int) -> Self:
@@ -247,16 +247,16 @@ class _Live:
 
     @property
     def going(self) -> list[_Row]:
-        """Unfinished rows."""
+        """The unfinished rows."""
         return [row for row in self.rows if not row.done]
 
     def join(self, other: Self) -> Self:
-        """Return the unfinished rows of both; neither has guidance, nor the model a grammar."""
+        """Return the unfinished rows of both; there must be neither guidance nor a grammar."""
         kept = self._cut()
         return replace(kept, rows=kept.rows + other.rows, state=kept.state.join(other.state))
 
     def answers(self, output: DecoderOutput, tokens: Tensor, fed: Sequence[int]) -> list[list[_Answer]]:
-        """Return the answers of each row after the `fed` tokens that it has in `tokens` Long[N,K]."""
+        """Return the answers after each of the `fed` tokens that a row has in `tokens` Long[N,K], by row."""
         if self.rules is not None:
             return self._ruled_answers(self.rules, output, tokens)
         places = [(row.limit, len(row.tokens) + i) for row, count in zip(self.rows, fed) for i in range(count)]
@@ -281,7 +281,7 @@ class _Live:
         return [[next(answers) for _ in range(count)] for count in fed]
 
     def _shortlist(self, fed: Sequence[int]) -> Shortlist:
-        """Return the tokens allowed at each fed position: those of its own sentence only."""
+        """Return the tokens allowed at each fed position, which are only those of its own sentence."""
         others = sorted(frozenset().union(*(row.others for row in self.going)))
         column = {token: number for number, token in enumerate(others)}
         own = torch.zeros(len(self.rows), len(others), dtype=torch.bool)
@@ -300,7 +300,7 @@ class _Live:
         return [list(row) for row in zip(*columns, strict=True)]
 
     def after(self, state: State, written: Sequence[Sequence[int]]) -> Self | None:
-        """Return the rows with the tokens `written` in a call, without finished ones; None if all have finished."""
+        """Return the rows after a call in which each has `written` these tokens; None if all have finished."""
         going = len(self.going)
         if not going:
             return None
@@ -322,7 +322,7 @@ class _Live:
 
 
 def _beyond(first: int, model: Seq2Seq, group: DraftGroup) -> list[frozenset[int]]:
-    """Return the tokens from `first` on of each sentence's draft, and of its inputs in the same vocabulary."""
+    """Return, by sentence, the tokens with ids from `first` on in its draft and its inputs in the target vocabulary."""
     if not first:
         return [frozenset()] * len(group.drafts)
     vocabularies = model.spec.vocabularies

@@ -1,7 +1,7 @@
 """Conservative search: constraints and biases that keep an output close to mt.
 
-The measure is the Levenshtein distance of mt and output in tokens. The last row of its table is kept for each
-hypothesis, so the bound of `MaxEdits` and the costs of `EditCost` are exact, whatever the alignment.
+Closeness is measured by the Levenshtein distance between mt and output, in tokens. The last row of its dynamic
+programming table is kept for each hypothesis, so `MaxEdits` and `EditCost` are exact and independent of alignments.
 """
 
 from dataclasses import dataclass
@@ -13,44 +13,44 @@ from torch import Tensor
 from postedit.core.special_tokens import EOS, STEP
 from postedit.search.guidance import NOT_TEXT, not_text
 
-_BEYOND = 2**30  # the distance at positions beyond the end of mt; adding to it does not overflow
+_BEYOND = 2**30  # stands for an infinite distance, beyond the end of mt; adding to it does not overflow
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Distances:
-    """Distances of the tokens written so far from each prefix of mt, for N rows."""
+    """The distances between the tokens written so far and each prefix of mt, for N rows."""
 
-    mt: Tensor  # Long[N,L], tokens without EOS, padded; L at least 1
-    lengths: Tensor  # Long[N], without padding
-    row: Tensor  # Long[N,L+1], the distance from the first j tokens of mt; huge beyond its length
+    mt: Tensor  # Long[N,L], tokens of mt without EOS, padded; L is at least 1
+    lengths: Tensor  # Long[N], number of tokens of mt
+    row: Tensor  # Long[N,L+1], column j is the distance from the first j tokens of mt; `_BEYOND` past its length
 
     @classmethod
     def of(cls, mt: Tensor, lengths: Tensor) -> Self:
-        """Return the distances from an empty text."""
+        """Return the distances of an empty output."""
         places = torch.arange(mt.size(1) + 1, device=mt.device)
         row = places.expand(len(mt), -1).masked_fill(places > lengths.unsqueeze(1), _BEYOND)
         return cls(mt, lengths, row)
 
     @property
     def least(self) -> Tensor:
-        """Long[N]: the least distance of any continuation: that of one which copies the rest of mt."""
+        """Long[N]: the least distance that any continuation can reach, by copying the rest of mt."""
         return self.row.amin(1)
 
     @property
     def ended(self) -> Tensor:
-        """Long[N]: the distance from all of mt, if the output ends here."""
+        """Long[N]: the distance from the whole of mt if the output ends here."""
         return self.row.gather(1, self.lengths.unsqueeze(1)).squeeze(1)
 
     def copying(self, most: Tensor, vocabulary: int) -> Tensor:
-        """Bool[N,V]: the tokens that follow a prefix of mt whose distance is at most `most` Long[N]."""
+        """Return Bool[N,V], True for the tokens that in mt follow a prefix at a distance of at most `most` Long[N]."""
         near = self.row[:, :-1] <= most.unsqueeze(1)
         found = torch.zeros(len(self.mt), vocabulary, dtype=torch.uint8, device=self.mt.device)
         return found.scatter_reduce_(1, self.mt, near.to(torch.uint8), "amax").bool()
 
     def advance(self, tokens: Tensor) -> Self:
-        """Return the distances after `tokens` Long[N]."""
+        """Return the distances after `tokens` Long[N], one per row, have been written."""
         old = self.row
-        # Entries whose last edit is not a deletion; then deletions, each 1 more than the entry before.
+        # First the entries whose last edit is not a deletion; then deletions, each of which adds 1 to the entry before.
         differs = (self.mt != tokens.unsqueeze(1)).long()
         new = torch.cat([old[:, :1] + 1, torch.minimum(old[:, 1:] + 1, old[:, :-1] + differs)], 1)
         places = torch.arange(new.size(1), device=new.device)
@@ -65,14 +65,14 @@ class Distances:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class MaxEdits:
-    """A bound on the distance of mt and output: every output within it may be written, and none beyond."""
+    """A bound on the distance between mt and output, which allows all outputs within it and no others."""
 
-    distances: Distances  # of the tokens written so far
+    distances: Distances  # distances of the tokens written so far
     most: int  # the largest distance allowed
-    vocabulary: int  # its size
+    vocabulary: int  # V, size of the target vocabulary
 
     def allowed(self) -> Tensor:
-        """Bool[N,V]: the tokens after which a copy of the rest of mt is within the bound."""
+        """Return Bool[N,V], True for tokens after which the output stays within the bound by copying the rest of mt."""
         distances = self.distances
         allowed = distances.copying(torch.full_like(distances.lengths, self.most), self.vocabulary)
         allowed |= (distances.least < self.most).unsqueeze(1)
@@ -81,16 +81,16 @@ class MaxEdits:
         return allowed
 
     def to_end(self) -> Tensor:
-        """Long[N]: the number of tokens of mt that must be copied; the bound allows the others to be left out."""
+        """Return Long[N], the least number of tokens of mt that must still be copied; the others may be left out."""
         return self._needed().amin(1).clamp(0, self.distances.mt.size(1))
 
     def closing(self) -> Tensor:
-        """Long[N]: the token of mt that leads to the end soonest, or EOS."""
+        """Return Long[N], the token of mt that leads to the end soonest, or EOS where it is allowed."""
         at = self._needed().argmin(1, keepdim=True).clamp(max=self.distances.mt.size(1) - 1)
         return torch.where(self.distances.ended <= self.most, EOS, self.distances.mt.gather(1, at).squeeze(1))
 
     def advance(self, tokens: Tensor) -> Self:
-        """Return the bound after `tokens` Long[N]."""
+        """Return the bound after `tokens` Long[N], one per row, have been written."""
         return type(self)(self.distances.advance(tokens), self.most, self.vocabulary)
 
     def select(self, rows: Tensor) -> Self:
@@ -98,7 +98,10 @@ class MaxEdits:
         return type(self)(self.distances.select(rows), self.most, self.vocabulary)
 
     def _needed(self) -> Tensor:
-        """Long[N,L+1]: the number of tokens to copy if the output continues from there; huge if it cannot."""
+        """Return Long[N,L+1], the number of tokens to copy if the output continues after the first j tokens of mt.
+
+        It is `_BEYOND` where the output cannot continue there.
+        """
         row = self.distances.row
         places = torch.arange(row.size(1), device=row.device)
         left = self.distances.lengths.unsqueeze(1) - places
@@ -107,19 +110,19 @@ class MaxEdits:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class EditCost:
-    """A cost for each edit; over a whole output, `nats` times its distance from mt.
+    """A cost for each edit, which sums to `nats` times the distance from mt over a whole output.
 
-    A token costs what it adds to the least distance, EOS what the omitted end of mt adds. The sum does not depend on
-    the alignment: it is the log-probability (up to a constant) of a prior exp(-nats * distance), by which the model is
-    multiplied.
+    A token costs what it adds to the least distance, and EOS what leaving out the rest of mt adds. The sum does not
+    depend on an alignment: up to sign and a constant, it is the log-probability of the output under a prior
+    exp(-nats * distance), by which the probability under the model is multiplied.
     """
 
-    distances: Distances  # of the tokens written so far
+    distances: Distances  # distances of the tokens written so far
     nats: float  # cost of an edit, at least 0
-    vocabulary: int  # its size
+    vocabulary: int  # V, size of the target vocabulary
 
     def added(self) -> Tensor:
-        """Float[N,V], in nats."""
+        """Return the negative cost of each next token, Float[N,V], in nats."""
         least = self.distances.least
         added = (~self.distances.copying(least, self.vocabulary)).float() * -self.nats
         added[:, EOS] = (self.distances.ended - least) * -self.nats
@@ -127,7 +130,7 @@ class EditCost:
         return added
 
     def advance(self, tokens: Tensor) -> Self:
-        """Return the cost after `tokens` Long[N]."""
+        """Return the costs after `tokens` Long[N], one per row, have been written."""
         return type(self)(self.distances.advance(tokens), self.nats, self.vocabulary)
 
     def select(self, rows: Tensor) -> Self:
@@ -137,29 +140,29 @@ class EditCost:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class PostEditPenalty:
-    """The post-editing penalty (Junczys-Dowmunt and Grundkiewicz 2016) as a bias of search.
+    """The post-editing penalty (Junczys-Dowmunt and Grundkiewicz 2016) as a bias in search.
 
-    In the paper it is a feature that counts the words of an output that are not in mt; here it counts tokens, and its
+    In the paper, it is a feature that counts the words of an output that are not in mt. Here it counts tokens, and its
     weight is given, not tuned.
     """
 
-    prices: Tensor  # Float[B,V], at most 0: what each token adds, by sentence
+    prices: Tensor  # Float[B,V], at most 0, in nats: the bias of each token, by sentence
     sentences: Tensor  # Long[N], the sentence of each row
 
     @classmethod
     def of(cls, known: Tensor, nats: float, vocabulary: int) -> Self:
-        """Return the penalty of `nats` for all tokens except `known` Long[B,L], padded, and those that are no text."""
+        """Return a penalty of `nats` for each text token that is not in the sentence's `known` Long[B,L] (padded)."""
         prices = torch.full((len(known), vocabulary), -nats, device=known.device)
         prices.scatter_(1, known, 0.0)
         prices[:, list(NOT_TEXT)] = 0.0
         return cls(prices, torch.arange(len(known), device=known.device))
 
     def added(self) -> Tensor:
-        """Float[N,V], in nats."""
+        """Return the negative penalty of each next token, Float[N,V], in nats."""
         return self.prices[self.sentences]
 
     def advance(self, tokens: Tensor) -> Self:
-        """Return the same: the penalty does not depend on earlier tokens."""
+        """Return the penalty itself, which does not depend on earlier tokens."""
         return self
 
     def select(self, rows: Tensor) -> Self:

@@ -23,20 +23,21 @@ _WRITTEN: Final[dict[Writes, str]] = {
 
 
 class Ensemble(Seq2Seq["EnsembleState"]):
-    """A weighted mean of members' predictions, in log space (renormalised) or probability space.
+    """A weighted mean of the predictions of several models, in log space (renormalised) or in probability space.
 
-    Members may read different streams; those they share, and the target, must have the same vocabulary. They may be on
-    different devices: inputs are copied to them, and outputs to the device of the batch. Attention under a key is the
-    weighted mean over the members that have it.
+    Members may read different streams; a stream that several members read, and the target, must have the same
+    vocabulary for all. Members may be on different devices: inputs are copied to them, and outputs to the device of the
+    batch. The attention under a key is the weighted mean over the members that have this key.
     """
 
     def __init__(
         self, members: Sequence[Seq2Seq], weights: Sequence[float] | None = None, space: Space = "log"
     ) -> None:
-        """Combine `members`; `weights` are equal if not given, and are scaled to sum to 1.
+        """Combine `members`; `weights` are scaled to sum to 1, and equal if None.
 
         Raises:
-            ModelFolderError: if vocabularies of members differ, or there is no member.
+            ModelFolderError: if there is no member, or members differ in vocabularies, in what they write, or in the
+                budgets of their hints.
             DataError: if there is not one positive weight per member.
         """
         super().__init__()
@@ -49,14 +50,14 @@ class Ensemble(Seq2Seq["EnsembleState"]):
         self.spec = _joint_spec([member.spec for member in members])
 
     def encode(self, batch: Batch) -> "EnsembleState":
-        """Encode the batch with every member, on its device."""
+        """Encode the batch with every member, on the member's device."""
         devices = [device_of(member, batch) for member in self.parts()]
         batches = {device: batch.to(device) for device in dict.fromkeys(devices)}
         states = [member.encode(batches[device]) for member, device in zip(self.parts(), devices, strict=True)]
         return EnsembleState(tuple(states), tuple(devices))
 
     def decode(self, tokens: Tensor, state: "EnsembleState") -> tuple[DecoderOutput, "EnsembleState"]:
-        """Read K more target tokens Long[N,K] with every member; predict the one after each of them."""
+        """Read K more target tokens Long[N,K] with every member, and predict the token that follows each of them."""
         here = tokens.device
         results = [
             member.decode(tokens.to(device), part)
@@ -75,9 +76,9 @@ class Ensemble(Seq2Seq["EnsembleState"]):
         return DecoderOutput(mean, attention, self._gate(outputs, tokens)), EnsembleState(parts, state.devices)
 
     def _gate(self, outputs: Sequence[DecoderOutput], tokens: Tensor) -> dict[str, Tensor]:
-        """Return the mean gate Float[N,K,1+copied] if a member copies; one that does not copy generates.
+        """Return the mean gate Float[N,K,1+copied] if any member copies; members that do not copy count as generating.
 
-        These are the weights of the mixture in the space of probabilities; for a geometric mean they are an estimate.
+        In probability space, these are the mixture weights of the ensemble; in log space, they are an estimate.
         """
         copied = self.spec.copied
         if not copied:
@@ -94,7 +95,7 @@ class Ensemble(Seq2Seq["EnsembleState"]):
         return [constraint for member in self.parts() for constraint in member.constraints(batch)]
 
     def extra_repr(self) -> str:
-        """Return the weights and the space of the mean."""
+        """Return the weights and the space of the mean, for `repr`."""
         return f"weights={self.weights}, space={self.space}"
 
     def parts(self) -> Sequence[Seq2Seq]:
@@ -115,19 +116,19 @@ class EnsembleState:
         return type(self)(tuple(parts), self.devices)
 
     def rollback(self, keep: Tensor) -> Self:
-        """Return the state after only the first `keep` Long[N] tokens of the last decode, row by row."""
+        """Return the state after only the first `keep` Long[N] tokens of each row in the last `decode`."""
         parts = (part.rollback(keep.to(device)) for part, device in zip(self.parts, self.devices, strict=True))
         return type(self)(tuple(parts), self.devices)
 
     def join(self, other: Self) -> Self:
-        """Return the rows of both, those of `other` last."""
+        """Return the rows of this state, then those of `other`."""
         parts = (one.join(another) for one, another in zip(self.parts, other.parts, strict=True))
         return type(self)(tuple(parts), self.devices)
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class EnsembleDistribution:
-    """The mean of the members' distributions, each on its own of `devices`; computed on the device `here`."""
+    """The weighted mean of the members' distributions, which are on `devices`; it is computed on the device `here`."""
 
     parts: tuple[Distribution, ...]
     devices: tuple[torch.device, ...]
@@ -136,7 +137,7 @@ class EnsembleDistribution:
     space: Space
 
     def log_probs(self) -> Tensor:
-        """Float[N,K,V]."""
+        """Return the natural-log probabilities Float[N,K,V], on the device `here`."""
         return _mix([part.log_probs().to(self.here) for part in self.parts], self.weights, self.space)
 
     def at(self, mask: Tensor) -> Self:
@@ -145,7 +146,7 @@ class EnsembleDistribution:
         return replace(self, parts=parts)
 
     def among(self, shortlist: Shortlist) -> Tensor:
-        """Return Float[N,K,C], natural logarithms, of the tokens of a shortlist, renormalised."""
+        """Return the natural-log probabilities Float[N,K,C], renormalised over the tokens of a shortlist."""
         log_probs = [part.among(shortlist.to(device)).to(self.here) for part, device in zip(self.parts, self.devices)]
         return shortlist.normalised(_mix(log_probs, self.weights, self.space))
 
@@ -156,12 +157,12 @@ class EnsembleDistribution:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class LogProbDistribution:
-    """A distribution given by its log-probabilities Float[N,K,V]."""
+    """A distribution given by its natural-log probabilities Float[N,K,V]."""
 
     values: Tensor
 
     def log_probs(self) -> Tensor:
-        """Return the log-probabilities."""
+        """Return the natural-log probabilities Float[N,K,V]."""
         return self.values
 
     def at(self, mask: Tensor) -> Self:
@@ -169,7 +170,7 @@ class LogProbDistribution:
         return type(self)(self.values[mask].unsqueeze(1))
 
     def among(self, shortlist: Shortlist) -> Tensor:
-        """Return Float[N,K,C], natural logarithms, of the tokens of a shortlist, renormalised."""
+        """Return the natural-log probabilities Float[N,K,C], renormalised over the tokens of a shortlist."""
         return shortlist.normalised(self.values[..., shortlist.token_ids])
 
     def label_loss(self, labels: Tensor, mask: Tensor, smoothing: float = 0.0) -> LabelLoss:
@@ -181,10 +182,10 @@ class LogProbDistribution:
 
 
 def check_weights(weights: Sequence[float], members: int) -> Sequence[float]:
-    """Return the weights of an ensemble, checked.
+    """Check the weights of an ensemble, and return them as floats.
 
     Raises:
-        DataError: if there is not one weight above 0 for each member.
+        DataError: if there is not one finite weight above 0 for each member.
     """
     try:
         if isinstance(weights, str | Mapping):
@@ -203,7 +204,7 @@ def check_weights(weights: Sequence[float], members: int) -> Sequence[float]:
 
 
 def device_of(member: Seq2Seq, batch: Batch) -> torch.device:
-    """Return the device of a member; for one without weights, that of the batch."""
+    """Return the device of a member, or that of the batch if the member has no weights."""
     return next((parameter.device for parameter in member.parameters()), batch.device)
 
 
@@ -245,7 +246,7 @@ def _joint_spec(specs: Sequence[ModelSpec]) -> ModelSpec:
 
 
 def _joint_hints(members: Sequence[Hints]) -> Hints:
-    """Return the hints of all members that read some; they are written once, so their budgets must be the same."""
+    """Return the hints that any member reads; they are written once, so all members must have the same budgets."""
     if any(one.config != members[0].config for one in members):
         raise ModelFolderError(
             "members of the ensemble have other budgets and numbers of hints; train them with the same model.hints"

@@ -1,4 +1,4 @@
-"""Forced scoring: the scores of given outputs, all tokens in one call."""
+"""Forced scoring: the scores of given outputs, whose tokens are all read in one call."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -13,7 +13,7 @@ from postedit.search.coverage import Coverage
 from postedit.search.hypothesis import Hypothesis
 
 _LARGEST: Final = 2**26
-"""Log-probabilities that one call may return (256 MB in single precision); larger batches are divided."""
+"""Largest number of log-probabilities that a call returns (256 MB in single precision); larger batches are divided."""
 
 
 def force(
@@ -21,7 +21,8 @@ def force(
 ) -> list[Hypothesis]:
     """Return the scores of one output per sentence; a token score is -inf where the model can never write the token.
 
-    Outputs are target tokens without EOS, with STEPs if the model writes them. Their bias is what coverage costs them.
+    Outputs are target tokens without EOS, with STEPs if the model writes them. The bias of a hypothesis is its coverage
+    penalty, at a price of `coverage_penalty` nats (0: none).
 
     Raises:
         ValueError: if the numbers of outputs and sentences differ.
@@ -33,7 +34,7 @@ def force(
 def force_lists(
     model: Seq2Seq, batch: Batch, lists: Sequence[Sequence[Sequence[int]]], coverage_penalty: float = 0.0
 ) -> list[list[Hypothesis]]:
-    """Return the scores of any number of outputs for each sentence, which is encoded once.
+    """Return the scores of any number of outputs per sentence, as `force` does; each sentence is encoded once.
 
     Raises:
         ValueError: if the numbers of lists and sentences differ.

@@ -16,9 +16,9 @@ from postedit.search.rules import NextTokens, Rules
 
 
 def greedy(model: Seq2Seq, batch: Batch, limits: Tensor, guidance: Guidance = NO_GUIDANCE) -> list[Hypothesis]:
-    """Return one hypothesis per sentence of at most `limits` Long[B] tokens.
+    """Return one hypothesis per sentence, each of at most `limits` Long[B] tokens.
 
-    A sentence for which `guidance` leaves no token to write is returned as far as it came, and is `stuck`.
+    If `guidance` leaves no token to write, the hypothesis has the tokens written so far, and is marked `stuck`.
     """
     with torch.inference_mode():
         rules = Rules.of(model, batch, limits, guidance)
@@ -27,7 +27,7 @@ def greedy(model: Seq2Seq, batch: Batch, limits: Tensor, guidance: Guidance = NO
 
 @dataclass(frozen=True, slots=True)
 class Sampling:
-    """Options of sampling; one out of range raises a DataError."""
+    """Sampling options; a value out of range raises a DataError."""
 
     count: int = 1  # outputs per sentence; some may be equal
     temperature: float = 1.0  # divides log-probabilities; below 1, probable tokens become more probable
@@ -47,10 +47,10 @@ class Sampling:
 
 @torch.inference_mode()
 def sample(model: Seq2Seq, batch: Batch, limits: Tensor, sampling: Sampling) -> list[list[Hypothesis]]:
-    """Return `sampling.count` outputs per sentence, in no order, of at most `limits` Long[B] tokens.
+    """Return `sampling.count` outputs per sentence, in no order, each of at most `limits` Long[B] tokens.
 
-    The sentences are encoded once. Random numbers come from the default generator of torch on the model's device.
-    Scores are those of the model, whatever the temperature.
+    Each sentence is encoded once. Random numbers come from PyTorch's default generator for the model's device. Scores
+    are the model's own, whatever the temperature.
     """
     rows = torch.arange(batch.rows, device=limits.device).repeat_interleave(sampling.count)
     state, rules = model.encode(batch).select(rows), Rules.of(model, batch, limits).select(rows)
@@ -64,10 +64,10 @@ def sample(model: Seq2Seq, batch: Batch, limits: Tensor, sampling: Sampling) -> 
 def write(
     model: Seq2Seq, state: State, rules: Rules, choose: Callable[[Rules, Tensor, int], NextTokens]
 ) -> list[Hypothesis]:
-    """Write one output for each row of `state` and `rules`, token by token; rows leave as they finish.
+    """Write one output for each row of `state` and `rules`, token by token, and remove rows as they finish.
 
     `choose` returns the next tokens, given the rules, the model's log-probabilities Float[N,V] and the number of tokens
-    written.
+    that each row has written.
     """
     count, device, guided = len(rules.limits), rules.limits.device, bool(rules.guidance)
     outputs = list(range(count))

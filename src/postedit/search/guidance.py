@@ -1,8 +1,8 @@
-"""Guidance: the tokens that the user of a search forbids, requires and penalises.
+"""Guidance: the tokens that the user of a search forbids, requires or penalises.
 
-Constraints and biases are values with one row per hypothesis. Every search asks them before it chooses a token,
-advances them by that token, and selects rows as it reorders hypotheses. They see tokens of text only: `advance` leaves
-a row unchanged at the tokens `NOT_TEXT`, such as the STEPs of hard attention.
+Constraints and biases are immutable values with one row per hypothesis. Every search consults them before it chooses a
+token, advances them by that token, and selects their rows as it reorders hypotheses. They see only tokens of text:
+`advance` leaves a row unchanged at the tokens in `NOT_TEXT`, such as the STEPs of hard attention.
 """
 
 from collections.abc import Callable
@@ -15,47 +15,47 @@ from torch import Tensor
 from postedit.core.model import Constraint
 from postedit.core.special_tokens import BOS, EOS, PAD, STEP
 
-NOT_TEXT: Final = (PAD, BOS, EOS, STEP)  # tokens that are no text; advancing by PAD lets a row wait for others
+NOT_TEXT: Final = (PAD, BOS, EOS, STEP)  # tokens that are not text; advancing a row by PAD leaves it as it is
 
 
 def not_text(tokens: Tensor) -> Tensor:
-    """Return Bool, where `tokens` Long are no text."""
+    """Return Bool, of the shape of `tokens` Long, True where a token is not text."""
     return torch.isin(tokens, torch.tensor(NOT_TEXT, device=tokens.device))
 
 
 class Goal(Constraint, Protocol):
-    """A constraint that requires tokens in the output; `to_end` is the number of tokens still missing."""
+    """A constraint that also requires tokens in the output; `to_end` is the number of tokens still missing."""
 
     def proposals(self) -> Tensor:
-        """Long[N,P]: tokens that bring the goal nearer; EOS where there are fewer than P."""
+        """Return Long[N,P], tokens that bring the goal nearer; rows with fewer than P are padded with EOS."""
         ...
 
 
 class Bias(Protocol):
-    """Values that ranking adds to the log-probabilities of the next token, for N rows."""
+    """Penalties that are added to the log-probabilities of the next token for ranking, for N rows."""
 
     def added(self) -> Tensor:
-        """Float[N,V], in nats, at most 0, so that the rank of a hypothesis only falls."""
+        """Return the penalties Float[N,V] in nats, at most 0, so that a hypothesis never gains rank as it grows."""
         ...
 
     def advance(self, tokens: Tensor) -> Self:
-        """Return the bias after `tokens` Long[N] were written."""
+        """Return the bias after `tokens` Long[N], one per row, have been written."""
         ...
 
     def select(self, rows: Tensor) -> Self:
-        """Return the rows Long[M] in that order."""
+        """Return the rows with indices `rows` Long[M], in that order."""
         ...
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Guidance:
-    """Constraints and biases of a batch, besides the model grammar.
+    """The constraints and biases of a batch, in addition to the model grammar.
 
-    A row that can only end first writes the missing tokens of the first constraint, then those of the next.
+    A row that has room only for its end writes the tokens that the first constraint still requires, then the next's.
     """
 
     guards: tuple[Constraint, ...] = ()  # forbid tokens
-    goals: tuple[Goal, ...] = ()  # require tokens sooner or later; guards as well
+    goals: tuple[Goal, ...] = ()  # require tokens sooner or later, and can forbid tokens like guards
     biases: tuple[Bias, ...] = ()  # penalise tokens
 
     def __bool__(self) -> bool:
@@ -67,7 +67,7 @@ class Guidance:
         return (*self.guards, *self.goals)
 
     def advance(self, tokens: Tensor) -> Self:
-        """Return the guidance after `tokens` Long[N] were written; PAD: nothing was."""
+        """Return the guidance after `tokens` Long[N], one per row, have been written; PAD leaves a row as it is."""
         return self._each(lambda part: part.advance(tokens))
 
     def select(self, rows: Tensor) -> Self:
@@ -78,4 +78,4 @@ class Guidance:
         return type(self)(*(tuple(map(change, parts)) for parts in (self.guards, self.goals, self.biases)))
 
 
-NO_GUIDANCE: Final = Guidance()  # no guidance: the model alone decides
+NO_GUIDANCE: Final = Guidance()  # only the model decides

@@ -1,6 +1,6 @@
-"""Banned and required words and phrases, and prefixes: automata that read the characters of tokens.
+"""Banned and required words and phrases, and prefixes, as automata that read the characters of tokens.
 
-A phrase can be divided into tokens in several ways, and a prefix may end within a token.
+They read characters because a phrase can be divided into tokens in several ways, and a prefix may end within a token.
 """
 
 import re
@@ -18,15 +18,15 @@ _NO_END: Final = TokenSet(frozenset([EOS]), forbidden=True)
 
 @dataclass(frozen=True, slots=True)
 class PhraseState:
-    """The state of a search for phrases in a text."""
+    """What `Phrases` remembers of the text that it has read so far."""
 
-    inside: bool = False  # the last character read is inside a word
-    spaced: bool = True  # the text so far is empty or ends with white space
-    begun: frozenset[str] = frozenset()  # prefixes of phrases, whole phrases included, with which the text so far ends
+    inside: bool = False  # whether the last character is part of a word
+    spaced: bool = True  # whether the text is empty or ends with white space
+    begun: frozenset[str] = frozenset()  # prefixes of phrases (or whole phrases) that the text ends with
 
 
 class Phrases:
-    """Finds phrases as whole words: no character next to a phrase makes its first or last word longer."""
+    """A search for phrases as whole words: the characters around a phrase must not lengthen its first or last word."""
 
     def __init__(self, spelling: Spelling, phrases: Iterable[str]) -> None:
         self.spelling, self.phrases = spelling, frozenset(phrases)
@@ -34,7 +34,7 @@ class Phrases:
         self._open = frozenset(phrase for phrase in self.phrases if self._ends_in_word(phrase))
 
     def read(self, reading: PhraseState, text: str) -> tuple[PhraseState, frozenset[str]]:
-        """Return the state after `text`, and the phrases found: those whose end has been passed."""
+        """Return the state after `text`, and the phrases found, which are those whose end is certain by then."""
         inside, spaced, begun = reading.inside, reading.spaced, reading.begun
         found: set[str] = set()
         for character in text:
@@ -50,11 +50,11 @@ class Phrases:
         return PhraseState(inside, spaced, begun), frozenset(found)
 
     def whole(self, reading: PhraseState) -> frozenset[str]:
-        """Return the phrases that the text ends with."""
+        """Return the phrases that the text read ends with, though further characters could lengthen their last word."""
         return reading.begun & self.phrases
 
     def joined(self, reading: PhraseState, text: str) -> bool:
-        """Return whether `text`, directly after the text read, would make its last word longer."""
+        """Return whether `text`, written directly after the text read, would lengthen the last word of the latter."""
         return reading.inside and self.spelling.in_word(text[0], before=True)
 
     def _ends_in_word(self, phrase: str) -> bool:
@@ -66,17 +66,18 @@ class Phrases:
 
 @dataclass(frozen=True, slots=True)
 class BannedPhrases:
-    """The phrases that an output must not contain, and the state of the search for them."""
+    """The phrases that an output must not contain, and how far the output has spelt them."""
 
     phrases: frozenset[str]
     reading: PhraseState = PhraseState()
 
 
 class Banned(Automaton[BannedPhrases]):
-    """No output contains one of its banned phrases as whole words.
+    """A constraint by which no output contains one of its banned phrases as whole words.
 
-    A token that ends a phrase is forbidden at once; otherwise search could only continue by making the last word
-    longer, with anything. A longer word that begins with the phrase needs a token that goes beyond the phrase.
+    A token that completes a phrase is forbidden at once; if it were written, search could only continue by lengthening
+    the last word with anything that fits. So a longer word that begins with the phrase can be written only with a token
+    that extends beyond the phrase.
     """
 
     def __init__(self, spelling: Spelling, phrases: Iterable[str]) -> None:
@@ -90,7 +91,7 @@ class Banned(Automaton[BannedPhrases]):
         return BannedPhrases(state.phrases, self._phrases.read(state.reading, self._phrases.spelling.texts[token])[0])
 
     def permit(self, state: BannedPhrases) -> TokenSet:
-        """Forbid tokens that end a phrase."""
+        """Forbid the tokens that complete a phrase."""
         if not state.phrases:
             return _ANYTHING
         spelling, suspects = self._phrases.spelling, set(self._holding)
@@ -109,14 +110,14 @@ class Banned(Automaton[BannedPhrases]):
 
 @dataclass(frozen=True, slots=True)
 class MissingPhrases:
-    """The required phrases that an output does not contain yet, and the state of the search for them."""
+    """The required phrases that an output does not contain yet, and how far it has spelt them."""
 
     phrases: frozenset[str]
     reading: PhraseState = PhraseState()
 
 
 class Required(Automaton[MissingPhrases]):
-    """An output ends only when it contains all required phrases as whole words, in any order."""
+    """A goal by which an output ends only when it contains all its required phrases as whole words, in any order."""
 
     def __init__(self, spelling: Spelling, phrases: Iterable[str]) -> None:
         super().__init__()
@@ -124,7 +125,7 @@ class Required(Automaton[MissingPhrases]):
 
     @staticmethod
     def count(spelling: Spelling, phrases: Iterable[str]) -> int:
-        """Return the least number of tokens that the phrases have."""
+        """Return the least number of tokens that spell the phrases."""
         return sum(len(spelling.shortest(f" {phrase}") or ()) for phrase in phrases)
 
     def step(self, state: MissingPhrases, token: int) -> MissingPhrases:
@@ -137,7 +138,7 @@ class Required(Automaton[MissingPhrases]):
         return _NO_END if self._missing(state) else _ANYTHING
 
     def way(self, state: MissingPhrases) -> Sequence[int]:
-        """Return the rest of the phrase that is nearest to its end, and then all the others."""
+        """Return the rest of the phrase that is nearest to completion, and then all other missing phrases."""
         way: list[int] = []
         for phrase in sorted(self._missing(state), key=lambda phrase: (len(self._rest(state, phrase)), phrase)):
             way += _shortest(self._phrases.spelling, f" {phrase}") if way else self._rest(state, phrase)
@@ -151,7 +152,7 @@ class Required(Automaton[MissingPhrases]):
         return state.phrases - self._phrases.whole(state.reading)
 
     def _rest(self, state: MissingPhrases, phrase: str) -> list[int]:
-        """Return the fewest tokens that complete a phrase, begun or not, without undoing one that is complete."""
+        """Return the fewest tokens that complete a phrase, begun or not, without breaking one that is complete."""
         begun = max((len(start) for start in state.reading.begun if phrase.startswith(start)), default=0)
         rest, way = phrase[begun:], _shortest(self._phrases.spelling, f" {phrase}")
         complete = self._phrases.whole(state.reading) & state.phrases
@@ -162,38 +163,41 @@ class Required(Automaton[MissingPhrases]):
 
 
 class Beginning(Automaton[str]):
-    """An output begins with a given text, which may end within a token. The state is the text still to be written."""
+    """A goal by which an output begins with a given text, which may end within a token.
+
+    The state is the text still to be written.
+    """
 
     def __init__(self, spelling: Spelling) -> None:
         super().__init__()
         self._spelling = spelling
 
     def step(self, state: str, token: int) -> str:
-        """Remove the token from the front; one that does not fit changes nothing."""
+        """Remove the text of the token from the front; a token that does not fit changes nothing."""
         text = self._spelling.texts[token]
         if state.startswith(text):
             return state[len(text) :]
         return "" if text.startswith(state) else state
 
     def permit(self, state: str) -> TokenSet:
-        """Allow tokens that the rest begins with, and those that begin with the rest."""
+        """Allow the tokens that the remaining text begins with, and those that begin with all of it."""
         if not state:
             return _ANYTHING
         return TokenSet(frozenset(self._spelling.within(state) + self._spelling.beyond(state)), forbidden=False)
 
     def way(self, state: str) -> Sequence[int]:
-        """Return the fewest tokens for the rest."""
+        """Return the fewest tokens that spell the remaining text."""
         return _shortest(self._spelling, state)
 
 
 class NoUnknown(Automaton[None]):
-    """The token for unknown words is never written."""
+    """A constraint by which UNK is never written."""
 
     def step(self, state: None, token: int) -> None:
         """Stay in the only state."""
 
     def permit(self, state: None) -> TokenSet:
-        """Forbid the token."""
+        """Forbid UNK."""
         return TokenSet(frozenset([UNK]), forbidden=True)
 
 

@@ -5,19 +5,20 @@ from dataclasses import dataclass, field
 from typing import Final, Literal
 
 Context = Literal["start", "in step", "pair", "token", "guess"]
-"""Why the position is what it is: the start of the draft; the whole proposal was accepted; the last two tokens of the
-output, or its last one, were found in the draft; or the guess that a token was substituted."""
+"""How the position in the draft was found: it is the start ("start"); the whole proposal was accepted ("in step"); the
+last two tokens of the output ("pair"), or only the last one ("token"), are in the draft; or by the guess that a token
+was substituted ("guess")."""
 
-_FURTHEST: Final = 64  # tokens per call; those after a rejected token are wasted
+_FURTHEST: Final = 64  # largest number of tokens proposed in a call; those after a rejected token are wasted
 
-# The share of proposed tokens that are accepted before the first rejected one, by context, for the post-edits of the
-# WMT18 dev sets. These are initial values: each search updates its own.
+# The probability that a proposed token is accepted if those before it are, by context, measured on the post-edits of
+# the WMT18 dev sets. These are initial values, which each search updates for itself.
 _ACCEPTED: Final[Mapping[Context, float]] = {"start": 0.95, "in step": 0.9, "pair": 0.8, "token": 0.75, "guess": 0.3}
-_WEIGHT: Final = 20.0  # number of tokens for which the initial values count
+_WEIGHT: Final = 20.0  # number of observed tokens that an initial value counts for
 
 
 class Acceptance:
-    """Estimates, by context, the probability that a proposed token is accepted if those before it are."""
+    """A running estimate, by context, of the probability that a proposed token is accepted if those before it are."""
 
     def __init__(self) -> None:
         self._accepted = {context: _WEIGHT * share for context, share in _ACCEPTED.items()}
@@ -29,10 +30,10 @@ class Acceptance:
         self._proposed[context] += accepted + rejected
 
     def reach(self, context: Context, call_cost: float) -> int:
-        """Return the number of tokens to propose that minimises the cost of a written token.
+        """Return the number of tokens to propose that minimises the expected cost per written token.
 
-        If a of the proposed tokens are accepted, a call writes a + 1. It costs its width + 1 tokens, and this row's
-        share of the fixed cost of a call, `call_cost` in tokens.
+        A call in which `a` proposed tokens are accepted writes a + 1 tokens. For `width` proposed tokens it costs
+        width + 1 tokens, plus `call_cost`, this row's share of the fixed cost of a call, also in tokens.
         """
         probability = self._accepted[context] / self._proposed[context]
         best, reach, written, reached = 1.0 / (call_cost + 1.0), 0, 1.0, 1.0
@@ -41,18 +42,18 @@ class Acceptance:
             written += reached
             rate = written / (call_cost + 1.0 + width)
             if rate <= best:
-                break  # the gain of one more token only falls
+                break  # each further token gains less than the one before
             best, reach = rate, width
         return reach
 
 
 @dataclass
 class DraftFollower:
-    """Follows one draft."""
+    """The position of one output in its draft."""
 
-    draft: Sequence[int]  # tokens with EOS
-    at: int = 0  # position in the draft where the output is expected to continue; its length if nowhere
-    context: Context = "start"  # why there
+    draft: Sequence[int]  # tokens of the draft, with EOS
+    at: int = 0  # position in the draft where the output is expected to continue; the draft's length if nowhere
+    context: Context = "start"  # how that position was found
     _places: dict[int, list[int]] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -65,9 +66,9 @@ class DraftFollower:
         return list(self.draft[self.at : self.at + max(0, reach)])
 
     def follow(self, written: Sequence[int], agreed: int, *, rejected: bool) -> None:
-        """Find the position where the draft continues after `written`, the whole output without EOS.
+        """Find the position where the draft continues after `written`, which is the whole output without EOS.
 
-        Of the last proposal, `agreed` tokens were accepted, and then one was `rejected` or none.
+        `agreed` tokens of the last proposal were accepted; `rejected` tells whether the next one was rejected.
         """
         self.at += agreed
         if not rejected and self.at < len(self.draft) and self.draft[self.at] == written[-1]:
@@ -77,7 +78,7 @@ class DraftFollower:
         pairs = [place for place in places if place and len(written) > 1 and self.draft[place - 1] == written[-2]]
         if places:
             self.context = "pair" if pairs else "token"
-            # The nearest position; of two, the one ahead.
+            # The nearest position is taken; of two equally near ones, the one ahead.
             self.at = 1 + min(pairs or places, key=lambda place: (abs(place - self.at), place < self.at))
         else:
             self.at, self.context = min(self.at + 1, len(self.draft)), "guess"

@@ -1,6 +1,6 @@
-"""Log-linear combinations: features of finished outputs, and n-best lists ranked by their weighted sum.
+"""Log-linear combinations: features of finished outputs, and the ranking of n-best lists by a weighted sum of features.
 
-An example is the system of Junczys-Dowmunt and Grundkiewicz (2016): its features are the scores of its members, and a
+An example is the system of Junczys-Dowmunt and Grundkiewicz (2016), whose features are the scores of its members and a
 penalty for each word of the output that mt does not have.
 """
 
@@ -19,26 +19,29 @@ LENGTH: Final = "length"  # the feature that counts the words of an output
 PENALTY: Final = "post_edit_penalty"
 """The post-editing penalty: the feature that counts the words of an output that are not in its inputs."""
 
-LEAST: Final = -1e4  # the logarithm of probability 0 in features; with infinities there would be no weighted sum
+LEAST: Final = -1e4  # stands for log 0 in features, because weighted sums with -inf would be infinite or undefined
 
 
 @dataclass(frozen=True, slots=True)
 class LogLinear:
-    """A log-linear model: weights by feature (others count 0), and the texts whose words the penalty does not count."""
+    """A log-linear model of finished outputs."""
 
-    weights: Mapping[str, float]
-    known: tuple[str, ...] = ("mt",)
+    weights: Mapping[str, float]  # by feature; features without a weight do not count
+    known: tuple[str, ...] = ("mt",)  # input texts whose words the post-editing penalty does not count
 
 
 def member_name(number: int) -> str:
-    """Return the feature that is the natural-log probability of the output under member `number`, from 1."""
+    """Return the name of the feature for the natural-log probability under member `number`, from 1."""
     return f"model {number}"
 
 
 def member_features(
     model: Seq2Seq, batch: Batch, lists: Sequence[Sequence[Hypothesis]]
 ) -> list[list[dict[str, float]]]:
-    """Return the score of each output of each sentence under each member of the model (or the single model)."""
+    """Return the features of each output of each sentence that are its scores under each member of the model.
+
+    A model without members, which has written the outputs, counts as one; its scores are those of the hypotheses.
+    """
     parts = model.parts()
     if len(parts) == 1:
         scored = [[list(hypotheses) for hypotheses in lists]]
@@ -65,5 +68,5 @@ def weighted_sum(features: Mapping[str, float], weights: Mapping[str, float]) ->
 
 
 def rank(hypotheses: Sequence[Hypothesis], weights: Mapping[str, float]) -> list[Hypothesis]:
-    """Return the hypotheses of a sentence, best first; equal ones keep their order."""
+    """Return the hypotheses of a sentence, best first; those with equal sums keep their order."""
     return sorted(hypotheses, key=lambda one: weighted_sum(one.features or {}, weights), reverse=True)

@@ -1,4 +1,4 @@
-"""The tokens that may be written next: model grammar, guidance and length limits combined."""
+"""The rules that decide which tokens may come next: model grammar, guidance and length limits combined."""
 
 import math
 from collections.abc import Sequence
@@ -20,10 +20,10 @@ _NEVER_WRITTEN: Final = len((PAD, BOS))  # the first tokens of every vocabulary
 def length_limits(
     batch: Batch, ratio: float, extra: int, writes: Writes = "tokens", longest: int | None = None
 ) -> Tensor:
-    """Return the maximum number of tokens of each output, Long[B], without EOS: `ratio` times its input plus `extra`.
+    """Return Long[B], the maximum number of tokens of each output, without EOS: `ratio` times its input plus `extra`.
 
-    The input is mt if there is one, else the longest stream of the sentence. STEPs are not counted. With EOS, an output
-    has at most `longest` tokens, if there is such a limit.
+    The input is mt if there is one, else the longest stream of the sentence. If the model writes STEPs, those that mt
+    can take are added. With EOS, an output has at most `longest` tokens; None: no such limit.
     """
     streams = [batch.streams["mt"]] if "mt" in batch.streams else list(batch.streams.values())
     lengths = torch.stack([stream.lengths for stream in streams]).amax(0)
@@ -34,25 +34,25 @@ def length_limits(
 
 @dataclass(frozen=True, eq=False, slots=True)
 class NextTokens:
-    """The best next tokens of N rows, best first; proposals of goals follow, in no order."""
+    """The C best next tokens of each of N rows, best first, followed by the proposals of goals in no order."""
 
     tokens: Tensor  # Long[N,C]
-    # Float[N,C], log-probability and biases, by which they are ranked; -inf for tokens that are not allowed
+    # Float[N,C], log-probability plus biases, by which the tokens are ranked; -inf for tokens that are not allowed
     ranked: Tensor
-    gained: Tensor  # Float[N,C], log-probability
-    ending: Tensor  # Bool[N], rows that have room only for the tokens that lead to their end
+    gained: Tensor  # Float[N,C], log-probability under the model
+    ending: Tensor  # Bool[N], True for rows that have room left only for the tokens that lead to their end
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Rules:
-    """The rules for N rows, given the tokens that each has written.
+    """The rules for the next token of N rows, given the tokens that each row has written.
 
-    Grammar and guidance count different tokens (STEPs and text), so the numbers that they require before EOS add up.
+    Grammar and guidance count different tokens (STEPs and text), so the numbers that they require before EOS are added.
     """
 
     limits: Tensor  # Long[N], maximum number of tokens of each output, without EOS
-    grammar: tuple[Constraint, ...]  # of the model
-    guidance: Guidance  # of the user
+    grammar: tuple[Constraint, ...]  # constraints of the model
+    guidance: Guidance  # constraints and biases of the user
 
     @classmethod
     def of(cls, model: Seq2Seq, batch: Batch, limits: Tensor, guidance: Guidance = NO_GUIDANCE) -> Self:
@@ -61,7 +61,7 @@ class Rules:
         return cls(torch.maximum(limits, rules.to_end()), rules.grammar, guidance)
 
     def to_end(self) -> Tensor:
-        """Long[N]: the number of tokens that must come before EOS may."""
+        """Return Long[N], the least number of tokens that each row must write before EOS is allowed."""
         needed = torch.zeros_like(self.limits)
         for constraint in self.grammar:
             needed = torch.maximum(needed, constraint.to_end())
@@ -72,10 +72,10 @@ class Rules:
     def best(self, log_probs: Tensor, written: Tensor | int, count: int) -> NextTokens:
         """Return the `count` best next tokens (fewer if V is smaller), followed by those that goals propose.
 
-        A row at its length limit can only end, or write the tokens that constraints require before that, with the
-        model's own log-probabilities: the score of every hypothesis is that of the model. Tokens that would put the end
-        off beyond the limit are not allowed. `log_probs` Float[N,V] are those of the model; `written` is the number of
-        tokens that each row has, Long[N], or one number for all rows.
+        A row at its length limit may only end, or write the tokens that constraints require before its end. Tokens that
+        would move the end beyond the limit are not allowed. Forced tokens also get the log-probability that the model
+        gives them, so the score of every hypothesis is that of the model. `log_probs` Float[N,V] are the model's;
+        `written` is the number of tokens that each row has written, Long[N], or one number for all rows.
         """
         ranked = self._ranked(log_probs)
         values, tokens = _highest(ranked, count)
@@ -95,9 +95,9 @@ class Rules:
         return NextTokens(tokens, values, log_probs.gather(1, tokens), ending)
 
     def draw(self, log_probs: Tensor, written: int, temperature: float, top_k: int) -> NextTokens:
-        """Return one next token for each row, drawn at random from the `top_k` best that are allowed (0: from all).
+        """Return one next token for each row, drawn at random from the `top_k` best allowed ones (0: from all of them).
 
-        `log_probs` Float[N,V] are those of the model; they are divided by `temperature`, which is above 0.
+        `log_probs` Float[N,V] are those of the model; before drawing, they are divided by `temperature`, above 0.
         """
         ranked = self._ranked(log_probs)
         best = ranked[:, _NEVER_WRITTEN:].amax(1, keepdim=True)
@@ -112,7 +112,7 @@ class Rules:
         return NextTokens(tokens, ranked.gather(1, tokens), log_probs.gather(1, tokens), ending)
 
     def advance(self, tokens: Tensor) -> Self:
-        """Return the rules after `tokens` Long[N] were written; PAD: nothing was."""
+        """Return the rules after `tokens` Long[N], one per row, have been written; PAD leaves a row as it is."""
         grammar = tuple(constraint.advance(tokens) for constraint in self.grammar)
         return type(self)(self.limits, grammar, self.guidance.advance(tokens))
 
@@ -122,9 +122,9 @@ class Rules:
         return type(self)(self.limits[rows], grammar, self.guidance.select(rows))
 
     def _too_far(self, tokens: Tensor, written: Tensor | int) -> Tensor:
-        """Bool[N,C]: tokens after which the row cannot end within its limit.
+        """Return Bool[N,C], True for the `tokens` Long[N,C] after which a row cannot end within its limit.
 
-        A token may put the end off by lengthening a word: "boot" after "Haus", if "Haus" is required as a word.
+        A token can move the end further away by lengthening a word: "boot" after "Haus", if "Haus" is required.
         """
         rows = torch.arange(len(tokens), device=tokens.device).repeat_interleave(tokens.size(1))
         to_end = self.select(rows).advance(tokens.reshape(-1)).to_end().view_as(tokens)
@@ -132,7 +132,7 @@ class Rules:
         return (to_end > room) & (tokens != EOS)
 
     def _ranked(self, log_probs: Tensor) -> Tensor:
-        """Return Float[N,V] with biases, and -inf for tokens that are not allowed; `log_probs` itself without rules."""
+        """Return `log_probs` Float[N,V] plus biases, with -inf for forbidden tokens; the same tensor without rules."""
         constraints: Sequence[Constraint] = (*self.guidance.constraints, *self.grammar)
         for bias in self.guidance.biases:
             log_probs = log_probs + bias.added()
@@ -146,7 +146,7 @@ class Rules:
     def _last(self, ranked: Tensor, written: Tensor | int, width: int) -> tuple[Tensor, Tensor]:
         """Return the tokens Long[N,width] that lead to the end soonest, best first, and their values in `ranked`.
 
-        Where there are fewer, one is repeated, with the value -inf.
+        If a row has fewer than `width`, its first token is repeated, with the value -inf.
         """
         last = self._closing()
         values = ranked.gather(1, last)
@@ -163,7 +163,7 @@ class Rules:
         return last, F.pad(values, (0, missing), value=-math.inf)[:, :width]
 
     def _closing(self) -> Tensor:
-        """Long[N,C]: the tokens that lead to the end soonest."""
+        """Return Long[N,C], the tokens that lead to the end soonest; EOS where nothing is required before it."""
         last = torch.full_like(self.limits, EOS).unsqueeze(1)
         for constraint in (*self.guidance.constraints, *self.grammar):
             closing = constraint.closing()
@@ -172,13 +172,13 @@ class Rules:
 
 
 def _highest(ranked: Tensor, count: int) -> tuple[Tensor, Tensor]:
-    """Return the `count` highest values of each row (or all), and their tokens, without those never written."""
+    """Return the `count` highest values of each row (fewer if V is smaller), and their tokens, without PAD and BOS."""
     if count == 1 and ranked.device.type == "cpu" and ranked.size(1) > _NEVER_WRITTEN:
-        # NumPy takes a twentieth of the time of topk; of equal values it returns the first.
+        # NumPy takes a twentieth of the time of topk; it returns the first of equal values.
         tokens = torch.from_numpy(ranked[:, _NEVER_WRITTEN:].numpy().argmax(1)).unsqueeze(1) + _NEVER_WRITTEN
         return ranked.gather(1, tokens), tokens
     size = ranked.size(1)
-    # Tokens that are never written may be among the best; they are removed after sorting.
+    # Tokens that are never written may be among the best, so as many more are taken, and the former then removed.
     values, tokens = ranked.topk(min(count + _NEVER_WRITTEN, size), 1)
     values = values.masked_fill(tokens <= BOS, -math.inf)
     values, order = values.topk(min(count, size), 1)
@@ -186,13 +186,13 @@ def _highest(ranked: Tensor, count: int) -> tuple[Tensor, Tensor]:
 
 
 def _drawn(weights: Tensor) -> Tensor:
-    """Return a column Long[N,1] for each row of `weights` Float[N,V], drawn with probabilities proportional to them.
+    """Draw one column Long[N,1] for each row of `weights` Float[N,V], with probabilities proportional to them.
 
-    Uses the inverse of the cumulative distribution: `multinomial` draws a random number for each of the V columns,
-    which on a CPU takes as long as a small model.
+    This inverts the cumulative distribution, because `multinomial` draws a random number for each of the V columns,
+    which on a CPU takes as long as running a small model.
     """
     cumulative = weights.cumsum(1, dtype=torch.float64)
     total = cumulative[:, -1:].clone()
     place = (torch.rand_like(total) * total).minimum(total.nextafter(torch.zeros_like(total)))
-    # The first column whose end lies beyond: never an empty one.
+    # The first column whose cumulative weight exceeds `place`, which is never one of weight 0.
     return torch.searchsorted(cumulative, place, right=True)
