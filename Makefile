@@ -91,7 +91,7 @@ docs: $(READY) ## Build the documentation into site/
 docs-serve: $(READY) ## Show the documentation at http://127.0.0.1:8000
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs serve
 
-gpu-bundle: $(READY) ## Pack the triplets in DATA for benchmarks/gpu.sh; ARGS="--recipe FILE" also makes the corpora
+gpu-bundle: $(READY) ## Pack the triplets in DATA for benchmarks/gpu.sh, or with ARGS="--recipe FILE" the corpora
 	$(BIN)/python benchmarks/gpu_bundle.py $(DATA) $(ARGS)
 
 papers-tables: $(READY) ## Write papers-tables.md: the papers' tables with the figures of RUNS/TASK/NAME on TEXTS/TASK

@@ -32,7 +32,7 @@ REAL = ("wmt18-nmt.en-de", "wmt18-smt.en-de")
 MODELS = ("copycat-trg-small", "transference-small")
 CORPORA = ("real", "matched", "plain")
 SIDES = ("src", "mt", "pe")
-COPIES = 3  # of the real triplets, in the mix
+COPIES = 3  # number of copies of the real triplets in the mix
 
 
 def main() -> None:

@@ -70,7 +70,7 @@ class FavouringState:
 
 @dataclass(frozen=True, eq=False)
 class FavouringDistribution:
-    """A distribution with `FAVOUR` added to the logit of one token at each position."""
+    """A distribution with `FAVOUR` added to the logit of one token at each position: `favoured` Long[N,K]."""
 
     inner: SoftmaxDistribution
     favoured: Tensor

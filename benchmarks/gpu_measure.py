@@ -45,7 +45,7 @@ BF16_PEAKS = {"A100-SXM4": 312.0, "H100 80GB HBM3": 989.0, "NVIDIA H200": 989.0}
 """Peak speed of dense bf16 matrix products by NVIDIA's data sheets, in 10^12 operations per second."""
 
 SPEED_RECIPES = ("transference-small", "transference", "m-cgru-small", "m-cgru")
-TINY_RECIPES = ("demo",)  # for a trial on a CPU
+TINY_RECIPES = ("demo",)  # for a trial run on a CPU
 
 
 def check(device: torch.device, results: Path) -> bool:

@@ -35,7 +35,7 @@ REPOSITORY_COLUMN = 2
 MOST_HUMAN = 20  # largest percentage of human translation in a file (first column) at which its mt counts as raw
 ALL_HUMAN = 95  # smallest percentage (second column) at which its pe counts as written entirely by people
 
-# A source of at least so many words that occurs whole in pe is no name that was kept.
+# A source of at least so many words that occurs whole in pe is left-over English text, not a name.
 SOURCE_WORDS = 3
 # Part of a sentence is missing if pe has less than SHARE_OF_MT of the characters of mt, and less than SHARE_OF_USUAL of
 # those expected from the length of src; sources with fewer than LENGTH_FROM characters are not checked.

@@ -75,7 +75,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--data", help="prefix of .src and .mt, for model folders")
     parser.add_argument("--threads", type=int, default=torch.get_num_threads())
     parser.add_argument("--repeats", type=int, default=15)
-    parser.add_argument("--smallest", type=int, help="fewest weights of a layer that is replaced; default: as `edit`")
+    parser.add_argument("--smallest", type=int, help="fewest weights of layers to replace; default: as `edit`")
     return parser.parse_args()
 
 

@@ -81,7 +81,7 @@ class Stream:
         return [StreamSegment(one.src, one.mt, one.pe) for one in islice(triplets, first, first + count)]
 
 
-OTHER = "wmt18-nmt.en-de/train"  # text of another domain, to find weights
+OTHER = "wmt18-nmt.en-de/train"  # text of another domain, used by `tune`
 STREAMS = [
     Stream("adobe-pe.en-de/train", "moses", "de", ("wmt18-nmt.en-de/dev", "mlqe-pe/en-de/dev")),
     Stream("adobe-pe.en-fr/train", "moses", "fr"),
@@ -100,7 +100,7 @@ TUNED_ON = [  # streams, each with the first line and the number of lines to tak
 ]
 OTHERS = 5000, 500  # first line and number of lines to take from OTHER
 BEFORE = 10_000  # triplets that a model is trained on before the stream
-DEV = 1000  # the last of them
+DEV = 1000  # of these, the last ones serve as dev set
 USED = [  # features of the regression; its constant is "edits"
     "phrase",
     "best phrase",

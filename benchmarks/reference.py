@@ -162,7 +162,7 @@ def write_output(options: argparse.Namespace, search: Sequence[str], final: Sequ
     name = options.data.name
     write(options.outputs / f"{name}.pe", lines)
     changed = sum(line != mt for line, mt in zip(lines, read(options.data / "test.mt"), strict=True))
-    models = ["/".join(Path(model).parts[-2:]) for model in options.models]  # without paths
+    models = ["/".join(Path(model).parts[-2:]) for model in options.models]  # without the folders above
     about = {
         "models": models,
         "trained": options.trained,

@@ -269,7 +269,7 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--project", help="ask for a project, whose settings and memory are read from the database")
     parser.add_argument("--database", help="URL of PostgreSQL; SQLite if not given")
-    parser.add_argument("--brief", action="store_true", help="of 3, only loads above the throughput")
+    parser.add_argument("--brief", action="store_true", help="in step 3, measure only loads above the throughput")
     parser.add_argument("--set", action="append", default=[], metavar="SECTION.NAME=VALUE")
     given = parser.parse_args()
     torch.set_num_threads(given.threads)

@@ -29,7 +29,7 @@ from serve_load import memory_of, service
 from postedit.shipped import EXAMPLES
 
 COMPRESSION = 6.0
-CONFIRMED_EVERY = 10.0  # seconds, of one person
+CONFIRMED_EVERY = 10.0  # seconds between confirmations of one person
 EDITS_A_SECOND = 5.0
 SEGMENTS = 1000
 REVISITED = 0.1  # share of confirmations that are of a segment confirmed before

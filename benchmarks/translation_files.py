@@ -113,7 +113,7 @@ def main() -> None:
     speed = commands.add_parser("speed")
     speed.add_argument("--megabytes", type=int, default=50)
     speed.add_argument("--formats", nargs="+", choices=FORMATS, default=list(FORMATS))
-    speed.add_argument("--step", nargs=3, help=argparse.SUPPRESS)  # what a process of its own does
+    speed.add_argument("--step", nargs=3, help=argparse.SUPPRESS)  # for the process that runs one step
     speed.set_defaults(run=compare_speed)
     codes = commands.add_parser("codes")
     codes.add_argument("model")

@@ -60,8 +60,8 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--second-costs", type=float, nargs="+", default=[0.0, 0.25, 0.5])
     parser.add_argument("--first-beam", type=int, default=1)
     parser.add_argument("--first-dtype", default="float32", help="type of the weights of the first")
-    parser.add_argument("--first-set", action="append", default=[], metavar="NAME=VALUE", help="of the first, as --set")
-    parser.add_argument("--protect", default="all", help="spans that both leave as they are, as `postedit edit` has it")
+    parser.add_argument("--first-set", action="append", default=[], metavar="NAME=VALUE", help="as --set, for FIRST")
+    parser.add_argument("--protect", default="all", help="kinds of spans that both editors keep, as in `postedit edit`")
     parser.add_argument("--characters", action="store_true", help="figures of characters, not of words")
     parser.add_argument("--trained", default="", help="commands that trained the models, for the JSON file")
     return parser.parse_args()
@@ -145,7 +145,7 @@ def write_output(options: argparse.Namespace, costs: Costs, systems: list[dict[s
     task = options.data.name
     lines, mt = edited(options, "test", costs), read(options.data / "test.mt")
     folders = [model.split(",") for model in (options.first, options.second)]
-    models = [",".join("/".join(Path(folder).parts[-2:]) for folder in each) for each in folders]  # without paths
+    models = [",".join("/".join(Path(folder).parts[-2:]) for folder in each) for each in folders]  # last two parts
     options.outputs.mkdir(parents=True, exist_ok=True)
     write(options.outputs / f"{task}.pe", lines)
     given = f"--first-costs {spread(options.first_costs)} --second-costs {spread(options.second_costs)}"

@@ -27,7 +27,7 @@ from postedit.text.config import SIDES
 RECIPE: Final = ROOT / "recipes/phrase-based.toml"
 DOMAIN: Final = "wiki-phrases"
 CHOOSING: Final = 500  # lines of dev on which the weights are tuned; the others are scored
-VERSION: Final = 1  # of the release files
+VERSION: Final = 1  # version of the release files
 NAMES: Final = {
     "en-de": ("English", "German"),
     "en-zh": ("English", "Chinese"),
