@@ -1,5 +1,5 @@
-# Two commands matter: `make demo` and `make test`. Each installs what it needs into .venv and is safe to run again.
-# A machine without an NVIDIA GPU saves 2 GB of downloads with
+# The main commands are `make demo` and `make test`. Each installs what it needs into .venv and can safely be repeated.
+# On a machine without an NVIDIA GPU, this saves 2 GB of downloads:
 #   PIP_EXTRA_INDEX_URL=https://download.pytorch.org/whl/cpu make demo
 
 SHELL := /bin/bash
@@ -21,8 +21,8 @@ TEXTS ?= data
 WORK ?= runs/help
 MODEL ?= runs/help-end/model
 TORCH := torch==2.13.0
-# One process a core, each with one thread: tiny models gain nothing from more. Images of Docker often forbid bytecode;
-# without it, each worker and each command that a test starts would compile all modules anew.
+# One process per core, with one thread each: tiny models gain nothing from more. Docker images often disable bytecode
+# files; without them, each worker and each command that a test starts would compile all modules again.
 PYTEST = OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n auto --dist worksteal
 
 .PHONY: help setup demo releases demo-train test test-slow test-all faults lint types imports format docs docs-serve gpu-bundle papers-tables clean
@@ -30,9 +30,9 @@ PYTEST = OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n a
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## (.*)/  make \1\t\2/' | expand -t 22
 
-setup: $(READY) ## Create .venv with the pinned versions of constraints.txt, and with the tools of developers
+setup: $(READY) ## Create .venv with the pinned versions in constraints.txt, developer tools included
 
-# What postedit itself needs, without the tools of developers: enough for the demo.
+# What postedit itself needs, without developer tools: enough for the demo.
 $(INSTALLED): pyproject.toml constraints.txt
 	@if [ -z "$(PYTHON)" ]; then \
 		echo "postedit needs Python 3.11 or later; on Debian: apt-get install python3 python3-venv" >&2; exit 1; fi
@@ -57,7 +57,7 @@ demo: $(INSTALLED) ## Correct machine translations that the models have not seen
 releases: $(READY) ## Pack the model for product help (MODEL, DATA, WORK: see benchmarks/releases.py)
 	$(BIN)/python benchmarks/releases.py $(MODEL) $(DATA) $(WORK)
 
-demo-train: $(INSTALLED) ## The same with a model that is trained first, for four minutes
+demo-train: $(INSTALLED) ## Like demo, but first train a model, which takes four minutes
 	$(BIN)/postedit demo --train recipes/demo.toml --test examples/mlqe-pe.en-de/test --out demo-train
 
 test: $(READY) ## Run the quick tests (minutes)
@@ -66,7 +66,7 @@ test: $(READY) ## Run the quick tests (minutes)
 test-slow: $(READY) ## Run the tests marked slow
 	$(PYTEST) -m "slow and not faults" $(ARGS)
 
-faults: $(READY) ## Kill and starve commands at many moments, and feed them what does harm (hours)
+faults: $(READY) ## Kill commands at many moments, starve them of resources, and feed them harmful input (hours)
 	$(PYTEST) -m "faults or slow" tests/faults tests/hostile tests/unit/distributed tests/unit/serve tests/unit/llm $(ARGS)
 
 test-all: test test-slow ## Run all tests
@@ -78,10 +78,10 @@ lint: $(READY) ## Check style and format
 types: $(READY) ## Check types
 	$(BIN)/mypy
 
-imports: $(READY) ## Check that imports go down the layers only
+imports: $(READY) ## Check that imports go only down the layers
 	$(BIN)/lint-imports
 
-format: $(READY) ## Mend style and format where that is safe
+format: $(READY) ## Fix style and format where that is safe
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
@@ -91,11 +91,11 @@ docs: $(READY) ## Build the documentation into site/
 docs-serve: $(READY) ## Show the documentation at http://127.0.0.1:8000
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs serve
 
-gpu-bundle: $(READY) ## Pack the triplets in DATA for benchmarks/gpu.sh; ARGS="--recipe FILE" makes the corpora here
+gpu-bundle: $(READY) ## Pack the triplets in DATA for benchmarks/gpu.sh, or with ARGS="--recipe FILE" the corpora
 	$(BIN)/python benchmarks/gpu_bundle.py $(DATA) $(ARGS)
 
-papers-tables: $(READY) ## Write papers-tables.md: the papers' tables, beside figures of RUNS/TASK/NAME on TEXTS/TASK
+papers-tables: $(READY) ## Write papers-tables.md: the papers' tables with the figures of RUNS/TASK/NAME on TEXTS/TASK
 	$(BIN)/python benchmarks/papers_tables.py $(RUNS) $(TEXTS) $(ARGS)
 
-clean: ## Remove what the commands above made, .venv too
+clean: ## Remove what the commands above made, including .venv
 	rm -rf $(VENV) site $(DEMO) demo-train gpu-bundle .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis

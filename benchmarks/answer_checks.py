@@ -1,13 +1,13 @@
-"""Do the checks on answers of language models find faulty answers, and let good corrections pass?
+"""Do the checks on the answers of a language model catch faulty answers and let good corrections pass?
 
     python benchmarks/answer_checks.py DATA [--part train|dev] [--lines 600]
 
-No language model is needed: human post-edits stand for its good corrections, and faulty answers are made from them. The
-first table has the good corrections that are taken for faulty ones, of the changed segments: each by itself, as in a
-request about one segment, and then in requests of eight, where all segments of a request are asked about again if the
-texts of two seem mixed up. The second table has the faulty answers that pass, of those in which the fault shows;
-"exchanged" is about pairs of segments whose corrections have changed places in a request.
-`--part train` chose what the checks count as too much; `dev` reports.
+No language model is needed: human post-edits stand in for its good corrections, and faulty answers are made from them.
+The first table gives the percentage of good corrections of changed segments that the checks refuse: first one segment
+per request, then eight, where the whole request is repeated if the texts of two segments seem mixed up. The second
+table gives the percentage of faulty answers that pass, among those in which the fault shows; "another's" answers with
+the correction of another segment, and "exchanged" swaps the corrections of two segments in a request.
+The thresholds of the checks were chosen on `--part train`; the results reported are those on `dev`.
 """
 
 import argparse
@@ -23,7 +23,7 @@ from postedit.llm.prompts import Question
 
 
 class Chat(NamedTuple):
-    """What a language model may write around a correction, in its language."""
+    """What a language model may write around a correction, in the target language."""
 
     introduction: str
     title: str
@@ -45,12 +45,12 @@ CHATS = {
     "zh": Chat("更正后的译文：", "更正：", "（注：已更正标点）"),
     "en": Chat("Here is the corrected translation: ", "Correction: ", " (Note: spelling corrected)"),
 }
-LONG = 40  # characters of an answer that is cut off
-TOGETHER = 8  # segments of a request
+LONG = 40  # fewest characters of a correction from which a cut-off answer is made
+TOGETHER = 8  # segments per request
 
 
 def faulty_answers(chat: Chat) -> dict[str, Callable[[str], str | None]]:
-    """Return by name what makes a faulty answer of a correction; None where the fault would not show."""
+    """Return, by name, functions that make a correction faulty; they return None where the fault would not show."""
 
     def cut(share: float, end: str | None) -> Callable[[str], str | None]:
         def make(text: str) -> str | None:
@@ -73,17 +73,17 @@ def faulty_answers(chat: Chat) -> dict[str, Callable[[str], str | None]]:
     }
 
 
-ANOTHER = 7  # lines between a segment and the one whose correction stands for its own
+ANOTHER = 7  # distance, in changed segments, to the one whose correction is taken instead
 
 
 def changed_triplets(data: Path, name: str, part: str, count: int) -> list[Triplet]:
-    """Return changed triplets among the first `count`."""
+    """Return the changed triplets among the first `count` of a set."""
     files = TripletFiles.of(data / name / part)
     return [one for one in islice(read_triplets(files), count) if one.pe.strip() and one.mt.strip() != one.pe.strip()]
 
 
 def faults_in_requests(questions: Sequence[Question], answers: Sequence[str], target: str) -> int:
-    """Return how many segments would be asked about again, of requests of several."""
+    """Return how many segments would be asked about again if each request had `TOGETHER` segments."""
     again = 0
     everything = list(zip(questions, answers, strict=True))
     for start in range(0, len(everything), TOGETHER):
@@ -98,7 +98,7 @@ def faults_in_requests(questions: Sequence[Question], answers: Sequence[str], ta
 
 
 def exchanged(questions: Sequence[Question], answers: Sequence[str], target: str) -> tuple[int, int]:
-    """Return how many corrections that have changed places in pairs pass, and their number."""
+    """Swap the corrections of neighbouring segments; return how many pass, and how many there are."""
     passed = 0
     pairs = range(0, len(answers) - 1, 2)
     for row in pairs:
@@ -110,7 +110,7 @@ def exchanged(questions: Sequence[Question], answers: Sequence[str], target: str
 
 
 def rows(data: Path, part: str, lines: int) -> Iterator[tuple[str, list[str], list[str]]]:
-    """Yield for each set its name, and the cells of its rows in both tables."""
+    """Yield the name of each set, and the cells of its rows in the first and second table."""
     for name, target in SETS.items():
         found = changed_triplets(data, name, part, lines)
         questions = [Question(one.src, one.mt) for one in found]
@@ -137,7 +137,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("data", type=Path)
     parser.add_argument("--part", choices=("train", "dev"), default="dev")
-    parser.add_argument("--lines", type=int, default=600, help="of each set, changed or not")
+    parser.add_argument("--lines", type=int, default=600, help="number of lines to read from each set, changed or not")
     options = parser.parse_args()
     goods, faults = [], []
     for name, good, faulty in rows(options.data, options.part, options.lines):

@@ -2,11 +2,11 @@
 
     python benchmarks/artificial_data.py DATA WORK [--updates U | --minutes M] [--threads N] [--only NAME ...]
 
-DATA holds `wmt18-nmt.en-de` and `wmt18-smt.en-de` (real triplets) and `it.en-de` (parallel text). The text is cleaned
-and tokenised. Lines with the lengths of real triplets are damaged with matched noise (`matched`), or the same lines
-with random noise of the same TER (`plain`), and mixed with three copies of the real triplets. All models of an
-architecture train for the same number of minutes, or, on a shared machine, for the same number of updates on batches
-of the same size. Existing results in WORK are kept. Models have the sizes of `small_budget.toml`.
+DATA holds `wmt18-nmt.en-de` and `wmt18-smt.en-de` (real triplets) and `it.en-de` (parallel text). The parallel text is
+cleaned and tokenised. Lines drawn from it with the length distribution of the real triplets are corrupted with matched
+noise (`matched`) or with random noise of the same TER (`plain`), and mixed with three copies of the real triplets. All
+models of an architecture train for the same number of minutes or, on a shared machine, for the same number of updates
+on batches of the same size. Models have the sizes of `small_budget.toml`. Results that exist in WORK are kept.
 """
 
 import argparse
@@ -32,7 +32,7 @@ REAL = ("wmt18-nmt.en-de", "wmt18-smt.en-de")
 MODELS = ("copycat-trg-small", "transference-small")
 CORPORA = ("real", "matched", "plain")
 SIDES = ("src", "mt", "pe")
-COPIES = 3  # of the real triplets, in the mix
+COPIES = 3  # number of copies of the real triplets in the mix
 
 
 def main() -> None:
@@ -59,7 +59,7 @@ def parse() -> argparse.Namespace:
 
 
 def make_corpora(data: Path, work: Path) -> None:
-    """Write those files of WORK/{real,matched,plain,dev}.{src,mt,pe} that do not exist."""
+    """Write the files WORK/{real,matched,plain,dev}.{src,mt,pe} that do not exist yet."""
     work.mkdir(parents=True, exist_ok=True)
     data = data.resolve()
     for name, part in (("real", "train"), ("dev", "dev")):
@@ -125,7 +125,7 @@ def command(*arguments: str | Path) -> None:
 
 
 def measure(model: str, corpus: str, options: argparse.Namespace) -> None:
-    """Train, or resume training, and score both dev sets."""
+    """Train a model on a corpus, or resume training, and score it on both dev sets, unless its result exists."""
     folder = options.work / "runs" / f"{model}.{corpus}"
     if (folder / "result.json").exists():
         return

@@ -1,19 +1,20 @@
-"""Do the intervals of `postedit assess` cover what the full set gives, and does it say no where nothing helps?
+"""Do the intervals of `postedit assess` cover the true gain, and does it answer "no" where no editor helps?
 
     python benchmarks/assess_coverage.py run DATA WORK [--part train|dev] [--sets NAME...] [--editors NAME...]
     python benchmarks/assess_coverage.py report WORK
 
-`run` draws 200 resamples of 100, 200, 300, 400 and 500 triplets of each set (40 of each size) and assesses each: an
-editor that is given, and those that are trained, by cross-validation. What the full set gives is, for an editor that
-is given, its gain on all of the set; for an editor that is trained, the mean over the resamples of a size of the gain,
-on the rest of the set, of the editor trained on all of the resample. `--part train`: every second triplet of train (the
-others chose the statistics); `dev`: the dev set. The given editors are phrase-based ones of 5,000 triplets of the other
-half of train, and for English-Chinese, on dev, the model that comes with postedit. The small neural model ("neural")
-takes far longer than the others, and is tried only if --editors names it.
+`run` draws 200 resamples of each set (40 each of 100, 200, 300, 400 and 500 triplets), and assesses on each the editors
+that are trained, by cross-validation. Editors that are given edit up to 5,000 triplets of the set once; `report` draws
+the resamples of their gains. The true gain of a given editor is its gain on these triplets. That of a trained editor is
+the mean, over the resamples of a size, of the gain on the rest of the set of the editor trained on the whole resample.
+The set is every second triplet of train with `--part train` (the others chose the statistics), and the dev set with
+`--part dev`. The given editors are a phrase-based one, which learnt from 5,000 triplets of the other half of train, and
+for English-Chinese, with `--part dev`, the model that comes with postedit. The small neural model ("neural") takes far
+longer than the others, and is tried only if --editors names it.
 
-Each resample is a line of WORK/PART.SET.jsonl; a run that was stopped goes on after the last one. `report` prints the
-tables of RESULTS.md from all files of WORK. The best editor is that with the largest gain in a resample, and its
-interval that which the recommendation tells.
+Each resample is a line of WORK/PART.SET.jsonl; a run that was stopped resumes after the last one. `report` prints the
+tables of RESULTS.md from all files in WORK. The best editor is the one with the largest gain in a resample; its
+interval is the one in the recommendation, which is adjusted for the number of editors.
 """
 
 import argparse
@@ -41,9 +42,9 @@ from postedit.phrase.phrase_options import PhraseTextConfig
 
 SETS = ("wmt18-smt.en-de", "wmt18-nmt.en-de", "wmt19-nmt.en-ru", "wmt18-nmt.en-lv", "mlqe-pe/en-zh", "mlqe-pe/ro-en")
 SIZES = (100, 200, 300, 400, 500)
-EACH = 40  # resamples of a size
-REST = 600  # sentences of the rest that a trained editor is tried on
-GIVEN = 5000  # triplets that a given editor learnt, and most sentences that it is tried on
+EACH = 40  # resamples of each size
+REST = 600  # most sentences outside the resample that a trained editor is tried on
+GIVEN = 5000  # most triplets that a given editor learns, and most sentences that it is tried on
 TEXT = PhraseTextConfig()  # all sets are tokenised
 LEARNERS: dict[str, Learner] = {
     "phrases": phrase_learner(TEXT),
@@ -74,13 +75,13 @@ def given_editors(data: Path, name: str, part: str) -> dict[str, Editor]:
 
 
 def tried_whole(data: Path, name: str, part: str, full: Sequence[Correction]) -> Iterator[dict[str, Any]]:
-    """Yield what the given editors gain in each sentence of the set."""
+    """Yield a row for each given editor, with its gain in each sentence of the set."""
     for kind, editor in given_editors(data, name, part).items():
         yield {"kind": kind, "size": 0, "number": 0, **packed(tried(editor, full[:GIVEN], TEXT))}
 
 
 def assessed(kind: str, name: str, full: Sequence[Correction], size: int, number: int) -> dict[str, Any]:
-    """Return what cross-validation finds on a resample, and what an editor of all of it gains on the rest."""
+    """Return what cross-validation finds on a resample, and what an editor trained on all of it gains on the rest."""
     draw = random.Random(f"{name} {size} {number}")
     rows = draw.sample(range(len(full)), size)
     rest = sorted(set(range(len(full))).difference(rows))
@@ -114,7 +115,7 @@ def run(data: Path, work: Path, part: str, names: Sequence[str], kinds: Sequence
 
 
 class Cell(NamedTuple):
-    """A resample: whether the interval covers, its width, and whether all of it is above 0."""
+    """A resample: whether its interval covers the true gain, its width, and whether all of it is above 0."""
 
     covers: bool
     width: float
@@ -122,7 +123,7 @@ class Cell(NamedTuple):
 
 
 def cells_of(rows: Sequence[dict[str, Any]], whole: SentenceGains | None) -> tuple[list[Cell], dict[int, float]]:
-    """Return all resamples of an editor, and what the full set gives by size."""
+    """Return a cell for each resample of an editor, and its true gain by size of the resample."""
     if whole is not None:
         truth = dict.fromkeys(SIZES, whole.points)
     else:
@@ -136,7 +137,7 @@ def cells_of(rows: Sequence[dict[str, Any]], whole: SentenceGains | None) -> tup
 
 
 def resampled(whole: SentenceGains, seed: str) -> list[dict[str, Any]]:
-    """Return resamples, with replacement, of what a given editor gains in the sentences of the full set."""
+    """Return resamples, with replacement, of the gains of a given editor in the sentences of the full set."""
     found = []
     for size in SIZES:
         for number in range(EACH):
@@ -181,7 +182,7 @@ def report(work: Path) -> None:
 
 
 class Choice(NamedTuple):
-    """The answer to a resample, without a forecast, and whether the interval told of the best editor covers."""
+    """The answer to a resample, without a forecast, and whether the best editor's interval covers its true gain."""
 
     editors: int
     answer: Answer
@@ -189,7 +190,7 @@ class Choice(NamedTuple):
 
 
 def choices_of(rows: dict[str, list[dict[str, Any]]], truths: dict[str, dict[int, float]]) -> list[Choice]:
-    """Return the choice among the editors that are trained, for each resample on which all of them were tried."""
+    """Return the choice among the trained editors for each resample on which all of them were tried."""
     kinds = [kind for kind in LEARNERS if kind in rows]
     by_resample: dict[tuple[int, int], dict[str, dict[str, Any]]] = defaultdict(dict)
     for kind in kinds:

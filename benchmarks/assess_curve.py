@@ -1,10 +1,11 @@
-"""What `postedit assess` forecasts from 300 triplets, and what more triplets really gave.
+"""Compare what `postedit assess` forecasts from 300 triplets with what more triplets really give.
 
     python benchmarks/assess_curve.py FOLDER...
 
-For each folder with train.src, .mt and .pe: the gain of the editors that learn from 1,000, 5,000 and 20,000 triplets
-drawn at random, on 1,500 others (mean of 4, 2 and 1 draws), and the forecasts from 20 other samples of 300 (that for
-25,000 is compared with 20,000); then the answers to these samples. Text is divided into words and punctuation first.
+For each FOLDER, which holds train.src, train.mt and train.pe, this prints the gain on 1,500 triplets of editors that
+learnt from 1,000, 5,000 and 20,000 others drawn at random (mean of 4, 2 and 1 draws), beside the forecasts from 20
+samples of 300 (the forecast for 25,000 is compared with the gain from 20,000), and then the answers of `assess` for
+these samples. Texts are first divided into words and punctuation.
 """
 
 import random
@@ -23,7 +24,7 @@ from postedit.evaluate.ter import count_edits, edit_rate
 from postedit.jobs.cross_validation import Learner, cross_validated, memory_learner, phrase_learner, tried
 from postedit.phrase.phrase_options import PhraseTextConfig
 
-SIZES = {1_000: 4, 5_000: 2, 20_000: 1}  # triplets, and how often they are drawn
+SIZES = {1_000: 4, 5_000: 2, 20_000: 1}  # number of triplets, and number of draws
 SAMPLE, SAMPLES, TESTED, MOST = 300, 20, 1_500, 24_000
 TEXT = PhraseTextConfig()
 LEARNERS: dict[str, Learner] = {"phrase-based": phrase_learner(TEXT), "memory": memory_learner(TEXT)}
@@ -43,7 +44,7 @@ def triplets(folder: Path) -> list[Correction]:
 
 
 def true_gains(learner: Learner, full: Sequence[Correction]) -> Iterator[tuple[int, float]]:
-    """Yield what an editor of so many triplets gains on others."""
+    """Yield each size, and the mean gain on other triplets of editors that learnt from that many."""
     for size, draws in SIZES.items():
         if size + TESTED <= len(full):
             gains = []
@@ -54,7 +55,7 @@ def true_gains(learner: Learner, full: Sequence[Correction]) -> Iterator[tuple[i
 
 
 def assessed(learner: Learner, full: Sequence[Correction]) -> list[EditorGain]:
-    """Return what an editor that learns gains on each sample."""
+    """Return the gain of an editor on each sample by cross-validation: learning from all others, and from half."""
     found = []
     for number in range(SAMPLES):
         sample = random.Random(f"sample {number}").sample(full, SAMPLE)
@@ -64,7 +65,7 @@ def assessed(learner: Learner, full: Sequence[Correction]) -> list[EditorGain]:
 
 
 def unedited(full: Sequence[Correction]) -> list[float]:
-    """Return the TER of the unedited MT of each sample."""
+    """Return the TER of the unedited MT in each sample."""
     samples = [random.Random(f"sample {number}").sample(full, SAMPLE) for number in range(SAMPLES)]
     return [edit_rate(count_edits([one.mt for one in part], [one.pe for one in part])) for part in samples]
 

@@ -1,12 +1,12 @@
-"""What would drafts inside beam search save? Count the calls of beam search if each call also checked drafts.
+"""What would drafts inside beam search save? Count the decoder calls if each call also checked drafts.
 
     python benchmarks/beam_drafts.py MODEL DATA [--sentences N] [--beams 1 2 4 5] [--reach N ...]
 
-Each sentence is searched alone, with the settings of the model but without constraints. The count assumes that a call
-checks, for each live hypothesis, the next tokens of its draft (mt, re-synchronised after every token as in greedy
+Each sentence is searched alone, with the search settings of the model but without constraints. The count assumes that a
+call checks, for each live hypothesis, the next tokens of its draft (mt, re-synchronised after every token as in greedy
 search). Such a call would serve all following steps in which every live hypothesis is among those checked. Outputs
-would be the same. "tokens" are those fed to the decoder, relative to beam search token by token; where they cost time,
-as on a CPU, weigh them against the calls saved.
+would be the same. "tokens fed" are the tokens that the decoder reads, relative to beam search token by token; where
+they cost time, as on a CPU, weigh them against the calls saved.
 """
 
 import argparse
@@ -70,13 +70,13 @@ class Recorder(Seq2Seq):
 
 
 class Drafts:
-    """The position of each hypothesis of a sentence in the draft."""
+    """The position in the draft of each hypothesis of one sentence."""
 
     def __init__(self, draft: Sequence[int], start: Symbols) -> None:
         self._followers = {start: DraftFollower(draft)}
 
     def of(self, path: Symbols) -> DraftFollower:
-        """Return the follower that follows the draft for a hypothesis."""
+        """Return the follower of a hypothesis, made from that of its prefix if it is new."""
         if path not in self._followers:
             follower = copy.copy(self.of(path[:-1]))
             follower.follow(path[1:], 0, rejected=False)
@@ -85,7 +85,7 @@ class Drafts:
 
 
 def checked_ahead(steps: Sequence[Step], draft: Sequence[int], reach: int) -> tuple[int, int]:
-    """Return the number of calls needed, and of tokens fed to them."""
+    """Return the number of decoder calls needed, and the number of tokens fed to them."""
     drafts, known, calls, tokens = Drafts(draft, steps[0][0]), set[Symbols](), 0, 0
     for paths in steps:
         live = set(paths)
@@ -102,7 +102,7 @@ def checked_ahead(steps: Sequence[Step], draft: Sequence[int], reach: int) -> tu
 
 
 def searched(folder: ModelFolder, data: str, count: int, beam: int) -> Iterator[tuple[list[Step], list[int]]]:
-    """Yield the steps of beam search, and the draft, of each sentence."""
+    """Yield the steps of beam search and the draft of each sentence."""
     model = Recorder(prepare_for_inference(folder.model)).eval()
     triplets = list(read_triplets(TripletFiles.of(data)))[:count]
     encode, inputs = folder.processor.encode_batch, model.spec.inputs

@@ -1,13 +1,14 @@
-"""Calls and tokens a second of a causal language model with mt as draft, beside `generate` and prompt lookup.
+"""Compare a causal language model with mt as draft with `generate` and prompt lookup: calls, and tokens per second.
 
     python benchmarks/causal_drafts.py [--sentences N] [--hidden N] [--layers N] [--rounds N] [--lookup N ...]
 
-A small Llama with random weights learns N triplets by heart, of which every second changes nothing; the others change
-about every eighth word. Its outputs are then those of a model that knows its task, which is what drafts depend on. The
-same weights are searched here token by token and with mt as draft, and in the Transformers library by `generate`, with
-and without its prompt-lookup decoding. A call is one pass of the network after the prompt. All methods take turns in
-each round; times are medians over rounds. Any output that is not the post-edit is counted. --lookup gives the
-most tokens that prompt lookup proposes at once; 0 stands for the length of mt, as in the draft.
+A small Llama, starting from random weights, is trained until it reproduces the post-edits of N random triplets. Every
+second triplet leaves mt unchanged; the others change about one word in eight. The outputs are then those of a model
+that knows its task, which is what the speed with drafts depends on. The same weights decode token by token and with mt
+as draft in postedit, and by `generate`, with and without prompt lookup, in the Transformers library. A call is one pass
+of the network after the prompt. All methods take turns in each round; times are medians over rounds. Outputs that are
+not the post-edit are counted. --lookup gives the most tokens that prompt lookup proposes at once; 0 stands for the
+length of mt, as in the draft.
 """
 
 import argparse
@@ -34,14 +35,14 @@ from postedit.search import DraftGroup, DraftSearch, greedy
 WORDS = 200
 """Rows of the network that are words; each word is one token."""
 
-# Rows: padding, beginning and end of a text, then the marks of the prompt.
+# Rows of the network: padding, beginning and end of a text, then the marks of the prompt.
 PAD_ROW, BOS_ROW, EOS_ROW, MARKS = 0, 1, 2, (3, 4, 5)
 ROWS = 6 + WORDS
 
 
 @dataclass(frozen=True)
 class Triplet:
-    """A triplet in tokens, without EOS."""
+    """A triplet as token ids, without EOS."""
 
     src: list[int]
     mt: list[int]
@@ -49,9 +50,9 @@ class Triplet:
 
 
 def triplets(count: int) -> list[Triplet]:
-    """Return random triplets; every second changes nothing."""
+    """Return random triplets; in every second one, pe is mt."""
     rng, found = random.Random(1), []
-    first = len(SPECIAL_TOKENS) + 4  # after the rows of the prompt that are no special tokens
+    first = len(SPECIAL_TOKENS) + 4  # after the rows of the prompt that are not special tokens
 
     def word() -> int:
         return rng.randrange(first, first + WORDS)
@@ -64,7 +65,7 @@ def triplets(count: int) -> list[Triplet]:
 
 
 def small_model(hidden: int, layers: int) -> Causal:
-    """Return a Llama with fresh weights."""
+    """Return a Llama with random weights."""
     settings = {
         "model_type": "llama", "vocab_size": ROWS, "hidden_size": hidden, "intermediate_size": 2 * hidden,
         "num_hidden_layers": layers, "num_attention_heads": hidden // 16, "num_key_value_heads": hidden // 32,
@@ -80,13 +81,13 @@ def small_model(hidden: int, layers: int) -> Causal:
 
 
 def batch_of(found: Sequence[Triplet]) -> Batch:
-    """Return triplets as a batch."""
+    """Return the triplets as a batch."""
     sides = {side: [[*getattr(one, side), EOS] for one in found] for side in ("src", "mt", "pe")}
     return collate(sides, ["src", "mt"])
 
 
 def learn(model: Causal, found: Sequence[Triplet], most: int) -> int:
-    """Train until every output is the post-edit, and return the number of updates."""
+    """Train until every output is the post-edit, for at most `most` updates; return the number of updates."""
     batch, wanted = batch_of(found), [tuple(one.pe) for one in found]
     optimizer = torch.optim.Adam(model.parameters(), lr=2e-3)
     for step in range(1, most + 1):
@@ -105,7 +106,7 @@ def learn(model: Causal, found: Sequence[Triplet], most: int) -> int:
 
 
 def in_library(model: Causal) -> transformers.PreTrainedModel:
-    """Return a network of the library with the weights of `model`."""
+    """Return a network of the Transformers library with the weights of `model`."""
     settings = {**model.config.network.settings, "vocab_size": model.rows.numel()}
     library = transformers.AutoModelForCausalLM.from_config(transformers.AutoConfig.for_model(**settings))
     weights = {f"model.{name}": tensor for name, tensor in model.network.state_dict().items()}
@@ -114,7 +115,7 @@ def in_library(model: Causal) -> transformers.PreTrainedModel:
 
 
 class Calls:
-    """Counts the passes of a network that come after the prompt."""
+    """Counts the passes of a network, including those over the prompt."""
 
     def __init__(self, module: torch.nn.Module) -> None:
         self.count = 0
@@ -202,8 +203,8 @@ def main() -> None:
             outputs = [write(one) for one in found]
             if number:
                 times[name].append(time.perf_counter() - start)
-            # One pass a sentence is that over the prompt. In the library it predicts the first token as well; here the
-            # last token of the prompt is BOS, which is read after it.
+            # One pass per sentence reads the prompt. In the library, it also predicts the first token; here, the last
+            # token of the prompt is BOS, which the next pass reads.
             calls[name] = counter.count - before - len(found)
             wrong[name] = sum(output != tuple(one.pe) for output, one in zip(outputs, found, strict=True))
     print("| method | calls a sentence after the prompt | fewer | tokens a second | times | outputs that are not pe |")

@@ -1,13 +1,13 @@
-"""Training of a causal language model with several segments a row, beside one segment a row.
+"""Compare training a causal language model on several segments per row with training on one segment per row.
 
     OMP_NUM_THREADS=1 python benchmarks/causal_packing.py [PREFIX] [--pack N ...] [--batch-tokens N] [--rounds N] ...
 
-A small Llama with random weights is trained on random tokens, as many in each text as PREFIX.src, .mt and .pe have
-words in each line. Batches are those of training: of similar length, within a budget of tokens. Each round makes one
-pass over the same batches with each width of `model.pack`; 0 stands for one segment a row. Printed are the share of
-padding in what the network reads, the tokens that are no padding in a second of processor time (median over rounds,
-after one that warms up), and the loss of the first batch, which must be the same. Gradients are computed, and weights
-stay as they are.
+A small Llama with random weights reads random tokens: in each text as many as the same line of PREFIX.src, .mt or .pe
+has words. Batches are as in training: of similar length, within a budget of tokens. Each round makes one pass over the
+same batches with each value of `model.pack`, the tokens per row; 0 stands for one segment per row. The table gives the
+share of padding in what the network reads, the tokens without padding per second of CPU time (median over rounds, after
+one warm-up round), and the loss of the first batch, which must be the same in all rows. Gradients are computed, but the
+weights stay as they are.
 """
 
 import argparse
@@ -37,13 +37,13 @@ ROWS = 2000
 
 
 def small_model(hidden: int, layers: int, pack: int) -> Causal:
-    """Return a Llama with fresh weights, the same for each width."""
+    """Return a Llama with random weights, the same for each value of `pack`."""
     settings = {
         "model_type": "llama", "vocab_size": ROWS, "hidden_size": hidden, "intermediate_size": 3 * hidden,
         "num_hidden_layers": layers, "num_attention_heads": hidden // 32, "num_key_value_heads": hidden // 64,
         "max_position_embeddings": 4000, "pad_token_id": PAD_ROW, "bos_token_id": BOS_ROW, "eos_token_id": EOS_ROW,
     }  # fmt: skip
-    # A prompt of some length, as that of the recipes has.
+    # A prompt about as long as that of the recipes.
     prompt = {"prompt": [[BOS_ROW] + 24 * [MARKS[0]], 6 * [MARKS[1]], 6 * [MARKS[2]]], "texts": ["src", "mt"]}
     network = {"settings": settings, "pad": PAD_ROW, "eos": EOS_ROW, "controls": [BOS_ROW, *MARKS], **prompt}
     config = load_config(CausalConfig, {"checkpoint": "none", "network": network, "pack": pack}, "benchmark")
@@ -67,7 +67,7 @@ def batches_of(prefix: str, batch_tokens: int, most: int) -> list[Batch]:
 
 
 class Cells:
-    """Counts what the network reads."""
+    """Counts the token positions that the network reads, padding included."""
 
     def __init__(self) -> None:
         self.count = 0
@@ -81,7 +81,7 @@ class Cells:
 
 
 def one_pass(model: Causal, batches: Sequence[Batch]) -> float:
-    """Compute loss and gradients of all batches, and return the seconds of processor time."""
+    """Compute the loss and gradients of all batches, and return the CPU time in seconds."""
     started = time.process_time()
     for batch in batches:
         model.zero_grad()
@@ -95,7 +95,7 @@ def main() -> None:
     parser.add_argument("prefix", nargs="?", default="examples/mlqe-pe.en-zh/train")
     parser.add_argument("--pack", type=int, nargs="+", default=[0, 256, 512, 1024])
     parser.add_argument("--batch-tokens", type=int, default=1000)
-    parser.add_argument("--batches", type=int, default=20, help="in a pass, at most")
+    parser.add_argument("--batches", type=int, default=20, help="most batches in a pass")
     parser.add_argument("--hidden", type=int, default=256)
     parser.add_argument("--layers", type=int, default=4)
     parser.add_argument("--rounds", type=int, default=5)
@@ -104,7 +104,7 @@ def main() -> None:
     models = {pack: small_model(options.hidden, options.layers, pack) for pack in options.pack}
     prompt = sum(map(len, next(iter(models.values())).config.network.prompt))
     segments = sum(batch.rows for batch in batches)
-    # Of src, mt and pe, EOS counts in pe alone, and the last token of the prompt is read as BOS of pe.
+    # Of src, mt and pe, only pe keeps its EOS, and the last token of the prompt is read as the BOS of pe.
     real = segments * (prompt - 1 - 2) + sum(int(one.mask.sum()) for batch in batches for one in batch.streams.values())
     real += sum(int(batch.target.mask.sum()) for batch in batches if batch.target is not None)
     cells, reads, times = Cells(), dict[int, int](), {pack: list[float]() for pack in models}

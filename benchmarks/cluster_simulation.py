@@ -1,11 +1,12 @@
-"""Simulate the scheduler of `--engine ray` with many workers, some of which die or are slow, on a virtual clock.
+"""Simulate the scheduler of `--engine ray` on a virtual clock, with many workers, some of which die or are slow.
 
     python benchmarks/cluster_simulation.py [--workers N] [--items N] [--bad SHARE] [--seed N] [--ahead N] [--window N]
 
-It drives `postedit.distributed.schedule.Schedule`, the class that decides in a real cluster. An item takes a minute,
-more or less. Half of the bad workers are slow, by a factor of 3 to 10. The others die every half hour: what they work
-on is lost, and goes on in a new process after two minutes. Ideal is the whole work divided by the speed of all workers
-together. `--ahead` and `--window` replace `AHEAD` and `WINDOW` of that module.
+It drives `postedit.distributed.schedule.Schedule`, the class that decides in a real cluster. An item takes about a
+minute. Half of the bad workers are slow, by a factor of 3 to 10. The others die every half hour on average: the item
+that they work on is lost, and starts again in a new process after two minutes. The ideal time is the time of all items
+on one good worker, divided by the total speed of all workers. `--ahead` and `--window` replace `AHEAD` and `WINDOW` of
+that module.
 """
 
 import argparse
@@ -17,9 +18,9 @@ from dataclasses import dataclass, field
 from postedit.distributed import schedule
 from postedit.distributed.schedule import Schedule
 
-SECONDS, SPREAD = 60.0, 0.2  # of an item: the median, and the standard deviation of its logarithm
-DEATHS, RESTART = 1800.0, 120.0  # seconds between deaths on average, and seconds that a restart takes
-POLL = 5.0  # seconds between looks for late items
+SECONDS, SPREAD = 60.0, 0.2  # time per item: its median, and the standard deviation of its logarithm
+DEATHS, RESTART = 1800.0, 120.0  # mean seconds between the deaths of a worker, and seconds for a restart
+POLL = 5.0  # seconds between checks for late items
 PATIENCE = 60.0
 
 
@@ -27,7 +28,7 @@ PATIENCE = 60.0
 class Cluster:
     """Workers on a virtual clock, and the executor that sends them `items` items.
 
-    `speeds` and `mortal` are those of the workers; `most` becomes the largest number of items that the executor held.
+    `speeds` and `mortal` have an entry per worker. `most` is the largest number of items sent but not yet taken so far.
     """
 
     schedule: Schedule
@@ -41,14 +42,14 @@ class Cluster:
     taken: int = 0
     finished: set[int] = field(default_factory=set)
     holders: dict[int, list[int]] = field(default_factory=dict)
-    events: list[tuple[float, int, int]] = field(default_factory=list)  # time, worker, item; worker -1: look again
+    events: list[tuple[float, int, int]] = field(default_factory=list)  # time, worker, item; worker -1: a check
     busy: dict[int, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.chance = random.Random(self.seed)
 
     def run(self) -> float:
-        """Return the seconds that the whole work takes."""
+        """Run until all items are done, and return the seconds that this takes."""
         self.events.append((0.0, -1, -1))
         while self.taken < self.items:
             self.now, worker, item = heapq.heappop(self.events)
@@ -61,7 +62,7 @@ class Cluster:
         return self.now
 
     def come_back(self, worker: int, item: int) -> None:
-        """Give a result back; queued copies of the item are given up."""
+        """Give a result back to the schedule, and drop the copies of the item that are still queued."""
         decides = self.schedule.came_back(item, worker, self.now)
         self.start(worker)
         if not decides:
@@ -76,7 +77,7 @@ class Cluster:
             self.schedule.take()
 
     def send(self) -> None:
-        """Send all that the schedule sends now."""
+        """Send all items and copies that the schedule places now."""
         while (copy := self.schedule.place_copy(self.now)) is not None:
             self.holders[copy[0]].append(copy[1])
             self.start(copy[1])
@@ -87,7 +88,7 @@ class Cluster:
         self.most = max(self.most, self.sent - self.taken)
 
     def start(self, worker: int) -> None:
-        """Let a worker begin with the first item of its queue, if it has nothing to do."""
+        """Start the first item in the queue of a worker, if the worker is idle."""
         queue = self.schedule.queue(worker)
         if worker in self.busy or not queue:
             return
@@ -99,7 +100,7 @@ class Cluster:
 
 
 def duration(seed: int, item: int) -> float:
-    """Return the seconds that an item takes on a good worker, wherever it is done."""
+    """Return the seconds that an item takes on a good worker; they depend on the item alone."""
     return SECONDS * math.exp(SPREAD * random.Random(seed * 1_000_003 + item).gauss())
 
 

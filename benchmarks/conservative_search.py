@@ -1,12 +1,12 @@
-"""Measure what conservative search changes on a dev set, for better and for worse, and what it costs.
+"""Measure the effect of conservative search on a dev set, for better and for worse, and its cost.
 
     python benchmarks/conservative_search.py MODEL... --data PREFIX [--sentences N] [--beam N] [--without-mt]
         [--patience 2 ...] [--post-edit-penalty 0.5 ...] [--edit-cost 0.5 ...] [--max-edits 2 ...]
 
-Each setting is tried alone. The first row of a model is its plain search. "edits" are words inserted, deleted or
-substituted; "below mt" counts changed segments to which the model gives a lower score per token than to mt. Calls of
-the decoder (scoring mt among them) and milliseconds of CPU time are those for a sentence, in batches. Use dev sets
-only: scores on the set that chose a setting are biased.
+Each setting is tried alone. The first row of a model is its plain search. "edits" counts the words inserted, deleted or
+substituted; "below mt" counts the changed segments to which the model gives a lower log-probability per token than to
+mt. "calls" are decoder calls (including those that score mt) per sentence, and "ms" is the CPU time per sentence, both
+in batches. Use dev sets only: scores on the set that chose a setting are biased.
 """
 
 import argparse
@@ -57,7 +57,7 @@ def parse() -> argparse.Namespace:
 
 
 def searches(plain: SearchConfig, options: argparse.Namespace) -> Iterator[tuple[str, SearchConfig]]:
-    """Yield the settings by the name of the option that is added to the plain ones."""
+    """Yield the name of each setting, which is the option added to the plain search, and its search options."""
     found = [("plain", plain)]
     for name in ("patience", "post_edit_penalty", "edit_cost", "max_edits"):
         values = getattr(options, name)
@@ -91,7 +91,7 @@ class Counted:
         self.mt_scores = [per_token(one) for one in editor.score(texts.src, texts.mt, texts.mt)]
 
     def row(self, search: SearchConfig) -> tuple[list[str], str]:
-        """Return the outputs of a search, and the last columns of its row."""
+        """Return the outputs of a search, and the last cells of its row."""
         self.editor.edit(self.texts.src[:32], self.texts.mt[:32], search=search)  # compiles and fills caches
         self.calls, start = 0, time.process_time()
         results = self.editor.edit(self.texts.src, self.texts.mt, search=search)
@@ -101,7 +101,7 @@ class Counted:
 
 
 def per_token(result: PostEdit) -> float:
-    """Return the log-probability of an output by token, EOS included."""
+    """Return the log-probability of an output per token, EOS included."""
     return result.score / max(1, len(result.token_scores))
 
 

@@ -1,9 +1,9 @@
-"""Measure the memory of a process that reads a corpus for training, for very different corpus sizes (Linux only).
+"""Measure the memory of a process that reads a training corpus, for corpora of very different sizes (Linux only).
 
     python benchmarks/corpus_memory.py [--triplets 100000 2000000] [--batches 1000] [--folder FOLDER]
 
-For each size, one process writes a corpus of random ids. Another opens it, draws some training batches, and then
-makes a pass over the whole corpus. Each figure comes from a process of its own.
+For each size, one process writes a corpus of random ids. Another opens it, draws training batches (`--batches`), and
+goes on to the end of a pass over the whole corpus. No two sizes share a process.
 """
 
 import argparse
@@ -78,7 +78,7 @@ def write(path: Path, triplets: int) -> dict[str, float]:
 
 
 class MadeUpProcessor:
-    """Gives every text one of some thousand rows of random ids; text processing is not measured here."""
+    """Gives every text one of 5,000 rows of random ids; text processing is not measured here."""
 
     def __init__(self) -> None:
         draw = random.Random(1)
@@ -88,7 +88,7 @@ class MadeUpProcessor:
         ]
 
     def vocabulary(self, side: str) -> SimpleNamespace:
-        """Return a stub with those parts of a vocabulary that a corpus needs."""
+        """Return a stub with the parts of a vocabulary that a corpus needs."""
         return SimpleNamespace(fingerprint=f"made up {side}")
 
     def encode_batch(self, side: str, texts: Sequence[str]) -> list[list[int]]:

@@ -1,12 +1,12 @@
 """Measure a memory of corrections: the time to add one, to follow one, to read all at the start, and its size.
 
-Corrections are added one by one, as people make them, each safe on the disk before the next. The texts are those of
-triplets, again and again. Then phrases are learnt from corrections, without a model, and some corrections are undone.
+Corrections are added one by one, as people make them, each safely on disk before the next. Their texts are those of
+TRIPLETS, repeated as needed. Then phrases are learnt from corrections, without a model, and some of these are undone.
 
     python benchmarks/correction_memory.py TRIPLETS [--corrections 100000] [--add 2000] [--postgresql URL] [--folder F]
         [--learnt 4000] [--undone 200]
 
-The database of PostgreSQL must be empty; the tables are removed at the end.
+The PostgreSQL database must be empty; the tables are removed at the end.
 """
 
 import argparse
@@ -28,11 +28,11 @@ from postedit.jobs.editor_spec import Unedited
 from postedit.phrase.phrase_editor import PhraseEditor
 from postedit.phrase.phrase_options import PhraseTextConfig
 
-BATCH = 10_000  # corrections of one transaction while the memory is filled
+BATCH = 10_000  # corrections per transaction while the memory is filled
 
 
 class Reader:
-    """Takes over entries and learns nothing: what is measured is the memory."""
+    """A learner that reads entries and learns nothing, so that only the memory is measured."""
 
     def learn_entries(self, entries: Iterable[Entry]) -> None:
         """Read the entries."""
@@ -40,7 +40,7 @@ class Reader:
             pass
 
     def forget_all(self) -> None:
-        """Forget nothing."""
+        """Do nothing: there is nothing to forget."""
 
 
 def seconds(call: Callable[[], object]) -> float:
@@ -61,7 +61,7 @@ def spread(times: list[float]) -> str:
 
 
 def measure(where: str, size: Callable[[], int], texts: Iterator[Correction], total: int, adds: int) -> str:
-    """Return the cells of a row of the table."""
+    """Return the cells of a row of the first table."""
     with CorrectionMemory(where) as memory, CorrectionMemory(where) as other:
         empty = size()
         for start in range(0, total - adds, BATCH):
@@ -103,7 +103,7 @@ def postgresql(url: str, texts: Iterator[Correction], total: int, adds: int) -> 
 
 
 def phrases(texts: Iterator[Correction], learnt: int, undone: int) -> str:
-    """Return the cells of the row of phrases: learn one, undo one of the last hundred, undo any; CPU time."""
+    """Return the cells of the second table: CPU time to learn one, undo one of the last hundred, and undo any."""
     learner = PhraseLearner(PhraseEditor.empty(PhraseTextConfig()))
     entries = [Entry(number, next(texts), None) for number in range(1, learnt + undone + 1)]
     learner.learn_entries(entries[:learnt])
@@ -127,7 +127,7 @@ if __name__ == "__main__":
     parser.add_argument("--postgresql", metavar="URL")
     parser.add_argument("--learnt", type=int, default=4000, help="corrections that are learnt as phrases")
     parser.add_argument("--undone", type=int, default=200, help="how many are then learnt one by one, and undone")
-    parser.add_argument("--folder", type=Path, default=Path(), help="of the file of SQLite; it chooses the disk")
+    parser.add_argument("--folder", type=Path, default=Path(), help="folder of the SQLite file; it selects the disk")
     arguments = parser.parse_args()
     read = [Correction(one.src, one.mt, one.pe) for one in read_triplets(TripletFiles.of(arguments.triplets))]
     bytes_of_text = sum(len(text.encode()) for one in read for text in (one.src, one.mt, one.pe)) / len(read)

@@ -1,14 +1,14 @@
-"""Measure memory and speed of commands for corpora, for very different corpus sizes (Linux only).
+"""Measure the memory and speed of corpus commands, for corpora of very different sizes (Linux only).
 
     python benchmarks/data_memory.py [--triplets 10000 1000000 10000000] [--workers N]
         [--commands clean stats edit score extract] [--engines local ray] [--folder FOLDER]
 
-The triplets are generated: words of a vocabulary of 50,000 by Zipf's law, 5 to 30 per line, mt with one word in ten
-replaced. For each size, `postedit data clean` (all filters except the language filter, which runs a model on every
-line), `postedit data stats`, `postedit edit none`, which changes nothing, `postedit score` of mt (100 resamples), and
-`postedit data extract` from one TMX file run as commands of their own. Memory is the peak of resident memory that the
-system reports (VmHWM): of the process of the command, of the largest process, and of all processes together, which
-counts shared memory more than once.
+The triplets are generated: 5 to 30 words per line, drawn by Zipf's law from a vocabulary of 50,000; mt has one word in
+ten replaced. For each size, these commands run (the first two by default): `postedit data clean` (all filters except
+the language filter, which runs a model on every line), `postedit data stats`, `postedit edit none`, which changes
+nothing, `postedit score` of mt (100 resamples), and `postedit data extract` from one TMX file. Memory is the peak
+resident memory that the system reports (VmHWM): of the main process, of the largest process, and of all processes
+together, which counts shared memory more than once.
 """
 
 import argparse
@@ -67,7 +67,7 @@ def main() -> None:
 
 
 def write(corpus: Path, triplets: int) -> None:
-    """Write generated triplets."""
+    """Generate triplets and write them to `corpus`.{src,mt,pe}."""
     rng = np.random.default_rng(1)
     words = np.array(["".join(letters) for letters in islice(product("aeiounrstl", repeat=5), VOCABULARY)])
     chance = 1.0 / np.arange(1, VOCABULARY + 1)
@@ -88,7 +88,7 @@ def write(corpus: Path, triplets: int) -> None:
 
 
 def write_tmx(corpus: Path) -> None:
-    """Write src and pe as a TMX file; the words need no escapes."""
+    """Write src and pe as a TMX file; the words need no escaping."""
     with (
         corpus.with_suffix(".src").open(encoding="utf-8") as src,
         corpus.with_suffix(".pe").open(encoding="utf-8") as pe,
@@ -103,7 +103,7 @@ def write_tmx(corpus: Path) -> None:
 
 
 def run(command: list[str], engine: str, triplets: int) -> None:
-    """Run a command of postedit, and print a row of the table."""
+    """Run a postedit command, and print a row of the table."""
     started, peaks = time.perf_counter(), dict[int, int]()
     process = subprocess.Popen(
         [sys.executable, "-m", "postedit", *command],

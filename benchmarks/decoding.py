@@ -1,18 +1,18 @@
-"""Compare the speed of decoding with general decoders, on models of the same size and on real post-edits.
+"""Compare decoding speed with that of general decoders, on models of the same size and on real post-edits.
 
     python benchmarks/decoding.py MODEL DATA [--sentences N] [--threads N] [--repeats N] [--batch N ...] [--device D]
 
 DATA is the prefix of .src and .mt. The outputs are those of MODEL, a trained model of any size. Models of base size
 (width 512, 6 layers in each stack, 32,000 tokens) with random weights then write these outputs: their output layer
-favours them (probability about 1). The work is that of a trained model with these outputs, and no decoder can know
-them in advance. The shortlist has 4,000 tokens and those of the sentence; the few others in outputs are replaced, for
-all systems. The general decoders (Hugging Face `generate`, CTranslate2) run an encoder-decoder of 6 + 6 layers with the
-same width and vocabulary on src alone, with outputs of the same length.
+favours them (probability about 1). They do the work of a trained model with these outputs, and no search can know the
+outputs in advance. The shortlist has 4,000 tokens and those of the sentence; the few output tokens outside it are
+replaced, for all systems. The general decoders (Hugging Face `generate`, CTranslate2) run an encoder-decoder of 6 + 6
+layers with the same width and vocabulary on src alone, with outputs of the same length.
 
-All systems take turns on the same sentences in one process. Figures are medians of whole rounds, with encoding and
-without text processing. With one thread, times are CPU times, which other work on the machine affects less; with more
-threads, or on a GPU, they are wall times.
-Without `transformers` or `ctranslate2` the systems that need them are left out.
+All systems take turns on the same sentences in one process. Figures are medians of whole rounds, which include encoding
+but no text processing. With one thread on a CPU, times are CPU times, which other work on the machine affects less;
+otherwise they are wall-clock times. Systems that need `transformers` or `ctranslate2` are left out where these packages
+are not installed.
 """
 
 import argparse
@@ -81,7 +81,7 @@ def main() -> None:
 
 
 def waited_clock() -> float:
-    """Return the time after all pending work of the GPU, if there is one, is done."""
+    """Return the wall-clock time once the pending work of the GPU, if there is one, is done."""
     if torch.cuda.is_available():
         torch.cuda.synchronize()
     return time.perf_counter()
@@ -98,7 +98,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument(
         "--device", type=torch.device, default=torch.device("cpu"), help="where to decode; int8 runs on the CPU only"
     )
-    parser.add_argument("--only", nargs="+", default=[""], help="systems with one of these in their names")
+    parser.add_argument("--only", nargs="+", default=[""], help="only systems whose names contain one of these texts")
     return parser.parse_args()
 
 
@@ -117,13 +117,13 @@ def prepare(model: Path, data: str, count: int, device: torch.device) -> list[Se
 
 
 def listed(output: Sequence[int], own: set[int]) -> list[int]:
-    """Return an output in which tokens that are not on the shortlist are replaced."""
+    """Return the output with tokens that are not on the shortlist replaced; `own` are the tokens of the sentence."""
     return [token if token < SHORTLIST or token in own else token % SHORTLIST for token in output]
 
 
 @dataclass
 class Contestant:
-    """A way to decode: a function from sentences and batch size to the outputs and counts."""
+    """A system: a function that decodes sentences with a batch size, and its seconds in each round."""
 
     name: str
     decode: Callable[[Sequence[Sentence], int], "Written"]
@@ -132,7 +132,7 @@ class Contestant:
 
 @dataclass(frozen=True)
 class Written:
-    """Number of tokens written and, if known, of decoder calls and of tokens fed to them."""
+    """The number of tokens written and, where known, of decoder calls and of tokens fed to them."""
 
     tokens: int
     calls: int | None = None
@@ -152,7 +152,7 @@ def compare(
         contestant.seconds = []
         contestant.decode(sentences[:size], size)  # warm-up
     gc.collect()
-    gc.freeze()  # otherwise one system pays for a collection over the objects of all
+    gc.freeze()  # otherwise one system would pay for a collection over the objects of all systems
     for _ in range(repeats):
         for contestant in contestants:
             start = clock()
@@ -168,7 +168,7 @@ def compare(
 
 
 def ours(device: torch.device) -> Iterator[Contestant]:
-    """Yield greedy search, drafting and beam search with each architecture."""
+    """Yield greedy search, greedy search with mt as draft and beam search with each architecture."""
     for name in OURS:
         full = favouring(name, "float32", device)
         yield Contestant(f"{name}, greedy", partial(search_greedily, full))
@@ -198,7 +198,7 @@ def favouring(name: str, precision: Precision, device: torch.device) -> Favourin
 
 
 def batches(sentences: Sequence[Sentence], size: int, device: torch.device) -> Iterator[DraftGroup]:
-    """Yield batches whose targets are the outputs to favour."""
+    """Yield batches of sentences whose targets are the outputs to favour."""
     for start in range(0, len(sentences), size):
         group = sentences[start : start + size]
         batch = collate({side: [sentence.inputs[side] for sentence in group] for side in ("src", "mt")}, ("src", "mt"))
@@ -221,7 +221,7 @@ def search_greedily(model: Favouring, sentences: Sequence[Sentence], size: int) 
 
 @torch.inference_mode()
 def encode(model: Favouring, sentences: Sequence[Sentence], size: int) -> Written:
-    """Run the encoders alone: a lower bound of the time of any search."""
+    """Run the encoders alone, a lower bound on the time of any search."""
     for group in batches(sentences, size, model.device):
         model.encode(group.batch)
     return Written(0)
@@ -250,7 +250,7 @@ def check(found: Sequence[Any], sentences: Sequence[Sentence]) -> None:
 
 
 def general_model() -> Any:
-    """Return an encoder-decoder of the Transformers library, of base size."""
+    """Return an encoder-decoder of base size from the Transformers library."""
     from transformers import BartConfig, BartForConditionalGeneration
 
     sizes = {f"{side}_{name}": value for side in ("encoder", "decoder") for name, value in
@@ -264,7 +264,7 @@ def general_model() -> Any:
 
 
 def hugging_face(device: torch.device) -> Iterator[Contestant]:
-    """Yield greedy and beam search of the Transformers library."""
+    """Yield greedy and beam search of the Transformers library, or nothing if it is not installed."""
     try:
         from transformers import LogitsProcessor, LogitsProcessorList
     except ImportError:
@@ -302,7 +302,7 @@ def hugging_face(device: torch.device) -> Iterator[Contestant]:
 
 
 def ctranslate(folder: Path, device: torch.device) -> Iterator[Contestant]:
-    """Yield greedy and beam search of CTranslate2, in fp32 and int8."""
+    """Yield greedy and beam search of CTranslate2 in fp32 and int8, or nothing if a package is missing."""
     try:
         import ctranslate2
         from tokenizers import Tokenizer, models

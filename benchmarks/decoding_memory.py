@@ -1,10 +1,11 @@
-"""Compare the memory of greedy search with mt as draft with that of token by token (Linux only).
+"""Compare the memory use of greedy search with mt as draft with that of search token by token (Linux only).
 
     python benchmarks/decoding_memory.py MODEL DATA [--sentences N] [--batch N ...] [--repeats N] [--dtype TYPE]
 
 DATA is the prefix of .src and .mt. Each search runs in a process of its own, on the same batches of similar length,
 longest first. The searches take turns, and the medians of their peaks are compared: the peak of the whole process, and
-its excess over the memory held once the model is loaded, laid out for inference, and has edited one short sentence.
+its excess over the memory that the process holds once the model is loaded, prepared for inference, and has edited the
+batch of the shortest sentences.
 """
 
 import argparse
@@ -22,7 +23,7 @@ WAYS = ("token by token", "mt as draft")
 
 
 class Peak(NamedTuple):
-    """Bytes of a process: the peak, and the memory held before the search."""
+    """The memory of a process in bytes: its peak, and what it held before the search."""
 
     total: int
     before: int
@@ -117,7 +118,7 @@ def forget_peak() -> None:
 
 
 def memory(field: str) -> int:
-    """Return a value of /proc/self/status in bytes."""
+    """Return a memory field of /proc/self/status in bytes; VmHWM is the peak of VmRSS."""
     lines = Path("/proc/self/status").read_text().splitlines()
     return next(int(line.split()[1]) * 1024 for line in lines if line.startswith(field))
 

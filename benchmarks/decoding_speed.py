@@ -2,8 +2,8 @@
 
     python benchmarks/decoding_speed.py MODEL... --data PREFIX [--sentences N] [--threads N] [--repeats N]
 
-The searches take turns on the same sentences. Figures are medians of whole rounds, with encoding and without text
-processing. The last column is the share of sentences whose draft output differs from that of greedy search.
+The searches take turns on the same sentences. Figures are medians of whole rounds, which include encoding but no text
+processing. The last column is the share of sentences whose output differs from that of greedy search.
 """
 
 import argparse
@@ -80,7 +80,7 @@ def encode(
 
 
 def measure(folder: ModelFolder, batches: list[tuple[Batch, list[list[int]]]], size: int, repeats: int) -> None:
-    """Time every search on `batches` and print a row for each."""
+    """Time every search on `batches`, and print a row for each."""
     results = {name: Result() for name in SEARCHES}
     for _ in range(repeats):
         for name, search in SEARCHES.items():

@@ -2,10 +2,10 @@
 
     python benchmarks/decoding_versions.py OTHER MODEL DATA [--sentences N] [--batch N] [--repeats N]
 
-OTHER is a checkout of an older commit (`git worktree add`). Each runs its own `benchmarks/decoding.py`, with the same
-sentences and outputs, in a process of its own, and they take turns: so the comparison is valid on a machine whose speed
-changes from hour to hour. Figures are medians of CPU milliseconds per sentence, and of the ratios of neighbouring
-turns; one thread.
+OTHER is a checkout of an older commit (`git worktree add`). Each checkout runs its own `benchmarks/decoding.py` in a
+process of its own, with the same sentences and outputs. The two take turns, so the comparison is valid on a machine
+whose speed changes from hour to hour. Figures are medians of the milliseconds of CPU time per sentence, and of the
+ratios of neighbouring turns, with one thread.
 """
 
 import argparse
@@ -61,7 +61,7 @@ def main() -> None:
 
 
 def started(checkout: Path, *settings: str) -> "subprocess.Popen[str]":
-    """Start a process with the code of a checkout, which waits for requests."""
+    """Start a process that runs the code of a checkout, and return it once it is ready for requests."""
     worker = subprocess.Popen(
         [sys.executable, "-c", WORKER, str(checkout), *settings],
         env=os.environ | {"PYTHONPATH": str(checkout / "src"), "OMP_NUM_THREADS": "1"},
@@ -72,7 +72,7 @@ def started(checkout: Path, *settings: str) -> "subprocess.Popen[str]":
 
 
 def asked(worker: "subprocess.Popen[str]", search: str) -> float:
-    """Return the milliseconds of one search."""
+    """Let a worker run a search once, and return its milliseconds of CPU time per sentence."""
     assert worker.stdin is not None
     worker.stdin.write(search + "\n")
     worker.stdin.flush()
@@ -80,7 +80,7 @@ def asked(worker: "subprocess.Popen[str]", search: str) -> float:
 
 
 def said(worker: "subprocess.Popen[str]") -> str:
-    """Return the next line that a worker prints."""
+    """Return the next line that a worker prints; exit if it has ended."""
     assert worker.stdout is not None
     line = worker.stdout.readline()
     if not line:

@@ -1,11 +1,11 @@
-"""Check that search with mt as draft gives the output of greedy search.
+"""Check that search with mt as draft gives the same outputs as greedy search.
 
     python benchmarks/draft_equality.py MODEL DATA... [--sentences N] [--double] [--batch N] [--shortlist N]
 
 DATA are prefixes of .src and .mt. All sentences are decoded both ways, in batches of similar length; with drafts,
-finished rows are refilled. Where outputs differ, forced scoring of their common prefix gives the difference of the
-log-probabilities of the two next tokens. A near-tie in single precision is no error. In double precision there must be
-no difference at all. With a shortlist, the share of differing outputs is the result.
+finished rows are refilled. Where two outputs differ, forced decoding of their common prefix gives the difference of the
+log-probabilities of their next tokens. In single precision a near-tie is no error; in double precision no outputs
+may differ. With a shortlist, outputs may differ, and their number is the result.
 """
 
 import argparse
@@ -27,14 +27,14 @@ from postedit.nn.inference import prepare_for_inference
 from postedit.search import DraftGroup, DraftSearch, Hypothesis, greedy, length_limits
 
 TIE = 1e-4
-"""Natural logarithms; in single precision, other orders of summation explain no more."""
+"""Largest difference, in nats, that the order of summation in single precision explains."""
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("model", type=Path)
     parser.add_argument("data", nargs="+")
-    parser.add_argument("--sentences", type=int, help="sentences of each DATA; all if not given")
+    parser.add_argument("--sentences", type=int, help="number of sentences of each DATA; all if not given")
     parser.add_argument("--double", action="store_true", help="use double precision")
     parser.add_argument("--batch", type=int, default=32)
     parser.add_argument("--shortlist", type=int, default=0)
@@ -50,7 +50,7 @@ def main() -> None:
 
 
 def compare(model: Seq2Seq, folder: ModelFolder, data: str, options: argparse.Namespace) -> int:
-    """Print a row, and return the number of outputs that differ by more than a near-tie."""
+    """Print a row, and return the number of outputs that differ by more than a near-tie (with --double, at all)."""
     groups = list(grouped(folder, data, options.sentences, options.batch))
     expected = [hypothesis for group in groups for hypothesis in greedy(model, group.batch, group.limits)]
     search = DraftSearch(model, options.batch, shortlist=options.shortlist)
@@ -93,7 +93,7 @@ def grouped(folder: ModelFolder, data: str, count: int | None, size: int) -> Ite
 
 
 def halves(groups: Sequence[DraftGroup]) -> Iterator[DraftGroup]:
-    """Yield the same sentences in smaller groups, which can refill finished rows."""
+    """Yield the same sentences in groups of half the size, which can refill finished rows."""
     for group in groups:
         for rows in torch.arange(group.batch.rows).chunk(2):
             streams = {name: stream.select(rows) for name, stream in group.batch.streams.items()}
@@ -102,7 +102,7 @@ def halves(groups: Sequence[DraftGroup]) -> Iterator[DraftGroup]:
 
 @torch.inference_mode()
 def margin(model: Seq2Seq, group: DraftGroup, row: int, one: Hypothesis, other: Hypothesis) -> float:
-    """Return the difference, in nats, of the first tokens that differ, after the common prefix of the outputs."""
+    """Return by how many nats the log-probabilities of the first tokens that differ in two outputs differ."""
     pairs = list(zip((*one.tokens, EOS), (*other.tokens, EOS)))
     common = [a for a, _ in takewhile(lambda pair: pair[0] == pair[1], pairs)]
     first, second = pairs[len(common)]

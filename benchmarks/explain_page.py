@@ -1,7 +1,7 @@
-"""Measure the size of the page of `postedit explain`, and the time to open it with thousands of sentences.
+"""Measure the size of the page that `postedit explain` writes, and the time to open it with thousands of sentences.
 
-Sentences are generated: 20 words per text, with attention like that of trained models (mostly on one word). Needs
-Chromium.
+Sentences are generated: 20 words per text, with attention like that of trained models (mostly on one word). The time to
+open the page is measured in Chromium, and left out where that is not installed.
 
 python benchmarks/explain_page.py --sentences 1000 10000
 """
@@ -48,7 +48,7 @@ def sentence(generator: np.random.Generator) -> ExplainedSentence:
 
 
 def seconds_to_open(path: Path) -> float:
-    """Return the seconds from navigation to a ready page, as reported by the browser."""
+    """Return the seconds from navigation to the `load` event, as reported by the browser."""
     with tempfile.TemporaryDirectory() as profile:
         options = ["--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={profile}", "--dump-dom"]
         done = subprocess.run(["chromium", *options, path.as_uri()], capture_output=True, check=True, text=True)

@@ -1,4 +1,4 @@
-"""A model that writes given outputs whatever its weights, for benchmarks of decoding."""
+"""A model that writes given outputs whatever its weights, for decoding benchmarks."""
 
 from dataclasses import dataclass
 from typing import Any, Self, cast
@@ -24,12 +24,12 @@ class Favouring(Seq2Seq["FavouringState"]):
         self.device = next(model.parameters()).device
 
     def encode(self, batch: Batch) -> "FavouringState":
-        """Encode the batch, whose targets are to be favoured."""
+        """Encode a batch; its targets are the outputs to favour."""
         assert batch.target is not None
         return FavouringState(self.model.encode(batch), batch.target.ids, torch.zeros_like(batch.target.ids[:, 0]), 0)
 
     def decode(self, tokens: Tensor, state: "FavouringState") -> tuple[DecoderOutput, "FavouringState"]:
-        """Read K more target tokens Long[N,K]; predict the one after each of them."""
+        """Read K more target tokens Long[N,K], and predict the token after each of them."""
         self.calls += 1
         count = tokens.size(1)
         output, inner = self.model.decode(tokens, state.inner)
@@ -43,7 +43,7 @@ class Favouring(Seq2Seq["FavouringState"]):
 
 @dataclass(frozen=True, eq=False)
 class FavouringState:
-    """The state of the model, and the targets with how many tokens of each row are read."""
+    """The state of the model, the targets, the number of tokens read in each row, and that of the last call."""
 
     inner: State
     wanted: Tensor
@@ -55,7 +55,7 @@ class FavouringState:
         return type(self)(self.inner.select(rows), self.wanted[rows], self.read[rows], self.last)
 
     def rollback(self, keep: Tensor) -> Self:
-        """Return the state after only the first `keep` Long[N] tokens of the last decode, row by row."""
+        """Return the state as if the last call had read only the first `keep` Long[N] tokens of each row."""
         return type(self)(self.inner.rollback(keep), self.wanted, self.read - self.last + keep, 0)
 
     def join(self, other: Self) -> Self:
@@ -70,13 +70,13 @@ class FavouringState:
 
 @dataclass(frozen=True, eq=False)
 class FavouringDistribution:
-    """A distribution with `FAVOUR` added to the logit of one token at each position."""
+    """A distribution with `FAVOUR` added to the logit of one token at each position: `favoured` Long[N,K]."""
 
     inner: SoftmaxDistribution
     favoured: Tensor
 
     def log_probs(self) -> Tensor:
-        """Float[N,K,V]."""
+        """Return the log-probabilities Float[N,K,V], with the favoured tokens raised."""
         logits, chosen = self.inner.logits(), self.favoured.unsqueeze(-1)
         raised = logits.scatter_add_(-1, chosen, torch.full_like(chosen, FAVOUR, dtype=logits.dtype))
         return raised.log_softmax(-1, dtype=at_least_float(logits.dtype))
@@ -91,7 +91,7 @@ class FavouringDistribution:
         return scores.scatter_(-1, column, raised).sub_(total)
 
     def at(self, mask: Tensor) -> Self:
-        """Return the distributions where `mask` Bool[N,K], M of them in order, as [M,1]."""
+        """Return the M distributions where `mask` Bool[N,K] is true, in order, as [M,1]."""
         return type(self)(self.inner.at(mask), self.favoured[mask].unsqueeze(1))
 
     def label_loss(self, labels: Tensor, mask: Tensor, smoothing: float = 0.0) -> Any:

@@ -1,9 +1,9 @@
-"""Does a gate keep its promise, and what does it cost? Test it on repeated random divisions of a dev set.
+"""Does a gate keep its promise, and what does it cost? Test it on repeated random splits of a dev set.
 
     python benchmarks/gate.py MODEL... --data PREFIX... --work FOLDER [--splits N] [--plots FOLDER] [--lines N...]
 
-One half of the dev set, or so many lines, makes a gate, with the whole procedure of `postedit gate`. The rest measures
-its effect on unseen text. FOLDER keeps the judged corrections; a later or resumed run starts from them.
+Half of the dev set, or N lines, makes a gate by the whole procedure of `postedit gate`. The rest measures its effect on
+unseen text. The folder of --work keeps the judged corrections, from which a later or resumed run starts.
 """
 
 import argparse
@@ -41,14 +41,14 @@ LEVELS: tuple[Levels, ...] = ("sentence", "edit", "auto")
 
 @dataclass(frozen=True, eq=False)
 class Splits:
-    """What came of the halves that nothing was learnt from; an entry for each division.
+    """Results on the lines that no gate was learnt from; each array has an entry per split: Float64[splits].
 
     Args:
-        opened: whether the gate was open.
-        gains: TER edits saved in a line behind the gate.
-        ungated: without it.
-        words: of a line of pe.
-        forecasts: of all divisions together, where there were enough changes to learn from.
+        opened: 1 if the gate was open, else 0.
+        gains: mean number of TER edits saved per line, with the gate.
+        ungated: the same without the gate.
+        words: mean number of words per line of pe.
+        forecasts: those of all splits together in which there were enough changes to learn from.
     """
 
     opened: Floats
@@ -86,7 +86,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--work", type=Path, required=True)
     parser.add_argument("--plots", type=Path)
     parser.add_argument("--splits", type=int, default=200)
-    parser.add_argument("--lines", type=int, nargs="+", help="that make a gate; half of the dev set if not given")
+    parser.add_argument("--lines", type=int, nargs="+", help="lines that make a gate; half of the dev set if not given")
     parser.add_argument("--threads", type=int, default=torch.get_num_threads())
     return parser.parse_args()
 
@@ -102,7 +102,7 @@ def judged_outcomes(model: str, dev: DevTexts, path: Path) -> Outcomes:
 
 
 def divide(outcomes: Outcomes, words: Sequence[int], level: Levels, lines: int, splits: int) -> Splits:
-    """Return the results of `splits` random divisions into `lines` lines for the gate and the rest."""
+    """Return the results of `splits` random splits into `lines` lines for the gate and the rest."""
     rows: list[list[float]] = []
     said: list[Forecasts] = []
     for number in range(splits):
@@ -123,7 +123,7 @@ def divide(outcomes: Outcomes, words: Sequence[int], level: Levels, lines: int, 
 
 
 def opened_by_chance(outcomes: Outcomes, draws: int = 2000, worst: float = 5.0) -> float:
-    """Return how often a harmless and useless model passes the test: the real gains with random signs."""
+    """Return how often the gains of a harmless but useless model, the real ones with random signs, pass the test."""
     every = np.clip(outcomes.gains(range(len(outcomes)), everything(outcomes, range(len(outcomes)))), -worst, worst)
     generator = np.random.default_rng(8)
     opened = 0

@@ -3,10 +3,11 @@
     check    compare the log-probabilities of the same model, weights and batch on the CPU and on the GPU
     speed    measure training tokens per second, in bf16 and fp32
     unpack   unpack the triplets of the bundle
-    train    train a recipe for a slice of time; later slices resume
+    train    train a recipe for a slice of time; later slices resume the run
     pack     pack the results: log, scores, and the model in parts of limited size
 
-Each writes its findings as JSON into the results folder. Any of them also runs on a CPU (`--device cpu`).
+check, speed and train write their findings as JSON into the results folder, and pack the files to take home. Every
+verb also runs on a CPU (`--device cpu`).
 """
 
 import argparse
@@ -37,14 +38,16 @@ from postedit.folder import ModelFolder
 from postedit.jobs.training import train as train_recipe
 from postedit.recipe import Recipe, load_recipe
 
-SAVE_MINUTES = 3.0  # between checkpoints: the most that an aborted call may lose
+SAVE_MINUTES = 3.0  # minutes between checkpoints: the most training that an aborted call loses
 
 
 def unpack(bundle: Path, target: Path, name: str | None) -> Path:
-    """Unpack the triplets of a bundle, into a folder of `target` named after their sum; return the one to train on.
+    """Unpack a bundle into a folder of `target` named after its SHA-256 sum; return its folder of triplets to train on.
+
+    `name` is the name of that folder; None if the bundle has only one.
 
     Raises:
-        DataError: if the bundle is damaged, or it is not clear which of its folders is meant.
+        DataError: if the bundle is incomplete or damaged, or has several folders and none called `name`.
     """
     archive = bundle / "triplets.tar.xz"
     try:
@@ -69,17 +72,17 @@ def unpack(bundle: Path, target: Path, name: str | None) -> Path:
 def train(
     recipe: Path, run: Path, results: Path, minutes: float, overrides: Sequence[str], *, last: bool, prepared: Path
 ) -> None:
-    """Start or resume training of `recipe`, with all its stages, in `run`; stop after `minutes` as by Ctrl-C.
+    """Start or resume training of `recipe`, with all its stages, in `run`; interrupt it after `minutes` as Ctrl-C does.
 
-    In the last slice `max_steps` is the number of updates that there is time for, so that the learning rate of a linear
-    schedule is 0 at the end. A run starts with the vocabularies and corpora of the folder `prepared`, if there is one.
+    In the last slice, `max_steps` is set to the number of updates that there is time for, so that the learning rate of
+    a linear schedule ends at 0. A new run starts with the vocabularies and corpora in `prepared`, if that exists.
     """
     options = [f"train.save_minutes={SAVE_MINUTES}", *overrides]
     if last:
         options.append(f"train.max_steps={updates_until(run, minutes)}")
     resolved = load_recipe(recipe, options, check_data=not prepared.is_dir())
     if prepared.is_dir():
-        data, _ = resolved.data.resolve(Path())  # its problems: the triplets for training are not here
+        data, _ = resolved.data.resolve(Path())  # the problems are ignored: the training triplets are not here
         resolved = replace(resolved, data=data)
         check_prepared(resolved, prepared)
         if not (run / "recipe.toml").exists():
@@ -107,13 +110,13 @@ def train(
 
 
 def check_prepared(recipe: Recipe, prepared: Path) -> None:
-    """Check that the vocabularies and corpora in `prepared` are those of a recipe.
+    """Check that the vocabularies and corpora in `prepared` were made by this recipe.
 
     Raises:
-        RecipeError: if not.
+        RecipeError: if the recipe differs in [text], [data] or the architecture from the one that made them.
     """
     own, known = recipe.to_dict(), read_toml(prepared / "recipe.toml")
-    for values in (own, known):  # the triplets lie in another folder there
+    for values in (own, known):  # the folder of the triplets may differ
         values["data"] = {name: value for name, value in values["data"].items() if name != "dir"}
         values["data"] |= {name: _names(values["data"][name]) for name in ("train", "dev")}
     differ = [name for name in ("text", "data") if own[name] != known[name]]
@@ -135,10 +138,10 @@ def _names(files: Any) -> Any:
 
 
 def updates_until(run: Path, minutes: float) -> int:
-    """Return the updates that `run` will have made after `minutes` more, by the speed of its last logged updates.
+    """Return how many updates `run` will have made after `minutes` more, by the speed of its last logged updates.
 
     Raises:
-        DataError: if it has not logged twice yet.
+        DataError: if it has logged fewer than two updates.
     """
     rows = rows_of(parts_of(run)[-1])
     logged = [row for row in rows if "lr" in row][-20:]
@@ -146,30 +149,30 @@ def updates_until(run: Path, minutes: float) -> int:
         raise DataError(f"{run}: its speed is not known yet: train a slice without GPU_LAST=1 first")
     first, latest = logged[0], logged[-1]
     rate = (latest["step"] - first["step"]) / (latest["seconds"] - first["seconds"])
-    return int(latest["step"] + 0.95 * rate * 60.0 * minutes)  # some time is for loading
+    return int(latest["step"] + 0.95 * rate * 60.0 * minutes)  # some of the time goes into loading
 
 
 def rows_of(part: Path) -> list[dict[str, Any]]:
-    """Return the rows of the log of a run or of a stage."""
+    """Return the log entries of a run or of a stage."""
     log = part / "log.jsonl"
     return [json.loads(line) for line in log.read_text(encoding="utf-8").splitlines()] if log.exists() else []
 
 
 def parts_of(run: Path) -> list[Path]:
-    """Return the folders with checkpoints of a run: its own, or those of its stages in order."""
+    """Return the folders of a run that hold checkpoints: those of its stages in order, or else the run itself."""
     stages = sorted((run / "stages").glob("*/log.jsonl"), key=lambda path: path.stat().st_mtime)
     return [path.parent for path in stages] or [run]
 
 
 def minutes_spent(run: Path) -> float:
-    """Return the minutes of training recorded in the newest checkpoints of a run, 0.0 if there are none."""
+    """Return the minutes of training that the newest checkpoints of a run record; 0.0 if there are none."""
     newest = [max(part.glob("checkpoints/step-*/state.json"), default=None) for part in parts_of(run)]
     states = [json.loads(path.read_text(encoding="utf-8")) for path in newest if path is not None]
     return sum(float(state["run"]["seconds"]) for state in states) / 60.0
 
 
 def last_dev_scores(run: Path) -> dict[str, Any]:
-    """Return the last validation of each stage."""
+    """Return the last validation of each stage, by the name of its folder."""
     found: dict[str, Any] = {}
     for part in parts_of(run):
         if validations := [row for row in rows_of(part) if "dev_nll" in row]:
@@ -178,17 +181,17 @@ def last_dev_scores(run: Path) -> dict[str, Any]:
 
 
 def pack(run: Path, results: Path, part_bytes: int, first: int, count: int) -> None:
-    """Put records and the model of `run` into `results`, in files that are small enough to travel.
+    """Write the records and the model of `run` into `results`, in files that are small enough to transfer.
 
-    `records.tar.xz` holds log, resolved recipe and scores. `model.tar.NN`, joined in order, are a tar file of the
-    model folder with weights in bfloat16, half the size; `model.json` says how many parts there are, with sums.
+    `records.tar.xz` holds the log, the resolved recipe and the scores. `model.tar.NN`, joined in order, are a tar file
+    of the model folder with weights in bfloat16, half the size; `model.json` lists the SHA-256 sums of all parts.
 
     Args:
-        run: of `train`.
-        results: where the files go.
-        part_bytes: size of a part.
-        first: number of the first part to write.
-        count: how many parts to write at most.
+        run: run folder of `train`.
+        results: folder for the files.
+        part_bytes: size of a part in bytes.
+        first: number of the first part to write, from 0.
+        count: largest number of parts to write.
     """
     records = [path for path in sorted(run.rglob("*")) if path.suffix in {".jsonl", ".json", ".toml"}]
     small = [path for path in records if "checkpoints" not in path.parts and "model" not in path.parts]
@@ -213,7 +216,7 @@ def pack(run: Path, results: Path, part_bytes: int, first: int, count: int) -> N
 
 
 def _pack_model(folder: Path) -> bytes:
-    """Return a tar file of a model folder with weights rounded to bfloat16; every version of postedit can load it."""
+    """Return a tar file of a model folder with its weights rounded to bfloat16."""
     with tempfile.TemporaryDirectory() as temporary:
         rounded = Path(temporary) / "model"
         ModelFolder.load(folder).save(rounded, torch.bfloat16)
@@ -224,7 +227,7 @@ def _pack_model(folder: Path) -> bytes:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run the command line; returns the exit code."""
+    """Run the command line, and return the exit code."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
     parser.add_argument("--device", default="cuda")
     parser.add_argument("--results", type=Path, required=True)

@@ -3,26 +3,26 @@
 #
 #   bash benchmarks/gpu.sh RESULTS RECIPE [option=value ...]
 #
-# Stages, in this order: check (CPU against GPU), speed (training tokens per second), train (a slice of the recipe, which
-# resumes after the last slice), decode (on request: decoding speed on the dev set, with the outputs of the trained
-# model), budget (on request: every small recipe for some updates), pack (the results, into RESULTS). check and speed run
-# once. Call it again, with the same arguments, for the next slice. `make gpu-bundle` packs the data and lists what else to
-# carry.
+# Stages, in this order: check (compare CPU and GPU), speed (training tokens per second), train (one slice of the recipe,
+# which resumes after the last slice), decode (on request: decoding speed on the dev set, with the outputs of the trained
+# model), budget (on request: some updates of every small recipe), pack (the results, into RESULTS). check and speed run
+# once. Call the script again with the same arguments for the next slice. `make gpu-bundle` packs the data and lists what
+# else to copy to the machine.
 #
 # Settings, from the environment:
 #   GPU_SLICE_MINUTES  9      minutes for the whole call
-#   GPU_FINISH_MINUTES 1.5    of these, reserved for the last dev scores, the export and the packing
+#   GPU_FINISH_MINUTES 1.5    of these, reserved for the last dev scores, the export and packing
 #   GPU_STAGES         "check speed train pack"
 #   GPU_LAST           ""     1: in this slice the learning rate of a linear schedule falls to 0
 #   GPU_RUN            runs/gpu/NAME_OF_RECIPE   the run folder, kept between calls
-#   GPU_BUNDLE         gpu-bundle                the output of make gpu-bundle, and wheels/ with missing packages
+#   GPU_BUNDLE         gpu-bundle                the output of make gpu-bundle, with missing packages in wheels/
 #   GPU_DATA           the bundle's folder of triplets to train on, if there are several
 #   GPU_PARTS          "0 4"  first part of the model to pack, and the number of parts, of GPU_PART_MIB (15) each
 #   GPU_PYTHON         python3
-#   GPU_DEVICE         cuda   or cpu, for a trial
-#   GPU_SPEED_SECONDS  8      for each model and precision
-#   GPU_BUDGET_UPDATES 800    of each recipe in the stage budget; unfinished recipes resume
-#   GPU_DECODE_SENTENCES 256  in the stage decode
+#   GPU_DEVICE         cuda   or cpu, for a trial run
+#   GPU_SPEED_SECONDS  8      seconds for each model and precision
+#   GPU_BUDGET_UPDATES 800    updates of each recipe in the budget stage; unfinished recipes resume
+#   GPU_DECODE_SENTENCES 256  sentences in the decode stage
 set -euo pipefail
 started=$SECONDS
 
@@ -45,7 +45,7 @@ mkdir -p "$results" "$run"
 wants() { [[ $stages == *" $1 "* ]]; }
 say() { printf '\n== %s (%d s)\n' "$*" $((SECONDS - started)); }
 gpu() { "$python" benchmarks/gpu.py --device "$device" --results "$results" "$@"; }
-# check and speed run once, to their end; every slice returns their findings.
+# Run a stage unless an earlier slice has finished it; every slice returns its findings.
 once() {
     local status=0
     if [[ ! -f $run/$1.json ]]; then

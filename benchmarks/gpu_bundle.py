@@ -1,10 +1,10 @@
-"""Pack triplets for `benchmarks/gpu.sh`, which runs on a machine without a network, and list what else to carry.
+"""Pack triplets for `benchmarks/gpu.sh`, which runs on a machine without a network, and list what else to copy there.
 
     python benchmarks/gpu_bundle.py DATA_FOLDER... [--out gpu-bundle] [--recipe RECIPE]
 
-Each folder is packed under its own name with all its `NAME.src`, `NAME.mt` and `NAME.pe`. With a recipe (without
-stages), which takes one folder, vocabularies and corpora are made here, and packed in place of the triplets for
-training, so that no GPU waits for that.
+Each folder is packed under its own name with all its files `NAME.src`, `NAME.mt` and `NAME.pe`. With `--recipe`, which
+takes one folder and a recipe without stages, the vocabularies and corpora are made here and packed instead of the
+training triplets, so that no GPU time is spent on that.
 """
 
 import argparse
@@ -26,8 +26,8 @@ from postedit.recipe import load_recipe
 ROOT = Path(__file__).resolve().parents[1]
 MAX_BYTES = 40 * 2**20
 SIDES = ("src", "mt", "pe")
-PREPARED = "prepared"  # folder of a bundle with the vocabularies and corpora of a recipe
-# Packages that are always needed, each with its own requirements.
+PREPARED = "prepared"  # folder in a bundle that holds the vocabularies and corpora of a recipe
+# Packages that the machine must have, along with their dependencies.
 PRESENT = (
     "torch",
     "accelerate",
@@ -45,7 +45,7 @@ PRESENT = (
     "tqdm",
     "typer",
 )
-# Other packages, which PyTorch images often lack, each with its own requirements.
+# Packages that are also needed and that PyTorch images often lack, dependencies included.
 OFTEN_MISSING = (
     "annotated-types",
     "backports.zstd",
@@ -59,7 +59,7 @@ OFTEN_MISSING = (
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run the command line; returns the exit code."""
+    """Run the command line, and return the exit code."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
     parser.add_argument("folders", nargs="+", type=Path, metavar="DATA_FOLDER")
     parser.add_argument("--out", type=Path, default=ROOT / "gpu-bundle")
@@ -78,7 +78,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def pack(folders: list[Path], out: Path) -> Path:
-    """Write `out/triplets.tar.xz` and its SHA-256 sum; the same files give the same bytes.
+    """Pack the triplets of `folders` into `out/triplets.tar.xz`; the same files give the same bytes.
 
     Raises:
         DataError: if a folder has no triplets, a side is missing, or two folders have one name.
@@ -92,12 +92,12 @@ def pack(folders: list[Path], out: Path) -> Path:
 
 
 def pack_prepared(folders: list[Path], recipe_path: Path, out: Path) -> Path:
-    """Write the same with the prepared run of a recipe, in `prepared/`, and the dev triplets.
+    """Pack the vocabularies and corpora of a recipe, in `prepared/`, and its dev triplets into `out/triplets.tar.xz`.
 
     Raises:
-        DataError: if there are several folders, or one with the name of the prepared run.
+        DataError: if there is not exactly one folder, or it is called `prepared`.
         RecipeError: if the recipe has problems, or stages, each of which makes corpora of its own.
-        OutputError: as `pack`.
+        OutputError: if the archive cannot be written or is larger than 40 MB.
     """
     if len(folders) != 1:
         raise DataError("--recipe takes the one folder that the recipe trains on")
@@ -112,7 +112,7 @@ def pack_prepared(folders: list[Path], recipe_path: Path, out: Path) -> Path:
         run = Path(temporary)
         learn_text(recipe, run, None, console)
         write_corpora(recipe.data, recipe.architecture.model.writes, run, console)
-        (run / MANIFEST).unlink()  # of triplets that do not travel
+        (run / MANIFEST).unlink()  # it lists triplets that are not packed
         recipe.save(run / "recipe.toml")
         prepared = sorted(path for path in run.rglob("*") if path.is_file())
         files = [(f"{PREPARED}/{path.relative_to(run)}", path) for path in prepared]
@@ -121,7 +121,7 @@ def pack_prepared(folders: list[Path], recipe_path: Path, out: Path) -> Path:
 
 
 def write_archive(files: list[tuple[str, Path]], out: Path) -> Path:
-    """Write `out/triplets.tar.xz`, with each file under its name, and its SHA-256 sum.
+    """Write `out/triplets.tar.xz`, with each file under its given name, and `out/triplets.sha256`.
 
     Raises:
         OutputError: if the archive cannot be written or is larger than 40 MB.
@@ -148,7 +148,7 @@ def write_archive(files: list[tuple[str, Path]], out: Path) -> Path:
 
 
 def triplet_files(folder: Path) -> list[Path]:
-    """Return all triplet files of a folder, sorted.
+    """Return all triplet files of a folder, sorted by name and side.
 
     Raises:
         DataError: if there are none, or a `NAME.pe` lacks its `NAME.src` or `NAME.mt`.

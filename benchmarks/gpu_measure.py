@@ -1,4 +1,4 @@
-"""The measurements of `gpu.py` on models with fresh weights: agreement of CPU and GPU, and training speed."""
+"""The measurements of `gpu.py` on models with random weights: agreement of CPU and GPU, and training speed."""
 
 import json
 import math
@@ -29,29 +29,29 @@ from postedit.train.optimisers import build_optimizer
 from postedit.train.torch_compile import compile_layers, compiled_in_updates, layers_of
 from postedit.train.update import Updater
 
-# Largest difference of a log-probability (in nats) in fp32 that the order of summation explains;
-# in bf16 (8 bits of mantissa) a difference is no evidence of an error, so it is only reported.
+# Largest difference between log-probabilities in fp32, in nats, that the order of summation explains.
+# In bf16 (8 bits of mantissa) a difference is no evidence of an error, so it is only reported.
 FP32_TOLERANCE = 1e-3
-# Of the gradient of a parameter, relative to its largest entry. Rounding may move an input of a ReLU across 0, on the
-# CPU too; so both are compared with fp64, and twice the error of the CPU passes as well, up to a limit.
+# Largest error of the gradient of a parameter in fp32, relative to its largest entry. Rounding may move an input of a
+# ReLU across 0, on the CPU too; so both are compared with fp64, and twice the CPU's error also passes, up to a limit.
 FP32_GRADIENT_TOLERANCE = 1e-3
 FP32_GRADIENT_LIMIT = 0.02
 
 RECIPES = Path(__file__).resolve().parent.parent / "recipes"
 
-ROWS, TOKENS = 1_000, 25  # of a batch whose speed is measured: sentences, and tokens of each text
+ROWS, TOKENS = 1_000, 25  # sentences, and tokens of each text, in a batch whose speed is measured
 CHECKED_ROWS = 8
 BF16_PEAKS = {"A100-SXM4": 312.0, "H100 80GB HBM3": 989.0, "NVIDIA H200": 989.0}
-"""Dense matrix products of bf16 by NVIDIA's data sheets, in 10^12 operations a second."""
+"""Peak speed of dense bf16 matrix products by NVIDIA's data sheets, in 10^12 operations per second."""
 
 SPEED_RECIPES = ("transference-small", "transference", "m-cgru-small", "m-cgru")
-TINY_RECIPES = ("demo",)  # for a trial on a CPU
+TINY_RECIPES = ("demo",)  # for a trial run on a CPU
 
 
 def check(device: torch.device, results: Path) -> bool:
-    """Compare log-probabilities, loss and gradients of the model of every small recipe on the CPU and on `device`.
+    """Compare the log-probabilities, loss and gradients of every small recipe's model on the CPU and on `device`.
 
-    Gradients of both are compared with those in fp64 on the CPU.
+    Gradients of both are compared with those in fp64 on the CPU. Return whether all models pass.
     """
     torch.backends.cuda.matmul.allow_tf32 = False
     torch.backends.cudnn.allow_tf32 = False
@@ -71,7 +71,7 @@ def check(device: torch.device, results: Path) -> bool:
 
 
 def _compared(name: str, device: torch.device) -> dict[str, Any]:
-    """Return the largest differences between a model of a recipe on the CPU and on `device`."""
+    """Return the largest differences between a recipe's model on the CPU and on `device`, and whether they pass."""
     model = _model(name).eval()
     for module in model.modules():
         if isinstance(module, torch.nn.RNNBase):  # cuDNN supports the backward pass in training mode only
@@ -118,7 +118,7 @@ def _evaluate(model: Seq2Seq, batch: Batch, device: torch.device, dtype: torch.d
 
 
 def _gradient_error(found: _Evaluation, exact: _Evaluation) -> float:
-    """Return the largest error of any gradient, relative to the largest entry of that of its parameter; NaN wins."""
+    """Return the largest error of any gradient, relative to the largest entry in its exact tensor; NaN is largest."""
     largest = {name: float(gradient.abs().max()) for name, gradient in exact.gradients.items()}
     errors = [
         _difference(found.gradients[name], gradient) / largest[name]
@@ -133,9 +133,9 @@ def _difference(one: Tensor, other: Tensor) -> float:
 
 
 def speed(device: torch.device, results: Path, recipes: Sequence[str], rows_a_batch: int, seconds: float) -> bool:
-    """Measure training tokens a second of each recipe's model, with the trainer's own update; return whether all could.
+    """Measure the training tokens per second of each recipe's model, with the trainer's own update.
 
-    On a GPU, where compiling takes a minute, Transformers are compiled too, in bf16.
+    On a GPU, Transformers are also measured compiled, in bf16; compiling takes a minute. Return whether all succeeded.
     """
     ways: list[dict[str, Any]] = [{"precision": "bf16"}, {"precision": "fp32"}]
     if device.type == "cuda":
@@ -162,14 +162,14 @@ def speed(device: torch.device, results: Path, recipes: Sequence[str], rows_a_ba
 def _speed(
     name: str, way: Mapping[str, Any], device: torch.device, rows: int, seconds: float
 ) -> dict[str, float | None]:
-    """Train on batches of much the same size and return how fast that was, host and device together.
+    """Train on batches of nearly equal size, and return the speed of host and device together.
 
-    Operations are those of matrix products and attention, forward and backward, two for each multiply-add.
+    Operations counted are those of matrix products and attention, forward and backward, two for each multiply-add.
     """
     config = load_config(TrainConfig, {**way, "max_steps": 1}, "speed")
     model = _model(name).to(device).train()
     if config.compile:
-        torch.compiler.reset()  # caches of earlier models count towards the limit
+        torch.compiler.reset()  # compiled code of earlier models counts towards the cache limit
         compile_layers(model, device)
     updater = Updater(model, build_optimizer(model, config), config, accelerate.Accelerator(cpu=device.type == "cpu"))
     batches = [_batch(model, rows, tokens=TOKENS + more) for more in (0, 1, -1, 2, -2)]
@@ -215,7 +215,7 @@ def _speed_of(updater: Updater, batches: Sequence[Batch], rows: int, seconds: fl
 
 
 def _waits(updater: Updater, batch: Batch, step: int) -> int:
-    """Return how often the host waits for a GPU in an update; the expected number is 0."""
+    """Return how often the host waits for the GPU in an update; it should be 0."""
     torch.cuda.set_sync_debug_mode("warn")
     try:
         with warnings.catch_warnings(record=True) as caught:
@@ -227,7 +227,7 @@ def _waits(updater: Updater, batch: Batch, step: int) -> int:
 
 
 def _model(name: str) -> Seq2Seq:
-    """Return the model of a recipe, with fresh weights."""
+    """Return the model of a recipe, with random weights."""
     torch.manual_seed(1)
     recipe = load_recipe(RECIPES / f"{name}.toml", check_data=False)
     return recipe.architecture.build(recipe.model, largest_vocabularies(recipe.text))
@@ -249,7 +249,7 @@ def _text(vocabulary: int, rows: int, tokens: int, *, ragged: bool) -> tuple[Ten
 
 
 def machine(device: torch.device) -> dict[str, str]:
-    """Return a description of the machine and of the versions used."""
+    """Return the names of the GPU, if any, and the CPU, and the versions of Python, PyTorch and postedit."""
     gpu = {"gpu": torch.cuda.get_device_name(device)} if device.type == "cuda" else {}
     versions = {"python": platform.python_version(), "torch": torch.__version__, "postedit": postedit.__version__}
     return {**gpu, "cpu": platform.machine(), **versions}

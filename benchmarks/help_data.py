@@ -4,17 +4,17 @@
         [--held-lines 0] [--held-documents 0] [--any-licence]
 
 DATA holds a folder `adobe-pe.en-LANG` for each language. For each of them this writes `WORK/LANG.{src,mt,pe}`, cleaned
-by `postedit data clean` with `recipes/clean/help.toml`, whose report says what was taken out and why, and
+by `postedit data clean` with `recipes/clean/help.toml`, whose report says what was removed and why, and
 `WORK/LANG.dev.{src,mt,pe}`. `WORK/LANG-raw.{src,mt,pe}` has the cleaned triplets that are most like dev and test: those
-whose mt is raw and whose pe is all human. `WORK/dev.{src,mt,pe}` holds evenly spaced lines of all dev sets, to validate
-on in training. With `--held-lines N`, the last N cleaned lines of each language, which are the latest corrections, go
-to `WORK/LANG.held.{src,mt,pe}` instead: no model is trained on them, so they can teach which edits of models to keep.
-`--held-documents N` holds out whole documents instead, drawn by a hash of their paths until they have N lines, of those
-whose mt is raw, as that of the dev and test sets is: of the latest German lines, most were revised before.
+whose mt is raw MT and whose pe was written entirely by people. `WORK/dev.{src,mt,pe}` holds evenly spaced lines of all
+dev sets, for validation in training. With `--held-lines N`, the last N cleaned lines of each language, which are the
+latest corrections, go to `WORK/LANG.held.{src,mt,pe}` instead: no model is trained on them, so that they can show which
+edits of a model to keep. `--held-documents N` holds out whole documents instead, drawn by a hash of their paths until
+they have N lines whose mt is raw, as in the dev and test sets: most of the latest German lines had been revised before.
 
-Repositories without a stated licence are left out, so that weights may be given away; `--any-licence` keeps them.
-Triplets with a fault that is peculiar to this data are left out as well, see `fault_of`. How similar mt and pe are says
-little: where they are least alike, most post-edits are right, only heavily edited.
+Repositories without a stated licence are left out, so that the weights may be published; `--any-licence` keeps them.
+Triplets with a fault that is peculiar to this data are left out as well; see `fault_of`. The similarity of mt and pe
+says little: most post-edits that are least like mt are right, but heavily edited.
 """
 
 import argparse
@@ -29,16 +29,16 @@ from postedit.core.files import atomic_write
 
 SIDES = ("src", "mt", "pe")
 RECIPE = Path(__file__).resolve().parents[1] / "recipes" / "clean" / "help.toml"
-# Repositories for which no licence is stated in the translation.
+# Repositories whose translations state no licence.
 UNLICENSED = frozenset({"adobe:campaign-classic", "adobe:media-analytics", "adobe:primetime"})
 REPOSITORY_COLUMN = 2
-MOST_HUMAN = 20  # per cent of human translation of a file, in the first column, up to which its mt is raw
-ALL_HUMAN = 95  # likewise in the second column, from which its pe is all human
+MOST_HUMAN = 20  # largest percentage of human translation in a file (first column) at which its mt counts as raw
+ALL_HUMAN = 95  # smallest percentage (second column) at which its pe counts as written entirely by people
 
-# A source of so many words that stands in pe as a whole is no name that was kept.
+# A source of at least so many words that occurs whole in pe is left-over English text, not a name.
 SOURCE_WORDS = 3
-# Part of a sentence is missing if pe has less than the one share of the characters of mt, and less than the other of
-# those that src lets expect; shorter sources are not looked at.
+# Part of a sentence is missing if pe has less than SHARE_OF_MT of the characters of mt, and less than SHARE_OF_USUAL of
+# those expected from the length of src; sources with fewer than LENGTH_FROM characters are not checked.
 LENGTH_FROM = 30
 SHARE_OF_MT = 0.55
 SHARE_OF_USUAL = 0.6
@@ -76,7 +76,7 @@ def main() -> None:
 
 
 def select(folder: Path, out: Path, *, any_licence: bool) -> None:
-    """Write the lines of `folder/train` with a licence and without a fault as `out.{src,mt,pe}`; print how many."""
+    """Write the lines of `folder/train` with a licence and without a fault to `out.{src,mt,pe}`; print how many."""
     info = (folder / "train.info").read_text(encoding="utf-8").split("\n")[:-1]
     licensed = [any_licence or line.split("\t")[REPOSITORY_COLUMN] not in UNLICENSED for line in info]
     train = read(folder / "train")
@@ -93,20 +93,20 @@ def select(folder: Path, out: Path, *, any_licence: bool) -> None:
 
 
 def faults_of(triplets: Mapping[str, Sequence[str]]) -> list[str]:
-    """Return the fault of each triplet, empty where there is none."""
+    """Return the name of each triplet's fault, empty where there is none."""
     growth = sum(map(len, triplets["pe"])) / max(1, sum(map(len, triplets["src"])))
     rows = zip(triplets["src"], triplets["mt"], triplets["pe"], strict=True)
     return [fault_of(src, mt, pe, growth) for src, mt, pe in rows]
 
 
 def fault_of(src: str, mt: str, pe: str, growth: float) -> str:
-    """Return what is wrong with a triplet, empty if nothing is.
+    """Return the name of a triplet's fault ("link", "source" or "part"), empty if it has none.
 
     Args:
         src: source.
         mt: machine translation.
         pe: post-edit.
-        growth: characters of a post-edit for each of its source, in all of the corpus.
+        growth: characters of pe per character of src in the whole corpus.
     """
     if "](" in pe and "](" not in src:
         return "link"  # half a Markdown link
@@ -121,7 +121,7 @@ def clean(work: Path, language: str) -> None:
     command = [sys.executable, "-m", "postedit", "data", "clean", str(work / f"{language}.uncleaned")]
     command += ["--recipe", str(RECIPE), "--out", str(work / language)]
     command += ["--set", "src_lang=en", "--set", f"tgt_lang={language}"]
-    if language == "ja":  # no spaces: a text is one "word", and digits stand where English has words
+    if language == "ja":  # no spaces: a text is one "word"; and Japanese writes digits for English number words
         command += ["--set", "ratio.on=false", "--set", "numbers.min_digits=3"]
     subprocess.run(command, check=True)
 
@@ -134,13 +134,13 @@ def hold(work: Path, language: str, count: int) -> None:
     for side, lines in triplets.items():
         write(work / f"{language}.held.{side}", lines[-count:])
         write(work / f"{language}.{side}", lines[:-count])
-    (work / f"{language}.sha256").unlink()  # of the files as they were cleaned
+    (work / f"{language}.sha256").unlink()  # the checksums of the files before this change
 
 
 def hold_documents(folder: Path, work: Path, language: str, count: int) -> None:
-    """Move at least `count` triplets of `work`/LANG, all that are of some documents, to `work`/LANG.held.
+    """Move the triplets of some documents, at least `count` whose mt is raw, from `work`/LANG to `work`/LANG.held.
 
-    Other lines of these documents, whose mt was not raw, are left out.
+    The lines of these documents whose mt is not raw are dropped.
     """
     rows = list(zip(*read(work / language).values(), strict=True))
     places = origins(folder, rows)
@@ -156,11 +156,11 @@ def hold_documents(folder: Path, work: Path, language: str, count: int) -> None:
     for number, side in enumerate(SIDES):
         write(work / f"{language}.held.{side}", [row[number] for row, of, is_raw in rows_of if of in held and is_raw])
         write(work / f"{language}.{side}", [row[number] for row, of, _ in rows_of if of not in held])
-    (work / f"{language}.sha256").unlink()  # of the files as they were cleaned
+    (work / f"{language}.sha256").unlink()  # the checksums of the files before this change
 
 
 def select_raw(folder: Path, work: Path, language: str) -> None:
-    """Write the triplets of `work`/LANG whose mt is raw and whose pe is all human as `work`/LANG-raw."""
+    """Write the triplets of `work`/LANG whose mt is raw and whose pe is entirely human to `work`/LANG-raw."""
     rows = list(zip(*read(work / language).values(), strict=True))
     wanted = [int(place[0]) <= MOST_HUMAN and int(place[1]) >= ALL_HUMAN for place in origins(folder, rows)]
     for number, side in enumerate(SIDES):
@@ -168,7 +168,7 @@ def select_raw(folder: Path, work: Path, language: str) -> None:
 
 
 def origins(folder: Path, rows: Sequence[tuple[str, ...]]) -> list[list[str]]:
-    """Return the columns of `folder/train.info` for each of these triplets of `folder/train`."""
+    """Return the columns of `folder/train.info` for each of `rows`, which are triplets of `folder/train`."""
     info = (folder / "train.info").read_text(encoding="utf-8").split("\n")[:-1]
     known = dict(
         zip(zip(*read(folder / "train").values(), strict=True), (line.split("\t") for line in info), strict=True)

@@ -1,10 +1,10 @@
-"""Measure the cost in TER and the gain in speed of each type of weights, on trained models and a CPU.
+"""Measure the cost in TER and the gain in speed of each weight type, for trained models on a CPU.
 
     python benchmarks/inference_dtypes.py MODEL... --data PREFIX [--sentences N] [--threads N] [--repeats N]
 
-The types take turns. Times are medians of the CPU time of whole calls of `edit`, with text processing. "unlike" are the
-shares of outputs that differ: from float32 with the same search; and from the same type with one sentence per batch,
-where calls have other shapes.
+The types take turns. Speeds are from the median CPU time of whole calls of `edit`, which include text processing. The
+"unlike" columns are the shares of outputs that differ: from float32 with the same search, and from the same type with
+one sentence per batch, where tensors have other shapes.
 """
 
 import argparse

@@ -1,12 +1,12 @@
-"""Measure the effect of the layout and the type of weights: milliseconds per decoder call, and changed outputs.
+"""Measure the effect of weight layout and weight type: milliseconds per decoder call, and changed outputs.
 
     python benchmarks/inference_layers.py MODEL... --data PREFIX [--sentences N] [--threads N] [--repeats N]
 
 MODEL is a folder, or `base`: a Transformer of base size (6+6 layers, 32,000 tokens) with random weights. The kinds of
 weights take turns on the same calls: N rows of K tokens each, in the middle of an output. `plain` is the model as it
-was trained; `whole` is the dynamic quantisation of PyTorch, whose activations have one scale per tensor. Times are
-medians of CPU time. The last line of a model is the share of positions where the most probable token differs between a
-batch, all tokens in one call, and a row alone, token by token.
+was trained; `whole` is PyTorch's dynamic quantisation, which has one scale per activation tensor. Times are medians of
+CPU time. The last line of a model gives the share of positions where the most probable token differs between a batch
+that reads all tokens in one call and a single row that reads token by token.
 """
 
 import argparse
@@ -40,12 +40,12 @@ PAST = 12  # tokens decoded before the call
 
 
 class Whole(nn.Module):
-    """The dynamic int8 linear layer of PyTorch, with one scale for the activations of a call."""
+    """PyTorch's dynamic int8 linear layer, with one scale for all activations of a call."""
 
     min_weights = Int8Linear.min_weights
 
     def __init__(self, weight: Tensor, bias: Tensor | None) -> None:
-        """Round `weight`."""
+        """Round `weight` to int8, with one scale per output."""
         super().__init__()
         scales = weight.abs().amax(1) / 127.0
         zeros = torch.zeros(len(weight), dtype=torch.long)
@@ -53,7 +53,7 @@ class Whole(nn.Module):
         self.packed = torch.ops.quantized.linear_prepack(rounded, bias)
 
     def forward(self, x: Tensor) -> Tensor:
-        """Return W x + b."""
+        """Return W x + b, computed in int8."""
         return torch.ops.quantized.linear_dynamic(x, self.packed)
 
 
@@ -75,7 +75,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--data", help="prefix of .src and .mt, for model folders")
     parser.add_argument("--threads", type=int, default=torch.get_num_threads())
     parser.add_argument("--repeats", type=int, default=15)
-    parser.add_argument("--smallest", type=int, help="fewest weights of a layer that is replaced; default: as `edit`")
+    parser.add_argument("--smallest", type=int, help="fewest weights of layers to replace; default: as `edit`")
     return parser.parse_args()
 
 

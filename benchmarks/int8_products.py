@@ -2,11 +2,11 @@
 
     python benchmarks/int8_products.py [--repeats N]
 
-Prints tables in microseconds, one thread, the minimum of `--repeats` (the machine may be shared): products of bytes,
-over so many different weights that they exceed the second-level cache (60 MB), by oneDNN, by AMX tiles, and without
-them (VNNI, AVX2 or ordinary vectors); whole linear layers, by PyTorch in float32 and in int8; attention of 8 heads of
-width 64 to keys and values in pages; and the maximum of 32,000 scores. For other processors set NUMBA_CPU_NAME,
-NUMBA_CPU_FEATURES and ONEDNN_MAX_CPU_ISA.
+Prints tables of microseconds, with one thread, as the minimum of `--repeats` runs (the machine may be shared): byte
+products, over so many different weights (60 MB) that they exceed the second-level cache, by oneDNN, by AMX tiles, and
+without tiles (VNNI, AVX2 or ordinary vectors); whole linear layers, PyTorch's in float32 and ours in int8; attention of
+8 heads of width 64 to keys and values in pages; and the maximum of 32,000 scores. To measure as on other processors,
+set NUMBA_CPU_NAME, NUMBA_CPU_FEATURES and ONEDNN_MAX_CPU_ISA.
 """
 
 import argparse
@@ -94,7 +94,7 @@ def layers(width: int, repeats: int) -> None:
 
 
 def attention(sentences: int, tokens: int, slots: int, repeats: int) -> None:
-    """Print a row of the third table: all slots visible, keys and values in one page."""
+    """Print a row of the third table: all slots are visible, and keys and values lie in one page."""
     q, rows = torch.randn(sentences * tokens, DIM).numpy(), np.arange(sentences * tokens)
     page = torch.randn(sentences * slots * 2 * DIM + PAGE_PADDING).bfloat16()
     key_values = PagedKeyValues(

@@ -1,7 +1,7 @@
-"""Compare a neural model, a phrase-based one, and both in one combination, on a dev set in two folds.
+"""Compare a neural model, a phrase-based model and their combination on a dev set in two folds.
 
-All weights, those of the phrase-based model too, are found on the half of the dev set that is not scored, so nothing
-was chosen by the lines that are scored (but the checkpoint of the neural model, if that is its dev set).
+All weights, those of the phrase-based model included, are tuned on the half of the dev set that is not scored. So
+nothing was chosen on the scored lines, except the checkpoint of the neural model if this is its dev set.
 
     python benchmarks/joint_candidates.py NEURAL FOLDER [--features] [--lines N] [--method mira]
 """
@@ -40,7 +40,7 @@ def half(dev: DevTexts, part: int) -> DevTexts:
 
 
 def tuned(members: Members, dev: DevTexts, options: TuneOptions) -> Editor:
-    """Return the members with weights found on `dev`, and print these."""
+    """Return the members combined with weights tuned on `dev`, and print the weights."""
     with tempfile.TemporaryDirectory() as folder:
         found = tune(members, dev, AdditiveTER(), options, Path(folder), QUIET)
     print("  ", {name: round(weight, 3) for name, weight in found.weights.items()}, flush=True)
@@ -48,7 +48,7 @@ def tuned(members: Members, dev: DevTexts, options: TuneOptions) -> Editor:
 
 
 def systems(neural: PostEditor, phrases: PhraseEditor, options: TuneOptions) -> dict[str, Callable[[DevTexts], Editor]]:
-    """Return what makes each system of the table from the lines that weights are found on."""
+    """Return, by name, functions that make each system of the table from the lines that its weights are tuned on."""
     config = load_phrase_recipe(RECIPE, check_data=False).tune
     search = neural.search.with_options(beam=BEAM)
 
@@ -66,7 +66,7 @@ def systems(neural: PostEditor, phrases: PhraseEditor, options: TuneOptions) -> 
 
 
 def by_features(neural: PostEditor, phrases: PhraseEditor, dev: DevTexts, options: TuneOptions) -> dict[str, list[str]]:
-    """Return what is chosen from the same candidates by the score of the phrase-based model, and by its features."""
+    """Return the outputs chosen from the same candidates by the phrase-based model's score, and by its features."""
     config = load_phrase_recipe(RECIPE, check_data=False).tune
     common = ["model 1", LENGTH, PENALTY]
     kinds = {"score": [*common, "model 2"], "features": [*common, *ALL_FEATURES]}
@@ -102,7 +102,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("neural", type=Path)
     parser.add_argument("folder", type=Path, help="with train and dev triplets")
-    parser.add_argument("--lines", type=int, help="score the first lines of the dev set alone")
+    parser.add_argument("--lines", type=int, help="use only the first lines of the dev set")
     parser.add_argument("--phrases", type=Path, help="phrase-based model; trained on the folder if not given")
     parser.add_argument("--features", action="store_true", help="compare the phrase-based score with its features")
     parser.add_argument("--method", choices=["mert", "mira"], default="mert")

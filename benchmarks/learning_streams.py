@@ -1,16 +1,16 @@
-"""Corrections that count at once, on streams of real corrections, from nothing or from a trained model.
+"""Measure learning from each correction at once, on streams of real corrections, from nothing or from a trained model.
 
     python benchmarks/learning_streams.py run DATA [NAME...] [--lines 10000] [--model MODEL | --recipe RECIPE]
         [--learn auto|online|nearest] [--curves DIR]
     python benchmarks/learning_streams.py tune DATA
 
-`run` simulates post-editing on each stream of DATA, the folder of data sets: each segment is edited with what the
-corrections before it taught, and then learnt. It prints TER of unedited MT, of the editor without learning and with it;
-how many errors that had been corrected before were left; the time to learn; and what further data sets, of other
-domains, lose after the whole stream. The model is `none`, which knows nothing, or MODEL; or RECIPE trains one for each
-stream, on the first 10,000 lines of its data set (the last 1,000 of them are the dev set), and the stream begins after
-them. `tune` finds the weights by which corrections propose edits, on other lines than
-those of `run`: the logistic regression of the edits being right that corrections propose.
+`run` simulates post-editing on each stream of DATA, the folder of data sets: the editor edits each segment after it has
+learnt the corrections before it, and then learns that segment's correction. It prints the TER of the unedited MT, of
+the editor without learning and of the editor with learning; the share of errors left that had been corrected before;
+the time to learn; and the TER on data sets of other domains before and after the stream. The model is `none`, which
+knows nothing, or MODEL, or one that RECIPE trains for each stream on the first 10,000 lines of its data set (the last
+1,000 of them are the dev set); the stream then begins after these lines. `tune` finds the weights of the edits that
+corrections propose, by logistic regression of whether such an edit is right, on other lines than those of `run`.
 """
 
 import argparse
@@ -55,7 +55,7 @@ TOKENIZE: dict[SplitterName, Tokenize] = {"none": "none", "moses": "13a", "chara
 
 @dataclass(frozen=True, slots=True)
 class Stream:
-    """Triplets of a data set in the order in which they were corrected, and how their texts are divided."""
+    """Triplets of a data set in the order of their correction, and how their texts are divided into words."""
 
     path: str
     splitter: SplitterName = "none"
@@ -76,12 +76,12 @@ class Stream:
         )
 
     def read(self, data: Path, first: int, count: int) -> list[StreamSegment]:
-        """Return segments; those with an empty text are left out."""
+        """Return up to `count` segments from number `first` on, not counting triplets that `read_triplets` skips."""
         triplets = read_triplets(TripletFiles.of(str(data / self.path)))
         return [StreamSegment(one.src, one.mt, one.pe) for one in islice(triplets, first, first + count)]
 
 
-OTHER = "wmt18-nmt.en-de/train"  # text of another domain, to find weights
+OTHER = "wmt18-nmt.en-de/train"  # text of another domain, used by `tune`
 STREAMS = [
     Stream("adobe-pe.en-de/train", "moses", "de", ("wmt18-nmt.en-de/dev", "mlqe-pe/en-de/dev")),
     Stream("adobe-pe.en-fr/train", "moses", "fr"),
@@ -91,17 +91,17 @@ STREAMS = [
     Stream("wmt19-nmt.en-ru/train", language="ru"),
     Stream("wmt18-nmt.en-lv/train", language="lv"),
 ]
-TUNED_ON = [  # with the first line of each part, and its lines
+TUNED_ON = [  # streams, each with the first line and the number of lines to take
     *((replace(stream, others=(OTHER,)), 30_000, 3000) for stream in STREAMS[:3]),
     *((stream, 45_000, 2500) for stream in STREAMS[:3]),
     (replace(STREAMS[4], others=(OTHER,)), 20_500, 2000),
     (Stream("wmt19-nmt.en-ru/dev", language="ru"), 0, 1000),
     (Stream("wmt18-nmt.en-lv/dev", language="lv"), 0, 1000),
 ]
-OTHERS = 5000, 500  # the first line and the lines of OTHER
+OTHERS = 5000, 500  # first line and number of lines to take from OTHER
 BEFORE = 10_000  # triplets that a model is trained on before the stream
-DEV = 1000  # the last of them
-USED = [  # by the regression; "edits" is its constant
+DEV = 1000  # of these, the last ones serve as dev set
+USED = [  # features of the regression; its constant is "edits"
     "phrase",
     "best phrase",
     "seen changed anywhere",
@@ -114,12 +114,12 @@ USED = [  # by the regression; "edits" is its constant
     "beyond doubt",
     *EVIDENCE,
 ]
-MOST_WORDS = 4  # an edit counts as often as it changes words, at most so often
-STRENGTH = 0.3  # of the regression: the inverse of that of its prior
+MOST_WORDS = 4  # an edit is weighted by the number of words that it changes, up to this many
+STRENGTH = 0.3  # scikit-learn's C, the inverse strength of the regularisation
 
 
 def run(stream: Stream, arguments: argparse.Namespace) -> str:
-    """Return a row of the table."""
+    """Simulate a stream, and return its row of the table."""
     segments = stream.read(arguments.data, BEFORE if arguments.recipe else 0, arguments.lines)
     tokenize = TOKENIZE[stream.splitter]
     with tempfile.TemporaryDirectory() as folder, CorrectionMemory(Path(folder) / "memory.db") as memory:
@@ -154,12 +154,12 @@ def run(stream: Stream, arguments: argparse.Namespace) -> str:
 
 
 def left(errors: Repetition) -> str:
-    """Return the percentage of errors that are left."""
+    """Return the percentage of repeated errors that were left in the outputs."""
     return f"{100 * errors.left / max(1, errors.met):.0f}"
 
 
 def train(stream: Stream, arguments: argparse.Namespace, folder: Path) -> Path:
-    """Train a model on what precedes a stream, and return its folder."""
+    """Train a model on the lines before a stream, and return its folder."""
     before = stream.read(arguments.data, 0, BEFORE)
     for name, part in (("train", before[:-DEV]), ("dev", before[-DEV:])):
         for side in ("src", "mt", "pe"):
@@ -185,7 +185,7 @@ def edited(editor: Editor, stream: Stream, data: Path) -> dict[str, float]:
 
 
 def tune(data: Path) -> None:
-    """Print how often edits are right that corrections propose, and the weights of the logistic regression of that."""
+    """Print how often the edits that corrections propose are right, and the weights of the logistic regression."""
     names = np.array([*FEATURES, *EVIDENCE])
     parts = [judged(stream, stream.read(data, first, count), data) for stream, first, count in TUNED_ON]
     for (stream, first, _), (_, right) in zip(TUNED_ON, parts, strict=True):
@@ -202,9 +202,10 @@ def tune(data: Path) -> None:
 
 
 def judged(stream: Stream, segments: Sequence[StreamSegment], data: Path) -> tuple[np.ndarray, np.ndarray]:
-    """Return the edits that the corrections before each segment propose, Float64[N,F+E], and which are right, Bool[N].
+    """Return the features and evidence of all proposed edits, Float64[N,F+E], and which of them are right, Bool[N].
 
-    After the stream, its corrections propose edits for segments of other domains, if there are any.
+    The edits of a segment are proposed by the corrections before it. Segments of other domains, if there are any, come
+    after the stream and are not learnt.
     """
     editor, scratch = PhraseEditor.empty(stream.text), new_scratch()
     learner, places = PhraseLearner(editor), np.empty(editor.config.sample, np.int64)

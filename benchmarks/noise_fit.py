@@ -2,9 +2,10 @@
 
     python benchmarks/noise_fit.py SRC PE --real PREFIX... [--tokenize EN DE] [--workers N]
 
-SRC and PE are parallel text, PREFIX.mt and PREFIX.pe real triplets. Noise is applied to all of PE, and to lines of it
-whose lengths are distributed as in the real triplets (`lengths = "real"`). Both are compared with the real triplets
-and, since short lines cannot have the TER of long ones, with real triplets weighted to the lengths of the output.
+SRC and PE are parallel text; PREFIX.mt and PREFIX.pe are real triplets. Noise is applied to all lines of PE, and to a
+selection whose lengths are distributed as in the real triplets (`lengths = "real"`). Both outputs are compared with the
+real triplets and, since short lines cannot have the TER of long ones, with the real triplets weighted so that their
+lengths are distributed as in the output.
 """
 
 import argparse
@@ -73,7 +74,7 @@ def report(real: str, lengths: str, texts: Sequence[Path], out: Path, workers: i
 
 
 def measured(mt: Path, pe: Path) -> NDArray[np.int64]:
-    """Return the length and the edits by kind of each sentence, found by TER in the files."""
+    """Return the length and the number of edits by kind of each sentence in two files, found by TER: Int64[N,5]."""
     edits = []
     pairs = zip(read_lines(mt), read_lines(pe))
     while block := list(islice(pairs, 1 << 16)):
@@ -82,7 +83,7 @@ def measured(mt: Path, pe: Path) -> NDArray[np.int64]:
 
 
 def table(sentences: NDArray[np.int64]) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """Return the edits per word of each sentence, in total and by kind, with its words and edits."""
+    """Return the edits per word of each sentence, total and by kind, and its words and edits: [N,5] and Int64[N,6]."""
     edits = np.column_stack([sentences[:, 1:].sum(1), sentences[:, 1:]])
     return edits / sentences[:, :1], np.column_stack([sentences[:, 0], edits])
 
@@ -92,7 +93,7 @@ def means(counts: NDArray[np.int64]) -> list[str]:
 
 
 def like(ranges: NDArray[np.int64], lengths: NDArray[np.int64], sentences: int) -> NDArray[np.float64]:
-    """Return weights of the real sentences under which they have the given lengths."""
+    """Return weights of the real sentences that give them the distribution of `lengths`: Float64[sentences]."""
     weights = np.zeros(sentences)
     for length, count in zip(*np.unique(lengths, return_counts=True)):
         first, last = ranges[min(length, len(ranges) - 1)]
@@ -101,7 +102,7 @@ def like(ranges: NDArray[np.int64], lengths: NDArray[np.int64], sentences: int) 
 
 
 def ks(real: NDArray[np.float64], weights: NDArray[np.float64], made: NDArray[np.float64]) -> float:
-    """Return the Kolmogorov-Smirnov distance of weighted values to others."""
+    """Return the Kolmogorov-Smirnov distance between weighted real values and artificial ones."""
     order = np.argsort(real)
     real, weights, made = real[order], np.concatenate([[0.0], np.cumsum(weights[order])]), np.sort(made)
     places = np.union1d(real, made)

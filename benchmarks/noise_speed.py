@@ -1,10 +1,10 @@
-"""Measure speed and memory of `postedit synth` with matched noise (`kind = "noise"`), in a process for each run.
+"""Measure the speed and memory of `postedit synth` with matched noise (`kind = "noise"`), each run in its own process.
 
     python benchmarks/noise_speed.py PREFIX [--lines N...] [--workers N...]
 
 PREFIX.src, PREFIX.mt and PREFIX.pe are real triplets: their profile is matched, and their src and pe, repeated, are
-the text. "work" is the time spent on lines; measuring the profile and reading the text come before (start). CPU time
-is that of all processes together, with the start of the workers.
+the text. "work" is the time spent on the lines; "start" is the time before, to measure the profile and read the text.
+CPU time is that of all processes together, including the start of the workers.
 """
 
 import argparse

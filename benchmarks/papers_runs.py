@@ -1,4 +1,4 @@
-"""The runs behind the papers' tables: which there are, how they differ from the papers, and how to make the others."""
+"""The runs behind the papers' tables: which exist, how they differ from the papers, and how to make others."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -15,26 +15,26 @@ from postedit.recipe import Recipe, load_recipe
 
 RECIPES = Path(__file__).resolve().parents[1] / "recipes"
 COMBINATION = "combination.toml"
-OPERATIONS = 1e14  # floating-point operations a second, as the estimate of hours assumes
+OPERATIONS = 1e14  # floating-point operations per second that the estimate of hours assumes
 WITHOUT_EFFECT = ("data.dir", "data.dev", "train.seed", "train.log_every", "train.save_minutes")
-"""Beginnings of options in which runs of one recipe may differ."""
+"""Prefixes of the options in which runs of one recipe may differ."""
 
 
 @dataclass(frozen=True)
 class System:
-    """The models of a system, their weights if they are not equal, and the folder that keeps outputs."""
+    """The models of a system, their weights (None: equal), and the folder that keeps its outputs."""
 
     models: Sequence[Path]
     weights: Sequence[float] | None
     folder: Path
 
     def load(self) -> PostEditor:
-        """Return the editor."""
+        """Return the editor that combines the models."""
         return PostEditor.load(*self.models, weights=self.weights)
 
 
 def system_of(run: Path, row: Mapping[str, Any]) -> System | None:
-    """Return the system of a row that a run holds; None if not all of its models exist."""
+    """Return the system of a table row from its run folder; None if one of its models is missing."""
     if (run / COMBINATION).exists():
         return System([run / COMBINATION], None, run)
     if "ensemble" in row:
@@ -48,7 +48,7 @@ def system_of(run: Path, row: Mapping[str, Any]) -> System | None:
 
 
 def models_in(path: Path, count: int | None) -> list[Path]:
-    """Return a model, or the `count` best files of weights of a run; nothing if it is not there, or has fewer."""
+    """Return the model at `path`, or the `count` best weight files of a run; an empty list if they do not exist."""
     if count is None:
         return [path] if (path / "config.json").exists() else []
     if not (path / "best.json").exists():
@@ -58,12 +58,12 @@ def models_in(path: Path, count: int | None) -> list[Path]:
 
 
 def recipe_of(row: Mapping[str, Any]) -> str:
-    """Return the name of the recipe that makes the first run of a row."""
+    """Return the name of the recipe that makes the first run of a table row."""
     return str(row.get("recipe", row["runs"][0].split("/")[0]))
 
 
 def rows_by_task(tables: Sequence[Mapping[str, Any]], tasks: Mapping[str, str]) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield the rows that are runs, each with every task of its table; `tasks` are those of the test sets."""
+    """Yield each task and table row that has runs; `tasks` maps the test sets to their tasks."""
     for entry in tables:
         for row in entry["rows"]:
             for task in dict.fromkeys(tasks[group["set"]] for group in entry["columns"] if "set" in group):
@@ -72,7 +72,7 @@ def rows_by_task(tables: Sequence[Mapping[str, Any]], tasks: Mapping[str, str]) 
 
 
 def differences(tables: Sequence[Mapping[str, Any]], tasks: Mapping[str, str], runs: Path) -> str:
-    """Return how each run that stands in a table differs from the recipe of the paper."""
+    """Return Markdown that lists how each run in the tables differs from the recipe of its paper."""
     lines: dict[str, str] = {}
     for task, row in rows_by_task(tables, tasks):
         for name in row["runs"]:
@@ -90,7 +90,7 @@ def differences(tables: Sequence[Mapping[str, Any]], tasks: Mapping[str, str], r
 
 
 def recipe_kept(run: Path) -> Path | None:
-    """Return the recipe of a run, of its first seed, or of the run that a stage belongs to."""
+    """Return the recipe file of a run, of its first seed, or of the run that a stage belongs to; None without one."""
     folders = (run, run / "seed-1", run.parent, run.parent.parent)
     return next((folder / "recipe.toml" for folder in folders if (folder / "recipe.toml").exists()), None)
 
@@ -100,7 +100,7 @@ def paper_recipe(row: Mapping[str, Any]) -> Recipe:
 
 
 def options_of(values: Any, name: str = "") -> dict[str, Any]:
-    """Return the options of a recipe by their full names; files without their folders."""
+    """Return the options of a recipe by their full names; the files of `data.train` are given without their folders."""
     if isinstance(values, dict):
         parts = {f"{name}.{key}" if name else key: value for key, value in values.items()}
         return {option: found for part, value in parts.items() for option, found in options_of(value, part).items()}
@@ -112,7 +112,7 @@ def options_of(values: Any, name: str = "") -> dict[str, Any]:
 
 
 def named(files: str | Mapping[str, Any]) -> str:
-    """Return the name of a source of triplets, with its weight."""
+    """Return the name of a source of triplets, with its sampling weight if that is not 1."""
     if isinstance(files, str):
         return Path(files).name
     weight = files.get("weight", 1.0)
@@ -121,7 +121,7 @@ def named(files: str | Mapping[str, Any]) -> str:
 
 
 def different(ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the options that differ."""
+    """Yield the options that differ, each with our value and, in brackets, theirs."""
     for option in [*ours, *(option for option in theirs if option not in ours)]:
         one, other = ours.get(option, "unset"), theirs.get(option, "unset")
         if one != other and not option.startswith(WITHOUT_EFFECT):
@@ -130,7 +130,7 @@ def different(ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> Iterator[st
 
 @dataclass(frozen=True)
 class Missing:
-    """A run that is missing: how to make it, sources of triplets that are not there, and the cost where it is known."""
+    """A missing run: the command that makes it, the triplet sources that it lacks, and its cost where known."""
 
     command: str
     lacks: Sequence[str] = ()
@@ -140,7 +140,7 @@ class Missing:
 
 
 def missing_runs(tables: Sequence[Mapping[str, Any]], tasks: Mapping[str, str], runs: Path, data: Path) -> str:
-    """Return how to make the first run of each row that has no run of that name yet, and what that costs."""
+    """Return Markdown on how to make the first run of each row where that run is missing, and what it costs."""
     found: dict[str, Missing] = {}
     for task, row in rows_by_task(tables, tasks):
         members = row.get("members", 1)
@@ -171,7 +171,7 @@ def in_units(parameters: int | None, updates: int | None, hours: float | None) -
 
 
 def missing_run(row: Mapping[str, Any], data: Path, runs: Path, seeds: int) -> Missing:
-    """Return how to make one run that is missing."""
+    """Return the command and the cost of the first run of a row."""
     if "combines" in row:
         return Missing(tuning_of(row, data, runs))
     made = recipe_of(row)
@@ -181,7 +181,7 @@ def missing_run(row: Mapping[str, Any], data: Path, runs: Path, seeds: int) -> M
     if first := row.get("begins_with"):
         command += "".join(f" --set {option}={runs.parent / first}/model" for option in ("text.model", "train.init"))
     command += f" --seeds {seeds}" if seeds > 1 else ""
-    if made == PHRASE_BASED:  # minutes on a core
+    if made == PHRASE_BASED:  # takes minutes on one core
         return Missing(command)
     recipe = paper_recipe(row)
     drafting = [] if recipe.draft is None else [recipe.first_stage()]
@@ -195,7 +195,7 @@ def missing_run(row: Mapping[str, Any], data: Path, runs: Path, seeds: int) -> M
 
 
 def tuning_of(row: Mapping[str, Any], data: Path, runs: Path) -> str:
-    """Return the commands that make a combination, and those of its members that are missing."""
+    """Return a shell command that trains the missing members of a combination and tunes it."""
     folders = [runs / member for member in row["combines"]]
     commands = [
         f"postedit train recipes/{folder.name}.toml --out {folder} --set data.dir={data}"

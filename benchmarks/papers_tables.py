@@ -1,10 +1,10 @@
-"""Write the tables of the papers, with figures of our own runs beside the published ones; empty where there is no run.
+"""Write the tables of the papers, with the figures of our runs, where they exist, beside the published ones.
 
     python benchmarks/papers_tables.py RUNS DATA [--out FILE] [--beam N]      (make papers-tables RUNS=... TEXTS=...)
 
 `papers_tables.toml` maps systems to runs: RUNS/TASK/NAME, as made by `postedit train NAME.toml --set
 data.dir=DATA/TASK --out RUNS/TASK/NAME`. Outputs are kept in RUNS/TASK/NAME/outputs, so that a second call decodes only
-new or changed models. Each column of ours is on the text that the published column before it names: dev or test.
+with new or changed models. Each of our columns is on the text (dev or test) of the published column before it.
 """
 
 import argparse
@@ -37,7 +37,7 @@ Values = Sequence[float | None]
 
 @dataclass(frozen=True)
 class Text:
-    """One of our test sets; `mt` is None for tasks with a source only."""
+    """One of our test sets; `mt` is None for tasks without mt."""
 
     name: str
     task: str
@@ -48,13 +48,13 @@ class Text:
 
     @property
     def label(self) -> str:
-        """The heading of its columns."""
+        """The task and the part, for the headings of columns."""
         return f"{self.task} {self.pe.name.removesuffix(self.pe.suffix) if self.mt else self.pe.name}"
 
 
 @dataclass(frozen=True)
 class Subject:
-    """A system on a text: `systems` begins with the unedited MT, if there is mt, and is that alone without `system`."""
+    """A system on a text: `systems` ends with what is measured, after the unedited MT where there is mt."""
 
     text: Text
     test: TestSet
@@ -65,7 +65,7 @@ class Subject:
 
 @dataclass(frozen=True)
 class Measure:
-    """Columns of a table, and the function that fills them."""
+    """Columns of a table, and the function that computes their values."""
 
     columns: tuple[Column, ...]
     values: Callable[[Subject], Values]
@@ -118,7 +118,7 @@ def introduction() -> str:
 
 
 def table_of(entry: dict[str, Any], texts: dict[str, Text], options: argparse.Namespace) -> Table:
-    """Return a table in which our figures follow the published ones on the same kind of text."""
+    """Return a table in which our figures follow the published ones on the corresponding text."""
     measure = MEASURES[entry["measure"]]
     groups = [(group.get("published", []), texts.get(group.get("set", ""))) for group in entry["columns"]]
     columns = []
@@ -144,7 +144,7 @@ def decimals(measure: str) -> int:
 
 
 def figures(row: dict[str, Any], text: Text, measure: Measure, options: argparse.Namespace) -> tuple[str, Values]:
-    """Return the name of the run for the system, or "", and its figures on the text."""
+    """Return the name of the run for a row, or "" without one, and its figures on the text; None for those missing."""
     nothing = [None] * len(measure.columns)
     if not text.pe.exists():
         return "", nothing
@@ -171,7 +171,7 @@ def test_set(text: Text) -> TestSet:
 
 
 def outputs_of(system: System, text: Text, beam: int | None) -> list[str]:
-    """Return the outputs of a system, from the file if it is there."""
+    """Return the outputs of a system on a text, from the file that keeps them if it exists."""
     kept = kept_file(system, text, beam, ".hyp")
     if not kept.exists():
         announce(system, "decoding", text)
@@ -183,7 +183,7 @@ def outputs_of(system: System, text: Text, beam: int | None) -> list[str]:
 
 
 def kept_file(system: System, text: Text, beam: int | None, ending: str) -> Path:
-    """Return the path of a file that keeps a result of a system on a text."""
+    """Return the path of the file that keeps a result of a system on a text; its name has a hash of both."""
     parts = [*(content_fingerprint(model) for model in system.models), str(beam), text.src.read_text(encoding="utf-8")]
     parts += [] if system.weights is None else [str(system.weights)]
     if text.mt:
@@ -203,7 +203,7 @@ def scores(subject: Subject) -> Values:
 
 
 def bleu(subject: Subject) -> Values:
-    """Return case-insensitive BLEU, as Li et al. 2017 give it (V.A)."""
+    """Return case-insensitive BLEU, as in Li et al. 2017, section V.A."""
     return analyses.lowercase_bleu(subject.systems[-1:], subject.test).rows[0].values
 
 
@@ -227,9 +227,10 @@ def rouge(subject: Subject) -> Values:
 
 
 def led(subject: Subject) -> Values:
-    """Return the shares of steps led by src, mt and both; nothing for models whose attention src and mt do not share.
+    """Return the percentages of decoding steps that are led by src, by mt and by both.
 
-    The paper's threshold, and its steps: those of decoding, each a subword, the end of a sentence among them.
+    All are None for models without an attention that src and mt share. As in the paper, which also gives the threshold,
+    each subword is a step, and so is the end of a sentence.
     """
     nothing: Values = (None, None, None)
     if subject.system is None:

@@ -2,7 +2,8 @@
 
     python benchmarks/passes.py MODEL --src FILE --mt FILE --pe FILE [--passes 5] [--beam 1] [--lines N]
 
-The first row is the unedited MT. A pass corrects the text of the pass before; it ends where nothing changes.
+The first row is the unedited MT. Each pass corrects the output of the pass before. Passes end when no text changes, or
+would only return to an earlier one.
 """
 
 import argparse

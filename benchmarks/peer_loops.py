@@ -2,7 +2,7 @@
 
     python peer_loops.py FAMILY SYSTEM PRECISION BATCHES
 
-Every line on standard input requests one round over all batches; the answer is its time in seconds.
+Each line on standard input requests one round over all batches; the answer is a line of JSON with its seconds.
 """
 
 import json
@@ -29,7 +29,7 @@ Pair = tuple[Tensor, Tensor]
 
 
 def write_batches(path: Path, batches: Sequence[Any], vocabulary: int) -> None:
-    """Write the ids of mt and pe of the batches of postedit."""
+    """Write the ids of mt and pe in batches of postedit, and the size of the vocabulary, as an .npz file."""
     arrays = {f"mt{i}": batch.streams["mt"].ids.numpy() for i, batch in enumerate(batches)}
     arrays |= {f"pe{i}": batch.target.ids.numpy() for i, batch in enumerate(batches)}
     np.savez(path, vocabulary=vocabulary, **arrays)
@@ -57,7 +57,7 @@ def main() -> None:
 
 
 def wanted_rounds() -> Iterator[None]:
-    """Yield once for each requested round, and answer when it is done."""
+    """Yield once for each requested round, and print its CPU and wall-clock time when it is done."""
     for _ in sys.stdin:
         wall, cpu = time.perf_counter(), time.process_time()
         yield
@@ -161,7 +161,7 @@ def train_joeynmt(family: str, precision: str, pairs: list[Pair], vocabulary: in
 
 
 class _JoeyWords:
-    """A stub with those parts of the vocabulary of joeynmt that its models need."""
+    """A stub with the parts of joeynmt's vocabulary that its models need."""
 
     pad_index, bos_index, eos_index, unk_index, sep_index = PAD, BOS, EOS, 3, 5
     specials: tuple[str, ...] = ()
@@ -175,7 +175,7 @@ class _JoeyWords:
 
 
 def marian(vocabulary: int) -> Any:
-    """Return the translation Transformer of Hugging Face, with our sizes."""
+    """Return Hugging Face's translation Transformer, with our sizes."""
     from transformers import MarianConfig, MarianMTModel
 
     config = MarianConfig(
@@ -226,7 +226,7 @@ def train_huggingface(family: str, precision: str, pairs: list[Pair], vocabulary
         output_dir="unused",
         use_cpu=True,
         bf16=precision == "bf16",
-        per_device_train_batch_size=1,  # a batch of ours
+        per_device_train_batch_size=1,  # one of our batches
         max_steps=10**9,
         learning_rate=RATE,
         lr_scheduler_type="constant",

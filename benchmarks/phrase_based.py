@@ -1,7 +1,7 @@
 """Train the phrase-based model on folders of triplets, and print dev scores, CPU time and speed.
 
-Two scores of the model: with weights tuned on the whole dev set, and with weights tuned on the half of the dev set that
-is not scored (two folds), so that nothing was chosen by the lines that are scored.
+The model is scored twice: with weights tuned on the whole dev set, and in two folds, with weights tuned on the half of
+the dev set that is not scored, so that nothing was chosen on the scored lines.
 
     python benchmarks/phrase_based.py FOLDER... [--set model.join_source=true]
 """
@@ -32,7 +32,7 @@ def half(dev: DevTexts, part: int) -> DevTexts:
 
 
 def two_folds(editor: PhraseEditor, dev: DevTexts) -> list[str]:
-    """Return outputs for the dev set, each with weights tuned on the other half."""
+    """Return the outputs for the dev set; each half is edited with weights tuned on the other half."""
     outputs: dict[int, str] = {}
     for part in (0, 1):
         other, own = half(dev, 1 - part), half(dev, part)

@@ -1,14 +1,14 @@
-"""Do protected spans survive every system? Fuzzed segments against a system that mangles, and real lines of a model.
+"""Do protected spans survive every system? Test a system that mangles generated segments, and a model on real lines.
 
     python benchmarks/protected_spans.py fuzz [--segments 1000000] [--seed 1] [--workers 1]
     python benchmarks/protected_spans.py real MODEL --src FILE --mt FILE [--pe FILE] [--lines N] [--rounds 3]
     python benchmarks/protected_spans.py people FOLDER...
     python benchmarks/protected_spans.py terms [--entries 50000]
 
-`fuzz` counts the outputs that break the rule, and those that fail an independent check: spans that source and mt share
-are looked for as plain strings, numbers as digits. `real` counts the segments in which the model alone, and the model
-with protection, breaks the rule, and prints TER and CPU seconds, the median of interleaved rounds. `people` counts the
-post-edits by people that break the rule. `terms` times a glossary of invented terms.
+`fuzz` counts the outputs that break the span rule or fail an independent check, which searches for the spans that
+source and mt share as plain strings, and for numbers as digits. `real` counts the segments in which the model breaks
+the rule or fails such a check, with and without protection, and prints TER and CPU seconds (median of interleaved
+rounds). `people` counts the post-edits by people that break the rule. `terms` times a glossary of invented terms.
 """
 
 import argparse
@@ -31,7 +31,7 @@ from postedit.editing.span_rule import SpanRule
 from postedit.text.glossary import Glossary, GlossaryEntry
 from postedit.text.span_patterns import KINDS
 
-SPANS: dict[str, list[str | tuple[str, str]]] = {  # a pair: as the source has it, and as mt has it
+SPANS: dict[str, list[str | tuple[str, str]]] = {  # pairs: the forms in source and in mt
     "number": [
         *("5", "17", "-3", "1,000.5", "2.000", "3.14", "12.05.2019", "10-20", "2.0.1", "09:30", "4th", "٤٢", "１２３"),
         *("+49 30 1234", "5 x 3", "1920×1080", "½", "m²", ("May 12, 2019", "12. Mai 2019"), ("2,500", "2.500")),
@@ -105,7 +105,7 @@ ALIKE = str.maketrans("aceopxAEHOT0", "асеорхАЕНОТO")
 
 
 def segments(rng: random.Random) -> Iterator[Segment]:
-    """Yield segments whose source and mt share most of their spans; some of mt are wrong, missing, doubled or glued."""
+    """Yield segments whose source and mt share most spans; some in mt are wrong, missing, doubled or glued to text."""
     while True:
         spans = [_span(rng) for _ in range(rng.randint(0, 5))]
         spans += [(message, message) for message in MESSAGES if rng.random() < 0.02]
@@ -140,7 +140,7 @@ class Mangler(Editor):
         self._rng = rng
 
     def identity(self, search: SearchConfig | None = None) -> Identity:
-        """Return a constant."""
+        """Return a constant identity."""
         return Identity(("mangler",))
 
     def edit_segments(
@@ -165,7 +165,7 @@ class Mangler(Editor):
             parts += [mt[done:start], new]
             length, done = length + len(new), end
         text = "".join([*parts, mt[done:]])
-        if rng.random() < 0.1:  # a system that reports no edits, or one
+        if rng.random() < 0.1:  # as a system that reports no edits, or a single one
             edits = [] if rng.random() < 0.5 else [Edit("replace", (0, len(mt)), (0, len(text)))]
         nothing = ((0, 0),) * len(edits)
         return PostEdit(text, text != mt, edits=tuple(edits), token_spans=nothing, confidences=(0.5,) * len(edits))
@@ -201,15 +201,16 @@ def _with_moved_numbers(rng: random.Random, text: str) -> str:
 
 
 def corrupted(segment: Segment, rule: SpanRule, text: str) -> bool:
-    """Return whether an output breaks the rule, or fails the independent check."""
+    """Return whether a changed output breaks the rule or fails the independent check."""
     return text != segment.mt and (bool(rule.broken(text)) or differs(segment.src, segment.mt or "", text))
 
 
 def differs(src: str, mt: str, text: str) -> bool:
-    """Return whether an output loses, doubles or changes what source and mt share, without knowing how it is found.
+    """Return whether an output loses, doubles or changes spans that source and mt share.
 
-    Spans are looked for as strings, numbers as digits, units beside digits, terms as words; sizes keep their order;
-    dates, times, numbers with units and words with digits stay together; tags nest.
+    The check is independent of how protection finds spans: it searches for spans as strings, numbers as digits, units
+    beside digits and terms as words. Sizes must keep their order; dates, times, numbers with units and words with
+    digits must stay together; tags must nest.
     """
     for span in LOOKED_FOR:
         there, before, now = (one.count(span) for one in (src, mt, text))
@@ -239,9 +240,9 @@ LOOKED_FOR = sorted(
 
 
 def strings_differ(src: str, mt: str, text: str) -> bool:
-    """Return whether an output has fewer or more numbers, tags, addresses or placeholders that source and mt share.
+    """Return whether an output has fewer or more of the numbers, tags, addresses or placeholders in both source and mt.
 
-    They are looked for as digits and strings, without knowing how protection finds them.
+    It searches for them as digits and strings, independently of how protection finds them.
     """
     for count in (_digits, lambda one: Counter(_STRINGS.findall(one))):
         there, before, now = (count(one) for one in (src, mt, text))
@@ -254,16 +255,16 @@ _STRINGS = re.compile(r"</?[a-z]+[^<>]*>|https?://[^\s<>]*\w|\{\w+\}|\$\{\w+\}|%
 
 
 def _is_span(span: str, src: str, mt: str) -> bool:
-    """Return whether a string is surely a span in both texts, and stands within the same words if within others."""
+    """Return whether a string is certainly a span in both texts; where it is part of words, these must be the same."""
     here, there = _words_with(span, src), _words_with(span, mt)
     alone = [_ALONE.fullmatch(word) for word in (*here, *there)]
     return all(alone) or (here == there and any(alone))
 
 
 def _alone(span: str, text: str) -> bool:
-    """Return whether a string stands somewhere as a word of its own: glued to text, none would take it for a span.
+    """Return whether a string occurs as a word of its own; glued to other text, nobody would take it for a span.
 
-    In an ICU message, the text of a branch has braces and is no placeholder.
+    The braces around the text of a branch in an ICU message do not make it a placeholder.
     """
     if span[0] == "{" and re.search(", (?:plural|select),", text):
         return False
@@ -280,7 +281,7 @@ _ALONE = re.compile("\ue000[.,]?")
 def _as_pattern(span: str) -> str:
     if re.fullmatch(r"%(?:\d\$)?[ds]", span):
         return rf"(?<!\d){re.escape(span)}"  # 5%s is a percentage
-    return re.escape(span) + ("[$#@_]*" if "://" in span else "")  # an address goes on with these
+    return re.escape(span) + ("[$#@_]*" if "://" in span else "")  # these characters would continue an address
 
 
 _SPANS = re.compile("|".join(map(_as_pattern, LOOKED_FOR)))
@@ -308,12 +309,12 @@ def _units(text: str) -> Counter[str]:
 
 
 def _sizes(text: str) -> list[set[tuple[str, str]]]:
-    """Return the pairs of numbers with a cross between them that stand alone: 5 x 3."""
+    """Return one set: the pairs of numbers with a cross between them that stand alone, as in 5 x 3."""
     return [set(re.findall(r"(?<!\S)(\d+) x (\d+)(?=[.,]?(?:\s|$))", text))]
 
 
 def _takes_apart(src: str, mt: str, text: str) -> bool:
-    """Return whether a date, time, number with unit, or word with digits that stands alone in src and mt is gone."""
+    """Return whether `text` lost a date, time, number with unit or word with digits that stands alone in src and mt."""
     for link in set(_LINKS.findall(src)) & set(_LINKS.findall(mt)):
         first, *others = re.findall(r"\w+", link)
         if others and others[-1].isalpha():
@@ -335,7 +336,7 @@ _LINKS = re.compile(
 
 def _loses_terms(src: str, mt: str, text: str) -> bool:
     for ours, theirs in (("trees?", "Baum|Bäume"), ("control panel", "Systemsteuerung")):
-        there, before = (  # alone: within a span ($tree), words are no terms
+        there, before = (  # alone: words within a span ($tree) are not terms
             len(re.findall(rf"(?<!\S)(?:{words})(?=[.,]?(?:\s|$))", one, re.I))
             for words, one in ((ours, src), (theirs, mt))
         )
@@ -346,7 +347,7 @@ def _loses_terms(src: str, mt: str, text: str) -> bool:
 
 
 def _nest(text: str) -> bool:
-    """Return whether every tag has its partner, properly nested."""
+    """Return whether all tags are paired and properly nested."""
     opened = []
     for slash, name, empty in re.findall(r"(?:<|&lt;)(/?)(a|b|i)(?:\s[^<>&]*?)?(/?)(?:>|&gt;)", text):
         if not slash and not empty:
@@ -357,9 +358,10 @@ def _nest(text: str) -> bool:
 
 
 def fuzz_batch(seed: int, number: int, count: int) -> tuple[list[int], list[str]]:
-    """Return counts of one batch, and the outputs behind protection that are corrupted.
+    """Return the counts of one batch, and descriptions of the outputs that are corrupted despite protection.
 
-    The counts: corrupted behind protection, without it, with fallbacks, and changed all the same.
+    The counts are those of outputs corrupted with protection, outputs corrupted without it, protected outputs with
+    fallbacks, and protected outputs that differ from mt.
     """
     rng = random.Random(f"{seed} {number}")
     part = list(islice(segments(rng), count))
@@ -381,7 +383,7 @@ def fuzz_batch(seed: int, number: int, count: int) -> tuple[list[int], list[str]
 
 
 def fuzz(count: int, seed: int, workers: int = 1, batch: int = 1000) -> tuple[list[int], list[str]]:
-    """Return the sums and outputs of `fuzz_batch`; they do not depend on the number of processes."""
+    """Return the summed counts and all descriptions of `fuzz_batch`, whatever the number of processes."""
     starts = range(0, count, batch)
     batches = repeat(seed), range(len(starts)), [min(batch, count - start) for start in starts]
     totals, shown = [0, 0, 0, 0], []
@@ -393,7 +395,7 @@ def fuzz(count: int, seed: int, workers: int = 1, batch: int = 1000) -> tuple[li
 
 
 class Timed(EditorWrapper[Editor]):
-    """Counts the CPU seconds of an editor."""
+    """Adds up the CPU seconds of an editor."""
 
     seconds = 0.0
 
@@ -408,7 +410,7 @@ class Timed(EditorWrapper[Editor]):
 
 
 def real(arguments: argparse.Namespace) -> None:
-    """Print broken spans, TER, seconds and memory of a model with and without protection."""
+    """Print the corrupted segments, CPU time, memory and TER of a model with and without protection."""
     from postedit import PostEditor
     from postedit.evaluate.scores import score_systems
 
@@ -453,7 +455,7 @@ def real(arguments: argparse.Namespace) -> None:
 
 
 def people(folders: Sequence[Path]) -> None:
-    """Print how many post-edits of people break the rule, by kind: a rule that they break often is wrong."""
+    """Print how many post-edits by people break the rule, by kind of span; a rule that people often break is wrong."""
     total, kinds, broken = 0, Counter[str](), 0
     for folder in folders:
         for src, mt, pe in zip(*(read(folder / f"dev.{side}", None) for side in ("src", "mt", "pe")), strict=True):
@@ -464,7 +466,7 @@ def people(folders: Sequence[Path]) -> None:
 
 
 def terms(count: int) -> None:
-    """Print the CPU time until a glossary of random terms is ready, and then of a line with 20 to 25 words."""
+    """Print the CPU time to prepare a glossary of random terms, and then to search a line of 20 to 25 words."""
     rng = random.Random(1)
     words = ["".join(rng.choices("abcdefghijklmnopqrstuvwxyz", k=rng.randint(3, 9))) for _ in range(30_000)]
     names = [" ".join(rng.choices(words, k=rng.randint(1, 3))) for _ in range(count)]

@@ -3,8 +3,8 @@
     python benchmarks/ray_overhead.py PREFIX [--lines N...] [--workers N] [--runs N]
 
 PREFIX.src, PREFIX.mt and PREFIX.pe are real triplets: their profile is matched, and their src and pe, repeated, are the
-text. The engines take turns and must give the same bytes. "start" is the time until the first chunk is done, with the
-start of the worker processes or the cluster. The rate is that of the later chunks. Memory is that of all processes
+text. The engines take turns and must write the same bytes. "start" is the time until the first chunk is done, including
+the start of the worker processes or the cluster. The rate is that of the later chunks. Memory is that of all processes
 together, with shared pages counted once.
 """
 
@@ -23,7 +23,7 @@ SIDES = ("src", "mt", "pe")
 
 @dataclass
 class Measured:
-    """The runs of one engine: seconds, lines per second, and digests of the outputs."""
+    """The runs of one engine: seconds of the start, lines per second, peak megabytes, and digests of the outputs."""
 
     start: list[float] = field(default_factory=list)
     rate: list[float] = field(default_factory=list)
@@ -87,7 +87,7 @@ def measure(prefix: str, text: Path, engine: Any, found: Measured) -> None:
             sizes.append(megabytes())
 
     run_job(job, config.triplets, engine, report=report)
-    (begun, _), (first, before), (last, after) = times[0], times[2], times[-1]  # the second reports zero lines done
+    (begun, _), (first, before), (last, after) = times[0], times[2], times[-1]  # the second is the report of zero lines
     found.start.append(first - begun)
     found.rate.append((after - before) / (last - first))
     found.megabytes.append(max(sizes))
@@ -96,7 +96,7 @@ def measure(prefix: str, text: Path, engine: Any, found: Measured) -> None:
 
 
 def megabytes() -> float:
-    """Return the proportional set size of this process and its children."""
+    """Return the proportional set size of this process and its children, in megabytes."""
     import psutil
 
     this = psutil.Process()

@@ -2,9 +2,9 @@
 
     python benchmarks/recurrent_speed.py [--threads N] [--rounds N]
 
-Ours drops the same units of the state at every step, which the fused kernel behind `torch.nn.GRU` cannot do; dropout is
-off here, so that both compute the same. `both directions at once` is a loop over one batched product for the two
-directions. The variants take turns, and medians are shown; `training` is forward and backward.
+Our loop can drop the same units of the state at every step, which the fused kernel behind `torch.nn.GRU` cannot;
+dropout is off here, so that both compute the same. "both directions at once" is a loop whose steps advance the two
+directions by one batched product. The variants take turns, and medians are shown; "training" is forward and backward.
 """
 
 import argparse
@@ -21,7 +21,7 @@ from postedit.nn.recurrent import BiGRU
 from postedit.train.runtime import keep_freed_memory
 
 WIDTH = 256
-SHAPES = ((64, 30), (8, 25))  # rows, positions: a batch in training; a few sentences to edit
+SHAPES = ((64, 30), (8, 25))  # rows, positions: a training batch, and a few sentences to edit
 Encoder = Callable[[Tensor, Tensor], Tensor]
 
 
@@ -44,7 +44,7 @@ def main() -> None:
 
 
 def measure(rows: int, positions: int, bf16: bool, training: bool, rounds: int) -> list[float]:
-    """Return the median seconds of each variant."""
+    """Return the median seconds of each variant: ours, `torch.nn.GRU`, both directions at once."""
     torch.manual_seed(1)
     ours = BiGRU(WIDTH, WIDTH, dropout=0.0)
     x = torch.randn(rows, positions, WIDTH)

@@ -1,17 +1,17 @@
-"""Evaluate a reference system on a task: choose its search on dev, test its gate there, and write its test output.
+"""Evaluate a reference system on a task: choose its search on dev, test a gate there, and write the test output.
 
     python benchmarks/reference.py MODEL... --data DATA/TASK --work WORK [--outputs benchmarks/outputs]
         [--beams 1 4] [--edit-costs 0 0.25 0.5 1 2] [--metric ter]
         [--trained COMMAND]
 
 1. The models, as one system, edit DATA/TASK/dev with every beam and edit cost; the setting with the best TER is chosen.
-2. Each half of dev (odd and even lines) is edited behind a gate made from the other half, so the gated figures are on
-   lines that the gate has not seen. (All of them chose the search.)
-3. Of mt, the output without a gate and that behind gates, the best on dev decides how DATA/TASK/test is edited; a gate
-   is then made from all of dev. OUTPUTS/TASK.pe is the output, and OUTPUTS/TASK.json describes how it was made.
+2. Each half of dev (odd and even lines) is edited behind a gate made from the other half, so that the gated figures are
+   on lines that the gate has not seen (though the search was chosen on all lines).
+3. The test set is treated like the best on dev of mt itself, the output without a gate, and the output behind gates; a
+   gate for the test set is made from all of dev. OUTPUTS/TASK.pe is the output; OUTPUTS/TASK.json says how it was made.
 
-With `--metric chrf`, for text without spaces between words, chrF chooses instead of TER, and there are no gates, which
-count words.
+With `--metric chrf`, for text without spaces between words, settings are chosen by chrF instead of TER, and there are
+no gates, since these count words.
 
 All steps use the commands of `postedit`. Existing results in WORK are kept.
 """
@@ -61,12 +61,12 @@ def parse() -> argparse.Namespace:
 
 
 def badness(options: argparse.Namespace, system: dict[str, Any]) -> float:
-    """Return the TER of a system, or its chrF below 0: the less, the better."""
+    """Return the TER of a system, or its negated chrF with `--metric chrf`: lower is better."""
     return float(system["ter"] if options.metric == "ter" else -system["chrf"])
 
 
 def edited(options: argparse.Namespace, search: Sequence[str], part: str, name: str, *more: str | Path) -> Path:
-    """Return WORK/NAME.hyp, the output of the system for `part` of the task."""
+    """Return the path of WORK/NAME.hyp, the system's output for `part` of WORK or of the task; make it if missing."""
     out: Path = options.work / f"{name}.hyp"
     if not out.exists():
         text = options.work / part if (options.work / f"{part}.src").exists() else options.data / part
@@ -76,7 +76,7 @@ def edited(options: argparse.Namespace, search: Sequence[str], part: str, name: 
 
 
 def gated_dev(options: argparse.Namespace, search: Sequence[str]) -> Path:
-    """Return WORK/gated.hyp: dev, each half behind a gate made from the other half."""
+    """Return the path of WORK/gated.hyp: dev, each half edited behind a gate made from the other half."""
     out: Path = options.work / "gated.hyp"
     if not out.exists():
         halves = []
@@ -92,7 +92,7 @@ def gated_dev(options: argparse.Namespace, search: Sequence[str]) -> Path:
 
 
 def made_gate(options: argparse.Namespace, search: Sequence[str], dev: Path, name: str) -> Path:
-    """Return WORK/NAME.gate.json, made from `dev`."""
+    """Return the path of WORK/NAME.gate.json, a gate made from `dev`; make it if missing."""
     gate: Path = options.work / f"{name}.gate.json"
     if not gate.exists():
         texts = [part for side in SIDES for part in (f"--{side}", f"{dev}.{side}")]
@@ -101,13 +101,13 @@ def made_gate(options: argparse.Namespace, search: Sequence[str], dev: Path, nam
 
 
 def opened_gate(options: argparse.Namespace, search: Sequence[str]) -> Path | None:
-    """Return a gate made from all of dev; None if it is closed."""
+    """Return the path of a gate made from all of dev; None if the gate is closed."""
     gate = made_gate(options, search, options.data / "dev", "dev")
     return gate if json.loads(gate.read_text(encoding="utf-8"))["threshold"] is not None else None
 
 
 def score(options: argparse.Namespace, hypotheses: Sequence[Path], name: str) -> list[dict[str, Any]]:
-    """Return the scores of the unedited MT, then those of each output, compared with the unedited MT."""
+    """Return the dev scores of the unedited MT, then those of each output, with its TER difference to it."""
     written = options.work / f"{name}.json"
     dev = options.data / "dev"
     texts = ["--src", f"{dev}.src", "--mt", f"{dev}.mt", "--pe", f"{dev}.pe"]
@@ -149,7 +149,7 @@ def print_row(name: str, system: dict[str, Any]) -> None:
 
 
 def write_output(options: argparse.Namespace, search: Sequence[str], final: Sequence[dict[str, Any]]) -> None:
-    """Write the test output of the variant that is best on dev."""
+    """Write the test output of the variant that is best on dev, and its description."""
     unedited, plain, *gated = (badness(options, system) for system in final)
     gate = opened_gate(options, search) if gated and gated[0] < min(unedited, plain) else None
     if gate is not None:
@@ -162,7 +162,7 @@ def write_output(options: argparse.Namespace, search: Sequence[str], final: Sequ
     name = options.data.name
     write(options.outputs / f"{name}.pe", lines)
     changed = sum(line != mt for line, mt in zip(lines, read(options.data / "test.mt"), strict=True))
-    models = ["/".join(Path(model).parts[-2:]) for model in options.models]  # without paths
+    models = ["/".join(Path(model).parts[-2:]) for model in options.models]  # without the folders above
     about = {
         "models": models,
         "trained": options.trained,
@@ -178,7 +178,7 @@ def write_output(options: argparse.Namespace, search: Sequence[str], final: Sequ
 
 
 def shown(options: argparse.Namespace, system: dict[str, Any]) -> dict[str, Any]:
-    """Return the scores of a system without paths; of text without spaces, chrF alone."""
+    """Return the scores of a system, named without its folder; only chrF with `--metric chrf`."""
     named = {**system, "name": Path(system["name"]).stem}
     return named if options.metric == "ter" else {name: named[name] for name in ("name", "lines", "chrf")}
 

@@ -1,4 +1,4 @@
-"""What the makers of release files share: scores before and after, and entries of the catalogue."""
+"""Shared by the scripts that make release files: scores before and after, and entries of the catalogue."""
 
 import hashlib
 import re
@@ -21,7 +21,7 @@ CATALOGUE: Final = ROOT / "src/postedit/releases/catalogue.toml"
 
 @dataclass(frozen=True, slots=True)
 class Gain:
-    """Scores before and after, the largest TER difference of its 95 % interval, and the sentence that compares them."""
+    """Scores before and after, the upper end of the TER difference's 95 % interval, and a sentence about it."""
 
     before: SystemScores
     after: SystemScores
@@ -33,30 +33,30 @@ class Gain:
 
     @property
     def ter(self) -> str:
-        """Both TER."""
+        """TER before and after."""
         return f"{self.before.ter:.2f} to {self.after.ter:.2f}"
 
     @property
     def bleu(self) -> str:
-        """Both BLEU."""
+        """BLEU before and after."""
         return f"{self.before.bleu:.2f} to {self.after.bleu:.2f}"
 
 
 def spaced(text: str) -> str:
-    """Return the characters of a text with spaces between."""
+    """Return the characters of a text, without its own spaces, separated by spaces."""
     return " ".join(text.replace(" ", ""))
 
 
 def gain(
     editor: Editor, texts: DevTexts, search: SearchConfig | None = None, words: Callable[[str], str] = str
 ) -> Gain:
-    """Return the scores of unedited MT and of the outputs of an editor.
+    """Return the scores of the unedited MT and of an editor's outputs.
 
     Args:
-        editor: what edits.
+        editor: the editor to score.
         texts: src, mt and pe.
-        search: how; the options of the editor if not given.
-        words: divides a text into words with spaces between, if not spaces do in the text as it stands.
+        search: search options; those of the editor if None.
+        words: returns a text with spaces between its words; by default, texts are taken as they are.
     """
     segments = [Segment(src, mt) for src, mt in zip(texts.src, texts.mt, strict=True)]
     outputs = [edit.text for edit in editor.edit_segments(segments, search)]
@@ -72,7 +72,7 @@ def gain(
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A model of the catalogue; `measured` says on what its gain was measured."""
+    """A model in the catalogue; `measured` names the text on which its gain was measured."""
 
     name: str
     texts: str
@@ -82,7 +82,7 @@ class Entry:
     gain: Gain
 
     def text(self, archive: Path) -> str:
-        """Return the entry, in TOML."""
+        """Return the entry as TOML, with the size and the SHA-256 sum of its release file."""
         content = archive.read_bytes()
         scores = f"unedited = {self.gain.before.ter:.2f}, ter = {self.gain.after.ter:.2f}"
         return f"""\
@@ -98,12 +98,12 @@ sha256 = "{hashlib.sha256(content).hexdigest()}\""""
 
 
 def enter(replaced: Sequence[str], entries: Sequence[tuple[Entry, Path]], *, first: bool = False) -> None:
-    """Write entries, each with its release file, to the catalogue in place of older ones.
+    """Write entries to the catalogue in place of older ones.
 
     Args:
-        replaced: what the names of older entries begin with.
-        entries: the models.
-        first: whether they are to be preferred to others of the same pairs.
+        replaced: beginnings of the names of the entries to replace.
+        entries: the new entries, each with its release file.
+        first: whether the new entries come before the others, and so are preferred for the same language pairs.
     """
     head, *known = re.split(r"(?=^\[\[models\]\]$)", CATALOGUE.read_text(encoding="utf-8"), flags=re.MULTILINE)
     others = [one.rstrip() for one in known if not any(f'name = "{begin}' in one for begin in replaced)]

@@ -3,15 +3,15 @@
     python benchmarks/releases.py MODEL DATA WORK [--languages de es] [--documents de] [--file help-3]
         [--started-from de es ja] [--recipe NAME] [--max-input 100] [--edit-cost COST] [--out releases]
 
-MODEL is what RECIPE trains, by default `recipes/reference/gpu-help-copycat.toml`, for one language or several. WORK is
-what `benchmarks/help_data.py DATA WORK --held-lines 1500` made: lines of repositories with a stated licence, the latest
-1,500 lines of each language held out, or whole documents for the languages of `--documents` (`--held-documents 1500`).
-These choose the edit cost: that with the lowest mean TER, unless `--edit-cost` gives another; the card tells. Dev,
-whole documents of other lines, is scored for the card. `--started-from` names further languages that the weights have
-learnt from, before MODEL was trained on: NOTICE has the licences of their texts, too.
+MODEL was trained with NAME, by default `recipes/reference/gpu-help-copycat.toml`, for one language or several. WORK was
+made by `benchmarks/help_data.py DATA WORK --held-lines 1500`: lines of repositories with a stated licence, of which the
+latest 1,500 of each language, or whole documents for the languages of `--documents` (`--held-documents 1500`), are held
+out. On these, the edit cost with the lowest mean TER is chosen, unless `--edit-cost` gives another; the card says so.
+Dev, which consists of other whole documents, is scored for the card. `--started-from` names further languages that the
+weights learnt before MODEL was trained; NOTICE then also has the licences of their texts.
 
-This writes `OUT/FILE.tar.xz`, and its entries, one a language pair, into `src/postedit/releases/catalogue.toml`.
-Another content has another FILE.
+This writes `OUT/FILE.tar.xz` and its entries, one per language pair, into `src/postedit/releases/catalogue.toml`. Use a
+new FILE whenever the content changes.
 """
 
 import argparse
@@ -111,7 +111,7 @@ def main() -> None:
 
 
 def gains_of(editor: PostEditor, work: Path, languages: Sequence[str]) -> dict[float, dict[str, Gain]]:
-    """Return the gains of greedy search on the held-out lines of each language, with each edit cost."""
+    """Return the gains of greedy search on the held-out lines, by edit cost and language; print their TER."""
     found = {}
     for cost in EDIT_COSTS:
         search = editor.search.model_copy(update={"beam": 1, "edit_cost": cost})
@@ -123,28 +123,28 @@ def gains_of(editor: PostEditor, work: Path, languages: Sequence[str]) -> dict[f
 
 
 def scored(editor: PostEditor, search: SearchConfig, prefix: Path, language: str) -> Gain:
-    """Return the scores of unedited MT and of the model on triplets, words being what stands between spaces.
+    """Return the scores of the unedited MT and of the model on the triplets at `prefix`.
 
-    Those of Japanese are characters.
+    Words are separated by spaces; in Japanese, each character counts as a word.
     """
     texts = read(prefix)
     return gain(editor, DevTexts(texts["src"], texts["mt"], texts["pe"]), search, spaced if language == "ja" else str)
 
 
 def repositories(info: Path) -> Counter[str]:
-    """Return the lines of each repository with a stated licence."""
+    """Return the number of lines of each repository with a stated licence."""
     lines = info.read_text(encoding="utf-8").split("\n")[:-1]
     found = Counter(line.split("\t")[REPOSITORY_COLUMN] for line in lines)
     return Counter({name: count for name, count in found.items() if name not in UNLICENSED})
 
 
 def used_repositories(data: Path, languages: Sequence[str]) -> Counter[str]:
-    """Return the lines of each repository with a stated licence, of some languages."""
+    """Return the number of lines of each repository with a stated licence, summed over `languages`."""
     return sum((repositories(data / f"adobe-pe.en-{language}/train.info") for language in languages), Counter[str]())
 
 
 def listed(names: Sequence[str]) -> str:
-    """Return names as a list in words."""
+    """Return names as an enumeration in a sentence: "A, B and C"."""
     return " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
 
 
@@ -252,7 +252,7 @@ The texts have these licences:
 
 
 def licences(used: Counter[str]) -> list[str]:
-    """Return the names of the licences of repositories."""
+    """Return the names of the licences of the repositories, in the order of `LINKS`."""
     told = " ".join(LICENCES.get(name, LICENCES[name.partition(":")[0]]) for name in used)
     return [name for name in LINKS if name in told]
 

@@ -1,9 +1,9 @@
-"""Measure where the time of minimum risk training goes, and how many plain updates one of its updates costs.
+"""Measure where minimum risk training spends its time, and how many plain updates one of its updates costs.
 
     python benchmarks/risk_speed.py RUN [--batch-tokens N] [--candidates N] [--updates N] [--threads N]
 
 RUN is the folder of a finished run, whose model, triplets and precision are used. Sampling and beam search take turns
-with plain updates on the same batches. Times are medians of an update, without the step of the optimiser.
+with plain updates on the same batches. Times are medians per update, without the optimiser step.
 """
 
 import argparse
@@ -79,7 +79,7 @@ def parse() -> argparse.Namespace:
 def measure(
     model: Seq2Seq, folder: ModelFolder, recipe: Recipe, batch: Batch, search: str, count: int
 ) -> tuple[dict[str, float], int]:
-    """Return the seconds of each part of an update, and the number of outputs found."""
+    """Return the seconds of each part of an update, and the number of candidates that the search found."""
     assert batch.target is not None
     config = RiskConfig.model_validate({"search": search, "candidates": count, "reference": True})
     proposer = CandidateSearch(config, recipe.search, folder.processor)
@@ -110,7 +110,7 @@ def measure(
     return parts, sum(len(some) for some in found)
 
 
-class timed:  # noqa: N801  # reads as a statement
+class timed:  # noqa: N801  # used like a statement
     """Records the seconds of its block."""
 
     def __init__(self, parts: dict[str, float], name: str) -> None:

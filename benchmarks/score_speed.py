@@ -1,11 +1,12 @@
-"""Measure the speed of resampling, and of the HTML report.
+"""Measure the speed of resampling and of the HTML report.
 
     python benchmarks/score_speed.py [--sentences N] [--resamples N] [--rounds N] [--report N]
 
-Two systems over random texts. Resampling: 10,000 bootstrap and 10,000 randomisation resamples of 2,000 sentences, on
-one core, against a loop that draws and adds up one resample at a time (extrapolated from a twentieth of them). Report:
-a page of N sentences is written and, if Chromium is installed, opened. The time is that of the whole program, which
-starts, loads, takes a screenshot and ends, beside the same for an empty page. Medians are shown.
+Two systems with random texts are compared. Resampling: 10,000 bootstrap and 10,000 randomisation resamples of 2,000
+sentences, on one core, against a loop that draws and sums one resample at a time (extrapolated from a twentieth of
+them). Report: a page of N sentences is written and, if Chromium is installed, opened. The time to open it is that of
+the whole browser process, which starts, loads the page, takes a screenshot and ends, beside the same for an empty page.
+Medians are shown.
 """
 
 import argparse

@@ -1,19 +1,19 @@
-"""Measure `postedit serve` under load: throughput and latency against offered load, and what happens far beyond it.
+"""Measure `postedit serve` under load: throughput and latency by offered load, and its behaviour far beyond capacity.
 
     python benchmarks/serve_load.py [MODEL] --src TEXT.src --mt TEXT.mt [--seconds 10] [--overload-seconds 60]
 
-It starts the service as a process, and asks it with one segment a request, over connections that are kept:
+It starts the service as a process, and sends requests of one segment each over persistent connections. It measures:
 
-1. latency of single requests one after the other, beside the time of the library for the same segments;
-2. throughput of 64 clients, each of which asks again as soon as it is answered, beside that of one client;
-3. open-loop arrivals (Poisson) at shares of that throughput: p50 and p99, which count from the time a request should
-   have been sent, so that a service that falls behind cannot hide it; the most requests a second that were answered in
-   2 or 3 are the capacity;
-4. arrivals at 10 times the capacity: the statuses of all answers; the p99 of those that are admitted beside that of
-   arrivals at a twentieth of the capacity, and of one client alone; and the memory of all processes of the service.
+1. the latency of single requests one after the other, beside the library's time for the first of these segments;
+2. the throughput of 64 clients, each of which sends the next request as soon as it is answered, beside one client's;
+3. open-loop (Poisson) arrivals at several shares of that throughput: p50 and p99, counted from the time when a request
+   should have been sent, so that a service that falls behind cannot hide it; the capacity is the highest rate of
+   answered requests in 2 or 3;
+4. arrivals at 10 times the capacity: the statuses of all answers; the p99 of admitted requests, beside that of arrivals
+   at a twentieth of the capacity and that of one client alone; and the memory of all processes of the service.
 
-The settings of the service are the defaults, but that corrections are not learnt, that one client, as all requests
-come from here, may fill the queue, and that only warnings are logged; others are given by --set.
+The service has its default settings, except that it does not learn corrections, that one client may fill the queue (all
+requests come from this machine), and that it logs only warnings; --set changes others.
 """
 
 import argparse
@@ -52,32 +52,32 @@ MOST_CONNECTIONS = 4096
 
 @dataclass
 class Outcome:
-    """Statuses of answers, and the seconds that the admitted ones took."""
+    """The statuses of all answers, and the seconds of the requests that were admitted (status 200)."""
 
     statuses: Counter[int] = field(default_factory=Counter)
     seconds: list[float] = field(default_factory=list)
 
     def add(self, status: int, seconds: float) -> None:
-        """Take an answer into account."""
+        """Record an answer."""
         self.statuses[status] += 1
         if status == 200:
             self.seconds.append(seconds)
 
     def quantile(self, share: float) -> float:
-        """Return the seconds that a share of the admitted requests did not exceed."""
+        """Return the seconds that `share` of the admitted requests did not exceed; NaN if none was admitted."""
         ordered = sorted(self.seconds)
         return ordered[min(len(ordered) - 1, int(share * len(ordered)))] if ordered else float("nan")
 
 
 class Connection:
-    """A connection that is kept; the shortest HTTP client that measures no time of its own."""
+    """A persistent connection: an HTTP client so small that its own time does not count."""
 
     def __init__(self, port: int) -> None:
         self.port = port
         self.streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
 
     async def post(self, body: bytes) -> int:
-        """Return the status of the answer; 0 if the connection was closed."""
+        """Post a request, and return the status of the answer; 0 if the connection was closed."""
         if self.streams is None:
             self.streams = await asyncio.open_connection("127.0.0.1", self.port)
         reader, writer = self.streams
@@ -106,7 +106,7 @@ def bodies(segments: Sequence[Segment], project: str | None) -> list[bytes]:
 
 
 async def closed_loop(port: int, asked: Sequence[bytes], clients: int, seconds: float) -> tuple[Outcome, float]:
-    """Return the outcome of clients that ask again as soon as they are answered, and the requests a second."""
+    """Return the outcome of clients that each send the next request once answered, and the answers per second."""
     outcome, queue, end = Outcome(), cycle(asked), time.perf_counter() + seconds
 
     async def client() -> None:
@@ -122,7 +122,7 @@ async def closed_loop(port: int, asked: Sequence[bytes], clients: int, seconds: 
 
 
 async def open_loop(port: int, asked: Sequence[bytes], rate: float, seconds: float) -> Outcome:
-    """Return the outcome of requests that arrive at random, `rate` a second, whatever becomes of those before them."""
+    """Return the outcome of random arrivals, `rate` per second, whether or not earlier requests were answered."""
     outcome, queue, rng = Outcome(), cycle(asked), random.Random(1)
     free: list[Connection] = []
     running: set[asyncio.Task[None]] = set()
@@ -167,7 +167,7 @@ def library_seconds(editor: Editor, segments: Sequence[Segment]) -> list[float]:
 async def overload(
     port: int, pid: int, asked: Sequence[bytes], rate: float, seconds: float
 ) -> tuple[Outcome, list[float]]:
-    """Return the outcome of an overload, and the memory of the service every half second."""
+    """Return the outcome of an overload, and the memory of the service in MB every half second."""
     memory: list[float] = []
 
     async def watch() -> None:
@@ -182,7 +182,7 @@ async def overload(
 
 
 async def measure_throughput(port: int, segments: Sequence[Segment], given: argparse.Namespace) -> float:
-    """Print the latency and the throughput of one client and of many; return the latter in requests a second."""
+    """Print the latency of one client and the throughput of one and of many; return that of many per second."""
     asked = bodies(segments, given.project)
     single, alone = await closed_loop(port, asked, 1, given.seconds)
     many, throughput = await closed_loop(port, asked, CLIENTS, given.seconds)
@@ -196,7 +196,7 @@ HEAD = "| offered, requests/s | answered 200 | p50 ms | p99 ms | 429 | others |\
 
 
 async def measure_load(port: int, segments: Sequence[Segment], throughput: float, given: argparse.Namespace) -> float:
-    """Print latencies against offered load; return the capacity in requests a second."""
+    """Print latencies by offered load; return the capacity in requests per second."""
     asked, capacity = bodies(segments, given.project), throughput
     print(HEAD)
     for share in FULL if given.brief else LOADS:
@@ -228,7 +228,7 @@ async def measure_overload(
 
 
 def row(rate: float, outcome: Outcome, seconds: float) -> str:
-    """Return a row of the table."""
+    """Return a row of the table for an offered rate."""
     refused = outcome.statuses[429]
     others = sum(outcome.statuses.values()) - outcome.statuses[200] - refused
     p50, p99 = (1000 * outcome.quantile(share) for share in (0.5, 0.99))
@@ -239,7 +239,7 @@ def row(rate: float, outcome: Outcome, seconds: float) -> str:
 def service(
     given: argparse.Namespace, settings: Sequence[str] = (), *, learns: bool = False
 ) -> Iterator[tuple[int, int, Path]]:
-    """Run the service with some settings; yield its port, the id of its process, and the folder of its data."""
+    """Run the service, with `settings` as overrides; yield its port, its process id, and its data folder."""
     with tempfile.TemporaryDirectory() as folder:
         model = {"path": given.model, "processes": given.processes, "threads": given.threads, "learns": learns}
         values = {"port": 0, "data": f"{folder}/data", "models": {"m": model}, "log": {"level": "warning"}}
@@ -258,7 +258,7 @@ def service(
 
 
 def main() -> None:
-    """Measure."""
+    """Run all measurements."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("model", nargs="?", default=str(MODEL))
     parser.add_argument("--src", type=Path, default=EXAMPLES / "mlqe-pe.en-zh/test.src")
@@ -269,7 +269,7 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--project", help="ask for a project, whose settings and memory are read from the database")
     parser.add_argument("--database", help="URL of PostgreSQL; SQLite if not given")
-    parser.add_argument("--brief", action="store_true", help="of 3, only loads above the throughput")
+    parser.add_argument("--brief", action="store_true", help="in step 3, measure only loads above the throughput")
     parser.add_argument("--set", action="append", default=[], metavar="SECTION.NAME=VALUE")
     given = parser.parse_args()
     torch.set_num_threads(given.threads)

@@ -1,13 +1,13 @@
-"""Soak `postedit serve`: an hour's traffic in ten minutes, and whether memory, files or latencies grow.
+"""Soak-test `postedit serve` with an hour's traffic in ten minutes: do memory, files or latencies grow?
 
     python benchmarks/serve_soak.py [MODEL] [--minutes 10] [--people 10] [--database URL]
 
-Each of some people confirms a segment every 10 seconds, the next one of a file or, one time in ten and as soon as all
-are, one that was confirmed before. So what is to be kept stops growing after a third of the time. People open a
-segment, with its matches, tell where they are, save two drafts, and ask for proposals for the screen. A program asks
-for 5 edits a second, learns and undoes, files come and go, pages listen to events, and somebody looks at the progress
-once a minute; all six times as fast, so that 10 minutes hold an hour. A line a minute says what the service holds, its
-own process and those of the models.
+Each person confirms a segment every 10 seconds: the next one of a file or, one time in ten and once all are confirmed,
+one that was confirmed before. So the data to keep stops growing after about a third of the time. For each segment, the
+page opens it and its matches, reports presence, saves two drafts and the confirmed text, and asks for proposals for the
+rows on the screen. Meanwhile a program asks for 5 edits per second, corrections are learnt and undone, files are added
+and deleted, pages listen to events, and the progress is read once a minute. All of this runs six times as fast, so that
+10 minutes hold an hour. A line per minute gives the memory of all processes and of the web process, files and data.
 """
 
 import argparse
@@ -29,10 +29,10 @@ from serve_load import memory_of, service
 from postedit.shipped import EXAMPLES
 
 COMPRESSION = 6.0
-CONFIRMED_EVERY = 10.0  # seconds, of one person
+CONFIRMED_EVERY = 10.0  # seconds between confirmations of one person
 EDITS_A_SECOND = 5.0
 SEGMENTS = 1000
-REVISITED = 0.1  # part of the segments confirmed that were confirmed before
+REVISITED = 0.1  # share of confirmations that are of a segment confirmed before
 XLIFF = (
     '<xliff version="1.2" xmlns="urn:oasis:names:tc:xliff:document:1.2"><file original="a" source-language="en" '
     'target-language="zh" datatype="plaintext"><body>{}</body></file></xliff>'
@@ -41,12 +41,12 @@ UNIT = '<trans-unit id="{}"><source>{}</source><target>{}</target></trans-unit>'
 
 
 class Traffic:
-    """What people and programs ask of a service.
+    """The requests of people and programs to a service.
 
     Args:
-        address: of the service.
-        pairs: sources and translations.
-        end: when it ends, as `time.monotonic` says.
+        address: URL of the service.
+        pairs: sources and translations to draw from.
+        end: when the traffic ends, on the clock of `time.monotonic`.
     """
 
     def __init__(self, address: str, pairs: list[tuple[str, str]], end: float) -> None:
@@ -59,7 +59,7 @@ class Traffic:
         self.confirmed = 0  # segments
 
     async def ask(self, kind: str, method: str, path: str, **given: object) -> httpx.Response:
-        """Send a request, and count its status, or its refusal, and its time."""
+        """Send a request; record its time and status, and the text of an unexpected error."""
         started = time.perf_counter()
         answer = await self.http.request(method, path, **given)  # type: ignore[arg-type]
         self.seconds[kind].append(time.perf_counter() - started)
@@ -69,7 +69,7 @@ class Traffic:
         return answer
 
     async def upload(self, count: int) -> str:
-        """Add a file of some segments, wait until it is read, and return its id."""
+        """Add a file of `count` segments, wait until its job has ended, and return its id."""
         chosen = self.rng.choices(self.pairs, k=count)
         units = "".join(UNIT.format(number, *map(escape, pair)) for number, pair in enumerate(chosen))
         files = {"file": ("a.xlf", XLIFF.format(units).encode())}
@@ -79,13 +79,13 @@ class Traffic:
         return str(made["file"]["id"])
 
     async def every(self, seconds: float, work: Callable[[], Awaitable[object]]) -> None:
-        """Do something again and again until the end, at random moments as far apart as that on average."""
+        """Repeat `work` until the end, after random pauses with a mean of `seconds`."""
         while time.monotonic() < self.end:
             await asyncio.sleep(self.rng.expovariate(1 / seconds))
             await work()
 
     async def confirm(self, file: str) -> None:
-        """Open a segment, write, and confirm it, as the page does."""
+        """Open a segment, save drafts of it, and confirm it, as the page does."""
         if self.confirmed and (self.confirmed == SEGMENTS or self.rng.random() < REVISITED):
             number = self.rng.randint(1, self.confirmed)
         else:
@@ -111,26 +111,26 @@ class Traffic:
         await self.ask("edit", "POST", "/v1/edit", json={"segments": [{"src": src, "mt": mt}], "project": "default"})
 
     async def learn_and_undo(self) -> None:
-        """Teach a correction, and take it back."""
+        """Let the service learn a correction, and undo it."""
         src, mt = self.rng.choice(self.pairs)
         number = (await self.ask("learn", "POST", "/v1/learn", json={"src": src, "mt": mt, "pe": f"{mt}!"})).json()
         await self.ask("undo", "POST", "/v1/undo", json=number)
 
     async def file(self) -> None:
-        """Add a file, take its translation, and delete it."""
+        """Add a file, download its translation, and delete it."""
         file = await self.upload(20)
         await self.ask("download", "GET", f"/v1/files/{file}/download?all=true")
         await self.ask("delete", "DELETE", f"/v1/files/{file}")
 
     async def listen(self) -> None:
-        """Listen to events for some seconds, and go away."""
+        """Listen to events for five seconds, and disconnect."""
         with suppress(TimeoutError):
             async with asyncio.timeout(5), self.http.stream("GET", "/v1/projects/default/events") as answer:
                 async for _ in answer.aiter_bytes():
                     pass
 
     async def run(self, people: int) -> None:
-        """Run all until the end."""
+        """Run all kinds of traffic until the end."""
         file = await self.upload(SEGMENTS)
         work: list[tuple[float, Callable[[], Awaitable[object]]]] = [
             (60.0, lambda: self.ask("progress", "GET", "/v1/projects/default/progress"))
@@ -142,14 +142,14 @@ class Traffic:
 
 
 def held(pid: int, data: Path) -> str:
-    """Return the cells of what a service holds: MB of memory, that of its own process, open files, MB of its folder."""
+    """Return cells with the memory of the service and of its web process in MB, its open files, and its data in MB."""
     size = sum(path.stat().st_size for path in data.rglob("*") if path.is_file())
     files = len(list(Path(f"/proc/{pid}/fd").iterdir()))
     return f"{memory_of(pid):.0f} | {memory_of(pid, alone=True):.0f} | {files} | {size / 2**20:.1f}"
 
 
 async def watch(traffic: Traffic, pid: int, data: Path) -> list[float]:
-    """Print a row a minute until the end; return the memory every two seconds."""
+    """Print a row per minute until the end; return the memory in MB, measured every two seconds."""
     memory: list[float] = []
     columns = "requests | p50, p99 of edits, ms | of saves, ms | confirmed | memory MB | of them service alone"
     print(f"| minute | {columns} | open files | data MB |\n|---|{'---:|' * 8}")
@@ -168,13 +168,13 @@ async def watch(traffic: Traffic, pid: int, data: Path) -> list[float]:
 
 
 def quantiles(seconds: list[float]) -> str:
-    """Return the median and the 99th percentile in milliseconds."""
+    """Return the median and the 99th percentile, in milliseconds, as text."""
     cuts = statistics.quantiles(seconds, n=100) if len(seconds) > 1 else [float("nan")] * 99
     return f"{1000 * cuts[49]:.0f}, {1000 * cuts[98]:.0f}"
 
 
 async def soak(port: int, pid: int, data: Path, given: argparse.Namespace) -> None:
-    """Run the traffic, and print what grew."""
+    """Run the traffic, and print the growth of memory and the statuses of all answers."""
     texts = [(EXAMPLES / f"mlqe-pe.en-zh/test.{side}").read_text("utf-8").splitlines() for side in ("src", "mt")]
     traffic = Traffic(f"http://127.0.0.1:{port}", list(zip(*texts, strict=True)), time.monotonic() + 60 * given.minutes)
     _, memory = await asyncio.gather(traffic.run(given.people), watch(traffic, pid, data))
@@ -186,7 +186,7 @@ async def soak(port: int, pid: int, data: Path, given: argparse.Namespace) -> No
 
 
 def main() -> None:
-    """Soak the service."""
+    """Run the service under the traffic."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("model", nargs="?", default="none")
     parser.add_argument("--minutes", type=float, default=10.0)

@@ -3,8 +3,8 @@
     python benchmarks/small_budget.py DATA RUNS [--updates U] [--threads N] [--only NAME ...]
 
 Trains each `recipes/*-small.toml`, shrunk by `benchmarks/small_budget.toml`, in RUNS/NAME, or resumes it, and prints a
-table of dev scores (greedy search) beside the unedited MT. The budget is far too small to say which architecture is
-best, but it shows a model that has not learnt to copy most words.
+table of dev scores (greedy search) beside those of the unedited MT. The budget is far too small to rank architectures,
+but it reveals a model that has not learnt to copy most words.
 """
 
 import argparse
@@ -50,7 +50,7 @@ def parse() -> argparse.Namespace:
 
 
 def overrides(path: Path, settings: dict[str, Any], options: argparse.Namespace) -> list[str]:
-    """Return the overrides that make a recipe small: those for all, for options that it sets, and its own."""
+    """Return the overrides that make a recipe small: those for all recipes, for options that it sets, and its own."""
     values = tomllib.loads(path.read_text(encoding="utf-8"))
     sizes = {f"model.{option}": size for option, size in settings["model"].items() if option in values["model"]}
     chosen = {**settings["all"], **sizes, **settings["own"].get(path.stem, {}), "data.dir": str(options.data.resolve())}
@@ -59,7 +59,7 @@ def overrides(path: Path, settings: dict[str, Any], options: argparse.Namespace)
 
 
 def measure(recipe: Recipe, folder: Path) -> None:
-    """Train, or resume training, and write the scores beside the run."""
+    """Train, or resume training, and write the scores to result.json in the run folder, unless that exists."""
     result_path = folder / "result.json"
     if result_path.exists():
         return

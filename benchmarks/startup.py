@@ -2,9 +2,9 @@
 
     python benchmarks/startup.py [--repeats N]
 
-Medians of wall seconds of fresh processes, which take turns. The last row is what `postedit edit` does before it loads
-a model; `import torch` above it is the part that no order of imports can save. Then follow its most expensive imports,
-by `python -X importtime`, with their own imports included.
+Figures are medians of the wall-clock seconds of new processes, which take turns. The last row is what `postedit edit`
+does before it loads a model; `import torch`, above it, is the part that no order of imports can save. Then follow its
+most expensive imports, measured by `python -X importtime`; each includes the modules that it imports.
 """
 
 import argparse

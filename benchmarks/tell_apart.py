@@ -1,16 +1,16 @@
-"""How easily are artificial triplets told apart from real ones? Train a classifier to, and report its ROC area.
+"""How easily can artificial triplets be told apart from real ones? Train a classifier, and report its ROC area.
 
     python benchmarks/tell_apart.py PREFIX... [--errors MODEL] [--most N]
 
-PREFIX.{src,mt,pe} are real triplets. They are divided into thirds by line number, so that no text is in two of them:
-artificial errors are learnt from the first third, and put into the post-edits of the second; the last third is what
-they are compared with. Rows: the second third as it is, which nothing tells apart (0.5); plain noise of the same TER;
+PREFIX.{src,mt,pe} are real triplets. Every third line goes into the same third, so that no line is in two of them:
+artificial errors are learnt from the first third and put into the post-edits of the second, and the result is compared
+with the last third. Rows: the second third as it is, which cannot be told apart (0.5); plain noise of the same TER;
 matched noise; and, with `--errors`, errors drawn from an error model, which should have been trained on the first third
 alone (`--thirds FOLDER` writes the thirds and stops).
 
-The classifier is a logistic regression on word n-grams (1 to 3) and character n-grams (2 to 5) that mt has and pe has
-not, and the reverse, and on whether there is an edit at all. Each area under the ROC curve is of lines that it was not
-trained on (four folds): 0.5 if it can tell nothing, 1.0 if everything. "Edited": among lines with an edit.
+The classifier is a logistic regression on the word n-grams (1 to 3) and character n-grams (2 to 5) that only mt or only
+pe has, and on whether there is an edit at all. Each area under the ROC curve is for lines that the classifier was not
+trained on (four folds): 0.5 if it cannot tell them apart, 1.0 if it always can. "edited": only lines with an edit.
 """
 
 import argparse
@@ -62,7 +62,7 @@ def main() -> None:
 
 
 def write_thirds(prefix: str, folder: Path) -> None:
-    """Write FOLDER/PART.SIDE, the lines of PREFIX.SIDE in turn."""
+    """Write FOLDER/PART.SIDE for the three parts, dealing out the lines of PREFIX.SIDE in turn."""
     for side in SIDES:
         lines = list(read_lines(Path(f"{prefix}.{side}")))
         for number, part in enumerate(PARTS):
@@ -71,7 +71,7 @@ def write_thirds(prefix: str, folder: Path) -> None:
 
 
 def compare(prefix: str, folder: Path, options: argparse.Namespace) -> None:
-    """Print the rows of one set of real triplets."""
+    """Print the rows for one set of real triplets."""
     real = pairs(folder / "compared", options.most)
     systems = {"real ones": folder / "damaged"}
     rate = ter(pairs(folder / "learnt"))
@@ -90,7 +90,7 @@ def compare(prefix: str, folder: Path, options: argparse.Namespace) -> None:
 
 
 def made(kind: type[SynthConfig], values: dict[str, object], out: Path) -> Path:
-    """Return where the artificial triplets of a `[synth]` section are."""
+    """Make the artificial triplets that a `[synth]` section describes; return `out`, the prefix of their files."""
     config, problems = load_config(kind, {**values, "out": str(out)}, "options").resolve(Path.cwd())
     assert not problems, problems
     run_job(config.prepare(), config.triplets, LocalExecutor(1))
@@ -113,7 +113,7 @@ def ter(found: Sequence[Pair]) -> float:
 
 
 def area(real: Sequence[Pair], artificial: Sequence[Pair]) -> float:
-    """Return the area under the ROC curve of a classifier, from lines that it was not trained on."""
+    """Return the area under the ROC curve of a classifier, on lines that it was not trained on."""
     size = min(len(real), len(artificial))
     texts = HashingVectorizer(analyzer=differences, n_features=1 << 20, alternate_sign=False, binary=True)
     features = texts.transform([*real[:size], *artificial[:size]])
@@ -124,7 +124,7 @@ def area(real: Sequence[Pair], artificial: Sequence[Pair]) -> float:
 
 
 def differences(pair: Pair) -> list[str]:
-    """Return the n-grams that one side of a pair has and the other has not."""
+    """Return the n-grams that only mt (marked +) or only pe (marked -) has, and whether the two differ at all."""
     mt, pe = pair
     found = ["edited" if mt != pe else "same"]
     for kind, ours, theirs in (
@@ -136,7 +136,7 @@ def differences(pair: Pair) -> list[str]:
 
 
 def grams(units: Sequence[str], shortest: int, longest: int, between: str) -> set[str]:
-    """Return the n-grams of words or characters."""
+    """Return the n-grams of `units`, words or characters, with `shortest` to `longest` units each."""
     return {
         between.join(units[start : start + size])
         for size in range(shortest, longest + 1)

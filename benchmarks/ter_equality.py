@@ -1,11 +1,12 @@
-"""Check that every edit count equals that of sacrebleu, on real pairs and on difficult generated ones.
+"""Check that every TER edit count equals that of sacrebleu, on real pairs and on difficult generated ones.
 
     python benchmarks/ter_equality.py FOLDER... [--pairs N] [--hard N] [--share S] [--workers N]
 
 FOLDER holds `*.mt` and `*.pe`, also in subfolders. Difficult pairs are long, have few different words, punctuation,
-other scripts, moved blocks or an empty side. Each pair is compared in edits and length, both found and counted, with
-the defaults of sacrebleu. A share of the pairs, drawn anew for each, is compared with every other set of options:
-case, normalisation, punctuation, Asian support. A difference ends the program with status 1.
+other scripts, moved blocks or an empty side. For each pair, with the defaults of sacrebleu, the number of edits and the
+length are compared, both as counted and from the edit script. A share of the pairs, drawn anew each time, is compared
+with every other combination of options: case, normalisation, punctuation, Asian support. If any pair differs, the
+program exits with status 1.
 """
 
 import argparse
@@ -40,7 +41,7 @@ ODD = (
     "カナw1",
     "ひら、",
 )
-"""Words that options of TER divide or change."""
+"""Words that the options of TER split or change."""
 
 
 class Options(NamedTuple):
@@ -127,7 +128,7 @@ def hard(count: int) -> list[Pair]:
 
 
 def compare(block: Block) -> list[Pair]:
-    """Return the pairs whose edits or length differ."""
+    """Return the pairs whose number of edits or length differs from that of sacrebleu."""
     ours, theirs = TER(**block.options._asdict()), Reference(**block.options._asdict())
     texts = [mt for mt, _ in block.pairs], [pe for _, pe in block.pairs]
     differing = []

@@ -2,9 +2,9 @@
 
     python benchmarks/ter_speed.py FOLDER... [--threads N] [--rounds N] [--pairs N]
 
-FOLDER holds `*.mt` and `*.pe`. Two texts: the segments as they are, and pairs of 60 words with TER near 40 made from
-them (segments joined, some words of mt replaced and blocks moved). Both compute the same corpus score, which is
-checked. They take turns, and medians are shown.
+FOLDER holds `*.mt` and `*.pe`. Speed is measured on two texts: the segments as they are, and pairs of about 60 words
+with a TER near 40 that are made from them (segments joined, some words of mt replaced and blocks moved). The two
+implementations must compute the same corpus score. They take turns, and medians are shown.
 """
 
 import argparse
@@ -58,7 +58,7 @@ def read(folders: Sequence[Path], count: int) -> Pairs:
 
 
 def lengthened(pairs: Pairs, count: int) -> Pairs:
-    """Join segments to about 60 words, and edit the hypotheses until TER is near 40."""
+    """Join segments into at most `count` pairs of about 60 words, and edit the hypotheses so that TER is near 40."""
     rng = random.Random(1)
     hypotheses: list[str] = []
     references: list[str] = []

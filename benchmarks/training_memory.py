@@ -1,12 +1,12 @@
-"""Measure the memory of `postedit train`, step by step, for very different corpus sizes (Linux only).
+"""Measure the memory of `postedit train`, step by step, for corpora of very different sizes (Linux only).
 
     python benchmarks/training_memory.py [--triplets 100000 1000000 7000000] [--updates 50] [--folder FOLDER]
 
-The triplets are generated: words of an open vocabulary of two million by Zipf's law, 5 to 30 per line, mt with one word
-in ten replaced. Each step of `postedit train` runs in a process of its own: reading and checking all files and learning
-the vocabulary; writing the memory-mapped corpus; and updates of a small model, followed by a validation and an export.
-For each process: the peak of its resident memory (VmHWM), and of the part of it that no file backs (RssAnon, sampled
-every 10 ms), as the system can drop pages of mapped files when memory is short.
+The triplets are generated: 5 to 30 words per line, drawn by Zipf's law from two million different words, with one word
+in ten replaced in mt. Each step of `postedit train` runs in a process of its own: reading and checking all files and
+learning the vocabulary; writing the memory-mapped corpus; and updates of a small model, followed by a validation and an
+export. The table gives, for each process, the peak of its resident memory (VmHWM) and of the part that no file backs
+(RssAnon, sampled every 10 ms); the system can drop the other pages when memory is short.
 """
 
 import argparse
@@ -93,7 +93,7 @@ def print_row(cells: Sequence[str]) -> None:
 
 
 def write(prefix: Path, triplets: int, seed: int) -> None:
-    """Write generated triplets."""
+    """Generate triplets and write them to `prefix`.{src,mt,pe}."""
     rng = np.random.default_rng(seed)
     words = vocabulary()
     chance = 1.0 / np.arange(1, VOCABULARY + 1)
@@ -112,7 +112,7 @@ def write(prefix: Path, triplets: int, seed: int) -> None:
 
 
 def vocabulary() -> list[str]:
-    """Return generated words; the frequent ones are short."""
+    """Return `VOCABULARY` generated words, the shortest and most frequent first."""
     syllables = [first + second for first in "bdfghklmnprstvwz" for second in "aeiouy"]
     words = []
     for number in range(VOCABULARY):
@@ -125,7 +125,7 @@ def vocabulary() -> list[str]:
 
 
 def measure(step: str, folder: Path) -> dict[str, float]:
-    """Run one step, and return its seconds and the megabytes of this process."""
+    """Run one step, and return its seconds and the memory peaks of this process in megabytes."""
     from rich.console import Console
 
     from postedit.jobs.run_preparation import begun, learn_text, write_corpora

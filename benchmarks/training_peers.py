@@ -1,16 +1,16 @@
-"""Compare training speed with joeynmt and the Trainer of Hugging Face: same sizes, same batches of ids, from mt to pe.
+"""Compare training speed with joeynmt and Hugging Face's Trainer: same sizes, same batches of ids, from mt to pe.
 
-    python -m venv PEERS   # a venv apart, for the old pins of joeynmt, which needs importlib_metadata without saying so
+    python -m venv PEERS   # a separate venv for joeynmt's old pins; importlib_metadata is an undeclared dependency
     PEERS/bin/pip install torch==VERSION joeynmt==2.3.0 importlib_metadata
     python benchmarks/training_peers.py --joeynmt PEERS/bin/python [--data PREFIX] [--batches N] [--rounds N] ...
 
 Transformer: 3+3 layers of width 256, inner width 1,024, 4 heads, one vocabulary with tied embeddings. Recurrent: a
 bidirectional GRU and a GRU decoder with additive attention, width 256. All use dropout 0.1, label smoothing 0.1, Adam,
-and gradients clipped to norm 1. Ours is the update of `postedit train`; the others are what their own loops do for a
-batch; `bare loop` is the model of Trainer without Trainer. Each system is a process of its own, which trains on all
-batches once as a warm-up. Then they take turns, one round over all batches each, so that other work on the machine
-affects all alike. Speeds are also given per CPU second (of all threads). Ratios are medians of the CPU ratios of each
-round. Target tokens are real ones, without padding.
+and gradients clipped to norm 1. For postedit, the update of `postedit train` is measured; for the others, what their
+own loops do with a batch; "bare loop" is the model of Trainer without Trainer. Each system is a process of its own,
+which first trains on all batches once as a warm-up. Then they take turns, one round over all batches each, so that
+other work on the machine affects all alike. Speeds are given per CPU second (of all threads) and per second of
+wall-clock time. Ratios are medians of the ratios of CPU times in each round. Target tokens do not include padding.
 """
 
 import argparse
@@ -112,7 +112,7 @@ def start(contender: Contender, path: Path, options: argparse.Namespace) -> subp
 
 
 def turn(process: subprocess.Popen[str]) -> Round:
-    """Train one system on all batches once."""
+    """Let one system train on all batches once, and return its times."""
     assert process.stdin
     assert process.stdout
     process.stdin.write("\n")

@@ -1,9 +1,10 @@
-"""Measure the training speed of two models, the gain of the loss without [N,K,V], and the share of the output layer.
+"""Measure the training speed of two models, the gain from the chunked loss, and the time share of the output layer.
 
     python benchmarks/training_speed.py [--data PREFIX] [--threads N] [--batch-tokens N] [--steps N] [--repeats N]
 
-Every variant makes the same updates on the same real batches. The variants take turns, so that other work on the
-machine affects all alike, and medians are shown. Target tokens are real ones, without padding.
+The chunked loss never holds the log-probabilities [N,K,V] of a whole batch. Every variant makes the same updates on the
+same real batches. The variants take turns, so that other work on the machine affects all alike, and medians are shown.
+Target tokens do not include padding.
 """
 
 import argparse
@@ -41,7 +42,7 @@ Loss = Callable[[Seq2Seq, Batch], LabelLoss]
 
 @dataclass
 class Variant:
-    """One way to train, and the seconds of each of its rounds."""
+    """One way to train, and the seconds of each of its rounds, in total and in the output layer."""
 
     name: str
     precision: str
@@ -105,7 +106,7 @@ def make_variants(processor: TextProcessor) -> Iterator[Variant]:
 
 
 def whole_loss(model: Seq2Seq, batch: Batch) -> LabelLoss:
-    """Return the same loss, computed from all log-probabilities, padding included."""
+    """Return the same loss as the model, computed from all log-probabilities [N,K,V], padding included."""
     assert batch.target is not None
     output, _ = model.decode(batch.target.inputs, model.encode(batch))
     with head_clock():
@@ -128,7 +129,7 @@ def head_clock() -> Iterator[None]:
 
 
 def run_round(variant: Variant, batches: list[Batch]) -> tuple[float, float]:
-    """Make one update per batch; return the seconds in total, and those of the loss from the features on."""
+    """Make one update per batch; return the total seconds, and those in the output layer and the loss."""
     HEAD_SECONDS[0] = 0.0
     start = time.perf_counter()
     for batch in batches:
@@ -142,7 +143,7 @@ def run_round(variant: Variant, batches: list[Batch]) -> tuple[float, float]:
 
 
 def time_the_head() -> None:
-    """Time the output layer: the forward pass of the chunked loss, which also computes its gradients."""
+    """Make `head_clock` time the output layer: the forward pass of the chunked loss also computes its gradients."""
     original = SoftmaxDistribution.label_loss
 
     def timed(self: SoftmaxDistribution, *arguments: object) -> LabelLoss:

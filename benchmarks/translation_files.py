@@ -1,24 +1,24 @@
-"""Measure translation files: speed and memory of reading and writing, and what becomes of inline codes.
+"""Measure the speed and memory of reading and writing translation files, and how inline codes fare.
 
     python benchmarks/translation_files.py speed [--megabytes N] [--formats NAME...]
     python benchmarks/translation_files.py codes MODEL FOLDER... [--lines SRC TARGET] [--units N]
     python benchmarks/translation_files.py translations SRC TARGET
 
-`speed` generates a file of each format: segments of about 15 words with two inline codes, source and target. Each step
-runs in a process of its own:
+`speed` generates a file of each format, whose segments have about 15 words and two inline codes in source and target.
+Each step runs in a process of its own:
 
-    read    all units
-    write   a copy in which every target is replaced, with the former one kept; reads the file twice
-    lxml    `iterparse` with each unit cleared after use (`read` finds codes, states, matches and notes as well)
+    read    read all units
+    write   write a copy in which every target is replaced and the former one kept; reads the file twice
+    lxml    `iterparse`, with each unit cleared after use (`read` also finds codes, states, matches and notes)
 
-Memory is the peak of the process, with Python and the modules. Needs lxml.
+Memory is the peak of the process, including Python and the modules. Needs lxml.
 
-`codes` edits all targets of the files of some folders, whatever their languages and states, with a model ("shipped" is
-the one that comes with postedit), and counts the edits that are given up for inline codes or characters; `--lines` does
-the same for lines of text with XML tags, as units of an XLIFF file.
+`codes` edits all targets in the files of some folders, whatever their languages and states, with a model ("shipped" is
+the one that comes with postedit), and counts the edits that are discarded because of inline codes or characters;
+`--lines` does the same for lines of text with XML tags, as units of an XLIFF file.
 
-`translations` sets the tags of source lines into their human translations, from which the tags were taken out, and
-counts the tags that stand where the translator had put them.
+`translations` places the tags of source lines in their human translations, from which the tags were removed, and counts
+the tags that are where the translator had put them.
 """
 
 import argparse
@@ -42,13 +42,13 @@ TARGET = 'Im <{0} id="1">Hauptmenü</{0}> den Eintrag wählen, der die Datei {1}
 
 @dataclass(frozen=True, slots=True)
 class Generated:
-    """How a file of a format is written: its first and last lines, and each unit with its number."""
+    """How a test file of a format is written: its head, a template for units, and its tail."""
 
     suffix: str
     head: str
     unit: str
     tail: str
-    element: str = ""  # of a unit, for lxml
+    element: str = ""  # tag of a unit, for lxml; empty for PO
     inline: str = ""
 
     def write(self, path: Path, size: int) -> int:
@@ -113,7 +113,7 @@ def main() -> None:
     speed = commands.add_parser("speed")
     speed.add_argument("--megabytes", type=int, default=50)
     speed.add_argument("--formats", nargs="+", choices=FORMATS, default=list(FORMATS))
-    speed.add_argument("--step", nargs=3, help=argparse.SUPPRESS)  # what a process of its own does
+    speed.add_argument("--step", nargs=3, help=argparse.SUPPRESS)  # for the process that runs one step
     speed.set_defaults(run=compare_speed)
     codes = commands.add_parser("codes")
     codes.add_argument("model")
@@ -148,9 +148,9 @@ def compare_speed(options: argparse.Namespace) -> None:
 
 
 def measured(name: str, step: str, path: str) -> tuple[float, int, int]:
-    """Return the seconds of a step, the number of units, and the peak of memory in MB."""
+    """Return the seconds of a step, the number of units, and the peak memory of this process in MB."""
     run = lxml_units if step == "lxml" else read_units if step == "read" else written_units
-    import postedit.files.formats  # noqa: F401  # its time and memory are the same in all steps
+    import postedit.files.formats  # noqa: F401  # so that its import costs the same in all steps
 
     start = time.perf_counter()
     count = sum(1 for _ in run(Path(path), FORMATS[name].element))
@@ -227,7 +227,7 @@ def count_given_up(options: argparse.Namespace) -> None:
 
 
 def edited_units(path: Path) -> Iterator[Any]:
-    """Yield the units of a file that have both texts and may be changed, each with what writes new characters."""
+    """Yield the units of a file that have both texts and may be changed, each with its function to escape new text."""
     from postedit.core.errors import DataError
     from postedit.files.formats import format_of
 
@@ -284,12 +284,12 @@ def compare_translations(options: argparse.Namespace) -> None:
 
 
 def pieces(content: str) -> list[tuple[str, str]]:
-    """Return the characters of text in XML, each with how it is written."""
+    """Return the characters of XML text, each with its form in the file."""
     return [(unescape(one), one) for one in re.findall(r"&\w+;|.", content, re.DOTALL)]
 
 
 def places(marked: Any) -> Counter[tuple[int, str]]:
-    """Return the codes with the number of characters before them, white space left out."""
+    """Return how often each code occurs after each number of characters, white space not counted."""
     return Counter((len("".join(marked.text[:at].split())), code.raw) for at, code in marked.codes)
 
 

@@ -1,9 +1,9 @@
-"""Measure the speed of tuning: MERT and batch MIRA on n-best lists, and a line search of MERT against plain NumPy.
+"""Measure the speed of MERT and batch MIRA on n-best lists, and of MERT's line search against plain NumPy.
 
     python benchmarks/tuning_speed.py [--sentences N] [--outputs N] [--rounds N]
 
-The lists are generated: features are random numbers; the number of errors depends on three of them, with noise. Both
-line searches find the same loss, which is checked. They take turns, and medians are shown.
+The lists are generated: five features are random numbers, and the number of errors depends on four of them, with noise.
+The two line searches must find the same loss. They take turns, and medians are shown.
 """
 
 import argparse
@@ -73,7 +73,7 @@ def made_up(sentences: int, outputs: int, metric: str) -> NBestLists:
 
 
 def plain_line(lists: NBestLists, weights: np.ndarray, direction: np.ndarray) -> float:
-    """Return the minimum loss on a line, following the envelope of each sentence from corner to corner in NumPy."""
+    """Return the minimum loss along a line, following each sentence's upper envelope from corner to corner in NumPy."""
     heights, slopes = lists.features @ weights, lists.features @ direction
     corners, changes = [], []
     total = np.zeros(lists.statistics.shape[1])

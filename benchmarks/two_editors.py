@@ -1,16 +1,16 @@
-"""Let a second editor correct what a first one wrote: choose searches on dev, and write the test output.
+"""Let a second editor correct the output of a first one: choose edit costs on dev, and write the test output.
 
     python benchmarks/two_editors.py FIRST SECOND --data DATA/TASK --work WORK [--outputs benchmarks/outputs]
         [--first-costs 0 0.25 0.5] [--second-costs 0 0.25 0.5] [--first-beam 1] [--first-dtype float32]
         [--first-set NAME=VALUE ...] [--protect all] [--characters] [--trained COMMAND]
 
-FIRST and SECOND are model folders; FIRST may be several models with commas between, which `postedit edit` combines.
-Both search greedily, the first with another beam if asked to. The edit costs are
-those that together have the lowest TER on DATA/TASK/dev. Of mt, each editor alone and both, the best on dev edits
-DATA/TASK/test: OUTPUTS/TASK.pe, described by OUTPUTS/TASK.json. `--characters`: TER and BLEU of characters, spaces
-dropped, for text without spaces between words.
+FIRST and SECOND are model folders; FIRST may be several, separated by commas, which `postedit edit` combines. Both
+search greedily, unless `--first-beam` gives the first a wider beam. The edit costs chosen are those with the lowest TER
+on DATA/TASK/dev, for both editors together and for each alone. The best on dev of mt itself, each editor alone, and
+both makes the output for DATA/TASK/test, OUTPUTS/TASK.pe, which OUTPUTS/TASK.json describes. `--characters` computes
+TER and BLEU of characters, without spaces, for text without spaces between words.
 
-All texts are made by `postedit edit`. Existing results in WORK are kept.
+All outputs are made by `postedit edit`. Existing results in WORK are kept.
 """
 
 import argparse
@@ -30,7 +30,7 @@ from postedit.evaluate.test_set import TestSet, evaluate_systems
 
 NAMES = ("unedited MT", "the first alone", "the second alone", "both")
 Costs = tuple[float | None, float | None]
-"""Edit costs of both editors; None: it does not edit."""
+"""Edit costs of the first and the second editor; None if that editor is not used."""
 
 
 def main() -> None:
@@ -60,15 +60,15 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--second-costs", type=float, nargs="+", default=[0.0, 0.25, 0.5])
     parser.add_argument("--first-beam", type=int, default=1)
     parser.add_argument("--first-dtype", default="float32", help="type of the weights of the first")
-    parser.add_argument("--first-set", action="append", default=[], metavar="NAME=VALUE", help="of the first, as --set")
-    parser.add_argument("--protect", default="all", help="spans that both leave as they are, as `postedit edit` has it")
+    parser.add_argument("--first-set", action="append", default=[], metavar="NAME=VALUE", help="as --set, for FIRST")
+    parser.add_argument("--protect", default="all", help="kinds of spans that both editors keep, as in `postedit edit`")
     parser.add_argument("--characters", action="store_true", help="figures of characters, not of words")
     parser.add_argument("--trained", default="", help="commands that trained the models, for the JSON file")
     return parser.parse_args()
 
 
 def kinds(tried: Iterable[Costs]) -> list[list[Costs]]:
-    """Return the costs of each of `NAMES`."""
+    """Return the costs tried for each system of `NAMES`, in that order."""
     found: dict[tuple[bool, bool], list[Costs]] = {}
     for costs in tried:
         found.setdefault((costs[0] is not None, costs[1] is not None), []).append(costs)
@@ -76,7 +76,7 @@ def kinds(tried: Iterable[Costs]) -> list[list[Costs]]:
 
 
 def edited(options: argparse.Namespace, part: str, costs: Costs) -> list[str]:
-    """Return the texts of dev or test after both editors."""
+    """Return the texts of dev or test after the editors that have a cost."""
     src, mt = options.data / f"{part}.src", options.data / f"{part}.mt"
     for number, (model, cost) in enumerate(zip((options.first, options.second), costs, strict=True)):
         if cost is None:
@@ -106,7 +106,7 @@ def best(options: argparse.Namespace, tried: dict[Costs, list[str]], costs: Sequ
 
 
 def compared(options: argparse.Namespace, outputs: Sequence[Sequence[str]]) -> list[dict[str, Any]]:
-    """Return the scores of unedited MT and of the other outputs for dev, compared with it."""
+    """Return the dev scores of the unedited MT and of the other outputs, with their TER differences to it."""
     mt, *others = (words(options, lines) for lines in outputs)
     pe = words(options, read(options.data / "dev.pe"))
     systems = evaluate_systems(TestSet(pe, mt), dict(zip(NAMES[1:], others, strict=True)))
@@ -141,11 +141,11 @@ def print_row(costs: Costs, system: dict[str, Any]) -> None:
 
 
 def write_output(options: argparse.Namespace, costs: Costs, systems: list[dict[str, Any]], name: str) -> None:
-    """Write the test output of the best system, and what it is."""
+    """Write the test output of the best system, and a JSON file that describes it."""
     task = options.data.name
     lines, mt = edited(options, "test", costs), read(options.data / "test.mt")
     folders = [model.split(",") for model in (options.first, options.second)]
-    models = [",".join("/".join(Path(folder).parts[-2:]) for folder in each) for each in folders]  # without paths
+    models = [",".join("/".join(Path(folder).parts[-2:]) for folder in each) for each in folders]  # last two parts
     options.outputs.mkdir(parents=True, exist_ok=True)
     write(options.outputs / f"{task}.pe", lines)
     given = f"--first-costs {spread(options.first_costs)} --second-costs {spread(options.second_costs)}"

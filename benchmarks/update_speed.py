@@ -1,10 +1,10 @@
-"""Measure the gain of a fused optimiser, an allocator that keeps freed memory, and compiled layers on a CPU.
+"""Measure what a fused optimiser, an allocator that keeps freed memory, and compiled layers gain on a CPU.
 
     python benchmarks/update_speed.py [--data PREFIX] [--threads N] [--batch-tokens N] [--steps N] [--repeats N]
 
-Each turn is a process of its own, since the allocator is configured at its start. The variants take turns, and medians
-are shown. All make the same updates of the two models of `training_speed.py` on the same real batches, in fp32. Only
-the Transformer has layers to compile; the time of compiling does not count.
+Each turn is a process of its own, since the allocator is configured when a process starts. The variants take turns, and
+medians are shown. All make the same updates of the two models of `training_speed.py` on the same real batches, in fp32.
+Only the Transformer has layers to compile; compilation time does not count.
 """
 
 import argparse

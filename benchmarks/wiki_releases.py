@@ -1,11 +1,11 @@
-"""Train phrase-based models for encyclopaedic text, and pack those that gain something as release files.
+"""Train phrase-based models for encyclopaedic text, and pack those with a reliable gain as release files.
 
     python benchmarks/wiki_releases.py DATA WORK [--out releases]
 
-DATA holds the pairs of MLQE-PE (CC0 1.0), `mlqe-pe/en-zh` and so on. A model learns all of train; lines 1 to 500 of dev
-choose its weights, the other 500 are scored, and decide nothing but this: a pair gets a release file if the 95 %
-interval of the TER difference to the unedited MT is below 0. The table of RESULTS.md is printed, and the entries of the
-catalogue are written. A phrase-based model holds its triplets; these are in the public domain.
+DATA holds the language pairs of MLQE-PE (CC0 1.0), `mlqe-pe/en-zh` and so on. A model learns all of train; its weights
+are tuned on lines 1 to 500 of dev. The other 500 are scored, and decide only one thing: a pair gets a release file if
+the 95 % interval of the TER difference to the unedited MT is below 0. This prints the table of RESULTS.md and writes
+the entries of the catalogue. A phrase-based model contains its triplets; these are in the public domain.
 """
 
 import argparse
@@ -26,8 +26,8 @@ from postedit.text.config import SIDES
 
 RECIPE: Final = ROOT / "recipes/phrase-based.toml"
 DOMAIN: Final = "wiki-phrases"
-CHOOSING: Final = 500  # lines of dev that choose the weights; the others are scored
-VERSION: Final = 1  # of the release files
+CHOOSING: Final = 500  # lines of dev on which the weights are tuned; the others are scored
+VERSION: Final = 1  # version of the release files
 NAMES: Final = {
     "en-de": ("English", "German"),
     "en-zh": ("English", "Chinese"),
@@ -74,7 +74,7 @@ def main() -> None:
 
 
 def trained(pair: str, data: Path, work: Path) -> tuple[Path, int, Gain]:
-    """Return the folder of the model, its triplets, and its gain on the lines of dev that chose nothing."""
+    """Train a model; return its folder, its number of triplets, and its gain on the lines of dev that tuned nothing."""
     divide(data, work)
     source, target = pair.split("-")
     words = (
@@ -93,7 +93,7 @@ def trained(pair: str, data: Path, work: Path) -> tuple[Path, int, Gain]:
 
 
 def divide(data: Path, work: Path) -> None:
-    """Write train as it is, and both parts of dev."""
+    """Write train as it is, and dev in two parts: `dev`, to tune on, and `rest`, to score."""
     work.mkdir(parents=True, exist_ok=True)
     for side in SIDES:
         train, dev = ((data / f"{part}.{side}").read_text(encoding="utf-8") for part in ("train", "dev"))

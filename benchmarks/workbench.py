@@ -1,11 +1,11 @@
-"""Measure the workbench in a real browser with one large file: first paint, jumps, scrolling.
+"""Measure the workbench in a real browser with one large file: first paint, jumps and scrolling.
 
     python benchmarks/workbench.py [--segments 100000]
 
-It starts `postedit serve none`, imports an XLIFF file with so many segments, opens it in the Chromium of the
-distribution, and prints: the time until the first paint and until rows are shown; the time of jumps to a segment by its
-number (Alt+G), until its row and its text are shown; the times of frames while the list scrolls by half a screen a
-frame; the most rows that the page had.
+It starts `postedit serve none`, imports an XLIFF file of that many segments, opens it in the Chromium installed on the
+machine, and prints: the time until the first paint and until rows are shown; the time of jumps to a segment by its
+number (Alt+G), until its row and its text are shown; the frame times while the list scrolls by half a screen per frame;
+and the largest number of rows that the page held while scrolling.
 """
 
 import argparse
@@ -70,12 +70,12 @@ def imported(address: str, folder: Path, count: int) -> str:
     while httpx.get(f"{address}/v1/files/{file}", timeout=60).json()["state"] != "ready":
         time.sleep(0.2)
     print(f"{count:,} segments can be opened after {time.perf_counter() - start:.1f} s")
-    httpx.delete(f"{address}/v1/jobs/{answer.json()['job']['id']}", timeout=60)  # no proposals beside the measurement
+    httpx.delete(f"{address}/v1/jobs/{answer.json()['job']['id']}", timeout=60)  # stops proposals, which would disturb
     return file
 
 
 def measure(address: str, count: int) -> None:
-    """Print how fast the page is."""
+    """Open the page, and print the times of painting, jumping and scrolling."""
     with sync_playwright() as playwright:
         chromium = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
         page = chromium.new_page(viewport={"width": 1440, "height": 900})
@@ -96,7 +96,7 @@ def measure(address: str, count: int) -> None:
 
 
 def jump(page: Any, number: int) -> float:
-    """Return the seconds until a segment and its row are shown."""
+    """Jump to a segment by its number, and return the seconds until the segment and its row are shown."""
     page.keyboard.press("Alt+g")
     page.get_by_label("Number").fill(str(number))
     start = time.perf_counter()

@@ -1,4 +1,4 @@
-"""What holds for all tests."""
+"""Settings and fixtures of all tests."""
 
 import gc
 import logging
@@ -12,21 +12,21 @@ import pytest
 from hypothesis import settings
 from typer.testing import Result
 
-# A machine that does other work is slow, not wrong.
+# A loaded machine is slow, which is no failure.
 settings.register_profile("postedit", deadline=None)
 settings.load_profile("postedit")
 
 
 MEMORY = Path("/dev/shm")
-ROOM = 6_000_000_000  # bytes; all tests together write much less
+ROOM = 6_000_000_000  # free bytes to require; all tests together write much less
 
 
 def pytest_configure() -> None:
     """Prepare this process and its children.
 
     Temporary folders are in memory where there is room: databases and atomic files wait for the disk at each change,
-    a third of the time of all tests. Ctrl-C is tested with child processes, which would ignore it if the tests were
-    started in the background.
+    which took a third of the time of all tests. SIGINT gets its handler back if the tests were started in the
+    background: child processes, with which Ctrl-C is tested, would otherwise inherit that it is ignored.
     """
     if MEMORY.is_dir() and os.access(MEMORY, os.W_OK) and shutil.disk_usage(MEMORY).free > ROOM:
         os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(MEMORY))
@@ -36,7 +36,7 @@ def pytest_configure() -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Iterator[None]:
-    """Look for garbage neither while modules are imported, nor among what they made: all of it stays to the end."""
+    """Collect no garbage during collection of tests, nor later among the objects it made: they stay to the end."""
     gc.disable()
     try:
         return (yield)
@@ -55,7 +55,7 @@ Result.__repr__ = _in_words  # type: ignore[method-assign]
 
 @pytest.fixture(autouse=True)
 def loud() -> Iterator[None]:
-    """Let the library warn again after a command that kept warnings off the screen."""
+    """Restore the level of the library's logger, which a command may raise to keep warnings off the screen."""
     logger = logging.getLogger("postedit")
     level = logger.level
     yield

@@ -1,4 +1,4 @@
-"""Text with codes in short, and the edits between two texts, for the tests of inline codes."""
+"""Short notation for text with inline codes, and the edits between two texts, for the tests of inline codes."""
 
 import re
 
@@ -27,7 +27,7 @@ def marked(text: str) -> MarkedText:
 
 
 def differences(text: str, output: str) -> list[TextChange]:
-    """Return one edit from the first to the last word that differs; alignment within it is left to `set_back`."""
+    """Return one edit from the first to the last differing word, or none; `set_back` aligns the text within it."""
     before, after = re.findall(r"\s+|\S+", text), re.findall(r"\s+|\S+", output)
     shorter = min(len(before), len(after))
     first = next((row for row in range(shorter) if before[row] != after[row]), shorter)

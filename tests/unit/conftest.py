@@ -1,4 +1,4 @@
-"""Lets the tests of the modules above the packages share `tiny_models`; random weights may write what is no text."""
+"""Makes the helper modules of this folder importable, and lets models with random weights write invalid text."""
 
 import subprocess
 import sys
@@ -13,7 +13,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 @pytest.fixture
 def locked() -> Iterator[Callable[[Path], int]]:
-    """Let another process write to a path; return the number of that process."""
+    """Return a function that lets another process lock a path for writing, and returns the id of that process."""
     hold = (
         "import pathlib, sys; from postedit.data.resumable_file import lock_output\n"
         "lock = lock_output(pathlib.Path(sys.argv[1])); print(flush=True); input()"
@@ -33,7 +33,7 @@ def locked() -> Iterator[Callable[[Path], int]]:
 
 @pytest.fixture(scope="session")
 def tiny_folders(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return where a folder of each tiny model is; all have one vocabulary, and no test changes them."""
+    """Return the path with a folder of each tiny model; all share a vocabulary, and tests must not change them."""
     import tiny_models
 
     path, text = tmp_path_factory.mktemp("tiny"), tiny_models.processor()
@@ -44,7 +44,7 @@ def tiny_folders(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(autouse=True)
 def nonsense_is_text(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Leave blanks and bytes that are no text in outputs: models with random weights write little else.
+    """Keep blank and damaged outputs, which the editor would replace by mt: random weights write little else.
 
     A module that tests the check for sound text, or compares processes, overrides this fixture.
     """

@@ -11,7 +11,7 @@ def units_of(form: Format, data: bytes, path: Path = Path("file")) -> list[Unit]
 
 
 def patched(form: Format, data: bytes, *targets: str | None, note: str = "", keep_former: bool = False) -> bytes:
-    """Return a file after new targets were written into its units; None leaves a unit as it is."""
+    """Return a file with new targets written into its units, one for each; None leaves a unit as it is."""
     units = units_of(form, data)
     changed = [
         (unit, NewTarget(new, keep_former, note)) for unit, new in zip(units, targets, strict=True) if new is not None

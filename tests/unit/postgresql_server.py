@@ -1,4 +1,4 @@
-"""A server of PostgreSQL for the tests, from the distribution's package."""
+"""A PostgreSQL server for the tests, from the distribution's package."""
 
 import os
 import shutil
@@ -25,12 +25,12 @@ def _program(name: str) -> str | None:
 
 
 class PostgresqlServer:
-    """A server in a temporary folder, with an empty database; as root, it runs as the user `postgres`."""
+    """A server in a temporary folder, with an empty database; if the tests run as root, it runs as `postgres`."""
 
     def __init__(self, initdb: str, control: str) -> None:
         self._control = control
         self._user = "postgres" if os.geteuid() == 0 else None
-        self.folder = Path(tempfile.mkdtemp(prefix="pg"))  # its path is that of a socket, which may have 107 bytes
+        self.folder = Path(tempfile.mkdtemp(prefix="pg"))  # a short path: that of its socket may have 107 bytes
         if self._user:
             shutil.chown(self.folder, self._user)
         self._data = self.folder / "data"
@@ -46,19 +46,19 @@ class PostgresqlServer:
         self._run([self._control, "-D", str(self._data), "-m", mode, "stop"])
 
     def kill(self) -> None:
-        """Kill the server and all its processes at once, as the end of the machine would."""
+        """Kill the server and all its processes at once, as a crash of the machine would."""
         processes = self.pause()
         for one in processes:
             os.kill(one, signal.SIGKILL)
         while any(map(_lives, processes)):
             time.sleep(0.01)
         for lock in (self._data / "postmaster.pid", *self.folder.glob(".s.PGSQL.*")):
-            lock.unlink()  # in a container, the number of the process may go on to exist
+            lock.unlink()  # in a container, another process may soon have that id
 
     def pause(self) -> list[int]:
-        """Stop the server and all its processes until they get SIGCONT, and return their ids."""
+        """Suspend the server and all its processes until they get SIGCONT, and return their ids."""
         number = int((self._data / "postmaster.pid").read_text().split()[0])
-        os.kill(number, signal.SIGSTOP)  # so that it has no more children
+        os.kill(number, signal.SIGSTOP)  # so that it starts no more children
         processes = [*map(int, Path(f"/proc/{number}/task/{number}/children").read_text().split()), number]
         for one in processes:
             os.kill(one, signal.SIGSTOP)
@@ -116,7 +116,7 @@ def server() -> Iterator[str]:
 
 @pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.slow)])
 def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
-    """Yield where a new database can be: a file, and an empty database of a server."""
+    """Yield a place for a new database: the path of a file, or the URL of an empty PostgreSQL database."""
     if request.param == "sqlite":
         yield str(tmp_path / "postedit.db")
         return
@@ -125,6 +125,6 @@ def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
     url = request.getfixturevalue("server")
     yield url
     with psycopg.connect(url, autocommit=True) as connection:
-        connection.execute(_END_OTHERS)  # what the test did not close counts among the few that the server may have
+        connection.execute(_END_OTHERS)  # connections left open count towards the limit
         connection.execute("DROP SCHEMA public CASCADE")
         connection.execute("CREATE SCHEMA public")

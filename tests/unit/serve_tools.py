@@ -1,4 +1,4 @@
-"""What tests of the service share: an engine that needs no model, files, and requests that take several steps."""
+"""Shared by the tests of the service: an engine without a model, files, and requests that take several steps."""
 
 import asyncio
 import io
@@ -33,7 +33,7 @@ from postedit.serve.store_decisions import DecisionIn, StaleVersionError
 
 
 class WordEngine(Engine):
-    """Replaces words: "die" by "das", and one word by another as corrections of that one word alone teach."""
+    """Replaces words: "die" by "das", and others as corrections with the same number of words have replaced them."""
 
     store: Store
 
@@ -58,7 +58,7 @@ class WordEngine(Engine):
 
 
 def replaced(mt: str, words: dict[str, str]) -> PostEdit:
-    """Return a text with other words, as an editor would."""
+    """Return the result of an editor that replaces the words in `words`."""
     text, edits, at = "", [], 0
     for number, word in enumerate(mt.split(" ")):
         text += " " if number else ""
@@ -78,11 +78,11 @@ def config_of(place: str, tmp_path: Path, **values: Any) -> ServeConfig:
 
 
 _described: list[tuple[str, re.Pattern[str], dict[str, Any]]] = []
-"""Method, path and answers of each route; the same for all services."""
+"""Method, path and answers of each route; the same for all services, so they are computed once."""
 
 
 def answer_check(app: FastAPI) -> Callable[[httpx.Response], None]:
-    """Return what checks that an answer is as OpenAPI describes it, with no field more."""
+    """Return a function that checks that a response matches its OpenAPI description and has no other fields."""
     if not _described:
         for path, methods in app.openapi()["paths"].items():
             pattern = re.compile(re.sub(r"\{\w+\}", "[^/]+", path))
@@ -120,7 +120,7 @@ def unit(number: int, source: str, target: str, attributes: str = "") -> str:
 
 
 def xliff(*pairs: tuple[str, str]) -> bytes:
-    """Return a file with sources and targets."""
+    """Return an XLIFF file with a unit for each pair of source and target; without a target if that is empty."""
     units = "\n".join(unit(number, *pair) for number, pair in enumerate(pairs, 1))
     return XLIFF.format(units=units).encode()
 
@@ -149,7 +149,7 @@ def imported(store: Store, content: bytes, name: str = "a.xlf") -> str:
 
 
 def decision(store: Store, file: str, number: int, target: str, **values: Any) -> DecisionIn:
-    """Return a decision on a segment as it is now, with the codes of its mt."""
+    """Return a decision that confirms `target` for a segment as it is now, with the codes of its target or else mt."""
     segment = store.segments.get(file, number)
     codes = [ApiCode(one["at"], one["id"], one["kind"]) for one in segment["target_codes"] or segment["mt_codes"]]
     given = {"codes": codes, "state": "confirmed", "version": segment["version"], "edit_id": uuid.uuid4().hex}
@@ -157,7 +157,7 @@ def decision(store: Store, file: str, number: int, target: str, **values: Any) -
 
 
 def save_for_ever(place: str, file: str, seed: int, count: int, acknowledged: Connection) -> None:
-    """Save decisions on random ones of `count` segments, and acknowledge each that is safe."""
+    """Save decisions on random segments among the first `count` until killed, and acknowledge each once saved."""
     store, rng = _opened(place), random.Random(seed)
     while True:
         number, target = rng.randint(1, count), f"target {rng.random()}"
@@ -170,7 +170,7 @@ def save_for_ever(place: str, file: str, seed: int, count: int, acknowledged: Co
 
 
 def _opened(place: str) -> Store:
-    """Open a database to which others write without a pause: on a loaded machine they may keep it to themselves."""
+    """Open a database to which others write without pause; on a loaded machine, they may lock it for a long time."""
     for _ in range(3):
         with suppress(OutputError):
             return Store(place)
@@ -178,11 +178,11 @@ def _opened(place: str) -> Store:
 
 
 Saved = tuple[int, str, int | None, str]
-"""Number of the segment, id of the decision, number of the correction, and target, as a process acknowledged them."""
+"""An acknowledged decision: number of the segment, id of the decision, number of the correction or None, target."""
 
 
 def _wait_for_killed(store: Store) -> None:
-    """Wait until a server has finished what killed processes had asked it for: it may commit between two reads."""
+    """Wait until PostgreSQL has finished the requests of killed processes, which it may still commit."""
     if store.database.engine.dialect.name != "postgresql":
         return
     others = "pid <> pg_backend_pid() AND datname = current_database() AND state <> 'idle'"
@@ -197,7 +197,7 @@ def _wait_for_killed(store: Store) -> None:
 
 
 def check_saved(store: Store, file: str, acknowledged: list[Saved]) -> None:
-    """Check that each acknowledged decision is there, and that segments, decisions and memory agree."""
+    """Check that each acknowledged decision was saved, and that segments, decisions and memory agree."""
     _wait_for_killed(store)
     with store.database.read() as connection:
         rows = rows_of(connection, sql.select(decisions).order_by(decisions.c.number))
@@ -207,7 +207,7 @@ def check_saved(store: Store, file: str, acknowledged: list[Saved]) -> None:
     for row in rows:
         histories[row["segment"]].append(row)
     for number, edit_id, correction, target in acknowledged:
-        if edit_id not in saved:  # a draft that another one of the same go has taken the place of
+        if edit_id not in saved:  # a draft that the same person's next decision has replaced
             assert correction is None
             assert any(one["state"] == "draft" for one in histories[number])
             continue
@@ -231,7 +231,7 @@ def check_saved(store: Store, file: str, acknowledged: list[Saved]) -> None:
 
 
 def work_for_ever(place: str, slowness: float) -> None:
-    """Work on jobs with an engine that takes some seconds a batch, and that nobody waits long for when it is dead."""
+    """Work on jobs with an engine that takes `slowness` seconds per batch; if killed, it soon counts as dead."""
     file_jobs._DEAD_SECONDS, file_jobs._BEAT_SECONDS, file_jobs._POLL_SECONDS = 1.0, 0.2, 0.1
 
     class SlowEngine(WordEngine):

@@ -1,4 +1,4 @@
-"""A recipe in two stages that take a second, and folders with runs that tests change."""
+"""A recipe with two stages that train in about a second, and run folders that tests may change."""
 
 import shutil
 from pathlib import Path
@@ -9,7 +9,7 @@ import tomli_w
 
 
 def write_recipe(folder: Path, **sections: dict[str, Any]) -> Path:
-    """Write triplets and a recipe of a generic stage and a fine-tuning one on other data; return its path."""
+    """Write triplets and a recipe with a generic and a fine-tuning stage on other data; return the recipe's path."""
     tiny_models.write_triplets(folder, ("train", "dev", "real"))
     train = {
         "max_steps": 6, "batch_tokens": 60, "validate_every": 3, "save_every": 2, "log_every": 1,
@@ -32,7 +32,7 @@ def write_recipe(folder: Path, **sections: dict[str, Any]) -> Path:
 
 
 def as_made(folder: Path) -> Path:
-    """Return a folder of a module's tests with the files of the first call, at the paths that its runs know."""
+    """Return `folder` with the files that it had at the first call, at the same path, which its runs have recorded."""
     kept = folder.with_name(f"{folder.name}.kept")
     if kept.exists():
         shutil.rmtree(folder)

@@ -1,4 +1,4 @@
-"""Text, and translators that are small programs."""
+"""Random text, and translators that are small programs."""
 
 import random
 import sys
@@ -24,7 +24,7 @@ def read(path: Path) -> list[str]:
 
 
 def program(*body: str) -> dict[str, Any]:
-    """Return a translator: a program that has `line` and prints something for it."""
+    """Return the options of a translator: a program that runs `body` for each `line` of its input."""
     text = "\n".join(
         ["import sys", "for line in sys.stdin:", "    line = line.strip()", *(f"    {each}" for each in body)]
     )
@@ -32,6 +32,6 @@ def program(*body: str) -> dict[str, Any]:
 
 
 def refused(result: Any) -> str:
-    """Return why a command was refused, which it must have been."""
+    """Check that a command was refused (exit code 1), and return its error message."""
     assert result.exit_code == 1
     return str(result.stderr)

@@ -1,4 +1,4 @@
-"""Model folders and recipes small enough to be made on the spot."""
+"""Model folders and recipes that are small enough to be made in each test."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -23,7 +23,7 @@ SIZES: dict[str, dict[str, object]] = {
     "m-cgru-hard": {"embedding": 4, "hidden": 4, "attention": 4},
     "edit-operations": {"embedding": 4, "hidden": 4},
 }
-# Outputs of random weights have no end, so that mt would be chosen in place of each.
+# Models with random weights hardly ever write EOS, so mt would be chosen instead of every output.
 SEARCH = SearchConfig(max_input=40, mt_candidate=False)
 TRIPLETS = [Triplet("the house", "das Haus", "das Häuschen"), Triplet("it goes", "es geht", "es ging .")] * 4
 
@@ -44,7 +44,7 @@ def folder(name: str = "transference", text: TextProcessor | None = None, **opti
 
 
 def nonsense(name: str, text: TextProcessor | None = None, **search: float) -> ModelFolder:
-    """Return a model whose large random weights make it write nonsense, of a few tokens."""
+    """Return a model whose large random weights make it write a few tokens of nonsense."""
     made = folder(name, text)
     generator = torch.Generator().manual_seed(1)
     for parameter in made.model.parameters():
@@ -53,7 +53,7 @@ def nonsense(name: str, text: TextProcessor | None = None, **search: float) -> M
 
 
 def recipe(name: str = "transference", **sections: dict[str, Any]) -> dict[str, dict[str, Any]]:
-    """Return the values of a recipe for a tiny model, with these changes to its sections."""
+    """Return the values of a recipe for a tiny model; `sections` add to its sections or override their options."""
     base: dict[str, dict[str, Any]] = {
         "model": {"name": name, **SIZES.get(name, {})},
         "text": {"vocabulary": {"size": 280}},
