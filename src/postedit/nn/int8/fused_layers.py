@@ -23,7 +23,7 @@ from postedit.nn.int8.simd import address
 
 
 def _delete_stale_kernels() -> None:
-    """Delete cached kernels older than any module that they use: numba compares only the file of the kernel itself."""
+    """Delete cached kernels older than any module that they use: numba checks only the file of the kernel itself."""
     parts = [
         Path(str(part.__file__)) for part in (compiled, simd, paged_cache, epilogues, integer_products, paged_attention)
     ]
@@ -281,7 +281,7 @@ def project_queries_and_key_values(
 
 @_compiled
 def feed_forward(x: Any, pre_norm: Any, norm: Any, inner: Any, outer: Any, out: Any) -> None:
-    """Write x + W max(0, V x + b) + c, Float32[M,D]; within the sum, x is normalised if `pre_norm`."""
+    """Write x + W max(0, V x' + b) + c, Float32[M,D], where x' is x, normalised if `pre_norm`."""
     rows = min(len(x), _BLOCK)
     quantised, quantised_hidden = _empty_quantised(rows, inner), _empty_quantised(rows, outer)
     scales, hidden = np.empty(rows, np.float32), np.empty((rows, inner.outputs), np.float32)
