@@ -51,7 +51,7 @@ class MultiHeadAttention(nn.Module):
         """Attend from x to the positions where `mask` Bool[N or 1,K or 1,S] is True; None: to all positions.
 
         Returns:
-            The output Float[N,K,D], packed if x is, and the weights Float[N,K,S], averaged over heads, if needed.
+            The output Float[N,K,D], packed if x is, and, if needed, the weights Float[N,K,S] averaged over heads.
         """
         projected = self.query(x_NKD)
         q_NHKE = self._split_heads(projected if packing is None else packing.unpack(projected))
@@ -128,7 +128,7 @@ class AdditiveAttention(nn.Module):
         return weighted_sum(weights_NS, annotations_NSC), weights_NS
 
     def scores(self, state_ND: Tensor, keys_NSA: Tensor, mask_NS: Tensor, coverage_NS: Tensor | None = None) -> Tensor:
-        """Return e Float[N,S], -inf on padding; `coverage_NS` is c, None before any coverage."""
+        """Return e Float[N,S], -inf on padding; `coverage_NS` is c; None: 0."""
         inner_NSA = self.state(state_ND).unsqueeze(1) + keys_NSA
         if self.coverage is not None and coverage_NS is not None:
             inner_NSA = inner_NSA + (coverage_NS.unsqueeze(-1) * self.coverage).to(inner_NSA.dtype)

@@ -52,6 +52,6 @@ def _keep_bits(shape: torch.Size, p: float, dtype: torch.dtype) -> Tensor:
     kept = numbers.ge_(round(p * 2**16) - 2**15)  # 0 or 1
     scale = torch.tensor(1.0 / (1.0 - p), dtype=dtype)
     if dtype == torch.bfloat16:
-        # Times the bits of the scale, 0 and 1 become the bits of 0 and of the scale, three times as fast as converted.
+        # Times the bits of the scale, 0 and 1 become the bits of 0 and of the scale: a third of the cost of converting.
         return kept.mul_(int(scale.view(torch.int16))).view(dtype)
     return kept.to(dtype).mul_(scale)

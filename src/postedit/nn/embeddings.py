@@ -58,6 +58,6 @@ def sinusoids(positions: Tensor, dim: int, dtype: torch.dtype) -> Tensor:
 
 @lru_cache(maxsize=16)
 def _rates(dim: int, dtype: torch.dtype, device: torch.device) -> Tensor:
-    """Return Float[ceil(dim / 2)], by how much the angle of each sine grows from one position to the next."""
+    """Return Float[ceil(dim / 2)]: by how much the angle of each sine grows per position."""
     with torch.inference_mode(False):  # a search may create the cached tensor, and training use it later
         return torch.exp(torch.arange((dim + 1) // 2, device=device, dtype=dtype) * (-math.log(10_000.0) * 2.0 / dim))

@@ -38,8 +38,8 @@ class PoolingEncoder(nn.Module):
     """Convolutions over characters, max-pooling over segments, highway layers, and a bidirectional GRU.
 
     Each convolution gives relu(sum over its window of W x + b) at each character; the window of width w begins
-    (w - 1) // 2 characters before it, and has zeros beyond the text. A segment has the maximum of each
-    feature over its real characters.
+    (w - 1) // 2 characters before it, and has zeros beyond the text. The features of a segment are their
+    maxima over its real characters.
     """
 
     def __init__(

@@ -13,13 +13,13 @@ Minutes = Annotated[float, Field(gt=0.0)]
 
 
 def average_of(value: Any) -> Any:
-    """Return the value of `average`; true and false, of earlier recipes, mean "best" and "none"."""
+    """Return the value of `average`; true and false, as in earlier recipes, mean "best" and "none"."""
     return {True: "best", False: "none"}[value] if isinstance(value, bool) else value
 
 
 _LIMITS = ["max_steps", "max_epochs", "max_minutes", "patience", "diverges"]
 FREE_ON_RESUME = frozenset([*_LIMITS, "save_every", "save_minutes", "keep_last", "log_every"])
-"""Options that may change when a run is resumed: they only say how long to train and what to write."""
+"""Options that may change when a run is resumed: they only determine how long to train and what to write."""
 
 
 class RiskConfig(Config):
@@ -190,7 +190,7 @@ class TrainConfig(Config):
     log_every: Count = Field(50, description="Steps between lines of the log.")
 
     def published(self) -> Self:
-        """Return the section without paths of this machine."""
+        """Return the section for publication: `init` is only a name, without its path on this machine."""
         return self if self.init is None else self.model_copy(update={"init": Path(self.init).name})
 
     @property
@@ -200,7 +200,7 @@ class TrainConfig(Config):
 
     @property
     def has_risk(self) -> bool:
-        """Whether the model learns from its own outputs."""
+        """Whether the loss includes a risk, so that the model learns from its own outputs."""
         return self.risk is not None and self.risk.weight > 0.0
 
     @model_validator(mode="after")

@@ -24,7 +24,7 @@ _REMEDIES: Final = (
 )
 
 Spell = Callable[[Side, Sequence[int]], str]
-"""Returns the text of ids of one side."""
+"""Returns the text of token ids of one side (src, mt or pe)."""
 
 
 def explain_rise(mean: float, lowest: float, step: int) -> str:
@@ -36,17 +36,17 @@ def explain_rise(mean: float, lowest: float, step: int) -> str:
 
 
 def is_lost_process(error: RuntimeError) -> bool:
-    """Return whether an error says that another process cannot be reached; those of Gloo and NCCL have no type."""
+    """Return whether an error says that another process cannot be reached; Gloo and NCCL raise no type of their own."""
     signs = ("Connection closed by peer", "Connection reset", "Broken pipe", "remote process exited")
     return any(sign in str(error) for sign in signs)
 
 
 @contextmanager
 def lost_processes_told(processes: int) -> Iterator[None]:
-    """Tell of the end of another of these processes within the block in a sentence.
+    """Turn an error in the block that is due to the end of another process into a `TrainingError` that says so.
 
     Raises:
-        TrainingError: if another process cannot be reached.
+        TrainingError: if there are several `processes` and another one cannot be reached.
     """
     try:
         yield
