@@ -66,7 +66,7 @@ def _write(tar: tarfile.TarFile, member: tarfile.TarInfo, folder: Path) -> None:
     if member.type not in (tarfile.REGTYPE, tarfile.AREGTYPE) or member.issparse():
         raise DataError(f"holds {member.name!a}, which is no plain file; it is not unpacked")
     if not _NAME.fullmatch(member.name) or max(map(len, member.name.split("/"))) > _LONGEST:
-        raise DataError(f"holds a file named {member.name!a}, as no file of a model is; it is not unpacked")
+        raise DataError(f"holds a file named {member.name!a}, a name that no file of a model has; it is not unpacked")
     path = folder / member.name
     if path.exists() or any(parent.is_file() for parent in path.parents):  # "a" and "a/b"
         raise DataError(f"holds {member.name!a} twice; it is not unpacked")

@@ -43,7 +43,7 @@ def fetch(model: KnownModel, origin: str | None = None) -> bool:
         unpack(archive, folder, name=place)
         archive.unlink()
         if not is_whole(folder):
-            raise ModelFolderError(f"{place}: holds no whole model; get another release")
+            raise ModelFolderError(f"{place}: holds no complete model; get another release")
         read_config(folder)
     return True
 

@@ -19,7 +19,7 @@ from postedit.train.train_state import WINDOW
 from postedit.train.update import UpdateRecord, has_finite_gradient
 
 _REMEDIES: Final = (
-    "Usual remedies: a lower train.lr, more train.warmup_steps, train.clip. If the data is such, go on with "
+    "Usual remedies: a lower train.lr, more train.warmup_steps, train.clip. If the data explains the rise, go on with "
     "train.diverges = 0 and --resume"
 )
 
@@ -54,8 +54,8 @@ def lost_processes_told(processes: int) -> Iterator[None]:
         if processes == 1 or not is_lost_process(error):
             raise
         raise TrainingError(
-            "another process of this run has ended; see its message, and start all processes again once its cause is "
-            "mended"
+            "another process of this run has ended; see its message, and start all processes again once the "
+            "cause is fixed"
         ) from error
 
 
