@@ -152,13 +152,13 @@ class _Item:
 
 @dataclass(slots=True)
 class _ActorPool:
-    """The actors, what was sent to them, and the results that have not been taken yet."""
+    """The actors, the items sent to them, and the results that have not been taken yet."""
 
     ray: Any
     build: Sequence[Any]  # the reference to what builds the function, in a list: Ray does not send the value each time
     actors: Sequence[Any]
     schedule: Schedule
-    items: dict[int, _Item] = field(default_factory=dict)  # by number
+    items: dict[int, _Item] = field(default_factory=dict)  # items without a result, by number
     requests: dict[Any, tuple[int, int]] = field(default_factory=dict)  # item and actor, by reference to the result
     finished: dict[int, Any] = field(default_factory=dict)  # results, or errors, by number of the item
     sent: int = 0

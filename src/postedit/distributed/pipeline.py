@@ -65,7 +65,7 @@ def run_job(
     """Run the job, write its files and return its manifest.
 
     Args:
-        job: what to do.
+        job: the job to run.
         files: names of the output files.
         executor: runs the stage; it does not affect the output.
         resume: continue an unfinished run, if there is one.

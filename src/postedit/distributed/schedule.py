@@ -32,8 +32,8 @@ class Schedule:
 
     New items go to the worker with the shortest queue, in order. If the item that a worker works on takes much longer
     than others did, all items of its queue are late: idle workers get copies of them, and the first answer counts. A
-    late worker gets nothing new until its queue is empty; if another worker was first, the late one then
-    pauses for as long as its item took.
+    late worker gets nothing new until its queue is empty; if another worker was first, the late one then pauses for
+    as long as its item took.
 
     Args:
         workers: number of workers.

@@ -1,4 +1,4 @@
-"""Features of a change of mt, from which a gate decides: the same for one edit and for a whole correction."""
+"""Features of a change of mt, on which a gate decides: the same for one edit and for a whole correction."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -19,7 +19,7 @@ _LEAST: Final = -50.0  # lower bound of the logarithm of a probability, which ma
 class Features:
     """The features of one change of mt; logarithms are natural."""
 
-    gain: float  # log-probability of mt with this change alone, less that of mt, damped (asinh)
+    gain: float  # log-probability of mt with this change alone, minus that of mt, damped (asinh)
     sure: float  # log-probability of the tokens of the change
     least: float  # log-probability of the least probable of these tokens
     whole: float  # mean log-probability of all tokens of the output
@@ -45,11 +45,11 @@ _VALUES: Final[Callable[[Features], tuple[float, ...]]] = attrgetter(*Features.n
 
 @dataclass(frozen=True, slots=True)
 class CorrectionFeatures:
-    """A correction and its features; one that changes nothing has none."""
+    """A correction and its features; a correction that changes nothing has no features."""
 
     result: PostEdit  # the output of the editor
-    whole: Features | None = None  # of the whole correction
-    parts: tuple[Features, ...] = ()  # of each edit
+    whole: Features | None = None  # features of the whole correction
+    parts: tuple[Features, ...] = ()  # features of each edit
 
 
 def judge(editor: Editor, segments: Sequence[Segment], results: Sequence[PostEdit]) -> list[CorrectionFeatures]:

@@ -29,7 +29,7 @@ class Calibrator:
     """A logistic regression: the probability that a change with given features makes mt better."""
 
     means: tuple[float, ...]  # means of the features, in the order of `Features`
-    scales: tuple[float, ...]  # what centred features are divided by
+    scales: tuple[float, ...]  # divisors of the centred features
     weights: tuple[float, ...]  # weights of the scaled features
     bias: float
 

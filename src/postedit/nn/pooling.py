@@ -38,8 +38,8 @@ class PoolingEncoder(nn.Module):
     """Convolutions over characters, max-pooling over segments, highway layers, and a bidirectional GRU.
 
     Each convolution gives relu(sum over its window of W x + b) at each character; the window of width w begins
-    (w - 1) // 2 characters before it, and has zeros beyond the text. The features of a segment are their
-    maxima over its real characters.
+    (w - 1) // 2 characters before it, and has zeros beyond the text. The features of a segment are their maxima
+    over its real characters.
     """
 
     def __init__(
@@ -61,7 +61,7 @@ class PoolingEncoder(nn.Module):
         self.highways = nn.Sequential(*(HighwayLayer(sum(filters)) for _ in range(highway)))
         self.rnn = BiGRU(sum(filters), dim, dropout)
         for layer in self.convolutions:
-            nn.init.xavier_uniform_(layer.weight)  # type: ignore[arg-type]  # of a Conv1d
+            nn.init.xavier_uniform_(layer.weight)  # type: ignore[arg-type]  # the weight of a Conv1d
             nn.init.zeros_(layer.bias)  # type: ignore[arg-type]
 
     def forward(self, x_NSD: Tensor, mask_NS: Tensor) -> PooledText:

@@ -149,7 +149,7 @@ class RecurrentState:
     """The state of a recurrent decoder."""
 
     memory: Memory  # annotations, attention keys and masks of the inputs
-    # by name, [N,K+1,...]: a part of the state before the last call and after each of its K tokens
+    # parts of the state by name, [N,K+1,...]: before the last call, and after each of its K tokens
     history: Mapping[str, Tensor]
 
     def current(self, name: str) -> Tensor:

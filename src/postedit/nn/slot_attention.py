@@ -47,7 +47,7 @@ class SlotCall:
 
     @classmethod
     def of(cls, rows: Tensor, cache: DecoderCache, watched: int, *, kept: bool = True) -> "SlotCall":
-        """Return a call that reads `rows` Long[N,K] after what is in the cache."""
+        """Return a call that reads `rows` Long[N,K] after the tokens in the cache."""
         old = cache.key_values
         assert old is None or isinstance(old, DenseKeyValueCache)
         return cls(cache.next_slots(rows), old, watched, kept)

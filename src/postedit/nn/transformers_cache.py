@@ -34,7 +34,7 @@ class DecoderInput:
         return values.gather(1, columns.unsqueeze(-1).expand(-1, -1, values.size(-1)))
 
     def cache_after(self, layers: tuple[KeyValue, ...], prefix: int) -> "TransformersCache":
-        """Return the cache after the call returned `layers`, whose first `prefix` new columns are no tokens."""
+        """Return the cache after the call returned `layers`, whose first `prefix` new columns hold no tokens."""
         return replace(self.cache, layers=layers, prefix=self.cache.prefix + prefix)
 
 

@@ -74,7 +74,7 @@ class Checkpoints:
         """Write the checkpoint of `step`, then call `tidy`.
 
         Raises:
-            OutputError: if it cannot be written; earlier ones stay as they were.
+            OutputError: if the checkpoint cannot be written; earlier ones stay as they were.
         """
         path = self.folder / f"step-{step:08d}"
         with atomic_folder(path) as folder:

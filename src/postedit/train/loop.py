@@ -59,7 +59,7 @@ class Trainer:
         folder: the run folder.
         score_dev: decodes the dev set and returns scores by name (`ter`, `bleu`, `chrf`); None if only the loss counts.
         export: writes a loadable model folder; called at each new best, and at the end.
-        console: for progress and messages.
+        console: console for progress and messages.
         propose: finds the candidates of minimum risk training; None if the recipe does not use it.
         sampling_weights: one for each part of the corpus; by default each part is read once an epoch.
         initialise: sets the initial weights; called unless a run is resumed.

@@ -67,8 +67,8 @@ class CoverageLoss(nn.Module):
 
     covloss = sum over labels t and input tokens i of min(a_ti, c_ti),   c_t = sum over earlier t' of a_t'
 
-    where a is the attention that the coverage penalty of search counts. As in that penalty, EOS is not
-    among the input tokens i: the paper's inputs have none, and models attend to it when they need no other token.
+    where a is the attention that the coverage penalty of search counts. As in that penalty, EOS is not among the
+    input tokens i: the paper's inputs have none, and models attend to it when they need no other token.
 
     Args:
         model: the model to train.

@@ -30,7 +30,7 @@ DATA: Final = {
     _WEIGHTS: "the sources of the training corpus have other weights or epochs",
     "dev": "the dev corpus has other content",
 }
-"""Parts of the identity of a run that `--accept-changed-data` lets change, each with a message."""
+"""Parts of the identity of a run that may change with `--accept-changed-data`, each with a message."""
 
 
 def run_identity(
@@ -82,7 +82,7 @@ def find_checkpoint(
 
     Raises:
         OutputError: if there are checkpoints and `resume` is False.
-        RecipeError: if they belong to a run with other data or another recipe.
+        RecipeError: if the checkpoints belong to a run with other data or another recipe.
     """
     run = checkpoints.folder.parent
     if not resume:

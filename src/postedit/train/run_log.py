@@ -119,6 +119,6 @@ class Display:
             self.say(line)
 
     def say(self, text: str) -> None:
-        """Print a line that stays."""
+        """Print a line that later progress does not replace."""
         if self.enabled:
             self.console.print(text, highlight=False, markup=False, soft_wrap=True)

@@ -53,7 +53,7 @@ def without_layers(name: str) -> str:
 
 
 def layers_of(module: nn.Module) -> list[nn.Module]:
-    """Return the members of each `ModuleList` whose members all have a `forward` and children; the outermost lists."""
+    """Return the members of the outermost `ModuleList`s in which every member has a `forward` and children."""
     found: list[nn.Module] = []
     for child in module.children():
         members = list(child) if isinstance(child, nn.ModuleList) else []

@@ -16,7 +16,7 @@ _RISE: Final = 3.0
 
 @dataclass(slots=True)
 class LossTrend:
-    """Mean loss over windows of updates, which tells divergence from the noise of batches.
+    """Mean loss over windows of updates, which distinguishes divergence from the noise of batches.
 
     Args:
         start: the last step before the current window.
@@ -36,7 +36,7 @@ class LossTrend:
         Args:
             loss: sum over the updates since the last call.
             tokens: their labels.
-            step: the number of the last of them.
+            step: number of the last of these updates.
         """
         self.loss += loss
         self.tokens += tokens

@@ -77,7 +77,7 @@ class Updater:
 
     Args:
         model: the model, or a loss built on it; with several processes, wrapped to average gradients over them.
-        optimizer: from `build_optimizer`.
+        optimizer: the optimiser, from `build_optimizer`.
         config: label smoothing, clipping and precision.
         accelerator: the device and the other processes.
     """

@@ -28,7 +28,7 @@ class NBestLists:
     features: Floats  # Float[H,F]
     statistics: Floats  # Float[H,D], statistics of the metric
     first: Ints  # Int[S+1], the offset of the outputs of each sentence, and H
-    metric: AdditiveMetric  # to tune for
+    metric: AdditiveMetric  # the metric to tune for
 
     def sums(self, weights: Floats) -> Floats:
         """Return the weighted sum of the features of each output, Float[H]; equal features give equal sums."""

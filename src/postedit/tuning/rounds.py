@@ -45,7 +45,7 @@ class TuneOptions:
 class TuningResult:
     """The result of tuning."""
 
-    weights: Mapping[str, float]  # by feature; those of members sum to 1
+    weights: Mapping[str, float]  # weight of each feature; those of members sum to 1
     before: Sequence[str]  # outputs of the members with equal weights, as an ensemble if all are neural
     after: Sequence[str]  # outputs with `weights`
     rounds: int  # the number of searches
