@@ -276,7 +276,7 @@ class _GradientSums:
 def _row_maximum(x_MV: Tensor) -> Tensor:
     """Return the maximum of each row, Float[M]."""
     while x_MV.device.type == "cpu" and x_MV.element_size() < 4 and x_MV.size(1) > _FOLD_WIDTH:
-        # PyTorch compares two tensors of a narrow type much faster than the elements of one.
+        # PyTorch compares two tensors of a narrow type much faster than the elements of one tensor.
         half = (x_MV.size(1) + 1) // 2
         x_MV = torch.maximum(x_MV[:, :half], x_MV[:, -half:])
     return x_MV.amax(1)

@@ -100,7 +100,7 @@ class PackedLinear(nn.Module):
     bias: Tensor | None
 
     def __init__(self, weight: Tensor, bias: Tensor | None) -> None:
-        """Lay out `weight` Float[out,in]; `bias` is Float[out], or None for a layer without one."""
+        """Lay out `weight` Float[out,in]; `bias` is Float[out] or None."""
         super().__init__()
         # The layout is private to oneDNN, so the weights are in no state dict.
         self.register_buffer("weight", torch.ops.mkldnn._reorder_linear_weight(weight), persistent=False)

@@ -1,4 +1,4 @@
-"""Outputs of networks from the Transformers library, which do not number their rows as we number tokens."""
+"""Outputs of networks from the Transformers library, whose rows are not numbered like tokens."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

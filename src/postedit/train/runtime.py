@@ -23,7 +23,7 @@ _M_TRIM_THRESHOLD, _M_MMAP_MAX = -1, -4  # from glibc's malloc.h
 
 _KERNELS_KEPT = 256  # a training step uses a few dozen
 
-_SLOW_BF16 = 1.2  # times as long as fp32; if speeds are equal, other work on the processor makes less of a difference
+_SLOW_BF16 = 1.2  # times as long as fp32; noise in the times on a busy processor is smaller
 
 
 def keep_freed_memory() -> None:
@@ -87,7 +87,7 @@ def fast_fp32(enabled: bool) -> Iterator[None]:
 
 
 def rounds_fast_fp32() -> bool:
-    """Return whether `fast_fp32` rounds factors to bfloat16 here, because the processor has AMX."""
+    """Return whether `fast_fp32` rounds factors to bfloat16 here, as it does on processors with AMX."""
     return "amx_bf16" in processor_features()
 
 
@@ -103,8 +103,8 @@ def processor_features() -> frozenset[str]:
 def slow_bf16(device: torch.device) -> str | None:
     """Return a warning if `device` is a CPU that is slower in bfloat16 than in fp32; else None.
 
-    Both are timed: some processors have no instructions for bfloat16, and on others, virtual ones among them, these
-    instructions are slower than those for fp32.
+    Speeds are measured: some processors have no instructions for bfloat16, and on others, virtual ones among them,
+    these instructions are slower than those for fp32.
     """
     ratio = bf16_time_ratio() if device.type == "cpu" else 0.0
     if ratio < _SLOW_BF16:

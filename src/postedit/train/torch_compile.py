@@ -67,7 +67,7 @@ def _is_layer(module: nn.Module) -> bool:
 
 @contextmanager
 def compiled_in_updates(enabled: bool) -> Iterator[None]:
-    """Within the block, use compiled code only `in_update`: search has many shapes, for which it rarely pays."""
+    """Within the block, use compiled code only under `in_update`: with the many shapes of search, it rarely pays."""
     if not enabled:
         yield
         return

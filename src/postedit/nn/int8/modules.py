@@ -34,7 +34,7 @@ class Int8Linear(nn.Module):
     bias: Tensor
 
     def __init__(self, weight: Tensor, bias: Tensor | None) -> None:
-        """Quantise `weight` Float[out,in] to -127 .. 127 times scales; `bias` is Float[out], or None for none.
+        """Quantise `weight` Float[out,in] to -127 .. 127 times scales; `bias` is Float[out] or None.
 
         Raises:
             ValueError: if the layer has so many inputs that sums of products would not fit into 32 bits.
@@ -104,7 +104,7 @@ class Int8TransformerStack(nn.Module):
     def from_stack(cls, part: nn.Module) -> "Int8TransformerStack | None":
         """Return the int8 form of a `TransformerStack` whose linear layers are all large enough; else None.
 
-        The kernel reports the sum of each cross-attention and the residual; other reports have no int8 form.
+        The kernel reports the sum of each cross-attention and the residual; stacks that report otherwise have no form.
         """
         if type(part) is not TransformerStack or any(type(layer) is not TransformerLayer for layer in part.layers):
             return None
