@@ -28,7 +28,7 @@ class Chunk:
     counts: Mapping[str, int] = field(default_factory=dict)  # statistics to be summed over all chunks, by name
 
     def __str__(self) -> str:
-        """Return where it is in the input."""
+        """Return the lines that it covers in the input, in words."""
         return f"lines {self.first_line + 1:,} to {self.first_line + self.size:,}"
 
     def lines(self, side: str) -> list[str]:
@@ -61,10 +61,10 @@ class ChunkSource(Protocol):
 
     @property
     def warnings(self) -> Sequence[str]:
-        """What a user should know of the input, as sentences."""
+        """Warnings about the input for the user, as sentences."""
 
     def chunks(self, first: int = 0) -> Iterator[Chunk]:
-        """Yield the chunks from number `first` on; read no further ahead than they reach."""
+        """Yield the chunks from number `first` on, reading no further than the chunk that is yielded."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,18 +117,18 @@ def open_aligned(paths: Mapping[str, Path], chunk_lines: int) -> AlignedFiles:
 
 
 class _Scan(NamedTuple):
-    """What one pass over a file tells."""
+    """The results of one pass over a file."""
 
     lines: int
-    returns: int  # Windows line ends
+    returns: int  # number of Windows line ends
     digest: str  # SHA-256 of the lines as they are read
 
 
 def _scanned(path: Path) -> _Scan:
-    """Read a file once.
+    """Read a file once, and return what was found.
 
     Raises:
-        DataError: if it is empty or not UTF-8.
+        DataError: if the file is empty or not UTF-8.
     """
     total, returns, digest = 0, 0, hashlib.sha256()
     with closing(raw_lines(path)) as lines:

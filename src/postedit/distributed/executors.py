@@ -1,4 +1,4 @@
-"""The executor that works in a Ray cluster.
+"""An executor that works in a Ray cluster.
 
 Ray places actors, transfers items, restarts an actor that died and repeats its items. Functions are pure, so none of
 this changes the results. Files are read and written by the calling process only.
@@ -33,7 +33,7 @@ _ENVIRONMENT: Final = {
 """Defaults for the environment of Ray, set before it is imported."""
 
 _CORE_PARTS: Final = 10_000  # resolution of Ray's core counts; it rounds finer ones, and the last worker may not fit
-_POLL_SECONDS: Final = 1.0  # between looks for late items
+_POLL_SECONDS: Final = 1.0  # between checks for late items
 _CONNECT_SECONDS: Final = 10.0  # timeout to reach a cluster; Ray itself tries for more than five minutes
 
 
@@ -41,16 +41,16 @@ _CONNECT_SECONDS: Final = 10.0  # timeout to reach a cluster; Ray itself tries f
 class RayExecutor:
     """Works in actors of a Ray cluster; an existing connection of this process is reused."""
 
-    workers: int | None = None  # actors; None: one per core, or one per machine (or GPU) if `multithreaded`
+    workers: int | None = None  # number of actors; None: one per core, or one per machine (or GPU) if `multithreaded`
     address: str | None = None  # HOST:PORT, or "auto" for the cluster of this machine; None: start one here
     multithreaded: bool = False  # whether the function uses several cores itself, so that the actors share all cores
     on_gpus: bool = False  # whether actors get GPUs of their own, if the cluster has any
-    patience: float = 60.0  # seconds below which no item is sent to a second actor: an actor may be restarted in them
+    patience: float = 60.0  # seconds before an item may be sent to a second actor: time to restart the first
 
     def map(self, build: Callable[[int], Callable[[In], Out]], items: Iterable[In]) -> Generator[Out, None, None]:
         """Yield the result of each item, in order; see `postedit.core.processes.Executor.map`.
 
-        In messages, an item is called by its `str`, which says where in the input it is.
+        Messages refer to an item by its `str`, which says where in the input it is.
 
         Raises:
             WorkerError: if the cluster cannot be reached, or workers die repeatedly at an item.
@@ -70,10 +70,10 @@ class RayExecutor:
             raise errors[0]
 
     def check(self) -> None:
-        """Check, before anything is written, that Ray is installed and that somebody listens at the address.
+        """Check, before anything is written, that Ray is installed and that a server listens at the address.
 
         Raises:
-            WorkerError: if nobody does.
+            WorkerError: if no server listens there.
             RecipeError: if Ray is not installed.
         """
         _import_ray()
@@ -115,7 +115,7 @@ def placement(
 
 
 def cores_per_worker(cores: Sequence[int], workers: int, most: int) -> float:
-    """Return how many cores each worker, which can use `most`, requests so that all fit; Ray would wait for more.
+    """Return how many cores, at most `most`, each worker requests so that all fit; Ray would wait for missing ones.
 
     `cores` has the number of cores of each machine.
     """
@@ -127,7 +127,7 @@ class _Actor:
     """A process of the cluster that works on items.
 
     Args:
-        number: of the worker.
+        number: number of the worker.
     """
 
     def __init__(self, number: int) -> None:
@@ -135,7 +135,7 @@ class _Actor:
         self._function: Callable[[Any], Any] | None = None
 
     def run(self, build: Sequence[Any], item: Any) -> Any:
-        """Return the result for the item; `build` holds the reference to what builds the function, pickled."""
+        """Return the result for the item; `build` holds the reference to the pickled builder of the function."""
         if self._function is None:
             loaded = pickle.loads(library("ray", "--engine ray", "ray").get(build[0]))
             self._function = loaded(self._number)
@@ -152,20 +152,20 @@ class _Item:
 
 @dataclass(slots=True)
 class _ActorPool:
-    """The actors, what was sent to them, and the results that have not been taken yet."""
+    """The actors, the items sent to them, and the results that have not been taken yet."""
 
     ray: Any
     build: Sequence[Any]  # the reference to what builds the function, in a list: Ray does not send the value each time
     actors: Sequence[Any]
     schedule: Schedule
-    items: dict[int, _Item] = field(default_factory=dict)  # by number
+    items: dict[int, _Item] = field(default_factory=dict)  # items without a result, by number
     requests: dict[Any, tuple[int, int]] = field(default_factory=dict)  # item and actor, by reference to the result
     finished: dict[int, Any] = field(default_factory=dict)  # results, or errors, by number of the item
     sent: int = 0
     taken: int = 0
 
     def submit(self, item: object) -> bool:
-        """Send an item to an actor; return whether there was one with room for it."""
+        """Send an item to an actor; return False if no actor has room for it."""
         actor = self.schedule.place_new(time.monotonic())
         if actor is None:
             return False
@@ -175,7 +175,7 @@ class _ActorPool:
         return True
 
     def wait(self) -> None:
-        """Wait until some actor is done with something, or late; send copies of late items."""
+        """Wait for results, a second at most, and send copies of late items."""
         if not self.requests:
             time.sleep(_POLL_SECONDS)  # all actors pause
         else:
@@ -186,7 +186,7 @@ class _ActorPool:
             self._send(*copy)
 
     def results(self) -> Iterator[Any]:
-        """Yield the results that are there, in order, up to the first one that is missing."""
+        """Yield the results that have arrived, in order, up to the first one that is missing."""
         while self.taken in self.finished:
             result = self.finished.pop(self.taken)
             self.taken += 1
@@ -199,7 +199,7 @@ class _ActorPool:
         self.requests[self.actors[actor].run.remote(self.build, self.items[item].value)] = item, actor
 
     def _receive(self, reference: Any, item: int, actor: int) -> None:
-        """Take note of a result, if it is the first one for its item, and give up its copies that nobody works on."""
+        """Record a result, if it settles its item, and cancel the copies of the item that no actor works on yet."""
         queue = self.schedule.queue(actor)
         result, died = self._fetch(reference, item, queue)
         if not self.schedule.came_back(item, actor, time.monotonic(), failed=died):
@@ -211,7 +211,7 @@ class _ActorPool:
                 self.ray.cancel(other)
 
     def _fetch(self, reference: Any, item: int, queue: Sequence[int]) -> tuple[Any, bool]:
-        """Return the result, or the error of the function; or else why there is none, and True."""
+        """Return the result or the error that the function raised, and False; or why there is neither, and True."""
         if item not in self.items:
             return None, False
         errors = self.ray.exceptions
@@ -231,7 +231,7 @@ class _ActorPool:
 
 
 def set_ray_environment() -> None:
-    """Keep Ray from writing to the terminal and from reporting usage; effective before it is imported."""
+    """Keep Ray from writing to the terminal and from reporting usage; to be called before Ray is imported."""
     for name, value in _ENVIRONMENT.items():
         os.environ.setdefault(name, value)
 

@@ -65,7 +65,7 @@ def run_job(
     """Run the job, write its files and return its manifest.
 
     Args:
-        job: what to do.
+        job: the job to run.
         files: names of the output files.
         executor: runs the stage; it does not affect the output.
         resume: continue an unfinished run, if there is one.
@@ -75,8 +75,8 @@ def run_job(
     Raises:
         OutputError: if the files cannot be written.
         DataError: if the input cannot be read, or no line of it can be used.
-        PosteditError: if the stage or the executor fails. This message, like that of KeyboardInterrupt, gives the
-            number of finished lines and how to resume.
+        PosteditError: if the stage or the executor fails. Its message, like that of KeyboardInterrupt, says how many
+            lines are finished and how to resume.
     """
     outputs = ResumableOutputs(files, job.provenance, resume=resume, save_seconds=save_seconds)
     total = job.source.total
@@ -108,7 +108,7 @@ def _lines_of(total: int, state: OutputState) -> str:
 
 @contextmanager
 def resumable(outputs: ResumableOutputs, files: OutputFiles, describe: Callable[[OutputState], str]) -> Iterator[None]:
-    """Save the progress after an error, and add to its message how to resume; nothing is left if nothing is done."""
+    """Save the progress after an error, and add to its message how to resume; delete the files if nothing is done."""
     try:
         yield
     except (KeyboardInterrupt, PosteditError, OSError) as error:

@@ -16,7 +16,7 @@ from postedit.data.resumable_file import lock_output, unlock_output
 from postedit.distributed.chunks import Chunk
 
 SAVE_SECONDS: Final = 2.0
-"""Interval between writes of the journal: the work that an interruption may cost, against the time of an fsync."""
+"""Interval between writes of the journal: a balance between work lost in an interruption and time for an fsync."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ class OutputFiles:
         return self.prefix.with_name(f"{self.prefix.name}.{name}")
 
     def whole(self) -> bool:
-        """Return whether all finished files are those whose digests were recorded, of one run and not of two."""
+        """Return whether all finished files match their recorded digests, so that they are from the same run."""
         try:
             digests = read_checksums(self.checksums)
         except DataError:
@@ -65,7 +65,7 @@ class OutputFiles:
         """Check before long work that the files can be written and that no earlier work would be lost.
 
         Raises:
-            OutputError: if not, or if another process writes to them.
+            OutputError: if they cannot be written, work would be lost, or another process writes to them.
         """
         for name in (*self.sides, *self.extras, "json", "sha256"):
             check_writable(self.named(name))
@@ -130,7 +130,7 @@ class ResumableOutputs:
         """Append the lines of the next chunk.
 
         Raises:
-            OutputError: if that fails, for instance because the disk is full. So do the methods below.
+            OutputError: if that fails, for instance because the disk is full. The methods below raise it too.
         """
         before = self.done
         assert chunk.number == before.chunks, "chunks come in order"
@@ -146,10 +146,10 @@ class ResumableOutputs:
             self.save()
 
     def finish(self, manifest: Mapping[str, Any], extras: Mapping[str, str] | None = None) -> None:
-        """Rename all files, then write extra texts, by name, and the manifest; complete once the journal is gone.
+        """Rename all files, then write extra texts, by name, and the manifest; deleting the journal completes the run.
 
-        Manifest and digests of an earlier run stay until they are replaced: where the disk fails before any file has
-        been, that run is as whole as it was.
+        The manifest and digests of an earlier run stay until they are replaced: if the disk fails before any file has
+        been replaced, the output of that run is as whole as before.
         """
         self.done = replace(self.done, whole=True)
         self.save()
@@ -180,7 +180,7 @@ class ResumableOutputs:
         unlock_output(self._lock)
 
     def close(self) -> None:
-        """Close the files as they are and let go of them; the run can be resumed later."""
+        """Close the files as they are and release their lock; the run can be resumed later."""
         self._close_files()
         if self._lock.is_locked:
             unlock_output(self._lock)

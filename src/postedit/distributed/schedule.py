@@ -1,7 +1,7 @@
-"""Decides which worker gets which item, and which late items are sent to a second worker.
+"""Decisions on which worker gets which item, and which late items are sent to a second worker.
 
-`Schedule` knows items and workers by their numbers, and the time by what it is told, so the executor of a cluster and a
-simulation of one (`benchmarks/cluster_simulation.py`) drive the same decisions.
+`Schedule` knows items and workers only by number, and is told the time. So the executor of a cluster and a simulation
+of one (`benchmarks/cluster_simulation.py`) share the same decisions.
 """
 
 import heapq
@@ -15,40 +15,41 @@ AHEAD: Final = 2
 WINDOW: Final = 4
 """Items per worker between the first that has no result yet and the last that was sent.
 
-While a late item is noticed (`_LATE` times the usual time) and worked on once more, the others must go on."""
+The other workers must have work until a late item is noticed (after `_LATE` times the usual time) and done again."""
 
 _LATE: Final = 1.6
-"""A worker is late if it takes so many times the median of the latest items: sentences differ, but blocks hardly do."""
+"""A worker is late if an item takes this many times the latest median: sentences differ in time, blocks hardly do."""
 
 _LATEST: Final = 101
-"""Items of which the median is taken."""
+"""Number of latest items whose median time is taken."""
 
 _FEWEST: Final = 3
-"""Items that tell how long one takes."""
+"""Least number of finished items from which to tell how long one takes."""
 
 
 class Schedule:
-    """Which items are where.
+    """Keeps track of which worker has which items, and decides where items go.
 
     New items go to the worker with the shortest queue, in order. If the item that a worker works on takes much longer
     than others did, all items of its queue are late: idle workers get copies of them, and the first answer counts. A
-    late worker gets nothing new until its queue is empty. If another one was first, it then pauses as long as it took.
+    late worker gets nothing new until its queue is empty; if another worker was first, the late one then pauses for
+    as long as its item took.
 
     Args:
-        workers: their number.
+        workers: number of workers.
         patience: seconds below which no item is late; infinity sends no copies.
     """
 
     def __init__(self, workers: int, patience: float) -> None:
         self._workers, self._patience = workers, patience
         self._queues: list[deque[int]] = [deque() for _ in range(workers)]  # each works on the first of its items
-        self._since = [0.0] * workers  # when it began with that
+        self._since = [0.0] * workers  # when each began with that item
         self._by_length: list[dict[int, None]] = [{} for _ in range(AHEAD + 1)]  # workers that may get items, by queue
         self._by_length[0] = dict.fromkeys(range(workers))
-        self._late: dict[int, float] = {}  # workers, and the seconds after which one was not the first
+        self._late: dict[int, float] = {}  # late workers, and the longest time after which one was not the first
         self._late_items: deque[int] = deque()
-        self._working: list[tuple[float, int]] = []  # heap of beginnings and workers; some are over
-        self._pausing: list[tuple[float, int]] = []  # heap of ends and workers
+        self._working: list[tuple[float, int]] = []  # heap of start times and workers; some entries are out of date
+        self._pausing: list[tuple[float, int]] = []  # heap of end times and workers
         self._open: dict[int, set[int]] = {}  # the workers of each item without a result
         self._seconds: deque[float] = deque(maxlen=_LATEST)
         self._sent = self._taken = self.copies = 0
@@ -59,7 +60,7 @@ class Schedule:
         return self._taken < self._sent
 
     def place_new(self, now: float) -> int | None:
-        """Return the worker that the next new item is sent to; None if all have enough to do, or too much waits."""
+        """Return the worker that the next new item is sent to; None if all have enough to do, or too many wait."""
         self._end_pauses(now)
         if self._sent - self._taken >= WINDOW * self._workers:
             return None
@@ -87,9 +88,9 @@ class Schedule:
         return list(self._queues[worker])
 
     def came_back(self, item: int, worker: int, now: float, *, failed: bool = False) -> bool:
-        """Take note that a worker is done with an item; return whether this decides what its result is.
+        """Record that a worker is done with an item; return whether that settles the item.
 
-        The first result does; a failure does if no other worker has the item.
+        The first result settles it, and so does a failure if no other worker has the item.
         """
         queue = self._queues[worker]
         first, length = queue[0] == item, len(queue)
@@ -116,7 +117,7 @@ class Schedule:
         return decides
 
     def take(self) -> None:
-        """Take note that the result of the first item without one taken was taken."""
+        """Record that the next result, in the order of the items, was taken."""
         self._taken += 1
 
     def _needs_copy(self, item: int) -> bool:
@@ -133,7 +134,7 @@ class Schedule:
             self._begin(worker, now)
 
     def _begin(self, worker: int, now: float) -> None:
-        """Begin the time of the first item of a queue, if there is one."""
+        """Start to time the first item in the queue of a worker, if there is one."""
         self._since[worker] = now
         if self._queues[worker]:
             heapq.heappush(self._working, (now, worker))

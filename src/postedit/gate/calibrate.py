@@ -1,11 +1,11 @@
-"""Make a gate from a dev set, with a guarantee.
+"""Calibration of a gate on a dev set, with a statistical guarantee.
 
-With a confidence of 95 %, over the draw of the dev set, TER behind the gate is not above that of the unedited MT, on
-text drawn like the dev set. One part of the dev set is for learning: a logistic regression, and an order in which gates
-are tested. On the other part, gates are tested in that order, until one cannot be shown to be better than mt (fixed
-sequence testing, as in "Learn then test", Angelopoulos et al. 2021). The probability that a harmful gate passes is at
-most 5 %, however many are tested, so the best of those that passed may be chosen. The test, `e_value`, assumes no
-distribution.
+With a confidence of 95 % over the draw of the dev set, TER behind the gate is not above that of the unedited MT, for
+text from the same distribution as the dev set. One part of the dev set is for learning: a logistic regression, and the
+order in which gates are tested. On the other part, gates are tested in that order, until one cannot be shown to be
+better than mt (fixed sequence testing, as in "Learn then test", Angelopoulos et al. 2021). The probability that a
+harmful gate passes is at most 5 %, however many are tested, so the best of those that passed may be chosen. The test,
+`e_value`, makes no assumption about the distribution.
 """
 
 from collections.abc import Iterator, Sequence
@@ -29,24 +29,24 @@ Levels = Literal["auto", "sentence", "edit"]
 
 CONFIDENCE: Final = 0.95
 
-ENOUGH_LINES: Final = 400  # of a dev set; with fewer, the gate of a model that gains little may stay closed
+ENOUGH_LINES: Final = 400  # dev lines that suffice; with fewer, the gate of a model that gains little may stay closed
 
 _FOLDS: Final = 5  # folds of the learning part: gates are ranked on segments from which their calibrator did not learn
 _THRESHOLDS: Final = 12  # thresholds tried for each level: quantiles of the probabilities
 
 _LONGEST: Final = 0.9
-"""Share of corrections that a gate considers; the others change more words, and can do the most harm."""
+"""Share of corrections that a gate considers; the rest change more words than these, and can do the most harm."""
 
 _FEWEST: Final = 10
-"""Least number of changes, both for the better and not, to learn from. With fewer, all have the same probability: the
-only gate keeps all of them in lines that are not too long for it, and the test tells whether it may be used."""
+"""Least number of changes that improve mt, and of others, to learn from. With fewer, all get the same probability: the
+only gate keeps all of them in lines where they change few enough words, and the test decides whether it may be used."""
 
 _LOOSENESS: Final = 0.1
-"""scikit-learn's C: strong regularisation, because there may be only some dozens of changes to learn from."""
-_MOST_BINS: Final = 10  # of changes, to compare their probabilities with the share that was better
+"""scikit-learn's C: strong regularisation, because there may be only a few dozen changes to learn from."""
+_MOST_BINS: Final = 10  # most bins of changes in which probabilities are compared with the share that was better
 
 _FEWEST_IN_BIN: Final = 25
-"""Changes of a bin: the share of fewer is off by more than 0.1 by chance, which is no error of the probabilities."""
+"""Least number of changes in a bin: with fewer, the share that was better is off by more than 0.1 by chance alone."""
 
 _ORDERS: Final = 50  # number of random orders of betting; the mean capital over them hardly depends on the order
 _BOLDEST: Final = 0.5  # the largest bet, as a share of the bet that can lose everything
@@ -58,15 +58,15 @@ class GateOptions:
     """Options of making a gate."""
 
     levels: Levels = "auto"  # the gate decides on sentences or edits; "auto": the better of the two
-    confidence: float = CONFIDENCE  # of the guarantee
+    confidence: float = CONFIDENCE  # confidence of the guarantee
     fit_share: float = 0.4  # share of the dev set to learn from; the rest is for the test
-    seed: int = 1  # of the division, and of orders of betting
+    seed: int = 1  # seed of the division, and of the orders of betting
 
 
 class Outcomes:
-    """Gains by segment and by the edits that are kept, each computed once.
+    """The gain of each segment for the edits that are kept; each gain is computed once.
 
-    The gain is the number of TER edits between mt and pe, less that between the returned text and pe.
+    The gain is the number of TER edits between mt and pe, minus the number between the returned text and pe.
     """
 
     def __init__(self, mt: Sequence[str], pe: Sequence[str], judged: Sequence[CorrectionFeatures]) -> None:
@@ -117,14 +117,14 @@ class Calibrated:
     rule: Rule  # closed if no gate passed the test
     evidence: float  # e-value of the rule; if closed, of the first that failed, or 1 if none was worth testing
     gain: float  # TER edits saved per segment by the rule
-    ungated: float  # the same by the model without a gate
+    ungated: float  # the same for the model without a gate
     forecasts: Forecasts
     lines: int  # segments of the test part
     tested: bool  # whether a rule was worth testing
 
 
 def calibrate(outcomes: Outcomes, options: GateOptions, rows: Sequence[int] | None = None) -> Calibrated:
-    """Return the best rule that a dev set, or its segments `rows`, supports.
+    """Return the best rule that passes the test on a dev set, or on its segments `rows`; a closed one if none passes.
 
     Raises:
         RecipeError: if scikit-learn is not installed.
@@ -162,7 +162,7 @@ def rule_gains(outcomes: Outcomes, rows: Sequence[int], rule: Rule) -> Floats:
 
 
 def forecasts(outcomes: Outcomes, rows: Sequence[int], rule: Rule) -> Forecasts:
-    """Return the probability of each change in some segments, and the outcome of this change alone."""
+    """Return the probability of each change in some segments, and whether this change alone makes mt better."""
     changes = [one for row in rows for one in _changes(outcomes, row, rule.level)]
     probabilities = np.array([rule.calibrator(features) for _, features in changes])
     return Forecasts(probabilities, (_change_gains(outcomes, rows, rule.level) > 0.0).astype(np.float64))
@@ -217,11 +217,11 @@ def draw_reliability(forecasts: Forecasts, path: Path) -> None:
     """Write the reliability diagram: the frequency of improvement by predicted probability.
 
     Args:
-        forecasts: what is drawn.
-        path: a file; its suffix is a format of matplotlib, such as `.png`.
+        forecasts: the probabilities and outcomes to draw.
+        path: output file; its suffix is a format of matplotlib, such as `.png`.
 
     Raises:
-        OutputError: if it cannot be written.
+        OutputError: if the file cannot be written.
     """
     from matplotlib.figure import Figure
 
@@ -247,12 +247,12 @@ class _Tried:
 
     @property
     def promise(self) -> float:
-        """How few segments would prove the gain."""
+        """Mean gain over its root mean square; the larger it is, the fewer segments would prove the gain."""
         return float(self.gains.mean() / max(1e-9, np.sqrt((self.gains**2).mean())))
 
 
 def is_learnt(rule: Rule) -> bool:
-    """Return whether there were enough changes to learn which are better than others."""
+    """Return whether the calibrator had enough changes to learn which are better than others."""
     return any(rule.calibrator.weights)
 
 
@@ -306,7 +306,7 @@ def _change_gains(outcomes: Outcomes, rows: Sequence[int], level: Level) -> Floa
 
 
 def _fitted(outcomes: Outcomes, rows: Sequence[int], level: Level) -> Calibrator:
-    """Return a logistic regression of changes for the better against others; if there are too few, a constant."""
+    """Return a logistic regression that tells changes for the better from others; with too few, a constant."""
     features = [one.values() for row in rows for _, one in _changes(outcomes, row, level)]
     better = _change_gains(outcomes, rows, level) > 0.0
     if min(better.sum(), (~better).sum()) < _FEWEST:

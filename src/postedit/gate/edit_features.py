@@ -1,4 +1,4 @@
-"""Features of a change of mt, from which a gate decides: the same for one edit and for a whole correction."""
+"""Features of a change of mt, on which a gate decides: the same for one edit and for a whole correction."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -19,9 +19,9 @@ _LEAST: Final = -50.0  # lower bound of the logarithm of a probability, which ma
 class Features:
     """The features of one change of mt; logarithms are natural."""
 
-    gain: float  # log-probability of mt with this change alone, less that of mt, damped (asinh)
+    gain: float  # log-probability of mt with this change alone, minus that of mt, damped (asinh)
     sure: float  # log-probability of the tokens of the change
-    least: float  # log-probability of the least probable of them
+    least: float  # log-probability of the least probable of these tokens
     whole: float  # mean log-probability of all tokens of the output
     share: float  # words changed, as a share of those of mt (at most 1)
     words: float  # logarithm of 1 + words changed
@@ -35,7 +35,7 @@ class Features:
         return tuple(field.name for field in fields(cls))
 
     def values(self) -> tuple[float, ...]:
-        """Return the values in that order."""
+        """Return the values, in the order of `names`."""
         return _VALUES(self)
 
 
@@ -45,18 +45,18 @@ _VALUES: Final[Callable[[Features], tuple[float, ...]]] = attrgetter(*Features.n
 
 @dataclass(frozen=True, slots=True)
 class CorrectionFeatures:
-    """A correction and its features; one that changes nothing has none."""
+    """A correction and its features; a correction that changes nothing has no features."""
 
     result: PostEdit  # the output of the editor
-    whole: Features | None = None  # of the whole correction
-    parts: tuple[Features, ...] = ()  # of each edit
+    whole: Features | None = None  # features of the whole correction
+    parts: tuple[Features, ...] = ()  # features of each edit
 
 
 def judge(editor: Editor, segments: Sequence[Segment], results: Sequence[PostEdit]) -> list[CorrectionFeatures]:
     """Return the corrections of an editor with their features.
 
-    An editor with forced scores scores mt, the correction, and mt with each edit alone. The results have evidence if
-    the editor has any.
+    An editor that can score given texts scores mt, the correction, and mt with each edit alone. `results` must have
+    evidence if the editor has any.
     """
     mt = [segment.mt or "" for segment in segments]
     asked: list[list[str]] = []
@@ -79,8 +79,8 @@ def judge(editor: Editor, segments: Sequence[Segment], results: Sequence[PostEdi
 def words_changed(mt: str, text: str) -> int:
     """Return the number of changed words between two texts; a change counts the words of its longer side.
 
-    Words are those of TER, divided at white space. A change costs at most this number of TER edits, but for texts where
-    the shifts that TER tries first are worse after it.
+    Words are those of TER, divided at white space. A change costs at most this number of TER edits, except in texts
+    where the shifts that TER tries first become worse by it.
     """
     return sum(max(one.mt[1] - one.mt[0], one.pe[1] - one.pe[0]) for one in changes(mt.split(), text.split()))
 

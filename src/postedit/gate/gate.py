@@ -1,4 +1,4 @@
-"""Gates and their files: a calibrated decision which changes of mt to keep."""
+"""Gates and gate files: a calibrated decision on which changes of mt to keep."""
 
 import json
 import math
@@ -28,13 +28,13 @@ _FORMAT: Final = 1
 class Calibrator:
     """A logistic regression: the probability that a change with given features makes mt better."""
 
-    means: tuple[float, ...]  # of the features, in the order of `Features`
-    scales: tuple[float, ...]  # by which centred features are divided
-    weights: tuple[float, ...]  # of scaled features
+    means: tuple[float, ...]  # means of the features, in the order of `Features`
+    scales: tuple[float, ...]  # divisors of the centred features
+    weights: tuple[float, ...]  # weights of the scaled features
     bias: float
 
     def __call__(self, features: Features) -> float:
-        """Return the probability."""
+        """Return the probability that a change with these features makes mt better."""
         parts = zip(features.values(), self.means, self.scales, self.weights, strict=True)
         logit = self.bias + sum(weight * (value - mean) / scale for value, mean, scale, weight in parts)
         return 1.0 / (1.0 + math.exp(-logit)) if logit >= 0 else math.exp(logit) / (1.0 + math.exp(logit))
@@ -44,10 +44,10 @@ class Calibrator:
 class Rule:
     """The decision rule of a gate."""
 
-    level: Level  # it decides on whole corrections or on each edit
+    level: Level  # whether it decides on whole corrections or on each edit
     calibrator: Calibrator  # computes the probability that a change makes mt better
     threshold: float | None  # least probability of changes that pass; None if none passes
-    longest: int  # largest number of changed words in a segment; with more, it is left unchanged
+    longest: int  # the most words that may change in a segment; one with more is left unchanged
 
     def confidences(self, judged: CorrectionFeatures) -> tuple[float, ...]:
         """Return the probability that each edit, or the correction that it is part of, makes mt better."""
@@ -69,12 +69,12 @@ class Rule:
 
 @dataclass(frozen=True, slots=True)
 class Gate:
-    """Decides which changes of one model with one search are returned; see `gate.calibrate`."""
+    """Decides which changes by one model, with one search, are kept; see `gate.calibrate`."""
 
     rule: Rule
-    identity: Identity  # of the editor that it was made for
+    identity: Identity  # identity of the editor that it was made for
     calibration: Mapping[str, Any] = field(default_factory=dict)  # data, options and results; values for JSON
-    path: Path | None = field(default=None, compare=False, repr=False)  # of the file that it was read from
+    path: Path | None = field(default=None, compare=False, repr=False)  # the file that it was read from, if any
 
     @property
     def closed(self) -> bool:
@@ -105,10 +105,10 @@ class Gate:
             )
 
     def save(self, path: str | Path) -> None:
-        """Write the file.
+        """Write the gate to the file `path`.
 
         Raises:
-            OutputError: if it cannot be written.
+            OutputError: if the file cannot be written.
         """
         rule, calibrator = self.rule, self.rule.calibrator
         parts = zip(Features.names(), calibrator.means, calibrator.scales, calibrator.weights, strict=True)
@@ -130,11 +130,11 @@ class Gate:
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
-        """Read the file at `path`.
+        """Read a gate from the file `path`.
 
         Raises:
-            ModelFolderError: if it cannot be read, or is not a gate that this version can use.
-            DataError: if `path` is none.
+            ModelFolderError: if the file cannot be read, or is not a gate that this version can use.
+            DataError: if `path` is not a path.
         """
         path = path_of("path", path)
         try:
@@ -161,7 +161,7 @@ class _Weight(Config):
 
 
 class _GateFile(Config):
-    """The content of a gate's file."""
+    """The content of a gate file."""
 
     format: Literal[1]
     postedit: str = Field(description="version of postedit that wrote the file")

@@ -13,7 +13,7 @@ from postedit.gate.gate import Gate
 
 
 class Gated(EditorWrapper[Editor]):
-    """Takes back edits of another editor."""
+    """Takes back those edits of another editor that do not pass a gate or have too little confidence."""
 
     def __init__(self, editor: Editor, gate: Gate | None = None, min_confidence: float = 0.0) -> None:
         """Put a gate behind `editor`.
@@ -21,11 +21,11 @@ class Gated(EditorWrapper[Editor]):
         Args:
             editor: corrects the segments.
             gate: decides which edits are kept; None: only the confidence of the editor does.
-            min_confidence: edits with less confidence are taken back: less probability under the model; with a gate,
-                less probability of making mt better, and the gate may require more.
+            min_confidence: edits with less confidence are taken back. Confidence is the probability under the model;
+                with a gate, the probability of making mt better, of which the gate may require more.
 
         Raises:
-            DataError: if `editor` is no editor, or `min_confidence` no probability.
+            DataError: if `editor` is not an editor, or `min_confidence` is not a probability.
         """
         if not isinstance(editor, Editor):
             raise DataError(f"editor must be an Editor, such as PostEditor.load(folder), not {editor!r:.80}")

@@ -35,7 +35,7 @@ class MultiHeadAttention(nn.Module):
             nn.init.zeros_(layer.bias)
 
     def project(self, memory_NSD: Tensor, packing: Packing | None = None) -> KeyValue:
-        """Return the keys and values of a text, which is packed if there is a packing."""
+        """Return the keys and values of a text; with a packing, `memory_NSD` is packed, Float[1,M,D]."""
         projected = self.key_value(memory_NSD)
         k_NSD, v_NSD = (projected if packing is None else packing.unpack(projected)).chunk(2, -1)
         return KeyValue(self._split_heads(k_NSD), self._split_heads(v_NSD))
@@ -48,10 +48,10 @@ class MultiHeadAttention(nn.Module):
         need_weights: bool = False,
         packing: Packing | None = None,
     ) -> tuple[Tensor, Tensor | None]:
-        """Attend from x to positions where `mask` Bool[N or 1,K or 1,S] is True (None: to all).
+        """Attend from x to the positions where `mask` Bool[N or 1,K or 1,S] is True; None: to all positions.
 
         Returns:
-            Float[N,K,D], packed as x is, and, if asked for, the weights Float[N,K,S] averaged over heads.
+            The output Float[N,K,D], packed if x is, and, if needed, the weights Float[N,K,S] averaged over heads.
         """
         projected = self.query(x_NKD)
         q_NHKE = self._split_heads(projected if packing is None else packing.unpack(projected))
@@ -77,7 +77,7 @@ class MultiHeadAttention(nn.Module):
 def dot_product_attention(
     q_NHKE: Tensor, key_value: KeyValue, mask: Tensor | None, dropout_rate: float, need_weights: bool
 ) -> tuple[Tensor, Tensor | None]:
-    """Compute scaled dot-product attention; return its weights (before dropout) if asked for.
+    """Return the output Float[N,H,K,E] of scaled dot-product attention, and the weights before dropout or None.
 
     On a CPU, two matrix products and a softmax are faster than the fused kernel for short masked sentences.
     """
@@ -101,7 +101,7 @@ class AdditiveAttention(nn.Module):
 
     The bias b belongs to W. A bias after v would not change the softmax, so there is none. With coverage,
     e = v tanh(U s + W h + w_c c + b), where c is a number for each position (See et al. 2017, eq. 11); w_c starts at
-    zero, so that a model without coverage becomes one with it.
+    zero, so that training with coverage can start from a model without it.
     """
 
     def __init__(self, state_dim: int, annotation_dim: int, dim: int, coverage: bool = False) -> None:
@@ -128,7 +128,7 @@ class AdditiveAttention(nn.Module):
         return weighted_sum(weights_NS, annotations_NSC), weights_NS
 
     def scores(self, state_ND: Tensor, keys_NSA: Tensor, mask_NS: Tensor, coverage_NS: Tensor | None = None) -> Tensor:
-        """Return e Float[N,S], -inf on padding; `coverage_NS` is c."""
+        """Return e Float[N,S], -inf on padding; `coverage_NS` is c; None: 0."""
         inner_NSA = self.state(state_ND).unsqueeze(1) + keys_NSA
         if self.coverage is not None and coverage_NS is not None:
             inner_NSA = inner_NSA + (coverage_NS.unsqueeze(-1) * self.coverage).to(inner_NSA.dtype)
@@ -144,5 +144,5 @@ def general_attention(s_NKD: Tensor, keys_NSD: Tensor, values_NSC: Tensor, mask_
 
 
 def weighted_sum(weights_NS: Tensor, annotations_NSC: Tensor) -> Tensor:
-    """Return the context Float[N,C]."""
+    """Return the context Float[N,C], the sum of the annotations times their weights."""
     return torch.bmm(weights_NS.to(annotations_NSC.dtype).unsqueeze(1), annotations_NSC).squeeze(1)

@@ -1,8 +1,8 @@
-"""Keys and values of attention, and the self-attention cache of a decoder: those of the tokens decoded so far.
+"""Keys and values of attention, and the self-attention cache, which holds those of the tokens decoded so far.
 
 Decoder caches are left-aligned: token i of a row is in slot i. While all rows have equal lengths, a call appends. After
-a row-wise rollback rows differ in length, and a call writes each row to its own slots. Slots beyond the length of a row
-are stale and never attended to: a query at position p attends to slots 0 to p only.
+a row-wise rollback, rows differ in length, and a call writes the tokens of each row to its own next slots. Slots
+beyond the length of a row are stale and never attended to: a query at position p attends only to slots 0 to p.
 """
 
 from collections.abc import Callable
@@ -20,7 +20,7 @@ class KeyValueCache(Protocol):
     """Keys and values of the tokens of N rows, in all layers of a stack. Immutable: methods return new caches."""
 
     def select(self, rows: Tensor) -> Self:
-        """Return the rows Long[M] in that order."""
+        """Return the rows with indices `rows` Long[M], in that order."""
 
     def join(self, other: Self) -> Self:
         """Return the rows of both caches, those of `other` last."""
@@ -39,7 +39,7 @@ class KeyValue(NamedTuple):
     v_NHSE: Tensor
 
     def append(self, new: "KeyValue", write: Callable[[Tensor, Tensor], Tensor]) -> "KeyValue":
-        """Return the keys and values with those of more tokens, written by `CacheSlots.write`."""
+        """Return the keys and values with those of new tokens added by `write`, which is `CacheSlots.write`."""
         return KeyValue(*map(write, self, new))
 
 
@@ -50,7 +50,7 @@ class DenseKeyValueCache:
     layers: tuple[KeyValue, ...]
 
     def select(self, rows: Tensor) -> Self:
-        """Return the rows Long[M] in that order."""
+        """Return the rows with indices `rows` Long[M], in that order."""
         return self._map(lambda part: part[rows])
 
     def join(self, other: Self) -> Self:
@@ -72,12 +72,12 @@ class DenseKeyValueCache:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class CacheSlots:
-    """The slots of the cache that the K tokens of one call are written to."""
+    """The cache slots to which one call writes its K tokens."""
 
     positions: Tensor  # Long[N or 1,K], the position of each token in its row, which is its slot
     mask: Tensor | None  # Bool[N or 1,K,L], True at slots that a token attends to; None if it attends to all of them
     ragged: bool  # True if rows differ in length
-    packing: Packing | None = None  # of the tokens that are not PAD, if leaving out PAD saves work
+    packing: Packing | None = None  # of the tokens that are not PAD; None if leaving out PAD saves no work
 
     def write(self, old_NHLE: Tensor, new_NHKE: Tensor) -> Tensor:
         """Return the old keys or values, grown if necessary, with the new ones written to their slots."""
@@ -100,7 +100,7 @@ class DecoderCache:
     key_values: KeyValueCache | None = None  # None before the first call
     length: int | None = 0  # number of tokens in every row, if rows have equal lengths; else None
     lengths: Tensor | None = None  # Long[N], number of tokens in each row, if rows differ in length; else None
-    last: int = 0  # K of the last call, the most that a rollback can take back
+    last: int = 0  # the most tokens that a rollback can remove: K of the last call; 0 after a rollback or join
 
     def next_slots(self, tokens_NK: Tensor) -> CacheSlots:
         """Return the slots of the tokens of the next call."""
@@ -124,13 +124,13 @@ class DecoderCache:
         return type(self)(key_values, length, lengths, count)
 
     def select(self, rows: Tensor) -> Self:
-        """Return the rows Long[M] in that order."""
+        """Return the rows with indices `rows` Long[M], in that order."""
         key_values = None if self.key_values is None else self.key_values.select(rows)
         lengths = None if self.lengths is None else self.lengths[rows]
         return type(self)(key_values, self.length, lengths, self.last)
 
     def join(self, other: Self, counts: tuple[int, int], device: torch.device) -> Self:
-        """Return the rows of both caches, those of `other` last; `counts` are their numbers of rows."""
+        """Return the rows of both caches, those of `other` last; `counts` holds the number of rows of each."""
         ours, theirs = self.key_values, other.key_values
         if ours is not None:
             key_values = ours.join(ours.empty(counts[1]) if theirs is None else theirs)
@@ -147,7 +147,7 @@ class DecoderCache:
         return torch.full((count,), self.length, device=device) if self.lengths is None else self.lengths  # type: ignore[arg-type]
 
     def rollback(self, keep: Tensor) -> Self:
-        """Return the cache with only the first `keep` Long[N] tokens of the last call in each row."""
+        """Return the cache after only the first `keep` Long[N] tokens of each row in the last call."""
         before = (self.length if self.lengths is None else self.lengths) - self.last  # type: ignore[operator]
         lengths = before + keep
         longest = int(lengths.max())

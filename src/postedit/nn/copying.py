@@ -24,7 +24,7 @@ from postedit.nn.tensors import at_least_float, compute_dtype
 class CopySource(NamedTuple):
     """A text that tokens are copied from."""
 
-    log_weights: Tensor  # Float[N,K,S], log of a distribution over its positions; -inf at padding
+    log_weights: Tensor  # Float[N,K,S], log of a distribution over the positions of the text; -inf at padding
     ids: Tensor  # Long[N,S], its tokens, in the target vocabulary
     mask: Tensor  # Bool[N,S], True at real positions
 
@@ -32,8 +32,8 @@ class CopySource(NamedTuple):
 def pointer_log_weights(queries_NKD: Tensor, memory_NSD: Tensor, mask_NS: Tensor, scale: float = 1.0) -> Tensor:
     """Return Float[N,K,S]: log softmax over real positions of `scale` times the dot products of queries and memory.
 
-    All is computed at least in single precision, also under autocast: a gate must distinguish one weight from the sum
-    of all others, and products of hundreds would be rounded to whole nats in bf16.
+    Everything is computed at least in single precision, even under autocast: a gate must distinguish one weight from
+    the sum of all others, and bf16 would round dot products in the hundreds to whole nats.
     """
     precision = at_least_float(queries_NKD.dtype)
     with torch.autocast(queries_NKD.device.type, enabled=False):
@@ -50,11 +50,11 @@ class CopyDistribution:
     sources: tuple[CopySource, ...]  # the texts that are copied from
 
     def log_probs(self) -> Tensor:
-        """Float[N,K,V], at least in single precision."""
+        """Return the natural-log probabilities Float[N,K,V], at least in single precision."""
         return self._mixed(self.generator.log_probs(), self._ids(), 0.0)
 
     def among(self, shortlist: Shortlist) -> Tensor:
-        """Return Float[N,K,C]: natural logarithms over the tokens of a shortlist, as if there were no others."""
+        """Return the natural-log probabilities Float[N,K,C], renormalised over the tokens of a shortlist."""
         ids, others = self._ids(), shortlist.others
         beyond = torch.searchsorted(others, ids).clamp(max=max(0, len(others) - 1))
         listed = ids < shortlist.first
@@ -66,13 +66,13 @@ class CopyDistribution:
         return shortlist.normalised(mixed)
 
     def _mixed(self, generated: Tensor, columns_NS: Tensor, added: Tensor | float) -> Tensor:
-        """Return the mixture Float[N,K,V], where the token of each position is a column of `generated`."""
+        """Return the log of the mixture Float[N,K,V]; `columns_NS` has the column that each input position adds to."""
         log_gates = self.log_gates_NKG.to(generated.dtype)
         copying = _scatter_log(self._terms(generated.dtype) + added, columns_NS, generated.size(-1))
         return _log_add(log_gates[..., :1] + generated, copying)
 
     def at(self, mask: Tensor) -> Self:
-        """Return the distributions where `mask` Bool[N,K] is True: M of them, in order, as [M,1]."""
+        """Return the distributions at the M positions where `mask` Bool[N,K] is True, in order, with shape [M,1]."""
         rows = mask.nonzero()[:, 0]
         sources = (
             CopySource(source.log_weights[mask].unsqueeze(1), source.ids[rows], source.mask[rows])
@@ -101,7 +101,7 @@ class CopyDistribution:
         return LabelLoss(loss, nll, mask.sum())
 
     def _terms(self, dtype: torch.dtype) -> Tensor:
-        """Float[N,K,S]: the log probability that each position adds to its token; the sources are concatenated."""
+        """Return Float[N,K,S], the log-probability that each position of the concatenated sources adds to its token."""
         gates = self.log_gates_NKG[..., 1:].to(dtype).unbind(-1)
         terms = [gate.unsqueeze(-1) + source.log_weights.to(dtype) for gate, source in zip(gates, self.sources)]
         return torch.cat(terms, 2)
@@ -111,7 +111,7 @@ class CopyDistribution:
 
 
 def _log_add(one: Tensor, other: Tensor) -> Tensor:
-    """Return `torch.logaddexp`, whose gradient is 0, and not NaN, where both are -inf."""
+    """Return `torch.logaddexp`, but with a gradient of 0, not NaN, where both are -inf."""
     if not torch.is_grad_enabled():
         return torch.logaddexp(one, other)
     neither = torch.isneginf(one) & torch.isneginf(other)
@@ -120,7 +120,7 @@ def _log_add(one: Tensor, other: Tensor) -> Tensor:
 
 
 class _ChunkedMixture(torch.autograd.Function):
-    """The label-smoothed loss of a mixture and the plain one, summed over real positions.
+    """The loss of a mixture with and without label smoothing, each summed over real positions.
 
     Inputs have one row for each of M positions: features Float[M,D], the log gate of the generator Float[M], the log
     probability that each input position adds Float[M,S], its token Long[M,S] and whether it is real Bool[M,S], labels
@@ -185,7 +185,7 @@ def _mixture_loss(
     smoothing: float,
     precise: torch.dtype,
 ) -> tuple[Tensor, Tensor]:
-    """Return the loss with smoothing and the plain one, summed over real positions.
+    """Return the loss with and without label smoothing, each summed over real positions.
 
     `inputs` are features Float[M,D], log gates Float[M], terms Float[M,S], weights Float[V,D] and bias Float[V].
     """
@@ -217,7 +217,7 @@ def _log_sum_exp(x: Tensor) -> Tensor:
 
 
 def _scatter_log(terms_NKS: Tensor, ids_NS: Tensor, vocabulary: int) -> Tensor:
-    """Return Float[N,K,V]: the log of the sum over the positions of each token; -inf where a token has none."""
+    """Return Float[N,K,V]: for each token, the log of the sum of exp(term) over its positions; -inf if it has none."""
     index = ids_NS.unsqueeze(1).expand_as(terms_NKS)
     empty = terms_NKS.new_full((*terms_NKS.shape[:2], vocabulary), -math.inf)
     highest = empty.scatter_reduce(2, index, terms_NKS.detach(), "amax")

@@ -1,4 +1,7 @@
-"""Dropout, plain and as the papers use it: the identity outside training; units that are kept are scaled by 1/(1-p)."""
+"""Dropout, variational dropout and word dropout.
+
+Outside training, each of them returns its input. In training, the units that are kept are scaled by 1/(1-p).
+"""
 
 import math
 
@@ -10,9 +13,9 @@ from torch import Tensor
 def dropout(x: Tensor, p: float, training: bool) -> Tensor:
     """Drop single units with probability p.
 
-    On a CPU PyTorch draws one number at a time, and dropout would take a third of a training step. Here random bits are
-    drawn in 64-bit words, and each unit uses 16, which rounds p to a multiple of 2**-16. A compiler cannot trace that
-    and gets PyTorch's own function.
+    On a CPU, PyTorch draws one number at a time, so dropout would take a third of a training step. Here random bits are
+    drawn in 64-bit words, of which each unit uses 16 bits; this rounds p to a multiple of 2**-16. A compiler cannot
+    trace that, so compiled code uses PyTorch's own function.
     """
     if not training or p == 0.0:
         return x
@@ -49,6 +52,6 @@ def _keep_bits(shape: torch.Size, p: float, dtype: torch.dtype) -> Tensor:
     kept = numbers.ge_(round(p * 2**16) - 2**15)  # 0 or 1
     scale = torch.tensor(1.0 / (1.0 - p), dtype=dtype)
     if dtype == torch.bfloat16:
-        # Times the bits of the scale, 0 and 1 become the bits of 0 and of the scale: a third of a conversion's cost.
+        # Times the bits of the scale, 0 and 1 become the bits of 0 and of the scale: a third of the cost of converting.
         return kept.mul_(int(scale.view(torch.int16))).view(dtype)
     return kept.to(dtype).mul_(scale)

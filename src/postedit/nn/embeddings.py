@@ -19,7 +19,7 @@ _SHARED_STREAMS: dict[Sharing, tuple[str, ...]] = {"none": (), "mt-pe": ("mt",),
 def embedding_tables(
     vocabularies: Vocabularies, inputs: tuple[str, ...], dim: int, sharing: Sharing
 ) -> tuple[dict[str, nn.Embedding], nn.Embedding]:
-    """Return one table for each input stream, and the target's; a shared table is the same module.
+    """Return a table for each input stream, by name, and that of the target; a shared table is one module.
 
     Raises:
         RecipeError: if streams that must share a table have different vocabularies.
@@ -37,7 +37,7 @@ def embedding_tables(
 
 
 def require_one_vocabulary(vocabularies: Vocabularies, name: str, what: str) -> None:
-    """Raise a RecipeError unless the text `name` has the vocabulary of pe, as `what` needs."""
+    """Raise a RecipeError that begins with `what`, an option, unless the stream `name` has the vocabulary of pe."""
     text, pe = vocabularies.streams[name], vocabularies.target
     if text != pe:
         sharing = '"joint" or "mt-pe"' if name == "mt" else '"joint"'
@@ -58,6 +58,6 @@ def sinusoids(positions: Tensor, dim: int, dtype: torch.dtype) -> Tensor:
 
 @lru_cache(maxsize=16)
 def _rates(dim: int, dtype: torch.dtype, device: torch.device) -> Tensor:
-    """Return the rate at which the angle of each sine grows with the position."""
-    with torch.inference_mode(False):  # training may use it after a search
+    """Return Float[ceil(dim / 2)]: by how much the angle of each sine grows per position."""
+    with torch.inference_mode(False):  # a search may create the cached tensor, and training use it later
         return torch.exp(torch.arange((dim + 1) // 2, device=device, dtype=dtype) * (-math.log(10_000.0) * 2.0 / dim))

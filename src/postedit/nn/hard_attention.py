@@ -14,14 +14,14 @@ from postedit.core.special_tokens import EOS, STEP
 
 
 def hard_positions(start_N: Tensor, last_N: Tensor, tokens_NK: Tensor) -> Tensor:
-    """Return Long[N,K]: the attended position after each token; it never exceeds the last one."""
+    """Return Long[N,K]: the attended position after each token, which never exceeds `last_N`."""
     steps = (tokens_NK == STEP).long().cumsum(1)
     return torch.minimum(start_N.unsqueeze(1) + steps, last_N.unsqueeze(1))
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class StepGrammar:
-    """The tokens allowed at a position of mt: the output must pass over all of mt and no more (4.1).
+    """The tokens allowed at each position of mt, so that the output steps through all of mt and no further (4.1).
 
     EOS is allowed only at the last position, which is that of mt's EOS, and STEP only before it.
     """
@@ -36,7 +36,7 @@ class StepGrammar:
         return cls(torch.zeros_like(lengths), lengths - 1, vocabulary)
 
     def allowed(self) -> Tensor:
-        """Bool[N,V]: the tokens that may come next."""
+        """Return Bool[N,V], True for the tokens that may come next."""
         at_end = self.position >= self.last
         allowed = torch.ones(len(at_end), self.vocabulary, dtype=torch.bool, device=at_end.device)
         allowed[:, STEP] = ~at_end
@@ -44,11 +44,11 @@ class StepGrammar:
         return allowed
 
     def to_end(self) -> Tensor:
-        """Long[N]: the number of tokens that must come before EOS."""
+        """Return Long[N], the number of tokens that must come before EOS."""
         return self.last - self.position
 
     def closing(self) -> Tensor:
-        """Long[N]: the token that leads to the end soonest."""
+        """Return Long[N], the token that leads to the end soonest."""
         return torch.where(self.position >= self.last, EOS, STEP)
 
     def advance(self, tokens: Tensor) -> Self:
@@ -57,5 +57,5 @@ class StepGrammar:
         return type(self)(position, self.last, self.vocabulary)
 
     def select(self, rows: Tensor) -> Self:
-        """Return the rows Long[M] in that order."""
+        """Return the rows with indices `rows` Long[M], in that order."""
         return type(self)(self.position[rows], self.last[rows], self.vocabulary)

@@ -1,8 +1,8 @@
 """Output heads: from features to a distribution over the target vocabulary.
 
 The N x K x V logits are by far the largest tensor of a model. Search needs all of them, training one number per
-position, so a head returns a distribution that computes what is asked for. Its label loss processes positions in chunks
-whose logits fit the cache, and computes the gradients (softmax minus labels) in the same pass.
+position, so a head returns a distribution that computes only what is asked for. Its label loss processes positions in
+chunks whose logits fit the cache, and computes the gradients (softmax minus labels) in the same pass.
 """
 
 from collections.abc import Callable, Sequence
@@ -32,7 +32,7 @@ class SoftmaxHead(nn.Module):
     def __init__(self, dim: int, vocabulary: int, *, tied: nn.Embedding | None = None, copied: int = 0) -> None:
         """Create W Float[V,D] and b Float[V]; take W from the embedding `tied` if it is given.
 
-        The probability of the last `copied` tokens is 0.
+        The last `copied` tokens, which a model can only copy, have probability 0.
         """
         super().__init__()
         self._first_copied = vocabulary - copied
@@ -50,14 +50,14 @@ class SoftmaxHead(nn.Module):
 
     @property
     def shown_bias(self) -> Tensor:
-        """Float[V]: b, and -inf for tokens that have no probability."""
+        """Float[V]: b, with -inf for tokens of probability 0."""
         if self._first_copied == len(self.bias):
             return self.bias
         copied = torch.arange(len(self.bias), device=self.bias.device) >= self._first_copied
         return self.bias.masked_fill(copied, -torch.inf)
 
     def use_linear_layers(self, factory: "LinearFactory") -> None:
-        """For inference with 8-bit or packed weights: compute W h + b with layers made by `factory`."""
+        """Compute W h + b with layers made by `factory`, for inference with 8-bit or packed weights."""
         self._factory, self._first_tokens = factory, {}
         self.linear = factory(self.weight.detach(), self.shown_bias.detach()).forward
 
@@ -79,7 +79,7 @@ LinearFactory = Callable[[Tensor, Tensor | None], nn.Module]
 class SoftmaxDistribution:
     """`softmax(W h + b)` at each of N x K positions, computed when asked for.
 
-    If given, `linear` computes W h + b, and `linear_of_first(n)` returns a function that does so for n tokens.
+    If given, `linear` computes W h + b, and `linear_of_first(n)` returns a function that does so for tokens 0 .. n - 1.
     """
 
     features_NKD: Tensor
@@ -89,21 +89,21 @@ class SoftmaxDistribution:
     linear_of_first: Callable[[int], Callable[[Tensor], Tensor]] | None = None
 
     def log_probs(self) -> Tensor:
-        """Float[N,K,V], at least in single precision."""
+        """Return the natural-log probabilities Float[N,K,V], at least in single precision."""
         logits = self.logits()
         return F.log_softmax(logits, -1, dtype=at_least_float(logits.dtype))
 
     def logits(self) -> Tensor:
-        """Float[N,K,V]."""
+        """Return W h + b, Float[N,K,V]."""
         linear = self.linear or partial(F.linear, weight=self.weight_VD, bias=self.bias_V)
         return linear(self.features_NKD)
 
     def at(self, mask: Tensor) -> Self:
-        """Return the distributions where `mask` Bool[N,K] is True: M of them, in order, as [M,1]."""
+        """Return the distributions at the M positions where `mask` Bool[N,K] is True, in order, with shape [M,1]."""
         return replace(self, features_NKD=self.features_NKD[mask].unsqueeze(1))
 
     def among(self, shortlist: Shortlist) -> Tensor:
-        """Return Float[N,K,C]: natural logarithms over the tokens of a shortlist, as if there were no others."""
+        """Return the natural-log probabilities Float[N,K,C], renormalised over the tokens of a shortlist."""
         count = shortlist.first
         if self.linear_of_first is None:
             first = F.linear(self.features_NKD, self.weight_VD[:count], self.bias_V[:count])
@@ -130,18 +130,18 @@ class SoftmaxDistribution:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class CappedDistribution(SoftmaxDistribution):
-    """`softmax(c tanh(W h / c) + b)`: logits before the bias are within -c to c (Gemma 2)."""
+    """`softmax(c tanh(W h / c) + b)`, whose logits lie between -c and c before b is added (Gemma 2)."""
 
     cap: float = 1.0
 
     def logits(self) -> Tensor:
-        """Float[N,K,V], at least in single precision."""
+        """Return the logits Float[N,K,V], at least in single precision."""
         linear = self.linear or partial(F.linear, weight=self.weight_VD)
         logits = linear(self.features_NKD)
         return torch.tanh(logits.to(at_least_float(logits.dtype)) / self.cap) * self.cap + self.bias_V
 
     def label_loss(self, labels: Tensor, mask: Tensor, smoothing: float = 0.0) -> LabelLoss:
-        """Return the loss of `labels` Long[N,K] where `mask` Bool[N,K]; logits are computed twice, in chunks."""
+        """Return the loss of `labels` Long[N,K] where `mask` Bool[N,K] is True; computes logits twice, in chunks."""
 
         def log_probs(h_MD: Tensor) -> Tensor:
             return replace(self, features_NKD=h_MD.unsqueeze(1)).log_probs().squeeze(1)
@@ -157,17 +157,17 @@ def recomputed_label_loss(
     mask: Tensor,
     smoothing: float,
 ) -> LabelLoss:
-    """Return the loss of labels, for a distribution without a loss of its own; see `core.types.Distribution`.
+    """Return the loss of labels under a distribution that has no loss of its own; see `core.types.Distribution`.
 
     Positions are processed in chunks, whose log-probabilities are computed again in the backward pass.
 
     Args:
-        log_probs: returns Float[M,V], given M positions of each of the inputs.
-        inputs: of the distributions, [N,K,...].
+        log_probs: returns log-probabilities Float[M,V], given M positions of each of the inputs.
+        inputs: tensors [N,K,...] from which the distributions are computed.
         vocabulary: V.
         labels: Long[N,K].
         mask: Bool[N,K], True where a label counts.
-        smoothing: share of the labels that is spread over the vocabulary.
+        smoothing: share of each label that is spread evenly over the vocabulary.
     """
     positions = label_positions(mask)
     parts = [part.flatten(0, 1)[positions] for part in (*inputs, labels, mask)]
@@ -187,9 +187,9 @@ def recomputed_label_loss(
 
 
 class _ChunkedCrossEntropy(torch.autograd.Function):
-    """The label-smoothed cross-entropy and the plain one, summed over the real ones of M positions.
+    """The cross-entropy with and without label smoothing, each summed over the real ones of M positions.
 
-    A pass over the logits costs more than the product that computes them, so there are few passes. With p = softmax(l),
+    A pass over the logits costs more than the product that computes them, so passes are few. With p = softmax(l),
     log sum exp(l) is max(l) - log max(p), where max(p) >= 1/V. The gradient is p - (1-s) at the label - s/V. The mean
     of all logits is h mean(W) + mean(b), so the smoothing terms of loss and gradients need no logits.
     """
@@ -248,7 +248,7 @@ class _ChunkedCrossEntropy(torch.autograd.Function):
 
 
 class _GradientSums:
-    """Gradients summed over the chunks so far; those of the weights, if they are trained, in full precision."""
+    """Gradients summed over the chunks so far; those of b and, unless W is frozen, of W are in full precision."""
 
     def __init__(self, h_MD: Tensor, w_VD: Tensor, real_M: Tensor, precise: torch.dtype, trained: bool) -> None:
         self.real_M = real_M.to(h_MD.dtype)
@@ -258,14 +258,14 @@ class _GradientSums:
         self.d_b_V = torch.zeros(w_VD.size(0), dtype=precise, device=w_VD.device)
 
     def add(self, rows: slice, d_logits: Tensor) -> None:
-        """Add the contribution of the gradient of some rows' logits."""
+        """Add the contribution of some rows, given the gradient of their logits."""
         self.d_b_V += self.real_M[rows] @ d_logits
         torch.mm(d_logits, self.weight_VD, out=self.d_h_MD[rows])
         if self.d_w_VD is not None:
             self.d_w_VD += d_logits.T @ self.inputs_MD[rows]
 
     def smooth(self, smoothing: float, mean_D: Tensor) -> None:
-        """Add the contribution of the term -s/V in every logit's gradient; `mean_D` is the mean of the weights."""
+        """Add the contribution of the term -s/V in the gradient of every logit; `mean_D` is the mean row of W."""
         share = smoothing / self.d_b_V.size(0)
         self.d_b_V -= share * self.real_M.to(self.d_b_V.dtype).sum()
         self.d_h_MD -= (smoothing * mean_D).to(self.d_h_MD.dtype)
@@ -276,14 +276,14 @@ class _GradientSums:
 def _row_maximum(x_MV: Tensor) -> Tensor:
     """Return the maximum of each row, Float[M]."""
     while x_MV.device.type == "cpu" and x_MV.element_size() < 4 and x_MV.size(1) > _FOLD_WIDTH:
-        # PyTorch compares two narrow tensors much faster than the elements of one.
+        # PyTorch compares two tensors of a narrow type much faster than the elements of one tensor.
         half = (x_MV.size(1) + 1) // 2
         x_MV = torch.maximum(x_MV[:, :half], x_MV[:, -half:])
     return x_MV.amax(1)
 
 
 def label_positions(mask: Tensor) -> Tensor:
-    """Return Long[M], the positions of Bool[N,K] at which to compute the loss: the real ones.
+    """Return Long[M], the flat indices at which to compute the loss: those where `mask` Bool[N,K] is True.
 
     On an accelerator it returns all positions, because the host would have to wait for the number of real ones.
     """
@@ -292,6 +292,6 @@ def label_positions(mask: Tensor) -> Tensor:
 
 
 def position_chunks(positions: int, vocabulary: int, device: torch.device) -> list[slice]:
-    """Return slices of the positions; the logits of one slice are held at a time."""
+    """Return slices of the positions, short enough to hold the logits of one slice in memory."""
     size = max(1, _CHUNK_LOGITS.get(device.type, _CHUNK_LOGITS_ACCELERATOR) // vocabulary)
     return [slice(start, start + size) for start in range(0, positions, size)]

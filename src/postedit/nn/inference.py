@@ -1,6 +1,6 @@
-"""Prepare models for inference: on a CPU, weights get oneDNN's layout once, or are quantised to eight bits.
+"""Preparation of models for inference: on a CPU, weights are laid out once for oneDNN, or quantised to eight bits.
 
-The result of a row does not depend on other rows of the batch. For eight bits see `nn.int8`.
+The result of a row does not depend on other rows of the batch. For 8-bit weights, see `nn.int8`.
 """
 
 from collections.abc import Callable
@@ -45,7 +45,7 @@ def check_precision(precision: str, device: torch.device) -> None:
     """Check that `device` supports a precision.
 
     Raises:
-        DataError: if it does not.
+        DataError: if `device` does not support it.
     """
     allowed = [one for one in PRECISIONS if one != "int8" or device.type == "cpu"]
     if precision not in allowed:
@@ -59,7 +59,7 @@ def _has_layouts(precision: str) -> bool:
 
 
 def _replace(model: nn.Module, make: Callable[[nn.Module], nn.Module | None], except_in: tuple[type, ...] = ()) -> None:
-    """Replace parts of a model by what `make` returns for them, unless that is None; skip children of some types."""
+    """Replace each part of a model by `make(part)` unless that is None; skip children of the types `except_in`."""
     made: dict[nn.Module, nn.Module | None] = {}  # a part used in two places stays one module
     for parent in list(model.modules()):
         for name, part in list(parent._modules.items()):  # named_children skips repeated modules
@@ -94,24 +94,24 @@ class PackedLinear(nn.Module):
     """A linear layer in oneDNN's layout; equal to the original up to the order of additions."""
 
     min_weights: ClassVar[int] = 2**19
-    """Smaller layers spend more time on the call than they save (benchmarks/inference_layers.py)."""
+    """Layers with fewer weights lose more time on the call than they save (benchmarks/inference_layers.py)."""
 
     weight: Tensor
     bias: Tensor | None
 
     def __init__(self, weight: Tensor, bias: Tensor | None) -> None:
-        """Lay out `weight` Float[out,in]; `bias` is Float[out]."""
+        """Lay out `weight` Float[out,in]; `bias` is Float[out] or None."""
         super().__init__()
         # The layout is private to oneDNN, so the weights are in no state dict.
         self.register_buffer("weight", torch.ops.mkldnn._reorder_linear_weight(weight), persistent=False)
         self.register_buffer("bias", bias)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return the state for copies and other processes, in the plain layout."""
+        """Return the state for copying and pickling, with the weights in the plain layout."""
         return {**self.__dict__, "_buffers": {**self._buffers, "weight": self.weight.to_dense()}}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        """Take a state, and lay out its weights here."""
+        """Restore a state, and lay out its weights again."""
         super().__setstate__(state)  # type: ignore[no-untyped-call]
         self.weight = torch.ops.mkldnn._reorder_linear_weight(self.weight)
 

@@ -15,8 +15,8 @@ from postedit.nn.tensors import join_rows
 class Memory:
     """Tensors computed once from the inputs, and the sentence that each row belongs to.
 
-    Beam search reorders hypotheses at every step, nearly always within a sentence. They share their inputs, so such a
-    `select` copies nothing.
+    Beam search reorders hypotheses at every step, nearly always within a sentence. Hypotheses of one sentence
+    share their inputs, so such a `select` copies nothing.
     """
 
     tensors: dict[str, Tensor]  # by name, each with N rows
@@ -26,7 +26,7 @@ class Memory:
 
     @classmethod
     def of(cls, **tensors: Tensor) -> Self:
-        """Return the memory of a freshly encoded batch, one row a sentence."""
+        """Return the memory of a freshly encoded batch, with one row per sentence."""
         first = next(iter(tensors.values()))
         return cls(tensors, torch.arange(first.size(0), device=first.device))
 
@@ -35,7 +35,7 @@ class Memory:
         return self.tensors[name]
 
     def select(self, rows: Tensor) -> Self:
-        """Return the rows Long[M] in that order."""
+        """Return the rows with indices `rows` Long[M], in that order."""
         sentence = self.sentence[rows]
         if torch.equal(sentence, self.sentence):
             return self

@@ -1,9 +1,9 @@
-"""Edit operations over mt: KEEP or DEL the token at the present position, or INSert a token before it.
+"""Edit operations over mt: KEEP or DEL the token at the current position, or INS (insert) a token before it.
 
-The operation that writes a token follows from the position: the token of mt there is a KEEP, any other one an INS, and
-a STEP, which is not written, a DEL. KEEP and DEL move on by one position. So a sequence of operations is a sequence of
-target tokens, and search, guidance and rendering need to know nothing else. The position is a function of mt and of
-the tokens written so far. To insert the very token at the position would be to keep it, and insert it after that.
+The operation follows from the token and the position: the token of mt at the position is a KEEP, any other token is an
+INS, and STEP, which is not part of the text, is a DEL. KEEP and DEL move on by one position. So a sequence of
+operations is a sequence of target tokens, and search, guidance and rendering need to know nothing else. The position is
+a function of mt and the tokens written so far. To insert a copy of the token at the position, KEEP it, then INS it.
 """
 
 from dataclasses import dataclass
@@ -22,14 +22,14 @@ from postedit.nn.tensors import at_least_float
 
 
 class Operations(NamedTuple):
-    """The operations that tokens are, and where they lead."""
+    """The operations that target tokens stand for, and the positions to which they lead."""
 
     kept: Tensor  # Bool[N,K], whether each token is a KEEP
-    positions: Tensor  # Long[N,K], the position of mt after each token; it never exceeds the last one
+    positions: Tensor  # Long[N,K], the position in mt after each token, which never exceeds the last one
 
 
 def operations_of(tokens_NK: Tensor, ids_NS: Tensor, start_N: Tensor, last_N: Tensor) -> Operations:
-    """Return the operations that `tokens` are for mt with these ids, given the position before them."""
+    """Return the operations that `tokens_NK` stand for on mt `ids_NS`, starting from the positions `start_N`."""
     position, kept, positions = start_N, [], []
     for token in tokens_NK.unbind(1):
         kept.append(token == token_at(ids_NS, position))
@@ -44,7 +44,7 @@ def token_at(ids_NS: Tensor, position_N: Tensor) -> Tensor:
 
 
 def edit_alignment(mt: Stream, pe: Target) -> Tensor:
-    """Return Bool[B,T,S]: whether the fewest edits from mt to pe keep or replace token i of mt as token t of pe."""
+    """Return Bool[B,T,S], True where a shortest edit script keeps token s of mt as token t of pe or replaces it."""
     aligned = torch.zeros(*pe.ids.shape, mt.ids.size(1), dtype=torch.bool)
     for row, (ids, target) in enumerate(zip(_tokens(mt), _tokens(pe), strict=True)):
         for code in Levenshtein.opcodes(ids, target):
@@ -60,7 +60,7 @@ def _tokens(text: Stream | Target) -> list[list[int]]:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class OperationGrammar(StepGrammar):
-    """The tokens allowed at a position of mt: the operations must pass over all of mt and no more.
+    """The tokens allowed at each position of mt, so that the operations pass over all of mt and no more.
 
     EOS is allowed only at the last position, where it keeps the EOS of mt, and DEL only before it.
     """
@@ -73,7 +73,7 @@ class OperationGrammar(StepGrammar):
         return cls(torch.zeros_like(lengths), lengths - 1, vocabulary, ids)
 
     def closing(self) -> Tensor:
-        """Long[N,2]: DEL and KEEP, or EOS twice."""
+        """Return Long[N,2]: DEL, and the token that KEEP writes; at the last position, EOS twice."""
         deleted = torch.where(self.position >= self.last, EOS, STEP)
         return torch.stack([deleted, token_at(self.ids, self.position)], 1)
 
@@ -83,36 +83,36 @@ class OperationGrammar(StepGrammar):
         return type(self)(positions.squeeze(1), self.last, self.vocabulary, self.ids)
 
     def select(self, rows: Tensor) -> Self:
-        """Return the rows Long[M] in that order."""
+        """Return the rows with indices `rows` Long[M], in that order."""
         return type(self)(self.position[rows], self.last[rows], self.vocabulary, self.ids[rows])
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class OperationDistribution:
-    """The distribution of operations as one of target tokens: KEEP has the place of the token that it keeps.
+    """A distribution over operations as one over target tokens: KEEP takes the place of the token that it keeps.
 
-    `operations` are over V + 1 of them: the insertion of each token, or DEL in place of STEP, and KEEP at last.
+    `operations` has V + 1 entries: the insertion of each token, with DEL in place of STEP, and finally KEEP.
     """
 
     operations: SoftmaxDistribution
     kept_NK: Tensor  # Long[N,K], the token that KEEP writes
 
     def log_probs(self) -> Tensor:
-        """Float[N,K,V], at least in single precision."""
+        """Return the natural-log probabilities Float[N,K,V], at least in single precision."""
         logits = self._logits()
         return F.log_softmax(logits, -1, dtype=at_least_float(logits.dtype))
 
     def among(self, shortlist: Shortlist) -> Tensor:
-        """Return Float[N,K,C]: natural logarithms over the tokens of a shortlist, as if there were no others."""
+        """Return the natural-log probabilities Float[N,K,C], renormalised over the tokens of a shortlist."""
         logits = self._logits()
         return shortlist.normalised(logits.to(at_least_float(logits.dtype))[..., shortlist.token_ids])
 
     def at(self, mask: Tensor) -> Self:
-        """Return the distributions where `mask` Bool[N,K] is True: M of them, in order, as [M,1]."""
+        """Return the distributions at the M positions where `mask` Bool[N,K] is True, in order, with shape [M,1]."""
         return type(self)(self.operations.at(mask), self.kept_NK[mask].unsqueeze(1))
 
     def label_loss(self, labels: Tensor, mask: Tensor, smoothing: float = 0.0) -> LabelLoss:
-        """Return the loss of `labels` Long[N,K] where `mask` Bool[N,K]; logits are computed twice, in chunks."""
+        """Return the loss of `labels` Long[N,K] where `mask` Bool[N,K] is True; computes logits twice, in chunks."""
         h_NKD, w_VD, b_V = self.operations.features_NKD, self.operations.weight_VD, self.operations.bias_V
 
         def log_probs(h_MD: Tensor, kept_M: Tensor) -> Tensor:
@@ -122,6 +122,6 @@ class OperationDistribution:
         return recomputed_label_loss(log_probs, (h_NKD, self.kept_NK), len(b_V), labels, mask, smoothing)
 
     def _logits(self) -> Tensor:
-        """Float[N,K,V]: the score of each token."""
+        """Return Float[N,K,V], the logit of each token."""
         inserted, keep = self.operations.logits().tensor_split((-1,), -1)
         return inserted.scatter(-1, self.kept_NK.unsqueeze(-1), keep)

@@ -1,4 +1,4 @@
-"""An encoder of characters whose annotations are those of short segments (Lee et al. 2017, section 3.2)."""
+"""A character encoder with one annotation for each short segment of the text (Lee et al. 2017, section 3.2)."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -22,7 +22,7 @@ class HighwayLayer(nn.Module):
             nn.init.constant_(layer.bias, bias)
 
     def forward(self, x: Tensor) -> Tensor:
-        """Return y, of the shape of x."""
+        """Return y, with the shape of x."""
         gate = torch.sigmoid(self.gate(x))
         return x + gate * (F.relu(self.change(x)) - x)
 
@@ -38,8 +38,8 @@ class PoolingEncoder(nn.Module):
     """Convolutions over characters, max-pooling over segments, highway layers, and a bidirectional GRU.
 
     Each convolution gives relu(sum over its window of W x + b) at each character; the window of width w begins
-    (w - 1) // 2 characters before it, and has zeros beyond the text. A feature of a segment is its maximum over the
-    real characters of the segment.
+    (w - 1) // 2 characters before it, and has zeros beyond the text. The features of a segment are their maxima
+    over its real characters.
     """
 
     def __init__(
@@ -49,11 +49,11 @@ class PoolingEncoder(nn.Module):
 
         Args:
             input_dim: width of the embedding of a character.
-            filters: the number of filters of each width, from 1 on.
-            segment: characters that make a segment.
+            filters: number of filters of each window width, from width 1 on.
+            segment: number of characters in a segment.
             highway: number of highway layers.
             dim: width of the states of each direction.
-            dropout: variational, over the states.
+            dropout: rate of variational dropout on the states.
         """
         super().__init__()
         self.segment = segment
@@ -61,7 +61,7 @@ class PoolingEncoder(nn.Module):
         self.highways = nn.Sequential(*(HighwayLayer(sum(filters)) for _ in range(highway)))
         self.rnn = BiGRU(sum(filters), dim, dropout)
         for layer in self.convolutions:
-            nn.init.xavier_uniform_(layer.weight)  # type: ignore[arg-type]  # of a Conv1d
+            nn.init.xavier_uniform_(layer.weight)  # type: ignore[arg-type]  # the weight of a Conv1d
             nn.init.zeros_(layer.bias)  # type: ignore[arg-type]
 
     def forward(self, x_NSD: Tensor, mask_NS: Tensor) -> PooledText:

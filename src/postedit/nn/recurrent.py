@@ -91,7 +91,7 @@ def _reversal(mask_NS: Tensor) -> Tensor:
 
 
 class BiLSTM(nn.Module):
-    """LSTM layers that read a text in both directions; states of both are joined, [forward; backward]."""
+    """LSTM layers that read a text in both directions; an annotation is both states, [forward; backward]."""
 
     def __init__(self, input_dim: int, dim: int, layers: int, dropout_rate: float) -> None:
         """Create layers whose joined states are `dim` wide."""
@@ -149,7 +149,7 @@ class RecurrentState:
     """The state of a recurrent decoder."""
 
     memory: Memory  # annotations, attention keys and masks of the inputs
-    # by name, [N,K+1,...]: a part of the state before the last call and after each of its K tokens
+    # parts of the state by name, [N,K+1,...]: before the last call, and after each of its K tokens
     history: Mapping[str, Tensor]
 
     def current(self, name: str) -> Tensor:
@@ -157,11 +157,11 @@ class RecurrentState:
         return self.history[name][:, -1]
 
     def select(self, rows: Tensor) -> Self:
-        """Return the rows Long[M] in that order."""
+        """Return the rows with indices `rows` Long[M], in that order."""
         return type(self)(self.memory.select(rows), {name: part[rows] for name, part in self.history.items()})
 
     def rollback(self, keep: Tensor) -> Self:
-        """Return the state with only the first `keep` Long[N] tokens of the last decode in each row."""
+        """Return the state after only the first `keep` Long[N] tokens of each row in the last `decode`."""
         rows = torch.arange(keep.size(0), device=keep.device)
         return type(self)(self.memory, {name: part[rows, keep].unsqueeze(1) for name, part in self.history.items()})
 

@@ -1,4 +1,4 @@
-"""Several sequences in one row, which cannot see each other: less padding where sequences differ in length."""
+"""Rows that hold several sequences, which do not attend to each other: less padding if their lengths differ."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from torch import Tensor
 class SharedRows:
     """The places of B sequences in R rows of L columns.
 
-    Each sequence is whole and in one row, after those that came before it there; padding is at the end of rows.
+    Each sequence lies whole in one row, right after the previous sequence there; padding is at the end of rows.
     """
 
     row_B: Tensor  # Long[B], the row of each sequence
@@ -21,9 +21,9 @@ class SharedRows:
 
     @classmethod
     def of(cls, lengths: Sequence[int], width: int, device: torch.device | str = "cpu") -> "SharedRows":
-        """Return places in rows of `width` columns, or more for longer sequences, which have rows of their own.
+        """Return places in rows of at most `width` columns; a longer sequence has a longer row to itself.
 
-        The longest come first, each in the first row with room for it.
+        Sequences are placed from the longest to the shortest, each in the first row with room for it.
         """
         used: list[int] = []
         row, start = [0] * len(lengths), [0] * len(lengths)
@@ -44,12 +44,12 @@ class SharedRows:
         return cls(*(tensor.to(device, non_blocking=True) for tensor in found))
 
     def take(self, x_BK: Tensor, padding: int) -> Tensor:
-        """Return the sequences, each at the beginning of a row of [B,K], as [R,L]."""
+        """Return the sequences `x_BK`, which begin at column 0, in their places [R,L], with `padding` elsewhere."""
         real = self.owner_RL >= 0
         return x_BK[self.owner_RL.clamp(min=0), self.position_RL].masked_fill(~real, padding)
 
     @property
     def mask(self) -> Tensor:
-        """Bool[R,L,L], True at the columns that each column attends to: those of its sequence that are not later."""
+        """Bool[R,L,L], True at the columns that each column attends to: itself and those before it in its sequence."""
         same = self.owner_RL.unsqueeze(2) == self.owner_RL.unsqueeze(1)
         return same.tril()

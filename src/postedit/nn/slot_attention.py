@@ -1,8 +1,8 @@
-"""Attention of causal networks of the Transformers library over keys and values in slots (see `nn.cache`).
+"""Attention to keys and values in slots (see `nn.cache`), for causal networks from the Transformers library.
 
-The library's own caches change in place, cannot roll back single rows, and drop keys that left a sliding window. Here a
-cache keeps all keys of all layers, token i of a row in slot i, and a mask says which slots a token attends to. So
-layers with and without a window are rolled back, reordered and joined alike.
+The library's own caches change in place, cannot roll back single rows, and drop keys that have left a sliding window.
+Here a cache keeps all keys of all layers, token i of a row in slot i, and a mask says which slots a token attends to.
+So layers with and without a window are rolled back, reordered and joined in the same way.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -19,26 +19,26 @@ from postedit.nn.shared_rows import SharedRows
 from postedit.nn.tensors import at_least_float
 
 NAME: Final = "postedit-slots"
-"""Name of the attention function among those of the library."""
+"""Name under which the attention function is registered with the library."""
 
 
 def register() -> None:
-    """Make the attention function known to the library."""
+    """Register the attention function with the library."""
     transformers = library("transformers", "the architecture causal")
     transformers.AttentionInterface.register(NAME, _attend)
 
 
 @dataclass(eq=False)
 class SlotCall:
-    """One call of a network: what its attention reads, and what it leaves.
+    """One call of a network: what its attention reads, and what it leaves behind.
 
-    It is passed to the attention function as the option `call`. The library's own argument for caches would not do:
-    layers that are computed again in the backward pass drop it in training.
+    It is passed to the attention function as the argument `call`. The library's own cache argument cannot be used,
+    because in training it is dropped by layers that are computed again in the backward pass.
     """
 
     slots: CacheSlots
-    old: DenseKeyValueCache | None  # keys and values of earlier calls; None: there are none
-    watched: int  # the layer whose attention weights can be had
+    old: DenseKeyValueCache | None  # keys and values of earlier calls; None if there are none
+    watched: int  # index of the layer whose attention weights can be computed
     kept: bool = True  # whether keys and values are kept for later calls
     shared: bool = False  # whether a row holds several sequences, whose positions are not their slots
     new: dict[int, KeyValue] = field(default_factory=dict)  # keys and values of each layer after the call, if kept
@@ -47,7 +47,7 @@ class SlotCall:
 
     @classmethod
     def of(cls, rows: Tensor, cache: DecoderCache, watched: int, *, kept: bool = True) -> "SlotCall":
-        """Return a call that reads `rows` Long[N,K] after what is in the cache."""
+        """Return a call that reads `rows` Long[N,K] after the tokens in the cache."""
         old = cache.key_values
         assert old is None or isinstance(old, DenseKeyValueCache)
         return cls(cache.next_slots(rows), old, watched, kept)
@@ -58,7 +58,7 @@ class SlotCall:
         return cls(CacheSlots(rows.position_RL, rows.mask, ragged=False), None, watched, kept=False, shared=True)
 
     def run(self, network: Any, rows: Tensor) -> Tensor:
-        """Return the features Float[N,K,D] that a causal network computes of `rows` Long[N,K]."""
+        """Return the features Float[N,K,D] that a causal network computes from `rows` Long[N,K]."""
         # A mask of four dimensions keeps the library from making one; the attention function has its own.
         unused = torch.ones((1, 1, 1, 1), dtype=torch.bool, device=rows.device)
         features: Tensor = network(
@@ -71,9 +71,9 @@ class SlotCall:
         return features
 
     def extended(self, own: KeyValue, layer: int) -> KeyValue:
-        """Return keys and values of all tokens in a layer, those of the new ones written to their slots.
+        """Return the keys and values of all tokens in a layer, with those of the new tokens written to their slots.
 
-        A layer that is computed again in the backward pass gets the same ones again.
+        A layer that is computed again in the backward pass gets the same keys and values.
         """
         whole = own if self.old is None else self.old.layers[layer].append(own, self.slots.write)
         if self.kept:
@@ -85,7 +85,7 @@ class SlotCall:
         return cache.advanced(DenseKeyValueCache(tuple(self.new.values())), self.slots.positions.size(1))
 
     def mask(self, window: int | None, length: int) -> Tensor | None:
-        """Return Bool[N or 1,1,K,L], True at slots that a token attends to; None: all of them that are not later."""
+        """Return Bool[N or 1,1,K,L], True at slots that a token attends to; None: to all slots up to its own."""
         window = None if window is None or window >= length else window
         if window not in self._masks:
             self._masks[window] = self._mask(window, length)
@@ -96,14 +96,14 @@ class SlotCall:
         if window is None:
             is_needed = self.shared or self.old is not None
             return earlier.unsqueeze(1) if is_needed and earlier is not None else None
-        if self.shared:  # sequences are in one piece, so that slots are as far apart as positions
+        if self.shared:  # each sequence is contiguous, so slots are as far apart as positions
             positions = torch.arange(length, device=positions.device).unsqueeze(0)
         near = positions.unsqueeze(-1) - torch.arange(length, device=positions.device) < window
         return (near if earlier is None else near & earlier).unsqueeze(1)
 
 
 class TextAttention(Mapping[AttentionKey, Tensor]):
-    """One attention, computed when it is asked for: only evidence needs it."""
+    """A mapping with one attention matrix, computed on first access, because only evidence needs it."""
 
     def __init__(self, key: AttentionKey, compute: Callable[[], Tensor]) -> None:
         self._key, self._compute = key, compute
@@ -137,9 +137,9 @@ def _attend(
     sliding_window: int | None = None,
     **__: Any,
 ) -> tuple[Tensor, None]:
-    """Return the output Float[N,K,H,E] of an attention, as the library calls it; groups of heads G share keys.
+    """Return the attention output Float[N,K,H,E]; the library calls this. Each of G groups of heads shares keys.
 
-    The library passes keys and values of the new tokens; the call adds those of earlier ones.
+    The library passes the keys and values of the new tokens; `call` adds those of earlier tokens.
     """
     from transformers.integrations.sdpa_attention import repeat_kv, sdpa_attention_forward
 

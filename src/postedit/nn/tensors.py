@@ -8,7 +8,7 @@ from torch import Tensor
 
 
 def compute_dtype(tensor: Tensor) -> torch.dtype:
-    """Return the type in which matrix products of `tensor` are computed: that of autocast where it is on."""
+    """Return the type in which matrix products of `tensor` are computed: the autocast type, if autocast is on."""
     device = tensor.device.type
     return torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else tensor.dtype
 
@@ -49,7 +49,7 @@ class Packing:
     def if_useful(cls, real_NK: Tensor) -> "Packing | None":
         """Return the packing if it saves work: on a CPU, without gradients, if there is padding.
 
-        A GPU would have to wait for the number of real tokens.
+        On a GPU, the host would have to wait for the number of real tokens.
         """
         if real_NK.device.type != "cpu" or torch.is_grad_enabled() or bool(real_NK.all()):
             return None

@@ -22,11 +22,11 @@ from postedit.nn.transformers_cache import TransformersCache
 Norm = Literal["pre", "post"]
 
 CrossOutput = Literal["sum", "attended", "query"]
-"""What a layer reports of a cross-attention: its sum with the residual, what was attended to alone, or its query."""
+"""What a layer reports of a cross-attention: the sum of output and residual, the output alone, or the query."""
 
 
 class DropoutRates(NamedTuple):
-    """Dropout of a layer: of what sublayers add, of attention weights, of inner units of feed-forward networks."""
+    """Dropout rates of a layer: on sublayer outputs, attention weights, and inner units of the feed-forward network."""
 
     sublayer: float
     attention: float
@@ -56,7 +56,7 @@ class LayerOutput(NamedTuple):
 
     x_NKD: Tensor  # hidden states
     weights: tuple[Tensor, ...]  # Float[N,K,S] for each cross-attention, averaged over heads, if asked for
-    # Float[N,K,D] for each: the sum with the residual or what was attended to, before normalisation, or the query
+    # Float[N,K,D] for each cross-attention, as `CrossOutput` says; sums are those before any normalisation
     cross_outputs: tuple[Tensor, ...]
 
     def unpacked(self, packing: Packing) -> "LayerOutput":
@@ -68,8 +68,8 @@ class LayerOutput(NamedTuple):
 class TransformerLayer(nn.Module):
     """Self-attention, then cross-attention to each of `memories` encoded texts, then a feed-forward network.
 
-    Without memories it is an encoder layer, with one a decoder layer, which needs a causal mask. Every sublayer has a
-    residual connection, and layer normalisation before it (`pre`) or after the sum (`post`).
+    Without memories it is an encoder layer; with one it is a decoder layer, which needs a causal mask. Every sublayer
+    has a residual connection, and layer normalisation of its input (`pre`) or of the sum (`post`).
     """
 
     def __init__(self, config: "StackConfig", memories: int = 0, reports: CrossOutput = "sum") -> None:
@@ -102,7 +102,7 @@ class TransformerLayer(nn.Module):
             mask: Bool[N or 1,K or 1,S], True where self-attention is allowed; None: everywhere.
             memories: one for each cross-attention.
             need_weights: whether to return the weights of cross-attention.
-            packing: None, or that of the hidden states, which are then packed on input and output.
+            packing: packing of the hidden states, which are then packed on input and output; None: they are not packed.
             append: returns the keys and values to attend to, given those of x; a decoder appends to its cache.
         """
         queries_NKD = self._norm_before(0, x_NKD)
@@ -125,7 +125,7 @@ class TransformerLayer(nn.Module):
         return LayerOutput(x_NKD, tuple(weights), tuple(cross_outputs))
 
     def project_memory(self, memory_NSD: Tensor, index: int = 0, packing: Packing | None = None) -> KeyValue:
-        """Return the keys and values of a memory, packed if there is a packing, in cross-attention `index`."""
+        """Return the keys and values of a memory for cross-attention `index`; with a packing, the memory is packed."""
         return cast(MultiHeadAttention, self.cross_attentions[index]).project(memory_NSD, packing)
 
     def _norm_before(self, sublayer: int, x_NKD: Tensor) -> Tensor:
@@ -140,7 +140,7 @@ class TransformerLayer(nn.Module):
 
 
 class TransformerStack(nn.Module):
-    """A stack of layers; with `pre` normalisation a last layer normalisation follows."""
+    """A stack of layers; with `pre` normalisation, a final layer normalisation follows."""
 
     def __init__(self, config: "StackConfig", layers: int, memories: int = 0, reports: CrossOutput = "sum") -> None:
         """Create `layers` layers with `memories` cross-attentions each."""
@@ -164,7 +164,7 @@ class TransformerStack(nn.Module):
     def encode(
         self, x_NSD: Tensor, mask_NS: Tensor, memories: Sequence[StackMemory] = (), need_weights: bool = False
     ) -> LayerOutput:
-        """Run without a causal mask over a text with mask Bool[N,S].
+        """Run all layers over a text with mask Bool[N,S], without a causal mask.
 
         Attention weights and `cross_outputs` are those of the last layer.
         """
@@ -173,10 +173,10 @@ class TransformerStack(nn.Module):
     def decode(
         self, x_NKD: Tensor, slots: CacheSlots, cache: DecoderCache, memories: Sequence[StackMemory]
     ) -> tuple[LayerOutput, DecoderCache]:
-        """Run K more tokens causally.
+        """Run all layers over K more tokens, with causal attention.
 
         Returns:
-            The output, with attention weights and `cross_outputs` of the last layer, and the grown cache.
+            The output, with attention weights and `cross_outputs` of the last layer, and the cache after this call.
         """
         past = cast("DenseKeyValueCache | None", cache.key_values)
         grown: list[KeyValue] = []
@@ -221,7 +221,7 @@ class TransformerState(Generic[_CacheT]):
 
     @staticmethod
     def of(memories: Mapping[str, StackMemory], **others: Tensor) -> "TransformerState[DecoderCache]":
-        """Return the state of a freshly encoded batch: memories by name, and any other tensors of the inputs."""
+        """Return the state of a freshly encoded batch, from memories and any other tensors of the inputs, by name."""
         masks = {f"{name}.mask": memory.mask for name, memory in memories.items()}
         key_values = {name: memory.key_values for name, memory in memories.items()}
         return TransformerState(replace(Memory.of(**masks, **others), key_values=key_values), DecoderCache())
@@ -231,11 +231,11 @@ class TransformerState(Generic[_CacheT]):
         return [StackMemory(cache, self.memory[f"{name}.mask"]) for name, cache in self.memory.key_values.items()]
 
     def select(self, rows: Tensor) -> Self:
-        """Return the rows Long[M] in that order."""
+        """Return the rows with indices `rows` Long[M], in that order."""
         return type(self)(self.memory.select(rows), self.cache.select(rows))
 
     def rollback(self, keep: Tensor) -> Self:
-        """Return the state with only the first `keep` Long[N] tokens of the last decode in each row."""
+        """Return the state after only the first `keep` Long[N] tokens of each row in the last `decode`."""
         return type(self)(self.memory, self.cache.rollback(keep))
 
     def join(self, other: Self) -> Self:
@@ -260,12 +260,12 @@ class StackConfig(Config):
 
     @property
     def dropout_rates(self) -> DropoutRates:
-        """The dropout of layers."""
+        """The dropout rates of each layer."""
         own = self.dropout_attention, self.dropout_inner
         return DropoutRates(self.dropout, *(self.dropout if rate is None else rate for rate in own))
 
     def stack(self, layers: int, memories: int = 0, *, reports: CrossOutput = "sum") -> TransformerStack:
-        """Return `layers` layers with `memories` cross-attentions each."""
+        """Return a stack of `layers` layers with `memories` cross-attentions each."""
         return TransformerStack(self, layers, memories, reports)
 
 

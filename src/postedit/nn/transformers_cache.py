@@ -24,7 +24,7 @@ class DecoderInput:
     tokens: Tensor  # Long[N,W], the tokens of the next columns; tokens after the new ones of a row are ignored
     offsets: Tensor | None  # Long[N], the number of columns before the new tokens of each row; None: 0 in every row
     count: int  # K, the number of new tokens
-    cache: "TransformersCache"  # the cache after the call, but for its layers
+    cache: "TransformersCache"  # the cache after the call, without the new `layers`
 
     def select_new(self, values: Tensor) -> Tensor:
         """Return the part of `values` [N,W,...] at the new tokens of each row, [N,K,...]."""
@@ -34,7 +34,7 @@ class DecoderInput:
         return values.gather(1, columns.unsqueeze(-1).expand(-1, -1, values.size(-1)))
 
     def cache_after(self, layers: tuple[KeyValue, ...], prefix: int) -> "TransformersCache":
-        """Return the cache after the call returned `layers`, whose first `prefix` new columns are not tokens."""
+        """Return the cache after the call returned `layers`, whose first `prefix` new columns hold no tokens."""
         return replace(self.cache, layers=layers, prefix=self.cache.prefix + prefix)
 
 
@@ -45,8 +45,8 @@ class TransformersCache:
     layers: tuple[KeyValue, ...] = ()  # keys and values of the first columns; empty if there are none
     prefix: int = 0  # the number of these columns that come before the first token
     tokens: Tensor | None = None  # Long[N,L], all tokens
-    lengths: Tensor | None = None  # Long[N], tokens in each row, those after them being stale; None: L in every row
-    last: int = 0  # K of the last call, the most that a rollback can take back
+    lengths: Tensor | None = None  # Long[N], number of tokens in each row; later ones are stale; None: L in every row
+    last: int = 0  # the most tokens that a rollback can remove: K of the last call
 
     def next_input(self, tokens: Tensor) -> DecoderInput:
         """Return the decoder input for the next `tokens` Long[N,K]."""
@@ -65,7 +65,7 @@ class TransformersCache:
         return DecoderInput(layers, grown.tokens[:, shared:], lengths - shared, count, grown)
 
     def select(self, rows: Tensor) -> Self:
-        """Return the rows Long[M] in that order."""
+        """Return the rows with indices `rows` Long[M], in that order."""
         return replace(
             self,
             layers=tuple(KeyValue(layer.k_NHSE[rows], layer.v_NHSE[rows]) for layer in self.layers),
@@ -74,7 +74,7 @@ class TransformersCache:
         )
 
     def rollback(self, keep: Tensor) -> Self:
-        """Return the cache with only the first `keep` Long[N] tokens of the last call in each row."""
+        """Return the cache after only the first `keep` Long[N] tokens of each row in the last call."""
         if self.tokens is None:
             return self
         lengths = keep - self.last + (self.tokens.size(1) if self.lengths is None else self.lengths)
@@ -83,7 +83,10 @@ class TransformersCache:
         return replace(self, tokens=self.tokens[:, :longest], lengths=None if equal else lengths, last=0)
 
     def join(self, other: Self, counts: tuple[int, int], device: torch.device) -> Self:
-        """Return the rows of both caches, `counts` of them; all their tokens will be decoded again."""
+        """Return the rows of both caches, those of `other` last; all tokens will be decoded again.
+
+        `counts` holds the number of rows of each.
+        """
         if self.tokens is None and other.tokens is None:
             return self
         parts = [
@@ -107,7 +110,7 @@ class TransformersCache:
 
 
 def to_library(own: tuple[KeyValue, ...], cross: tuple[KeyValue, ...]) -> Any:
-    """Return the library's cache of self-attention and cross-attention; the library does not change it."""
+    """Return a cache of the library with these keys and values, which the library does not change in place."""
     from transformers import DynamicCache, EncoderDecoderCache
     from transformers.cache_utils import DynamicLayer
 
@@ -124,7 +127,7 @@ def to_library(own: tuple[KeyValue, ...], cross: tuple[KeyValue, ...]) -> Any:
 
 
 def from_library(cache: Any) -> tuple[tuple[KeyValue, ...], tuple[KeyValue, ...]]:
-    """Return the layers of the library's cache: of self-attention and of cross-attention."""
+    """Return the keys and values in the library's cache, layer by layer: of self-attention, and of cross-attention."""
     own, cross = (
         tuple(KeyValue(layer.keys, layer.values) for layer in part.layers)
         for part in (cache.self_attention_cache, cache.cross_attention_cache)

@@ -1,1 +1,1 @@
-"""Models that are had by their language pair: which there are, where they are, and how they are fetched."""
+"""Models that are named by their language pair: the catalogue, release files, and how they are fetched."""

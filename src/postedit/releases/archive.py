@@ -1,6 +1,6 @@
-"""Release files: a model folder as a compressed tar file, always the same for the same folder.
+"""Release files: model folders as compressed tar files, always the same file for the same folder.
 
-They are opened with distrust: links, paths that lead elsewhere, and files that grow beyond all measure are refused.
+Unpacking does not trust them: links, paths that lead out of the folder, and files that grow too large are refused.
 """
 
 import lzma
@@ -14,7 +14,7 @@ from postedit.core.errors import DataError
 from postedit.core.files import atomic_write
 
 LARGEST: Final = 1 << 29
-"""Bytes of all files of a release, unpacked; the largest models have a tenth of it."""
+"""The most bytes that a release may have when unpacked; the largest models have a tenth of it."""
 
 _NAME: Final = re.compile(r"(?:[A-Za-z0-9_][A-Za-z0-9._-]*/){0,2}[A-Za-z0-9_][A-Za-z0-9._-]*")
 _LONGEST: Final = 100  # characters of a name
@@ -22,10 +22,10 @@ _CHUNK: Final = 1 << 20
 
 
 def pack(folder: Path, archive: Path) -> None:
-    """Write the files of a folder, without hidden ones, to a file whose name ends in .tar.xz.
+    """Write the files of a folder, except hidden ones, to `archive`, whose name must end in .tar.xz.
 
     Raises:
-        OutputError: if it cannot be written.
+        OutputError: if the archive cannot be written.
     """
     with atomic_write(archive, "wb") as packed, tarfile.open(fileobj=packed, mode="w|") as tar:
         for path in lasting_files(folder):
@@ -40,12 +40,12 @@ def unpack(archive: Path, folder: Path, largest: int = LARGEST, *, name: str | N
 
     Args:
         archive: a .tar.xz file.
-        folder: where the files go.
-        largest: bytes of the unpacked archive, at most.
-        name: of the archive in messages; its path if not given.
+        folder: folder that receives the files.
+        largest: the most bytes that the unpacked archive may have.
+        name: name of the archive in messages; by default its path.
 
     Raises:
-        DataError: if it is damaged, holds more, or anything else than plain files with plain names, each once.
+        DataError: if the archive is damaged or too large, or holds other than plain files with plain names, each once.
         OSError: if the files cannot be written.
     """
     name = name or str(archive)
@@ -62,11 +62,11 @@ def unpack(archive: Path, folder: Path, largest: int = LARGEST, *, name: str | N
 
 
 def _write(tar: tarfile.TarFile, member: tarfile.TarInfo, folder: Path) -> None:
-    # The holes of a sparse file are in no archive, but would be written.
+    # The holes of a sparse file take no space in the archive, but would be written out.
     if member.type not in (tarfile.REGTYPE, tarfile.AREGTYPE) or member.issparse():
         raise DataError(f"holds {member.name!a}, which is no plain file; it is not unpacked")
     if not _NAME.fullmatch(member.name) or max(map(len, member.name.split("/"))) > _LONGEST:
-        raise DataError(f"holds a file named {member.name!a}, as no file of a model is; it is not unpacked")
+        raise DataError(f"holds a file named {member.name!a}, a name that no file of a model has; it is not unpacked")
     path = folder / member.name
     if path.exists() or any(parent.is_file() for parent in path.parents):  # "a" and "a/b"
         raise DataError(f"holds {member.name!a} twice; it is not unpacked")
@@ -79,13 +79,13 @@ def _write(tar: tarfile.TarFile, member: tarfile.TarInfo, folder: Path) -> None:
 
 
 class _Bounded:
-    """A stream that ends with an error after so many bytes, before they fill memory or disk."""
+    """A stream that fails after `most` bytes, before they fill memory or disk."""
 
     def __init__(self, stream: IO[bytes], most: int) -> None:
         self._stream, self._left, self._most = stream, most, most
 
     def read(self, size: int) -> bytes:
-        """Return the next bytes, `size` at most."""
+        """Return the next bytes, `size` at most; raise a DataError if the stream is too long."""
         part = self._stream.read(size)
         self._left -= len(part)
         if self._left < 0:

@@ -1,6 +1,6 @@
 """The models that postedit knows by their language pair: one comes with it, the others are fetched.
 
-`catalogue.toml` lists them. Of several models of one pair, the first that is here is taken.
+`catalogue.toml` lists them. Of several models for a pair, the first that is installed is used.
 """
 
 import os
@@ -29,14 +29,14 @@ _FILE: Final = r"^[a-z0-9][a-z0-9.-]*\.tar\.xz$"
 
 
 class DevGain(Config):
-    """What a model gains: scores of some lines."""
+    """What a model gains: TER of some lines before and after editing."""
 
     dev: str = Field(description="the lines that were edited")
     unedited: float = Field(ge=0, description="TER of the unedited MT")
     ter: float = Field(ge=0, description="TER of the outputs")
 
     def __str__(self) -> str:
-        """Return both scores and the set."""
+        """Return both scores and the name of the lines."""
         return f"TER {self.unedited:.2f} to {self.ter:.2f}, {self.dev}"
 
 
@@ -62,21 +62,21 @@ class KnownModel(Config):
 
     @property
     def pair(self) -> tuple[str, str]:
-        """The codes of its languages."""
+        """The codes of the source and the target language."""
         source, _, target = self.name.rpartition(".")[2].partition("-")
         return source, target
 
     @property
     def folder(self) -> Path:
-        """Where it is, or will be when it is fetched.
+        """The folder where the model is, or will be once it is fetched.
 
-        Named after the release file, which several pairs may share: another release is another folder.
+        It is named after the release file, which several pairs may share, so each release has its own folder.
         """
         return shipped.MODEL if self.file is None else models_folder() / self.file.removesuffix(ARCHIVE_ENDING)
 
     @property
     def is_here(self) -> bool:
-        """Whether it comes with postedit or is fetched."""
+        """Whether the model comes with postedit or has been fetched."""
         return self.folder.is_dir()
 
 
@@ -91,14 +91,14 @@ _CATALOGUE: Final = Path(str(files(__package__) / "catalogue.toml"))
 
 @cache
 def known_models() -> tuple[KnownModel, ...]:
-    """Return all models that are known, those to be preferred first."""
+    """Return all known models, in order of preference."""
     found, problems = check_config(_Catalogue, read_toml(_CATALOGUE, "catalogue"), "")
     assert found is not None, problems
     return found.models
 
 
 def models_folder() -> Path:
-    """Return the folder of fetched models: `$POSTEDIT_MODELS`, or `postedit/models` where XDG has the data of users."""
+    """Return the folder of fetched models: `$POSTEDIT_MODELS`, or `postedit/models` in the user's XDG data folder."""
     if given := os.environ.get(MODELS_VARIABLE):
         return Path(given).expanduser()
     data = os.environ.get("XDG_DATA_HOME", "")
@@ -106,10 +106,10 @@ def models_folder() -> Path:
 
 
 def models_of(name: str) -> list[KnownModel]:
-    """Return the models of a pair ("en-de"), or the one of a name ("help.en-de"); those to be preferred first.
+    """Return the models for a pair ("en-de"), or the one of a name ("help.en-de"), in order of preference.
 
     Raises:
-        ModelFolderError: if there is none.
+        ModelFolderError: if there is no such model.
     """
     pair = _pair_of(name)
     found = [one for one in known_models() if one.name == name or one.pair == pair]
@@ -134,7 +134,7 @@ def find_model(name: str) -> KnownModel | None:
     if not (is_known or pair) or path.is_file() or (path / "config.json").exists():
         return None
     if path.exists() and not (is_known or any(one.pair == pair for one in known_models())):
-        return None  # a folder that looks like a pair, as "my-run"
+        return None  # a folder whose name looks like a pair, such as "my-run"
     return _first_here(models_of(name))
 
 
@@ -142,17 +142,17 @@ def resolved(name: str) -> str:
     """Return the folder of the model that a pair or a name stands for; `name` itself if it is neither.
 
     Raises:
-        ModelFolderError: as `find_model`.
+        ModelFolderError: as for `find_model`.
     """
     model = find_model(name)
     return name if model is None else str(model.folder)
 
 
 def pair_of(names: Iterable[str | Path]) -> tuple[str, str]:
-    """Return the languages of the models that a pair or a name stands for; empty if none does.
+    """Return the language pair of the models that `names` stand for; empty strings if they stand for none.
 
     Raises:
-        ModelFolderError: as `find_model`, or if they are for different languages.
+        ModelFolderError: as for `find_model`, or if the models are for different language pairs.
     """
     known = [model for model in (find_model(str(name)) for name in names) if model is not None]
     if len({model.pair for model in known}) > 1:
@@ -164,17 +164,17 @@ def pair_of(names: Iterable[str | Path]) -> tuple[str, str]:
 def model_of_languages(source: str, target: str) -> KnownModel:
     """Return the model for a pair of languages, given by tags such as "de" or "de-AT".
 
-    If `source` is empty, it is the model for the target language, if there are models of one pair alone.
+    If `source` is empty, the model is that for the target language, which must be the target of one pair only.
 
     Raises:
-        ModelFolderError: if there is no such model, it has to be fetched, or the source language decides.
+        ModelFolderError: if there is no such model, it has to be fetched, or several pairs have this target language.
     """
     source, target = base_language(source), base_language(target)
     return _first_here(models_of(f"{source}-{target}" if source else _only_pair_to(target)))
 
 
 def _only_pair_to(target: str) -> str:
-    """Return the pair of the models for a target language.
+    """Return the only pair ("en-de") with models for a target language.
 
     Raises:
         ModelFolderError: if there are none, or models of several pairs.
@@ -195,7 +195,7 @@ def _only_pair_to(target: str) -> str:
 
 
 def default_model() -> KnownModel:
-    """Return the model that comes with postedit, which is taken where neither a model nor languages are named."""
+    """Return the model that comes with postedit, the default if neither a model nor languages are named."""
     return next(one for one in known_models() if one.file is None)
 
 

@@ -15,24 +15,24 @@ from postedit.folder import read_config
 from postedit.releases.archive import unpack
 from postedit.releases.catalogue import ARCHIVE_ENDING, KnownModel
 
-_SECONDS: Final = 30.0  # without an answer, or without a further byte
-_ARCHIVE: Final = ".release"  # hidden: no file of the model
+_SECONDS: Final = 30.0  # timeout without an answer, or without a further byte
+_ARCHIVE: Final = ".release"  # hidden, so not a file of the model
 
 
 def fetch(model: KnownModel, origin: str | None = None) -> bool:
-    """Install a model; return False if it was here and whole.
+    """Install a model; return False if an undamaged copy of it is here already.
 
-    All or nothing is installed. What a fetch that was killed has left is removed by the next one.
+    Either the whole model is installed, or nothing. The next fetch removes what a killed one has left behind.
 
     Args:
-        model: the model.
-        origin: folder or address of release files, or a release file; the folder `releases` of the clone that postedit
-            runs from if not given.
+        model: the model to install.
+        origin: folder or address of release files, or path or address of one; by default, the folder `releases` of the
+            clone that postedit runs from.
 
     Raises:
-        DataError: if the file cannot be had, or is another than the one that is known.
-        ModelFolderError: if it holds no model that this version reads.
-        OutputError: if it cannot be installed.
+        DataError: if the release file cannot be read, or is not the one that the catalogue lists.
+        ModelFolderError: if the file holds no model that this version can read.
+        OutputError: if the model cannot be installed.
     """
     if model.file is None or (model.is_here and is_whole(model.folder)):
         return False
@@ -43,13 +43,13 @@ def fetch(model: KnownModel, origin: str | None = None) -> bool:
         unpack(archive, folder, name=place)
         archive.unlink()
         if not is_whole(folder):
-            raise ModelFolderError(f"{place}: holds no whole model; get another release")
+            raise ModelFolderError(f"{place}: holds no complete model; get another release")
         read_config(folder)
     return True
 
 
 def is_whole(folder: Path) -> bool:
-    """Return whether all files of a model folder are those that were written."""
+    """Return whether all files of a model folder are as they were written, by their checksums."""
     return (folder / CHECKSUMS).exists() and recorded_damage(folder) is None
 
 
@@ -79,7 +79,7 @@ def _content(place: str, model: KnownModel) -> bytes:
     """Return the release file of a model.
 
     Raises:
-        DataError: if it cannot be read, or is another than the one that is known.
+        DataError: if the file cannot be read, or is not the one that the catalogue lists.
     """
     content = _downloaded(place, model.bytes) if _is_address(place) else _read(Path(place), model.bytes)
     if len(content) != model.bytes:
@@ -94,7 +94,7 @@ def _content(place: str, model: KnownModel) -> bytes:
 
 
 def _read(path: Path, size: int) -> bytes:
-    """Return `size` bytes of a file, and one more if there is any."""
+    """Return the first `size` bytes of a file, and one more if it is longer."""
     try:
         with path.open("rb") as file:
             return file.read(size + 1)
@@ -105,7 +105,7 @@ def _read(path: Path, size: int) -> bytes:
 
 
 def _downloaded(address: str, size: int) -> bytes:
-    """Return `size` bytes of what is at an address, and one more if there is any."""
+    """Return the first `size` bytes of the file at an address, and one more if it is longer."""
     try:
         with urllib.request.urlopen(address, timeout=_SECONDS) as answer:
             content: bytes = answer.read(size + 1)

@@ -17,7 +17,7 @@ class MovingAverage:
     """The exponential moving average of a model's weights: after each update, a = d a + (1 - d) weights.
 
     After n updates d is the smaller of `decay` and (1 + n) / (10 + n), so that the first, worst weights are soon
-    forgotten. The first average is the weights themselves. Buffers are those of the model.
+    forgotten. The first average is the weights themselves. Buffers are copied from the model.
 
     Args:
         model: the model in training.
@@ -45,7 +45,7 @@ def average_weights(paths: Sequence[Path]) -> dict[str, Tensor]:
     """Return the element-wise mean of the weights in the safetensors files `paths`.
 
     Sums are in double precision, so the order of `paths` does not change the result. Tensors that are not
-    floating-point are those of the first file.
+    floating-point are taken from the first file.
 
     Raises:
         ValueError: if there are no paths.

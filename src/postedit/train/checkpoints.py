@@ -50,7 +50,7 @@ class Checkpoint:
 
     @property
     def processes(self) -> int:
-        """How many processes wrote it together."""
+        """The number of processes that wrote it together."""
         return len({name.partition("/")[0] for name in self.rng})
 
 
@@ -58,7 +58,7 @@ class Checkpoints:
     """The checkpoints of a run.
 
     Args:
-        folder: contains them; it need not exist yet.
+        folder: folder that contains them; it need not exist yet.
         keep_last: how many of the newest to keep.
     """
 
@@ -71,10 +71,10 @@ class Checkpoints:
         return sorted((path for path in found if re.fullmatch(r"step-\d{8,}", path.name)), key=_step, reverse=True)
 
     def save(self, step: int, checkpoint: Checkpoint) -> Path:
-        """Write a checkpoint; then `tidy`.
+        """Write the checkpoint of `step`, then call `tidy`.
 
         Raises:
-            OutputError: if it cannot be written; earlier ones stay as they were.
+            OutputError: if the checkpoint cannot be written; earlier ones stay as they were.
         """
         path = self.folder / f"step-{step:08d}"
         with atomic_folder(path) as folder:
@@ -89,7 +89,7 @@ class Checkpoints:
         return path
 
     def tidy(self, step: int) -> None:
-        """Remove the oldest checkpoints but those to keep, damaged ones after `step`, and leftovers of a kill."""
+        """Remove checkpoints older than those to keep, all after `step` (damaged ones), and leftovers of a kill."""
         others = self.paths()
         later = [other for other in others if _step(other) > step]
         for other in [*later, *others[len(later) + self.keep_last :], *self.folder.glob(".step-*")]:
@@ -128,7 +128,7 @@ def read_state(path: Path) -> dict[str, Any] | None:
 
 
 def find_damage(path: Path) -> str | None:
-    """Return the damage of the checkpoint folder `path` in words, or None."""
+    """Return a description of the damage to the checkpoint folder `path`, or None if it is undamaged."""
     if (path / CHECKSUMS).exists():
         return recorded_damage(path)
     try:

@@ -13,13 +13,13 @@ Minutes = Annotated[float, Field(gt=0.0)]
 
 
 def average_of(value: Any) -> Any:
-    """Return the value of `average`; true and false, of earlier recipes, mean "best" and "none"."""
+    """Return the value of `average`; true and false, as in earlier recipes, mean "best" and "none"."""
     return {True: "best", False: "none"}[value] if isinstance(value, bool) else value
 
 
 _LIMITS = ["max_steps", "max_epochs", "max_minutes", "patience", "diverges"]
 FREE_ON_RESUME = frozenset([*_LIMITS, "save_every", "save_minutes", "keep_last", "log_every"])
-"""Options that may change when a run is resumed: they only say how long to train and what to write."""
+"""Options that may change when a run is resumed: they only determine how long to train and what to write."""
 
 
 class RiskConfig(Config):
@@ -30,7 +30,7 @@ class RiskConfig(Config):
         "ter", description="Cost of an output: ter, edits per word of the post-edit; bleu, 1 - smoothed sentence BLEU."
     )
     search: Literal["sample", "beam"] = Field(
-        "beam", description="How candidates are found: beam search with a beam of this size, or random samples."
+        "beam", description="How candidates are found: beam search with a beam of `candidates`, or random samples."
     )
     candidates: Count = Field(4, description="Candidates per sentence; equal ones count once.")
     reference: bool = Field(False, description="The post-edit is a candidate too.")
@@ -110,9 +110,9 @@ class TrainConfig(Config):
     )
     schedule: Literal["constant", "inverse-sqrt", "linear", "plateau"] = Field(
         "inverse-sqrt",
-        description="Learning rate after the warm-up: constant; falling with 1/sqrt(step); falling in a line to 0 at "
-        "`max_steps`, which it needs; or multiplied by `plateau_factor` whenever `plateau_patience` validations bring "
-        "no improvement.",
+        description="Learning rate after the warm-up: constant; falling with 1/sqrt(step); falling linearly to 0 at "
+        "`max_steps`, which must be set; or multiplied by `plateau_factor` whenever `plateau_patience` validations "
+        "bring no improvement.",
     )
     warmup_steps: int = Field(
         1000, ge=0, description="Updates over which the learning rate rises linearly to its peak; 0: none."
@@ -128,8 +128,8 @@ class TrainConfig(Config):
     coverage: float = Field(
         0.0,
         ge=0.0,
-        description="Weight of the coverage loss, the attention to tokens that have had it before (See et al. 2017); "
-        "0: off. For models with soft attention, in the last stage of training.",
+        description="Weight of the coverage loss, which counts repeated attention to a token (See et al. 2017); 0: "
+        "off. For models with soft attention, in the last stage of training.",
     )
     risk: RiskConfig | None = Field(
         None, description="Minimum risk training, see `[train.risk]`; none: cross-entropy alone."
@@ -155,7 +155,7 @@ class TrainConfig(Config):
     metric: Literal["loss", "ter", "bleu", "chrf", "rouge-l"] = Field(
         "loss",
         description="Dev score by which models are compared: loss (nll per label) and ter, lower is better; bleu, "
-        "chrf and, for summaries, rouge-l, higher is better. Each validation decodes the dev set, for the log too.",
+        "chrf and, for summaries, rouge-l, higher is better. Each validation decodes the dev set, if only for the log.",
     )
     patience: Count | None = Field(
         None, description="Stop after this many validations without improvement; none: never stop early."
@@ -190,7 +190,7 @@ class TrainConfig(Config):
     log_every: Count = Field(50, description="Steps between lines of the log.")
 
     def published(self) -> Self:
-        """Return the section without paths of this machine."""
+        """Return the section for publication: `init` is only a name, without its path on this machine."""
         return self if self.init is None else self.model_copy(update={"init": Path(self.init).name})
 
     @property
@@ -200,7 +200,7 @@ class TrainConfig(Config):
 
     @property
     def has_risk(self) -> bool:
-        """Whether the model learns from its own outputs."""
+        """Whether the loss includes a risk, so that the model learns from its own outputs."""
         return self.risk is not None and self.risk.weight > 0.0
 
     @model_validator(mode="after")

@@ -19,12 +19,12 @@ from postedit.train.train_state import WINDOW
 from postedit.train.update import UpdateRecord, has_finite_gradient
 
 _REMEDIES: Final = (
-    "Usual remedies: a lower train.lr, more train.warmup_steps, train.clip. If the data is such, go on with "
+    "Usual remedies: a lower train.lr, more train.warmup_steps, train.clip. If the data explains the rise, go on with "
     "train.diverges = 0 and --resume"
 )
 
 Spell = Callable[[Side, Sequence[int]], str]
-"""Returns the text of ids of one side."""
+"""Returns the text of token ids of one side (src, mt or pe)."""
 
 
 def explain_rise(mean: float, lowest: float, step: int) -> str:
@@ -36,17 +36,17 @@ def explain_rise(mean: float, lowest: float, step: int) -> str:
 
 
 def is_lost_process(error: RuntimeError) -> bool:
-    """Return whether an error says that another process cannot be reached; those of Gloo and NCCL have no type."""
+    """Return whether an error says that another process cannot be reached; Gloo and NCCL raise no type of their own."""
     signs = ("Connection closed by peer", "Connection reset", "Broken pipe", "remote process exited")
     return any(sign in str(error) for sign in signs)
 
 
 @contextmanager
 def lost_processes_told(processes: int) -> Iterator[None]:
-    """Tell of the end of another of these processes within the block in a sentence.
+    """Turn an error in the block that is due to the end of another process into a `TrainingError` that says so.
 
     Raises:
-        TrainingError: if another process cannot be reached.
+        TrainingError: if there are several `processes` and another one cannot be reached.
     """
     try:
         yield
@@ -54,8 +54,8 @@ def lost_processes_told(processes: int) -> Iterator[None]:
         if processes == 1 or not is_lost_process(error):
             raise
         raise TrainingError(
-            "another process of this run has ended; see its message, and start all processes again once its cause is "
-            "mended"
+            "another process of this run has ended; see its message, and start all processes again once the "
+            "cause is fixed"
         ) from error
 
 

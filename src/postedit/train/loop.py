@@ -52,18 +52,18 @@ class Trainer:
     `torchrun`, processes share the work.
 
     Args:
-        model: freshly initialised, or pretrained.
+        model: the model to train, freshly initialised or pretrained.
         corpus: the training corpus.
         dev: the dev corpus.
         config: the `[train]` section.
         folder: the run folder.
         score_dev: decodes the dev set and returns scores by name (`ter`, `bleu`, `chrf`); None if only the loss counts.
         export: writes a loadable model folder; called at each new best, and at the end.
-        console: for progress and messages.
-        propose: finds the candidates of minimum risk training, if the recipe has any.
+        console: console for progress and messages.
+        propose: finds the candidates of minimum risk training; None if the recipe does not use it.
         sampling_weights: one for each part of the corpus; by default each part is read once an epoch.
         initialise: sets the initial weights; called unless a run is resumed.
-        spell: returns the text of ids, for the report of a batch that made training fail.
+        spell: returns the text of ids, for the report of a batch that made training fail; None: it has ids only.
 
     Raises:
         RecipeError: if the metric needs decoding and `score_dev` is None, a risk needs candidates and `propose` is
@@ -114,7 +114,7 @@ class Trainer:
             config,
             self.best,
             lambda model: export(model, self.model_folder),
-            # With several processes a signal waits: the others would wait for this one.
+            # With several processes, a signal must not stop validation: the others would wait for this one.
             lambda: self._interruption.at_once(self.accelerator.num_processes == 1),
             self.accelerator,
         )
@@ -135,15 +135,15 @@ class Trainer:
 
         Args:
             resume: continue from the newest checkpoint in the folder, or start if there is none. On a CPU the result
-                is bit-equal to that of a run that never stopped.
+                is bit-identical to that of a run that never stopped.
             accept_changed_data: continue with other data than those of the checkpoint. Another training corpus is read
                 from the start of an epoch; with another dev set, earlier dev scores are dropped.
 
         Raises:
             RecipeError: if the run to resume was started with other data or another recipe.
             OutputError: if something cannot be written; the message names the last good checkpoint.
-            TrainingError: if the loss is not a number, the memory of a GPU is full, or another process of the run ends.
-            KeyboardInterrupt: after Ctrl-C or SIGTERM, when the checkpoint is written.
+            TrainingError: if the loss is not finite or diverges, the memory of a GPU is full, or another process ends.
+            KeyboardInterrupt: after Ctrl-C or SIGTERM, once the checkpoint is written.
         """
         keep_freed_memory()
         bound_kernel_cache()
@@ -214,7 +214,7 @@ class Trainer:
         return prefetch(stream.updates(self._update_size())), report
 
     def _update_size(self) -> UpdateSize:
-        """Return the size of an update, which stays when a run is resumed with another number of processes."""
+        """Return the size of an update, which does not change if a run is resumed with other numbers of processes."""
         processes = self.accelerator.num_processes
         if self.state.update_batches == 0:
             self.state.update_batches = self.config.accumulate * processes
@@ -227,9 +227,9 @@ class Trainer:
         return UpdateSize(batches, self.config.update_tokens)
 
     def _train(self, stream: Iterator[UpdateBatches], report: Report) -> str:
-        """Make updates until a limit is reached, and return it in words.
+        """Make updates until a limit is reached, and describe that limit in words.
 
-        At a pause the host waits for the device. Only there are results read, files written and decisions made, in
+        At a pause, the host waits for the device. Results are read, files written and decisions made only then, in
         this order, so that a checkpoint contains the changes made by the validation at its step.
         """
         while True:
@@ -286,7 +286,7 @@ class Trainer:
         self.state.seconds = perf_counter() - self._started_at
 
     def _validate(self, report: Report) -> None:
-        """Validate unless this step was validated before. A signal stops it; the resumed run then does it again."""
+        """Validate unless this step was validated before. After a signal stops it, the resumed run does it again."""
         if self.state.validated == self.state.step:
             return
         model = self.model if self.ema is None else self.ema.model
@@ -305,7 +305,7 @@ class Trainer:
         """Write a checkpoint unless this step has one."""
         if self._saved_step == self.state.step:
             return
-        self.state.seconds = perf_counter() - self._started_at  # with the validation of this step
+        self.state.seconds = perf_counter() - self._started_at  # including the validation at this step
         checkpoint = self.snapshots.take({"identity": self.identity, "run": asdict(self.state)})
         if self._is_main:
             self.checkpoints.save(self.state.step, checkpoint)
@@ -313,7 +313,7 @@ class Trainer:
         self._saved_step, self._saved_at = self.state.step, perf_counter()
 
     def _remove_unnamed_weights(self) -> None:
-        """Remove the best weights that neither the present state nor a checkpoint names."""
+        """Remove the files of best weights that neither the current state nor a checkpoint names."""
         states = filter(None, map(read_state, self.checkpoints.paths()))
         named = [scored for state in states for scored in TrainState.from_dict(state["run"]).kept]
         self.best.remove_all_but([*self.state.kept, *named])
@@ -323,7 +323,7 @@ class Trainer:
         self.state = with_changed_data(saved, checkpoint, self.identity, self._display.say)
         self.snapshots.restore(checkpoint, self.state.step)
         self._mend_best_weights()
-        if self._is_main:  # a disk may have failed between the last checkpoint and this
+        if self._is_main:  # the disk may have failed since the last checkpoint
             self.checkpoints.tidy(self.state.step)
             self._remove_unnamed_weights()
         if self.state.update_batches == 0:  # a checkpoint of an earlier version
@@ -335,7 +335,7 @@ class Trainer:
         self._display.say(f"Resumed at step {self.state.step:,}")
 
     def _mend_best_weights(self) -> None:
-        """Write the weights of this step again if they are gone or damaged, and forget other models that are."""
+        """Rewrite the weights of this step if they are missing or damaged; forget other models with such weights."""
         damaged = [scored for scored in self.state.kept if not self.best.is_whole(scored)] if self._is_main else []
         (damaged,) = broadcast_object_list([damaged])  # processes may see a shared folder at different times
         lost = [scored for scored in damaged if scored.step != self.state.step]

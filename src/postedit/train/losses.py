@@ -1,8 +1,8 @@
-"""The loss that a run minimises: the model's cross-entropy, also with coverage, R-Drop or minimum risk training.
+"""The loss that a run minimises: the model's cross-entropy, with or without coverage, R-Drop or minimum risk.
 
 R-Drop and risk need scores of whole outputs. The logits of all positions are by far the largest tensor of a model, so
 `label_log_probs` and `symmetric_divergence` compute them for some positions at a time, reduce them, and compute them
-again in the backward pass. They call `log_probs` and `at` of a distribution alone, so models that copy need no code of
+again in the backward pass. They use only `log_probs` and `at` of a distribution, so models that copy need no code of
 their own.
 """
 
@@ -33,7 +33,7 @@ class Candidate:
     """An output that a model might write.
 
     Args:
-        tokens: ids, STEPs included where the model writes them, without EOS.
+        tokens: token ids without EOS, but with STEPs if the model writes them.
         cost: 0 for a perfect output.
     """
 
@@ -63,12 +63,12 @@ def build_loss(model: Seq2Seq, config: TrainConfig, propose: Propose | None) -> 
 
 
 class CoverageLoss(nn.Module):
-    """Cross-entropy + weight coverage loss, of a model with soft attention (See et al. 2017, eq. 12 and 13).
+    """Cross-entropy + weight * covloss, for a model with soft attention (See et al. 2017, eq. 12 and 13).
 
     covloss = sum over labels t and input tokens i of min(a_ti, c_ti),   c_t = sum over earlier t' of a_t'
 
-    where a is the attention that the coverage penalty of search counts. As there, the end of an input is no token of
-    it: the paper's inputs have none, and models rest there.
+    where a is the attention that the coverage penalty of search counts. As in that penalty, EOS is not among the
+    input tokens i: the paper's inputs have none, and models attend to it when they need no other token.
 
     Args:
         model: the model to train.
@@ -157,7 +157,7 @@ class RiskLoss(nn.Module):
     Args:
         model: the model to train.
         propose: returns the candidates.
-        weight: of the risk, above 0 and at most 1.
+        weight: weight of the risk, above 0 and at most 1.
         sharpness: the exponent a.
     """
 
@@ -199,18 +199,18 @@ class RiskLoss(nn.Module):
 
 @dataclass(frozen=True, eq=False, slots=True)
 class _Candidates:
-    """The M candidates of the G sentences of a batch whose candidates differ in cost.
+    """The M candidates of those G sentences of a batch whose candidates differ in cost.
 
     Where all candidates of a sentence cost the same, every distribution over them has the same expected cost. There is
     nothing to learn, so they are not scored.
 
     Args:
-        outputs: M of them, with EOS.
-        sentences: Long[M], the sentence of each output.
-        groups: Long[G], the sentences.
+        outputs: token ids of the M candidates, with EOS.
+        sentences: Long[M], the row in the batch of each output's sentence.
+        groups: Long[G], the row in the batch of each of the G sentences.
         indices: Long[M], the index of each output in `costs`, flattened.
         costs: Float[G,C], padded with 0.
-        constant: Float[B], the risk of the other sentences; 0 for these.
+        constant: Float[B], the risk of the other sentences of the batch; 0 for the G sentences.
     """
 
     outputs: tuple[tuple[int, ...], ...]
@@ -279,7 +279,7 @@ def inference_mode(model: Seq2Seq) -> Iterator[None]:
 
 
 def label_log_probs(distribution: Distribution, labels: Tensor, mask: Tensor, vocabulary: int) -> Tensor:
-    """Return Float[N,K], differentiable: log p of `labels` Long[N,K] where `mask` Bool[N,K], and 0 elsewhere.
+    """Return Float[N,K], differentiable: log p of `labels` Long[N,K] where `mask` Bool[N,K] is True, and 0 elsewhere.
 
     `vocabulary` is V, which determines how many positions are computed at a time.
     """

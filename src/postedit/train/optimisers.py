@@ -1,4 +1,4 @@
-"""Optimisers with their state by parameter name, the learning rate, and parameters that are not trained."""
+"""Optimisers and their state by parameter name, learning rate schedules, and frozen parameters."""
 
 from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
@@ -17,7 +17,7 @@ _FIRST_SQUARES = 0.1
 
 
 def freeze(model: nn.Module, patterns: Sequence[str]) -> None:
-    """Exclude from training each parameter that has a name which matches one of `patterns` (`embed*`, `*.bias`).
+    """Exclude from training all parameters with a name that matches one of `patterns` (`embed*`, `*.bias`).
 
     Raises:
         RecipeError: if a pattern matches no name, or nothing is left to train.
@@ -40,8 +40,8 @@ def learning_rate(config: TrainConfig, step: int, plateau: Plateau) -> float:
     """Return the learning rate of update number `step`, counted from 1; before the first update, that of the first.
 
     All schedules rise linearly to `config.lr` over the warm-up. The inverse square root then falls as in Vaswani et
-    al. 2017, 5.3, except that its peak is `lr` and does not depend on the width of the model. The line falls to 0 at
-    the update after `config.max_steps`.
+    al. 2017, 5.3, except that its peak is `lr` and does not depend on the width of the model. The linear schedule
+    falls to 0 at the update after `config.max_steps`.
     """
     step = max(step, 1)
     if step < config.warmup_steps:
@@ -88,7 +88,7 @@ def build_optimizer(model: nn.Module, config: TrainConfig) -> torch.optim.Optimi
 def update_weights(
     optimizer: torch.optim.Optimizer, gradients: Sequence[Tensor], divisor: Tensor, failed: Tensor, rate: float
 ) -> None:
-    """Update the weights by `gradients` / `divisor`, unless the scalar `failed` is 1; the gradients may be changed."""
+    """Update the weights by `gradients` / `divisor`, unless the scalar `failed` is 1; may overwrite the gradients."""
     for group in optimizer.param_groups:
         group["lr"] = rate
     if optimizer.defaults.get("fused"):
@@ -114,7 +114,7 @@ def optimizer_tensors(model: nn.Module, optimizer: torch.optim.Optimizer) -> dic
 
 
 def load_optimizer_tensors(model: nn.Module, optimizer: torch.optim.Optimizer, tensors: Mapping[str, Tensor]) -> None:
-    """Load the state that `optimizer_tensors` returned; hyperparameters stay those of the constructor."""
+    """Load the state that `optimizer_tensors` returned; hyperparameters remain those of `optimizer`."""
     names = {parameter: name for name, parameter in model.named_parameters()}
     by_name: dict[str, dict[str, Tensor]] = {}
     for key, tensor in tensors.items():

@@ -1,4 +1,4 @@
-"""Resuming: which checkpoint a run continues from, and which changes of recipe and data that allows."""
+"""Resumption of runs: the checkpoint to continue from, and the changes of recipe and data that are allowed."""
 
 import hashlib
 import json
@@ -20,7 +20,7 @@ from postedit.train.train_state import LossTrend, Plateau, TrainState
 Say = Callable[[str], None]
 
 _DEFAULTS: Final = TrainConfig(max_steps=1).model_dump(mode="json", exclude=set(FREE_ON_RESUME))
-"""Values of options that the version which started a run did not have."""
+"""Values of the options that did not exist yet in the version that started a run."""
 
 _WEIGHTS: Final = "shares"
 """The name of the sampling weights in checkpoints."""
@@ -30,7 +30,7 @@ DATA: Final = {
     _WEIGHTS: "the sources of the training corpus have other weights or epochs",
     "dev": "the dev corpus has other content",
 }
-"""Parts of the identity of a run that `--accept-changed-data` lets change, each with a message."""
+"""Parts of the identity of a run that may change with `--accept-changed-data`, each with a message."""
 
 
 def run_identity(
@@ -64,17 +64,17 @@ def differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
 
 
 def changed_data(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
-    """Return which of `DATA` differ; early checkpoints have no sampling weights."""
+    """Return the keys of `DATA` whose values differ; early checkpoints have no sampling weights."""
     return [key for key in DATA if before.get(key, []) != now[key]]
 
 
 def find_checkpoint(
     checkpoints: Checkpoints, resume: bool, identity: Mapping[str, Any], accept_changed_data: bool, say: Say
 ) -> Checkpoint | None:
-    """Return the checkpoint to continue from, or None to start.
+    """Return the checkpoint to continue from, or None to start from the beginning.
 
     Args:
-        checkpoints: of the run.
+        checkpoints: the checkpoints of the run.
         resume: whether to continue if there are checkpoints.
         identity: the current identity of the run.
         accept_changed_data: whether the data may differ from those of the checkpoint.
@@ -82,7 +82,7 @@ def find_checkpoint(
 
     Raises:
         OutputError: if there are checkpoints and `resume` is False.
-        RecipeError: if they belong to a run with other data or another recipe.
+        RecipeError: if the checkpoints belong to a run with other data or another recipe.
     """
     run = checkpoints.folder.parent
     if not resume:

@@ -1,4 +1,4 @@
-"""Records of a run: the line of progress on the console, `log.jsonl`, TensorBoard."""
+"""Records of a run: the progress line on the console, `log.jsonl`, and TensorBoard event files."""
 
 import json
 import threading
@@ -14,21 +14,21 @@ from postedit.core.files import atomic_write, explain_os_errors
 
 
 class RunLog:
-    """The log of a run: `log.jsonl`, one JSON object a line, and TensorBoard event files.
+    """The log of a run: `log.jsonl`, with one JSON object per line, and TensorBoard event files.
 
-    All lines have `step`, `epoch` and `seconds` (of the whole run). Lines of training add `loss` and `nll` (nats per
+    All lines have `step`, `epoch` and `seconds` (of the whole run). Training lines add `loss` and `nll` (nats per
     label), `lr`, `grad_norm`, `tokens_per_second`, `padding` (share of padding in the batches of the main process) and,
-    with minimum risk training, `risk` (expected cost). Lines of validation add `best` and the dev scores, named
+    with minimum risk training, `risk` (expected cost). Validation lines add `best` and the dev scores, named
     `dev_...`. Numbers that are not finite are null.
 
     Args:
         folder: the run folder.
-        step: where the run starts. Records after this step are removed, because a resumed run writes them again.
-        validated: step of the last validation of the run. A later validation at `step`, as that at the end of a run,
-            is removed from `log.jsonl` too: a resumed run repeats it, and a longer run does not have it.
+        step: step at which the run starts or resumes. Later records are removed, because a resumed run repeats them.
+        validated: step of the last validation of the run. A later validation at `step`, such as the one at the end
+            of a run, is removed from `log.jsonl` too: a resumed run repeats it, and a longer run would not have it.
 
     Raises:
-        OutputError: if the folder cannot be written, or the disk is full; so do `write` and `close`.
+        OutputError: if the folder cannot be written, or the disk is full; `write` and `close` raise it too.
     """
 
     def __init__(self, folder: Path, step: int, validated: int) -> None:
@@ -58,7 +58,7 @@ class RunLog:
             threading.excepthook = self._print_failure
 
     def _leave_to_main_thread(self, failure: threading.ExceptHookArgs) -> None:
-        """Print no failure of the thread that writes for TensorBoard: it is raised here once more."""
+        """Print the failure of a thread, unless it is TensorBoard's writer, whose failure the main thread raises."""
         if type(failure.thread).__name__ != "_AsyncWriterThread":
             self._print_failure(failure)
 
@@ -77,7 +77,7 @@ def _is_before(line: str, step: int, validated: int) -> bool:
         values = json.loads(line)
         at: float = values["step"]
         return at < step or (at == step and ("best" not in values or validated >= step))
-    except (ValueError, KeyError, TypeError):  # of a kill
+    except (ValueError, KeyError, TypeError):  # a kill truncated the line
         return False
 
 
@@ -108,7 +108,7 @@ class Display:
 
     @property
     def is_live(self) -> bool:
-        """Whether the line of progress can be updated in place."""
+        """Whether the progress line can be updated in place."""
         return self._progress is not None
 
     def show(self, line: str, done: float) -> None:
@@ -119,6 +119,6 @@ class Display:
             self.say(line)
 
     def say(self, text: str) -> None:
-        """Print a line that stays."""
+        """Print a line that later progress does not replace."""
         if self.enabled:
             self.console.print(text, highlight=False, markup=False, soft_wrap=True)

@@ -1,4 +1,4 @@
-"""Reports the progress of a run to the console and the log."""
+"""Progress reports of a run, on the console and in the log."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -52,7 +52,7 @@ class Report:
             self._since += perf_counter() - started
 
     def between(self, state: TrainState) -> None:
-        """Update the line of a terminal between two lines of the log."""
+        """Update the progress line of a terminal between two lines of the log."""
         if self._display.is_live and self._sums.tokens > 0.0:
             self._show(state, self._measure(state))
 
@@ -79,7 +79,7 @@ class Report:
             self._log.write(group, {**place, **values})
 
     def _measure(self, state: TrainState) -> dict[str, float]:
-        """Return the values of a line of training by the names of `RunLog`."""
+        """Return the values of a training line, by the names that `RunLog` lists."""
         sums = self._sums
         values = {
             "loss": sums.loss / sums.tokens,

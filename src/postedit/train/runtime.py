@@ -21,9 +21,9 @@ from postedit.core.errors import RecipeError
 
 _M_TRIM_THRESHOLD, _M_MMAP_MAX = -1, -4  # from glibc's malloc.h
 
-_KERNELS_KEPT = 256  # a training step uses some dozens
+_KERNELS_KEPT = 256  # a training step uses a few dozen
 
-_SLOW_BF16 = 1.2  # times as long as fp32: what busy processors make of equal speeds is less
+_SLOW_BF16 = 1.2  # times as long as fp32; noise in the times on a busy processor is smaller
 
 
 def keep_freed_memory() -> None:
@@ -50,10 +50,10 @@ def bound_kernel_cache() -> None:
 
 
 def return_freed_memory() -> None:
-    """Return unused memory that `keep_freed_memory` has kept to the system.
+    """Return to the system the unused memory that `keep_freed_memory` has kept.
 
     Blocks of different sizes leave gaps, which would add up to several times the memory in use. Call it every few dozen
-    updates; these then map the pages they need again.
+    updates; the next update maps the pages that it needs again.
     """
     if _has_glibc():
         ctypes.CDLL(None).malloc_trim(0)
@@ -87,7 +87,7 @@ def fast_fp32(enabled: bool) -> Iterator[None]:
 
 
 def rounds_fast_fp32() -> bool:
-    """Return whether `fast_fp32` rounds factors to bfloat16 here: the processor has AMX."""
+    """Return whether `fast_fp32` rounds factors to bfloat16 here, as it does on processors with AMX."""
     return "amx_bf16" in processor_features()
 
 
@@ -103,8 +103,8 @@ def processor_features() -> frozenset[str]:
 def slow_bf16(device: torch.device) -> str | None:
     """Return a warning if `device` is a CPU that is slower in bfloat16 than in fp32; else None.
 
-    That is measured: some processors have no instructions for bfloat16, and on others, virtual ones among them, these
-    instructions are slower than those for fp32.
+    Speeds are measured: some processors have no instructions for bfloat16, and on others, virtual ones among them,
+    these instructions are slower than those for fp32.
     """
     ratio = bf16_time_ratio() if device.type == "cpu" else 0.0
     if ratio < _SLOW_BF16:
@@ -118,7 +118,7 @@ def slow_bf16(device: torch.device) -> str | None:
 def bf16_time_ratio(size: int = 512, repeats: int = 10) -> float:
     """Return how long a matrix product of `size` rows and columns takes in bfloat16, relative to fp32, on the CPU.
 
-    The shortest of `repeats` times of each counts, computed in turn: other work on the processor only adds to times.
+    Both are timed `repeats` times in turn, and the shortest times count: other work on the processor only adds time.
     """
     factors = [torch.ones(size, size, dtype=dtype) for dtype in (torch.bfloat16, torch.float32)]
     shortest = [math.inf, math.inf]
@@ -134,7 +134,7 @@ def check_bf16(device: torch.device) -> None:
     """Check that `device` computes in bfloat16. Every CPU does, some slowly (`slow_bf16`).
 
     Raises:
-        RecipeError: if it is a GPU that does not, or only emulates it, which is slower than fp32.
+        RecipeError: if `device` is a GPU that does not, or only emulates it, which is slower than fp32.
     """
     if device.type == "cuda" and not torch.cuda.is_bf16_supported(including_emulation=False):
         name = torch.cuda.get_device_name(device)
@@ -142,7 +142,7 @@ def check_bf16(device: torch.device) -> None:
 
 
 def spare_processes(processes: int) -> str | None:
-    """Return a warning if a run has more processes on this machine than cores; else None."""
+    """Return a warning if a run has more processes than cores on this machine; else None."""
     here = int(os.environ.get("LOCAL_WORLD_SIZE", processes))  # set by torchrun and accelerate launch
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     if here <= cores:

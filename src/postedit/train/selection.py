@@ -41,11 +41,11 @@ class BestWeights:
         self.average = folder / "average.safetensors"
 
     def path(self, scored: ValidatedModel) -> Path:
-        """Return the file of weights of `scored`."""
+        """Return the weights file of `scored`."""
         return self.folder / scored.file_name
 
     def is_whole(self, scored: ValidatedModel) -> bool:
-        """Return whether the weights of `scored` are there as they were written.
+        """Return whether the weights file of `scored` exists and is undamaged.
 
         Raises:
             OSError: if the disk or its connection fails, which says nothing about the file.
@@ -110,10 +110,11 @@ class ModelSelection:
         self._export, self._interruptible, self._accelerator = export, interruptible, accelerator
 
     def validate(self, model: Seq2Seq, step: int) -> ValidatedModel:
-        """Return the model of that step with its scores.
+        """Validate the model at `step`, and return it with its scores.
 
         Raises:
-            KeyboardInterrupt: if a signal stopped it.
+            KeyboardInterrupt: if a signal stopped the validation.
+            ValueError: if `score_dev` does not return the metric of the run.
         """
         with self._interruptible():
             metrics = self.scores(model)
@@ -125,7 +126,7 @@ class ModelSelection:
     def scores(self, model: Seq2Seq) -> dict[str, float]:
         """Return `nll` (nats per label), `perplexity`, and the scores of the decoded dev set.
 
-        Random states and the model's mode stay, so validation changes nothing in training.
+        Random states and the model's mode are restored afterwards, so validation does not affect training.
         """
         training = model.training
         model.eval()
@@ -155,10 +156,10 @@ class ModelSelection:
         return float(nll_sum / tokens)
 
     def record(self, scored: ValidatedModel, model: Seq2Seq, state: TrainState) -> bool:
-        """Enter a validation into the state of the run, and write the weights that are to be kept.
+        """Record a validation in the state of the run, and write the weights that are to be kept.
 
         Returns:
-            Whether the model is the best so far. It is then exported.
+            Whether the model is the best so far; if so, it has been exported.
         """
         comparable = (one for one in (*state.best, scored) if one.score == one.score)  # NaN never counts
         sign = -1.0 if self._config.higher_is_better else 1.0
@@ -178,9 +179,9 @@ class ModelSelection:
         return improved
 
     def export_best(self, model: Seq2Seq, state: TrainState) -> tuple[ValidatedModel | None, bool]:
-        """Export the best single model or the average, whichever is better on dev; `model` then has its weights.
+        """Export the best single model or the average, whichever is better on dev, and load its weights into `model`.
 
-        Without `average_if_better`, the average is exported wherever there is one.
+        Without `average_if_better`, the average is exported whenever there is one.
 
         Returns:
             The average with its scores, or None if there was nothing to average; and whether it was exported.

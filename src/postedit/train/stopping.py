@@ -1,4 +1,4 @@
-"""When a run pauses, saves and ends. All processes get the same answers."""
+"""Rules for when a run pauses, saves and ends; all processes get the same answers."""
 
 from dataclasses import dataclass
 from time import perf_counter
@@ -38,7 +38,7 @@ class StoppingRules:
         return due or step in (saved_step, config.max_steps) or self._has_all_epochs(state)
 
     def is_save_time(self, saved_at: float) -> bool:
-        """Return whether the last checkpoint, written at `saved_at` in seconds, is old enough for another."""
+        """Return whether the last checkpoint, written when `perf_counter` was `saved_at`, is old enough for another."""
         minutes = self.config.save_minutes
         return minutes is not None and self.any_process(perf_counter() - saved_at >= 60.0 * minutes)
 
@@ -69,5 +69,5 @@ class StoppingRules:
 
 
 def is_due(step: int, every: int) -> bool:
-    """Return whether an action that is done every `every` steps is due at this one; never at the start."""
+    """Return whether an action that is done every `every` steps is due at `step`; never at step 0."""
     return step > 0 and step % every == 0

@@ -1,7 +1,7 @@
 """Layers of a model, compiled by PyTorch for training.
 
 Each layer is compiled on its own, with dynamic sizes. Layers of a kind share the compiled code, so the number of
-compilations is that of kinds of layers, not of layers or shapes of batches (ADR 31).
+compilations depends on the kinds of layers, not on the number of layers or the shapes of batches (ADR 31).
 """
 
 from collections.abc import Callable, Iterator
@@ -22,12 +22,12 @@ not if sizes happen to be equal at first, or for several models one after the ot
 def compile_layers(model: nn.Module, device: torch.device, backend: str | Callable[..., Any] = "inductor") -> None:
     """Compile the layers in the stacks of a model when they are first trained; see `in_update`.
 
-    Names of weights stay. Results stay, except for rounding and the random numbers of dropout.
+    Names of weights do not change, nor do results, except for rounding and the random numbers of dropout.
 
     Args:
         model: the model to train.
         device: the device of the model.
-        backend: of `torch.compile`.
+        backend: backend of `torch.compile`.
 
     Raises:
         RecipeError: if the model has no stack of layers, or PyTorch cannot compile for the device, for example because
@@ -53,7 +53,7 @@ def without_layers(name: str) -> str:
 
 
 def layers_of(module: nn.Module) -> list[nn.Module]:
-    """Return the members of each `ModuleList` whose members all have a `forward` and children; the outermost lists."""
+    """Return the members of the outermost `ModuleList`s in which every member has a `forward` and children."""
     found: list[nn.Module] = []
     for child in module.children():
         members = list(child) if isinstance(child, nn.ModuleList) else []
@@ -67,7 +67,7 @@ def _is_layer(module: nn.Module) -> bool:
 
 @contextmanager
 def compiled_in_updates(enabled: bool) -> Iterator[None]:
-    """Use compiled code in updates alone: search calls layers with many shapes, for which compiling rarely pays."""
+    """Within the block, use compiled code only under `in_update`: with the many shapes of search, it rarely pays."""
     if not enabled:
         yield
         return

@@ -11,12 +11,12 @@ WINDOW: Final = 20
 """Updates over which `LossTrend` averages the loss."""
 
 _RISE: Final = 3.0
-"""Nats per label. Harder data of a curriculum should cost less; a model that has fallen back to guessing costs more."""
+"""Rise in nats per label that counts as divergence: harder data cost less, a model that falls back to guessing more."""
 
 
 @dataclass(slots=True)
 class LossTrend:
-    """Mean loss over windows of updates, which tells divergence from the noise of batches.
+    """Mean loss over windows of updates, which distinguishes divergence from the noise of batches.
 
     Args:
         start: the last step before the current window.
@@ -36,7 +36,7 @@ class LossTrend:
         Args:
             loss: sum over the updates since the last call.
             tokens: their labels.
-            step: the number of the last of them.
+            step: number of the last of these updates.
         """
         self.loss += loss
         self.tokens += tokens
@@ -86,7 +86,7 @@ class ValidatedModel:
 
     @property
     def file_name(self) -> str:
-        """The name of its weights in the folder of the best."""
+        """The name of its weights file in the folder of the best models."""
         return f"step-{self.step:08d}.safetensors"
 
 

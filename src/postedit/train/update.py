@@ -22,8 +22,8 @@ class Totals(NamedTuple):
     """Sums over some updates in all processes.
 
     `loss` and `nll` are sums over labels in nats, `tokens` is the number of labels, `risk` the sum of expected costs
-    times labels. `norm` is the gradient norm of the last update, before clipping. `positions` is the size of the
-    batches of this process, and `padding` how much of it is padding.
+    times labels. `norm` is the gradient norm of the last update, before clipping. `positions` is the number
+    of positions in the batches of this process, and `padding` how many of them are padding.
     """
 
     loss: float = 0.0
@@ -44,7 +44,7 @@ class UpdateRecord:
     """The inputs and results of an update, kept to find out why it failed.
 
     Args:
-        step: its number.
+        step: number of the update.
         batches: the batches of this process, on the CPU.
         losses: the loss sum of each batch.
         total: Float[4], sums of loss, nll, tokens and risk over all batches and processes.
@@ -72,12 +72,12 @@ class Updater:
     depend on how they are divided into batches and processes.
 
     Nothing here waits for the device, which also checks that loss and gradient are finite. If they are not, the
-    optimiser does not change the weights and its state, in this update and in all later ones, until `failure` is
-    called and returns the failed update.
+    optimiser changes neither the weights nor its state, in this update and in all later ones; `failure` returns the
+    failed update.
 
     Args:
         model: the model, or a loss built on it; with several processes, wrapped to average gradients over them.
-        optimizer: from `build_optimizer`.
+        optimizer: the optimiser, from `build_optimizer`.
         config: label smoothing, clipping and precision.
         accelerator: the device and the other processes.
     """
@@ -97,7 +97,7 @@ class Updater:
     def update(self, number: int, batches: Sequence[Batch], rate: float, counts: bool = True) -> None:
         """Make update `number` at learning rate `rate` from this process's `batches`, which are on the CPU.
 
-        Processes may have different numbers of batches. One without any passes a batch with `counts` False.
+        Processes may have different numbers of batches. One without any passes a batch that does not count (`counts`).
         """
         rng = random_state(self.accelerator.device)
         self.optimizer.zero_grad(set_to_none=True)
@@ -147,10 +147,10 @@ class Updater:
         return Totals(loss, nll, tokens, risk, float(self._norm), positions, padding)
 
     def failure(self, highest: float = inf) -> UpdateRecord | None:
-        """Return the first update since the last call that failed. Waits for the device.
+        """Return the first update since the last call that failed, or None. Waits for the device.
 
         Args:
-            highest: loss in nats per label above which an update has failed too.
+            highest: loss in nats per label above which an update counts as failed too.
         """
         attempts, self._attempts = self._attempts, deque()
         if self._failed:
@@ -163,7 +163,7 @@ class Updater:
 
 
 def has_finite_gradient(loss: nn.Module, batch: Batch, config: TrainConfig, device: torch.device) -> bool:
-    """Return whether loss and gradient of one batch alone are finite; weights stay, gradients are lost."""
+    """Return whether loss and gradient of one batch alone are finite; keeps the weights, clears gradients."""
     loss.zero_grad(set_to_none=True)
     bf16 = torch.autocast(device.type, torch.bfloat16, enabled=config.precision == "bf16")
     with bf16, in_update(batch, config.compile):

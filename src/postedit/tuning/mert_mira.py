@@ -39,7 +39,7 @@ def line_optimum(
 ) -> LineOptimum:
     """Return the step between `low` and `high` along `direction` Float[F] with the lowest loss.
 
-    The step is the middle of the interval with this loss; of the longest one if there are several.
+    The step is the middle of the interval with this loss, the longest one if there are several.
     """
     sums, slopes = lists.sums(weights), lists.sums(direction)
     start, at, before, after = envelopes(sums, slopes, lists.first, low, high)
@@ -84,7 +84,7 @@ def _descend(lists: NBestLists, weights: Floats, lower: Floats, rng: np.random.G
             found = line_optimum(lists, weights, direction, *_reach(weights, direction, lower))
             if found.loss < loss:
                 candidate = np.maximum(weights + found.step * direction, lower)
-                # The loss from sums of differences has rounding errors; this one has not.
+                # The loss from sums of differences has rounding errors; this one does not.
                 candidate_loss = lists.loss(candidate)
                 if candidate_loss < loss:
                     weights, loss = candidate, candidate_loss

@@ -16,7 +16,7 @@ from postedit.data.lines import one_line, read_lines
 from postedit.tuning.nbest_lists import NBestEntry
 
 SCORE: Final = "score"
-"""The score of the model or ensemble: a feature of lists without features of a combination."""
+"""The score of the model or ensemble: the feature of lists that were not made by a log-linear combination."""
 
 ORDER: Final = "order"
 """The feature that is 0 for the first output of a list, -1 for the second, and so on.
@@ -34,7 +34,7 @@ class NBestRecord:
 
     @property
     def entry(self) -> NBestEntry:
-        """The output for tuning."""
+        """The text and the features, which are all that tuning needs."""
         return NBestEntry(self.record["text"], self.features)
 
 
@@ -71,7 +71,7 @@ def _list(path: Path, number: int, line: str) -> list[NBestRecord]:
 
 
 class _WrongRecordError(ValueError):
-    """What is wrong with a record."""
+    """A fault of a record, which its message describes."""
 
 
 def _output(record: Mapping[str, Any], place: int) -> NBestRecord:
@@ -83,7 +83,7 @@ def _output(record: Mapping[str, Any], place: int) -> NBestRecord:
     text = record["text"]
     if not isinstance(text, str) or one_line(text) != text:
         raise _WrongRecordError("text must be a string of one line")
-    text.encode()  # a half of a surrogate pair cannot be written
+    text.encode()  # raises ValueError for half a surrogate pair, which cannot be written
     return NBestRecord(record, {**{name: float(value) for name, value in own.items()}, ORDER: float(0 - place)})
 
 

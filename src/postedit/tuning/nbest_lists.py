@@ -18,7 +18,7 @@ class NBestEntry(NamedTuple):
     features: Mapping[str, float]
 
 
-_ROUNDING: Final = 1e-9  # of the largest value of a feature: smaller deviations are those of rounding
+_ROUNDING: Final = 1e-9  # share of a feature's largest value; smaller deviations are rounding errors
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,9 +26,9 @@ class NBestLists:
     """The H outputs of S sentences; those of a sentence are adjacent."""
 
     features: Floats  # Float[H,F]
-    statistics: Floats  # Float[H,D], of the metric
+    statistics: Floats  # Float[H,D], statistics of the metric
     first: Ints  # Int[S+1], the offset of the outputs of each sentence, and H
-    metric: AdditiveMetric  # to tune for
+    metric: AdditiveMetric  # the metric to tune for
 
     def sums(self, weights: Floats) -> Floats:
         """Return the weighted sum of the features of each output, Float[H]; equal features give equal sums."""
@@ -46,7 +46,7 @@ class NBestLists:
 
     @cached_property
     def scales(self) -> Floats:
-        """Root mean square deviation of each feature within a sentence, Float[F]; 1 where it is 0, but for rounding."""
+        """Root mean square deviation of each feature within a sentence, Float[F]; 1 where it is 0 up to rounding."""
         counts = np.diff(self.first)
         means = np.add.reduceat(self.features, self.first[:-1]) / counts[:, None]
         spread = np.sqrt(np.square(self.features - np.repeat(means, counts, axis=0)).mean(0))
@@ -106,7 +106,7 @@ class NBestPool:
 def _weighted_sums(features: Any, weights: Any) -> Any:
     """Return features Float[H,F] times weights Float[F], summed in order: Float[H].
 
-    Matrix products of libraries may round equal rows differently, and ties would not go to the first output.
+    Library matrix products may round equal rows differently, so that ties would not go to the first output.
     """
     total = np.zeros(features.shape[0])
     for row in range(features.shape[0]):

@@ -36,7 +36,7 @@ class TuneOptions:
     method: Method = "mert"  # the optimiser
     rounds: int = 5  # the largest number of searches after the first
     restarts: int = 20  # random starting points of MERT besides the current weights
-    seed: int = 1  # of all that is random
+    seed: int = 1  # seed of everything random
     space: Space = "log"  # what the ensemble averages
     known: tuple[str, ...] = ("mt",)  # texts whose words the post-editing penalty does not count
 
@@ -45,7 +45,7 @@ class TuneOptions:
 class TuningResult:
     """The result of tuning."""
 
-    weights: Mapping[str, float]  # by feature; those of members sum to 1
+    weights: Mapping[str, float]  # weight of each feature; those of members sum to 1
     before: Sequence[str]  # outputs of the members with equal weights, as an ensemble if all are neural
     after: Sequence[str]  # outputs with `weights`
     rounds: int  # the number of searches
@@ -64,9 +64,9 @@ def tune(
 ) -> TuningResult:
     """Return the weights of the round that scores best on `dev`; the first round has equal weights.
 
-    The score of a round is that of a search with its weights, which is made once if weights do not change what is
-    found. `members.search.beam` is the length of its n-best lists, which go to `folder`. Everything is deterministic,
-    so the lists of an interrupted run are used again.
+    Each round searches with its weights and is scored by the result; if weights do not change what is found, the first
+    search is used in all rounds. Its n-best lists, of `members.search.beam` outputs, go to `folder`. Everything is
+    deterministic, so the lists of an interrupted run are used again.
 
     Raises:
         OutputError: if lists cannot be written.

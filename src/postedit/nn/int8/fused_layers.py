@@ -23,7 +23,7 @@ from postedit.nn.int8.simd import address
 
 
 def _delete_stale_kernels() -> None:
-    """Delete cached kernels older than any module that they use: numba compares only the file of the kernel itself."""
+    """Delete cached kernels older than any module that they use: numba checks only the file of the kernel itself."""
     parts = [
         Path(str(part.__file__)) for part in (compiled, simd, paged_cache, epilogues, integer_products, paged_attention)
     ]
@@ -143,11 +143,11 @@ class StackWeights(NamedTuple):
     heads: Any  # H
     pre_norm: Any  # whether sublayers normalise their input; else the sum with the residual
     norms: Any  # `NormWeights` of Float32[L (R + 2),D]
-    self_projections: Any  # `LinearWeights.stack` of L: queries, keys and values of self-attention
-    cross_queries: Any  # of L R
-    attention_outputs: Any  # of L (R + 1)
-    inner: Any  # of L
-    outer: Any  # of L
+    self_projections: Any  # `LinearWeights.stack` of L layers: queries, keys and values of self-attention
+    cross_queries: Any  # likewise of L R layers
+    attention_outputs: Any  # likewise of L (R + 1) layers
+    inner: Any  # likewise of L layers
+    outer: Any  # likewise of L layers
 
 
 class PagedMemory(NamedTuple):
@@ -252,7 +252,7 @@ def project_queries_and_key_values(
         x: Float32[M,D].
         pre_norm: whether x is normalised first.
         norm: `NormWeights`.
-        weights: for Q + R outputs.
+        weights: `LinearWeights` with Q + R outputs.
         queries: Float32[M,Q].
         key_values: UInt16[M,R], the other outputs as bfloat16.
     """
@@ -281,7 +281,7 @@ def project_queries_and_key_values(
 
 @_compiled
 def feed_forward(x: Any, pre_norm: Any, norm: Any, inner: Any, outer: Any, out: Any) -> None:
-    """Write x + W max(0, V x + b) + c, Float32[M,D]; within the sum, x is normalised if `pre_norm`."""
+    """Write x + W max(0, V x' + b) + c, Float32[M,D], where x' is x, normalised if `pre_norm`."""
     rows = min(len(x), _BLOCK)
     quantised, quantised_hidden = _empty_quantised(rows, inner), _empty_quantised(rows, outer)
     scales, hidden = np.empty(rows, np.float32), np.empty((rows, inner.outputs), np.float32)
@@ -324,10 +324,10 @@ def transformer_layers(
         tokens: K.
         page: Bfloat16[L,M,2D] as UInt16, to receive the keys and values of self-attention; or [1,M,2D], used by all
             layers in turn (see `PagedKeyValueCache.addresses`).
-        cross_outputs: for each cross-attention Float32[M,D], to receive the residual sum after it in the last layer,
-            before any normalisation; more are ignored.
-        means: for each cross-attention Float32[N,K,S], zeros to which the weights of the last layer are added, averaged
-            over heads; or empty if they are not needed; more are ignored.
+        cross_outputs: a Float32[M,D] for each cross-attention, to receive the sum of its output and the residual in
+            the last layer, before any normalisation; more are ignored.
+        means: a Float32[N,K,S] of zeros for each cross-attention, to which its weights in the last layer are added,
+            averaged over heads; empty if they are not needed; more are ignored.
     """
     queries, found, mixed = np.empty_like(x), np.empty_like(x), np.empty_like(x)
     no_key_values, no_means = np.empty((len(x), 0), np.uint16), np.empty((0, 0, 0), np.float32)

@@ -28,13 +28,13 @@ class Int8Linear(nn.Module):
     """A linear layer with 8-bit weights: one scale for each row of W and one for each row of x."""
 
     min_weights: ClassVar[int] = 2**14
-    """Smaller layers spend more time on the call than they save (benchmarks/inference_layers.py)."""
+    """Layers with fewer weights lose more time on the call than they save (benchmarks/inference_layers.py)."""
 
     weight: Tensor
     bias: Tensor
 
     def __init__(self, weight: Tensor, bias: Tensor | None) -> None:
-        """Quantise `weight` Float[out,in] to -127 .. 127 times scales; `bias` is Float[out].
+        """Quantise `weight` Float[out,in] to -127 .. 127 times scales; `bias` is Float[out] or None.
 
         Raises:
             ValueError: if the layer has so many inputs that sums of products would not fit into 32 bits.
@@ -49,7 +49,7 @@ class Int8Linear(nn.Module):
         # The layout is private to this package, so the weights are in no state dict.
         self.register_buffer("weight", torch.from_numpy(pack_weights(quantised.numpy())), persistent=False)
         zeros = quantised.sum(1, dtype=torch.int32).mul_(128)
-        # Outputs are dequantised 16 at a time, from any first output on.
+        # Outputs are dequantised 16 at a time, starting from any output.
         padding = -len(weight) % 16 + 16
         steps, offsets, biases = (F.pad(part, (0, padding)).numpy() for part in (scales, zeros, self.bias))
         self.weights = kernels.LinearWeights.of(self.weight.numpy(), steps, offsets, biases, len(weight))
@@ -70,7 +70,7 @@ _MAX_INPUTS = (2**31 - 1) // 127**2
 
 
 class Int8TransformerStack(nn.Module):
-    """Transformer layers for inference, in one kernel call; has the methods of `TransformerStack`.
+    """Transformer layers for inference, computed in one kernel call; has the methods of `TransformerStack`.
 
     The weights of a layer evict other data from the processor's cache, so one call per stack is faster than one per
     sublayer, most of all for single sentences.
@@ -104,7 +104,7 @@ class Int8TransformerStack(nn.Module):
     def from_stack(cls, part: nn.Module) -> "Int8TransformerStack | None":
         """Return the int8 form of a `TransformerStack` whose linear layers are all large enough; else None.
 
-        The kernel reports cross-attention with the residual, so a stack that reports otherwise has no form.
+        The kernel reports the sum of each cross-attention and the residual; stacks that report otherwise have no form.
         """
         if type(part) is not TransformerStack or any(type(layer) is not TransformerLayer for layer in part.layers):
             return None
@@ -142,7 +142,7 @@ class Int8TransformerStack(nn.Module):
     def encode(
         self, x_NSD: Tensor, mask_NS: Tensor, memories: Sequence[StackMemory] = (), need_weights: bool = False
     ) -> LayerOutput:
-        """Run without a causal mask over a text with mask Bool[N,S]."""
+        """Run all layers over a text with mask Bool[N,S], without a causal mask."""
         packing = Packing.if_useful(mask_NS)
         page = PagedKeyValueCache.allocate(1, 2 * x_NSD.size(2), mask_NS.shape, packing)
         return self._run(x_NSD, packing, page, page, mask_NS.unsqueeze(1), memories, need_weights)
@@ -150,7 +150,7 @@ class Int8TransformerStack(nn.Module):
     def decode(
         self, x_NKD: Tensor, slots: CacheSlots, cache: DecoderCache, memories: Sequence[StackMemory]
     ) -> tuple[LayerOutput, DecoderCache]:
-        """Run K more tokens causally; return the output and the grown cache."""
+        """Run all layers over K more tokens, with causal attention; return the output and the cache after this call."""
         page = PagedKeyValueCache.allocate(self.stack.layers, 2 * x_NKD.size(2), x_NKD.shape[:2], slots.packing)
         past = cast("PagedKeyValueCache | None", cache.key_values)
         key_values = page if past is None else past.append(page, slots.write)
@@ -177,7 +177,7 @@ class Int8TransformerStack(nn.Module):
         slots = [memory.slots.shape[1] for memory in cross]
         cross_outputs = [np.empty_like(x) for _ in slots]
         means = [np.zeros((rows, count, wide) if need_weights else (0, 0, 0), np.float32) for wide in slots]
-        # Kernels have a fixed number of arguments; the missing ones are never used.
+        # Kernels have a fixed number of arguments; those that stand in for missing memories are never used.
         missing = _MAX_MEMORIES - 1 - len(cross)
         all_memories, outputs = (own, *cross, *[own] * missing), (*cross_outputs, *[x] * missing)
         all_means = (*means, *[_NO_MEANS] * missing)
@@ -190,7 +190,7 @@ class Int8TransformerStack(nn.Module):
 
 
 _MAX_MEMORIES = 3
-"""Memories that a layer attends to, its own tokens included; compiled kernels have a fixed number of arguments."""
+"""The most memories of a layer, its own tokens included: compiled kernels have a fixed number of arguments."""
 
 _NO_MEANS = np.empty((0, 0, 0), np.float32)
 
@@ -200,7 +200,7 @@ def _attentions(layer: TransformerLayer) -> list[MultiHeadAttention]:
 
 
 def _stack_weights(layers: Iterable[Sequence[nn.Linear]]) -> kernels.LinearWeights:
-    """Return the quantised layers; linear layers of the same input become one, with their outputs concatenated."""
+    """Return quantised layers, each from linear layers that read the same input, with their outputs concatenated."""
     quantised = []
     for parts in layers:
         weight = torch.cat([part.weight.detach() for part in parts])

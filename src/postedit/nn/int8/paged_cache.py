@@ -52,7 +52,7 @@ class PagedKeyValueCache:
         return np.array([[page.data_ptr() for page in self.pages], strides], np.int64)
 
     def select(self, rows: Tensor) -> Self:
-        """Return the rows Long[M] in that order."""
+        """Return the rows with indices `rows` Long[M], in that order."""
         return type(self)(self.pages, self.slots_NS[rows])._drop_unused_pages()
 
     def join(self, other: Self) -> Self:
@@ -68,7 +68,7 @@ class PagedKeyValueCache:
         return type(self)((), self.slots_NS.new_empty(rows, 0))
 
     def append(self, new: Self, write: Callable[[Tensor, Tensor], Tensor]) -> Self:
-        """Return the cache with the page of `new`, whose slots `CacheSlots.write` writes."""
+        """Return the cache with the page of `new` added; `write` is `CacheSlots.write`, which adds its slots."""
         return self._merge(new, lambda *slots: write(*(part.view(len(part), 1, -1, 1) for part in slots)).flatten(1))
 
     def _merge(self, other: Self, combine: Callable[[Tensor, Tensor], Tensor]) -> Self:
