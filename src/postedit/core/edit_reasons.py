@@ -23,7 +23,7 @@ class NamedCorrection:
 
 @dataclass(frozen=True, slots=True)
 class CorrectionReason:
-    """Corrections that made the same change, counted in the widest context in which any of them did.
+    """Corrections that made the same change, counted in the widest context in which any did, or in the same segment.
 
     Args:
         count: number of corrections that made the change.

@@ -50,7 +50,7 @@ def split_fields(text: str) -> tuple[list[str], list[str]]:
 
 
 class HintConfig(Config):
-    """Token budgets of the hints in a prompt; a hint with no content, or none that fits its budget, is left out."""
+    """How much of each hint a prompt shows; a hint with no content, or none that fits its budget, is left out."""
 
     examples: int = Field(4, ge=1, le=50, description="most similar corrections that are shown")
     least_similarity: float = Field(0.3, ge=0, le=1, description="lowest similarity of a correction that is shown")

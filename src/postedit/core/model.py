@@ -184,7 +184,9 @@ class Seq2Seq(nn.Module, ABC, Generic[StateT]):
         return (self,)
 
     def forward(self, batch: Batch, smoothing: float = 0.0) -> LabelLoss:
-        """Return the loss of the batch's target under teacher forcing; `joint_loss` is part of `loss`, not of `nll`.
+        """Return the loss of the batch's target under teacher forcing.
+
+        In training mode, `joint_loss` is part of `loss`; it is never part of `nll`.
 
         Raises:
             ValueError: if the batch has no target.

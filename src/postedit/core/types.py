@@ -58,7 +58,7 @@ class Tokens:
         return self.mask.sum(1)
 
     def to(self, device: torch.device | str) -> Self:
-        """Return a copy on `device`."""
+        """Return the same on `device`; tensors that are there already are shared, not copied."""
         return type(self)(self.ids.to(device, non_blocking=True), self.mask.to(device, non_blocking=True))
 
     def select(self, rows: Tensor) -> Self:
@@ -167,7 +167,7 @@ class Shortlist:
         return Shortlist(self.first, self.others, None if self.allowed is None else self.allowed[rows])
 
     def to(self, device: torch.device) -> "Shortlist":
-        """Return a copy on `device`."""
+        """Return the same on `device`; tensors that are there already are shared, not copied."""
         return Shortlist(self.first, self.others.to(device), None if self.allowed is None else self.allowed.to(device))
 
 

@@ -25,7 +25,7 @@ _OF_THE_FIRST: Final = ("n_best", "mbr")
 
 
 def common_pair(editors: Sequence[Editor], name: str) -> tuple[str, str]:
-    """Return the codes of the source and target languages that editors have in common; empty if none is known.
+    """Return the codes of the source and target language that any of the editors names; empty where none does.
 
     `name` is what the editors form together, such as "a chain", for error messages.
 

@@ -96,7 +96,7 @@ def _first_tokens(index: Sequence[int], words: int) -> list[int]:
 
 
 def with_text(result: PostEdit, mt: str, output: str) -> PostEdit:
-    """Return a scored result with the text `output`; unless the model writes just this, one edit replaces all of mt."""
+    """Return a scored result with the text `output`; if the model writes another, one edit replaces all of mt."""
     if result.text == output:
         return result
     whole = (Edit("replace", (0, len(mt)), (0, len(output))),) if output != mt else ()

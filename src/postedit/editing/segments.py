@@ -63,7 +63,8 @@ def encode_segments(
 ) -> list[EncodedSegment]:
     """Return the segments as token ids, each with its hints and, if `outputs` to score are given, with its output.
 
-    A segment with a side of more than `max_input` tokens, EOS included, is skipped; with `cut`, it is cut to as many.
+    A segment with a side of more than `max_input` tokens, EOS included, is skipped; with `cut`, the side is cut
+    to this length instead.
     """
     src = processor.encode_batch("src", [segment.src for segment in segments])
     with_mt = [row for row, segment in enumerate(segments) if segment.mt is not None]

@@ -78,7 +78,7 @@ class SpanRule:
         return [*broken_values(self._src_counts, self._mt_counts, counts), *terms]
 
     def _with_faults(self, text: str, spans: Sequence[ProtectedSpan]) -> list[ProtectedSpan]:
-        """Return the spans of a text, and once more those that are unpaired tags, linked, or glued to other text."""
+        """Return the spans of a text, once more unpaired tags and linked spans, and copies glued to other text."""
         return [*spans, *unpaired_tags(spans), *self._links(text, spans), *find_glued(text, spans, self._known)]
 
     def _links(self, text: str, spans: Sequence[ProtectedSpan]) -> list[ProtectedSpan]:

@@ -112,8 +112,8 @@ class CheckpointModel(Seq2Seq[StateT]):
     ) -> None:
         """Map token ids to rows, all except BOS in the same way on input and output.
 
-        The decoder reads the row `bos` for BOS; it never writes the rows `never`. With `keep_bias`, the bias of the
-        output layer, which excludes these rows, is saved with the weights.
+        The decoder reads the row `bos` for BOS; it never writes the rows `never`. With `keep_bias`, the buffer `bias`,
+        which excludes all rows that are never written, is saved with the weights.
         """
         super().__init__()
         numbering = config.network.numbering

@@ -37,7 +37,7 @@ def embedding_tables(
 
 
 def require_one_vocabulary(vocabularies: Vocabularies, name: str, what: str) -> None:
-    """Raise a RecipeError that begins with `what`, an option, unless the stream `name` has the vocabulary of pe."""
+    """Raise a RecipeError that begins with `what`, which needs it, unless stream `name` has the vocabulary of pe."""
     text, pe = vocabularies.streams[name], vocabularies.target
     if text != pe:
         sharing = '"joint" or "mt-pe"' if name == "mt" else '"joint"'

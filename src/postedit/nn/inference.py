@@ -59,7 +59,7 @@ def _has_layouts(precision: str) -> bool:
 
 
 def _replace(model: nn.Module, make: Callable[[nn.Module], nn.Module | None], except_in: tuple[type, ...] = ()) -> None:
-    """Replace each part of a model by `make(part)` unless that is None; skip children of the types `except_in`."""
+    """Replace each part of a model by `make(part)` unless that is None, except in modules of types `except_in`."""
     made: dict[nn.Module, nn.Module | None] = {}  # a part used in two places stays one module
     for parent in list(model.modules()):
         for name, part in list(parent._modules.items()):  # named_children skips repeated modules

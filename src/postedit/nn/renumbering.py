@@ -17,7 +17,7 @@ _EXCLUDED_BIAS: Final = -100.0
 """Added to the logits of tokens that occur in no text; finite, because label smoothing uses their log-probabilities."""
 
 _SHORTLIST_POSITIONS: Final = 64
-"""Rows of the batch whose logits of all tokens are held at a time."""
+"""Number of positions (dimension 0, after `at`) whose logits of all tokens are held at a time."""
 
 
 def exclusion_bias(numbering: RowNumbering, controls: Sequence[int]) -> Tensor:

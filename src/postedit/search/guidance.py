@@ -35,7 +35,7 @@ class Bias(Protocol):
     """Penalties that are added to the log-probabilities of the next token for ranking, for N rows."""
 
     def added(self) -> Tensor:
-        """Return the penalties Float[N,V] in nats, at most 0, so that a hypothesis never gains rank as it grows."""
+        """Return the penalties Float[N,V] in nats, at most 0: the total of a hypothesis only falls as it grows."""
         ...
 
     def advance(self, tokens: Tensor) -> Self:

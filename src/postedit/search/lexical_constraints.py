@@ -163,7 +163,7 @@ class Required(Automaton[MissingPhrases]):
 
 
 class Beginning(Automaton[str]):
-    """A goal by which an output begins with a given text, which may end within a token.
+    """A constraint by which an output begins with a given text, which may end within a token.
 
     The state is the text still to be written.
     """

@@ -34,7 +34,7 @@ def length_limits(
 
 @dataclass(frozen=True, eq=False, slots=True)
 class NextTokens:
-    """The C best next tokens of each of N rows, best first, followed by the proposals of goals in no order."""
+    """The best next tokens of each of N rows, best first, then the proposals of goals in no order; C in all."""
 
     tokens: Tensor  # Long[N,C]
     # Float[N,C], log-probability plus biases, by which the tokens are ranked; -inf for tokens that are not allowed

@@ -38,7 +38,9 @@ class SegmentIn(ApiModel):
 
     src: Text = Field(description="source", examples=[_SRC])
     mt: Text | None = Field(
-        None, description="its machine translation; models with a first stage need none", examples=[_MT]
+        None,
+        description="its machine translation; models with a first stage, or of src alone, need none",
+        examples=[_MT],
     )
     prefix: Constraint = Field("", description="text that the correction begins with; it may end within a word")
     required: list[Constraint] = Field([], max_length=20, description="words and phrases that the correction contains")

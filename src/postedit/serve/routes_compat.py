@@ -92,7 +92,7 @@ class TranslateRequest(_Lenient):
     target: str = Field("", max_length=100, description="code of the language of the translation", examples=["de"])
     translation: api.Text | list[api.Text] | None = Field(
         None,
-        description="machine translation to correct, one a text; models with a first stage need none",
+        description="translation to correct, one per text; models with a first stage, or of src alone, need none",
         examples=["Drücken Sie die rote Knopf."],
     )
     format: Literal["text", "html"] = Field("text", description="html: tags are kept")
@@ -186,8 +186,8 @@ _FORM: Final = {
 async def translate(request: Request, service: ServiceDep) -> dict[str, Any]:
     """Correct translations, with requests as LibreTranslate takes them: JSON or a form.
 
-    `translation`, which LibreTranslate does not have, is the text to correct; only models with a first stage can work
-    without it.
+    `translation`, which LibreTranslate does not have, is the text to correct; only models with a first stage,
+    and models that read only the source, can work without it.
     """
     asked, who = await _of_body(TranslateRequest, request, service)
     who.require("edit", asked.project)

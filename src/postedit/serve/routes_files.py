@@ -57,7 +57,7 @@ class SavedSegment(Body):
     edit_id: PlainText = Field(
         min_length=1,
         max_length=64,
-        description="chosen by the client, such as a UUID; a request with an id used before changes nothing",
+        description="chosen by the client, such as a UUID; an id used before for the same segment changes nothing",
     )
     decisions: list[EditDecision] = Field([], max_length=10_000)
     proposal: PlainText | None = Field(None, description="text of the proposal that was decided on")
@@ -215,7 +215,7 @@ def get_matches(file: Id, number: SegmentNumber, access: AccessDep) -> dict[str,
     },
 )
 def save_segment(file: Id, number: SegmentNumber, asked: SavedSegment, access: AccessDep, request: Request) -> Any:
-    """Save a decision on a segment; a confirmed target is learnt from, and a repeated `edit_id` changes nothing."""
+    """Save a decision on a segment; a confirmed target is learnt from, and an `edit_id` sent again changes nothing."""
     row = access.file(file, "files")
     # The decision teaches the project something, or takes back what an earlier one taught.
     if asked.state == "confirmed" or access.store.segments.get(file, number)["correction"] is not None:

@@ -91,7 +91,7 @@ def apply_edits(mt: str, text: str, edits: Sequence[Edit]) -> str:
 
 
 def edits_between(mt: str, text: str) -> tuple[Edit, ...]:
-    """Return the edits that turn one text into another; words and the spacing between them are edited separately."""
+    """Return the edits that turn one text into another, found by comparing words and the white space between them."""
     old, new = (re.findall(r"\s+|\S+", one) for one in (mt, text))
     starts = [[0], [0]]
     for places, items in zip(starts, (old, new), strict=True):

@@ -142,7 +142,7 @@ def check_bf16(device: torch.device) -> None:
 
 
 def spare_processes(processes: int) -> str | None:
-    """Return a warning if a run has more processes than cores on this machine; else None."""
+    """Return a warning if a run has more processes on this machine than it has cores; else None."""
     here = int(os.environ.get("LOCAL_WORLD_SIZE", processes))  # set by torchrun and accelerate launch
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     if here <= cores:
