@@ -77,7 +77,7 @@ _PATTERNS: Final[tuple[tuple[str, Kind, tuple[str, ...]], ...]] = (
             r"\{\s*[\w.-]+\s*,\s*(?:number|date|time|spellout|ordinal|duration|list)\b[^{}]{0,200}\}",
             r"%\(\w+\)[-+\#0]*\d*(?:\.\d+)?[a-zA-Z]|%%|%[A-Za-z_]\w+%",
             rf"(?<!\d)(?<!\d\s){_PRINTF}|(?<=\d\s){_PRINTF}(?![^\W\d_])",  # not in German "50 %-ige"
-            # Only one digit: %50 is a percentage in Turkish. "50 %" is one in any language, but "1 %" in "%1 %2" is not.
+            # Only one digit: %50 is a percentage in Turkish. "50 %" is one in any language, not "1 %" in "%1 %2".
             rf"(?:(?<![{_WORD}])(?<!\d\s)|(?<=[%L][1-9])|(?<=[%L][1-9]\s))%L?[1-9](?!\d|[.,]\d)",
             rf"(?<![{_WORD}$])\$[A-Za-z_][{_NAME}]*(?![{_WORD}])|\\[nrt]",
             rf"(?<![{_WORD}:]):[a-z_][{_NAME}]*:?(?![{_WORD}:])",
