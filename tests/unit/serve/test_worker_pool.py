@@ -270,7 +270,7 @@ def kill_at_random(service: RunningService, kills: int, seed: int) -> list[httpx
 
 
 def check_all_answered(answers: list[httpx.Response]) -> None:
-    assert len(answers) >= 20
+    assert len(answers) >= 10
     for answer in answers:
         first, _, last = texts(answer)
         assert first.startswith("A")
