@@ -250,7 +250,7 @@ def kill_at_random(service: RunningService, kills: int, seed: int) -> list[httpx
 
     def ask(client: int) -> list[httpx.Response]:
         answers = []
-        while not stop.is_set():
+        while not stop.is_set() or len(answers) < 5:  # on slow cores, processes start longer than they live
             answers.append(service.edit(f"a{client} {len(answers)}", "sleep 0.005", "b"))
         return answers
 
@@ -270,7 +270,7 @@ def kill_at_random(service: RunningService, kills: int, seed: int) -> list[httpx
 
 
 def check_all_answered(answers: list[httpx.Response]) -> None:
-    assert len(answers) >= 10
+    assert len(answers) >= 20
     for answer in answers:
         first, _, last = texts(answer)
         assert first.startswith("A")
