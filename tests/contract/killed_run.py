@@ -1,13 +1,12 @@
-"""A training run that is killed in mid-step: `python killed_run.py RECIPE FOLDER PASSES`.
+"""A training run that is killed in mid-step, in a process of its own.
 
-SIGKILL comes at the start of forward pass number PASSES of training, between two checkpoints.
+SIGKILL comes at the start of a given forward pass of training, between two checkpoints.
 """
 
 import json
+import multiprocessing
 import os
 import signal
-import subprocess
-import sys
 from pathlib import Path
 
 from rich.console import Console
@@ -18,13 +17,19 @@ from postedit.core.model import Seq2Seq
 from postedit.jobs.training import train
 from postedit.recipe import load_recipe
 
+# Importing takes most of the time of such a process, so that one process imports all, and the others are forks of it.
+_PROCESSES = multiprocessing.get_context("forkserver")
+_PROCESSES.set_forkserver_preload(["postedit.jobs.training", "torch._dynamo"])
+
 
 def train_until_killed(recipe: Path, folder: Path, passes: int) -> None:
-    """Run this program in a process of its own."""
-    command = [sys.executable, __file__, str(recipe), str(folder), str(passes)]
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
-    ended = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120, check=False)
-    assert ended.returncode == -signal.SIGKILL, ended.stderr
+    """Train by recipe into folder, and kill the process when forward pass number passes begins."""
+    process = _PROCESSES.Process(target=_train, args=(recipe, folder, passes))
+    process.start()
+    process.join(120)
+    exit_code = process.exitcode
+    process.kill()
+    assert exit_code == -signal.SIGKILL
 
 
 def remains(folder: Path) -> dict[str, object]:
@@ -40,9 +45,8 @@ def remains(folder: Path) -> dict[str, object]:
     return files
 
 
-def main(recipe: str, folder: str, passes: str) -> None:
-    """Train until the end comes."""
-    left = int(passes)
+def _train(recipe: Path, folder: Path, passes: int) -> None:
+    left = passes
 
     def count(module: nn.Module, _: object) -> None:
         nonlocal left
@@ -52,8 +56,4 @@ def main(recipe: str, folder: str, passes: str) -> None:
                 os.kill(os.getpid(), signal.SIGKILL)
 
     register_module_forward_pre_hook(count)
-    train(load_recipe(Path(recipe)), Path(folder), console=Console(quiet=True))
-
-
-if __name__ == "__main__":
-    main(*sys.argv[1:])
+    train(load_recipe(recipe), folder, console=Console(quiet=True))
