@@ -70,7 +70,7 @@ def gate(
     from postedit.editing.combination import is_combination
     from postedit.gate.calibrate import ENOUGH_LINES, GateOptions, draw_reliability
     from postedit.jobs.dev_overlap import uses_of
-    from postedit.jobs.gating import job_before, judge_lines, make_gate, note_of
+    from postedit.jobs.gating import check_judged, job_before, judge_lines, make_gate, note_of
 
     library("sklearn.linear_model", "making a gate", "gate")
     whole = DevTexts.read(src, mt, pe)
@@ -95,6 +95,8 @@ def gate(
     kept = out.with_name(f"{out.name}.judged")
     if spec.endpoint is not None:  # what an interrupted run has cost counts towards the budget
         spec = replace(spec, endpoint=spec.endpoint.continued(job_before(kept, resume=resume)))
+    known_job = {"development set": texts, **({} if spec.endpoint is None else spec.endpoint.job)}
+    check_judged(kept, known_job, resume=resume)
     editor = spec.load(None)
     known = {
         model: uses_of(whole, Path(model)) for model in models if Path(model).exists() and not is_combination(model)
@@ -108,9 +110,7 @@ def gate(
             )
     search = search_config(editor, {"n_best": 1, **options.search}, with_mt=True)
     identity = editor.identity(search)
-    job = {"model": list(identity.models), "search settings": repr(identity.settings), "development set": texts}
-    if spec.endpoint is not None:
-        job |= spec.endpoint.job
+    job = {"model": list(identity.models), "search settings": repr(identity.settings), **known_job}
     with shared.usage_printed(spec.endpoint, editor):
         judged = judge_lines(editor, search, dev, kept, job, console(stderr=True), resume=resume)
     about = {"texts": texts, "models had the lines for": sorted(set().union(*known.values()))}

@@ -145,6 +145,8 @@ def tune(
         "options": repr(options),
         **({} if asked is None else asked.job),
     }
+    if _unfinished(folder):
+        check_job(folder / _JOB, job, folder)
     loaded = Members.load(choose(folders, None, space), devices_of(None), given=others)
     own = {"beam": _BEAM, "mbr": 0.0, **given.search}
     if not own.get("post_edit_penalty"):
@@ -152,11 +154,8 @@ def tune(
     loaded.search = search_config(loaded.plain(space), own, with_mt=True)
     if loaded.search.beam < 2:
         raise DataError(_SHORT)
-    if _unfinished(folder):
-        check_job(folder / _JOB, job, folder)
-    else:
-        folder.mkdir(exist_ok=True)
-        save_json(folder / _JOB, job)
+    folder.mkdir(exist_ok=True)
+    save_json(folder / _JOB, job)
     err = console(stderr=True)
     if llm is not None:
         err.print(str(estimate(llm.inner, map(Segment, dev.src, dev.mt))), soft_wrap=True)

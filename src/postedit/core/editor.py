@@ -182,6 +182,7 @@ class Abilities:
     inputs: tuple[str, ...] = ("src", "mt")  # sides that it reads
     attention: "frozenset[AttentionKey]" = frozenset()  # keys of the attention in its evidence
     languages: tuple[str, str] = ("", "")  # source and target language codes; empty if not known
+    token_search: bool = True  # writes token by token, as some options of `SearchConfig` assume
     drafts: bool = False  # greedy search uses mt as a draft, and can be limited to a shortlist
     learns: bool = False  # learns from corrections (`Editor.learn`)
     constraints: bool = False  # honours the constraints of segments
@@ -333,6 +334,8 @@ class Editor(ABC):
         """Check the search options, and that the editor supports what the segments and the caller's options need."""
         self.check(config, with_mt=not segments or any(one.mt is not None for one in segments))
         able = self.abilities
+        if not able.token_search:
+            given.check_effect(self.search)
         lacks = next((number for number, one in enumerate(segments, start=1) if one.mt is None), None)
         if able.needs_mt and lacks is not None:
             raise DataError(

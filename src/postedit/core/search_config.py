@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, Self, overload
 from pydantic import BeforeValidator, Field, model_validator
 
 from postedit.core.config import Config
+from postedit.core.errors import DataError
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -15,6 +16,10 @@ Normalisation = Literal["power", "wu"]
 FORMER_NAMES: Final = {"keep": "post_edit_penalty", "keep_src": "exempt_src"}
 """Former names of options, in model folders written by earlier versions."""
 
+_OF_TOKENS: Final = (
+    "patience", "mt_candidate", "length_penalty", "normalisation", "max_ratio", "max_extra", "shortlist", "no_unk",
+)  # fmt: skip
+"""Options that have an effect only on a search that writes one token after the other."""
 
 _HIGHEST: Final = 1e6  # largest price in nats; differences between scores are smaller
 
@@ -160,6 +165,17 @@ class SearchConfig(Config):
     def given(self, names: Iterable[str]) -> list[str]:
         """Return those of the named options whose value differs from the default."""
         return [name for name in names if getattr(self, name) != type(self).model_fields[name].default]
+
+    def check_effect(self, own: "SearchConfig") -> None:
+        """Check the options given to an editor that does not write token by token and whose own options are `own`.
+
+        Raises:
+            DataError: naming those that have no effect on it.
+        """
+        given = [name for name in self.given(_OF_TOKENS) if getattr(self, name) != getattr(own, name)]
+        if given:
+            names = ", ".join(f"search.{name}" for name in given)
+            raise DataError(f"{names}: no effect on an editor that does not write token by token; leave out")
 
     @overload
     def normaliser(self, length: int) -> float: ...

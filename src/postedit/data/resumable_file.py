@@ -161,8 +161,10 @@ def file_fingerprint(path: Path) -> dict[str, Any]:
     return {"bytes": path.stat().st_size, "sha256": sha256_of(path)}
 
 
-def check_partial(path: Path, *, resume: bool) -> None:
+def check_partial(path: Path, *, resume: bool, known: Mapping[str, Any] | None = None) -> None:
     """Check, before long work, that its output `path` can be written, and that no unfinished work would be lost.
+
+    With `known`, those entries of the job that are known by now, also check that they agree with the unfinished work.
 
     Raises:
         OutputError: if one of these does not hold, or if another process writes to `path`.
@@ -178,6 +180,8 @@ def check_partial(path: Path, *, resume: bool) -> None:
         raise OutputError(
             f"{partial}: has lines of an unfinished run; add --resume to continue after them, or delete it to restart"
         )
+    if known is not None and _has_lines(partial):
+        check_job(_beside(path, ".partial.json"), {**recorded_job(path), **known}, partial)
 
 
 def _has_lines(partial: Path) -> bool:

@@ -80,6 +80,7 @@ class Chain(SavedEditor):
             drafts=all(one.drafts for one in both),
             constraints=all(one.constraints for one in both),
             tokenises=any(one.tokenises for one in both),
+            token_search=any(one.token_search for one in both),
         )
 
     def identity(self, search: SearchConfig | None = None) -> Identity:

@@ -63,6 +63,7 @@ class Pooled(SavedEditor):
             inputs=tuple(side for side in ("src", "mt") if any(side in one.inputs for one in each)),
             languages=self._languages(self._pair),
             tokenises=first.tokenises,
+            token_search=any(proposer.abilities.token_search for proposer in self.proposers),
         )
 
     def identity(self, search: SearchConfig | None = None) -> Identity:

@@ -12,7 +12,14 @@ from postedit.core.editor import Detail, Edit, Editor, PostEdit, segments_of
 from postedit.core.search_config import SearchConfig
 from postedit.core.tensor_files import save_json
 from postedit.data.lines import DevTexts
-from postedit.data.resumable_file import PartialFile, check_job, read_note, recorded_job, remove_leftovers
+from postedit.data.resumable_file import (
+    PartialFile,
+    check_job,
+    check_partial,
+    read_note,
+    recorded_job,
+    remove_leftovers,
+)
 from postedit.gate.calibrate import Calibrated, GateOptions, Outcomes, calibrate, expected_calibration_error
 from postedit.gate.edit_features import CorrectionFeatures, Features, judge
 from postedit.gate.gate import Gate
@@ -85,6 +92,18 @@ def judge_lines(
         file.finish()
     with path.open(encoding="utf-8") as lines:
         return [_judged(json.loads(line)) for line in lines]
+
+
+def check_judged(path: Path, known: Mapping[str, Any], *, resume: bool) -> None:
+    """Check, before a model is loaded, that `judge_lines` can use or write the file `path`; `known`: part of its job.
+
+    Raises:
+        OutputError: if it cannot.
+    """
+    if path.exists():
+        check_job(note_of(path), {**job_before(path, resume=resume), **known}, path)
+    else:
+        check_partial(path, resume=resume, known=known)
 
 
 def job_before(path: Path, *, resume: bool) -> Mapping[str, Any]:

@@ -153,6 +153,7 @@ class LlmEditor(Editor):
             evidence=names_errors,
             reasons=names_errors,
             languages=self.spec.config.language_pair,
+            token_search=False,
         )
 
     def identity(self, search: SearchConfig | None = None) -> Identity:

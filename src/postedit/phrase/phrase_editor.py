@@ -83,6 +83,7 @@ class PhraseEditor(SavedEditor):
             reasons=True,
             languages=self._languages((self.text.src_lang or "", self.text.tgt_lang or "")),
             tokenises=self.text.tokenizer != "none",
+            token_search=False,
         )
 
     def identity(self, search: SearchConfig | None = None) -> Identity:

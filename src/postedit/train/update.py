@@ -72,8 +72,8 @@ class Updater:
     depend on how they are divided into batches and processes.
 
     Nothing here waits for the device, which also checks that loss and gradient are finite. If they are not, the
-    optimiser changes neither the weights nor its state, in this update and in all later ones; `failure` returns the
-    failed update.
+    optimiser changes neither the weights nor its state, in this update and in all later ones; from then on, `failure`
+    returns the failed update.
 
     Args:
         model: the model, or a loss built on it; with several processes, wrapped to average gradients over them.
@@ -152,9 +152,9 @@ class Updater:
         Args:
             highest: loss in nats per label above which an update counts as failed too.
         """
-        attempts, self._attempts = self._attempts, deque()
         if self._failed:
-            return next(attempt for attempt in attempts if attempt.failed)
+            return next(attempt for attempt in self._attempts if attempt.failed)
+        attempts, self._attempts = self._attempts, deque()
         if highest == inf or not attempts:
             return None
         loss, _, tokens, _ = torch.stack([attempt.total for attempt in attempts]).unbind(1)

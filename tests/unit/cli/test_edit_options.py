@@ -88,6 +88,16 @@ def test_a_shortlist_needs_a_draft(run: Any, editor: Any, files: Files) -> None:
     assert not list(files[2].parent.glob("x.out*"))
 
 
+@pytest.mark.parametrize("option", ["no_unk=true", "length_penalty=0.5"])
+def test_options_of_token_search_need_one(run: Any, editor: Any, files: Files, option: str) -> None:
+    editor.can = replace(editor.can, token_search=False)
+    name, _ = option.split("=")
+    assert f"search.{name}: no effect on an editor" in refused(run(*options(files, *search(option))))
+    assert not list(files[2].parent.glob("x.out*")), "before work"
+    editor.search = SearchConfig(beam=4, no_unk=True, length_penalty=0.5)
+    assert run(*options(files, *search(option))).exit_code == 0
+
+
 @pytest.mark.parametrize(
     ("own", "shortlist", "warning"),
     [

@@ -257,7 +257,13 @@ def test_an_interrupted_run_goes_on(run: Any, model: Path, tmp_path: Path, monke
     stopped = run("gate", model, *options, "--out", gate)
     assert stopped.exit_code == 130
     assert "stopped after 100 of 120 lines" in stopped.stderr
-    assert "--resume" in refused(run("gate", model, *options, "--out", gate))
+    others = tmp_path / "others"
+    others.mkdir()
+    with monkeypatch.context() as patch:
+        patch.setattr(PostEditor, "load", lambda *models, **given: pytest.fail("refused only after a model was loaded"))
+        assert "--resume" in refused(run("gate", model, *options, "--out", gate))
+        changed = run("gate", model, *files(others, MT[::-1]), "--out", gate, "--resume")
+        assert "made with another development set" in refused(changed)
     resumed = run("gate", model, *options, "--out", gate, "--resume")
     assert resumed.exit_code == 0, resumed.stderr
     assert judge == [100, 20, 20]

@@ -112,6 +112,9 @@ def test_abilities_are_those_of_both() -> None:
     found = Chain(first, second).abilities
     assert found == Abilities(needs_mt=False, n_best=True, languages=("en", "de"), tokenises=True)
     assert Chain(first, first).abilities.inputs == ("mt",)
+    phrases = Replacing("a", "b", token_search=False)
+    assert Chain(first, phrases).abilities.token_search
+    assert not Chain(phrases, phrases).abilities.token_search
     single = Replacing("a", "b")
     single.able = replace(single.able, n_best=False)
     assert [Chain(*both).abilities.n_best for both in ((first, single), (single, first))] == [True, False]

@@ -182,6 +182,13 @@ def test_a_gate_judges_a_pool(models: list[Path]) -> None:
     assert [one.whole is not None for one in judged] == [one.changed for one in edits]
 
 
+def test_options_without_effect_on_any_proposer_are_refused(models: list[Path]) -> None:
+    search = SearchConfig(beam=4, no_unk=True)
+    assert load(*models[:2]).edit(SRC, MT, search=search)
+    with pytest.raises(DataError, match=r"search\.no_unk: no effect"):
+        load(models[1], models[1]).edit(SRC, MT, search=search)
+
+
 def test_what_a_member_cannot_do_is_refused(models: list[Path]) -> None:
     with pytest.raises(DataError, match=r"search\.banned is for neural models"):
         load(*models).edit(SRC, MT, search=SearchConfig(beam=2, banned=("x",)))

@@ -148,6 +148,18 @@ def test_search_options_without_effect_are_refused(editor: PhraseEditor, options
         editor.edit([SRC], [MT], search=SearchConfig(**options))
 
 
+@pytest.mark.parametrize(
+    "options",
+    [{"no_unk": True}, {"length_penalty": 0.5, "max_ratio": 3.0}, {"mt_candidate": False}, {"shortlist": 9}],
+)
+def test_options_of_token_search_are_refused(editor: PhraseEditor, options: dict[str, object]) -> None:
+    names = ", ".join(f"search.{name}" for name in options)
+    with pytest.raises(DataError, match=rf"{names}: no effect on an editor that does not write token by token"):
+        editor.edit([SRC], [MT], search=SearchConfig(**options))
+    own = PhraseEditor(editor.model, editor.config, editor.text, SearchConfig(**options))
+    assert own.edit([SRC], [MT], search=own.search.with_options(max_input=99)) == editor.edit([SRC], [MT])
+
+
 def test_segments_that_cannot_be_edited_are_refused(editor: PhraseEditor) -> None:
     with pytest.raises(DataError, match="segment 2 has no mt"):
         editor.edit([SRC, SRC], [MT, None])

@@ -132,6 +132,8 @@ def test_a_gradient_that_is_not_finite_changes_nothing_now_or_later(poison: floa
     failure = updates.failure()
     assert failure is not None
     assert failure.step == 2
+    updates.update(4, [batch_of(0, 8)], RATE)
+    assert updates.failure() is failure
 
 
 def test_bf16_keeps_weights_and_adam_in_fp32_and_differs_by_rounding_only() -> None:
