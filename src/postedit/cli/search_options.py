@@ -286,12 +286,12 @@ def search_config(editor: "Editor", given: Mapping[str, Any], *, with_mt: bool) 
     if given.get("shortlist"):
         given = _with_shortlist(editor, given, with_mt=with_mt)
     config = with_given(own, given)
+    editor.check(config, with_mt=with_mt)
     ranking = [name for name in ("length_penalty", "normalisation") if name in given]
     if ranking and config.beam == 1 and not config.required:
         raise DataError(f"search.{ranking[0]} ranks the outputs of a beam; set search.beam above 1 with it")
     if config.beam > _WIDE:
         shared.warn(f"time and memory grow with the beam; one of {config.beam:,} is rarely better than one of 10")
-    editor.check(config, with_mt=with_mt)
     return config
 
 
