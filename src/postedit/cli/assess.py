@@ -13,7 +13,7 @@ from postedit.cli import shared
 from postedit.cli.correction_inputs import BeforeOption, files_read, read_corrections
 from postedit.core.errors import DataError
 from postedit.core.wording import counted
-from postedit.llm.endpoint_options import LlmConfig, endpoint_model
+from postedit.llm.endpoint_options import LlmOptions, endpoint_model
 
 if TYPE_CHECKING:
     from postedit.core.editor import Editor
@@ -148,7 +148,7 @@ def assess(
 
 def _loaded(model: str, chosen: options.CommandOptions, protect: str, stack: ExitStack) -> "Editor":
     """Load an editor and set its search options; the cost of one behind an endpoint is printed when the stack ends."""
-    own = chosen if endpoint_model([model]) else chosen.model_copy(update={"llm": LlmConfig()})
+    own = chosen if endpoint_model([model]) else chosen.model_copy(update={"llm": LlmOptions()})
     spec = own.editor_spec([model], protect=shared.kinds_to_protect(protect))
     editor = spec.load(None)
     editor.search = options.search_config(editor, {"n_best": 1, **own.search}, with_mt=True)

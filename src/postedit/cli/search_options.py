@@ -17,7 +17,14 @@ from postedit.core.search_config import FORMER_NAMES, SearchConfig
 from postedit.editing.quality_tags import TagFiles
 from postedit.files.options import FilesConfig
 from postedit.jobs.editor_spec import EditorSpec
-from postedit.llm.endpoint_options import EndpointMember, EndpointSpec, LlmConfig, endpoint_member, endpoint_model
+from postedit.llm.endpoint_options import (
+    EndpointMember,
+    EndpointSpec,
+    LlmConfig,
+    LlmOptions,
+    endpoint_member,
+    endpoint_model,
+)
 from postedit.phrase.phrase_options import PhraseTextConfig
 
 if TYPE_CHECKING:
@@ -100,7 +107,7 @@ class CommandOptions(Config):
     ensemble: EnsembleOptions = Field(EnsembleOptions(), description="how models are combined")
     files: FilesConfig = Field(FilesConfig(), description="how translation files are edited")
     hints: TagFiles = Field(TagFiles(), description="what a language model trained here is shown of errors")
-    llm: LlmConfig = Field(LlmConfig(), description="how a language model behind an endpoint is asked")
+    llm: LlmOptions = Field(LlmOptions(), description="how a language model behind an endpoint is asked")
     chunk_lines: int | None = Field(None, ge=1, description="lines read, edited and written together")
 
     @property
@@ -155,19 +162,18 @@ class CommandOptions(Config):
         Raises:
             DataError: if options are for such a model and there is none, or if `dtype` is set for it.
         """
-        name = endpoint_model(models)
+        name, given = endpoint_model(models), self.llm.model_dump(exclude_unset=True)
         if name is None and (member := _member_of(models)) is not None:
-            values = {**member.options, **self.llm.model_dump(exclude_unset=True)}  # these override those stored
-            return EndpointSpec(member.model, load_config(LlmConfig, values, models[0]))
+            return EndpointSpec(member.model, load_config(LlmConfig, {**member.options, **given}, models[0]))
         if name is None:
-            if given := sorted(self.llm.model_fields_set):
+            if given:
                 raise DataError(
-                    f"llm.{given[0]} is for a model behind an endpoint, named {ENDPOINT}MODEL; leave it out"
+                    f"llm.{min(given)} is for a model behind an endpoint, named {ENDPOINT}MODEL; leave it out"
                 )
             return None
         if dtype != "float32":
             raise DataError(f"--dtype {dtype}: the weights of {models[0]} are not here; leave it out")
-        return EndpointSpec(name, self.llm)
+        return EndpointSpec(name, load_config(LlmConfig, given, models[0]))
 
 
 def _member_of(models: Sequence[str]) -> EndpointMember | None:
@@ -286,6 +292,7 @@ def search_config(editor: "Editor", given: Mapping[str, Any], *, with_mt: bool) 
     if given.get("shortlist"):
         given = _with_shortlist(editor, given, with_mt=with_mt)
     config = with_given(own, given)
+    editor.check(config, with_mt=with_mt)
     if not editor.abilities.token_search:
         config.check_effect(own)
     ranking = [name for name in ("length_penalty", "normalisation") if name in given]
@@ -293,7 +300,6 @@ def search_config(editor: "Editor", given: Mapping[str, Any], *, with_mt: bool) 
         raise DataError(f"search.{ranking[0]} ranks the outputs of a beam; set search.beam above 1 with it")
     if config.beam > _WIDE:
         shared.warn(f"time and memory grow with the beam; one of {config.beam:,} is rarely better than one of 10")
-    editor.check(config, with_mt=with_mt)
     return config
 
 

@@ -35,6 +35,7 @@ _VERSION: Final = 1
 _WAIT: Final = 60.0  # seconds to wait while another process writes
 _OPENING: Final = 10.0  # seconds to wait while other processes open a new file
 _PAUSE: Final = 0.02  # seconds between attempts
+_ROUNDING: Final = 1e-9  # relative difference of sums of costs that were added in different orders, at most
 _PRIMARY: Final = 0xFF  # bits of an SQLite error code that give the primary code, the kind of error
 
 _SILENT: Final = ("no reply", "rejected")
@@ -161,9 +162,15 @@ class AnswerStore:
                         database.execute("INSERT OR IGNORE INTO reused VALUES (?, ?)", (self.run, key))
         return found
 
-    def begin(self, segments: int, most: float) -> int:
-        """Record a request about to be sent, which can cost at most `most`; return its number in the ledger."""
+    def begin(self, segments: int, most: float, limit: float = 0.0) -> int | None:
+        """Record a request about to be sent, which can cost at most `most`; return its number in the ledger.
+
+        Return None, and record nothing, if all requests of the run, also of other processes, could then cost more than
+        `limit` (0: no limit).
+        """
         with self._transaction() as database:
+            if limit and self._spent() + most > limit * (1.0 + _ROUNDING):
+                return None
             values = (self.run, self.model, time.time(), "sent", segments, most, 0, 0, 0.0)
             row = database.execute(
                 "INSERT INTO requests (run, model, sent, state, segments, cost, prompt_tokens, answer_tokens, seconds)"
@@ -203,8 +210,7 @@ class AnswerStore:
     def spent(self) -> float:
         """Return the cost of all requests of the run; a cost that is not known counts as the most that it can be."""
         with self._explained():
-            row = self._database.execute("SELECT total(cost) FROM requests WHERE run = ?", (self.run,)).fetchone()
-        return float(row[0])
+            return self._spent()
 
     def figures(self) -> dict[str, Any]:
         """Return figures of the run: numbers of requests, tokens, costs, seconds, and faults by kind."""
@@ -243,6 +249,10 @@ class AnswerStore:
             "asked again": dict(again.most_common()),
             "left as mt": dict(left.most_common()),
         }
+
+    def _spent(self) -> float:
+        row = self._database.execute("SELECT total(cost) FROM requests WHERE run = ?", (self.run,)).fetchone()
+        return float(row[0])
 
     def _outcome(self, record: str) -> Outcome:
         return _outcome(record).judged(self._least_kept)

@@ -200,12 +200,9 @@ class ChatClient:
         """Send a request once, within limits and budget, and record its cost."""
         prompt_tokens = most_prompt_tokens(ask.messages, self._schema)
         most = self._price.cost(prompt_tokens, ask.answer_tokens) if self._price else 0.0
-        await self._budget.reserve(most)
+        request, began = await self._begin(ask, most), time.monotonic()
         cost: float = most  # until the actual cost is known
         try:
-            expected = estimated_tokens(*(one["content"] for one in ask.messages)) + ask.answer_tokens
-            await self._limit.start(expected)
-            request, began = self._store.begin(ask.segments, most), time.monotonic()
             found = await self._sent(body)
             seconds = time.monotonic() - began
             if isinstance(found, _Fault):
@@ -227,6 +224,22 @@ class ChatClient:
             return reply
         finally:
             self._budget.settle(most, cost)
+
+    async def _begin(self, ask: Ask, most: float) -> int:
+        """Wait until a request fits into limits and budget; reserve its maximum cost, and record it."""
+        expected = estimated_tokens(*(one["content"] for one in ask.messages)) + ask.answer_tokens
+        while True:
+            await self._budget.reserve(most)
+            request = None
+            try:
+                await self._limit.start(expected)
+                request = self._store.begin(ask.segments, most, self._budget.limit)
+            finally:
+                if request is None:
+                    self._budget.settle(most, 0.0)
+            if request is not None:
+                return request
+            self._budget.recount(self._store.spent)  # others have spent from it meanwhile
 
     async def _sent(self, body: Mapping[str, Any]) -> "tuple[Reply, Usage | None] | _Fault":
         import httpx

@@ -25,8 +25,11 @@ Structure = Literal["auto", "json-schema", "none"]
 _NO_SECRET: Final = "must be an address without user, password, '@' and query: keys come from the environment alone"
 
 
-class LlmConfig(Config):
-    """Options for requests to a language model behind an endpoint, and for choosing among its answers."""
+class LlmOptions(Config):
+    """Options for requests to a language model behind an endpoint, and for choosing among its answers.
+
+    They may complete those that a combination stores, so they are checked one by one; see `LlmConfig`.
+    """
 
     model_config = ConfigDict(hide_input_in_errors=True)  # an address may contain a password
 
@@ -111,15 +114,9 @@ class LlmConfig(Config):
         return value
 
     @model_validator(mode="after")
-    def _check_combination(self) -> Self:
+    def _check_secret(self) -> Self:
         if _may_have_secret(self.endpoint):  # not raised by a field validator, which would show the value
             raise ValueError(f"endpoint {_NO_SECRET}")
-        if self.samples > 1 and not self.temperature:
-            raise ValueError("samples are all the same at temperature 0: set temperature as well, to 0.7 for instance")
-        if bool(self.tags) != bool(self.tagged):
-            raise ValueError("tags and tagged name the two files of quality tags: give both, or neither")
-        if self.budget and not self.prices:
-            raise ValueError("a budget needs prices: name a file of them")
         return self
 
     @property
@@ -159,6 +156,20 @@ class LlmConfig(Config):
             return Path(self.cache).expanduser()
         root = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
         return Path(root).expanduser() / "postedit" / "llm-answers.sqlite"
+
+
+class LlmConfig(LlmOptions):
+    """All options of requests to one language model, checked against each other."""
+
+    @model_validator(mode="after")
+    def _check_combination(self) -> Self:
+        if self.samples > 1 and not self.temperature:
+            raise ValueError("samples are all the same at temperature 0: set temperature as well, to 0.7 for instance")
+        if bool(self.tags) != bool(self.tagged):
+            raise ValueError("tags and tagged name the two files of quality tags: give both, or neither")
+        if self.budget and not self.prices:
+            raise ValueError("a budget needs prices: name a file of them")
+        return self
 
 
 def check_address(value: str) -> None:

@@ -54,9 +54,9 @@ from postedit.text.words import UNSPACED, CharacterSplitter, PlainSplitter, Word
 
 _log = logging.getLogger(__name__)
 
-_UNSUPPORTED: Final = (
-    "post_edit_penalty", "edit_cost", "max_edits", "no_repeat", "banned", "required", "shortlist", "mbr"
-)  # fmt: skip
+_UNSUPPORTED: Final = [
+    name for name in SearchConfig.model_fields if name not in ("n_best", "max_input", "batch_tokens")
+]
 """Search options that guide the search of local models; a model behind an endpoint searches by itself."""
 
 DECISIVE: Final = (

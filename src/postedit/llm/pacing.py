@@ -97,6 +97,11 @@ class Budget:
             self.spent = max(self.spent, total - self._reserved) if self._users else total
             self._users += 1
 
+    def recount(self, spent: Callable[[], float]) -> None:
+        """Count all that has been spent so far, also by others; see `join`."""
+        self.join(spent)
+        self.leave()
+
     def leave(self) -> None:
         """End what `join` began."""
         with self._lock:

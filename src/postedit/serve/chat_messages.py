@@ -35,6 +35,11 @@ _FORMS: Final = (
     '"..."}, one with several of them, {"strings": [{...}, ...]}, or the lines "Source: ..." and "Translation: ..."'
 )
 
+_GLOSSARY_FORMS: Final = (
+    'a glossary is a JSON object {"term": "translation"}, a JSON list [{"source": "term", "target": "translation"}], '
+    'or lines "term = translation" up to the next label or a paragraph without terms'
+)
+
 
 @dataclass(frozen=True, slots=True)
 class ChatTask:
@@ -68,7 +73,7 @@ def read_task(message: str) -> ChatTask:
     """Return the task of a message.
 
     Raises:
-        DataError: if the message has none of the three forms.
+        DataError: if the message has none of the three forms, or its glossary has an entry that is none.
     """
     values = _json_object(_without_fence(message))
     if values is None:
@@ -123,20 +128,33 @@ def _first(values: Mapping[str, Any], names: Sequence[str]) -> Any:
 
 
 def _glossary(given: Any) -> Glossary | None:
-    """Return the terms of an object, a list of pairs, or lines, without invalid ones; None if there are none."""
-    pairs: list[tuple[Any, Any]] = []
-    if isinstance(given, Mapping):
-        pairs = list(given.items())
-    elif isinstance(given, list):
-        pairs = [(one.get("source"), one.get("target")) for one in given if isinstance(one, Mapping)]
-    elif isinstance(given, str):
-        pairs = [_term(line) for line in given.splitlines()]
-    entries = [
-        GlossaryEntry(source.strip(), (target.strip(),))
-        for source, target in pairs
-        if isinstance(source, str) and isinstance(target, str) and source.strip() and target.strip()
-    ]
+    """Return the terms of an object, a list of pairs, or lines; None if there are none.
+
+    Raises:
+        DataError: if an entry is not a term with its translation.
+    """
+    entries = []
+    for number, pair in enumerate(_pairs(given), start=1):
+        source, target = (one.strip() if isinstance(one, str) else "" for one in pair)
+        if not (source and target):
+            raise DataError(f"entry {number} of the glossary is not a term with its translation; {_GLOSSARY_FORMS}")
+        entries.append(GlossaryEntry(source, (target,)))
     return Glossary(entries) if entries else None
+
+
+def _pairs(given: Any) -> list[tuple[Any, Any]]:
+    if isinstance(given, Mapping):
+        return list(given.items())
+    if isinstance(given, str):
+        first, *others = ([_term(line) for line in one.splitlines() if line.strip(_BULLETS)] for one in _split(given))
+        return [*first, *(pair for pairs in others if any(map(all, pairs)) for pair in pairs)]  # others may be prose
+    listed = given if isinstance(given, list) else [] if given is None else [given]
+    return [(one.get("source"), one.get("target")) if isinstance(one, Mapping) else (None, None) for one in listed]
+
+
+def _split(text: str) -> list[str]:
+    """Return the paragraphs of a text, at least one."""
+    return re.split(r"\n\s*\n", text.strip())
 
 
 def _term(line: str) -> tuple[str, str]:

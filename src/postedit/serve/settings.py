@@ -102,10 +102,10 @@ class ServedModel(Config):
     def endpoint(self) -> EndpointSpec | None:
         """How to ask the language model behind an endpoint; None if `path` is not `openai:MODEL`.
 
-        The costs of all runs of the service count towards one budget.
+        The costs of all runs of the service count towards one budget of the model and its address.
         """
         name = endpoint_model([self.path])
-        return None if name is None else EndpointSpec(name, self.llm, f"service: {self.path}")
+        return None if name is None else EndpointSpec(name, self.llm, f"service: {self.path} at {self.llm.address}")
 
 
 class AuthConfig(Config):

@@ -94,6 +94,16 @@ def test_an_estimate_asks_nothing(run: Run, tmp_path: Path) -> None:
     assert not (tmp_path / "out.partial").exists()
 
 
+@pytest.mark.parametrize("option", ["search.beam=4", "search.length_penalty=0.5"])
+def test_options_without_effect_on_it_are_refused(run: Run, tmp_path: Path, option: str) -> None:
+    files = write_lines(tmp_path, segments(3))
+    with Stub() as stub:
+        result = run("edit", *options(tmp_path, stub), *files, "--out", tmp_path / "out", "--set", option)
+    name = option.partition("=")[0]
+    assert (result.exit_code, stub.asked) == (1, [])
+    assert f"{name} guides the search of models of your own" in " ".join(result.output.split())
+
+
 def test_a_budget_stops_cleanly_and_a_larger_one_continues(run: Run, tmp_path: Path) -> None:
     asked, out = segments(300), tmp_path / "out"
     files = write_lines(tmp_path, asked)

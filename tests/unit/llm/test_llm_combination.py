@@ -146,6 +146,10 @@ def test_tune_combines_it_with_a_neural_model(
         assert "Estimate for 12 segments (48 answers are known): 0 requests" in estimated.stderr
         other = run("edit", out, *test, "--out", tmp_path / "x", *runtime, "--set", "llm.segments=2")
         assert "asked with other options" in other.output, other.output
+        fewer = run("edit", out, *test, "--out", tmp_path / "x", *runtime, "--set", "llm.samples=2")
+        assert "asked with other options" in fewer.output, "the temperature is that of the combination"
+        same = run("edit", out, *test, "--out", tmp_path / "x", *runtime, "--set", "llm.samples=4", "--estimate")
+        assert same.exit_code == 0, same.output
         workers = run("edit", out, *test, "--out", tmp_path / "x", *runtime, "--workers", "2")
         assert (workers.exit_code, "one process sends all requests" in workers.output) == (1, True)
     run("edit", neural, *test, "--out", tmp_path / "alone")

@@ -326,6 +326,10 @@ def test_options_of_search_that_it_cannot_follow_are_refused(make_editor: MakeEd
     for options in ({"edit_cost": 1.0}, {"banned": ("x",)}, {"required": ("x",)}, {"beam": 3, "n_best": 3}):
         with pytest.raises(DataError):
             editor.check(SearchConfig(**options), with_mt=True)
+    for option, value in (("beam", 5), ("length_penalty", 0.5), ("no_unk", True), ("max_ratio", 2.0)):
+        with pytest.raises(DataError, match=rf"search\.{option} guides .* leave it out"):
+            editor.check(SearchConfig(**{option: value}), with_mt=True)
+    editor.check(SearchConfig(max_input=100, batch_tokens=100), with_mt=True)
     with pytest.raises(DataError, match="no constraints"):
         editor.edit_segments([Segment("a", "b", Constraints(prefix="x"))])
     with pytest.raises(DataError, match="give mt"):

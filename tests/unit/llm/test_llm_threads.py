@@ -56,6 +56,27 @@ def test_threads_keep_to_one_budget(make_editor: MakeEditor) -> None:
         assert editor.store.spent() <= budget
 
 
+def test_programs_with_the_same_run_keep_to_one_budget(make_editor: MakeEditor) -> None:
+    budget = 0.03
+    with Stub(slow=0.005) as stub:
+        options = {"segments": 2, "concurrency": 2, "budget": budget}
+        editors = [make_editor(stub, run="shared", **options) for _ in range(THREADS)]  # each counts for itself
+        errors = at_once(lambda number: editors[number].edit_segments(segments(40, seed=number)))
+        assert all(isinstance(error, BudgetError) for error in errors)
+        assert budget / 2 < (stub.prompt_tokens + 4 * stub.answer_tokens) / 1e6 <= budget
+        assert editors[0].store.spent() <= budget
+
+
+def test_a_ledger_records_no_request_that_could_exceed_the_limit(tmp_path: Path) -> None:
+    with AnswerStore(tmp_path / "answers", "run", "m") as one, AnswerStore(tmp_path / "answers", "run", "m") as two:
+        first = one.begin(1, 0.6, 1.0)
+        assert first is not None
+        assert two.begin(1, 0.6, 1.0) is None
+        assert two.spent() == 0.6
+        one.end(first, "lost", cost=0.4)
+        assert two.begin(1, 0.6, 1.0) is not None
+
+
 def test_a_thread_waits_for_what_another_may_leave_of_a_budget() -> None:
     budget, done = Budget(1.0), list[str]()
     asyncio.run(budget.reserve(0.8))

@@ -28,17 +28,49 @@ def test_each_form_has_source_and_translation(message: str) -> None:
 @pytest.mark.parametrize(
     "message",
     [
-        '{"source": "a", "translation": "b", "glossary": {"x": "y", "z": 1}}',
-        '{"source": "a", "translation": "b", "glossary": [{"source": "x", "target": "y"}, {"source": "z"}, 3]}',
+        '{"source": "a", "translation": "b", "glossary": {"x": "y"}}',
+        '{"source": "a", "translation": "b", "glossary": [{"source": "x", "target": " y ", "flags": []}]}',
         "Source: a\nTranslation: b\nGlossary:\n- x = y\n-\n",
         "Source: a\nTranslation: b\nGlossary:\nx -> y",
         "Glossary: x\ty\nSource: a\nTranslation: b",
+        "Source: a\nTranslation: b\nGlossary:\n\nx = y\n\nAnswer briefly.",
     ],
 )
-def test_glossaries_are_read_and_what_is_no_term_is_left_out(message: str) -> None:
+def test_glossaries_are_read(message: str) -> None:
     glossary = read_task(message).glossary
     assert glossary is not None
     assert [(one.source, one.targets) for one in glossary.entries] == [("x", ("y",))]
+
+
+@pytest.mark.parametrize(
+    ("glossary", "entry"),
+    [
+        ('{"x": "y", "z": 1}', 2),
+        ('{"x": ["y"]}', 1),
+        ('{"x": " "}', 1),
+        ('[{"source": "x", "target": "y"}, {"source": "z"}]', 2),
+        ('[{"term": "x", "translation": "y"}]', 1),
+        ('[["x", "y"]]', 1),
+        ('"x = y\\n\\nv = w\\nz\\n"', 3),
+        ("3", 1),
+    ],
+)
+def test_a_glossary_with_an_entry_that_is_no_term_is_refused(glossary: str, entry: int) -> None:
+    with pytest.raises(
+        DataError, match=f"entry {entry} of the glossary is not a term with its translation; a glossary"
+    ):
+        read_task(f'{{"source": "a", "translation": "b", "glossary": {glossary}}}')
+
+
+@pytest.mark.parametrize("lines", ["x = y\nz", "- = y", "Answer briefly.", "x = y\n\nv = w\nz"])
+def test_a_line_of_a_glossary_that_is_no_term_is_refused(lines: str) -> None:
+    with pytest.raises(DataError, match="of the glossary is not a term with its translation"):
+        read_task(f"Source: a\nTranslation: b\nGlossary:\n{lines}")
+
+
+@pytest.mark.parametrize("glossary", ["null", "{}", "[]", '""', '"\\n-\\n"'])
+def test_an_empty_glossary_is_none(glossary: str) -> None:
+    assert read_task(f'{{"source": "a", "translation": "b", "glossary": {glossary}}}').glossary is None
 
 
 def test_several_strings_are_answered_as_a_list() -> None:

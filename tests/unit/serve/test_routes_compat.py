@@ -118,6 +118,8 @@ def test_answers_are_streamed(ai: openai.OpenAI) -> None:
 def test_errors_reach_the_client_of_openai_as_sentences(ai: openai.OpenAI) -> None:
     with pytest.raises(openai.UnprocessableEntityError, match="the last user message must have the source"):
         ask(ai, "Hello!")
+    with pytest.raises(openai.UnprocessableEntityError, match="entry 1 of the glossary is not a term"):
+        ask(ai, '{"source": "a", "translation": "b", "glossary": {"a": ["b"]}}')
     with pytest.raises(openai.UnprocessableEntityError, match="segment 1 has none"):
         ask(ai, '{"source": "a"}')
     with pytest.raises(openai.NotFoundError, match="there is no model 'gpt'"):

@@ -93,6 +93,19 @@ def test_what_it_costs_is_counted_over_restarts(tmp_path: Path) -> None:
     assert refusals > 0
 
 
+def test_a_budget_belongs_to_a_model_at_its_address(monkeypatch: pytest.MonkeyPatch) -> None:
+    def run(address: str, name: str = "tiny") -> str:
+        spec = ServedModel.model_validate({"path": f"openai:{name}", "llm": {"endpoint": address}}).endpoint
+        assert spec is not None
+        return spec.run
+
+    here, there = "http://127.0.0.1:1/v1", "http://127.0.0.1:2/v1"
+    assert len({run(here), run(there), run(here, "other")}) == 3
+    assert run(here) == run(f"{here}/")
+    monkeypatch.setenv("OPENAI_BASE_URL", here)
+    assert run("") == run(here)
+
+
 def problems(**values: Any) -> str:
     return "; ".join(check_config(ServedModel, values)[1])
 
