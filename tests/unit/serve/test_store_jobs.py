@@ -787,6 +787,10 @@ def test_progress_counts_the_last_confirmation_of_each_segment(store: Store) -> 
     assert (day["segments"], day["words"], day["edits"], day["seconds"], day["timed"]) == (2, 5, 1, 6.5, 1)
     assert day["ter_mt"] == pytest.approx(20)
     assert [(one["name"], one["segments"]) for one in found["people"]] == [("anna", 1), ("ben", 1)]
+    for number, state, left in ((1, "draft", [("ben", 1)]), (2, "open", [])):
+        store.decisions.save(file, number, decision(store, file, number, "z", state=state), "anna")
+        people = store.progress.of("default")["people"]
+        assert [(one["name"], one["segments"]) for one in people] == left, "a confirmation was taken back"
 
 
 def test_numbers_order_everything_when_the_clock_jumps(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
