@@ -1,5 +1,6 @@
 """The modules of the workbench, run by a real browser and compared with what Python says."""
 
+import json
 import random
 from collections.abc import Iterator
 from typing import Any
@@ -483,6 +484,38 @@ def test_the_source_keeps_its_codes_where_it_has_them(page: Any) -> None:
       editing.putSource(); const { text, codes } = editing.draft.marked; editing.undo();
       return [text, codes[0].at, editing.draft.marked.codes[0].at];"""
     assert page.evaluate(EDITING % body) == ["ab", 1, 0]
+
+
+CARD = """const { SegmentCard } = await import(`${base}/editor/segment_card.js`);
+  const { html, render } = await import(`${base}/lib.js`);
+  const shown = async (number, selector) => { await editing.open(number);
+    render(html`<${SegmentCard} editing=${editing} languages=${["en", "de"]} fieldRef=${{ current: null }} />`,
+      document.body);
+    return [...document.querySelectorAll(selector)].map((one) => one.textContent); };
+  try { %s } finally { render(null, document.body); }"""
+"""`shown` opens a segment, and returns the texts of some elements of its card."""
+
+
+def test_tags_out_of_order_show_a_warning(page: Any) -> None:
+    def codes(*labels: str) -> list[dict[str, Any]]:
+        kinds = {False: "open", True: "close"}
+        return [{"id": one.strip("/"), "kind": kinds[one[0] == "/"], "label": one, "at": 0} for one in labels]
+
+    nested, crossed, reversed_ = ("b", "i", "/i", "/b"), ("b", "i", "/b", "/i"), ("/b", "b", "i", "/i")
+    cases = [
+        (nested, crossed),
+        (("u", *nested), ("u", *crossed)),  # u closes in another segment
+        (nested, nested),
+        (crossed, crossed),
+        (crossed, reversed_),
+    ]
+    body = """const warnings = [];
+      for (const [at, [mt_codes, target_codes]] of CASES.entries()) {
+        rows.set(2 + at, { ...rows.get(2), number: 2 + at, mt_codes, target_codes, state: "draft", target: "m" });
+        warnings.push(await shown(2 + at, ".warning")); }
+      return warnings.map((found) => found.length);"""
+    given = json.dumps([[codes(*one) for one in pair] for pair in cases])
+    assert page.evaluate(EDITING % (CARD % body.replace("CASES", given))) == [1, 1, 0, 0, 1]
 
 
 def test_progress_is_of_what_can_be_confirmed(page: Any) -> None:
