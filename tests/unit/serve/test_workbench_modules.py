@@ -518,6 +518,19 @@ def test_tags_out_of_order_show_a_warning(page: Any) -> None:
     assert page.evaluate(EDITING % (CARD % body.replace("CASES", given))) == [1, 1, 0, 0, 1]
 
 
+def test_a_segment_without_a_proposal_says_why(page: Any) -> None:
+    body = """const nothing = { ...rows.get(2), proposal: null };
+      rows.set(2, { ...nothing, prepared: false }); rows.set(3, { ...nothing, number: 3, prepared: true });
+      const hints = [await shown(2, ".hint"), await shown(3, ".hint")].flat();
+      rows.set(2, { ...nothing, proposal: { text: "m", edits: [] }, prepared: true }); await editing.news.refresh([2]);
+      return [...hints, await shown(2, ".hint")].flat();"""
+    assert page.evaluate(EDITING % (CARD % body)) == [
+        "The proposal is being prepared.",
+        "There is no proposal.",
+        "No change is proposed.",
+    ]
+
+
 def test_progress_is_of_what_can_be_confirmed(page: Any) -> None:
     body = """return input.map(([segments, confirmed, locked]) => ({ segments, confirmed, locked }))
       .map((counts) => [segment.progressOf(counts), strings.t.projects.progress(counts)]);"""

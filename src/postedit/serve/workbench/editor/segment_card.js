@@ -38,8 +38,8 @@ export function SegmentCard({ editing, languages, fieldRef, onPast }) {
 
 function proposalOrNot(editing, segment, languages, hasMt) {
   if (editing.draft.proposal.edits.length) return html`<${ProposalView} editing=${editing} language=${languages[1]} />`;
-  const { text, codes, isProposed } = editing.draft.proposal;
-  const hint = segment.skipped ? t.editor.skipped(segment.skipped) : !hasMt ? t.editor.noMt : isProposed ? t.editor.noChange
+  const { text, codes } = editing.draft.proposal;
+  const hint = segment.skipped ? t.editor.skipped(segment.skipped) : !hasMt ? t.editor.noMt : segment.proposal.isProposed ? t.editor.noChange
     : !segment.prepared && isUndecided(segment) ? t.editor.notYet : t.editor.noProposal;
   return html`${hasMt && html`<p class="text" lang=${languages[1]} dir="auto">${parts(text, codes)}</p>`}
     <p class="hint">${hint}</p>`;
