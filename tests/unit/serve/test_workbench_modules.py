@@ -319,7 +319,7 @@ EDITING = """async () => { const { Editing } = await import(`${base}/editor/edit
   const queue = new SaveQueue("anna", { onSaved: () => {}, tab: "editing", storage: { setItem() {}, removeItem() {},
     getItem: () => null, length: 0 }, send: (path, body) => { sent.push(body); return new Promise(() => {}); } });
   const rows = new Map([1, 2].map((number) => [number, { number, unit: "", src: `s${number}`, mt: "m", target: "",
-    state: "new", version: 1 }]));
+    same: String(number), state: "new", version: 1 }]));
   let gate = Promise.resolve();
   globalThis.fetch = async (path) => { await gate; const found = /segments\\/(\\d+)$/.exec(path);
     const after = Number(/after=(\\d+)/.exec(path)?.[1] ?? 0);
@@ -473,9 +473,10 @@ def test_text_that_was_taken_back_elsewhere_is_not_shown(page: Any) -> None:
 
 def test_a_confirmation_leads_past_its_repetitions(page: Any) -> None:
     body = """for (const number of [2, 3]) rows.set(number, { ...rows.get(1), number });
-      rows.set(4, { ...rows.get(4), src: "s1", state: "draft" }); await editing.cache.fetchAllOf([2, 3, 4]);
+      rows.set(4, { ...rows.get(1), number: 4, STATE }); await editing.cache.fetchAllOf([2, 3, 4, 5]);
       await editing.confirm(); return done(editing.number);"""
-    assert page.evaluate(EDITING % (SLOW % "none" + body)) == 4
+    for state, number in (('state: "draft"', 4), ('same: "4"', 4), ('state: "seen"', 5)):
+        assert page.evaluate(EDITING % (SLOW % "none" + body.replace("STATE", state))) == number
 
 
 def test_the_source_keeps_its_codes_where_it_has_them(page: Any) -> None:
