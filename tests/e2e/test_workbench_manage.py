@@ -334,3 +334,19 @@ def test_sign_in_leads_to_the_heading_and_to_what_one_may_do(ben: Person, anna: 
     page.locator("h1:focus", has_text="Projects").wait_for()
     assert page.get_by_role("button", name="New project").count() == 0
     anna.page().get_by_role("button", name="New project").wait_for()
+
+
+def test_signing_out_without_a_connection_says_that_it_failed(ben: Person) -> None:
+    page = ben.page()
+    button = page.get_by_role("button", name="Sign out")
+    button.wait_for()
+    page.context.set_offline(True)
+    button.click()
+    page.locator(".toast.bad", has_text="No connection to the service").wait_for()
+    assert button.is_visible(), "the session goes on, and the page does not hide that"
+    assert ben.api.get("/v1/session").status_code == 200
+    page.context.set_offline(False)
+    page.reload()
+    button.click()
+    page.get_by_role("button", name="Sign in").wait_for()
+    assert ben.api.get("/v1/session").status_code == 401

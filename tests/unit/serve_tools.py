@@ -134,9 +134,9 @@ PAIRS = (
 )
 
 
-def imported(store: Store, content: bytes, name: str = "a.xlf") -> str:
-    """Add a file to the default project, read its segments, and return its id."""
-    with store.database.change("default", "anna") as change:
+def imported(store: Store, content: bytes, name: str = "a.xlf", project: str = "default") -> str:
+    """Add a file to a project, read its segments, and return its id."""
+    with store.database.change(project, "anna") as change:
         file = store.files.create(change, name, io.BytesIO(content))
         store.jobs.add(change, "import", file)
     job = store.jobs.claim()

@@ -365,6 +365,7 @@ class SegmentOut(BaseModel):
     matches: list["MatchOut"] = Field(description="those of the file")
     terms: list[TermOut]
     repeats: int | None
+    same: str = Field(description="alike for segments of the file that are filled in together")
     filled_from: int | None = Field(description="number of the segment whose confirmation filled this one in")
     correction: int | None = Field(description="number of the correction that it taught")
 

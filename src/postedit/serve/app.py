@@ -84,7 +84,8 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     service: Service = app.state.service
     threads = ThreadPoolExecutor(_THREADS, "service")
     asyncio.get_running_loop().set_default_executor(threads)
-    await asyncio.gather(service.engine.start(), asyncio.to_thread(_warm_up))
+    forget = service.store.projects.forget_deleted_corrections  # deleted while no service was running
+    await asyncio.gather(service.engine.start(), asyncio.to_thread(_warm_up), asyncio.to_thread(forget))
     service.events.start()
     service.jobs.start()
     try:

@@ -57,6 +57,8 @@ class Store:
     def forget_deleted(self) -> bool:
         """Drop cached texts if any process has deleted something since the last call; return whether one has.
 
+        Proposals that come from deleted corrections are renewed.
+
         Raises:
             OutputError: if the database cannot be read.
         """
@@ -64,6 +66,8 @@ class Store:
         is_less = edition != seen_edition or not seen <= present
         if is_less:
             self._forget()
+        if edition != seen_edition:
+            self.projects.forget_deleted_corrections()
         self._seen = edition, present
         return is_less
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import sqlalchemy as sql
 
-from postedit.serve.schema import decisions
+from postedit.serve.schema import decisions, segments
 from postedit.serve.store_base import Database, Row, rows_of
 
 
@@ -20,9 +20,9 @@ class Progress:
     def of(self, project: str) -> dict[str, Any]:
         """Return the figures of a project by day (UTC), by kind of edit, and by person.
 
-        Only the last confirmation of each segment counts, for its day and person; repetitions that were filled in do
-        not. Its seconds are the sum over all decisions on the segment, by anybody, whether they confirmed it or not.
-        TER, in percent, is that of mt and of the proposals against the confirmed targets.
+        Segments count whose last decision confirms them, for its day and person; repetitions that were filled in do
+        not. The seconds of a segment are the sum over all decisions on it, by anybody, whether they confirmed it or
+        not. TER, in percent, is that of mt and of the proposals against the confirmed targets.
         """
         rows = self._confirmed(project)
         return {
@@ -32,16 +32,6 @@ class Progress:
         }
 
     def _confirmed(self, project: str) -> list[Row]:
-        last = (
-            sql.select(decisions.c.file, decisions.c.segment, sql.func.max(decisions.c.version).label("version"))
-            .where(
-                decisions.c.project == project,
-                decisions.c.state == "confirmed",
-                decisions.c.filled_from.is_(None),
-            )
-            .group_by(decisions.c.file, decisions.c.segment)
-            .subquery()
-        )
         visits = decisions.alias()
         seconds = (
             sql.select(sql.func.sum(visits.c.seconds))
@@ -52,12 +42,15 @@ class Progress:
             )
             .scalar_subquery()
         )
+        is_last = (
+            (segments.c.file == decisions.c.file)
+            & (segments.c.number == decisions.c.segment)
+            & (segments.c.version == decisions.c.version)
+        )
         names = ("made", "who", "words", "edits_of_mt", "edits_of_proposal", "kinds")
-        query = sql.select(*(decisions.c[name] for name in names), seconds.label("seconds")).join(
-            last,
-            (decisions.c.file == last.c.file)
-            & (decisions.c.segment == last.c.segment)
-            & (decisions.c.version == last.c.version),
+        query = sql.select(*(decisions.c[name] for name in names), seconds.label("seconds")).join(segments, is_last)
+        query = query.where(
+            decisions.c.project == project, decisions.c.state == "confirmed", decisions.c.filled_from.is_(None)
         )
         with self._db.read() as connection:
             return rows_of(connection, query)

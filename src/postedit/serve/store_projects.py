@@ -3,7 +3,7 @@
 import hashlib
 import json
 import logging
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
@@ -198,12 +198,31 @@ class Projects:
         """Delete all corrections of a project permanently, also in reasons of proposals; return how many there were."""
         with self._db.change(project, who) as change:
             deleted = self._db.memory.delete(project, connection=change.connection)
-            change.execute(sql.update(segments).where(_is_of(project)).values(correction=None))
-            _delete_reasons(change)
-            self._jobs.renew(change, all_of_them=True)
+            self._forget_corrections(change)
             change.event("correction", deleted=deleted)
         self._db.clean()
         return deleted
+
+    def forget_deleted_corrections(self) -> None:
+        """Make projects forget corrections that another program, such as `postedit memory delete`, has deleted."""
+        of_file = segments.c.file == files.c.id
+        learnt = sql.select(files.c.project, segments.c.proposed_at).join(segments, of_file).distinct()
+        numbers: defaultdict[str, set[int]] = defaultdict(set)
+        with self._db.read() as connection:
+            for project, number in connection.execute(learnt.where(segments.c.proposed_at > 0)):
+                numbers[project].add(number)
+        deleted = [one for one, known in numbers.items() if known - self._db.memory.of(one).by_number(known).keys()]
+        for project in deleted:
+            with self._db.change(project, "") as change:
+                self._forget_corrections(change)
+        if deleted:
+            self._db.clean()
+
+    def _forget_corrections(self, change: ProjectChange) -> None:
+        """Renew the proposals of a project whose corrections are deleted; their reasons no longer quote any."""
+        change.execute(sql.update(segments).where(_is_of(change.project)).values(correction=None))
+        _delete_reasons(change)
+        self._jobs.renew(change, all_of_them=True)
 
     def add_corrections(self, project: str, corrections: Sequence[Correction], who: str) -> list[int]:
         """Add corrections to the memory of a project, all or none, and return their numbers."""

@@ -153,6 +153,7 @@ def segment_json(row: Row, glossary: Glossary | None = None) -> dict[str, Any]:
         "matches": json.loads(row["matches"] or "[]"),
         "terms": [] if glossary is None else _terms(glossary, row["src"]),
         "repeats": row["repeats"],
+        "same": row["same"],
         "filled_from": row["filled_from"],
         "correction": row["correction"],
     }

@@ -18,6 +18,7 @@ from serve_tools import PAIRS, WordEngine, config_of, decision, imported, replac
 from sqlalchemy.exc import DBAPIError, IntegrityError, OperationalError
 
 from postedit.adapt.correction import Correction
+from postedit.adapt.correction_memory import CorrectionMemory
 from postedit.adapt.database import explained
 from postedit.core.errors import DataError, OutputError
 from postedit.serve import file_jobs, store_projects
@@ -626,6 +627,41 @@ def test_whatever_proposals_come_from_renews_those_of_all_files(
     assert renew(store, jobs_of) == set(), "no proposal comes from the name of a project"
 
 
+def _deleted_elsewhere(store: Store, jobs_of: FileJobs, place: str) -> tuple[str, str]:
+    """Teach two projects, and delete the corrections of the first as another program does; return a file of each."""
+    found = []
+    for project in ("default", store.projects.create({"name": "other"}, "anna")):
+        store.projects.add_corrections(project, [Correction("x", "Katz", "Katze", project=project)], "anna")
+        found.append(imported(store, xliff(("a", "ein Katz")), project=project))
+        propose(store, jobs_of, found[-1])
+    with CorrectionMemory(place) as memory:
+        memory.delete("default")
+        memory.add([Correction("y", "Hund", "Hunde", project="default")])
+    return found[0], found[1]
+
+
+def test_proposals_forget_what_another_program_deletes(
+    store: Store, jobs_of: FileJobs, place: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(file_jobs, "_QUIET_SECONDS", 0.0)
+    file, other = _deleted_elsewhere(store, jobs_of, place)
+    assert store.forget_deleted()
+    assert renew(store, jobs_of) == {file}, "other projects keep their proposals"
+    assert [store.segments.get(one, 1)["proposal"]["text"] for one in (file, other)] == ["ein Katz", "ein Katze"]
+
+
+def test_a_new_service_forgets_what_was_deleted_before_it_started(
+    store: Store, jobs_of: FileJobs, place: str, serve: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(file_jobs, "_QUIET_SECONDS", 0.0)
+    file, _ = _deleted_elsewhere(store, jobs_of, place)
+    serve()
+    deadline = time.monotonic() + 60
+    while store.segments.get(file, 1)["proposal"]["text"] != "ein Katz":
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
 def test_proposals_of_former_settings_go_when_decisions_are_taken_back(
     store: Store, jobs_of: FileJobs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -787,6 +823,10 @@ def test_progress_counts_the_last_confirmation_of_each_segment(store: Store) -> 
     assert (day["segments"], day["words"], day["edits"], day["seconds"], day["timed"]) == (2, 5, 1, 6.5, 1)
     assert day["ter_mt"] == pytest.approx(20)
     assert [(one["name"], one["segments"]) for one in found["people"]] == [("anna", 1), ("ben", 1)]
+    for number, state, left in ((1, "draft", [("ben", 1)]), (2, "open", [])):
+        store.decisions.save(file, number, decision(store, file, number, "z", state=state), "anna")
+        people = store.progress.of("default")["people"]
+        assert [(one["name"], one["segments"]) for one in people] == left, "a confirmation was taken back"
 
 
 def test_numbers_order_everything_when_the_clock_jumps(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -52,7 +52,7 @@ SETUP = """async (proposal) => {
   globalThis.bench = { replace: (other) => { owner.draft = new Draft(other, null); },
     caret, draft, field, element, refused, composed, owner,
     state: () => ({ ...flat.toMarked(draft.content), shown: dom.read(element), flat: draft.content.flat,
-      nested: flat.isNested(draft.content.codes),
+      nested: flat.disorder(draft.content.codes) === 0,
       chips: [...element.querySelectorAll(".chip")].map((chip) => chip.textContent) }) };
   field.show(); field.focus(); }"""
 
@@ -255,6 +255,23 @@ def test_closing_code_does_not_move_before_its_opening_one(page: Any) -> None:
     assert page.evaluate("bench.refused") == ["nesting"]
     page.evaluate("bench.field.moveCode(3, 0)")
     assert [code["label"] for code in check(page)["codes"]] == ["{0}", "<b>", "<br/>", "</b>", "{1}"]
+
+
+PAIR = [{"id": "1", "kind": "open", "label": "<b>", "at": 0}, {"id": "1", "kind": "close", "label": "</b>", "at": 3}]
+INNER = [{"id": "2", "kind": "open", "label": "<i>", "at": 1}, {"id": "2", "kind": "close", "label": "</i>", "at": 2}]
+ALONE = {"id": "3", "kind": "open", "label": "<u>", "at": 0}  # it closes in another segment
+
+
+def test_pairs_do_not_overlap_beside_a_code_without_partner(page: Any) -> None:
+    codes = [ALONE, PAIR[0], *INNER, PAIR[1]]
+    page.evaluate("bench.replace", {"mt": "abc", "text": "abc", "mt_codes": codes, "codes": codes, "edits": []})
+    labels = "bench.owner.draft.marked.codes.map((code) => code.label)"
+    for index, place in ((4, 5), (1, 4)):  # </b> before </i>, and <b> behind <i>
+        page.evaluate(f"bench.field.moveCode({index}, {place})")
+        assert page.evaluate(labels) == ["<u>", "<b>", "<i>", "</i>", "</b>"]
+    assert page.evaluate("bench.refused") == ["nesting"] * 2
+    page.evaluate("bench.field.moveCode(0, 8)")
+    assert page.evaluate(labels) == ["<b>", "<i>", "</i>", "</b>", "<u>"]
 
 
 KEYS = [

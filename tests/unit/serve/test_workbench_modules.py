@@ -1,5 +1,6 @@
 """The modules of the workbench, run by a real browser and compared with what Python says."""
 
+import json
 import random
 from collections.abc import Iterator
 from typing import Any
@@ -318,7 +319,7 @@ EDITING = """async () => { const { Editing } = await import(`${base}/editor/edit
   const queue = new SaveQueue("anna", { onSaved: () => {}, tab: "editing", storage: { setItem() {}, removeItem() {},
     getItem: () => null, length: 0 }, send: (path, body) => { sent.push(body); return new Promise(() => {}); } });
   const rows = new Map([1, 2].map((number) => [number, { number, unit: "", src: `s${number}`, mt: "m", target: "",
-    state: "new", version: 1 }]));
+    same: String(number), state: "new", version: 1 }]));
   let gate = Promise.resolve();
   globalThis.fetch = async (path) => { await gate; const found = /segments\\/(\\d+)$/.exec(path);
     const after = Number(/after=(\\d+)/.exec(path)?.[1] ?? 0);
@@ -472,9 +473,10 @@ def test_text_that_was_taken_back_elsewhere_is_not_shown(page: Any) -> None:
 
 def test_a_confirmation_leads_past_its_repetitions(page: Any) -> None:
     body = """for (const number of [2, 3]) rows.set(number, { ...rows.get(1), number });
-      rows.set(4, { ...rows.get(4), src: "s1", state: "draft" }); await editing.cache.fetchAllOf([2, 3, 4]);
+      rows.set(4, { ...rows.get(1), number: 4, STATE }); await editing.cache.fetchAllOf([2, 3, 4, 5]);
       await editing.confirm(); return done(editing.number);"""
-    assert page.evaluate(EDITING % (SLOW % "none" + body)) == 4
+    for state, number in (('state: "draft"', 4), ('same: "4"', 4), ('state: "seen"', 5)):
+        assert page.evaluate(EDITING % (SLOW % "none" + body.replace("STATE", state))) == number
 
 
 def test_the_source_keeps_its_codes_where_it_has_them(page: Any) -> None:
@@ -483,6 +485,51 @@ def test_the_source_keeps_its_codes_where_it_has_them(page: Any) -> None:
       editing.putSource(); const { text, codes } = editing.draft.marked; editing.undo();
       return [text, codes[0].at, editing.draft.marked.codes[0].at];"""
     assert page.evaluate(EDITING % body) == ["ab", 1, 0]
+
+
+CARD = """const { SegmentCard } = await import(`${base}/editor/segment_card.js`);
+  const { html, render } = await import(`${base}/lib.js`);
+  const shown = async (number, selector) => { await editing.open(number);
+    render(html`<${SegmentCard} editing=${editing} languages=${["en", "de"]} fieldRef=${{ current: null }} />`,
+      document.body);
+    return [...document.querySelectorAll(selector)].map((one) => one.textContent); };
+  try { %s } finally { render(null, document.body); }"""
+"""`shown` opens a segment, and returns the texts of some elements of its card."""
+
+
+def test_tags_out_of_order_show_a_warning(page: Any) -> None:
+    def codes(*labels: str) -> list[dict[str, Any]]:
+        kinds = {False: "open", True: "close"}
+        return [{"id": one.strip("/"), "kind": kinds[one[0] == "/"], "label": one, "at": 0} for one in labels]
+
+    nested, crossed, reversed_ = ("b", "i", "/i", "/b"), ("b", "i", "/b", "/i"), ("/b", "b", "i", "/i")
+    cases = [
+        (nested, crossed),
+        (("u", *nested), ("u", *crossed)),  # u closes in another segment
+        (nested, nested),
+        (crossed, crossed),
+        (crossed, reversed_),
+    ]
+    body = """const warnings = [];
+      for (const [at, [mt_codes, target_codes]] of CASES.entries()) {
+        rows.set(2 + at, { ...rows.get(2), number: 2 + at, mt_codes, target_codes, state: "draft", target: "m" });
+        warnings.push(await shown(2 + at, ".warning")); }
+      return warnings.map((found) => found.length);"""
+    given = json.dumps([[codes(*one) for one in pair] for pair in cases])
+    assert page.evaluate(EDITING % (CARD % body.replace("CASES", given))) == [1, 1, 0, 0, 1]
+
+
+def test_a_segment_without_a_proposal_says_why(page: Any) -> None:
+    body = """const nothing = { ...rows.get(2), proposal: null };
+      rows.set(2, { ...nothing, prepared: false }); rows.set(3, { ...nothing, number: 3, prepared: true });
+      const hints = [await shown(2, ".hint"), await shown(3, ".hint")].flat();
+      rows.set(2, { ...nothing, proposal: { text: "m", edits: [] }, prepared: true }); await editing.news.refresh([2]);
+      return [...hints, await shown(2, ".hint")].flat();"""
+    assert page.evaluate(EDITING % (CARD % body)) == [
+        "The proposal is being prepared.",
+        "There is no proposal.",
+        "No change is proposed.",
+    ]
 
 
 def test_progress_is_of_what_can_be_confirmed(page: Any) -> None:

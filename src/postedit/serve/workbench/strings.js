@@ -138,7 +138,7 @@ export const t = {
     refused: {
       enter: "Ctrl+Enter confirms. Shift+Enter begins a new line.",
       tags: "Tags cannot be deleted. Alt+Shift+arrows (on a Mac, Option+Shift+arrows) move the tag beside the caret.",
-      nesting: "A closing tag cannot stand before its opening tag.",
+      nesting: "Pairs of tags must nest: each closes after it opens, and none overlaps another.",
     },
     isHere: (names) => `${names.join(", ")} ${names.length === 1 ? "is" : "are"} here`,
     lastBy: (name, when) => `last changed by ${name}, ${when}`,

@@ -109,7 +109,7 @@ export class Draft {
     if (other.length) this.#choose(all.map(() => accept), other);
   }
 
-  /** Move a code. @param {number} index @param {number} offset @returns {boolean} whether pairs stay nested */
+  /** Move a code. @param {number} index @param {number} offset @returns {boolean} whether it was moved */
   moveCode(index, offset) {
     const done = moveCode(this.content, index, offset);
     if (!done) return false;

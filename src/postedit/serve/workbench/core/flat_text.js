@@ -71,18 +71,30 @@ export function replace(content, start, end, text) {
   return { content: { flat, codes: content.codes }, end: start + inserted.length, kept };
 }
 
-/** Return whether pairs of codes are nested. @param {Code[]} codes */
-export function isNested(codes) {
+/**
+ * Return how far pairs of codes are out of order: 0: they nest; 1: some overlap; 2: one closes before it opens.
+ * A code whose partner is in another segment belongs to no pair. @param {Code[]} codes
+ */
+export function disorder(codes) {
+  const idsOf = (kind) => new Set(codes.filter((code) => code.kind === kind).map((code) => code.id));
+  const opening = idsOf("open"), closing = idsOf("close");
   const open = [];
-  for (const code of codes) {
-    if (code.kind === "open") open.push(code.id);
-    else if (code.kind === "close" && open.pop() !== code.id) return false;
+  let worst = 0;
+  for (const { id, kind } of codes.filter((code) => opening.has(code.id) && closing.has(code.id))) {
+    if (kind === "open") {
+      open.push(id);
+      continue;
+    }
+    const at = open.indexOf(id);
+    if (at < 0) return 2;
+    if (at < open.length - 1) worst = 1;
+    open.splice(at, 1);
   }
-  return open.length === 0;
+  return worst;
 }
 
 /**
- * Move a code to an offset, unless pairs that were nested would no longer be.
+ * Move a code to an offset, unless pairs would be further out of order.
  * @param {FlatText} content @param {number} index of the code @param {number} offset in the flat text
  * @returns {{content: FlatText, at: number} | null}
  */
@@ -93,7 +105,7 @@ export function moveCode(content, index, offset) {
   const codes = content.codes.filter((_, other) => other !== index);
   const rank = codeOffsets(without.slice(0, at)).length;
   codes.splice(rank, 0, content.codes[index]);
-  if (isNested(content.codes) && !isNested(codes)) return null;
+  if (disorder(codes) > disorder(content.codes)) return null;
   return { content: { flat: without.slice(0, at) + CODE + without.slice(at), codes }, at };
 }
 

@@ -9,8 +9,8 @@
  *   hasMt: boolean, confidence: number | null, skipped: string | null, learnt: boolean, target: string,
  *   target_codes: PlacedCode[], state: string, decisions: {edit: number, accepted: boolean}[], version: number,
  *   updated_by: string | null, updated: string | null, max_length: number | null, notes: string[], matches: any[],
- *   terms: any[], repeats: number, filled_from: number | null, prepared: boolean}} Segment
- *   `prepared`: the model was asked for a proposal
+ *   terms: any[], repeats: number, same: string, filled_from: number | null, prepared: boolean}} Segment
+ *   `prepared`: the model was asked for a proposal; `same`: segments that are filled in together have the same one
  */
 import { OffsetMap } from "../core/code_points.js";
 
@@ -116,11 +116,7 @@ export const progressOf = (counts) => {
 export const confirmable = ({ segments = 0, locked = 0 }) => segments - locked;
 
 /** Return whether the service fills in a segment when another one is confirmed. @param {Segment} one @param {Segment} other */
-export function isFilledWith(one, other) {
-  if (!isUndecided(one) || one.number === other.number) return false;
-  const [texts, others] = [one, other].map(({ src, src_codes, proposal: { mt, mt_codes }, max_length }) => JSON.stringify([src, src_codes, mt, mt_codes, max_length]));
-  return texts === others;
-}
+export const isFilledWith = (one, other) => isUndecided(one) && one.number !== other.number && one.same === other.same;
 
 /** Return the target that a person wrote, or null if the proposal stands. @param {Segment} segment */
 export const writtenTarget = (segment) =>

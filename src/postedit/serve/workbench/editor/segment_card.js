@@ -1,7 +1,7 @@
 /** The current segment: source, machine translation, proposal and target. */
 import { html, useEffect, useLayoutEffect, useRef } from "../lib.js";
 import { countPoints } from "../core/code_points.js";
-import { isNested, plain } from "../core/flat_text.js";
+import { disorder, plain } from "../core/flat_text.js";
 import { freshness, isUndecided } from "../data/segment.js";
 import { Confidence } from "../ui/controls.js";
 import { announce, toast } from "../ui/messages.js";
@@ -38,8 +38,8 @@ export function SegmentCard({ editing, languages, fieldRef, onPast }) {
 
 function proposalOrNot(editing, segment, languages, hasMt) {
   if (editing.draft.proposal.edits.length) return html`<${ProposalView} editing=${editing} language=${languages[1]} />`;
-  const { text, codes, isProposed } = editing.draft.proposal;
-  const hint = segment.skipped ? t.editor.skipped(segment.skipped) : !hasMt ? t.editor.noMt : isProposed ? t.editor.noChange
+  const { text, codes } = editing.draft.proposal;
+  const hint = segment.skipped ? t.editor.skipped(segment.skipped) : !hasMt ? t.editor.noMt : segment.proposal.isProposed ? t.editor.noChange
     : !segment.prepared && isUndecided(segment) ? t.editor.notYet : t.editor.noProposal;
   return html`${hasMt && html`<p class="text" lang=${languages[1]} dir="auto">${parts(text, codes)}</p>`}
     <p class="hint">${hint}</p>`;
@@ -114,7 +114,7 @@ function Below({ editing, segment, onPast }) {
   if (editing.isLocked) return html`<p class="hint">${editing.mayWrite ? t.editor.locked : t.editor.readOnly}</p>${past && html`<div class="actions below">${past}</div>`}`;
   return html`
     <${Length} draft=${draft} most=${segment.max_length} />
-    ${isNested(draft.proposal.mt_codes) && !isNested(draft.content.codes) && html`<p class="warning">${t.editor.refused.nesting}</p>`}
+    ${disorder(draft.content.codes) > disorder(draft.proposal.mt_codes) && html`<p class="warning">${t.editor.refused.nesting}</p>`}
     <div class="actions below">
       <button type="button" class="primary" title=${keysOf("confirm")} onClick=${() => editing.confirm()}>${t.editor.confirm}</button>
       ${hasEdits && html`<button type="button" title=${keysOf("acceptAll")} onClick=${() => editing.chooseAll(true)}>${t.editor.accept}</button>
