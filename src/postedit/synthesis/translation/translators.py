@@ -6,14 +6,17 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, Literal, Protocol, Self
+from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, Self
 
 from pydantic import Field, model_validator
 
 from postedit.core.config import Config
-from postedit.core.errors import PosteditError, library
+from postedit.core.errors import DataError, PosteditError, library
 from postedit.core.files import reason_of, sha256_of
 from postedit.data.lines import encode_lines
+
+if TYPE_CHECKING:
+    from postedit.core.editor import PostEdit
 
 _STDERR_SHOWN: Final = 500  # characters from the end of a command's standard error that a message quotes
 
@@ -25,11 +28,12 @@ class TranslatorError(PosteditError):
 class TextTranslator(Protocol):
     """Anything that translates."""
 
-    def translate(self, texts: Sequence[str]) -> list[str]:
-        """Return the translation of each text, one line each.
+    def translate(self, texts: Sequence[str]) -> Sequence[str | None]:
+        """Return the translation of each text, one line each; None for a text that is too long for the translator.
 
         Raises:
             TranslatorError: if the translator fails.
+            DataError: if a text does not fit into memory.
         """
 
 
@@ -125,16 +129,16 @@ class _LineTranslator:
 
     translator: TextTranslator
 
-    def translate(self, texts: Sequence[str]) -> list[str]:
+    def translate(self, texts: Sequence[str]) -> list[str | None]:
         asked = [number for number, text in enumerate(texts) if text.strip()]
         written = self.translator.translate([texts[number] for number in asked]) if asked else []
         if len(written) != len(asked):
             raise TranslatorError(
                 f"the translator returned {len(written):,} lines for {len(asked):,}; it must return one for each"
             )
-        translations = list(texts)
+        translations: list[str | None] = list(texts)
         for number, text in zip(asked, written):
-            translations[number] = " ".join(text.splitlines())
+            translations[number] = None if text is None else " ".join(text.splitlines())
         return translations
 
 
@@ -176,8 +180,19 @@ class _Postedit:
             problem = "corrects translations and makes none; choose a model that reads src only"
             raise TranslatorError(f"{config.model}: {problem}")
 
-    def translate(self, texts: Sequence[str]) -> list[str]:
-        return [edit.text for edit in self._editor.edit(texts, beam=self._beam)]
+    def translate(self, texts: Sequence[str]) -> list[str | None]:
+        return list(map(text_of, self._editor.edit(texts, beam=self._beam)))
+
+
+def text_of(edit: "PostEdit") -> str | None:
+    """Return what a model wrote, as one line; None if its input was too long for it.
+
+    Raises:
+        DataError: if the input does not fit into memory.
+    """
+    if edit.skipped == "no memory":
+        raise DataError("a single line does not fit into memory; leave out the longest ones, or use more memory")
+    return None if edit.skipped == "too long" else " ".join(edit.text.splitlines())
 
 
 class _LibraryTranslator(ABC):
