@@ -18,6 +18,23 @@ from postedit.data.lines import encode_lines
 if TYPE_CHECKING:
     from postedit.core.editor import PostEdit
 
+_MODELS: Final = ("postedit", "ctranslate2", "huggingface")
+_CHECKPOINTS: Final = ("ctranslate2", "huggingface")
+
+_KINDS_OF: Final[Mapping[str, Sequence[str]]] = {
+    "model": _MODELS,
+    "tokenizer": ("ctranslate2",),
+    "command": ("command",),
+    "beam": _MODELS,
+    "batch": _CHECKPOINTS,
+    "src_lang": _CHECKPOINTS,
+    "tgt_lang": _CHECKPOINTS,
+    "device": _MODELS,
+    "max_ratio": _CHECKPOINTS,
+    "max_extra": _CHECKPOINTS,
+}
+"""The kinds of translators that each option affects."""
+
 _STDERR_SHOWN: Final = 500  # characters from the end of a command's standard error that a message quotes
 
 
@@ -51,7 +68,7 @@ class TextTranslatorConfig(Config):
         "one line for each",
     )
     beam: int = Field(5, ge=1, description="beam size")
-    batch: int = Field(32, ge=1, description="segments translated together")
+    batch: int = Field(32, ge=1, description="segments translated together (ctranslate2, huggingface)")
     src_lang: str | None = Field(None, description="code of the source language, for multilingual tokenizers")
     tgt_lang: str | None = Field(None, description="code of the target language, for multilingual tokenizers")
     device: str = Field("cpu", description="cpu or cuda")
@@ -59,6 +76,17 @@ class TextTranslatorConfig(Config):
         2.0, gt=0, le=1000, description="a translation has at most max_ratio times the tokens of its source ..."
     )
     max_extra: int = Field(10, ge=1, description="... plus max_extra (ctranslate2, huggingface)")
+
+    @model_validator(mode="after")
+    def _check_effects(self) -> Self:
+        problems = [
+            f'{option}: has no effect with kind = "{self.kind}"; leave it out (only for {", ".join(kinds)})'
+            for option, kinds in _KINDS_OF.items()
+            if option in self.model_fields_set and self.kind not in kinds
+        ]
+        if problems:
+            raise ValueError("; ".join(problems))
+        return self
 
     @model_validator(mode="after")
     def _check_complete(self) -> Self:
@@ -106,8 +134,7 @@ def translator_fingerprints(config: TextTranslatorConfig) -> list[str]:
 
         choice = choose([str(config.model)], None, "log")
         return [content_fingerprint(path) for path in (choice.file, *choice.paths) if path is not None]
-    names = [config.model, config.tokenizer if config.kind == "ctranslate2" else None]
-    folders = [Path(name).expanduser() for name in names if name is not None and config.kind != "command"]
+    folders = [Path(name).expanduser() for name in (config.model, config.tokenizer) if name is not None]
     return [_folder_digest(folder) for folder in folders if folder.is_dir()]
 
 
@@ -200,7 +227,7 @@ class _LibraryTranslator(ABC):
 
     def __init__(self, config: TextTranslatorConfig, transformers: Any, load: Callable[[], Any]) -> None:
         self._config = config
-        name = (config.tokenizer if config.kind == "ctranslate2" else None) or str(config.model)
+        name = config.tokenizer or str(config.model)
         languages = {key: code for key in ("src_lang", "tgt_lang") if (code := getattr(config, key)) is not None}
         self._tokenizer = _loaded(name, lambda: transformers.AutoTokenizer.from_pretrained(name, **languages))
         self._model = _loaded(str(config.model), load)

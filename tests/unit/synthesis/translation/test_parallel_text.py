@@ -91,6 +91,7 @@ def test_a_command_that_dies_does_not_translate_again_what_is_done(synth: Synth,
     [
         ({"src": "none"}, r"synth.src: "),
         ({"translator": {"kind": "command"}}, "synth.translator: command: missing"),
+        ({"translator": {**UPPER, "beam": 2}}, "synth.translator: beam: has no effect"),
         ({"translators": 1}, 'did you mean "translator"'),
         ({"kind": "forwards"}, 'did you mean "forward"'),
     ],

@@ -126,6 +126,11 @@ def test_a_language_that_the_tokenizer_does_not_have(tmp_path: Path) -> None:
         ({"kind": "huggingface"}, "model: missing"),
         ({"kind": "marian"}, "kind: "),
         ({"kind": "command", "command": ["x"], "beams": 3}, 'did you mean "beam"'),
+        ({"kind": "command", "command": ["x"], "beam": 5}, r'beam: has no effect with kind = "command"; leave it out'),
+        ({"kind": "postedit", "model": "x", "batch": 8}, r"batch: .* \(only for ctranslate2, huggingface\)"),
+        ({"kind": "huggingface", "model": "x", "tokenizer": "y"}, r"tokenizer: .* \(only for ctranslate2\)"),
+        ({"kind": "ctranslate2", "model": "x", "command": ["y"]}, r"command: .* \(only for command\)"),
+        ({"kind": "postedit", "model": "x", "src_lang": "en", "max_extra": 1}, "src_lang: .*; max_extra: "),
     ],
 )
 def test_options_are_checked(options: dict[str, Any], message: str) -> None:
@@ -138,7 +143,8 @@ def test_a_checkpoint_is_known_by_the_files_that_affect_its_output(tmp_path: Pat
     for name in ("model", "tokenizer"):
         (tmp_path / name).mkdir()
         (tmp_path / name / "config.json").write_text("{}")
-    asked = config(kind=kind, model=str(tmp_path / "model"), tokenizer=str(tmp_path / "tokenizer"))
+    tokenizer = {"tokenizer": str(tmp_path / "tokenizer")} if kind == "ctranslate2" else {}
+    asked = config(kind=kind, model=str(tmp_path / "model"), **tokenizer)
     before = translator_fingerprints(asked)
     assert len(before) == (2 if kind == "ctranslate2" else 1)
     (tmp_path / "model/README.md").write_text("a note")
