@@ -25,9 +25,9 @@ from postedit.distributed.chunks import Chunk, Stage, open_aligned
 from postedit.distributed.pipeline import Job, Phase
 from postedit.search import Sampling
 from postedit.synthesis.selection.histogram_matching import MatchingConfig
+from postedit.synthesis.translation.translator_config import TextTranslatorConfig
 from postedit.synthesis.translation.translators import (
     TextTranslator,
-    TextTranslatorConfig,
     open_translator,
     text_of,
     translator_fingerprints,

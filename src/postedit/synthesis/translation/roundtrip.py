@@ -20,7 +20,8 @@ from postedit.distributed.resumable_outputs import OutputFiles
 from postedit.synthesis.selection.domain_selection import NOT_SELECTED, select_sentences
 from postedit.synthesis.selection.histogram_matching import MatchingConfig, RealTriplets
 from postedit.synthesis.translation.parallel_text import MATCHING_OPTIONS, Translation, model_setting
-from postedit.synthesis.translation.translators import TextTranslatorConfig, translator_fingerprints
+from postedit.synthesis.translation.translator_config import TextTranslatorConfig
+from postedit.synthesis.translation.translators import translator_fingerprints
 from postedit.synthesis.triplet_counts import BLANK, TOO_LONG, summary
 
 _MODELS: Final = ("inside.arpa", "outside.arpa")
