@@ -28,6 +28,7 @@ from postedit.synthesis.selection.histogram_matching import MatchingConfig
 from postedit.synthesis.translation.translator_config import TextTranslatorConfig
 from postedit.synthesis.translation.translators import (
     TextTranslator,
+    model_fingerprints,
     open_translator,
     text_of,
     translator_fingerprints,
@@ -168,9 +169,12 @@ class ErrorsConfig(ParallelTextConfig):
         """Return the settings that determine mt; the model is identified by its content.
 
         Raises:
-            DataError: if the model cannot be loaded, or does not read mt.
+            DataError: if the model is not found or cannot be read.
         """
-        return {**super().job_settings(), "model": list(_load(self.model, self.device).identity().models)}
+        try:
+            return {**super().job_settings(), **model_setting(model_fingerprints(self.model))}
+        except PosteditError as error:
+            raise DataError(f"synth.model: {error}") from None
 
 
 def _is_broken(drawn: "PostEdit") -> bool:

@@ -64,13 +64,22 @@ def translator_fingerprints(config: TextTranslatorConfig) -> list[str]:
         ModelFolderError: if a model of postedit is not found or damaged.
     """
     if config.kind == "postedit":
-        from postedit.editing.loading import choose
-        from postedit.folder import content_fingerprint
-
-        choice = choose([str(config.model)], None, "log")
-        return [content_fingerprint(path) for path in (choice.file, *choice.paths) if path is not None]
+        return model_fingerprints(str(config.model))
     folders = [Path(name).expanduser() for name in (config.model, config.tokenizer) if name is not None]
     return [_folder_digest(folder) for folder in folders if folder.is_dir()]
+
+
+def model_fingerprints(model: str) -> list[str]:
+    """Return digests of the files of a postedit model, without loading it.
+
+    Raises:
+        ModelFolderError: if it is not found or damaged.
+    """
+    from postedit.editing.loading import choose
+    from postedit.folder import content_fingerprint
+
+    choice = choose([model], None, "log")
+    return [content_fingerprint(path) for path in (choice.file, *choice.paths) if path is not None]
 
 
 def _folder_digest(folder: Path) -> str:
