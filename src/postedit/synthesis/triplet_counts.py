@@ -13,13 +13,20 @@ EDIT_KINDS: Final = ("shifts", "substitutions", "insertions", "deletions")  # in
 MAX_TER: Final = 200  # last bin of TER histograms, in per cent, which also holds higher values
 TER_BIN: Final = "ter="  # prefix of the counts that make up the TER histogram, with one bin per percentage point
 BLANK: Final = "blank on a side"
+TOO_LONG: Final = "too long for the model"
 
 
-def triplet_chunk(chunk: Chunk, src: Sequence[str], mt: Sequence[str], pe: Sequence[str]) -> Chunk:
-    """Return the chunk with these triplets and their counts; triplets with a blank side are counted and left out."""
-    kept = [triplet for triplet in zip(src, mt, pe, strict=True) if all(text.strip() for text in triplet)]
+def triplet_chunk(chunk: Chunk, src: Sequence[str | None], mt: Sequence[str | None], pe: Sequence[str]) -> Chunk:
+    """Return the chunk with these triplets and their counts.
+
+    A side is None if the model that was to write it could not read a text of this length. Such triplets, and those with
+    a blank side, are counted and left out.
+    """
+    whole = [(s, m, p) for s, m, p in zip(src, mt, pe, strict=True) if s is not None and m is not None]
+    kept = [triplet for triplet in whole if all(text.strip() for text in triplet)]
+    left_out = {BLANK: len(whole) - len(kept), TOO_LONG: len(mt) - len(whole)}
     lines = {side: [triplet[column] for triplet in kept] for column, side in enumerate(("src", "mt", "pe"))}
-    return chunk.with_lines(lines, {**count_triplets(lines["mt"], lines["pe"]), BLANK: len(mt) - len(kept)})
+    return chunk.with_lines(lines, {**count_triplets(lines["mt"], lines["pe"]), **left_out})
 
 
 def count_triplets(mt: Sequence[str], pe: Sequence[str]) -> Counter[str]:

@@ -51,9 +51,11 @@ class CrossEntropyDifference:
 
     def __call__(self, sentence: str) -> float:
         """Return H_inside - H_outside in bits per word, counting the end of sentence; lower is more in-domain."""
-        inside, outside = (model.score(sentence) for model in self._models)
+        words = sentence.split()
+        # KenLM itself divides at ASCII spaces only.
+        inside, outside = (model.score(" ".join(words)) for model in self._models)
         difference: float = outside - inside
-        return difference / (len(sentence.split()) + 1) / float(np.log10(2))
+        return difference / (len(words) + 1) / float(np.log10(2))
 
 
 def lowest(differences: NDArray[np.float64], share: float) -> NDArray[np.bool_]:

@@ -25,19 +25,20 @@ from postedit.distributed.chunks import Chunk, Stage, open_aligned
 from postedit.distributed.pipeline import Job, Phase
 from postedit.search import Sampling
 from postedit.synthesis.selection.histogram_matching import MatchingConfig
+from postedit.synthesis.translation.translator_config import TextTranslatorConfig
 from postedit.synthesis.translation.translators import (
     TextTranslator,
-    TextTranslatorConfig,
+    model_fingerprints,
     open_translator,
+    text_of,
     translator_fingerprints,
 )
-from postedit.synthesis.triplet_counts import BLANK, summary, triplet_chunk
+from postedit.synthesis.triplet_counts import BLANK, TOO_LONG, summary, triplet_chunk
 
 if TYPE_CHECKING:
     from postedit.core.editor import PostEdit
     from postedit.editing.post_editor import PostEditor
 
-TOO_LONG: Final = "too long for the model"
 BROKEN: Final = "drawn with broken characters"
 
 MATCHING_OPTIONS: Final = ("real", "mismatch", "seed")
@@ -55,7 +56,7 @@ class ParallelTextConfig(MatchingConfig):
 
     text_columns: ClassVar[Mapping[str, str]] = {"src": "src", "pe": "pe"}
     phase_name: ClassVar[str] = "translation"  # the phase that makes mt
-    left_out: ClassVar[Sequence[str]] = (BLANK,)  # names of the counts of lines that give no triplet
+    left_out: ClassVar[Sequence[str]] = (BLANK, TOO_LONG)  # names of the counts of lines that give no triplet
     later_options: ClassVar[Sequence[str]] = MATCHING_OPTIONS  # options that do not affect mt
 
     @abstractmethod
@@ -123,7 +124,8 @@ class Translation:
         back, forward = self._translators
         pe = chunk.lines("pe")
         src = back.translate(pe) if back else chunk.lines("src")
-        return triplet_chunk(chunk, src, forward.translate(src), pe)
+        mt = forward.translate([text or "" for text in src])
+        return triplet_chunk(chunk, src, mt, pe)
 
 
 class ErrorsConfig(ParallelTextConfig):
@@ -167,9 +169,12 @@ class ErrorsConfig(ParallelTextConfig):
         """Return the settings that determine mt; the model is identified by its content.
 
         Raises:
-            DataError: if the model cannot be loaded, or does not read mt.
+            DataError: if the model is not found or cannot be read.
         """
-        return {**super().job_settings(), "model": list(_load(self.model, self.device).identity().models)}
+        try:
+            return {**super().job_settings(), **model_setting(model_fingerprints(self.model))}
+        except PosteditError as error:
+            raise DataError(f"synth.model: {error}") from None
 
 
 def _is_broken(drawn: "PostEdit") -> bool:
@@ -213,11 +218,7 @@ class ErrorSampling:
         with torch.random.fork_rng([device] if device.type == "cuda" else []):
             torch.manual_seed(int.from_bytes(digest, "big"))
             drawn = self._editor.draw(src, pe, self.sampling)
-        if any(one.skipped == "no memory" for one in drawn):
-            raise DataError("a single line does not fit into memory; leave out the longest ones, or use more memory")
-        too_long = [one.skipped == "too long" for one in drawn]
-        mt = [" ".join(one.text.splitlines()) for one in drawn]
-        broken = [_is_broken(one) for one in drawn]
-        kept = [triplet for *triplet, long, bad in zip(src, mt, pe, too_long, broken, strict=True) if not (long or bad)]
+        rows = zip(src, map(text_of, drawn), pe, drawn, strict=True)
+        kept = [triplet for *triplet, one in rows if not _is_broken(one)]
         made = triplet_chunk(chunk, *zip(*kept)) if kept else triplet_chunk(chunk, [], [], [])
-        return made.with_lines({}, {**made.counts, TOO_LONG: sum(too_long), BROKEN: sum(broken)})
+        return made.with_lines({}, {**made.counts, BROKEN: len(drawn) - len(kept)})

@@ -20,8 +20,9 @@ from postedit.distributed.resumable_outputs import OutputFiles
 from postedit.synthesis.selection.domain_selection import NOT_SELECTED, select_sentences
 from postedit.synthesis.selection.histogram_matching import MatchingConfig, RealTriplets
 from postedit.synthesis.translation.parallel_text import MATCHING_OPTIONS, Translation, model_setting
-from postedit.synthesis.translation.translators import TextTranslatorConfig, translator_fingerprints
-from postedit.synthesis.triplet_counts import BLANK, summary
+from postedit.synthesis.translation.translator_config import TextTranslatorConfig
+from postedit.synthesis.translation.translators import translator_fingerprints
+from postedit.synthesis.triplet_counts import BLANK, TOO_LONG, summary
 
 _MODELS: Final = ("inside.arpa", "outside.arpa")
 
@@ -100,7 +101,7 @@ class RoundtripConfig(MatchingConfig):
         known = {name: fingerprints for name, fingerprints in models.items() if fingerprints}
         settings = {**self.settings("choose", "order", *MATCHING_OPTIONS), "phase": "translate", **model_setting(known)}
         stage = Translation(self.forward, self.back)
-        return Job(source, stage, settings, lambda counts: summary(counts, [BLANK]))
+        return Job(source, stage, settings, lambda counts: summary(counts, [BLANK, TOO_LONG]))
 
 
 def _keep_all(chunk: Chunk) -> Chunk:

@@ -6,14 +6,17 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, Literal, Protocol, Self
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
-from pydantic import Field, model_validator
+import torch
 
-from postedit.core.config import Config
-from postedit.core.errors import PosteditError, library
+from postedit.core.errors import DataError, PosteditError, library
 from postedit.core.files import reason_of, sha256_of
 from postedit.data.lines import encode_lines
+from postedit.synthesis.translation.translator_config import TextTranslatorConfig
+
+if TYPE_CHECKING:
+    from postedit.core.editor import PostEdit
 
 _STDERR_SHOWN: Final = 500  # characters from the end of a command's standard error that a message quotes
 
@@ -25,49 +28,13 @@ class TranslatorError(PosteditError):
 class TextTranslator(Protocol):
     """Anything that translates."""
 
-    def translate(self, texts: Sequence[str]) -> list[str]:
-        """Return the translation of each text, one line each.
+    def translate(self, texts: Sequence[str]) -> Sequence[str | None]:
+        """Return the translation of each text, one line each; None for a text that is too long for the translator.
 
         Raises:
             TranslatorError: if the translator fails.
+            DataError: if a text does not fit into memory.
         """
-
-
-class TextTranslatorConfig(Config):
-    """A translator and its search options."""
-
-    kind: Literal["postedit", "ctranslate2", "huggingface", "command"] = Field(description="type of translator")
-    model: str | None = Field(None, description="folder of the model, or its hub id (postedit, huggingface)")
-    tokenizer: str | None = Field(
-        None, description="ctranslate2: folder or hub id of the Hugging Face tokenizer; the folder of the model if none"
-    )
-    command: list[str] = Field(
-        [],
-        description="program and arguments; it is started for each chunk, reads lines from standard input and writes "
-        "one line for each",
-    )
-    beam: int = Field(5, ge=1, description="beam size")
-    batch: int = Field(32, ge=1, description="segments translated together")
-    src_lang: str | None = Field(None, description="code of the source language, for multilingual tokenizers")
-    tgt_lang: str | None = Field(None, description="code of the target language, for multilingual tokenizers")
-    device: str = Field("cpu", description="cpu or cuda")
-    max_ratio: float = Field(
-        2.0, gt=0, le=1000, description="a translation has at most max_ratio times the tokens of its source ..."
-    )
-    max_extra: int = Field(10, ge=1, description="... plus max_extra (ctranslate2, huggingface)")
-
-    @model_validator(mode="after")
-    def _check_complete(self) -> Self:
-        if self.kind == "command" and not self.command:
-            example = '["marian-decoder", "-c", "config.yml"]'
-            raise ValueError(f'command: missing; kind = "command" needs it, such as {example}')
-        if self.kind != "command" and self.model is None:
-            raise ValueError(f'model: missing; kind = "{self.kind}" needs it')
-        return self
-
-    def max_tokens(self, source_tokens: int) -> int:
-        """Return the largest length of a translation in tokens."""
-        return int(source_tokens * self.max_ratio) + self.max_extra
 
 
 def open_translator(config: TextTranslatorConfig) -> TextTranslator:
@@ -97,14 +64,22 @@ def translator_fingerprints(config: TextTranslatorConfig) -> list[str]:
         ModelFolderError: if a model of postedit is not found or damaged.
     """
     if config.kind == "postedit":
-        from postedit.editing.loading import choose
-        from postedit.folder import content_fingerprint
-
-        choice = choose([str(config.model)], None, "log")
-        return [content_fingerprint(path) for path in (choice.file, *choice.paths) if path is not None]
-    names = [config.model, config.tokenizer if config.kind == "ctranslate2" else None]
-    folders = [Path(name).expanduser() for name in names if name is not None and config.kind != "command"]
+        return model_fingerprints(str(config.model))
+    folders = [Path(name).expanduser() for name in (config.model, config.tokenizer) if name is not None]
     return [_folder_digest(folder) for folder in folders if folder.is_dir()]
+
+
+def model_fingerprints(model: str) -> list[str]:
+    """Return digests of the files of a postedit model, without loading it.
+
+    Raises:
+        ModelFolderError: if it is not found or damaged.
+    """
+    from postedit.editing.loading import choose
+    from postedit.folder import content_fingerprint
+
+    choice = choose([model], None, "log")
+    return [content_fingerprint(path) for path in (choice.file, *choice.paths) if path is not None]
 
 
 def _folder_digest(folder: Path) -> str:
@@ -125,16 +100,16 @@ class _LineTranslator:
 
     translator: TextTranslator
 
-    def translate(self, texts: Sequence[str]) -> list[str]:
+    def translate(self, texts: Sequence[str]) -> list[str | None]:
         asked = [number for number, text in enumerate(texts) if text.strip()]
         written = self.translator.translate([texts[number] for number in asked]) if asked else []
         if len(written) != len(asked):
             raise TranslatorError(
                 f"the translator returned {len(written):,} lines for {len(asked):,}; it must return one for each"
             )
-        translations = list(texts)
+        translations: list[str | None] = list(texts)
         for number, text in zip(asked, written):
-            translations[number] = " ".join(text.splitlines())
+            translations[number] = None if text is None else " ".join(text.splitlines())
         return translations
 
 
@@ -176,32 +151,55 @@ class _Postedit:
             problem = "corrects translations and makes none; choose a model that reads src only"
             raise TranslatorError(f"{config.model}: {problem}")
 
-    def translate(self, texts: Sequence[str]) -> list[str]:
-        return [edit.text for edit in self._editor.edit(texts, beam=self._beam)]
+    def translate(self, texts: Sequence[str]) -> list[str | None]:
+        return list(map(text_of, self._editor.edit(texts, beam=self._beam)))
+
+
+def text_of(edit: "PostEdit") -> str | None:
+    """Return what a model wrote, as one line; None if its input was too long for it.
+
+    Raises:
+        DataError: if the input does not fit into memory.
+    """
+    if edit.skipped == "no memory":
+        raise DataError("a single line does not fit into memory; leave out the longest ones, or use more memory")
+    return None if edit.skipped == "too long" else " ".join(edit.text.splitlines())
 
 
 class _LibraryTranslator(ABC):
-    """A library's model with the tokenizer of a Transformers checkpoint; batches have texts of similar length."""
+    """A library's model with the tokenizer of a Transformers checkpoint.
+
+    The texts of a batch have equal numbers of tokens, and so the same limit of output: the batch does not affect it.
+    """
 
     def __init__(self, config: TextTranslatorConfig, transformers: Any, load: Callable[[], Any]) -> None:
         self._config = config
-        name = (config.tokenizer if config.kind == "ctranslate2" else None) or str(config.model)
+        name = config.tokenizer or str(config.model)
         languages = {key: code for key in ("src_lang", "tgt_lang") if (code := getattr(config, key)) is not None}
         self._tokenizer = _loaded(name, lambda: transformers.AutoTokenizer.from_pretrained(name, **languages))
         self._model = _loaded(str(config.model), load)
+        self._longest = self._tokenizer.model_max_length  # tokens of a source, and of a translation
         self._target = None if config.tgt_lang is None else _language_token(self._tokenizer, config.tgt_lang)
 
-    def translate(self, texts: Sequence[str]) -> list[str]:
-        order = sorted(range(len(texts)), key=lambda number: len(texts[number]))
-        translations = [""] * len(texts)
-        for start in range(0, len(order), self._config.batch):
-            group = order[start : start + self._config.batch]
-            for number, text in zip(group, self._translate_batch([texts[number] for number in group]), strict=True):
-                translations[number] = text
+    def translate(self, texts: Sequence[str]) -> list[str | None]:
+        sources = self._tokenizer(list(texts), verbose=False)["input_ids"]
+        by_length: dict[int, list[int]] = {}  # numbers of the texts with so many tokens
+        for number, source in enumerate(sources):
+            if len(source) <= self._longest:
+                by_length.setdefault(len(source), []).append(number)
+        translations: list[str | None] = [None] * len(texts)
+        for length, numbers in by_length.items():
+            longest = min(self._config.max_tokens(length), self._longest)
+            for start in range(0, len(numbers), self._config.batch):
+                batch = numbers[start : start + self._config.batch]
+                written = self._translate_batch([sources[number] for number in batch], longest)
+                for number, ids in zip(batch, written, strict=True):
+                    translations[number] = self._tokenizer.decode(ids, skip_special_tokens=True)
         return translations
 
     @abstractmethod
-    def _translate_batch(self, texts: list[str]) -> list[str]: ...
+    def _translate_batch(self, sources: list[list[int]], longest: int) -> list[list[int]]:
+        """Return translations of at most `longest` tokens, as token ids, of sources of equal length."""
 
 
 class _HuggingFace(_LibraryTranslator):
@@ -212,16 +210,22 @@ class _HuggingFace(_LibraryTranslator):
         load = transformers.AutoModelForSeq2SeqLM.from_pretrained
         super().__init__(config, transformers, lambda: load(config.model, use_safetensors=True))
         self._model.to(config.device).eval()
+        positions = getattr(self._model.config, "max_position_embeddings", None)  # none if they are relative
+        self._longest = min(self._longest, positions or self._longest)
 
-    def _translate_batch(self, texts: list[str]) -> list[str]:
-        config, tokenizer, forced = self._config, self._tokenizer, {}
+    def _translate_batch(self, sources: list[list[int]], longest: int) -> list[list[int]]:
+        config, forced = self._config, {}
         if self._target is not None:
-            forced["forced_bos_token_id"] = tokenizer.convert_tokens_to_ids(self._target)
-        inputs = tokenizer(texts, return_tensors="pt", padding=True, truncation=True).to(config.device)
-        longest = config.max_tokens(inputs["input_ids"].shape[1])
-        written = self._model.generate(**inputs, num_beams=config.beam, max_new_tokens=longest, **forced)
-        translations: list[str] = tokenizer.batch_decode(written, skip_special_tokens=True)
-        return translations
+            forced["forced_bos_token_id"] = self._tokenizer.convert_tokens_to_ids(self._target)
+        ids = torch.tensor(sources, device=config.device)
+        written: list[list[int]] = self._model.generate(
+            input_ids=ids,
+            attention_mask=torch.ones_like(ids),
+            num_beams=config.beam,
+            max_new_tokens=longest,
+            **forced,
+        ).tolist()
+        return written
 
 
 class _CTranslate2(_LibraryTranslator):
@@ -232,16 +236,23 @@ class _CTranslate2(_LibraryTranslator):
         transformers = library("transformers", "the tokenizer of a translator of the kind ctranslate2")
         super().__init__(config, transformers, lambda: ctranslate2.Translator(str(config.model), device=config.device))
 
-    def _translate_batch(self, texts: list[str]) -> list[str]:
+    def _translate_batch(self, sources: list[list[int]], longest: int) -> list[list[int]]:
         config, tokenizer = self._config, self._tokenizer
-        tokens = [tokenizer.convert_ids_to_tokens(tokenizer(text)["input_ids"]) for text in texts]
-        prefix = None if self._target is None else [[self._target]] * len(texts)
-        longest = config.max_tokens(max(map(len, tokens)))
-        results = self._model.translate_batch(
-            tokens, target_prefix=prefix, beam_size=config.beam, max_decoding_length=longest
-        )
-        ids = [tokenizer.convert_tokens_to_ids(result.hypotheses[0]) for result in results]
-        return [tokenizer.decode(written, skip_special_tokens=True) for written in ids]
+        prefix = None if self._target is None else [[self._target]] * len(sources)
+        try:
+            results = self._model.translate_batch(
+                list(map(tokenizer.convert_ids_to_tokens, sources)),
+                target_prefix=prefix,
+                beam_size=config.beam,
+                max_input_length=0,  # never cut
+                max_decoding_length=longest,
+            )
+        except RuntimeError as error:  # the library does not tell the model's number of positions
+            raise TranslatorError(
+                f"{config.model}: cannot translate: {error}; if texts are too long, set model_max_length in "
+                "tokenizer_config.json, in the folder of the tokenizer, to the most tokens that the model reads"
+            ) from None
+        return [tokenizer.convert_tokens_to_ids(result.hypotheses[0]) for result in results]
 
 
 def _language_token(tokenizer: Any, code: str) -> str:

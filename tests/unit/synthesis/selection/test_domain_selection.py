@@ -79,12 +79,19 @@ def test_sentences_of_a_domain_are_told_from_others(tmp_path: Path) -> None:
     assert difference("w1 w1 w0") < -1 < 1 < difference("v1 v1 w0")
 
 
+def test_words_are_divided_at_the_same_spaces_as_in_the_models(tmp_path: Path) -> None:
+    for name, lines in (("in", text(3)), ("out", text(4))):
+        estimate_ngrams(lines, 3, tmp_path / name)
+    difference = CrossEntropyDifference(tmp_path / "in", tmp_path / "out")
+    assert difference("w1\u00a0w2\u2009w0\x1cw3") == difference("w1 w2 w0 w3")
+
+
 def test_kenlm_is_asked_for_before_models_are_estimated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "text").write_text("a b\n")
     monkeypatch.setitem(sys.modules, "kenlm", None)
     models = (tmp_path / "in.arpa", tmp_path / "out.arpa")
     with pytest.raises(RecipeError, match="kenlm"):
-        select_sentences(tmp_path / "text", 1, ["a b"], 0.5, 2, models)
+        select_sentences(tmp_path / "text", 1, ["a b"], share=0.5, order=2, models=models)
     assert not any(path.exists() for path in models)
 
 

@@ -9,6 +9,7 @@ from synth_tools import program, read, refused, sentences, write
 
 from postedit.core.errors import DataError
 from postedit.editing.post_editor import PostEditor
+from postedit.editing.results import unchanged
 
 Synth = Callable[..., Any]
 UPPER = program("print(line.upper())")
@@ -90,6 +91,7 @@ def test_a_command_that_dies_does_not_translate_again_what_is_done(synth: Synth,
     [
         ({"src": "none"}, r"synth.src: "),
         ({"translator": {"kind": "command"}}, "synth.translator: command: missing"),
+        ({"translator": {**UPPER, "beam": 2}}, "synth.translator: beam: has no effect"),
         ({"translators": 1}, 'did you mean "translator"'),
         ({"kind": "forwards"}, 'did you mean "forward"'),
     ],
@@ -163,6 +165,26 @@ def save_translator(folder: Path, factor: float = 1.0) -> None:
     for parameter in made.model.parameters():
         parameter.data.mul_(factor)
     made.save(folder / "model")
+
+
+def test_lines_too_long_for_the_translator_are_left_out_and_counted(synth: Synth, tmp_path: Path) -> None:
+    recipe = by_model(tmp_path)
+    save_translator(tmp_path)
+    write(tmp_path / "text.src", ["das Haus", "Haus " * 3000, ""])
+    write(tmp_path / "text.pe", ["das Haus"] * 3)
+    result = synth(recipe)
+    assert result.exit_code == 0, result.output
+    assert read(tmp_path / "out.src") == ["das Haus"]
+    left_out = {"blank on a side": 1, "too long for the model": 1}
+    assert json.loads((tmp_path / "out.json").read_text())["left_out"] == left_out
+
+
+def test_a_line_that_does_not_fit_into_memory_is_an_error(
+    synth: Synth, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    save_translator(tmp_path)
+    monkeypatch.setattr(PostEditor, "edit", lambda self, texts, **_: [unchanged("", "no memory") for _ in texts])
+    assert "a single line does not fit into memory" in refused(synth(by_model(tmp_path)))
 
 
 def test_another_translator_in_the_same_place_does_not_continue(

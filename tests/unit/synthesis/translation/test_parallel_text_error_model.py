@@ -46,6 +46,18 @@ def test_parallel_text_and_a_model_of_errors_make_triplets(synth: Synth, tmp_pat
     assert (recipe["kind"], recipe["temperature"], recipe["seed"]) == ("errors", 1.0, 1)
 
 
+def test_the_model_is_loaded_once(synth: Synth, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    load, loaded = PostEditor.load, []
+
+    def counted(*arguments: Any, **options: Any) -> Any:
+        loaded.append(arguments)
+        return load(*arguments, **options)
+
+    monkeypatch.setattr(PostEditor, "load", counted)
+    assert synth(options(tmp_path)).exit_code == 0
+    assert len(loaded) == 1
+
+
 def test_the_seed_decides_what_is_drawn(synth: Synth, tmp_path: Path) -> None:
     runs = {"one": [], "again": [], "other": ["--set", "synth.seed=2"]}
     drawn = {}

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import tiny_models
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from synth_tools import program, read, refused, sentences, write
@@ -22,6 +23,7 @@ Synth = Callable[..., Any]
 
 # There, every word gets an ending; back, it loses that, and two lines in three lose their first word.
 BACK = program("print(' '.join(word + '_en' for word in line.split()))")
+UPPER = program("print(line.upper())")
 FORTH = program(
     "words = [word.removesuffix('_en') for word in line.split()]",
     "print(' '.join(words[1:] if len(line) % 3 else words) or 'x')",
@@ -141,6 +143,19 @@ def test_another_mismatch_does_not_have_all_translated_again(synth: Synth, tmp_p
     assert synth(options(tmp_path, forward=forward, mismatch=1.0), "--resume").exit_code == 0
     assert log.read_text() == before
     assert len(triplets(tmp_path)) == 1200
+
+
+@pytest.mark.parametrize("direction", ["back", "forward"])
+def test_texts_too_long_for_a_translator_are_counted(synth: Synth, tmp_path: Path, direction: str) -> None:
+    tiny_models.folder("transformer", input="src").save(tmp_path / "model")
+    model = {"kind": "postedit", "model": str(tmp_path / "model"), "beam": 1}
+    recipe = options(tmp_path, **{"back": UPPER, "forward": UPPER, direction: model}, mismatch=1.0)
+    write(tmp_path / "text", ["das Haus", "Haus " * 3000])
+    result = synth(recipe)
+    assert result.exit_code == 0, result.output
+    assert [pe for _, _, pe in triplets(tmp_path)] == ["das Haus"]
+    left_out = {"blank on a side": 0, "too long for the model": 1}
+    assert json.loads((tmp_path / "out.translated.json").read_text())["left_out"] == left_out
 
 
 def test_both_translators_are_known_by_their_content(tmp_path: Path) -> None:

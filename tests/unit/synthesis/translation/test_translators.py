@@ -1,5 +1,6 @@
 """Translators: each kind against what it wraps, and what a faulty one meets."""
 
+import json
 import sys
 from pathlib import Path
 from typing import Any
@@ -9,13 +10,13 @@ import pytest
 import tiny_models
 import torch
 import transformers
-from checkpoints import nllb, t5
+from checkpoints import marian, nllb, t5
 
 from postedit.core.config import load_config
-from postedit.core.errors import PosteditError, RecipeError
+from postedit.core.errors import PosteditError
 from postedit.editing.post_editor import PostEditor
+from postedit.synthesis.translation.translator_config import TextTranslatorConfig
 from postedit.synthesis.translation.translators import (
-    TextTranslatorConfig,
     TranslatorError,
     open_translator,
     translator_fingerprints,
@@ -78,7 +79,7 @@ def test_a_model_that_needs_mt_is_no_translator(tmp_path: Path) -> None:
 @pytest.mark.parametrize("codes", [{}, {"src_lang": "eng_Latn", "tgt_lang": "deu_Latn"}], ids=["t5", "nllb"])
 def test_checkpoints_translate_as_the_library_does(tmp_path: Path, codes: dict[str, str]) -> None:
     folder = str((nllb if codes else t5)(tmp_path / "checkpoint"))
-    translator = open_translator(config(kind="huggingface", model=folder, beam=2, batch=1, max_ratio=1.0, **codes))
+    translator = open_translator(config(kind="huggingface", model=folder, beam=2, max_ratio=1.0, **codes))
     tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
     model = transformers.AutoModelForSeq2SeqLM.from_pretrained(folder).eval()
     forced = {"forced_bos_token_id": tokenizer.convert_tokens_to_ids("deu_Latn")} if codes else {}
@@ -97,7 +98,7 @@ def test_ctranslate2_translates_as_it_does_by_itself(tmp_path: Path, codes: dict
     converted = str(tmp_path / "converted")
     ctranslate2.converters.TransformersConverter(folder).convert(converted)
     translator = open_translator(
-        config(kind="ctranslate2", model=converted, tokenizer=folder, beam=2, batch=1, max_ratio=1.0, **codes)
+        config(kind="ctranslate2", model=converted, tokenizer=folder, beam=2, max_ratio=1.0, **codes)
     )
     tokenizer, model = transformers.AutoTokenizer.from_pretrained(folder), ctranslate2.Translator(converted)
     expected = []
@@ -113,24 +114,52 @@ def test_ctranslate2_translates_as_it_does_by_itself(tmp_path: Path, codes: dict
     assert "deu" not in "".join(translator.translate(TEXTS))
 
 
+def converted(folder: Path, model: Path) -> dict[str, Any]:
+    """Convert a checkpoint for CTranslate2, and return the options that name it."""
+    ctranslate2.converters.TransformersConverter(str(folder)).convert(str(model))
+    return {"kind": "ctranslate2", "model": str(model), "tokenizer": str(folder)}
+
+
+def limit_tokens(folder: Path, most: int) -> None:
+    settings = json.loads((folder / "tokenizer_config.json").read_text())
+    (folder / "tokenizer_config.json").write_text(json.dumps({**settings, "model_max_length": most}))
+
+
+@pytest.mark.parametrize("kind", ["huggingface", "ctranslate2"])
+def test_a_text_over_the_limit_of_the_model_is_not_cut(tmp_path: Path, kind: str) -> None:
+    folder = t5(tmp_path / "checkpoint")
+    model = {"model": str(folder)} if kind == "huggingface" else converted(folder, tmp_path / "model")
+    asked, texts = config(**{"kind": kind, "beam": 1, **model}), [*TEXTS, "house " * 20]
+    tokens = len(transformers.AutoTokenizer.from_pretrained(folder).encode(texts[-1]))
+    limit_tokens(folder, tokens)
+    assert None not in open_translator(asked).translate(texts)
+    limit_tokens(folder, tokens - 1)
+    *others, last = open_translator(asked).translate(texts)
+    assert last is None
+    assert None not in others
+
+
+@pytest.mark.parametrize("kind", ["huggingface", "ctranslate2"])
+def test_a_translation_fits_into_the_positions_of_the_model(tmp_path: Path, kind: str) -> None:
+    folder, positions = marian(tmp_path / "checkpoint"), 200
+    model = {"model": str(folder)} if kind == "huggingface" else converted(folder, tmp_path / "model")
+    limit_tokens(folder, 512 if kind == "huggingface" else positions)  # CTranslate2 knows it from the tokenizer alone
+    asked = config(**{"kind": kind, "beam": 1, "max_ratio": 9.0, **model})
+    short, long = open_translator(asked).translate(["house " * 40, "house " * positions])
+    assert short is not None
+    assert long is None
+
+
+def test_ctranslate2_says_that_a_text_is_too_long_for_the_model(tmp_path: Path) -> None:
+    translator = open_translator(config(**converted(marian(tmp_path / "checkpoint"), tmp_path / "model")))
+    with pytest.raises(TranslatorError, match=r"model: cannot translate: .*; if texts are too long, set model_max"):
+        translator.translate(["house " * 250])
+
+
 def test_a_language_that_the_tokenizer_does_not_have(tmp_path: Path) -> None:
     folder = str(nllb(tmp_path / "checkpoint"))
     with pytest.raises(TranslatorError, match="tgt_lang: the tokenizer has no language german"):
         open_translator(config(kind="huggingface", model=folder, src_lang="eng_Latn", tgt_lang="german"))
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"kind": "command"}, "command: missing"),
-        ({"kind": "huggingface"}, "model: missing"),
-        ({"kind": "marian"}, "kind: "),
-        ({"kind": "command", "command": ["x"], "beams": 3}, 'did you mean "beam"'),
-    ],
-)
-def test_options_are_checked(options: dict[str, Any], message: str) -> None:
-    with pytest.raises(RecipeError, match=message):
-        config(**options)
 
 
 @pytest.mark.parametrize("kind", ["huggingface", "ctranslate2"])
@@ -138,7 +167,8 @@ def test_a_checkpoint_is_known_by_the_files_that_affect_its_output(tmp_path: Pat
     for name in ("model", "tokenizer"):
         (tmp_path / name).mkdir()
         (tmp_path / name / "config.json").write_text("{}")
-    asked = config(kind=kind, model=str(tmp_path / "model"), tokenizer=str(tmp_path / "tokenizer"))
+    tokenizer = {"tokenizer": str(tmp_path / "tokenizer")} if kind == "ctranslate2" else {}
+    asked = config(kind=kind, model=str(tmp_path / "model"), **tokenizer)
     before = translator_fingerprints(asked)
     assert len(before) == (2 if kind == "ctranslate2" else 1)
     (tmp_path / "model/README.md").write_text("a note")
