@@ -196,6 +196,23 @@ class TestTraining:
             assert_close(*(gradient[parameter_name].to(precision) for gradient in gradients))
 
 
+@pytest.mark.parametrize("name", SUBJECT_NAMES)
+def test_autocast_to_bf16_changes_loss_and_log_probs_little(name: str) -> None:
+    model = build(name, torch.float32)
+    batch = batch_of(random_sentences(random.Random(9), model, count=4))
+    results = []
+    for precision in (torch.float32, torch.bfloat16):
+        with torch.autocast("cpu", precision, enabled=precision is torch.bfloat16):
+            with torch.no_grad():
+                log_probs = teacher_forced(model, batch).log_probs.float()
+            loss = model(batch)
+        gradients_of(loss.loss, model)
+        results.append((log_probs, (loss.loss / loss.tokens).detach()))
+    (exact, exact_loss), (rounded, rounded_loss) = results
+    assert 0.0 < (rounded.exp() - exact.exp()).abs().mean() < 0.01
+    assert abs(rounded_loss - exact_loss) < 0.05 * exact_loss
+
+
 def loss_of_log_probs(log_probs: Tensor, batch: Batch, smoothing: float) -> LabelLoss:
     assert batch.target is not None
     ids, mask = batch.target.ids, batch.target.mask

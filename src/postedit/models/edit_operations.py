@@ -22,6 +22,7 @@ from postedit.nn.heads import SoftmaxHead
 from postedit.nn.memory import Memory
 from postedit.nn.operations import OperationDistribution, OperationGrammar, operations_of
 from postedit.nn.recurrent import BiLSTM, RecurrentState, initialise_lstm
+from postedit.nn.tensors import compute_dtype
 
 _FORCED = AttentionKey("mt", "hard")
 
@@ -212,6 +213,8 @@ class _Translator(nn.Module):
         """Return the tensors that attention needs, by name, given embedded src, and mt embedded one position later."""
         annotations_NSC, last = self.encoder(x_NSE, mask_NS)
         h, c = (start(part).tanh() for start, part in zip(self.starts, last.unbind(1), strict=True))
+        # PyTorch asks the type of the input whether oneDNN can compute the layer, but autocast changes it afterwards.
+        before_NTE = before_NTE.to(compute_dtype(before_NTE))
         z_NTD, _ = self.lstm(before_NTE, (h.transpose(0, 1), c.transpose(0, 1)))
         return {
             "z": z_NTD,
