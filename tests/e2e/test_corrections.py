@@ -1,32 +1,37 @@
 """A memory of corrections from the first to the last command, with the model that comes with postedit."""
 
-import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-EXAMPLES = Path(__file__).resolve().parents[2] / "examples/mlqe-pe.en-zh"
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tests/faults"))
+from nursery import Nursery  # noqa: E402
+
+EXAMPLES = ROOT / "examples/mlqe-pe.en-zh"
 LINES = 4
 SIDES = ("src", "mt", "pe")
 
 
 @pytest.fixture
-def postedit(tmp_path: Path) -> Any:
-    """Return what runs a command in a folder with some lines, and returns its standard output."""
+def postedit(tmp_path: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    """Give what runs a command in a process, in a folder with some lines, and returns its standard output."""
     for side in SIDES:
         lines = (EXAMPLES / f"dev.{side}").read_text(encoding="utf-8").split("\n")[:LINES]
         (tmp_path / f"x.{side}").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
 
-    def run(*arguments: str, status: int = 0) -> str:
-        command = [sys.executable, "-m", "postedit", *arguments]
-        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
-        assert done.returncode == status, done.stderr
-        assert "Traceback" not in done.stderr
-        return done.stdout if status == 0 else done.stderr
+    with Nursery(tmp_path_factory.mktemp("printed")) as nursery:
 
-    return run
+        def run(*arguments: str, status: int = 0) -> str:
+            ended = nursery.run(arguments, tmp_path)
+            assert ended.code == status, ended.problem
+            assert "Traceback" not in ended.stderr
+            return ended.stdout if status == 0 else ended.stderr
+
+        yield run
 
 
 @pytest.mark.slow
