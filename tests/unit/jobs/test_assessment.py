@@ -135,7 +135,7 @@ def test_errors_without_a_rule_are_not() -> None:
 
 @pytest.mark.slow
 def test_a_small_neural_model_is_cross_validated_and_not_forecast() -> None:
-    found = assess(*sides(triplets(120, systematic=True)), with_known=False, neural_updates=120)
+    found = assess(*sides(triplets(120, systematic=True)), with_known=False, neural_updates=80)
     neural = found.editors[-1]
     assert (neural.name, neural.how, neural.half) == (NEURAL, "cross-validated", None)
     assert neural.sentences.folds is not None
