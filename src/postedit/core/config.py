@@ -184,8 +184,9 @@ def _describe(kind: type[BaseModel], problem: Any, prefix: str) -> str:
     limits = {key: _whole(value) for key, value in problem.get("ctx", {}).items()}
     own = _OWN_WORDS.get(problem["type"])
     message = own.format(**limits) if own else problem["msg"].removeprefix("Value error, ")
-    if not problem["loc"]:  # a rule over several options of the section
-        return f"{prefix.removesuffix('.')}: {message}" if prefix else message
+    if not problem["loc"] or (problem["type"] == "value_error" and isinstance(problem["input"], Mapping)):
+        section = name.removesuffix(".")  # of which a rule over several options is broken
+        return f"{section}: {message}" if section else message
     return f"{name}: {message} (found {problem.get('input')!r})"
 
 

@@ -29,9 +29,6 @@ _MOST_GLUED: Final = 1000
 _ELIDED: Final = re.compile(r"\w['’](?=\w)")
 """The end of an elided word, such as "l'" in "l'écran"."""
 
-_PERCENTAGE: Final = re.compile(r"%[1-9]")
-"""A number of per cent in Turkish, which would otherwise be a placeholder."""
-
 
 class SpanRule:
     """Compares the outputs for a segment with its source and mt.
@@ -62,7 +59,7 @@ class SpanRule:
 
     def spans(self, text: str) -> list[ProtectedSpan]:
         """Return the protected spans of a text, further spans that mark faults in it, and its terms."""
-        spans = self._found.get(text) or self._spans_of(text)
+        spans = self._found.get(text) or find_spans(text, self._kinds)
         terms = self._terms.spans(text, spans) if self._terms else ()
         return [*self._with_faults(text, spans), *terms]
 
@@ -75,7 +72,7 @@ class SpanRule:
         """Return the values of spans and terms that are broken in an output."""
         if text == self._mt:
             return []
-        spans = self._spans_of(text)
+        spans = find_spans(text, self._kinds)
         terms = self._terms.broken(text, spans) if self._terms else []
         counts = count_values(self._with_faults(text, spans))
         return [*broken_values(self._src_counts, self._mt_counts, counts), *terms]
@@ -109,7 +106,7 @@ class SpanRule:
 
     def swapped(self, text: str) -> str:
         """Return an output with terms in place of forbidden translations; see `TermRule.swapped`."""
-        return self._terms.swapped(text, self._spans_of(text)) if self._terms else text
+        return self._terms.swapped(text, find_spans(text, self._kinds)) if self._terms else text
 
     def keeps_rest(self, text: str, other: str) -> bool:
         """Return whether the output `other` keeps all of `text` except words at or directly beside terms.
@@ -159,25 +156,13 @@ class SpanRule:
         return sum(map(len, self._wishes(text)))
 
     def _wishes(self, text: str) -> tuple[list[str], list[str]]:
-        return self._terms.wishes(text, self._spans_of(text)) if self._terms else ([], [])
-
-    def _spans_of(self, text: str) -> list[ProtectedSpan]:
-        """Return the spans of a text, where %1 to %9 are placeholders if the source has them, else percentages."""
-        spans = []
-        for span in find_spans(text, self._kinds):
-            if _PERCENTAGE.fullmatch(span.value) and span.value not in self._src:
-                sign = ProtectedSpan("unit", span.start, span.start + 1, "%")
-                number = ProtectedSpan("number", span.start + 1, span.end, span.value[1:])
-                spans += [one for one in (sign, number) if one.kind in self._kinds]
-            else:
-                spans.append(span)
-        return spans
+        return self._terms.wishes(text, find_spans(text, self._kinds)) if self._terms else ([], [])
 
     @cached_property
     def _found(self) -> dict[str, list[ProtectedSpan]]:
         """The spans of the source, of mt and of the texts that the user requires, by text."""
         texts = (self._src, *([] if self._mt is None else [self._mt]), *self._given)
-        return {text: self._spans_of(text) for text in texts}
+        return {text: find_spans(text, self._kinds) for text in texts}
 
     @cached_property
     def _known(self) -> list[Value]:

@@ -28,7 +28,7 @@ CREATE TABLE IF NOT EXISTS requests (
     seconds REAL NOT NULL
 );
 CREATE INDEX IF NOT EXISTS answers_of_run ON answers (run);
-CREATE INDEX IF NOT EXISTS requests_of_run ON requests (run);
+CREATE INDEX IF NOT EXISTS costs_of_run ON requests (run, cost);
 CREATE INDEX IF NOT EXISTS requests_of_model ON requests (model, id);
 """
 _VERSION: Final = 1

@@ -213,7 +213,7 @@ class _Translator(nn.Module):
         """Return the tensors that attention needs, by name, given embedded src, and mt embedded one position later."""
         annotations_NSC, last = self.encoder(x_NSE, mask_NS)
         h, c = (start(part).tanh() for start, part in zip(self.starts, last.unbind(1), strict=True))
-        # PyTorch asks the type of the input whether oneDNN can compute the layer, but autocast changes it afterwards.
+        # PyTorch decides by the type of the input whether oneDNN can compute the layer; autocast changes it only later.
         before_NTE = before_NTE.to(compute_dtype(before_NTE))
         z_NTD, _ = self.lstm(before_NTE, (h.transpose(0, 1), c.transpose(0, 1)))
         return {

@@ -37,7 +37,7 @@ _FORMS: Final = (
 
 _GLOSSARY_FORMS: Final = (
     'a glossary is a JSON object {"term": "translation"}, a JSON list [{"source": "term", "target": "translation"}], '
-    'or lines "term = translation" up to the next label or a paragraph without terms'
+    'or lines "term = translation"'
 )
 
 
@@ -146,15 +146,11 @@ def _pairs(given: Any) -> list[tuple[Any, Any]]:
     if isinstance(given, Mapping):
         return list(given.items())
     if isinstance(given, str):
-        first, *others = ([_term(line) for line in one.splitlines() if line.strip(_BULLETS)] for one in _split(given))
-        return [*first, *(pair for pairs in others if any(map(all, pairs)) for pair in pairs)]  # others may be prose
+        return [
+            term for term in map(_term, given.splitlines()) if all(map(str.strip, term))
+        ]  # other lines may be prose
     listed = given if isinstance(given, list) else [] if given is None else [given]
     return [(one.get("source"), one.get("target")) if isinstance(one, Mapping) else (None, None) for one in listed]
-
-
-def _split(text: str) -> list[str]:
-    """Return the paragraphs of a text, at least one."""
-    return re.split(r"\n\s*\n", text.strip())
 
 
 def _term(line: str) -> tuple[str, str]:

@@ -5,6 +5,7 @@ import json
 import logging
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Final
@@ -206,14 +207,15 @@ class Projects:
     def forget_deleted_corrections(self) -> None:
         """Make projects forget corrections that another program, such as `postedit memory delete`, has deleted."""
         of_file = segments.c.file == files.c.id
-        learnt = sql.select(files.c.project, segments.c.proposed_at).join(segments, of_file).distinct()
         numbers: defaultdict[str, set[int]] = defaultdict(set)
         with self._db.read() as connection:
-            for project, number in connection.execute(learnt.where(segments.c.proposed_at > 0)):
-                numbers[project].add(number)
+            for column in (segments.c.proposed_at, segments.c.correction):
+                known = sql.select(files.c.project, column).join(segments, of_file).where(column > 0).distinct()
+                for project, number in connection.execute(known):
+                    numbers[project].add(number)
         deleted = [one for one, known in numbers.items() if known - self._db.memory.of(one).by_number(known).keys()]
         for project in deleted:
-            with self._db.change(project, "") as change:
+            with suppress(NotFoundError), self._db.change(project, "") as change:  # deleted meanwhile
                 self._forget_corrections(change)
         if deleted:
             self._db.clean()

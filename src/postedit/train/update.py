@@ -147,10 +147,10 @@ class Updater:
         return Totals(loss, nll, tokens, risk, float(self._norm), positions, padding)
 
     def failure(self, highest: float = inf) -> UpdateRecord | None:
-        """Return the first update since the last call that failed, or None. Waits for the device.
+        """Return the first update that failed, or None. Waits for the device.
 
         Args:
-            highest: loss in nats per label above which an update counts as failed too.
+            highest: loss in nats per label above which an update since the last call counts as failed, too.
         """
         if self._failed:
             return next(attempt for attempt in self._attempts if attempt.failed)

@@ -8,6 +8,7 @@ import pytest
 from stub_server import Stub
 from tests.unit.llm.conftest import MakeEditor, segments
 
+from postedit.cli.search_options import CommandOptions
 from postedit.core.config import load_config
 from postedit.core.errors import DataError, RecipeError
 from postedit.llm.connection import check_client, open_client
@@ -58,10 +59,12 @@ def test_no_part_of_a_secret_in_an_address_is_shown(monkeypatch: pytest.MonkeyPa
         LlmConfig(endpoint=url)
     with pytest.raises(RecipeError, match="endpoint must be an address without user") as option:
         load_config(LlmConfig, {"endpoint": url}, "options")
+    with pytest.raises(RecipeError, match="llm: endpoint must be an address without user") as section:
+        load_config(CommandOptions, {"llm": {"endpoint": url}}, "options")
     monkeypatch.setenv("OPENAI_BASE_URL", url)
     with pytest.raises(DataError, match=r"\$OPENAI_BASE_URL must be an address without user") as variable:
         check_client(LlmConfig())
-    for found in (raw, option, variable):
+    for found in (raw, option, section, variable):
         assert not re.search("sec|ret", str(found.value))
 
 

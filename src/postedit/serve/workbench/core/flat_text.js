@@ -85,7 +85,7 @@ export function disorder(codes) {
       open.push(id);
       continue;
     }
-    const at = open.indexOf(id);
+    const at = open.lastIndexOf(id);
     if (at < 0) return 2;
     if (at < open.length - 1) worst = 1;
     open.splice(at, 1);
