@@ -22,9 +22,10 @@ from postedit.data.triplets import read_triplets
 from postedit.editing.members import Members
 from postedit.evaluate.metrics import AdditiveMean, AdditiveTER
 from postedit.evaluate.scores import score_systems
-from postedit.jobs.phrase_training import train_phrases, tune_weights
+from postedit.jobs.phrase_training import train_phrases, tune_weights, with_weights
 from postedit.phrase.decoder import ALL_FEATURES
 from postedit.phrase.phrase_editor import PhraseEditor
+from postedit.phrase.phrase_model import START_WEIGHTS, weights_of
 from postedit.phrase.phrase_recipe import load_phrase_recipe
 from postedit.search.rescoring import LENGTH, PENALTY, LogLinear, weighted_sum
 from postedit.tuning.nbest_lists import NBestEntry, NBestPool
@@ -112,6 +113,7 @@ def main() -> None:
         model = arguments.phrases or train_phrases(recipe, Path(temporary) / "run", False, QUIET).model
         phrases, neural = PostEditor.load(model), PostEditor.load_corrector(arguments.neural)
     assert isinstance(phrases, PhraseEditor)
+    phrases = with_weights(phrases, weights_of(START_WEIGHTS))  # as its own come from all of the dev set
     triplets = list(read_triplets(recipe.data.dev))[: arguments.lines]
     dev = DevTexts(*([getattr(one, side) for one in triplets] for side in ("src", "mt", "pe")))
     if arguments.features:

@@ -17,13 +17,16 @@ from rich.console import Console
 from postedit import PostEditor
 from postedit.data.lines import DevTexts
 from postedit.data.triplets import read_triplets
-from postedit.evaluate.metrics import AdditiveMean
+from postedit.evaluate.metrics import AdditiveBLEU, AdditiveMean, AdditiveTER
 from postedit.evaluate.scores import score_system
-from postedit.jobs.phrase_training import train_phrases, tune_weights
+from postedit.jobs.phrase_training import train_phrases, tune_weights, with_weights
 from postedit.phrase.phrase_editor import PhraseEditor
+from postedit.phrase.phrase_model import START_WEIGHTS, weights_of
+from postedit.phrase.phrase_options import PhraseTuneConfig
 from postedit.phrase.phrase_recipe import load_phrase_recipe
 
 RECIPE = Path(__file__).resolve().parents[1] / "recipes/phrase-based.toml"
+METRICS = {"ter": AdditiveTER(), "bleu": AdditiveBLEU(), "ter+bleu": AdditiveMean()}
 ROUNDS = 3  # timed passes over the dev set; the fastest counts
 
 
@@ -31,12 +34,13 @@ def half(dev: DevTexts, part: int) -> DevTexts:
     return DevTexts(dev.src[part::2], dev.mt[part::2], dev.pe[part::2])
 
 
-def two_folds(editor: PhraseEditor, dev: DevTexts) -> list[str]:
+def two_folds(editor: PhraseEditor, dev: DevTexts, options: PhraseTuneConfig) -> list[str]:
     """Return the outputs for the dev set; each half is edited with weights tuned on the other half."""
     outputs: dict[int, str] = {}
+    untuned = with_weights(editor, weights_of(START_WEIGHTS))  # as the present ones come from all of the dev set
     for part in (0, 1):
         other, own = half(dev, 1 - part), half(dev, part)
-        tuned = tune_weights(editor, other, AdditiveMean(), load_phrase_recipe(RECIPE, check_data=False).tune, QUIET)
+        tuned = tune_weights(untuned, other, METRICS[options.metric], options, QUIET)
         outputs.update(zip(count(part, 2), (edit.text for edit in tuned.edit(own.src, own.mt))))
     return [outputs[row] for row in sorted(outputs)]
 
@@ -71,7 +75,7 @@ if __name__ == "__main__":
         assert isinstance(editor, PhraseEditor)
         triplets = list(read_triplets(recipe.data.dev))
         dev = DevTexts(*([getattr(one, side) for one in triplets] for side in ("src", "mt", "pe")))
-        folds = score_system("two folds", two_folds(editor, dev), dev.pe, dev.mt)
+        folds = score_system("two folds", two_folds(editor, dev, recipe.tune), dev.pe, dev.mt)
         scores = [run.unedited, run.scores, folds]
         cells = " | ".join(f"{one.ter:.2f} | {one.bleu:.2f}" for one in scores)
         speed = lines_per_second(editor, dev)
