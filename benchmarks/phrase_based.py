@@ -17,7 +17,7 @@ from rich.console import Console
 from postedit import PostEditor
 from postedit.data.lines import DevTexts
 from postedit.data.triplets import read_triplets
-from postedit.evaluate.metrics import AdditiveBLEU, AdditiveMean, AdditiveTER
+from postedit.evaluate.metrics import AdditiveBLEU, AdditiveMean, AdditiveMetric, AdditiveTER
 from postedit.evaluate.scores import score_system
 from postedit.jobs.phrase_training import train_phrases, tune_weights, with_weights
 from postedit.phrase.phrase_editor import PhraseEditor
@@ -26,7 +26,7 @@ from postedit.phrase.phrase_options import PhraseTuneConfig
 from postedit.phrase.phrase_recipe import load_phrase_recipe
 
 RECIPE = Path(__file__).resolve().parents[1] / "recipes/phrase-based.toml"
-METRICS = {"ter": AdditiveTER(), "bleu": AdditiveBLEU(), "ter+bleu": AdditiveMean()}
+METRICS: dict[str, AdditiveMetric] = {"ter": AdditiveTER(), "bleu": AdditiveBLEU(), "ter+bleu": AdditiveMean()}
 ROUNDS = 3  # timed passes over the dev set; the fastest counts
 
 
