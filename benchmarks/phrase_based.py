@@ -3,13 +3,13 @@
 The model is scored twice: with weights tuned on the whole dev set, and in two folds, with weights tuned on the half of
 the dev set that is not scored, so that nothing was chosen on the scored lines.
 
-    python benchmarks/phrase_based.py FOLDER... [--set model.join_source=true]
+    python benchmarks/phrase_based.py FOLDER... [--set model.join_source=true] [--blocks]
 """
 
 import argparse
 import tempfile
 import time
-from itertools import count
+from collections.abc import Sequence
 from pathlib import Path
 
 from rich.console import Console
@@ -17,31 +17,34 @@ from rich.console import Console
 from postedit import PostEditor
 from postedit.data.lines import DevTexts
 from postedit.data.triplets import read_triplets
-from postedit.evaluate.metrics import AdditiveBLEU, AdditiveMean, AdditiveMetric, AdditiveTER
 from postedit.evaluate.scores import score_system
-from postedit.jobs.phrase_training import train_phrases, tune_weights, with_weights
+from postedit.jobs.phrase_training import METRICS, train_phrases, tune_weights, with_weights
 from postedit.phrase.phrase_editor import PhraseEditor
 from postedit.phrase.phrase_model import START_WEIGHTS, weights_of
 from postedit.phrase.phrase_options import PhraseTuneConfig
 from postedit.phrase.phrase_recipe import load_phrase_recipe
 
 RECIPE = Path(__file__).resolve().parents[1] / "recipes/phrase-based.toml"
-METRICS: dict[str, AdditiveMetric] = {"ter": AdditiveTER(), "bleu": AdditiveBLEU(), "ter+bleu": AdditiveMean()}
 ROUNDS = 3  # timed passes over the dev set; the fastest counts
 
 
-def half(dev: DevTexts, part: int) -> DevTexts:
-    return DevTexts(dev.src[part::2], dev.mt[part::2], dev.pe[part::2])
+def lines_of(dev: DevTexts, rows: Sequence[int]) -> DevTexts:
+    return DevTexts(*([side[row] for row in rows] for side in (dev.src, dev.mt, dev.pe)))
 
 
-def two_folds(editor: PhraseEditor, dev: DevTexts, options: PhraseTuneConfig) -> list[str]:
-    """Return the outputs for the dev set; each half is edited with weights tuned on the other half."""
+def two_folds(editor: PhraseEditor, dev: DevTexts, options: PhraseTuneConfig, blocks: bool) -> list[str]:
+    """Return the outputs for the dev set; each half is edited with weights tuned on the other half.
+
+    The halves have alternate lines or, as `blocks`, neighbouring ones.
+    """
+    count = len(dev.mt)
+    halves = (range(count // 2), range(count // 2, count)) if blocks else (range(0, count, 2), range(1, count, 2))
     outputs: dict[int, str] = {}
     untuned = with_weights(editor, weights_of(START_WEIGHTS))  # as the present ones come from all of the dev set
-    for part in (0, 1):
-        other, own = half(dev, 1 - part), half(dev, part)
-        tuned = tune_weights(untuned, other, METRICS[options.metric], options, QUIET)
-        outputs.update(zip(count(part, 2), (edit.text for edit in tuned.edit(own.src, own.mt))))
+    for own, other in (halves, halves[::-1]):
+        tuned = tune_weights(untuned, lines_of(dev, other), METRICS[options.metric]("none"), options, QUIET)
+        lines = lines_of(dev, own)
+        outputs.update(zip(own, (edit.text for edit in tuned.edit(lines.src, lines.mt))))
     return [outputs[row] for row in sorted(outputs)]
 
 
@@ -59,6 +62,7 @@ QUIET = Console(quiet=True)
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folders", nargs="+", type=Path)
+    parser.add_argument("--blocks", action="store_true", help="divide dev in the middle, not into alternate lines")
     parser.add_argument("--set", dest="overrides", action="append", default=[])
     arguments = parser.parse_args()
     print(
@@ -75,7 +79,7 @@ if __name__ == "__main__":
         assert isinstance(editor, PhraseEditor)
         triplets = list(read_triplets(recipe.data.dev))
         dev = DevTexts(*([getattr(one, side) for one in triplets] for side in ("src", "mt", "pe")))
-        folds = score_system("two folds", two_folds(editor, dev, recipe.tune), dev.pe, dev.mt)
+        folds = score_system("two folds", two_folds(editor, dev, recipe.tune, arguments.blocks), dev.pe, dev.mt)
         scores = [run.unedited, run.scores, folds]
         cells = " | ".join(f"{one.ter:.2f} | {one.bleu:.2f}" for one in scores)
         speed = lines_per_second(editor, dev)

@@ -42,7 +42,7 @@ from postedit.text.edits import apply_edits
 from postedit.tuning.nbest_lists import NBestEntry, NBestPool
 from postedit.tuning.rounds import TuneOptions, optimise
 
-_METRICS: Final[Mapping[str, Callable[[Tokenize], AdditiveMetric]]] = {
+METRICS: Final[Mapping[str, Callable[[Tokenize], AdditiveMetric]]] = {
     "ter": AdditiveTER,
     "bleu": AdditiveBLEU,
     "ter+bleu": AdditiveMean,
@@ -115,7 +115,7 @@ def _trained(recipe: PhraseRecipe, folder: Path, console: Console) -> PhraseRun:
     save_json(folder / "data.json", report.to_dict())
     console.print(str(report), highlight=False, markup=False, soft_wrap=True)
     editor = PhraseEditor(model, recipe.model, recipe.text, recipe.search)
-    tuned = tune_weights(editor, dev, _METRICS[recipe.tune.metric](tokenize), recipe.tune, console)
+    tuned = tune_weights(editor, dev, METRICS[recipe.tune.metric](tokenize), recipe.tune, console)
     edits = tuned.edit(dev.src, dev.mt)
     unedited, scores = _scored({NAME: edits}, dev, recipe.text, tokenize)
     made = _provenance(recipe, report.kept, digest.hexdigest(), dev)
@@ -205,7 +205,7 @@ def retune(
     """
     folder = PhraseFolder.load(model)
     old = folder.editor(model)
-    new = tune_weights(old, dev, _METRICS[config.metric](tokenize), config, console)
+    new = tune_weights(old, dev, METRICS[config.metric](tokenize), config, console)
     systems = {name: one.edit(dev.src, dev.mt) for name, one in (("as it was", old), ("tuned", new))}
     scores = _scored(systems, dev, old.text, tokenize)
     environments = folder.provenance.get("environments", [])

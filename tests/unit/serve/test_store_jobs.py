@@ -7,7 +7,7 @@ import json
 import multiprocessing
 import random
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -648,6 +648,36 @@ def test_proposals_forget_what_another_program_deletes(
     assert store.forget_deleted()
     assert renew(store, jobs_of) == {file}, "other projects keep their proposals"
     assert [store.segments.get(one, 1)["proposal"]["text"] for one in (file, other)] == ["ein Katz", "ein Katze"]
+
+
+def test_segments_forget_the_corrections_that_they_taught(store: Store, jobs_of: FileJobs, place: str) -> None:
+    file = imported(store, xliff(("a", "ein Katz")))
+    propose(store, jobs_of, file)  # with no correction yet
+    store.decisions.save(file, 1, decision(store, file, 1, "ein Hund"), "anna")
+    assert store.segments.get(file, 1)["correction"] is not None
+    with CorrectionMemory(place) as memory:
+        memory.delete("default")
+    store.forget_deleted()
+    assert store.segments.get(file, 1)["correction"] is None
+
+
+def test_a_project_deleted_meanwhile_does_not_stop_forgetting(
+    store: Store, jobs_of: FileJobs, place: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project = store.projects.create({"name": "other"}, "anna")
+    store.projects.add_corrections(project, [Correction("x", "Katz", "Katze", project=project)], "anna")
+    propose(store, jobs_of, imported(store, xliff(("a", "ein Katz")), project=project))
+    with CorrectionMemory(place) as memory:
+        memory.delete(project)
+    by_number = CorrectionMemory.by_number
+
+    def deleting(memory: CorrectionMemory, numbers: Iterable[int]) -> dict[int, Correction]:
+        store.projects.delete(project, "anna")
+        return by_number(memory, numbers)
+
+    monkeypatch.setattr(CorrectionMemory, "by_number", deleting)
+    store.projects.forget_deleted_corrections()
+    assert project not in [one["id"] for one in store.projects.all()]
 
 
 def test_a_new_service_forgets_what_was_deleted_before_it_started(
