@@ -146,9 +146,8 @@ def _pairs(given: Any) -> list[tuple[Any, Any]]:
     if isinstance(given, Mapping):
         return list(given.items())
     if isinstance(given, str):
-        return [
-            term for term in map(_term, given.splitlines()) if all(map(str.strip, term))
-        ]  # other lines may be prose
+        terms = map(_term, given.splitlines())
+        return [term for term in terms if all(map(str.strip, term))]  # other lines may be prose
     listed = given if isinstance(given, list) else [] if given is None else [given]
     return [(one.get("source"), one.get("target")) if isinstance(one, Mapping) else (None, None) for one in listed]
 
