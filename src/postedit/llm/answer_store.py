@@ -20,6 +20,7 @@ from postedit.core.errors import OutputError
 from postedit.llm.answers import ErrorSpan, Fault, Item
 
 _SCHEMA: Final = """
+BEGIN IMMEDIATE;
 CREATE TABLE IF NOT EXISTS answers (key TEXT PRIMARY KEY, run TEXT NOT NULL, outcome TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS reused (run TEXT NOT NULL, key TEXT NOT NULL, PRIMARY KEY (run, key)) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS requests (
@@ -27,9 +28,18 @@ CREATE TABLE IF NOT EXISTS requests (
     segments INTEGER NOT NULL, cost REAL NOT NULL, prompt_tokens INTEGER NOT NULL, answer_tokens INTEGER NOT NULL,
     seconds REAL NOT NULL
 );
+CREATE TABLE IF NOT EXISTS costs (run TEXT PRIMARY KEY, total REAL NOT NULL) WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS answers_of_run ON answers (run);
-CREATE INDEX IF NOT EXISTS costs_of_run ON requests (run, cost);
+CREATE INDEX IF NOT EXISTS requests_of_run ON requests (run);
 CREATE INDEX IF NOT EXISTS requests_of_model ON requests (model, id);
+CREATE TRIGGER IF NOT EXISTS cost_added AFTER INSERT ON requests BEGIN
+    INSERT INTO costs VALUES (new.run, new.cost) ON CONFLICT DO UPDATE SET total = total + new.cost;
+END;
+CREATE TRIGGER IF NOT EXISTS cost_changed AFTER UPDATE OF cost ON requests BEGIN
+    UPDATE costs SET total = total - old.cost + new.cost WHERE run = new.run;
+END;
+INSERT INTO costs SELECT run, total(cost) FROM requests WHERE NOT EXISTS (SELECT * FROM costs) GROUP BY run;
+COMMIT;
 """
 _VERSION: Final = 1
 _WAIT: Final = 60.0  # seconds to wait while another process writes
@@ -251,8 +261,8 @@ class AnswerStore:
         }
 
     def _spent(self) -> float:
-        row = self._database.execute("SELECT total(cost) FROM requests WHERE run = ?", (self.run,)).fetchone()
-        return float(row[0])
+        row = self._database.execute("SELECT total FROM costs WHERE run = ?", (self.run,)).fetchone()
+        return float(row[0]) if row else 0.0
 
     def _outcome(self, record: str) -> Outcome:
         return _outcome(record).judged(self._least_kept)

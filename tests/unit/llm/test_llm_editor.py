@@ -178,6 +178,19 @@ def test_a_request_under_way_when_work_is_killed_counts_at_its_most(tmp_path: Pa
         assert store.spent() == 0.0
 
 
+def test_the_costs_of_a_store_without_totals_are_summed_once(tmp_path: Path) -> None:
+    path = tmp_path / "answers"
+    for run in ("run", "other"):
+        with AnswerStore(path, run, "m") as store:
+            store.begin(1, 0.5)
+            store.end(store.begin(1, 4.0), "lost", cost=1.0)
+            store._database.executescript("DROP TRIGGER cost_added; DROP TRIGGER cost_changed; DROP TABLE costs;")
+            store.end(store.begin(1, 2.0), "lost", cost=0.25)
+    for _ in range(2):
+        with AnswerStore(path, "run", "m") as store, AnswerStore(path, "other", "m") as other:
+            assert (store.spent(), other.spent()) == (1.75, 1.75)
+
+
 def test_a_store_of_another_version_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "answers.sqlite"
     with sqlite3.connect(path) as database:
