@@ -232,7 +232,8 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--device", default="cuda")
     parser.add_argument("--results", type=Path, required=True)
     verbs = parser.add_subparsers(dest="verb", required=True)
-    verbs.add_parser("check")
+    check_verb = verbs.add_parser("check")
+    check_verb.add_argument("--recipes", nargs="*", default=[], help="names of recipes; all small ones by default")
     speed_verb = verbs.add_parser("speed")
     speed_verb.add_argument("--seconds", type=float, default=8.0)
     speed_verb.add_argument("--recipes", nargs="*", default=[], help="names of recipes; a selection if none is given")
@@ -269,7 +270,7 @@ def _run(options: argparse.Namespace) -> int:
         results.mkdir(parents=True, exist_ok=True)
     match options.verb:
         case "check":
-            return 0 if check(device, results) else 1
+            return 0 if check(device, results, options.recipes) else 1
         case "speed":
             real = device.type == "cuda"
             recipes = options.recipes or (SPEED_RECIPES if real else TINY_RECIPES)

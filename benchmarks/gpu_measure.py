@@ -48,21 +48,22 @@ SPEED_RECIPES = ("transference-small", "transference", "m-cgru-small", "m-cgru")
 TINY_RECIPES = ("demo",)  # for a trial run on a CPU
 
 
-def check(device: torch.device, results: Path) -> bool:
-    """Compare the log-probabilities, loss and gradients of every small recipe's model on the CPU and on `device`.
+def check(device: torch.device, results: Path, recipes: Sequence[str] = ()) -> bool:
+    """Compare the log-probabilities, loss and gradients of each recipe's model on the CPU and on `device`.
 
-    Gradients of both are compared with those in fp64 on the CPU. Return whether all models pass.
+    Without `recipes`, all small ones are checked. Gradients of both are compared with those in fp64 on the CPU. Return
+    whether all models pass.
     """
     torch.backends.cuda.matmul.allow_tf32 = False
     torch.backends.cudnn.allow_tf32 = False
     tolerances = {"log_probs_fp32": FP32_TOLERANCE, "gradients_fp32": FP32_GRADIENT_TOLERANCE}
     rows: list[dict[str, Any]] = []
-    for path in sorted(RECIPES.glob("*-small.toml")):
+    for name in recipes or sorted(path.stem for path in RECIPES.glob("*-small.toml")):
         try:
-            row = _compared(path.stem, device)
+            row = _compared(name, device)
         except Exception as error:  # a device may raise anything; continue with the other models
             row = {"error": repr(error), "passed": False}
-        rows.append({"model": path.stem, **row})
+        rows.append({"model": name, **row})
         print("check", json.dumps(rows[-1]), flush=True)
         findings = {"machine": machine(device), "finished": False, "tolerances": tolerances, "models": rows}
         write(results / "check.json", findings)

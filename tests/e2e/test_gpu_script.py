@@ -154,6 +154,7 @@ class TestBundle:
 def test_two_slices_resume_each_other_and_return_a_model(tmp_path: Path) -> None:
     recipe, settings = prepared(tmp_path)
     settings |= {
+        "GPU_CHECK_RECIPES": "transference-small edit-operations-src-small",
         "GPU_SPEED_SECONDS": "0.2",
         "GPU_SLICE_MINUTES": "60",  # the slices end by max_steps below, however slow the machine is
         "GPU_PART_MIB": "0.05",
@@ -166,7 +167,9 @@ def test_two_slices_resume_each_other_and_return_a_model(tmp_path: Path) -> None
         done = run(command, **settings)
         assert done.returncode == 0, done.stdout + done.stderr
         spent.append(json.loads((results / "slice.json").read_text())["minutes"])
-        assert all(model["passed"] for model in json.loads((results / "check.json").read_text())["models"])
+        checked = json.loads((results / "check.json").read_text())["models"]
+        names = ["transference-small", "edit-operations-src-small"]
+        assert [(model["model"], model["passed"]) for model in checked] == [(name, True) for name in names]
     assert spent[0]["before"] == 0.0
     assert 0.0 < spent[0]["after"] == spent[1]["before"] < spent[1]["after"]
     speeds = json.loads((tmp_path / "results1/speed.json").read_text())["models"]
