@@ -255,10 +255,10 @@ FAMILIES: dict[str, tuple[str, ...]] = {
 }  # fmt: skip
 """The architectures and ensembles by family; the first of a family represents it.
 
-The quick tests try each law on the representatives, in single precision; the slow tests on all others, on the variants,
-and in double precision. No member of a family reads more streams than its representative or reports more attentions:
-the representative has every part that the others are made of. The ensemble has members of several families, some with
-one input and some with two.
+The quick tests try each law on the representatives, in single precision; the slow tests on all others and in double
+precision. Variants and most ensembles are tried in double precision only, whose tolerances are the strict ones. No
+member of a family reads more streams than its representative or reports more attentions: the representative has every
+part that the others are made of. The ensemble has members of several families, some with one input and some with two.
 """
 
 REPRESENTATIVES = tuple(members[0] for members in FAMILIES.values())
@@ -266,16 +266,21 @@ REPRESENTATIVES = tuple(members[0] for members in FAMILIES.values())
 DTYPES = {"fp32": torch.float32, "fp64": torch.float64}
 
 
-def slow_unless_representative(names: Iterable[str], suffixes: Sequence[str] = ("",)) -> list[ParameterSet]:
-    """Return the parameters of a law: each name with each suffix; quick are the first suffix of representatives."""
-    quick = {name + suffixes[0] for name in REPRESENTATIVES}
-    found = [name + suffix for name in names for suffix in suffixes]
-    return [pytest.param(one, marks=() if one in quick else pytest.mark.slow) for one in found]
+def slow_unless_representative(names: Iterable[str], suffix: str = "") -> list[ParameterSet]:
+    """Return the names as parameters of a law; those of representatives, with the suffix, are quick."""
+    quick = {name + suffix for name in REPRESENTATIVES}
+    return [pytest.param(name, marks=() if name in quick else pytest.mark.slow) for name in names]
 
 
 ARCHITECTURE_NAMES = slow_unless_representative(TINY)
 SUBJECT_NAMES = slow_unless_representative(SUBJECTS)
-SUBJECTS_BY_DTYPE = slow_unless_representative(SUBJECTS, [f"-{dtype}" for dtype in DTYPES])
+SUBJECTS_BY_DTYPE = slow_unless_representative(
+    [
+        *(f"{name}-fp32" for name in SUBJECTS if name in ARCHITECTURES or name in REPRESENTATIVES),
+        *(f"{name}-fp64" for name in SUBJECTS),
+    ],
+    "-fp32",
+)
 
 # Bounds on absolute differences of log-probabilities and attention weights that are equal but for rounding.
 TOLERANCES = {torch.float32: 2e-5, torch.float64: 1e-12}

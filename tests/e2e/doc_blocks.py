@@ -20,6 +20,7 @@ from typing import Any
 _FENCE = re.compile(r"^(?P<indent> *)```(?P<language>\w*).*$")
 _NOT_RUN = re.compile(r"<!-- not run: .+ -->")
 _PRINTED = "<!-- printed -->"
+PROGRAMS = Path(sys.executable).parent
 _RUN_WITH = re.compile(r"<!-- run with: `(.+)` -> `(.*)` -->")
 
 
@@ -80,25 +81,27 @@ def _smaller(page: Path, line: int, code: str, comments: list[str]) -> str:
     return code
 
 
-def run_block(block: Block, folder: Path, names: dict[str, Any]) -> str:
+def run_block(block: Block, folder: Path, names: dict[str, Any], programs: Path = PROGRAMS) -> str:
     """Run `block` in `folder` and return what it printed; Python blocks of a page share `names`.
+
+    `programs` is the folder of the `postedit` to run.
 
     Raises:
         AssertionError: if it fails, with its output, or the page has another output.
     """
-    printed = _run(block, folder, names)
+    printed = _run(block, folder, names, programs)
     if block.printed is not None:
         assert printed.rstrip("\n") == block.printed, f"{block} printed {printed!r}"
     return printed
 
 
-def _run(block: Block, folder: Path, names: dict[str, Any]) -> str:
+def _run(block: Block, folder: Path, names: dict[str, Any], programs: Path) -> str:
     if block.language == "python":
         printed = io.StringIO()
         with contextlib.chdir(folder), contextlib.redirect_stdout(printed):
             exec(compile(block.code, str(block), "exec"), names)
         return printed.getvalue()
-    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
+    path = os.pathsep.join([str(programs), str(PROGRAMS), os.environ.get("PATH", "")])
     script = f"set -euo pipefail\n{block.code}\n"
     done = subprocess.run(
         ["bash", "-c", script],

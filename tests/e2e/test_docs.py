@@ -79,7 +79,7 @@ def endpoint(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 
 
 @pytest.fixture(scope="module")
-def run_page(checkout: Path, endpoint: None) -> Callable[[str], None]:
+def run_page(checkout: Path, endpoint: None, programs: Path) -> Callable[[str], None]:
     """Runs the blocks of a page, after those of the page it builds on, each page once."""
 
     @functools.cache
@@ -88,7 +88,7 @@ def run_page(checkout: Path, endpoint: None) -> Callable[[str], None]:
             run(AFTER[page])
         names: dict[str, Any] = {"__name__": "__main__"}
         for block in doc_blocks.runnable_blocks(ROOT / page):
-            doc_blocks.run_block(block, checkout, names)
+            doc_blocks.run_block(block, checkout, names, programs)
 
     return run
 

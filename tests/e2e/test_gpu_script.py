@@ -83,14 +83,20 @@ from torch.utils.tensorboard import SummaryWriter
 """
 
 
+@pytest.fixture(scope="module")
+def python(programs: Path) -> str:
+    """Return a Python that starts fast."""
+    return str(programs / "python")
+
+
 def run(command: list[str], **environment: str) -> subprocess.CompletedProcess[str]:
     variables = {**os.environ, "PYTHONPATH": str(ROOT / "src"), "OMP_NUM_THREADS": "1", **environment}
     return subprocess.run(command, cwd=ROOT, env=variables, capture_output=True, text=True, check=False)
 
 
-def bundle_of(folder: Path, *data: Path) -> subprocess.CompletedProcess[str]:
+def bundle_of(python: str, folder: Path, *data: Path) -> subprocess.CompletedProcess[str]:
     script = str(ROOT / "benchmarks/gpu_bundle.py")
-    return run([sys.executable, script, *map(str, data), "--out", str(folder)])
+    return run([python, script, *map(str, data), "--out", str(folder)])
 
 
 def small_sample(folder: Path) -> Path:
@@ -102,19 +108,19 @@ def small_sample(folder: Path) -> Path:
     return folder
 
 
-def prepared(folder: Path) -> tuple[Path, dict[str, str]]:
+def prepared(python: str, folder: Path) -> tuple[Path, dict[str, str]]:
     """Return a tiny recipe, and the settings of the script for it: the CPU, this Python, and a bundle."""
-    assert bundle_of(folder / "bundle", small_sample(folder / "data")).returncode == 0
-    return unprepared(folder)
+    assert bundle_of(python, folder / "bundle", small_sample(folder / "data")).returncode == 0
+    return unprepared(python, folder)
 
 
-def unprepared(folder: Path) -> tuple[Path, dict[str, str]]:
+def unprepared(python: str, folder: Path) -> tuple[Path, dict[str, str]]:
     """Return the same for stages that look at no triplets."""
     recipe = folder / "tiny.toml"
     recipe.write_text(TINY, encoding="utf-8")
     settings = {
         "GPU_DEVICE": "cpu",
-        "GPU_PYTHON": sys.executable,
+        "GPU_PYTHON": python,
         "GPU_BUNDLE": str(folder / "bundle"),
         "GPU_RUN": str(folder / "runs/tiny"),
     }
@@ -123,9 +129,9 @@ def unprepared(folder: Path) -> tuple[Path, dict[str, str]]:
 
 class TestBundle:
     @pytest.mark.slow
-    def test_packing_is_repeatable_and_lists_the_files_to_carry(self, tmp_path: Path) -> None:
+    def test_packing_is_repeatable_and_lists_the_files_to_carry(self, python: str, tmp_path: Path) -> None:
         data = small_sample(tmp_path / "data")
-        first, second = bundle_of(tmp_path / "one", data), bundle_of(tmp_path / "two", data)
+        first, second = bundle_of(python, tmp_path / "one", data), bundle_of(python, tmp_path / "two", data)
         assert first.returncode == second.returncode == 0, first.stderr
         assert (tmp_path / "one/triplets.tar.xz").read_bytes() == (tmp_path / "two/triplets.tar.xz").read_bytes()
         with tarfile.open(tmp_path / "one/triplets.tar.xz") as tar:
@@ -151,8 +157,8 @@ class TestBundle:
 
 
 @pytest.mark.slow
-def test_two_slices_resume_each_other_and_return_a_model(tmp_path: Path) -> None:
-    recipe, settings = prepared(tmp_path)
+def test_two_slices_resume_each_other_and_return_a_model(python: str, tmp_path: Path) -> None:
+    recipe, settings = prepared(python, tmp_path)
     settings |= {
         "GPU_CHECK_RECIPES": "transference-small edit-operations-src-small",
         "GPU_SPEED_SECONDS": "0.2",
@@ -189,11 +195,11 @@ def test_two_slices_resume_each_other_and_return_a_model(tmp_path: Path) -> None
 
 
 @pytest.mark.slow
-def test_prepared_corpora_are_trained_on_to_the_end_of_the_schedule(tmp_path: Path) -> None:
-    recipe, settings = prepared(tmp_path)
+def test_prepared_corpora_are_trained_on_to_the_end_of_the_schedule(python: str, tmp_path: Path) -> None:
+    recipe, settings = prepared(python, tmp_path)
     linear = '[train]\nschedule = "linear"\nlog_every = 2\nwarmup_steps = 2\nlr = 1e-3'
     recipe.write_text(TINY.replace("[train]", linear), encoding="utf-8")
-    script = [sys.executable, str(ROOT / "benchmarks/gpu_bundle.py"), str(tmp_path / "data")]
+    script = [python, str(ROOT / "benchmarks/gpu_bundle.py"), str(tmp_path / "data")]
     done = run([*script, "--recipe", str(recipe), "--out", settings["GPU_BUNDLE"]])
     assert done.returncode == 0, done.stderr
     with tarfile.open(tmp_path / "bundle/triplets.tar.xz") as tar:
@@ -218,8 +224,8 @@ def test_prepared_corpora_are_trained_on_to_the_end_of_the_schedule(tmp_path: Pa
 
 
 @pytest.mark.slow
-def test_decoding_before_there_is_a_model_says_so(tmp_path: Path) -> None:
-    recipe, settings = prepared(tmp_path)
+def test_decoding_before_there_is_a_model_says_so(python: str, tmp_path: Path) -> None:
+    recipe, settings = prepared(python, tmp_path)
     command = ["bash", "benchmarks/gpu.sh", str(tmp_path / "results"), str(recipe)]
     done = run(command, **settings, GPU_STAGES="decode")
     assert done.returncode == 0, done.stdout + done.stderr
@@ -227,11 +233,11 @@ def test_decoding_before_there_is_a_model_says_so(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_an_interrupted_slice_resumes_through_all_stages(tmp_path: Path) -> None:
+def test_an_interrupted_slice_resumes_through_all_stages(python: str, tmp_path: Path) -> None:
     recipe, data = tmp_path / "tiny.toml", small_sample(tmp_path / "data")
     stages = '[[stage]]\nname = "generic"\n[[stage]]\nname = "tuned"\n[stage.train]\nmax_steps = 3\n'
     recipe.write_text(TINY + stages, encoding="utf-8")
-    script = [sys.executable, str(ROOT / "benchmarks/gpu.py"), "--device", "cpu", "--results", str(tmp_path)]
+    script = [python, str(ROOT / "benchmarks/gpu.py"), "--device", "cpu", "--results", str(tmp_path)]
     command = [*script, "train", str(recipe), str(tmp_path / "run"), f"--set=data.dir={data}"]
     # A second, and more updates than anybody makes in it: wherever the machine is by then, it is not at the end.
     cut = run([*command, "--set=train.max_steps=100000", "--minutes", "1.52", "--finish", "1.5"])
@@ -366,7 +372,7 @@ def test_gradients_that_are_compared_do_not_move_with_the_model(gpu: Any) -> Non
 
 
 def test_a_check_that_died_is_made_anew(tmp_path: Path) -> None:
-    recipe, settings = unprepared(tmp_path)
+    recipe, settings = unprepared(sys.executable, tmp_path)
     run_folder = tmp_path / "runs/tiny"
     python = tmp_path / "python"
     done = '{"finished": true, "models": []}'
@@ -384,31 +390,31 @@ def test_a_check_that_died_is_made_anew(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_slice_without_time_for_training_says_so_and_ends_well(tmp_path: Path) -> None:
+def test_slice_without_time_for_training_says_so_and_ends_well(python: str, tmp_path: Path) -> None:
     script = str(ROOT / "benchmarks/gpu.py")
-    command = [sys.executable, script, "--results", str(tmp_path), "train", "none.toml", str(tmp_path / "run")]
+    command = [python, script, "--results", str(tmp_path), "train", "none.toml", str(tmp_path / "run")]
     done = run([*command, "--minutes", "2", "--finish", "1.5", "--used-seconds", "60"])
     assert done.returncode == 0, done.stderr
     assert "the next one goes on" in done.stdout
 
 
 @pytest.mark.slow
-def test_pack_of_a_run_without_a_model_says_so(tmp_path: Path) -> None:
+def test_pack_of_a_run_without_a_model_says_so(python: str, tmp_path: Path) -> None:
     (tmp_path / "run").mkdir()
     script = str(ROOT / "benchmarks/gpu.py")
-    done = run([sys.executable, script, "--results", str(tmp_path), "pack", str(tmp_path / "run")])
+    done = run([python, script, "--results", str(tmp_path), "pack", str(tmp_path / "run")])
     assert done.returncode == 0, done.stderr
     assert "no model yet" in done.stdout
     assert not list(tmp_path.glob("model.tar.*"))
 
 
 @pytest.mark.slow
-def test_damaged_bundle_is_refused(tmp_path: Path) -> None:
+def test_damaged_bundle_is_refused(python: str, tmp_path: Path) -> None:
     bundle = tmp_path / "bundle"
-    assert bundle_of(bundle, small_sample(tmp_path / "data")).returncode == 0
+    assert bundle_of(python, bundle, small_sample(tmp_path / "data")).returncode == 0
     (bundle / "triplets.tar.xz").write_bytes((bundle / "triplets.tar.xz").read_bytes()[:-10])
     script = str(ROOT / "benchmarks/gpu.py")
-    done = run([sys.executable, script, "--results", str(tmp_path), "unpack", str(bundle), str(tmp_path / "data2")])
+    done = run([python, script, "--results", str(tmp_path), "unpack", str(bundle), str(tmp_path / "data2")])
     assert done.returncode == 1
     assert "damaged on the way" in done.stderr
     assert not (tmp_path / "data2").exists()
