@@ -127,6 +127,9 @@ def _become(job: Any, streams: list[int]) -> None:
         if arguments[0] == "-m":
             sys.argv = arguments[1:]
             runpy.run_module(arguments[1], run_name="__main__", alter_sys=True)
+        elif arguments[0] == "-c":
+            sys.argv = ["-c", *arguments[2:]]
+            exec(arguments[1], {"__name__": "__main__"})
         else:
             sys.argv = arguments
             sys.path.insert(0, str(Path(arguments[0]).resolve().parent))

@@ -47,21 +47,21 @@ def test_threads_share_an_editor_and_every_answer_is_kept(make_editor: MakeEdito
 
 
 def test_threads_keep_to_one_budget(make_editor: MakeEditor) -> None:
-    budget = 0.03
+    budget = 0.03  # less than one of them needs
     with Stub(slow=0.005) as stub:
         editor = make_editor(stub, segments=2, concurrency=2, budget=budget)
-        errors = at_once(lambda number: editor.edit_segments(segments(40, seed=number)))
+        errors = at_once(lambda number: editor.edit_segments(segments(120, seed=number)))
         assert all(isinstance(error, BudgetError) for error in errors)
         assert 0 < (stub.prompt_tokens + 4 * stub.answer_tokens) / 1e6 <= budget
         assert editor.store.spent() <= budget
 
 
 def test_programs_with_the_same_run_keep_to_one_budget(make_editor: MakeEditor) -> None:
-    budget = 0.03
+    budget = 0.03  # less than one of them needs
     with Stub(slow=0.005) as stub:
         options = {"segments": 2, "concurrency": 2, "budget": budget}
         editors = [make_editor(stub, run="shared", **options) for _ in range(THREADS)]  # each counts for itself
-        errors = at_once(lambda number: editors[number].edit_segments(segments(40, seed=number)))
+        errors = at_once(lambda number: editors[number].edit_segments(segments(120, seed=number)))
         assert all(isinstance(error, BudgetError) for error in errors)
         assert budget / 2 < (stub.prompt_tokens + 4 * stub.answer_tokens) / 1e6 <= budget
         assert editors[0].store.spent() <= budget
