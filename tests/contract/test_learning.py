@@ -15,7 +15,6 @@ from tiny import (
     joint,
     needs_joint,
     options_of,
-    slow_unless_representative,
     vocabularies,
 )
 
@@ -105,7 +104,13 @@ def test_every_registered_architecture_has_a_learning_configuration() -> None:
     assert set(LEARNERS) == set(ARCHITECTURES)
 
 
-@pytest.mark.parametrize("name", slow_unless_representative(LEARNERS))
+# Learning takes seconds: two families are enough for the quick tests.
+QUICKLY = ("m-cgru", "copycat-src")
+
+
+@pytest.mark.parametrize(
+    "name", [name if name in QUICKLY else pytest.param(name, marks=pytest.mark.slow) for name in LEARNERS]
+)
 def test_law_11_twenty_triplets_can_be_learnt_by_heart(name: str) -> None:
     learn_by_heart(name, torch.float32)
 

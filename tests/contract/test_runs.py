@@ -9,7 +9,7 @@ import torch
 from checkpoints import causal, marian
 from killed_run import remains, train_until_killed
 from rich.console import Console
-from tiny import ARCHITECTURE_NAMES, REPRESENTATIVES, TINY, batch_of, build, options_of, random_sentences
+from tiny import ARCHITECTURE_NAMES, TINY, batch_of, build, options_of, random_sentences
 
 from postedit.core.config import load_config
 from postedit.data.triplets import Triplet
@@ -21,8 +21,6 @@ from postedit.recipe import SearchConfig, load_recipe
 from postedit.text.config import TextConfig
 from postedit.text.processor import TextProcessor
 
-# This representative is killed by `make test`, all others by `make test-slow`: most of the time goes into starting.
-QUICKLY = {"copycat-src"}
 WORDS = ["ein", "zwei", "drei", "Haus", "Häuser", "geht", "gehen", "nicht", "über", "."]
 
 
@@ -90,13 +88,8 @@ def write_recipe(name: str, folder: Path) -> Path:
     return path
 
 
-assert set(REPRESENTATIVES) >= QUICKLY
-KILLED = [
-    name if name in QUICKLY else pytest.param(name, marks=pytest.mark.slow) for name in TINY if name in ARCHITECTURES
-]
-
-
-@pytest.mark.parametrize("name", KILLED)
+@pytest.mark.slow  # the quick tests of the trainer kill one model
+@pytest.mark.parametrize("name", [name for name in TINY if name in ARCHITECTURES])
 def test_law_12_killed_and_resumed_training_ends_bit_equal(name: str, tmp_path: Path) -> None:
     recipe = write_recipe(name, tmp_path)
     whole, killed = tmp_path / "whole", tmp_path / "killed"

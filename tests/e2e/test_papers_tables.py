@@ -89,6 +89,7 @@ def test_a_combination_fills_the_cells_of_its_system(tmp_path: Path, monkeypatch
     assert (reranking / "outputs").is_dir()
 
 
+@pytest.mark.slow
 def test_an_ensemble_has_the_best_weights_of_a_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -152,6 +153,7 @@ def test_the_leading_text_is_filled_in_for_models_of_shared_attention(
     assert "explaining" not in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_missing_runs_say_what_to_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -136,6 +136,7 @@ def confirm_slowly(page: Any, address: str, file: str) -> None:
     assert "Saved" not in page.locator(".save-state").inner_text()
 
 
+@pytest.mark.slow
 def test_decision_that_arrives_later_shows_in_all_views(service: Service, page: Any, chromium: Any) -> None:
     file = project_of(service, "Late", [(f"Row {row} .", f"Zeile {row} .") for row in range(4)], ("en", "de"))
     project = file.split("/file/")[0]

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from _pytest.mark import ParameterSet
 from torch import Tensor
 
 from postedit.adapt.adaptation_config import AdapterKind, NearestConfig, OnlineConfig
@@ -41,13 +42,17 @@ def path(request: pytest.FixtureRequest, tiny_folders: Path) -> Path:
     return tiny_folders / request.param
 
 
-def each_kind(*more: object) -> list[object]:
+def each_kind(*more: object) -> list[ParameterSet]:
     """Return models with kinds of adapters, and `more`: what differs by kind is the same for all models."""
     return [
         pytest.param(model, kind, *more, marks=() if kind == "all" or model == MODELS[0] else pytest.mark.slow)
         for model in MODELS
         for kind in KINDS
     ]
+
+
+def slow(kinds: list[ParameterSet]) -> list[ParameterSet]:
+    return [pytest.param(*one.values, marks=pytest.mark.slow) for one in kinds]
 
 
 @pytest.fixture
@@ -109,7 +114,9 @@ def test_only_biases_and_norms_change_with_vectors(editor: PostEditor) -> None:
     assert {before[name].dim() for name in changed} == {1}
 
 
-@pytest.mark.parametrize(("path", "kind", "undone"), [*each_kind(5), *each_kind(3), *each_kind(1)], indirect=["path"])
+@pytest.mark.parametrize(
+    ("path", "kind", "undone"), [*each_kind(5), *slow(each_kind(3)), *slow(each_kind(1))], indirect=["path"]
+)
 def test_undoing_leaves_the_bits_of_a_model_that_never_had_it(path: Path, kind: AdapterKind, undone: int) -> None:
     config = OnlineConfig(adapters=kind, rate=0.05, version_every=2, replay=2, watched=0)
     editor, never = load_to_adapt(path), load_to_adapt(path)

@@ -61,6 +61,7 @@ def test_corrections_count_in_one_process_and_in_several(edit: Any, where: Path,
     assert all(abs(one - other) > 1e-3 for one, other in zip(scores(alone), scores(edit(out="plain")), strict=True))
 
 
+@pytest.mark.slow
 def test_what_is_corrected_meanwhile_does_not_count(edit: Any, where: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     before = edit("--memory", where, *FAST, out="before")
     plain = editing.edit_window

@@ -35,6 +35,7 @@ def files(tmp_path: Path) -> list[object]:
     return ["--src", tmp_path / "x.src", "--mt", tmp_path / "x.mt"]
 
 
+@pytest.mark.slow
 def test_output_does_not_depend_on_the_processes(run: Any, model: Path, files: list[object], tmp_path: Path) -> None:
     outputs = []
     for name, more in {"one": [], "two": ["--devices", "cpu,cpu"]}.items():

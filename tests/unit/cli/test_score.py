@@ -116,6 +116,7 @@ def test_every_form_of_output(run: Any, files: Path) -> None:
     assert "by group" in again
 
 
+@pytest.mark.slow
 def test_a_line_of_350_000_words_is_scored(run: Any, files: Path) -> None:
     words = [str(place % 9973) for place in range(350_000)]
     (files / "long").write_text(" ".join(words) + "\n")

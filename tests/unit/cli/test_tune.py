@@ -82,6 +82,7 @@ def test_equal_weights_are_a_plain_ensemble(run: Any, models: list[Path], dev: d
     assert scored.split()[1:] == equal.split()[2:]
 
 
+@pytest.mark.slow
 def test_tuning_is_repeatable_and_goes_on_after_an_interruption(
     run: Any, models: list[Path], dev: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -111,6 +111,7 @@ def test_missing_ray_is_reported_in_one_sentence(tmp_path: Path, monkeypatch: py
         run(job(tmp_path, 5, Doubling()), tmp_path / "out", RayExecutor(2))
 
 
+@pytest.mark.slow
 def test_two_workers_give_the_bytes_of_one_process(ray: Any, tmp_path: Path) -> None:
     run(job(tmp_path, 50, Doubling()), tmp_path / "out", RayExecutor(2))
     assert files(tmp_path / "out") == whole(tmp_path, 50)
@@ -131,6 +132,7 @@ def test_a_chunk_that_ends_every_process_is_an_error_and_the_rest_is_kept(ray: A
     assert files(tmp_path / "out") == whole(tmp_path, 50)
 
 
+@pytest.mark.slow
 def test_an_error_of_a_stage_is_that_error(ray: Any, tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"^no such word; .* lines are done, kept in .*--resume to continue$"):
         run(
@@ -140,6 +142,7 @@ def test_an_error_of_a_stage_is_that_error(ray: Any, tmp_path: Path) -> None:
         )
 
 
+@pytest.mark.slow
 def test_an_error_of_the_input_comes_after_the_results_before_it(ray: Any) -> None:
     def items() -> Iterator[int]:
         yield from range(5)

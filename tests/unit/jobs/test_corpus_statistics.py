@@ -135,6 +135,7 @@ def few(tmp_path_factory: pytest.TempPathFactory) -> TripletFiles:
     return tsv(path, *((one.src, one.mt, one.pe) for one in islice(read_triplets(SAMPLE), FEW)))
 
 
+@pytest.mark.slow
 def test_the_result_does_not_depend_on_processes_or_blocks(few: TripletFiles, monkeypatch: pytest.MonkeyPatch) -> None:
     first = gather_statistics([few], {"dev": [few]}).to_dict(50)
     assert first["triplets"] == FEW
@@ -224,7 +225,7 @@ def test_parallel_text_has_no_edits(tmp_path: Path) -> None:
     assert (tmp_path / "x.png").read_bytes()[:4] == b"\x89PNG"
 
 
-@pytest.mark.parametrize("suffix", [".png", ".svg", pytest.param(".pdf", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("suffix", [".svg", *(pytest.param(one, marks=pytest.mark.slow) for one in (".png", ".pdf"))])
 def test_pictures_are_the_same_each_time(suffix: str, few: TripletFiles, tmp_path: Path) -> None:
     found = gather_statistics([few], {})
     first, second = tmp_path / f"1{suffix}", tmp_path / f"2{suffix}"

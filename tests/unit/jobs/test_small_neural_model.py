@@ -2,6 +2,7 @@
 
 import random
 
+import pytest
 import torch
 
 from postedit.adapt.correction import Correction
@@ -29,6 +30,7 @@ def outputs(
     return editor.edit([one.src for one in tried], [one.mt for one in tried])
 
 
+@pytest.mark.slow
 def test_a_correction_that_is_always_made_is_learnt() -> None:
     found = outputs(triplets(80), others := triplets(30), 120)
     right = [edit.text == one.pe for edit, one in zip(found, others, strict=True)]

@@ -224,6 +224,7 @@ def test_translation_files(run: Run, tmp_path: Path) -> None:
     assert json.loads((tmp_path / "b.xlf.usage.json").read_text())["requests"] == 2
 
 
+@pytest.mark.slow
 def test_a_gate_learns_what_to_keep_of_it_without_probabilities(run: Run, tmp_path: Path) -> None:
     def overcorrected(src: str, mt: str) -> str:
         return corrected(mt).replace("Haus", "Gebäude") if "house" in src else corrected(mt)

@@ -92,6 +92,7 @@ def right(folder: Path, hyp: str, name: str) -> int:
     return sum(one == two for one, two in zip(*lines, strict=True))
 
 
+@pytest.mark.slow
 def test_tune_combines_it_with_a_neural_model(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, tiny_folders: Path
 ) -> None:

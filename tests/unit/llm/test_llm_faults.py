@@ -124,6 +124,7 @@ def random_faults(items: int, make_editor: MakeEditor, budget: float) -> None:
     assert check_aligned(asked, results) > 0.6 * items
 
 
+@pytest.mark.slow
 def test_all_faults_at_random(make_editor: MakeEditor) -> None:
     random_faults(1200, make_editor, 0.1)
 

@@ -60,6 +60,7 @@ def write_recipe(folder: Path, checkpoint: Path, **sections: Any) -> Path:
     return tiny_models.write_recipe(folder / "recipe.toml", "causal", **changes)
 
 
+@pytest.mark.slow
 def test_a_model_with_all_weights_does_without_its_checkpoint(tmp_path: Path) -> None:
     checkpoint = causal(tmp_path / "checkpoint", "qwen3")
     result = train(load_recipe(write_recipe(tmp_path, checkpoint)), tmp_path / "run", console=Console(quiet=True))

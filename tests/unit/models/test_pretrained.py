@@ -71,7 +71,9 @@ def test_adapters_alone_are_trained_and_start_without_effect(tmp_path: Path) -> 
     torch.testing.assert_close(*outputs)
 
 
-@pytest.mark.parametrize("options", [{}, {"lora_rank": 2}], ids=["whole", "adapters"])
+@pytest.mark.parametrize(
+    "options", [pytest.param({}, id="whole", marks=pytest.mark.slow), pytest.param({"lora_rank": 2}, id="adapters")]
+)
 def test_a_recipe_trains_from_a_checkpoint_and_the_model_stands_alone(
     marian_model: Path, tmp_path: Path, options: dict[str, int]
 ) -> None:

@@ -119,6 +119,7 @@ def test_nothing_acknowledged_is_lost_in_fifty_ends_of_the_database(own_server: 
     kill_server(own_server, 50)
 
 
+@pytest.mark.slow
 def test_a_database_that_was_away_is_used_again(own_server: PostgresqlServer) -> None:
     store = Store(own_server.url)
     file = imported(store, xliff(*PAIRS))

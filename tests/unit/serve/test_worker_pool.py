@@ -277,6 +277,7 @@ def check_all_answered(answers: list[httpx.Response]) -> None:
         assert last == "B"
 
 
+@pytest.mark.slow
 def test_no_request_is_lost_when_processes_are_killed(service: RunningService) -> None:
     check_all_answered(kill_at_random(service, 6, 1))
 
@@ -385,6 +386,7 @@ def test_a_stop_waits_for_the_longest_request_that_was_accepted(tmp_path: Path) 
     assert asyncio.run(stop()) == "SLEEP 0.5"
 
 
+@pytest.mark.slow
 def test_a_reload_that_is_given_up_leaves_no_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     config, loaded = settings(tmp_path), asyncio.Event()
     engine = Engine(config, specs=specs(config))
@@ -429,6 +431,7 @@ def test_a_process_that_dies_while_it_loads_is_a_sentence(tmp_path: Path, monkey
         asyncio.run(engine.start())
 
 
+@pytest.mark.slow
 def test_no_defect_costs_a_model_its_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     failures = [ValueError("a secret text"), BlockingIOError("no more processes")]
 

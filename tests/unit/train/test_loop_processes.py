@@ -48,7 +48,7 @@ PROCESSES: dict[str, Any] = {"max_steps": 8, "validate_every": 4, "save_every": 
     [
         pytest.param({"ema": 0.5}, id="plain"),
         pytest.param({"risk": {"search": "beam"}}, id="risk"),
-        pytest.param({"precision": "bf16"}, id="bf16"),
+        pytest.param({"precision": "bf16"}, id="bf16", marks=pytest.mark.slow),
         pytest.param({"compile": True}, id="compiled", marks=pytest.mark.slow),
     ],
 )

@@ -263,6 +263,7 @@ def test_workers_compile_nothing_that_is_compiled() -> None:
     assert typeof(pickle.loads(pickle.dumps(tables))) == typeof(tables)
 
 
+@pytest.mark.slow
 def test_output_is_the_same_for_any_workers_and_chunks(tmp_path: Path) -> None:
     made = []
     for name, executor, size in (("a", LocalExecutor(), 4096), ("b", LocalExecutor(), 7), ("c", LocalExecutor(2), 300)):
