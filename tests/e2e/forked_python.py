@@ -56,7 +56,9 @@ class ForkedPython:
             program.chmod(0o755)
         environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
         command = [sys.executable, __file__, path]
-        self._process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment)
+        self._process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment
+        )
         assert self._process.stdout is not None
         assert self._process.stdout.readline() == "ready\n"
         return self
@@ -80,9 +82,12 @@ def _serve(path: str) -> None:
     listener.bind(path)
     listener.listen()
     selector.register(listener, selectors.EVENT_READ)
+    selector.register(sys.stdin, selectors.EVENT_READ)  # which is closed when the tests end, however they end
     print("ready", flush=True)
     while True:
         for key, _ in selector.select():
+            if key.fileobj is sys.stdin:
+                return
             if key.fileobj is listener:
                 connection, _ = listener.accept()
                 job, streams = _received(connection)
@@ -104,11 +109,7 @@ def _serve(path: str) -> None:
 def _received(connection: socket.socket) -> tuple[Any, list[int]]:
     """Return a job and the standard streams of its client."""
     size, streams, _, _ = socket.recv_fds(connection, 8, 3)
-    left, parts = int.from_bytes(size, "big"), list[bytes]()
-    while left:
-        parts.append(connection.recv(left))
-        left -= len(parts[-1])
-    return json.loads(b"".join(parts)), streams
+    return json.loads(connection.makefile("rb").read(int.from_bytes(size, "big"))), streams
 
 
 def _become(job: Any, streams: list[int]) -> None:
