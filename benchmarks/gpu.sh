@@ -20,7 +20,7 @@
 #   GPU_PARTS          "0 4"  first part of the model to pack, and the number of parts, of GPU_PART_MIB (15) each
 #   GPU_PYTHON         python3
 #   GPU_DEVICE         cuda   or cpu, for a trial run
-#   GPU_CHECK_RECIPES  ""     names of the recipes to check, by default all small ones
+#   GPU_CHECK_RECIPES  ""     names of the recipes to check in this call, by default all small ones, once
 #   GPU_SPEED_SECONDS  8      seconds for each model and precision
 #   GPU_BUDGET_UPDATES 800    updates of each recipe in the budget stage; unfinished recipes resume
 #   GPU_DECODE_SENTENCES 256  sentences in the decode stage
@@ -69,7 +69,14 @@ export PYTHONPATH=$PWD/src${PYTHONPATH:+:$PYTHONPATH} PYTHONUNBUFFERED=1
 
 # GPU time is scarce: report wrong results, and continue.
 read -ra checked <<<"${GPU_CHECK_RECIPES:-}"
-if wants check; then once check ${checked:+--recipes "${checked[@]}"} || say "CHECK FAILED: see check.json for where CPU and GPU differ"; fi
+if wants check; then
+    if ((${#checked[@]})); then
+        say "check of ${checked[*]}"
+        gpu check --recipes "${checked[@]}"
+    else
+        once check
+    fi || say "CHECK FAILED: see check.json for where CPU and GPU differ"
+fi
 if wants speed; then once speed --seconds "${GPU_SPEED_SECONDS:-8}" || say "SPEED could not be measured for some models: see speed.json"; fi
 if wants train || wants decode || wants budget; then
     say "unpacking the triplets"

@@ -8,6 +8,6 @@ from postedit.core.model import Seq2Seq
 
 @pytest.fixture(scope="session", params=SUBJECTS_BY_DTYPE)
 def model(request: pytest.FixtureRequest) -> Seq2Seq:
-    """Return each tiny model in each precision, without gradients."""
+    """Return the tiny models in the precisions that they are tried in, without gradients."""
     name, _, dtype = request.param.rpartition("-")
     return build(name, DTYPES[dtype]).requires_grad_(False)

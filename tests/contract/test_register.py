@@ -2,7 +2,18 @@
 
 import pytest
 import torch
-from tiny import ARCHITECTURE_NAMES, ENSEMBLES, FAMILIES, REPRESENTATIVES, SUBJECT_NAMES, SUBJECTS_BY_DTYPE, TINY, build
+from tiny import (
+    ARCHITECTURE_NAMES,
+    DTYPES,
+    ENSEMBLES,
+    FAMILIES,
+    REPRESENTATIVES,
+    SUBJECT_NAMES,
+    SUBJECTS,
+    SUBJECTS_BY_DTYPE,
+    TINY,
+    build,
+)
 
 from postedit.models import ARCHITECTURES
 
@@ -24,6 +35,12 @@ def test_slow_laws_cover_all_that_quick_laws_leave_out(subjects) -> None:
     assert quick == set(REPRESENTATIVES) & (quick | slow)
     assert quick | slow >= set(TINY)
     assert quick | slow >= set(ENSEMBLES) or subjects is ARCHITECTURE_NAMES
+
+
+def test_architectures_are_tried_in_both_precisions_and_all_others_in_the_strict_one() -> None:
+    names = {name for (name,), _, _ in SUBJECTS_BY_DTYPE}
+    assert names >= {f"{name}-{dtype}" for name in ARCHITECTURES for dtype in DTYPES}
+    assert names >= {f"{name}-fp64" for name in SUBJECTS}
 
 
 @pytest.mark.parametrize("family", [name for name in FAMILIES if name != "ensemble"])

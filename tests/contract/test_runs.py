@@ -88,7 +88,7 @@ def write_recipe(name: str, folder: Path) -> Path:
     return path
 
 
-@pytest.mark.slow  # the quick tests of the trainer kill one model
+@pytest.mark.slow  # tests/unit/train/test_resume.py kills training in the quick tests
 @pytest.mark.parametrize("name", [name for name in TINY if name in ARCHITECTURES])
 def test_law_12_killed_and_resumed_training_ends_bit_equal(name: str, tmp_path: Path) -> None:
     recipe = write_recipe(name, tmp_path)

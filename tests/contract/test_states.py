@@ -35,7 +35,7 @@ seeds = st.integers(0, 2**32)
 
 @pytest.fixture(scope="module", params=[*SUBJECTS_BY_DTYPE, *slow_unless_representative(INT8)])
 def model(request: pytest.FixtureRequest) -> Seq2Seq:
-    """Return each tiny model in each precision, and some in int8, without gradients."""
+    """Return the tiny models in the precisions that they are tried in, some also in int8, without gradients."""
     name, _, dtype = request.param.rpartition("-")
     if request.param not in INT8:
         return build(name, DTYPES[dtype]).requires_grad_(False)

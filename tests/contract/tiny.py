@@ -256,9 +256,10 @@ FAMILIES: dict[str, tuple[str, ...]] = {
 """The architectures and ensembles by family; the first of a family represents it.
 
 The quick tests try each law on the representatives, in single precision; the slow tests on all others and in double
-precision. Variants and most ensembles are tried in double precision only, whose tolerances are the strict ones. No
-member of a family reads more streams than its representative or reports more attentions: the representative has every
-part that the others are made of. The ensemble has members of several families, some with one input and some with two.
+precision. Laws of `SUBJECTS_BY_DTYPE` are tried on variants and most ensembles in double precision only, whose
+tolerances are the strict ones. No member of a family reads more streams than its representative or reports more
+attentions: the representative has every part that the others are made of. The ensemble has members of several families,
+some with one input and some with two.
 """
 
 REPRESENTATIVES = tuple(members[0] for members in FAMILIES.values())

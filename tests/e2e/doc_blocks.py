@@ -84,7 +84,7 @@ def _smaller(page: Path, line: int, code: str, comments: list[str]) -> str:
 def run_block(block: Block, folder: Path, names: dict[str, Any], programs: Path = PROGRAMS) -> str:
     """Run `block` in `folder` and return what it printed; Python blocks of a page share `names`.
 
-    `programs` is the folder of the `postedit` to run.
+    `programs` is the folder of the `postedit` and `python` to run.
 
     Raises:
         AssertionError: if it fails, with its output, or the page has another output.

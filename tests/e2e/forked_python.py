@@ -1,6 +1,10 @@
 """A `python` and a `postedit` that start in milliseconds: forks of a process that has imported what they need.
 
-Run as a program, this file is the process that forks. Importing takes most of the time of a short command.
+Importing takes most of the time of a short command. Scripts find these programs on PATH; `tests/faults/nursery.py` does
+the same for tests that need the process itself, to kill it. A fork has the arguments, the folder, the environment and
+the standard streams of its client, but variables that libraries read when they are imported have no effect on it.
+
+Run as a program, this file is the process that forks.
 """
 
 import atexit
@@ -14,6 +18,7 @@ import signal
 import socket
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -54,11 +59,8 @@ class ForkedPython:
             program = self.folder / name
             program.write_text(CLIENT.format(python=sys.executable, first=first, path=path), encoding="utf-8")
             program.chmod(0o755)
-        environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
         command = [sys.executable, __file__, path]
-        self._process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment
-        )
+        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         assert self._process.stdout is not None
         assert self._process.stdout.readline() == "ready\n"
         return self
@@ -92,18 +94,25 @@ def _serve(path: str) -> None:
                 connection, _ = listener.accept()
                 job, streams = _received(connection)
                 if (pid := os.fork()) == 0:
+                    for one in (listener, connection, selector):
+                        one.close()
                     _become(job, streams)
                     return
                 for stream in streams:
                     os.close(stream)
-                connection.sendall(f"{pid}\n".encode())
+                _send(connection, pid)
                 selector.register(os.pidfd_open(pid), selectors.EVENT_READ, (pid, connection))
             else:
                 selector.unregister(key.fileobj)
                 os.close(key.fd)
                 pid, connection = key.data
-                connection.sendall(f"{os.waitpid(pid, 0)[1]}\n".encode())
+                _send(connection, os.waitpid(pid, 0)[1])
                 connection.close()
+
+
+def _send(connection: socket.socket, number: int) -> None:
+    with suppress(BrokenPipeError):  # the client was killed
+        connection.sendall(f"{number}\n".encode())
 
 
 def _received(connection: socket.socket) -> tuple[Any, list[int]]:
@@ -123,7 +132,8 @@ def _become(job: Any, streams: list[int]) -> None:
     os.chdir(folder)
     os.environ.clear()
     os.environ.update(environment)
-    sys.path[:0] = [place for place in environment.get("PYTHONPATH", "").split(os.pathsep) if place not in sys.path]
+    places = environment.get("PYTHONPATH", "").split(os.pathsep)
+    sys.path[:0] = [place for place in places if place and place not in sys.path]
     try:
         if arguments[0] == "-m":
             sys.argv = arguments[1:]

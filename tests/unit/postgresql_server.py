@@ -19,7 +19,8 @@ _END_OTHERS: LiteralString = (
 )
 
 
-def _program(name: str) -> str | None:
+def program(name: str) -> str | None:
+    """Return the path of a program of a PostgreSQL server; None if none is installed."""
     installed = sorted(Path("/usr/lib/postgresql").glob(f"*/bin/{name}"), key=lambda path: int(path.parts[4]))
     return str(installed[-1]) if installed else shutil.which(name)
 
@@ -83,7 +84,7 @@ def _lives(number: int) -> bool:
 
 def new_server() -> PostgresqlServer:
     pytest.importorskip("psycopg", reason="needs psycopg")
-    initdb, control = _program("initdb"), _program("pg_ctl")
+    initdb, control = program("initdb"), program("pg_ctl")
     if initdb is None or control is None:
         pytest.skip("needs the programs of a PostgreSQL server (on Debian: apt-get install postgresql)")
     return PostgresqlServer(initdb, control)

@@ -19,6 +19,8 @@ from typing import Any, Final, Literal, Self, cast
 from postedit.core.errors import OutputError
 from postedit.llm.answers import ErrorSpan, Fault, Item
 
+# Triggers keep the total costs, so that programs of earlier versions, which do not know them, keep them too. A file
+# without them gets them when it is opened, before anything else is written.
 _SCHEMA: Final = """
 BEGIN IMMEDIATE;
 CREATE TABLE IF NOT EXISTS answers (key TEXT PRIMARY KEY, run TEXT NOT NULL, outcome TEXT NOT NULL) WITHOUT ROWID;
@@ -33,7 +35,7 @@ CREATE INDEX IF NOT EXISTS answers_of_run ON answers (run);
 CREATE INDEX IF NOT EXISTS requests_of_run ON requests (run);
 CREATE INDEX IF NOT EXISTS requests_of_model ON requests (model, id);
 CREATE TRIGGER IF NOT EXISTS cost_added AFTER INSERT ON requests BEGIN
-    INSERT INTO costs VALUES (new.run, new.cost) ON CONFLICT DO UPDATE SET total = total + new.cost;
+    INSERT INTO costs VALUES (new.run, new.cost) ON CONFLICT (run) DO UPDATE SET total = total + new.cost;
 END;
 CREATE TRIGGER IF NOT EXISTS cost_changed AFTER UPDATE OF cost ON requests BEGIN
     UPDATE costs SET total = total - old.cost + new.cost WHERE run = new.run;
@@ -132,6 +134,8 @@ class AnswerStore:
             self._database.executescript(_SCHEMA)
             self._database.execute(f"PRAGMA user_version={_VERSION}")
         except sqlite3.OperationalError as error:
+            if self._database.in_transaction:
+                self._database.rollback()
             if last or getattr(error, "sqlite_errorcode", 0) & _PRIMARY != sqlite3.SQLITE_BUSY:
                 raise
             return False

@@ -1,10 +1,12 @@
 """One editor in several threads: every answer is kept, and budget and limits hold for all threads together."""
 
 import asyncio
+import sqlite3
 import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -47,7 +49,7 @@ def test_threads_share_an_editor_and_every_answer_is_kept(make_editor: MakeEdito
 
 
 def test_threads_keep_to_one_budget(make_editor: MakeEditor) -> None:
-    budget = 0.03  # less than one of them needs
+    budget = 0.02  # a single thread would need more
     with Stub(slow=0.005) as stub:
         editor = make_editor(stub, segments=2, concurrency=2, budget=budget)
         errors = at_once(lambda number: editor.edit_segments(segments(120, seed=number)))
@@ -57,7 +59,7 @@ def test_threads_keep_to_one_budget(make_editor: MakeEditor) -> None:
 
 
 def test_programs_with_the_same_run_keep_to_one_budget(make_editor: MakeEditor) -> None:
-    budget = 0.03  # less than one of them needs
+    budget = 0.02  # a single thread would need more
     with Stub(slow=0.005) as stub:
         options = {"segments": 2, "concurrency": 2, "budget": budget}
         editors = [make_editor(stub, run="shared", **options) for _ in range(THREADS)]  # each counts for itself
@@ -75,6 +77,34 @@ def test_a_ledger_records_no_request_that_could_exceed_the_limit(tmp_path: Path)
         assert two.spent() == 0.6
         one.end(first, "lost", cost=0.4)
         assert two.begin(1, 0.6, 1.0) is not None
+
+
+def test_nobody_writes_between_the_triggers_of_a_store_and_its_totals(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, refused = tmp_path / "answers", list[str]()
+    with AnswerStore(path, "run", "m") as store:
+        store._database.executescript("DROP TRIGGER cost_added; DROP TRIGGER cost_changed; DROP TABLE costs;")
+        store.begin(1, 0.25)
+    other = sqlite3.connect(path, timeout=0)
+
+    def write_too(statement: str) -> None:
+        if statement.strip().startswith("INSERT INTO costs SELECT"):
+            try:
+                other.execute("INSERT INTO reused VALUES ('run', 'key')")
+            except sqlite3.OperationalError as error:
+                refused.append(str(error))
+
+    class Watched(sqlite3.Connection):
+        def executescript(self, script: str, /) -> sqlite3.Cursor:
+            self.set_trace_callback(write_too)
+            return super().executescript(script)
+
+    monkeypatch.setattr("sqlite3.connect", partial(sqlite3.connect, factory=Watched))
+    with AnswerStore(path, "run", "m") as store:
+        assert store.spent() == 0.25
+    assert refused == ["database is locked"]
+    other.close()
 
 
 def test_a_thread_waits_for_what_another_may_leave_of_a_budget() -> None:

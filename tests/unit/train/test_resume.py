@@ -18,14 +18,13 @@ from postedit.train.resume import with_changed_data
 from postedit.train.train_state import LossTrend, Plateau, TrainState, ValidatedModel
 
 SCHEDULES: dict[str, dict[str, Any]] = {
+    "inverse-sqrt": {"schedule": "inverse-sqrt", "accumulate": 2, "optimizer": "adamw", "weight_decay": 0.1},
     "plateau": {"schedule": "plateau", "plateau_patience": 1, "patience": 20, "keep_best": 2, "lr": 0.05},
     "sgd": {
         "schedule": "constant", "optimizer": "sgd", "momentum": 0.9, "ema": 0.9, "average": "last", "keep_best": 3,
     },
 }  # fmt: skip
-# Law 12 of tests/contract tries inverse-sqrt with Adam and accumulation in the quick tests.
 SLOW_SCHEDULES: dict[str, dict[str, Any]] = {
-    "inverse-sqrt": {"schedule": "inverse-sqrt", "accumulate": 2, "optimizer": "adamw", "weight_decay": 0.1},
     "adafactor": {"schedule": "linear", "optimizer": "adafactor", "ema": 0.99},
     "risk": {"schedule": "constant", "risk": {"weight": 0.7}},
     "rdrop": {"schedule": "constant", "rdrop": 2.0, "warmup_steps": 0},
