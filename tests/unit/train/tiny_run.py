@@ -232,6 +232,7 @@ def train(
     lets a file have `largest_file` bytes.
     """
     os.environ.update(environment or {})
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)  # under `nohup`, it would be ignored
     torch.set_num_threads(1)
     folder.mkdir(parents=True, exist_ok=True)
     with (folder / "console.txt").open("a") as file:
