@@ -79,6 +79,9 @@ LEARNERS: dict[str, dict[str, object]] = {
 # What is learnt in half the steps or less with a higher rate; others are not.
 RATES = dict.fromkeys(("m-cgru", "m-cgru-hard", "causal"), 1e-2)
 
+# Learning takes seconds: two families are enough for the quick tests.
+QUICKLY = ("m-cgru", "copycat-src")
+
 TRIPLETS, MOST_STEPS, STEPS_BETWEEN_LOOKS = 20, 600, 20
 
 
@@ -103,10 +106,6 @@ def ter(model: Seq2Seq, sentences: list[Sentence], batch: Batch) -> float:
 def test_every_registered_architecture_has_a_learning_configuration() -> None:
     assert set(LEARNERS) == set(ARCHITECTURES)
     assert set(LEARNERS) >= set(QUICKLY)
-
-
-# Learning takes seconds: two families are enough for the quick tests.
-QUICKLY = ("m-cgru", "copycat-src")
 
 
 @pytest.mark.parametrize(

@@ -37,7 +37,8 @@ for number in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM):
     signal.signal(number, lambda number, _: os.kill(pid, number))
 code = os.waitstatus_to_exitcode(int(answers.readline()))
 if code < 0:
-    signal.signal(-code, signal.SIG_DFL)
+    if code != -signal.SIGKILL:  # which nobody can handle
+        signal.signal(-code, signal.SIG_DFL)
     os.kill(os.getpid(), -code)
 sys.exit(code)
 """
@@ -135,10 +136,7 @@ def _become(job: Any, streams: list[int]) -> None:
     places = environment.get("PYTHONPATH", "").split(os.pathsep)
     sys.path[:0] = [place for place in places if place and place not in sys.path]
     try:
-        if arguments[0] == "-m":
-            sys.argv = arguments[1:]
-            runpy.run_module(arguments[1], run_name="__main__", alter_sys=True)
-        elif arguments[0] == "-c":
+        if arguments[0] == "-c":
             sys.argv = ["-c", *arguments[2:]]
             exec(arguments[1], {"__name__": "__main__"})
         else:

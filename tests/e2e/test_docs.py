@@ -4,6 +4,9 @@ import functools
 import importlib.util
 import re
 import shutil
+import signal
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -181,6 +184,22 @@ class TestHarness:
         page = self.page(tmp_path, "<!-- run with: `a` -> `b` -->\n```bash\ntrue\n```\n")
         with pytest.raises(ValueError, match=r"page.md:3: .*`a`"):
             doc_blocks.runnable_blocks(page)
+
+    @pytest.mark.parametrize(
+        ("code", "status"),
+        [
+            ("print(input())", 0),
+            ("raise SystemExit(3)", 3),
+            ("raise SystemExit('a message')", 1),
+            ("1 / 0", 1),
+            ("import os, signal; os.kill(os.getpid(), signal.SIGKILL)", -signal.SIGKILL),
+        ],
+    )
+    def test_forks_end_as_other_processes_do(self, programs: Path, tmp_path: Path, code: str, status: int) -> None:
+        for program in (str(programs / "python"), sys.executable):
+            done = subprocess.run([program, "-c", code], input="a\n", capture_output=True, text=True, cwd=tmp_path)
+            assert (done.returncode, done.stdout) == (status, "" if status else "a\n")
+            assert ("ZeroDivisionError" in done.stderr) == ("/ 0" in code)
 
     def test_failing_blocks_fail(self, tmp_path: Path) -> None:
         blocks = doc_blocks.runnable_blocks(self.page(tmp_path, "```bash\nfalse | true\n```\n```python\n1 / 0\n```\n"))

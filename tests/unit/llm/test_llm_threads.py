@@ -13,6 +13,8 @@ import pytest
 from stub_server import Stub, corrected
 from tests.unit.llm.conftest import MakeEditor, segments
 
+from postedit.core.errors import OutputError
+from postedit.llm import answer_store
 from postedit.llm.answer_store import AnswerStore
 from postedit.llm.pacing import Budget, BudgetError, RateLimit
 
@@ -105,6 +107,18 @@ def test_nobody_writes_between_the_triggers_of_a_store_and_its_totals(
         assert store.spent() == 0.25
     assert refused == ["database is locked"]
     other.close()
+
+
+def test_a_store_that_cannot_be_opened_keeps_no_lock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "answers"
+    broken = answer_store._SCHEMA.replace("COMMIT;", "INSERT INTO missing VALUES (1);")
+    with AnswerStore(path, "run", "m") as store, monkeypatch.context() as patch:
+        patch.setattr(answer_store, "_SCHEMA", broken)
+        with pytest.raises(OutputError, match="no such table") as caught:
+            AnswerStore(path, "run", "m")
+        store._database.execute("PRAGMA busy_timeout=0")
+        store.begin(1, 0.25)
+    assert caught.value.__traceback__, "which holds the connection"
 
 
 def test_a_thread_waits_for_what_another_may_leave_of_a_budget() -> None:
