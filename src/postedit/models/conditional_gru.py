@@ -303,7 +303,7 @@ class MCGRU(ConditionalGRUModel):
     """p(pe | mt, src) with soft attention to both inputs at every step (sections 3 and 4.3).
 
     s0 = tanh(W_init [mean h_mt; mean h_src]); then for each token s' = GRU1(s, E[y]), c = [ATT(C_mt, s');
-    ATT(C_src, s')], s = GRU2(s', c), t = tanh(W1 s + W2 E[y] + W3 c), p = softmax(W_o t) (eq. 5).
+    ATT(C_src, s')], s = GRU2(s', c) (eq. 5), t = tanh(W1 s + W2 E[y] + W3 c), p = softmax(W_o t).
     """
 
     inputs: ClassVar = ("mt", "src")

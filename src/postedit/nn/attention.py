@@ -137,7 +137,7 @@ class AdditiveAttention(nn.Module):
 
 
 def general_attention(s_NKD: Tensor, keys_NSD: Tensor, values_NSC: Tensor, mask_NS: Tensor) -> tuple[Tensor, Tensor]:
-    """Return contexts Float[N,K,C] and weights Float[N,K,S] for scores s^T k, with keys k = W h (Luong et al. 2015)."""
+    """Return contexts Float[N,K,C] and weights Float[N,K,S] for scores s^T k, k = W h (Luong et al. 2015, 3.1)."""
     scores_NKS = torch.bmm(s_NKD.to(keys_NSD.dtype), keys_NSD.transpose(1, 2))
     weights_NKS = scores_NKS.masked_fill(~mask_NS.unsqueeze(1), -math.inf).softmax(-1)
     return torch.bmm(weights_NKS.to(values_NSC.dtype), values_NSC), weights_NKS

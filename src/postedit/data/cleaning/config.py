@@ -16,7 +16,7 @@ class FilterConfig(Config):
 
 
 class LengthConfig(FilterConfig):
-    """Removes triplets with too few or too many words (paper 001, 4.1: Moses' limits of 1 and 100)."""
+    """Removes triplets with too few or too many words (Pal et al. 2020, section 4.1: 1 and 100)."""
 
     min: int = Field(1, ge=1, description="fewest words, separated by spaces, of each side.")
     max: int = Field(100, ge=1, description="most words of each side.")

@@ -1,4 +1,4 @@
-"""Filters and normalisation of single triplets (paper 001, 4.1)."""
+"""Filters and normalisation of single triplets (Pal et al. 2020, section 4.1)."""
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
