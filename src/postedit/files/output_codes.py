@@ -88,17 +88,6 @@ class PlacedCodes:
         return {at for opened, closed in pairs for at in range(self.places[opened], self.places[closed])}
 
 
-def set_back(
-    marked: MarkedText, output: str, edits: Sequence[TextChange], escape: Escape, source: MarkedText | None = None
-) -> str | dict[int, Fault]:
-    """Return an output with the codes of its input, in the syntax of the file; or the faults, if there are any.
-
-    See `place_codes`.
-    """
-    found = place_codes(marked, output, edits, escape, source)
-    return found.written(escape) if isinstance(found, PlacedCodes) else found
-
-
 def place_codes(
     marked: MarkedText, output: str, edits: Sequence[TextChange], escape: Escape, source: MarkedText | None = None
 ) -> PlacedCodes | dict[int, Fault]:

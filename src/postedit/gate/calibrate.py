@@ -136,7 +136,7 @@ def calibrate(outcomes: Outcomes, options: GateOptions, rows: Sequence[int] | No
     words = [count for count in outcomes.words(fit, everything(outcomes, fit)) if count]
     longest = int(np.quantile(words, _LONGEST, method="higher")) if words else 1
     levels: tuple[Level, ...] = ("sentence", "edit") if options.levels == "auto" else (options.levels,)
-    tried = [one for level in levels for one in _rules(outcomes, fit, level, longest, options.seed)]
+    tried = [one for level in levels for one in _rules(outcomes, fit, level, longest)]
     tried.sort(key=lambda one: one.promise, reverse=True)
     rules = {one.rule.level: one.rule for one in tried}  # rules of one level differ in their thresholds only
     probabilities = {level: _probabilities(outcomes, test, rule) for level, rule in rules.items()}
@@ -256,7 +256,7 @@ def is_learnt(rule: Rule) -> bool:
     return any(rule.calibrator.weights)
 
 
-def _rules(outcomes: Outcomes, rows: Sequence[int], level: Level, longest: int, seed: int) -> Iterator[_Tried]:
+def _rules(outcomes: Outcomes, rows: Sequence[int], level: Level, longest: int) -> Iterator[_Tried]:
     """Yield rules of one level, with gains from calibrators that did not learn from the segment they decide on."""
     whole = _fitted(outcomes, rows, level)
     order: list[int] = []

@@ -134,15 +134,6 @@ def _first_not_below(places: Any, low: Any, high: Any, depth: Any, word: Any) ->
 
 
 @compiled
-def places_of(places: Any, phrase: Any) -> Any:
-    """Return the bounds in `places.order` of the places of a phrase Int32[n] of at most LONGEST words."""
-    low, high = 0, places.order.size
-    for depth in range(phrase.size):
-        low, high = narrowed(places, low, high, depth, phrase[depth])
-    return low, high
-
-
-@compiled
 def gone_on(places: Any, low: Any, high: Any, depth: Any, word: Any) -> Any:
     """Return the bounds of the part of `places.order[low:high]`, which share `depth` words, where `word` comes next.
 

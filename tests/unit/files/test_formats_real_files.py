@@ -7,6 +7,7 @@ from itertools import zip_longest
 from pathlib import Path
 
 import pytest
+from code_tools import set_back
 from file_tools import units_of, written
 from lxml import etree
 from rapidfuzz.distance import Levenshtein
@@ -15,7 +16,6 @@ from postedit.core.errors import DataError
 from postedit.files.corrections import translated
 from postedit.files.formats import FORMATS, format_of, is_translation_file
 from postedit.files.marked_text import Escape, MarkedText
-from postedit.files.output_codes import set_back
 from postedit.files.text_alignment import TextChange, TextSpan
 from postedit.files.units import Format, NewTarget, Unit
 from postedit.files.xliff2 import Xliff2

@@ -4,13 +4,12 @@ import random
 import re
 
 import pytest
-from code_tools import TAG, differences, marked
+from code_tools import TAG, differences, marked, set_back
 from hypothesis import given
 from hypothesis import strategies as st
 
 from postedit.files.corrections import translated
 from postedit.files.marked_text import Code, MarkedText
-from postedit.files.output_codes import set_back
 from postedit.files.text_alignment import TextChange, TextSpan
 from postedit.files.units import Unit
 from postedit.files.xml_text import escape

@@ -7,12 +7,11 @@ from time import thread_time
 
 import polib
 import pytest
-from code_tools import differences
+from code_tools import differences, set_back
 from file_tools import patched, units_of, written
 
 from postedit.core.errors import DataError
 from postedit.files.options import UnitState
-from postedit.files.output_codes import set_back
 from postedit.files.po import Po, _codec
 from postedit.files.text_alignment import TextChange, TextSpan
 from postedit.files.units import NewTarget, Unit
@@ -123,12 +122,12 @@ def test_obsolete_entries_and_their_comments_are_left_alone() -> None:
 @pytest.mark.parametrize(
     ("body", "fault"),
     [
-        ("msgid a\n", "line 6: is no line"),
-        ('msgid "a"b"\n', "line 6: is no line"),
-        ('# x\n"a"\n', "line 7: is no line"),
+        ("msgid a\n", "line 6: is not a line"),
+        ('msgid "a"b"\n', "line 6: is not a line"),
+        ('# x\n"a"\n', "line 7: is not a line"),
         ('msgid "a"\nmsgid "b"\n', "line 7: msgid is already"),
         ('msgid "a"\nmsgstr "b"\nmsgstr "b"\n', "line 8: msgstr is already"),
-        (f'msgid "a"\nmsgstr[{"1" * 5000}] "b"\n', "line 7: is no line"),
+        (f'msgid "a"\nmsgstr[{"1" * 5000}] "b"\n', "line 7: is not a line"),
     ],
 )
 def test_what_is_no_catalogue_is_refused_with_its_line(body: str, fault: str) -> None:

@@ -4,9 +4,9 @@ import io
 from pathlib import Path
 
 import pytest
+from code_tools import set_back
 
 from postedit.files.marked_text import MarkedText
-from postedit.files.output_codes import set_back
 from postedit.files.text_alignment import TextChange, TextSpan
 from postedit.files.xml_reader import XmlReader
 from postedit.files.xml_text import escape, marked_text, text_length

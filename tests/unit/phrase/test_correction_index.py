@@ -4,7 +4,7 @@ from hypothesis import strategies as st
 
 from postedit.phrase.correction_index import AlignedTriplet, CorrectionIndex, GrowingArray
 from postedit.phrase.edit_alignment import UNLINKED
-from postedit.phrase.triplet_index import LONGEST, ROW, places_of
+from postedit.phrase.triplet_index import LONGEST, ROW, gone_on
 from postedit.phrase.word_ids import BEGIN, END_OF_TEXT
 
 WORDS = st.lists(st.integers(3, 5), max_size=10)
@@ -20,7 +20,9 @@ def aligned(mt: list[int], pe: list[int]) -> AlignedTriplet:
 
 def occurrences(index, phrase: list[int]) -> list[tuple[int, int]]:
     """Return the triplet and the place in its mt of each occurrence that the index finds."""
-    low, high = places_of(index.mt, np.array(phrase, np.int32))
+    low, high = 0, 0
+    for depth, word in enumerate(phrase):
+        low, high = gone_on(index.mt, low, high, depth, word)
     found = []
     for place in index.mt.order[low:high].tolist():
         row = int(index.cells[place, ROW])
