@@ -12,7 +12,7 @@ from postedit.core.errors import PosteditError
 if TYPE_CHECKING:
     from postedit.jobs.integrity import Finding
 
-_SHOWN: Final = 5  # largest number of files without a fingerprint that are listed by name
+_SHOWN: Final = 5  # largest number of files without a digest that are listed by name
 
 
 def check(
@@ -27,7 +27,7 @@ def check(
         bool,
         typer.Option(
             "--record",
-            help="First record fingerprints of all files as they are now, for instance after a change by hand.",
+            help="First record digests of all files as they are now, for instance after a change by hand.",
         ),
     ] = False,
 ) -> None:
@@ -68,7 +68,7 @@ def describe(finding: "Finding") -> str:
     unrecorded = len(finding.unrecorded)
     parts = [f"{len(finding.damage)} damaged" if finding.damage else "nothing damaged" if unrecorded else "all whole"]
     if unrecorded:
-        parts.append(f"no fingerprint recorded of {unrecorded} ({_names(finding.unrecorded)})")
+        parts.append(f"no digest recorded of {unrecorded} ({_names(finding.unrecorded)})")
     line = f"{finding.path}: {finding.kind} of {finding.files:,} files: {', '.join(parts)}"
     return "\n".join([line, *(f"  {file}: {damage}" for file, damage in finding.damage.items())])
 

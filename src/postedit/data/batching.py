@@ -137,11 +137,11 @@ class BatchStream:
                 place = Position(self.sampler.next_nonempty_epoch(place.epoch))
                 continue
             if place.window >= len(windows):
-                raise ValueError(f"{place} is not a place in {self._corpus.path}")
+                raise ValueError(f"{place} is not a position in {self._corpus.path}")
             rows = self._read(windows[place.window])
             batches = self._batches(rows, place)
             if place.batch >= len(batches):
-                raise ValueError(f"{place} is not a place in {self._corpus.path} with {self._budget} tokens a batch")
+                raise ValueError(f"{place} is not a position in {self._corpus.path} with {self._budget} tokens a batch")
             for batch in batches[place.batch :]:
                 place = Position(place.epoch, place.window, place.batch + 1, place.seen + len(batch))
                 if place.batch == len(batches):

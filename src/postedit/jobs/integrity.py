@@ -75,9 +75,9 @@ def check_whole(path: Path) -> Finding:
         DataError: if there is nothing of the kind.
     """
     kind, files = _contents(path)
-    fingerprints, damage = _recorded(files)
-    damage |= damaged_files(fingerprints)
-    known = {*fingerprints, *damage, *(file for file in files if _has_digests(file))}
+    digests, damage = _recorded(files)
+    damage |= damaged_files(digests)
+    known = {*digests, *damage, *(file for file in files if _has_digests(file))}
     for file in files:
         of_damaged_model = file.name == "config.json" and any(file.parent in other.parents for other in damage)
         if file not in damage and not of_damaged_model:  # its model would only fail again
@@ -124,7 +124,7 @@ def _contents(path: Path) -> tuple[Kind, list[Path]]:
     if any(map(_has_digests, files)):
         return "corpus", files
     raise DataError(
-        f"{path}: holds no model (config.json), no run (recipe.toml) and no fingerprints (*{_SUFFIX}, {CHECKSUMS}); "
+        f"{path}: holds no model (config.json), no run (recipe.toml) and no digests (*{_SUFFIX}, {CHECKSUMS}); "
         "name the folder of a model or run, or the prefix of a corpus"
     )
 

@@ -105,7 +105,7 @@ class EditedOut(BaseModel):
     )
     changed: bool
     score: float = Field(description="natural-log probability of the output; 0 if the model has none")
-    confidence: float | None = Field(description="least confidence of the edits; null if there are none")
+    confidence: float | None = Field(description="lowest confidence of the edits; null if there are none")
     edits: list[EditOut]
     skipped: str | None = Field(description="why the segment was not edited, if it was not")
     reverted: int = Field(description="edits that were taken back by a gate, or to protect text")

@@ -214,7 +214,7 @@ def test_a_row_above_the_budget_is_a_batch_of_its_own(small: Corpus) -> None:
 
 @pytest.mark.parametrize("position", [Position(0, 5), Position(0, 0, 999)])
 def test_a_position_of_another_corpus_is_refused(small: Corpus, position: Position) -> None:
-    with pytest.raises(ValueError, match="is not a place in"):
+    with pytest.raises(ValueError, match="is not a position in"):
         next(iter(stream(small, position=position)))
 
 

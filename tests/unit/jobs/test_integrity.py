@@ -145,7 +145,7 @@ def test_a_flipped_bit_in_any_file_is_found_and_named(
         file.write_bytes(content)
 
 
-def test_parts_of_an_unfinished_run_have_fingerprints_of_their_own(unfinished_run: Path) -> None:
+def test_parts_of_an_unfinished_run_have_digests_of_their_own(unfinished_run: Path) -> None:
     run = unfinished_run
     whole = check_whole(run)
     assert whole.damage == {}
@@ -154,7 +154,7 @@ def test_parts_of_an_unfinished_run_have_fingerprints_of_their_own(unfinished_ru
     assert left == by_nature
     for number, file in enumerate(sorted({*files_of(run)} - {*whole.unrecorded})):
         if file.parent.name == "best":
-            continue  # a flipped bit may hide that there is a fingerprint; see the next test
+            continue  # a flipped bit may hide that there is a digest; see the next test
         content = file.read_bytes()
         flip(file, number)
         assert list(check_whole(run).damage) == [file], file
@@ -226,7 +226,7 @@ def test_folders_of_earlier_versions_load_and_are_checked(run: Path) -> None:
         (run / name).write_bytes(content)
     result = command("check", run)
     assert result.exit_code == 0
-    assert "nothing damaged, no fingerprint recorded of " in result.stdout
+    assert "nothing damaged, no digest recorded of " in result.stdout
 
 
 def test_a_checkpoint_of_an_earlier_version_has_its_digests_in_a_manifest(run: Path) -> None:

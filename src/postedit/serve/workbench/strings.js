@@ -88,7 +88,7 @@ export const t = {
 
   settings: {
     title: "Settings",
-    minConfidence: "Least confidence of an edit",
+    minConfidence: "Minimum confidence of an edit",
     minConfidenceHint: "Edits below it are not proposed. 0 shows all.",
     save: "Save settings",
     saved: "Settings saved.",
@@ -241,7 +241,7 @@ export const t = {
     project: { created: "project created", changed: "settings changed", glossary: "glossary saved" },
     entries: (count) => counted(count, "term"),
     member: ({ user, role }) => (role ? `${user} is ${t.people.roles[role]}` : `${user} removed from the project`),
-    settings: { name: "name", source_language: "source language", target_language: "target language", model: "model", protect: "protected spans", min_confidence: "least confidence" },
+    settings: { name: "name", source_language: "source language", target_language: "target language", model: "model", protect: "protected spans", min_confidence: "minimum confidence" },
     setting: (name, value) => `${t.audit.settings[name] ?? name}: ${Array.isArray(value) ? value.join(", ") || "nothing" : value ?? "default"}`,
   },
 
