@@ -296,7 +296,7 @@ def fingerprint(path: Path) -> str:
     folder, weights = _parts(path)
     values = read_config(folder)
     if values["architecture"] == CHAIN:
-        raise ModelFolderError(f"{path}: is a chain, which is no member of another editor; name one of its models")
+        raise ModelFolderError(f"{path}: is a chain, which cannot be in another editor; name one of its models")
     own = [values[name] for name in ("architecture", "model", "text", "frozen_sha256") if name in values]
     digest = hashlib.sha256(json.dumps(own, sort_keys=True).encode())
     for file in [weights, *sorted((folder / _TEXT).glob("*.json"))]:

@@ -195,7 +195,7 @@ def test_weights_of_a_run_that_are_no_numbers_are_named(tmp_path: Path) -> None:
     (tmp_path / "run/best").mkdir()
     save_sealed_tensors(tmp_path / "run/best/step-1.safetensors", tensors)
     assert re.search(
-        f"step-1.safetensors: damaged, .* no numbers in {name};", problem(tmp_path / "run/best/step-1.safetensors")
+        f"step-1.safetensors: damaged, .* not numbers in {name};", problem(tmp_path / "run/best/step-1.safetensors")
     )
 
 

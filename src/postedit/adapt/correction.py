@@ -83,7 +83,7 @@ def _check_decisions(mt: str, decisions: object) -> None:
             raise DataError(f"decisions.{number}: must be a `Decision` on characters of mt, not {one!r:.80}")
         if not 0 <= one.start <= one.end <= len(mt):
             raise DataError(
-                f"decisions.{number}: characters {one.start} to {one.end} are no span of mt, which has {len(mt)}"
+                f"decisions.{number}: characters {one.start} to {one.end} are not a span of mt, which has {len(mt)}"
             )
         _check_text(f"decisions.{number}", one.text)
 
@@ -94,7 +94,7 @@ def _check_text(name: str, text: object) -> None:
     try:
         text.encode()
     except UnicodeEncodeError:
-        raise DataError(f"a correction has lone surrogates in its {name}, which are no text") from None
+        raise DataError(f"a correction has lone surrogates in its {name}, which are not text") from None
     if "\0" in text:
         raise DataError(f"a correction has a NUL character in its {name}; remove it")
 

@@ -146,7 +146,7 @@ def edit_files(command: EditCommand, inputs: Sequence[Path], announce: Callable[
         err.print(line, soft_wrap=True, highlight=False, markup=False)
     unrecognised = translation_files.unrecognised(inputs)
     if others := translation_files.count_others(inputs, tasks) - len(unrecognised):
-        err.print(f"{others:,} other files in the folders, which are no translation files, are not copied")
+        err.print(f"{others:,} other files in the folders, which are not translation files, are not copied")
     if report is not None:
         err.print(f"Records of the edited units: {report}", soft_wrap=True, highlight=False, markup=False)
     if refused := [*pairs.refused, *unrecognised]:

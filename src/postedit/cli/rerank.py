@@ -103,7 +103,7 @@ def _read_weights(path: Path, names: Sequence[str]) -> dict[str, float]:
     for name in values:
         if name not in names:
             raise DataError(
-                f"{path}: weights.{name} is no feature of these lists{nearest(name, names)} "
+                f"{path}: weights.{name} is not a feature of these lists{nearest(name, names)} "
                 f"(they have {', '.join(names)}); give further columns by --features"
             )
     return values

@@ -260,8 +260,8 @@ def kinds_to_protect(names: str) -> tuple[Kind, ...]:
     unknown = next((name for name in sorted(named) if name not in KINDS), None)
     if unknown is not None or not given:
         raise DataError(
-            f"--protect: {unknown or names!r} is no kind of span{nearest(unknown or '', KINDS)}; write all, none, or "
-            f"some of {', '.join(KINDS)}"
+            f"--protect: {unknown or names!r} is not a kind of span{nearest(unknown or '', KINDS)}; write all, none, "
+            f"or some of {', '.join(KINDS)}"
         )
     left_out = [name.startswith("-") for name in given]
     if any(left_out) and not all(left_out):

@@ -37,7 +37,7 @@ def check_text(name: str, text: str) -> None:
         DataError: if the text contains half a character (a surrogate).
     """
     if wrong := _SURROGATE.search(text):
-        raise DataError(f"{name} has half a character, U+{ord(wrong[0]):04X}, which is no valid Unicode; remove it")
+        raise DataError(f"{name} has half a character, U+{ord(wrong[0]):04X}, which is not valid Unicode; remove it")
 
 
 def entries_of(name: str, given: Any, count: int) -> list[Any]:

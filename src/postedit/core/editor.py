@@ -37,7 +37,7 @@ EVENTS: Final = {
     "too long": "not edited, because a text is too long (for search.max_input, or the model)",
     "no memory": "not edited, because there is not enough memory, even for the segment alone",
     "impossible": "not edited, because no output was found that satisfies all constraints",
-    "damaged": "not edited, because the output was no valid text, or blank",
+    "damaged": "not edited, because the output was not valid text, or was blank",
     "no answer": "not edited, because the language model gave no answer that can be a correction, even alone",
     "no mt": "no mt, so that the output is empty (a model with a first stage translates src without --mt)",
     "no src": "not edited, because there is no src",

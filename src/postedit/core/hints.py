@@ -27,7 +27,7 @@ def unknown_field(text: str, known: Sequence[str]) -> str | None:
             name = found["name"].lower().replace("-", "_")
             meant = f'; did you mean "{name}"?' if name in known else nearest(name, known)
             return (
-                f"{found.group()} is no field{meant} (known here: {', '.join(known)}); write {{{found.group()}}} if "
+                f"{found.group()} is not a field{meant} (known here: {', '.join(known)}); write {{{found.group()}}} if "
                 "the prompt should have it as it stands"
             )
     return None

@@ -94,7 +94,7 @@ def check_finite(path: Path, tensors: Mapping[str, Tensor]) -> None:
     faulty = [name for name, one in tensors.items() if one.is_floating_point() and not bool(one.isfinite().all())]
     if faulty:
         raise ModelFolderError(
-            f"{path}: damaged, or of training that failed: infinite values or values that are no numbers in "
+            f"{path}: damaged, or of training that failed: infinite values or values that are not numbers in "
             f"{_names(faulty)}; copy or train the model again"
         )
 

@@ -95,7 +95,7 @@ def _lines_of(file: "io.BufferedReader[Any]", path: Path, form: str) -> Iterator
             return
         if len(line) > _LONGEST:
             raise DataError(
-                f"{path}, line {number}: longer than {_LONGEST >> 20} MiB; this is no text with a segment a line, give "
-                "another file"
+                f"{path}, line {number}: longer than {_LONGEST >> 20} MiB; this is not text with one segment per line; "
+                "give another file"
             )
         yield line

@@ -60,7 +60,7 @@ def load_chain(choice: Choice, devices: Sequence[torch.device], precision: Preci
     """
     if len(choice.paths) > 1 or choice.weights is not None:
         names = " ".join(map(str, choice.paths))
-        raise ModelFolderError(f"{names}: a chain is no member of an ensemble, and has no weights")
+        raise ModelFolderError(f"{names}: a chain cannot be in an ensemble, and has no weights")
     editors = []
     for number, name in enumerate(CHAINED):
         model = choice.paths[0] / name

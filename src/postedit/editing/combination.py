@@ -136,7 +136,7 @@ def is_combination(model: str | Path) -> bool:
 
 def _no_model(path: Path) -> ModelFolderError:
     return ModelFolderError(
-        f"{path}: is no model; lines are given with --src and --mt (a file given as a model is a combination from "
+        f"{path}: is not a model; lines are given with --src and --mt (a file given as a model is a combination from "
         "`postedit tune`)"
     )
 
@@ -146,7 +146,7 @@ def _weight_problems(config: Combination) -> list[str]:
     known = [*members, LENGTH, PENALTY]
     missing = [f"weights has none for {name}" for name in members if name not in config.weights]
     unknown = [
-        f"weights.{name} is no feature{nearest(name, known)} (those of this file are {', '.join(known)})"
+        f"weights.{name} is not a feature{nearest(name, known)} (those of this file are {', '.join(known)})"
         for name in config.weights
         if name not in known
     ]

@@ -67,7 +67,7 @@ def parse_alignment(line: str, where: str) -> Alignment:
     for item in line.split():
         match = _LINK.fullmatch(item)
         if match is None:
-            raise DataError(f'{where}: "{item:.40}" is no link; write source-target word numbers, such as 0-0 1-2')
+            raise DataError(f'{where}: "{item:.40}" is not a link; write source-target word numbers, such as 0-0 1-2')
         links.append(Link(int(match[1]), int(match[2])))
     return frozenset(links)
 

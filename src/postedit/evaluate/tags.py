@@ -78,7 +78,7 @@ def parse_tags(line: str, words: int, where: str) -> list[bool]:
     items = line.split()
     unknown = next((item for item in items if item not in _TAGS), None)
     if unknown is not None:
-        raise DataError(f'{where}: "{unknown:.40}" is no tag; tags are OK and BAD')
+        raise DataError(f'{where}: "{unknown:.40}" is not a tag; tags are OK and BAD')
     if len(items) != 2 * words + 1:
         raise DataError(
             f"{where}: has {len(items)} tags for {words} words of mt; there must be {2 * words + 1}: a gap, a word, a "

@@ -148,7 +148,7 @@ def _editors(editors: Mapping[str, Editor] | None) -> dict[str, Editor]:
         if name in (*LEARNERS, NEURAL, KNOWN):
             raise DataError(f"editors: {name!r} is the name of an editor that is always tried; give yours another one")
         if not isinstance(editor, Editor):
-            raise DataError(f"editors: {name!r} is no editor but {editor!r:.80}; load one by PostEditor.load")
+            raise DataError(f"editors: {name!r} is not an editor, but {editor!r:.80}; load one by PostEditor.load")
     return dict(editors or {})
 
 

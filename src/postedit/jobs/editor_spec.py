@@ -161,7 +161,7 @@ def check_device(name: str, option: str) -> None:
     try:
         device = torch.device(name)
     except RuntimeError:
-        raise DataError(f'{option}: "{name}" is no device; write, for instance, cpu or cuda:0') from None
+        raise DataError(f'{option}: "{name}" is not a device; write, for instance, cpu or cuda:0') from None
     if device.type == "cpu":
         return
     if not (torch.accelerator.is_available() and torch.accelerator.current_accelerator() == torch.device(device.type)):

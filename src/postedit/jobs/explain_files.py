@@ -69,7 +69,7 @@ def parse_line_numbers(text: str | None, count: int) -> list[int]:
     for part in text.split(","):
         first, _, last = part.strip().partition("-")
         if not all(number.isascii() and number.isdigit() for number in (first, last or first)):
-            raise DataError(f'--lines: "{part:.40}" is no line number and no range; write for example 3,8-10')
+            raise DataError(f'--lines: "{part:.40}" is neither a line number nor a range; write for example 3,8-10')
         if not 1 <= int(first) <= int(last or first) <= count:
             raise DataError(f"--lines: {part.strip():.40} is not within 1-{count:,}, the lines there are")
         result.update(dict.fromkeys(range(int(first), int(last or first) + 1)))

@@ -267,7 +267,7 @@ class ChatClient:
             return found
         said = ServerError.of(content, other="")  # some servers send errors with status 200
         shown = self._clean(said.message)
-        return _Fault(0, f"its reply is no chat completion{f': {shown}' if shown else ''}", False, said)
+        return _Fault(0, f"its reply is not a chat completion{f': {shown}' if shown else ''}", False, said)
 
     def _wait_as_asked(self, answer: "httpx.Response") -> None:
         if answer.status_code in (429, 503, 529):

@@ -38,7 +38,7 @@ def key_of(variable: str) -> str:
     """
     key = os.environ.get(variable, "").strip()
     if not key.isascii() or not key.isprintable() or " " in key:
-        raise DataError(f"${variable} is no key: it has spaces, or characters that no key has")
+        raise DataError(f"${variable} is not a key: it has spaces, or characters that no key has")
     return key
 
 
@@ -53,7 +53,7 @@ def open_client(config: LlmConfig, key: str) -> Any:
     try:
         httpx.URL(config.address)
     except httpx.InvalidURL as error:
-        raise DataError(f"{config.address}: is no address of a server: {error}") from None
+        raise DataError(f"{config.address}: is not the address of a server: {error}") from None
     # Requests to this machine go through no proxy, even if the environment names one without exceptions.
     stays_here, is_encrypted = is_local(config.address), urlsplit(config.address).scheme == "https"
     try:

@@ -261,7 +261,7 @@ def endpoint_model(models: Sequence[str]) -> str | None:
     if not any(model.startswith(ENDPOINT) for model in models):
         return None
     if len(models) > 1:
-        raise DataError(f"{', '.join(models)}: a model behind an endpoint is no member of an ensemble; name it alone")
+        raise DataError(f"{', '.join(models)}: a model behind an endpoint cannot be in an ensemble; name it alone")
     name = models[0].removeprefix(ENDPOINT)
     if not name.strip():
         raise DataError(f"{models[0]}: write the name that the server has for the model, as {ENDPOINT}gpt-4o-mini")

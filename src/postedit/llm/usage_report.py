@@ -38,9 +38,9 @@ def read_report(path: Path) -> Mapping[str, Any] | None:
     try:
         values = load_json(path)
     except (OSError, ValueError) as error:
-        raise DataError(f"{path}: is no report of usage: {error}; remove it, or edit again") from None
+        raise DataError(f"{path}: is not a usage report: {error}; remove it, or edit again") from None
     if not isinstance(values, dict) or values.get("format") != FORMAT:
-        raise DataError(f"{path}: is no report of usage of this version; remove it, or edit again")
+        raise DataError(f"{path}: is not a usage report of this version; remove it, or edit again")
     return values
 
 

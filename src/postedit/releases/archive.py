@@ -64,7 +64,7 @@ def unpack(archive: Path, folder: Path, largest: int = LARGEST, *, name: str | N
 def _write(tar: tarfile.TarFile, member: tarfile.TarInfo, folder: Path) -> None:
     # The holes of a sparse file take no space in the archive, but would be written out.
     if member.type not in (tarfile.REGTYPE, tarfile.AREGTYPE) or member.issparse():
-        raise DataError(f"holds {member.name!a}, which is no plain file; it is not unpacked")
+        raise DataError(f"holds {member.name!a}, which is not a plain file; it is not unpacked")
     if not _NAME.fullmatch(member.name) or max(map(len, member.name.split("/"))) > _LONGEST:
         raise DataError(f"holds a file named {member.name!a}, a name that no file of a model has; it is not unpacked")
     path = folder / member.name

@@ -26,7 +26,7 @@ def _check_text(text: str) -> str:
     try:
         text.encode()
     except UnicodeEncodeError:
-        raise ValueError("has lone surrogates, which are no text") from None
+        raise ValueError("has lone surrogates, which are not text") from None
     return text
 
 
@@ -115,7 +115,7 @@ _LANGUAGE: Final = r"^([A-Za-z]{2,3}([\-_][A-Za-z0-9]+)*)?$"
 
 def _check_language(code: str) -> str:
     if re.fullmatch(_LANGUAGE, code) is None:
-        raise ValueError(f"{code!r} is no code of a language, such as en, de or zh-TW")
+        raise ValueError(f"{code!r} is not a language code, such as en, de or zh-TW")
     return code
 
 

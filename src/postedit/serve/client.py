@@ -279,7 +279,7 @@ def _plain(value: Any, where: str = "") -> Any:
         try:
             value.encode()
         except UnicodeEncodeError:
-            raise DataError(f"{where}: has lone surrogates, which are no text") from None
+            raise DataError(f"{where}: has lone surrogates, which are not text") from None
     elif isinstance(value, float) and not math.isfinite(value):
         raise DataError(f"{where}: must be a finite number (found {value})")
     elif not isinstance(value, float | int | None):

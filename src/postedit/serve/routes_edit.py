@@ -130,7 +130,7 @@ def check_texts(limits: LimitsConfig, texts: Sequence[str | None]) -> None:
             try:
                 text.encode()
             except UnicodeEncodeError:
-                raise DataError(f"{which} has lone surrogates, which are no characters; remove them") from None
+                raise DataError(f"{which} has lone surrogates, which are not characters; remove them") from None
 
 
 def check_count(limits: LimitsConfig, count: int) -> None:

@@ -157,7 +157,7 @@ class LimitsConfig(Config):
 class LogConfig(Config):
     """The `[log]` table: what is logged."""
 
-    level: Literal["debug", "info", "warning", "error"] = Field("info", description="least level that is written")
+    level: Literal["debug", "info", "warning", "error"] = Field("info", description="lowest level that is written")
     requests: bool = Field(True, description="write a line for each request")
     texts: bool = Field(False, description="write the texts of requests, too; they may be confidential")
 
@@ -203,7 +203,7 @@ class ServeConfig(Config):
     def _check_hosts(cls, hosts: tuple[str, ...]) -> tuple[str, ...]:
         for host in hosts:
             if not _is_address(host.strip("[]")) and _HOST_NAME.fullmatch(host) is None:
-                raise ValueError(f"{host!r} is no host name; give it without scheme, port and path, as clients send it")
+                raise ValueError(f"{host!r} is not a host name; give it without scheme, port or path, as clients do")
         return tuple(host.strip("[]").lower() for host in hosts)
 
     @field_validator("proxies")
@@ -212,7 +212,7 @@ class ServeConfig(Config):
         for proxy in proxies if proxies != ("*",) else ():
             if not _is_network(proxy):
                 raise ValueError(
-                    f"{proxy!r} is no address and no network; give the IP address of the proxy (10.0.0.2), or a "
+                    f"{proxy!r} is neither an address nor a network; give the IP address of the proxy (10.0.0.2), or a "
                     'network without bits of a host (10.0.0.0/24), and "*", for all, alone'
                 )
         return proxies

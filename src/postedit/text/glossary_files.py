@@ -89,7 +89,7 @@ def table_entries(path: Path, data: bytes) -> Iterator[GlossaryEntry]:
                 columns = _COLUMNS
             yield _entry(cells, columns, f"{path}, line {rows.line_num}")
     except csv.Error as error:
-        raise DataError(f"{path}, line {rows.line_num}: is no line of a table ({error}); check its quotes") from None
+        raise DataError(f"{path}, line {rows.line_num}: is not a line of a table ({error}); check its quotes") from None
 
 
 def _header(cells: Sequence[str], where: str) -> Sequence[str] | None:
@@ -142,7 +142,7 @@ def _checked(entry: GlossaryEntry, where: str) -> GlossaryEntry:
         if len(term) > _LONGEST:
             raise DataError(f"{where}: a term has {len(term):,} characters; at most {_LONGEST:,} are allowed")
         if not any(map(str.isalnum, term)):
-            raise DataError(f"{where}: {term!r:.80} has no letter and no digit, so that it is no term")
+            raise DataError(f"{where}: {term!r:.80} has neither a letter nor a digit, so it is not a term")
     return entry
 
 
@@ -190,7 +190,9 @@ class _TbxReader:
         if not self._open:
             self.own = given.get("xml:lang", "")
             if name not in ("martif", "tbx"):
-                raise DataError(f"{self.path}, line {line}: <{name}> is no glossary; TBX begins with <martif> or <tbx>")
+                raise DataError(
+                    f"{self.path}, line {line}: <{name}> is not a glossary; TBX begins with <martif> or <tbx>"
+                )
         if len(self._open) >= _DEEPEST:
             raise DataError(f"{self.path}, line {line}: more than {_DEEPEST} elements are within each other")
         self._open.append(name)

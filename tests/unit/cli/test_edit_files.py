@@ -101,7 +101,7 @@ def test_folders_keep_their_structure(edit: Any, tmp_path: Path) -> None:
     (tmp_path / "x/notes.txt").write_text("no translation file")
     result = edit("MODEL", tmp_path / "x", "--out", tmp_path / "out")
     assert result.exit_code == 0
-    assert "1 other files in the folders, which are no translation files" in result.stderr
+    assert "1 other files in the folders, which are not translation files" in result.stderr
     assert sorted(path.name for path in (tmp_path / "out").rglob("*.*")) == ["a.xlf", "b.xliff"]
     assert "Haus!" in (tmp_path / "out/y/b.xliff").read_text()
 
@@ -254,7 +254,7 @@ def test_an_interrupted_run_continues(edit: Any, editor: Any, tmp_path: Path, mo
         (["sub", "--out", "sub/out"], "sub/out: is in the folder of the inputs; write the copies to another one"),
         (["a.xlf", "--src", "x", "--out", "x.xlf"], "--src is for files of lines; it does not go with a.xlf"),
         (["empty", "--out", "out"], "empty: has no translation files"),
-        (["other.xlf", "--out", "x.xlf"], "other.xlf: is no translation file that can be read here"),
+        (["other.xlf", "--out", "x.xlf"], "other.xlf: is not a translation file that can be read here"),
         (["broken.xlf", "--out", "x.xlf"], "broken.xlf: line 3, column 3: is not well-formed XML"),
         (["a.xlf", "--out", "x.xlf", "--set", "files.states=done"], "files.states"),
     ],
@@ -329,7 +329,7 @@ def test_files_of_a_folder_that_are_refused_are_named_at_the_end(edit: Any, tmp_
         (tmp_path / "in" / name).write_text("")
     result = edit("MODEL", tmp_path / "in", "--out", tmp_path / "out")
     assert "2 of 3 files were not edited" in refused(result)
-    assert "c.xliff: is no translation file that can be read here" in " ".join(result.stderr.split())
+    assert "c.xliff: is not a translation file that can be read here" in " ".join(result.stderr.split())
     assert "2 other files in the folders" in result.stderr
     assert "b.xlf: line 3, column 3: is not well-formed XML" in result.stderr
     assert [path.name for path in (tmp_path / "out").iterdir()] == ["a.xlf"]

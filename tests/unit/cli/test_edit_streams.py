@@ -151,7 +151,7 @@ def test_closed_standard_input_is_explained_wherever_it_is_read(monkeypatch: pyt
     for read in (StoredLines, lambda path: list(read_lines(path))):
         with pytest.raises(DataError, match="standard input is closed"):
             read(Path("-"))
-    with pytest.raises(DataError, match=r"standard input is no terminal.*\$POSTEDIT_ADMIN_PASSWORD"):
+    with pytest.raises(DataError, match=r"standard input is not a terminal.*\$POSTEDIT_ADMIN_PASSWORD"):
         _create_admin("never-opened.db", "anna")
 
 

@@ -156,7 +156,7 @@ def test_a_dead_worker_is_reported_and_finished_work_kept(model: Path, files: li
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--devices", "cpu,nowhere"], '"nowhere" is no device'),
+        (["--devices", "cpu,nowhere"], '"nowhere" is not a device'),
         (["--devices", "cuda:99"], 'there is no "cuda:99"'),
         (["--devices", "cpu", "--workers", 2], "but not both"),
         (["--devices", "meta", "--dtype", "int8"], 'there is no "meta" here'),

@@ -323,7 +323,7 @@ def test_a_combination_ranks_its_own_lists(run: Any, models: list[Path], dev: di
         ("lm", "lm\n" + "1\n" * 5 + "x\n", "line 7: must have 1 numbers"),
         ("lm", "lm\n" + "1\n" * 5 + "nan\n", "line 7: must have 1 numbers"),
         ("lm", "score\n" + "1\n" * 6, "the lists already have the feature score"),
-        ("weights", "[weights]\nml = 1\n", 'weights.ml is no feature of these lists; did you mean "lm"'),
+        ("weights", "[weights]\nml = 1\n", 'weights.ml is not a feature of these lists; did you mean "lm"'),
         ("weights", "lm = 1\n", r"must have a section \[weights\]"),
         ("weights", "[weights]\nlm = nan\n", r"must have a section \[weights\] with a number for each"),
         ("lists", '{"text": "a", "score": NaN}\n', "lists, line 1: is not an n-best list"),

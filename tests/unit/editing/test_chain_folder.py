@@ -183,9 +183,9 @@ def test_a_chain_is_neither_of_chains_nor_a_member(models: tuple[Path, Path], ch
     with pytest.raises(ModelFolderError, match="second: is a chain itself"):
         PostEditor.load(chain)
     for more, options in (([models[0]], {}), ([], {"weights": [1.0]})):
-        with pytest.raises(ModelFolderError, match="a chain is no member of an ensemble, and has no weights"):
+        with pytest.raises(ModelFolderError, match="a chain cannot be in an ensemble, and has no weights"):
             PostEditor.load(chain, *more, **options)  # type: ignore[arg-type]
-    with pytest.raises(ModelFolderError, match="is a chain, which is no member of another editor"):
+    with pytest.raises(ModelFolderError, match="is a chain, which cannot be in another editor"):
         fingerprint(chain)
     with pytest.raises(ModelFolderError, match=r"is a chain of two models; name one of them, as .*first"):
         ModelFolder.load(chain)

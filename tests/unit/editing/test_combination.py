@@ -143,7 +143,7 @@ def test_search_settings_and_the_card_of_a_member_may_change(models: list[Path])
     ("old", "new", "message"),
     [
         ('"model 2" = 0.4', "", "weights has none for model 2"),
-        ("length =", "lenght =", 'weights.lenght is no feature; did you mean "length"'),
+        ("length =", "lenght =", 'weights.lenght is not a feature; did you mean "length"'),
         ('space = "log"', 'space = "lin"', "space"),
         ("format = 1", "format = 7", "format"),
         ("[weights]", "[weights", "not valid TOML|is not TOML|TOML"),
@@ -162,7 +162,7 @@ def test_a_text_file_is_no_model(models: list[Path], tmp_path: Path) -> None:
     (tmp_path / "s").write_text("A line of text.\n")
     (tmp_path / "recipe.toml").write_text("[train]\n")
     for given in ([tmp_path / "s"], [tmp_path / "recipe.toml"], [tmp_path / "s", models[0]]):
-        with pytest.raises(ModelFolderError, match=r"(s|toml): is no model; lines are given with --src and --mt"):
+        with pytest.raises(ModelFolderError, match=r"(s|toml): is not a model; lines are given with --src and --mt"):
             PostEditor.load(*given)
 
 

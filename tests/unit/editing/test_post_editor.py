@@ -230,7 +230,7 @@ def test_evidence_is_as_detailed_as_asked_for(editor: PostEditor) -> None:
         (["a"], ["a", "b"], {}, "src has 1 segments and mt has 2"),
         ("a", ["b"], {}, "src is a list of segments, not a single string"),
         (["a", None], ["a", "b"], {}, "segment 2 of src is not text but None"),
-        (["a"], ["\ud800"], {}, r"segment 1 of mt has half a character, U\+D800, which is no valid Unicode"),
+        (["a"], ["\ud800"], {}, r"segment 1 of mt has half a character, U\+D800, which is not valid Unicode"),
         (None, ["a"], {}, "src is a list of segments, not None"),
         (["a"], None, {"search": SearchConfig(edit_cost=1.0)}, "no first stage to write them: segment 1 has no mt"),
         (["a"], ["b"], {"prefix": [1]}, "segment 1: prefix must be text, not 1"),

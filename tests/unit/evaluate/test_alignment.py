@@ -15,7 +15,7 @@ def test_a_formatted_alignment_parses_to_itself(alignment: frozenset[Link]) -> N
 
 @pytest.mark.parametrize("line", ["0-0 1", "a-b", "1--2", "0-0,1-1", "-1-2", "0 - 1"])
 def test_other_things_are_refused_by_name(line: str) -> None:
-    with pytest.raises(DataError, match=r"gold, line 3: .* is no link"):
+    with pytest.raises(DataError, match=r"gold, line 3: .* is not a link"):
         parse_alignment(line, "gold, line 3")
 
 

@@ -28,7 +28,7 @@ def test_there_is_a_tag_for_each_word_and_gap(mt: list[str], output: list[str]) 
 
 
 def test_bad_gold_is_refused() -> None:
-    with pytest.raises(DataError, match='gold, line 2: "GOOD" is no tag'):
+    with pytest.raises(DataError, match='gold, line 2: "GOOD" is not a tag'):
         parse_tags("OK GOOD OK", 1, "gold, line 2")
     with pytest.raises(DataError, match="gold, line 2: has 1 tags for 1 words of mt; there must be 3"):
         parse_tags("OK", 1, "gold, line 2")

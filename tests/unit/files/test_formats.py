@@ -41,7 +41,7 @@ def test_other_files_are_refused_with_what_can_be_read(content: bytes, tmp_path:
     path = tmp_path / "a.xlf"
     path.write_bytes(content)
     assert not is_translation_file(path)
-    with pytest.raises(DataError, match=r"a\.xlf: is no translation file .* XLIFF 1\.2 .* TMX .* PO"):
+    with pytest.raises(DataError, match=r"a\.xlf: is not a translation file .* XLIFF 1\.2 .* TMX .* PO"):
         format_of(path)
 
 

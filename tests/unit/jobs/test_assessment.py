@@ -227,7 +227,7 @@ def test_what_cannot_be_assessed_is_refused(texts: Any, message: str) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"editors": {"x": object()}}, "editors: 'x' is no editor"),
+        ({"editors": {"x": object()}}, "editors: 'x' is not an editor"),
         ({"editors": [Replace("a", "b")]}, "editors must be editors by name"),
         ({"neural_updates": -1}, "neural_updates: must be a whole number, 0 or more .found -1."),
         ({"neural_updates": 1.5}, "neural_updates: must be a whole number, 0 or more .found 1.5."),

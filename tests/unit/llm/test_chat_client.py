@@ -339,7 +339,7 @@ def test_an_error_with_status_200_is_shown(make_editor: MakeEditor) -> None:
     error = {"error": {"message": "the upstream model is gone", "code": 502}}
     with Stub(refusal=lambda body: (200, error)) as stub, pytest.raises(EndpointError) as found:
         make_editor(stub, retries=0, segments=1).edit_segments(segments(4))
-    assert str(found.value).endswith("its reply is no chat completion: the upstream model is gone")
+    assert str(found.value).endswith("its reply is not a chat completion: the upstream model is gone")
 
 
 def test_a_quota_that_is_used_up_is_told_with_status_200_too(make_editor: MakeEditor) -> None:
@@ -361,7 +361,7 @@ def test_an_answer_in_another_form_is_not_quoted(make_editor: MakeEditor, messag
     reply = {"choices": [{"message": message}]}
     with Stub(refusal=lambda body: (200, reply)) as stub, pytest.raises(EndpointError) as found:
         make_editor(stub, retries=0, segments=1).edit_segments(segments(4))
-    assert str(found.value).endswith("its reply is no chat completion")
+    assert str(found.value).endswith("its reply is not a chat completion")
 
 
 @pytest.mark.parametrize(

@@ -31,7 +31,7 @@ def test_keys_that_cannot_be_sent_are_refused(
     make_editor: MakeEditor, monkeypatch: pytest.MonkeyPatch, key: str
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", key)
-    with Stub() as stub, pytest.raises(DataError, match="OPENAI_API_KEY is no key"):
+    with Stub() as stub, pytest.raises(DataError, match="OPENAI_API_KEY is not a key"):
         make_editor(stub)
 
 
@@ -84,7 +84,7 @@ def test_mistakes_in_options_are_explained() -> None:
 
 
 def test_addresses_that_httpx_cannot_read_are_refused() -> None:
-    with pytest.raises(DataError, match="is no address of a server"):
+    with pytest.raises(DataError, match="is not the address of a server"):
         check_client(LlmConfig(endpoint="http://256.1.1.1/v1"))
 
 

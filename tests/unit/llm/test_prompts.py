@@ -33,11 +33,11 @@ class TestPrompts:
         [
             ('name = "x"\nversion = 1\nuser = "none"\n', "must have the field"),
             ('name = "x"\nversion = 1\nuser = "{segments} {exampels}"\n', 'did you mean "examples"'),
-            ('name = "x"\nversion = 1\nuser = "{segments} {Terms}"\n', '{Terms} is no field; did you mean "terms"'),
-            ('name = "x"\nversion = 1\nuser = "{segments} { terms }"\n', '{ terms } is no field; did you mean "terms"'),
+            ('name = "x"\nversion = 1\nuser = "{segments} {Terms}"\n', '{Terms} is not a field; did you mean "terms"'),
+            ('name = "x"\nversion = 1\nuser = "{segments} { terms }"\n', "{ terms } is not a field; did you mean"),
             (
                 'name = "x"\nversion = 1\nsystem = "{src1}"\nuser = "{segments}"\n',
-                "{src1} is no field.*write {{src1}} if",
+                "{src1} is not a field.*write {{src1}} if",
             ),
             ('name = "x"\nversion = 1\nuser = "{{segments}}"\n', "must have the field"),
             (

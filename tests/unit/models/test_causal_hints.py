@@ -268,10 +268,10 @@ def test_members_of_an_ensemble_are_shown_the_same(run: Path, tmp_path: Path, ch
     [
         (
             {"model": {"prompt": PROMPT + "{exampels}:\n"}},
-            r'model: prompt: \{exampels\} is no field; did you mean "examples".* src, mt, examples, glossary, errors',
+            r'model: prompt: \{exampels\} is not a field; did you mean "examples".* mt, examples, glossary, errors',
         ),
-        ({"model": {"prompt": PROMPT + "{ Glossary }:\n"}}, r'\{ Glossary \} is no field; did you mean "glossary"'),
-        ({"model": {"prompt": PROMPT + "{target-language}:\n"}}, r"\{target-language\} is no field"),
+        ({"model": {"prompt": PROMPT + "{ Glossary }:\n"}}, r'\{ Glossary \} is not a field; did you mean "glossary"'),
+        ({"model": {"prompt": PROMPT + "{target-language}:\n"}}, r"\{target-language\} is not a field"),
         ({"model": {"prompt": PROMPT + "word " * 2000}}, r"model\.prompt: its \d+ tokens leave no room.*; shorten it"),
         ({"model": {"prompt": PROMPT + "{errors}:\n"}}, "at most once each of"),
         ({"model": {"prompt": "{src}{errors}{mt}\n", "chat": False}}, "text between src and mt"),

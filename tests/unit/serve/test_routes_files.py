@@ -193,7 +193,7 @@ def test_decisions_on_edits_that_there_are_not_are_refused(client: TestClient) -
     for start, end in ((5, 2), (0, 99)):
         wrong = [{"start": start, "end": end, "text": "x", "accepted": True}]
         learnt = client.post("/v1/learn", json={"src": "a", "mt": "die Haus", "pe": "c", "decisions": wrong})
-        assert "are no span of mt, which has 8" in learnt.json()["error"]["message"]
+        assert "are not a span of mt, which has 8" in learnt.json()["error"]["message"]
         line = json.dumps({"src": "a", "mt": "die Haus", "pe": "c", "decisions": wrong})
         assert client.post("/v1/projects/default/corrections/import", content=line).status_code == 422
     assert client.get("/v1/projects/default/corrections").json()["corrections"] == []

@@ -44,8 +44,8 @@ def test_a_project_keeps_its_settings(client: TestClient) -> None:
     [
         ({"name": "  "}, "name: is blank; give one that people can see"),
         ({"name": ""}, "name: is blank; give one that people can see"),
-        ({"source_language": "!!"}, "source_language: '!!' is no code of a language, such as en, de or zh-TW"),
-        ({"target_language": "de\n"}, "target_language: 'de\\n' is no code of a language, such as en, de or zh-TW"),
+        ({"source_language": "!!"}, "source_language: '!!' is not a language code, such as en, de or zh-TW"),
+        ({"target_language": "de\n"}, "target_language: 'de\\n' is not a language code, such as en, de or zh-TW"),
     ],
 )
 def test_settings_that_nobody_can_use_are_refused(client: TestClient, given: dict[str, str], message: str) -> None:

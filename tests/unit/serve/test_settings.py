@@ -51,13 +51,13 @@ def test_settings_that_cannot_work_are_refused(values, message: str) -> None:
     "host", ["https://a.example", "a.example:443", "a.example/x", "", "*", "a b", "[::1]:80", "ä.example"]
 )
 def test_hosts_that_no_request_names_are_refused(host: str) -> None:
-    with pytest.raises(RecipeError, match=r"hosts: .* is no host name; give it without scheme, port and path"):
+    with pytest.raises(RecipeError, match=r"hosts: .* is not a host name; give it without scheme, port or path"):
         parse_settings({"models": MODELS, "hosts": ["a.example", host]}, "serve.toml")
 
 
 @pytest.mark.parametrize("proxy", ["proxy.example", "10.0.0.2:80", "10.0.0.2/24", "localhost", "", "http://10.0.0.2"])
 def test_proxies_that_are_never_believed_are_refused(proxy: str) -> None:
-    with pytest.raises(RecipeError, match=r"proxies: .* is no address and no network"):
+    with pytest.raises(RecipeError, match=r"proxies: .* is neither an address nor a network"):
         parse_settings({"models": MODELS, "proxies": ["127.0.0.1", proxy]}, "serve.toml")
 
 

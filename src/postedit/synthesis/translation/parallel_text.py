@@ -190,7 +190,7 @@ def _load(model: str, device: str) -> "PostEditor":
         raise DataError(f"synth.model: {error}") from None
     if "mt" not in editor.abilities.inputs:
         raise DataError(
-            f"synth.model: {model} reads src only, so it translates and is no error model; use kind = "
+            f"synth.model: {model} reads src only, so it translates and is not an error model; use kind = "
             '"forward", or a model trained on triplets with mt and pe exchanged'
         )
     return editor

@@ -170,5 +170,5 @@ def test_a_gpu_that_is_not_there_is_named(synth: Synth, tmp_path: Path) -> None:
 def test_a_translator_is_no_model_of_errors(synth: Synth, tmp_path: Path) -> None:
     tiny_models.folder("transformer", input="src").save(tmp_path / "model")
     result = synth(options(tmp_path))
-    assert 'reads src only, so it translates and is no error model; use kind = "forward"' in refused(result)
+    assert 'reads src only, so it translates and is not an error model; use kind = "forward"' in refused(result)
     assert not list(tmp_path.glob("out*"))
