@@ -46,6 +46,9 @@ class WordEngine(Engine):
     def learns(self, model: str | None) -> bool:
         return True
 
+    def languages(self, model: str | None) -> tuple[str, str]:
+        return "en", "de"
+
     async def edit(self, segments: Sequence[Segment], *, project: str | None = None, **_: Any) -> EditedSegments:
         memory = self.store.memory.of(project or "default")
         position = memory.position

@@ -47,8 +47,8 @@ class OtherLanguagesError(DataError):
 class Tmx:
     """TMX, versions 1.1 to 1.4.
 
-    A unit is a `tu` with a segment in both languages; others are left out. A language without a region matches all its
-    regions, but a variant with the same region is preferred.
+    A unit is a `tu` with a segment in both languages; others are left out. A language matches all its regions, but a
+    variant with the same region is preferred; see `same_language` for scripts.
 
     Args:
         languages: source and target language, such as ("en", "de"). If one is empty, the file decides: the source is

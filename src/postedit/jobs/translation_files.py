@@ -124,11 +124,11 @@ def find_tasks(inputs: Sequence[Path], out: Path) -> list[FileTask]:
 def common_languages(inputs: Iterable[Path], config: FilesConfig) -> tuple[str, str]:
     """Return the source and target language of files, and of files in folders, as stated in the first units of each.
 
-    A language is empty if no file states it; PO files do not state the source. Regions are ignored, as are files that
-    cannot be read. `files.languages` takes precedence if it is set.
+    The source is empty if no file states it, as in PO files; both are empty if no file has a unit. Regions are ignored,
+    as are files that cannot be read. `files.languages` takes precedence if it is set.
 
     Raises:
-        DataError: if there are several language pairs, which a single model cannot edit.
+        DataError: if no file states its target language, or there are several pairs, which a single model cannot edit.
     """
     if config.languages:
         source, _, target = config.languages.partition(":")
@@ -138,7 +138,13 @@ def common_languages(inputs: Iterable[Path], config: FilesConfig) -> tuple[str, 
         with suppress(DataError):
             for pair in _first_pairs(path, format_of(path)):
                 found.setdefault(pair, path)
-    known = {target for source, target in found if source}
+    stated = {pair: path for pair, path in found.items() if pair[1]}
+    if found and not stated:
+        raise DataError(
+            f"{next(iter(found.values()))}: does not say its target language; name a model, such as en-de "
+            "(`postedit models list`)"
+        )
+    found, known = stated, {target for source, target in stated if source}
     found = {(source, target): path for (source, target), path in found.items() if source or target not in known}
     if len(found) > 1:
         pairs = ", ".join(f"{'-'.join(filter(None, pair))} ({path})" for pair, path in found.items())
@@ -153,13 +159,13 @@ def common_languages(inputs: Iterable[Path], config: FilesConfig) -> tuple[str, 
 def _first_pairs(path: Path, form: Format) -> list[tuple[str, str]]:
     """Return the language pair of the first unit of a file; for TMX, also those with other targets."""
     unit = next(units_of(path, form), None)
-    if unit is None or not unit.languages[1]:
+    if unit is None:
         return []
     source, target = map(base_language, unit.languages)
-    targets = [target]
-    if isinstance(form, Tmx):
-        with open_file(path) as stream:
-            targets += map(base_language, form.languages(stream, path, _FIRST_UNITS))
+    if not isinstance(form, Tmx):
+        return [(source, target)]
+    with open_file(path) as stream:
+        targets = [target, *map(base_language, form.languages(stream, path, _FIRST_UNITS))]
     return [(source, one) for one in dict.fromkeys(targets) if one and one != source]
 
 

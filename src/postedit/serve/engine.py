@@ -120,6 +120,14 @@ class Engine:
         """
         return self.facts(model or self._config.default).learns
 
+    def languages(self, model: str | None) -> tuple[str, str]:
+        """Return the source and target language of a model, empty if not known; None: the default model.
+
+        Raises:
+            UnknownNameError: if there is no such model.
+        """
+        return self.facts(model or self._config.default).abilities.languages
+
     def is_ready(self, model: str) -> bool:
         """Return whether a process of a model is ready."""
         return self._pool.is_ready(model)

@@ -210,7 +210,7 @@ class FileJobs:
             units = numbered_units(store.files.format(file), stream, file["name"])
             while chunk := list(itertools.islice(units, _UNITS_AT_ONCE)):
                 if languages == ("", ""):
-                    languages = self._languages(file, chunk)
+                    languages = self._languages(job, file, chunk)
                 _check_languages(file, chunk, languages)
                 new = [one for one in chunk if one[0] > last]
                 words = sum(len(compared_words(unit.source.text)) for _, unit in new)
@@ -226,17 +226,23 @@ class FileJobs:
             _set(change, file["id"], state="ready", source_language=languages[0], target_language=languages[1])
             change.event("file", file=file["id"], action="ready", name=file["name"])
 
-    def _languages(self, file: Row, units: Sequence[tuple[int, Unit]]) -> tuple[str, str]:
-        """Return the source and target language of a file; raise a DataError if they are not those of its project."""
+    def _languages(self, job: ClaimedJob, file: Row, units: Sequence[tuple[int, Unit]]) -> tuple[str, str]:
+        """Return the source and target language of a file.
+
+        Raises:
+            DataError: if they are not those of its project or, if the project has none, of the model.
+        """
         found = next((unit.languages for _, unit in units if any(unit.languages)), ("", ""))
-        wanted = (file["wanted_source"], file["wanted_target"])
+        named = (file["wanted_source"], file["wanted_target"])
+        wanted = named if any(named) else self.proposer.languages(self._store.projects.row(job.project))
         if any(one and other and not same_language(one, other) for one, other in zip(found, wanted, strict=True)):
             own = f"{found[0] or 'an unknown language'} to {found[1] or 'an unknown one'}"
-            project = f"{wanted[0] or 'any language'} to {wanted[1] or 'any'}"
+            owner = "project" if any(named) else "model of the project"
             raise DataError(
-                f"{file['name']}: is from {own}, and the project from {project}; add the file to another project"
+                f"{file['name']}: is from {own}, and the {owner} from {wanted[0] or 'any language'} to "
+                f"{wanted[1] or 'any'}; add the file to another project"
             )
-        return found[0] or wanted[0], found[1] or wanted[1]
+        return found[0] or named[0], found[1] or named[1]
 
     async def _propose_all(self, job: ClaimedJob, file: Row, position: int) -> None:
         """Make proposals for all open segments whose proposals are missing or older than a memory position."""

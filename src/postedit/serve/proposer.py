@@ -89,6 +89,10 @@ class Proposer:
         """Return whether the model of a project learns from its corrections."""
         return self._engine.learns(project["model"] or None)
 
+    def languages(self, project: Row) -> tuple[str, str]:
+        """Return the source and target language of the model of a project, empty if not known."""
+        return self._engine.languages(project["model"] or None)
+
     async def propose(
         self, file: Row, rows: Sequence[Row], asking: ProposalRequest, save: Callable[[Made], bool]
     ) -> None:

@@ -1,13 +1,30 @@
-"""Language tags, such as "pt-BR", reduced to their language, without script and region."""
+"""Language tags, such as "pt-BR": their language and script, whatever their region."""
 
 import re
+from typing import Final
+
+_TRADITIONAL: Final = frozenset(["tw", "hk", "mo", "cht"])  # subtags of Chinese in the script Hant
 
 
 def base_language(tag: str) -> str:
     """Return the language of a tag in lower case: "pt" for "pt-BR"."""
-    return re.split("[-_]", tag.strip(), maxsplit=1)[0].lower()
+    return _subtags(tag)[0]
 
 
 def same_language(first: str, second: str) -> bool:
-    """Return whether two tags have the same language, whatever their script and region."""
-    return base_language(first) == base_language(second)
+    """Return whether two tags have the same language, whatever their region, and the same script as far as known."""
+    scripts = {_script(first), _script(second)} - {""}
+    return base_language(first) == base_language(second) and len(scripts) < 2
+
+
+def _script(tag: str) -> str:
+    """Return the script that a tag names or, for Chinese, implies ("zh" is simplified); empty if it is not known."""
+    language, *others = _subtags(tag)
+    named = next((one for one in others if len(one) == 4 and one.isalpha()), "")
+    if named or language != "zh":
+        return named
+    return "hans" if _TRADITIONAL.isdisjoint(others) else "hant"
+
+
+def _subtags(tag: str) -> list[str]:
+    return re.split("[-_]", tag.strip().lower())

@@ -436,6 +436,13 @@ def test_files_of_other_languages_are_refused(
     assert edit(*arguments, "--set", "files.check_languages=false").exit_code == 0
 
 
+def test_a_model_for_simplified_chinese_refuses_traditional(run: Any, tmp_path: Path) -> None:
+    path = write(tmp_path / "a.xlf", *UNITS)
+    path.write_text(path.read_text().replace('target-language="de"', 'target-language="zh-TW"'))
+    message = refused(run("edit", path, "--out", tmp_path / "b.xlf"))
+    assert "is from en-US to zh-TW, and the model from en to zh; name another model" in message
+
+
 def test_triplets_come_from_files_before_and_after(run: Any, tmp_path: Path) -> None:
     before = write(tmp_path / "before.xlf", *UNITS, unit(5, "e", "weg"), unit(6, "f", "alt"))
     after = write(

@@ -144,11 +144,26 @@ def test_a_file_without_source_language_gets_the_only_model(run: Any, world: Wor
     assert "is to ar, and the model from en to de; name another model" in named
 
 
-def test_files_without_languages_get_the_model_of_postedit(run: Any, world: World, tmp_path: Path) -> None:
-    (tmp_path / "a.po").write_text('msgid "a"\nmsgstr "b"\n')
-    result = run("edit", tmp_path / "a.po", "--out", tmp_path / "out.po")
-    assert result.exit_code == 0, result.stderr
-    assert "Model: wiki.en-zh" in result.stderr
+@pytest.mark.parametrize("name", ["a.po", "a.xlf"])
+def test_files_without_a_language_need_a_named_model(run: Any, world: World, tmp_path: Path, name: str) -> None:
+    given, out = tmp_path / name, tmp_path / "out"
+    if name == "a.po":
+        given.write_text(f'#, fuzzy\nmsgid "{PAIR[0]}"\nmsgstr "{PAIR[1]}"\n')
+    else:
+        write(given, unit(1, *PAIR)).write_text(given.read_text().replace('target-language="de"', ""))
+    message = refused(run("edit", given, "--out", out))
+    assert f"{given}: does not say its target language; name a model" in message
+    run("models", "fetch", "en-de", "--from", world.releases)
+    assert run("edit", "en-de", given, "--out", out).exit_code == 0
+
+
+def test_files_without_a_language_follow_the_others(run: Any, world: World, tmp_path: Path) -> None:
+    run("models", "fetch", "en-de", "--from", world.releases)
+    stated, given = write(tmp_path / "b.xlf", unit(1, *PAIR)), tmp_path / "a.po"
+    given.write_text(f'#, fuzzy\nmsgid "{PAIR[0]}"\nmsgstr "{PAIR[1]}"\n')
+    result = run("edit", given, stated, "--out", tmp_path / "both")
+    assert "Model: house.en-de" in result.stderr
+    assert (tmp_path / "both/a.po").read_text().endswith(f'msgstr "{CORRECTED}"\n')
 
 
 def test_one_release_of_several_pairs_is_announced_once(run: Any, world: World, lines: tuple[Path, Path]) -> None:

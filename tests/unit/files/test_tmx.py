@@ -88,6 +88,15 @@ def test_languages_are_those_of_the_options_or_of_the_file(
     assert [(unit.source.text, unit.target and unit.target.text) for unit in found] == expected
 
 
+def test_traditional_chinese_is_another_target_than_simplified() -> None:
+    body = f"<tu>{variant('en', 'a')}{variant('zh-TW', 'b1')}{variant('zh-CN', 'b2')}</tu>"
+    (unit,) = units(body, Tmx(("en", "zh")))
+    assert unit.target is not None
+    assert unit.target.text == "b2"
+    with pytest.raises(DataError, match="has no segments from en to zh-HK, only in en, zh-CN"):
+        units(body.replace(variant("zh-TW", "b1"), ""), Tmx(("en", "zh-HK")))
+
+
 def test_a_file_without_the_languages_that_are_asked_for_is_refused() -> None:
     body = f"<tu>{variant('en', 'a')}{variant('fr', 'b')}</tu>"
     with pytest.raises(DataError, match="has no segments from en to de, only in en, fr"):

@@ -827,6 +827,7 @@ def test_files_that_cannot_be_read_end_in_a_sentence(store: Store, tmp_path: Any
         (PO_WITH_NUL, "segment 1 has a NUL character"),
         (TWO_PAIRS, "a.xlf: has segments from en to de, and others from en to fr; divide it"),
         (xliff(*PAIRS), "a.xlf: is from en to de, and the project from any language to fr"),
+        (xliff(*PAIRS).replace(b'"de"', b'"ja"'), "en to ja, and the model of the project from en to de"),
     ):
         with store.database.change("default", "anna") as change:
             change.execute(sql.update(projects).values(target_language="fr" if "any" in message else ""))
