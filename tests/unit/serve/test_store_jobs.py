@@ -169,6 +169,21 @@ def test_an_import_goes_on_where_a_dead_process_left_it(
     assert store.files.get(file)["words"] == 14
 
 
+def test_repetitions_are_counted_in_one_statement(store: Store) -> None:
+    """Others cannot write meanwhile, so the time must not grow with the number of texts that are repeated."""
+    file = imported(store, xliff(*[("the house", "die Haus"), ("a tree", "ein Baum"), ("a bird", "ein Vogel")] * 2))
+    updates: list[str] = []
+
+    def note(_connection: Any, _cursor: Any, statement: str, *_: Any) -> None:
+        updates.extend([statement] if statement.startswith("UPDATE serve_segments") else [])
+
+    sql.event.listen(store.database.engine, "before_cursor_execute", note)
+    with store.database.change("default", "anna") as change:
+        store.proposals.count_repetitions(change, file)
+    assert [one["repeats"] for one in store.segments.page(file, after=0, limit=9)["segments"]] == [2] * 6
+    assert len(updates) == 1
+
+
 def test_a_job_that_kills_its_processes_is_given_up(store: Store, jobs_of: FileJobs, waiting: str) -> None:
     assert store.jobs.claim() is not None
     for claim in range(2, file_jobs._MOST_INTERRUPTIONS + 1):
