@@ -31,6 +31,7 @@ from postedit.serve.store import Store
 from postedit.serve.store_base import NotFoundError, as_json, rows_of
 from postedit.serve.store_files import numbered_units
 from postedit.serve.store_jobs import JOB_KINDS, ClaimedJob, JobKind, LostJobError
+from postedit.serve.worker_pool import BrokenSegmentError
 
 
 @pytest.fixture
@@ -418,6 +419,30 @@ def test_a_job_waits_for_a_language_model_and_not_for_people(
     asyncio.run(jobs_of._run(job))
     found = store.jobs.get(waiting)
     assert (found["state"], found["error"]) == (state, "not in this way" if state == "failed" else "")
+
+
+@pytest.mark.parametrize(("faulty", "state"), [("the house", "done"), ("the", "failed")])
+def test_a_segment_that_breaks_the_model_takes_no_others_along(
+    store: Store, jobs_of: FileJobs, waiting: str, monkeypatch: pytest.MonkeyPatch, faulty: str, state: str
+) -> None:
+    job, edit = store.jobs.claim(), jobs_of.proposer._engine.edit
+    assert job is not None
+
+    async def failing(given: Any, **options: Any) -> EditedSegments:
+        if any(one.src == faulty or faulty == "the" for one in given):
+            raise BrokenSegmentError("the model failed on a segment")
+        return await edit(given, **options)
+
+    monkeypatch.setattr(jobs_of.proposer._engine, "edit", failing)
+    with pytest.raises(BrokenSegmentError):
+        asyncio.run(jobs_of.proposer.renewed(store.files.row(job.file), [1, 2], ""))
+    asyncio.run(jobs_of._run(job))
+    assert store.jobs.get(waiting)["state"] == state
+    found = [
+        one["proposal"] and one["proposal"]["text"]
+        for one in store.segments.page(job.file, after=0, limit=9)["segments"]
+    ]
+    assert found == ([None, "das rote Haus", None, "ein Baum", None] if state == "done" else [None] * 5)
 
 
 def test_work_goes_on_after_any_exception(
