@@ -27,6 +27,7 @@ from postedit.serve.engine import EditedSegments
 from postedit.serve.file_jobs import FileJobs
 from postedit.serve.proposer import ProposalRequest
 from postedit.serve.schema import jobs, projects, segments
+from postedit.serve.service_logs import JsonFormatter
 from postedit.serve.store import Store
 from postedit.serve.store_base import NotFoundError, as_json, rows_of
 from postedit.serve.store_files import numbered_units
@@ -443,6 +444,28 @@ def test_a_segment_that_breaks_the_model_takes_no_others_along(
         for one in store.segments.page(job.file, after=0, limit=9)["segments"]
     ]
     assert found == ([None, "das rote Haus", None, "ein Baum", None] if state == "done" else [None] * 5)
+
+
+@pytest.mark.parametrize("method", ["_do", "_done"])
+def test_the_log_says_where_a_job_failed_and_quotes_no_text(
+    jobs_of: FileJobs, waiting: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, method: str
+) -> None:
+    async def fail(*_: Any) -> None:
+        raise KeyError("a secret text")
+
+    monkeypatch.setattr(jobs_of, method, fail)
+
+    async def work() -> None:
+        task = asyncio.create_task(jobs_of._work(JOB_KINDS))
+        async with asyncio.timeout(20):
+            while not caplog.records:
+                await asyncio.sleep(0.01)
+        task.cancel()
+
+    asyncio.run(work())
+    written = "".join(map(JsonFormatter().format, caplog.records))
+    assert "KeyError in " in written
+    assert "secret" not in written
 
 
 def test_work_goes_on_after_any_exception(
