@@ -329,8 +329,8 @@ async def _described(
 CallerDep = Annotated[Caller, Depends(_described)]
 
 
-def may_still_read(request: Request, project: str) -> bool:
-    """Return whether the sender of a request, such as that of a long event stream, may still read a project."""
+def may_still(scope: ReadOrScope, request: Request, project: str) -> bool:
+    """Return whether the sender of a request, such as that of a long event stream, still has a scope in a project."""
     service = service_of(request)
     if not service.config.auth_required:
         return True
@@ -342,7 +342,7 @@ def may_still_read(request: Request, project: str) -> bool:
             found = _of_session(service, request.cookies.get(COOKIE, ""))
     except HttpError:
         return False
-    return found is not None and found.may("read", project)
+    return found is not None and found.may(scope, project)
 
 
 def _key_of(request: Request) -> str:

@@ -49,7 +49,7 @@ class EventHub:
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
     async def stream(
-        self, project: str, after: int, is_allowed: Callable[[], bool] = lambda: True
+        self, project: str, after: int, is_allowed: Callable[[], bool] = lambda: True, names_members: bool = True
     ) -> AsyncIterator[str]:
         """Yield the events of a project after a number, as server-sent events, as long as that is allowed.
 
@@ -60,6 +60,7 @@ class EventHub:
             project: id of the project.
             after: number of the last event that the client knows.
             is_allowed: called repeatedly, in a thread; the stream ends when it returns False.
+            names_members: whether changes of members say whose they are.
         """
         loop = asyncio.get_running_loop()
         end, check = loop.time() + _STREAM_SECONDS, loop.time() + CHECK_SECONDS
@@ -74,7 +75,7 @@ class EventHub:
                 if not await asyncio.to_thread(is_allowed):
                     return
                 check = loop.time() + CHECK_SECONDS
-            found = await asyncio.to_thread(self._store.projects.events, project, after, _AT_ONCE)
+            found = await asyncio.to_thread(self._store.projects.events, project, after, _AT_ONCE, names_members)
             for event in found:
                 after = event["id"]
                 yield server_sent(event["kind"], event, event["id"])

@@ -12,12 +12,13 @@ from typing import Any, Final
 import sqlalchemy as sql
 from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
 
-from postedit.core.errors import DataError, OutputError
+from postedit.core.errors import DataError, OutputError, PosteditError
 from postedit.files.units import Unit
 from postedit.serve.backlog import BudgetSpentError, EndpointRefusesError
 from postedit.serve.engine import Engine, UnknownNameError
 from postedit.serve.proposer import Made, ProposalRequest, Proposer
 from postedit.serve.schema import files
+from postedit.serve.service_logs import trace_of
 from postedit.serve.store import Store
 from postedit.serve.store_base import NotFoundError, ProjectChange, Row, as_json
 from postedit.serve.store_files import numbered_units
@@ -89,8 +90,8 @@ class FileJobs:
             except OutputError as error:
                 _log.warning("jobs wait for the database: %s", error)
                 await asyncio.sleep(_POLL_SECONDS)
-            except Exception:  # whatever the error, other jobs must not wait for ever
-                _log.exception("a job was left; it is taken over")
+            except Exception as error:  # whatever the error, other jobs must not wait for ever
+                _log.error("a job was left; it is taken over: %s", _reason(error))
                 await asyncio.sleep(_POLL_SECONDS)
 
     async def _sleep(self) -> None:
@@ -176,7 +177,7 @@ class FileJobs:
         if isinstance(error, (DataError, BudgetSpentError, EndpointRefusesError, UnknownNameError)):
             await asyncio.to_thread(self._fail, job, str(error))
         elif error is not None and not isinstance(error, LostJobError):
-            _log.error("job %s failed", job.id, exc_info=error)
+            _log.error("job %s failed: %s", job.id, _reason(error))
             await asyncio.to_thread(self._fail, job, "the service failed; its log says why")
 
     async def _beat(self, job: ClaimedJob, work: "asyncio.Task[None]") -> None:
@@ -329,6 +330,11 @@ class FileJobs:
             if job.kind in SILENT:  # no event reports it
                 _log.warning("job %s (%s) of file %s failed: %s", job.id, job.kind, job.file, sentence)
             self._store.jobs.fail_file(change, job.file, sentence)
+
+
+def _reason(error: BaseException) -> str:
+    """Return the message of an error for the log; of a defect, only where it happened, since texts may be in it."""
+    return str(error) if isinstance(error, PosteditError) else trace_of(error)
 
 
 def _may_pass(error: OutputError) -> bool:

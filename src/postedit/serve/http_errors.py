@@ -10,6 +10,7 @@ from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
 
 from postedit.adapt.database import DiskFullError
 from postedit.core.errors import DataError, OutputError, PosteditError, RecipeError
@@ -44,6 +45,7 @@ FULL: Final = (
     "the disk of the service is full: nothing of this request was kept, and what was kept before still is; try again "
     "when the administrator has made room"
 )
+GONE: Final = "the client has gone"
 AWAY: Final = "the database cannot be used now; the log of the service says why; try again later"
 
 
@@ -93,6 +95,7 @@ def add_error_handlers(app: FastAPI) -> None:
     app.add_exception_handler(RequestValidationError, _invalid)
     app.add_exception_handler(HTTPException, _starlette_error)
     app.add_exception_handler(OSError, _system_error)
+    app.add_exception_handler(ClientDisconnect, _client_gone)
 
 
 async def _http_error(request: Request, error: Exception) -> JSONResponse:
@@ -160,6 +163,8 @@ async def _starlette_error(request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, HTTPException)
     if isinstance(error.__cause__, OSError) and error.__cause__.errno in _NO_ROOM:  # for uploaded files
         return await _system_error(request, error.__cause__)
+    if isinstance(error.__cause__, ClientDisconnect):
+        return await _client_gone(request, error.__cause__)
     if error.status_code == 400:  # a body that cannot be parsed is treated like one with wrong fields
         return error_response(422, _body_problem(error), request_id_of(request))
     return error_response(error.status_code, str(error.detail), request_id_of(request), None, error.headers)
@@ -175,6 +180,13 @@ def _body_problem(error: HTTPException) -> str:
     if isinstance(cause, ValueError):  # Python refuses integers with thousands of digits
         return "the body has a number with too many digits"
     return str(error.detail)
+
+
+async def _client_gone(request: Request, error: Exception) -> JSONResponse:
+    """Return the response for a client that went away before it had sent the body; only logs and metrics show it."""
+    assert isinstance(error, ClientDisconnect)
+    request.app.state.service.metrics.refused.labels("gone").inc()
+    return error_response(499, GONE, request_id_of(request), "gone")
 
 
 async def _system_error(request: Request, error: Exception) -> JSONResponse:

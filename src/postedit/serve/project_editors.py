@@ -25,6 +25,7 @@ from postedit.serve.model_work import (
     Work,
 )
 from postedit.serve.settings import DEFAULT_PROJECT
+from postedit.text.glossary import unpacked
 
 _WARM_UP: Final = Segment("Warm up.", "Warm up.")
 
@@ -122,15 +123,16 @@ class ProjectEditors:
         return None if found.last else found
 
     def forget_deleted(self) -> None:
-        """Drop projects whose corrections have been deleted (all, if the database is away), and all wrapped editors.
+        """Drop projects whose corrections have been deleted (all, if the database is away), and all glossaries.
 
-        Wrapped editors hold glossaries; they are made anew for the next work.
+        Wrapped editors, which hold glossaries, are made anew for the next work.
         """
         for name, project in [*self._projects.items()]:
             if self._is_deleted(name, project):
                 del self._projects[name]
         for project in (self._plain, *self._projects.values()):
             project.wrapped.clear()
+        unpacked.cache_clear()
 
     def _is_deleted(self, name: str, project: _ProjectEditor) -> bool:
         known = project.position

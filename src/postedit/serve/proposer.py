@@ -15,6 +15,7 @@ from postedit.serve.store_base import ProjectChange, Row
 from postedit.serve.store_projects import OF_PROPOSALS
 from postedit.serve.store_proposals import Proposal
 from postedit.serve.store_segments import segment_json
+from postedit.serve.worker_pool import BrokenSegmentError
 
 _TIMEOUT: Final = 600.0  # seconds, for a request of a job
 
@@ -129,17 +130,29 @@ class Proposer:
     async def _edited(
         self, project: Row, rows: Sequence[Row], asking: ProposalRequest
     ) -> tuple[Sequence[PostEdit | None], MemoryPosition | None]:
+        """Return corrections of segments; None for those that are too large or, in jobs, that the model fails on."""
         if not rows:
             return [], None
         try:
             return await self._edited_at_once(project, rows, asking)
         except TooLargeError:
-            if len(rows) == 1:
-                return [None], None
-        half = len(rows) // 2
-        first, position = await self._edited(project, rows[:half], asking)
-        rest, other_position = await self._edited(project, rows[half:], asking)
-        return [*first, *rest], _lowest(position, other_position)
+            return await self._edited_alone(project, rows, asking)
+        except BrokenSegmentError:
+            if asking.priority != "job":
+                raise
+            results, position = await self._edited_alone(project, rows, asking)
+            if len(rows) > 1 and not any(results):  # the fault is not that of one segment
+                raise
+            return results, position
+
+    async def _edited_alone(
+        self, project: Row, rows: Sequence[Row], asking: ProposalRequest
+    ) -> tuple[Sequence[PostEdit | None], MemoryPosition | None]:
+        """Return corrections of segments that cannot be edited together; see `_edited`."""
+        if len(rows) == 1:
+            return [None], None
+        alone = [await self._edited(project, [row], asking) for row in rows]
+        return [one for results, _ in alone for one in results], _lowest(*(position for _, position in alone))
 
     async def _edited_at_once(
         self, project: Row, rows: Sequence[Row], asking: ProposalRequest

@@ -123,7 +123,7 @@ async def chat(asked: ChatRequest, request: Request, service: ServiceDep, who: C
     model, _, project = asked.model.partition("/")
     who.require("edit", project or None)
     message = next((one.text for one in reversed(asked.messages) if one.role == "user"), "")
-    task = read_task(message)
+    task = await to_thread.run_sync(read_task, message)  # a long glossary takes seconds
     check_texts(service.config.limits, [text for one in task.segments for text in (one.src, one.mt)])
     check_count(service.config.limits, len(task.segments))
     needs_mt = service.engine.facts(model).abilities.needs_mt

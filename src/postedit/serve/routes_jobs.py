@@ -11,7 +11,7 @@ from fastapi.responses import StreamingResponse
 from pydantic import Field
 
 from postedit.serve import api_answers as api
-from postedit.serve.accounts import Access, AccessDep, may_still_read
+from postedit.serve.accounts import Access, AccessDep, may_still
 from postedit.serve.api_answers import answering
 from postedit.serve.api_models import ERRORS
 from postedit.serve.api_types import Id, download, event_response
@@ -59,7 +59,7 @@ def cancel_job(job: Id, access: AccessDep) -> None:
 def job_events(job: Id, request: Request, access: AccessDep) -> StreamingResponse:
     """Stream the progress of a job as server-sent events, until the job ends."""
     project = access.job(job, "read")["project"]
-    return event_response(_progress(access, job, partial(may_still_read, request, project)))
+    return event_response(_progress(access, job, partial(may_still, "read", request, project)))
 
 
 @router.get("/jobs/{job}/result", response_class=StreamingResponse)

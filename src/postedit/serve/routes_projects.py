@@ -11,7 +11,7 @@ from pydantic import Field
 
 from postedit.core.errors import DataError
 from postedit.serve import api_answers as api
-from postedit.serve.accounts import Access, AccessDep, may_still_read
+from postedit.serve.accounts import Access, AccessDep, may_still
 from postedit.serve.api_answers import answering
 from postedit.serve.api_models import ERRORS, ErrorResponse
 from postedit.serve.api_types import (
@@ -275,14 +275,15 @@ def events(
     """Stream the events of a project as they happen, as server-sent events.
 
     The first event is `reset` if the last known event does not exist, since an older backup was restored: read
-    everything again then.
+    everything again then. Only managers learn whose role an event of the kind `member` is about.
     """
     access.project(project, "read")
     known = int(last_event_id) if re.fullmatch(r"\d{1,15}", last_event_id, re.ASCII) else after
     if known is None:
         known = access.store.projects.last_events([project]).get(project, 0)
-    is_allowed = partial(may_still_read, request, project)
-    return event_response(access.service.events.stream(project, known, is_allowed))
+    is_manager = access.caller.may("manage", project)
+    is_allowed = partial(may_still, "manage" if is_manager else "read", request, project)
+    return event_response(access.service.events.stream(project, known, is_allowed, is_manager))
 
 
 @router.get("/{project}/events.json", **answering(api.EventList))
@@ -297,7 +298,7 @@ def poll_events(
     If `last` is lower than the last known event, an older backup was restored: read everything again then.
     """
     access.project(project, "read")
-    found = access.store.projects.events(project, after, limit)
+    found = access.store.projects.events(project, after, limit, access.caller.may("manage", project))
     last = access.store.projects.last_events([project])[project]
     return {"events": found, "last": last}
 

@@ -11,7 +11,7 @@ from fastapi import Depends, FastAPI, Request
 from postedit.serve.engine import Engine
 from postedit.serve.event_hub import EventHub
 from postedit.serve.file_jobs import FileJobs
-from postedit.serve.http_errors import HttpError
+from postedit.serve.http_errors import GONE, HttpError
 from postedit.serve.service_metrics import Metrics
 from postedit.serve.settings import ServeConfig
 from postedit.serve.store import Store
@@ -98,7 +98,7 @@ async def unless_gone(request: Request, work: Coroutine[Any, Any, T]) -> T:
         return await _before(_departure(request), work)
     except TimeoutError:
         service_of(request).metrics.refused.labels("gone").inc()
-        raise HttpError(499, "the client has gone", "gone") from None
+        raise HttpError(499, GONE, "gone") from None
 
 
 async def unless_stopping(service: Service, work: Coroutine[Any, Any, T]) -> T:

@@ -247,11 +247,12 @@ class Projects:
             change.event("correction", added=len(numbers), number=numbers[-1])
         return numbers
 
-    def events(self, project: str, after: int, limit: int) -> list[dict[str, Any]]:
-        """Return the events of a project after a number, in order."""
+    def events(self, project: str, after: int, limit: int, names_members: bool = True) -> list[dict[str, Any]]:
+        """Return the events of a project after a number, in order; changes of members may leave out whose they are."""
         query = sql.select(events).where(events.c.project == project, events.c.number > after)
         with self._db.read() as connection:
-            return [event_json(row) for row in rows_of(connection, query.order_by(events.c.number).limit(limit))]
+            rows = rows_of(connection, query.order_by(events.c.number).limit(limit))
+        return [event_json(row if names_members or row["kind"] != "member" else {**row, "data": "{}"}) for row in rows]
 
     def audit(self, project: str, count: int, before: int | None = None) -> list[dict[str, Any]]:
         """Return the audit log of a project, the latest entry first: decisions on segments, and most other events.

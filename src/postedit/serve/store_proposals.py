@@ -69,12 +69,11 @@ class Proposals:
 
     def count_repetitions(self, change: ProjectChange, file: str) -> None:
         """Record how many segments of a file have the same texts as each, once all are imported."""
-        count = sql.func.count()
-        several = sql.select(segments.c.same, count.label("repeats")).where(segments.c.file == file)
-        several = several.group_by(segments.c.same).having(count > 1)
-        for row in rows_of(change.connection, several):
-            alike = (segments.c.file == file) & (segments.c.same == row["same"])
-            change.execute(sql.update(segments).where(alike).values(repeats=row["repeats"]))
+        of_file, count = segments.c.file == file, sql.func.count()
+        counted = sql.select(segments.c.same, count.label("repeats")).where(of_file)
+        several = counted.group_by(segments.c.same).having(count > 1).subquery()
+        alike = of_file & (segments.c.same == several.c.same)
+        change.execute(sql.update(segments).where(alike).values(repeats=several.c.repeats))
 
     def waiting(self, file: str, position: int, count: int, after: int = 0) -> list[Row]:
         """Return the rows of open segments whose proposals are older than a position of the memory.

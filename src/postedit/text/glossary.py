@@ -9,12 +9,13 @@ no forbidden translation more often than mt.
 """
 
 import hashlib
+import pickle
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Final, Generic, TypeVar
 
@@ -83,8 +84,13 @@ class Glossary:
     def __hash__(self) -> int:
         return hash(self.fingerprint)
 
-    def __reduce__(self) -> "tuple[type[Glossary], tuple[tuple[GlossaryEntry, ...]]]":
-        return Glossary, (self.entries,)
+    def __reduce__(self) -> "tuple[Callable[[bytes], Glossary], tuple[bytes]]":
+        return unpacked, (self._packed,)
+
+    @cached_property
+    def _packed(self) -> bytes:
+        """The entries as bytes, made once, as a service sends a glossary to other processes with each batch."""
+        return pickle.dumps(self.entries)
 
     def find(self, src: str, spans: Iterable[ProtectedSpan] = ()) -> list[FoundTerm]:
         """Return the entries whose terms occur in the source; terms within a longer term or a span do not count."""
@@ -110,6 +116,12 @@ class Glossary:
         from postedit.text.glossary_files import read_entries
 
         return cls(read_entries(path, languages))
+
+
+@lru_cache(4)
+def unpacked(entries: bytes) -> Glossary:
+    """Return the glossary with pickled entries; the last few are kept, so that none is built again and again."""
+    return Glossary(pickle.loads(entries))
 
 
 def _merged(entry: GlossaryEntry, other: GlossaryEntry) -> GlossaryEntry:

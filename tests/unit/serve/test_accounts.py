@@ -2,6 +2,7 @@
 
 import io
 import itertools
+import json
 import logging
 import os
 import re
@@ -681,3 +682,21 @@ def test_a_request_with_its_key_in_the_body_or_the_header_counts_once(team: Team
         headers = key if place == "header" else {}
         found = [team.client.post("/detect", json=body, headers=headers).status_code for _ in range(3)]
         assert found == [200, 200, 429], place
+
+
+def test_events_name_members_to_managers_alone(team: Team, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("_BEAT_SECONDS", "_STREAM_SECONDS"):
+        monkeypatch.setattr(event_hub, name, 0.1)
+    anna = team.projects["anna"]
+    team.store.people.set_role(anna, team.ids["ben"], "reader", "anna")
+    for headers, expected in (
+        (team.key("anna", "manage"), ("ben", "reader")),
+        (team.key("anna", "edit"), (None, None)),
+        (team.key("ben", "manage"), (None, None)),
+    ):
+        polled = team.client.get(f"/v1/projects/{anna}/events.json", headers=headers).json()["events"]
+        stream = team.client.get(f"/v1/projects/{anna}/events?after=0", headers=headers).text
+        sent = [json.loads(line.removeprefix("data: ")) for line in stream.splitlines() if line.startswith("data: ")]
+        for found in (polled, sent):
+            assert [one["kind"] for one in found] == ["project", "member"]
+            assert (found[1].get("user"), found[1].get("role")) == expected

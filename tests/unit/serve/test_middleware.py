@@ -3,8 +3,10 @@
 import asyncio
 import json
 import logging
+import socket
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import count
@@ -24,7 +26,7 @@ from postedit.core.errors import OutputError
 from postedit.serve.accounts import LOCAL, Caller
 from postedit.serve.http_errors import HttpError
 from postedit.serve.middleware import Gatekeeper, RequestLog
-from postedit.serve.service_logs import JsonFormatter
+from postedit.serve.service_logs import FIELDS, JsonFormatter
 from postedit.serve.service_metrics import Metrics
 
 
@@ -203,6 +205,26 @@ def test_methods_that_clients_invent_are_one_in_metrics(tmp_path: Path) -> None:
     behind_checks(tmp_path, metrics).request("BREW", "/")
     assert b'method="other"' in metrics.text()
     assert b"BREW" not in metrics.text()
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["/v1/edit", "/translate", "/v1/projects/default/files", "/v1/projects/default/corrections/import"],
+)
+def test_a_client_that_goes_while_it_sends_is_no_failure(
+    service: RunningService, caplog: pytest.LogCaptureFixture, path: str
+) -> None:
+    kind = "multipart/form-data; boundary=x" if path.endswith("files") else "application/json"
+    head = f"POST {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: {kind}\r\nContent-Length: 1000\r\n\r\n--x"
+    with caplog.at_level(logging.INFO, "postedit"):
+        with socket.create_connection(("127.0.0.1", int(service.address.rpartition(":")[2]))) as client:
+            client.sendall(head.encode())
+            time.sleep(0.2)  # until the body is being read
+        until = time.monotonic() + 20
+        while not caplog.records and time.monotonic() < until:
+            time.sleep(0.02)
+    (found,) = (vars(record).get(FIELDS, {}) for record in caplog.records if record.name.startswith("postedit"))
+    assert (found["path"], found["status"]) == (path, 499)
 
 
 def test_an_answer_that_is_cut_short_is_noticed(

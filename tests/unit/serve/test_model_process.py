@@ -1,5 +1,6 @@
 """What a model process does before it is ready, and what it forgets."""
 
+import pickle
 from dataclasses import replace
 from pathlib import Path
 from threading import Event, Thread
@@ -24,6 +25,7 @@ from postedit.serve.engine import _specs
 from postedit.serve.model_work import EditKind, ProcessSpec, ProjectSettings, Work
 from postedit.serve.project_editors import ProjectEditors
 from postedit.serve.settings import ServedModel
+from postedit.text.glossary import Glossary, GlossaryEntry, unpacked
 
 
 class _Nothing:
@@ -85,8 +87,10 @@ def test_corrections_deleted_elsewhere_leave_the_process_and_others_stay(tmp_pat
         (found,) = editors.done(Work(EditKind("m", project), [Segment("the house", "der die Haus")])).outcomes
         assert isinstance(found, PostEdit)
         assert found.text == "der das Haus"
+    pickle.loads(pickle.dumps(Glossary([GlossaryEntry("house", ("Haus",))])))  # as it comes with work
     memory.delete("garden")
     editors.forget_deleted()
+    assert not unpacked.cache_info().currsize, "glossaries of deleted projects are forgotten too"
     assert "garden" not in editors._projects
     assert "kitchen" in editors._projects
     memory.close()

@@ -1,5 +1,6 @@
 """The doors in the shape of other services, tried with their clients, and with documented messages."""
 
+import asyncio
 import json
 import urllib.error
 from collections.abc import Iterator, Sequence
@@ -11,6 +12,8 @@ import pytest
 from libretranslatepy import LibreTranslateAPI
 from scripted import RunningService, serving, settings
 from serve_tools import answer_check
+
+from postedit.serve import routes_compat
 
 
 @pytest.fixture
@@ -44,6 +47,19 @@ def test_a_json_object_is_corrected(ai: openai.OpenAI) -> None:
 def test_labelled_lines_are_corrected(ai: openai.OpenAI) -> None:
     message = "Please correct.\n\nSource: the house\nTranslation: das haus\nGlossary:\n- house = Haus\n"
     assert ask(ai, message) == "DAS HAUS"
+
+
+def test_others_do_not_wait_while_a_message_is_read(ai: openai.OpenAI, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A glossary of 100,000 terms takes seconds."""
+    read = routes_compat.read_task
+
+    def read_aside(message: str) -> Any:
+        with pytest.raises(RuntimeError, match="no running event loop"):
+            asyncio.get_running_loop()
+        return read(message)
+
+    monkeypatch.setattr(routes_compat, "read_task", read_aside)
+    assert ask(ai, json.dumps({"source": "the house", "translation": "das haus"})) == "DAS HAUS"
 
 
 def of_weblate(strings: list[dict[str, Any]], glossary: Sequence[dict[str, Any]] = ()) -> str:

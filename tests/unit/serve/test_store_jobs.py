@@ -27,10 +27,12 @@ from postedit.serve.engine import EditedSegments
 from postedit.serve.file_jobs import FileJobs
 from postedit.serve.proposer import ProposalRequest
 from postedit.serve.schema import jobs, projects, segments
+from postedit.serve.service_logs import JsonFormatter
 from postedit.serve.store import Store
 from postedit.serve.store_base import NotFoundError, as_json, rows_of
 from postedit.serve.store_files import numbered_units
 from postedit.serve.store_jobs import JOB_KINDS, ClaimedJob, JobKind, LostJobError
+from postedit.serve.worker_pool import BrokenSegmentError
 
 
 @pytest.fixture
@@ -167,6 +169,21 @@ def test_an_import_goes_on_where_a_dead_process_left_it(
     assert [one["repeats"] for one in found] == [2, 1, 2, 1, 1]
     assert found[0]["proposal"]["text"] == "das Haus"
     assert store.files.get(file)["words"] == 14
+
+
+def test_repetitions_are_counted_in_one_statement(store: Store) -> None:
+    """Others cannot write meanwhile, so the time must not grow with the number of texts that are repeated."""
+    file = imported(store, xliff(*[("the house", "die Haus"), ("a tree", "ein Baum"), ("a bird", "ein Vogel")] * 2))
+    updates: list[str] = []
+
+    def note(_connection: Any, _cursor: Any, statement: str, *_: Any) -> None:
+        updates.extend([statement] if statement.startswith("UPDATE serve_segments") else [])
+
+    sql.event.listen(store.database.engine, "before_cursor_execute", note)
+    with store.database.change("default", "anna") as change:
+        store.proposals.count_repetitions(change, file)
+    assert [one["repeats"] for one in store.segments.page(file, after=0, limit=9)["segments"]] == [2] * 6
+    assert len(updates) == 1
 
 
 def test_a_job_that_kills_its_processes_is_given_up(store: Store, jobs_of: FileJobs, waiting: str) -> None:
@@ -403,6 +420,52 @@ def test_a_job_waits_for_a_language_model_and_not_for_people(
     asyncio.run(jobs_of._run(job))
     found = store.jobs.get(waiting)
     assert (found["state"], found["error"]) == (state, "not in this way" if state == "failed" else "")
+
+
+@pytest.mark.parametrize(("faulty", "state"), [("the house", "done"), ("the", "failed")])
+def test_a_segment_that_breaks_the_model_takes_no_others_along(
+    store: Store, jobs_of: FileJobs, waiting: str, monkeypatch: pytest.MonkeyPatch, faulty: str, state: str
+) -> None:
+    job, edit = store.jobs.claim(), jobs_of.proposer._engine.edit
+    assert job is not None
+
+    async def failing(given: Any, **options: Any) -> EditedSegments:
+        if any(one.src == faulty or faulty == "the" for one in given):
+            raise BrokenSegmentError("the model failed on a segment")
+        return await edit(given, **options)
+
+    monkeypatch.setattr(jobs_of.proposer._engine, "edit", failing)
+    with pytest.raises(BrokenSegmentError):
+        asyncio.run(jobs_of.proposer.renewed(store.files.row(job.file), [1, 2], ""))
+    asyncio.run(jobs_of._run(job))
+    assert store.jobs.get(waiting)["state"] == state
+    found = [
+        one["proposal"] and one["proposal"]["text"]
+        for one in store.segments.page(job.file, after=0, limit=9)["segments"]
+    ]
+    assert found == ([None, "das rote Haus", None, "ein Baum", None] if state == "done" else [None] * 5)
+
+
+@pytest.mark.parametrize("method", ["_do", "_done"])
+def test_the_log_says_where_a_job_failed_and_quotes_no_text(
+    jobs_of: FileJobs, waiting: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, method: str
+) -> None:
+    async def fail(*_: Any) -> None:
+        raise KeyError("a secret text")
+
+    monkeypatch.setattr(jobs_of, method, fail)
+
+    async def work() -> None:
+        task = asyncio.create_task(jobs_of._work(JOB_KINDS))
+        async with asyncio.timeout(20):
+            while not caplog.records:
+                await asyncio.sleep(0.01)
+        task.cancel()
+
+    asyncio.run(work())
+    written = "".join(map(JsonFormatter().format, caplog.records))
+    assert "KeyError in " in written
+    assert "secret" not in written
 
 
 def test_work_goes_on_after_any_exception(

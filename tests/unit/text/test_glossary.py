@@ -1,5 +1,7 @@
 """Terms in texts, and the rule for outputs."""
 
+import pickle
+
 import pytest
 
 from postedit.text.glossary import Glossary, GlossaryEntry, TermRule
@@ -117,3 +119,12 @@ def test_terms_match_in_other_spellings_of_the_same_word(term: str, src: str) ->
 
 def test_a_word_does_not_end_before_a_combining_mark() -> None:
     assert found([GlossaryEntry("हिन", ("x",))], "हिन्दी") == {}
+
+
+def test_a_glossary_that_comes_again_is_not_built_again() -> None:
+    """A service sends the glossary of a project to its model processes with each batch."""
+    glossary = Glossary([GlossaryEntry("house", ("Haus",)), GlossaryEntry("tree", ("Baum",), ("Bäume",))])
+    first, again = (pickle.loads(pickle.dumps(glossary)) for _ in range(2))
+    assert first == glossary
+    assert first.entries == glossary.entries
+    assert again is first
