@@ -55,7 +55,7 @@ def set_up_logs(config: LogConfig) -> None:
     """Write all logs to stderr: those of the service and the web server, and warnings of other libraries.
 
     This includes messages that commands show as plain lines. Messages about functions that are being compiled, which
-    takes up to a minute, are written at all levels except "error".
+    can take minutes on a busy machine, are written at all levels except "error".
     """
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonFormatter())
