@@ -28,7 +28,7 @@ class _Announcer(event.Listener):
     def on_start(self, event: Any) -> None:
         if not self._told:
             self._told = True
-            _log.info("Compiling for this processor (a minute, or several if busy; once, then cached)")
+            _log.info("Compiling for this processor (a minute, more if busy; once, then cached)")
 
     def on_end(self, event: Any) -> None:
         """Ignore the end of a compilation."""

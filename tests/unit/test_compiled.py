@@ -30,7 +30,7 @@ def drawn(cache: Path) -> "subprocess.CompletedProcess[str]":
 
 def test_compiling_is_announced_once_and_not_if_cached_on_disk(tmp_path: Path) -> None:
     first, second = drawn(tmp_path), drawn(tmp_path)
-    assert first.stderr.splitlines() == ["Compiling for this processor (a minute, or several if busy; once, then cached)"]
+    assert first.stderr.splitlines() == ["Compiling for this processor (a minute, more if busy; once, then cached)"]
     assert second.stderr == ""
     assert second.stdout == first.stdout
 
