@@ -155,7 +155,8 @@ class TrainConfig(Config):
     metric: Literal["loss", "ter", "bleu", "chrf", "rouge-l"] = Field(
         "loss",
         description="Dev score by which models are compared: loss (nll per label) and ter, lower is better; bleu, "
-        "chrf and, for summaries, rouge-l, higher is better. Each validation decodes the dev set, if only for the log.",
+        "chrf and, for summaries, rouge-l, higher is better. Of models with equal scores, the one with the lower loss "
+        "is better. Each validation decodes the dev set, if only for the log.",
     )
     patience: Count | None = Field(
         None, description="Stop after this many validations without improvement; none: never stop early."
