@@ -211,6 +211,8 @@ class ModelFolder:
         else:
             check_finite(weights, tensors)
         provenance = read_json(path / _PROVENANCE) if (path / _PROVENANCE).exists() else {}
+        if weights != path / _WEIGHTS:
+            provenance.pop("dev", None)  # the scores of other weights
         model = model.to(device).eval().requires_grad_(False)
         first_stage = cls.load(path / _DRAFT, device) if values.get("draft", False) else None
         notice = read_notice(path)

@@ -70,7 +70,8 @@ def begun(
     """Check that the folder can be used for this run and that the data can be read; then lock the folder.
 
     In this order, a failed check leaves nothing behind that would stop the same command once the cause is removed,
-    and changes no files that another process is using for training.
+    and changes no files that another process is using for training. If data from which no corpus can be made stops a
+    new run later, what was made from it, such as vocabularies, is deleted for the same reason.
     If changed data files are accepted, the corpora made from them are deleted.
 
     Raises:
@@ -80,6 +81,7 @@ def begun(
     """
     saved = folder / "recipe.toml"
     _check_own(recipe, folder, resume, accept_changed_data)
+    is_new = not saved.exists()
     with explain_os_errors(folder):
         folder.mkdir(parents=True, exist_ok=True)
     check_writable(saved)
@@ -97,7 +99,19 @@ def begun(
             renew_drafting(recipe.data, folder)
         forget_checksums(folder / CHECKSUMS)
         recipe.save(saved)
-        yield
+        try:
+            yield
+        except DataError:
+            if is_new and not any(folder.rglob("corpus")):
+                _forget_start(folder)
+            raise
+
+
+def _forget_start(folder: Path) -> None:
+    """Delete what a start that made no corpus has written, so that the folder holds no run."""
+    for name in ("text", "stages", "draft"):
+        shutil.rmtree(folder / name, ignore_errors=True)
+    (folder / "recipe.toml").unlink(missing_ok=True)
 
 
 def _check_own(recipe: Recipe, folder: Path, resume: bool, accept: bool) -> tuple[list[str], list[str]]:

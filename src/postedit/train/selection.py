@@ -163,7 +163,8 @@ class ModelSelection:
         """
         comparable = (one for one in (*state.best, scored) if one.score == one.score)  # NaN never counts
         sign = -1.0 if self._config.higher_is_better else 1.0
-        ranked = sorted(comparable, key=lambda one: (sign * one.score, one.step))
+        # Models that leave every mt as it is all have its TER; the loss tells which of them has learnt more.
+        ranked = sorted(comparable, key=lambda one: (sign * one.score, one.metrics["nll"], one.step))
         state.best = tuple(ranked[: self._config.keep_best])
         if self._config.average == "last":
             state.last = (*state.last, scored)[-self._config.keep_best :]

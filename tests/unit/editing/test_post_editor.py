@@ -21,6 +21,7 @@ from postedit.core.checksums import CHECKSUMS, record_folder
 from postedit.core.editor import Detail, Segment
 from postedit.core.errors import DataError, ModelFolderError
 from postedit.core.search_config import SearchConfig
+from postedit.core.tensor_files import model_tensors, save_sealed_tensors
 from postedit.core.types import Batch
 from postedit.folder import ModelFolder, content_fingerprint
 from postedit.nn.inference import PackedLinear, Precision
@@ -380,6 +381,10 @@ def test_a_model_that_does_harm_is_warned_of(path: Path, tmp_path: Path, caplog:
         scored = replace(made, provenance={"dev": {"ter": ter, "do_nothing_ter": 18.0}})
         scored.save(tmp_path / name)
         PostEditor.load(tmp_path / name, device="cpu")
+    (tmp_path / "best").mkdir()
+    replace(folder, provenance={"dev": {"ter": 19.0, "do_nothing_ter": 18.0}}).save(tmp_path / "model")
+    save_sealed_tensors(tmp_path / "best/step-1.safetensors", model_tensors(folder.model))
+    PostEditor.load(tmp_path / "best/step-1.safetensors", device="cpu")  # of which the folder has no scores
     (record,) = caplog.records
     assert record.getMessage().endswith(
         "worse: its outputs had TER 19.0 on the development set, worse than 18.0 of unedited MT"

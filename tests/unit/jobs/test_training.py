@@ -289,6 +289,34 @@ def test_a_command_works_once_bad_data_is_mended(recipe: Recipe, tmp_path: Path,
         pass
 
 
+@pytest.mark.parametrize("staged", [False, True])
+def test_a_run_without_a_triplet_leaves_no_vocabulary(path: Path, tmp_path: Path, staged: bool) -> None:
+    if staged:
+        with path.open("a") as file:
+            file.write('[[stage]]\nname = "one"\n[[stage]]\nname = "two"\n')
+    good = {side: (tmp_path / f"train.{side}").read_bytes() for side in ("src", "mt", "pe")}
+    for side in good:
+        (tmp_path / f"train.{side}").write_text("\n \n")
+    for _ in range(2):
+        with pytest.raises(DataError, match="no triplet is left"):
+            training.train(load_recipe(path), tmp_path / "run", console=QUIET)
+        assert [file.name for file in (tmp_path / "run").iterdir() if file.name != "run.lock"] == []
+    for side, content in good.items():
+        (tmp_path / f"train.{side}").write_bytes(content)
+    run = training.train(load_recipe(path), tmp_path / "run", console=QUIET)
+    whole = training.train(load_recipe(path), tmp_path / "whole", console=QUIET)
+    assert TextProcessor.load(run.model / "text").tokens == TextProcessor.load(whole.model / "text").tokens
+
+
+def test_a_resumed_run_keeps_its_text_if_its_data_is_gone(finished: Path) -> None:
+    for side in ("src", "mt", "pe"):
+        (finished / f"train.{side}").write_text("\n \n")
+    recipe = load_recipe(finished / "recipe.toml")
+    with pytest.raises(DataError, match="no triplet is left"):
+        training.train(recipe, finished / "run", resume=True, console=QUIET, accept_changed_data=True)
+    assert {"text", "recipe.toml"} <= {file.name for file in (finished / "run").iterdir()}
+
+
 def test_a_folder_that_cannot_be_written_is_found_before_the_data_is_read(
     recipe: Recipe, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -89,7 +89,7 @@ def test_the_end_of_another_process_is_a_sentence(
 
 def test_patience_and_the_direction_of_metrics(tmp_path: Path, corpora: Path) -> None:
     settings = {"max_steps": 99, "validate_every": 1, "patience": 2, "average": False}
-    ter = trainer(tmp_path / "ter", corpora, settings | {"metric": "ter"}, score_dev=Scores(30.0, 20.0, 25.0, 20.0))
+    ter = trainer(tmp_path / "ter", corpora, settings | {"metric": "ter"}, score_dev=Scores(30.0, 20.0, 25.0, 21.0))
     assert ter.run().reason == "2 validations brought no improvement"
     assert (ter.state.step, ter.state.best[0].step, ter.state.best[0].score) == (4, 2, 20.0)
     scores = Scores(20.0, 30.0, math.nan, 25.0, metric="bleu")
@@ -244,6 +244,15 @@ def test_lost_weights_of_the_last_step_do_not_count_twice(tmp_path: Path, corpor
     again.run(resume=True)
     assert again.state.stale == 3
     assert file.read_bytes() == before
+
+
+def test_of_models_with_equal_scores_the_lower_loss_is_better(tmp_path: Path, corpora: Path) -> None:
+    settings = {"max_steps": 8, "validate_every": 2, "metric": "ter", "average": "none", "patience": 2}
+    run = trainer(tmp_path, corpora, settings, score_dev=Scores(5.0, 5.0, 5.0, 5.0))
+    result = run.run()
+    losses = [entry["dev_nll"] for entry in log(tmp_path) if "dev_nll" in entry]
+    assert losses == sorted(losses, reverse=True)
+    assert (result.steps, result.single.step, run.state.stale) == (8, 8, 0)
 
 
 def test_without_any_best_weights_the_last_step_is_averaged_once(tmp_path: Path, corpora: Path) -> None:
