@@ -7,6 +7,7 @@ import typer
 
 from postedit.cli import shared
 from postedit.core.errors import ModelFolderError, OutputError
+from postedit.core.wording import counted
 
 
 def average(
@@ -58,4 +59,4 @@ def average(
     dtype = torch.bfloat16 if stored == "bf16" else torch.float32
     notices = dict.fromkeys(filter(None, (folder.notice, *(read_notice(path) for path in weights if path.is_dir()))))
     replace(folder, provenance=provenance, notice="\n".join(notices) or None).save(out, dtype)
-    typer.echo(f"Averaged {len(files)} models into {out}")
+    typer.echo(f"Averaged {counted(len(files), 'model')} into {out}")

@@ -12,6 +12,7 @@ from postedit.cli.edit_command import EditCommand
 from postedit.core.errors import DataError
 from postedit.core.files import check_writable
 from postedit.core.output_paths import is_stream
+from postedit.core.wording import counted
 from postedit.data.lines import read_lines
 from postedit.data.resumable_file import PartialFile, check_partial, file_fingerprint
 from postedit.files.options import SUFFIXES
@@ -146,7 +147,7 @@ def edit_files(command: EditCommand, inputs: Sequence[Path], announce: Callable[
         err.print(line, soft_wrap=True, highlight=False, markup=False)
     unrecognised = translation_files.unrecognised(inputs)
     if others := translation_files.count_others(inputs, tasks) - len(unrecognised):
-        err.print(f"{others:,} other files in the folders, which are not translation files, are not copied")
+        err.print(f"not copied, as not a translation file: {counted(others, 'file')} in the folders")
     if report is not None:
         err.print(f"Records of the edited units: {report}", soft_wrap=True, highlight=False, markup=False)
     if refused := [*pairs.refused, *unrecognised]:

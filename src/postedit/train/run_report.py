@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from time import perf_counter
 
-from postedit.core.wording import duration
+from postedit.core.wording import counted, duration
 from postedit.train.config import TrainConfig
 from postedit.train.optimisers import learning_rate
 from postedit.train.run_log import Display, RunLog
@@ -69,7 +69,7 @@ class Report:
     def validation(self, state: TrainState, scored: ValidatedModel, improved: bool) -> None:
         """Report a validation."""
         scores = ", ".join(f"{name} {value:.3f}" for name, value in scored.metrics.items())
-        verdict = "the best so far" if improved else f"no better for {state.stale} validations"
+        verdict = "the best so far" if improved else f"no better for {counted(state.stale, 'validation')}"
         self._display.say(f"step {state.step:,} · dev {scores} · {verdict}")
         self._write("dev", state, {f"dev_{name}": value for name, value in scored.metrics.items()} | {"best": improved})
 

@@ -7,6 +7,7 @@ from typing import Final
 import torch
 from accelerate import Accelerator
 
+from postedit.core.wording import counted
 from postedit.train.config import TrainConfig
 from postedit.train.train_state import TrainState
 
@@ -46,15 +47,15 @@ class StoppingRules:
         """Return why training ends here, or None if it continues."""
         config = self.config
         if config.max_steps is not None and state.step >= config.max_steps:
-            return f"all {config.max_steps:,} steps are done"
+            return f"max_steps ({config.max_steps:,}) is reached"
         if self._has_all_epochs(state):
-            return f"all {config.max_epochs:,} epochs are done"
+            return f"max_epochs ({config.max_epochs:,}) is reached"
         if config.max_minutes is not None:
             is_over = state.step > 0 and state.seconds >= 60.0 * config.max_minutes
             if self.any_process(is_over):
                 return f"{config.max_minutes:g} minutes are over"
         if config.patience is not None and state.stale >= config.patience:
-            return f"{state.stale} validations brought no improvement"
+            return f"{counted(state.stale, 'validation')} brought no improvement"
         return None
 
     def any_process(self, value: bool) -> bool:

@@ -25,7 +25,7 @@ def test_it_learns_and_leaves_a_folder_to_use(tmp_path: Path, corpora: Path) -> 
     console = quiet()
     result = trainer(tmp_path, corpora, {"max_steps": 60, "lr": 0.05}, console=console).run()
     assert result.steps == 60
-    assert result.reason == "all 60 steps are done"
+    assert result.reason == "max_steps (60) is reached"
     train_losses = [line["nll"] for line in log(tmp_path) if "nll" in line]
     assert train_losses[-1] < 0.8 * train_losses[0]
     assert result.single.score == min(line["dev_nll"] for line in log(tmp_path) if "dev_nll" in line)
@@ -54,10 +54,10 @@ def test_the_log_says_what_happened(tmp_path: Path, corpora: Path) -> None:
 @pytest.mark.parametrize(
     ("settings", "reason"),
     [
-        ({"max_epochs": 2}, "all 2 epochs are done"),
+        ({"max_epochs": 2}, "max_epochs (2) is reached"),
         ({"max_minutes": 0.001}, "0.001 minutes are over"),
         ({"max_minutes": 1e-7}, "1e-07 minutes are over"),  # not before the first update
-        ({"max_steps": 1, "max_epochs": 9}, "all 1 steps are done"),
+        ({"max_steps": 1, "max_epochs": 9}, "max_steps (1) is reached"),
     ],
 )
 def test_training_ends_at_the_first_limit(tmp_path: Path, corpora: Path, settings: dict[str, Any], reason: str) -> None:
