@@ -95,9 +95,10 @@ def tokenisation_differences(
             f"{name} seems to consist of subwords ({here.subwords:,} marks such as @@ or ▁), and {reference_name} does "
             "not: join them"
         )
-    if here.returns and not there.returns:
+    if bool(here.returns) != bool(there.returns):
+        with_returns, without = (name, reference_name) if here.returns else (reference_name, name)
         found.append(
-            f"{name} has Windows line ends, which {reference_name} has not: all lines count as changed; save it with "
+            f"{with_returns} has Windows line ends, which {without} has not: all lines count as changed; save it with "
             "Unix line ends (LF)"
         )
     rates = [signs.capitals / max(1, signs.characters) for signs in (here, there)]

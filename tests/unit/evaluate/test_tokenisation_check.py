@@ -48,6 +48,11 @@ def test_line_ends_and_case_are_reported(lines: list[str], said: str) -> None:
     assert tokenisation_differences("hyp", lines, "pe", lines) == []
 
 
+def test_line_ends_of_the_reference_are_reported() -> None:
+    (found,) = tokenisation_differences("mt", ["It Is", "So"] * 9, "pe", ["It Is\r", "So\r"] * 9)
+    assert found.startswith("pe has Windows line ends, which mt has not")
+
+
 def test_tokenize_option_must_fit_the_text() -> None:
     assert "leave out --tokenize 13a" in unexpected_tokenisation("pe", TOKENISED, raw=True)[0]
     assert "--tokenize 13a counts" in unexpected_tokenisation("pe", RUNNING, raw=False)[0]
