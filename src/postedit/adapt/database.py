@@ -129,8 +129,8 @@ def clean(engine: sql.Engine) -> None:
             is_busy, *_ = connection.execute(sql.text("PRAGMA wal_checkpoint(TRUNCATE)")).one()
         if is_busy:
             raise OutputError(
-                f"{place_of(engine)}: the entries are deleted, but their texts remain in the write-ahead log, which "
-                "another process is reading; run the command again later"
+                f"{place_of(engine)}: the entries are deleted, but their texts are not overwritten yet, as another "
+                "process is reading the file; run the command again later, until it no longer says so"
             )
 
 

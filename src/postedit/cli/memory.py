@@ -177,14 +177,16 @@ def delete(
     from postedit.jobs.memory_exchange import check_project
 
     with _opened(where) as opened:
-        check_project(opened, project)
         if not yes:
+            check_project(opened, project)
             (found,) = (one for one in opened.projects() if one.name == project)
             raise DataError(
                 f'{opened.place}: would delete {counted(found.corrections, "correction")} of project "{project}", and '
                 f"{found.undone:,} undone, for good; add --yes to do it"
             )
-        count = opened.delete(project)
+        count = opened.delete(project)  # also overwrites what an interrupted deletion has left
+        if not count:
+            check_project(opened, project)
         typer.echo(f'{opened.place}: {count:,} entries of project "{project}" deleted')
 
 

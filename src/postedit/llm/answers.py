@@ -65,14 +65,15 @@ class AnswerError(Exception):
 REFUSAL: Final = re.compile(
     r"\bI(?:['’]m| am) (?:sorry|afraid),? (?:but )?I (?:can(?:['’]t|not)|am unable|won['’]t)\b"
     r"|\bI (?:can(?:['’]t|not)|am unable to|will not|won['’]t) (?:assist|help|comply|provide|fulfil|do that|process)"
-    r"|\bas an? (?:AI|language model|assistant)\b",
+    r"|\bas an? (?:AI|language model|assistant)\b[^.]{0,40}\bI\b",
     re.IGNORECASE,
 )
 """Phrases with which assistants refuse a request."""
 
 _LONGEST_TEXT: Final = 2000  # most characters of each text about an error
 
-_THOUGHT: Final = re.compile(r"\A\s*<think>.*?</think>", re.DOTALL)
+# Chat templates may open the thoughts themselves, so that the answer lacks the first mark.
+_THOUGHT: Final = re.compile(r"\A(?!\s*[\[{`]).*?</think>", re.DOTALL)
 _FENCE: Final = re.compile(r"```(?:json)?[ \t]*\n(.*)\n?```\Z", re.DOTALL | re.IGNORECASE)
 
 

@@ -47,7 +47,7 @@ _NUMBER: Final = re.compile(r"\d+")
 _WORD: Final = re.compile(r"\w+")
 _LONGEST_REPEATED: Final = 50  # most words of a sequence that is recognised if it comes twice in a row
 _HEAD: Final = re.compile(r"[^:：]{1,60}[:：]\s*(?=\S)")
-_BRACKETS: Final = re.compile(r"\s*[(（\[][^()（）\[\]]{3,}[)）\]]\W{0,2}\Z")
+_BRACKETS: Final = re.compile(r"(?<!\s)\s*[(（\[][^()（）\[\]]{3,}[)）\]]\W{0,2}\Z")
 _MARKS: Final = ("**", "__", "`", "*")  # marks for bold, italics or code
 _HEADING: Final = re.compile(r"\A#+ ")
 _DIRECTIONS: Final = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")

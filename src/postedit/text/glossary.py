@@ -2,7 +2,8 @@
 
 Texts are compared word by word: terms match whole words, the longest term first, whatever the white space between the
 words. In scripts without spaces, each character counts as a word. Case matters only for entries that say so, and even
-there the first letter may be a capital. Inflected forms match only if the entry lists them.
+there the first letter may be a capital, unless another one is spelt so. Inflected forms match only if the entry lists
+them.
 
 The rule for an output: it has each term at least as often as mt, or as the source if that has it less often, and it has
 no forbidden translation more often than mt.
@@ -291,7 +292,12 @@ class _Phrases(Generic[KeyT]):
             step = 1
             for end, phrases in reversed(self._phrases_at(words, place)):
                 written = _written(word.group() for word in found[place:end])
-                keys = tuple(key for phrase, key, cased in phrases if not cased or _same_case(phrase, written))
+                exact = any(cased and phrase == written for phrase, _, cased in phrases)
+                keys = tuple(
+                    key
+                    for phrase, key, cased in phrases
+                    if not cased or phrase == written or (not exact and _capitalised(phrase) == written)
+                )
                 if keys:
                     yield _Match(found[place].start(), found[end - 1].end(), tuple(dict.fromkeys(keys)))
                     step = end - place
@@ -320,5 +326,5 @@ def _written(words: Iterable[str]) -> str:
     return unicodedata.normalize("NFC", " ".join(words)).replace("’", "'")
 
 
-def _same_case(phrase: str, written: str) -> bool:
-    return written in (phrase, phrase[:1].upper() + phrase[1:])
+def _capitalised(phrase: str) -> str:
+    return phrase[:1].upper() + phrase[1:]

@@ -2,12 +2,15 @@
 
 import json
 import os
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.unit.cli.commands import refused
 
+from postedit.adapt import database
 from postedit.adapt.correction_memory import CorrectionMemory
 
 XLIFF = (
@@ -105,6 +108,24 @@ def test_deletion_needs_yes(run: Any, filled: Path) -> None:
     assert result.stdout == f'{filled}: 3 entries of project "garden" deleted\n'
     assert {one[3] for one in contents(filled)} == {"kitchen"}
     assert b"garden" not in filled.read_bytes()
+
+
+def test_deletion_that_a_reader_interrupts_can_be_completed(
+    run: Any, filled: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(database, "_WAIT_SECONDS", 0.1)
+    log = filled.with_name("memory.db-wal")
+    with closing(sqlite3.connect(filled, isolation_level=None)) as reader:
+        reader.execute("BEGIN")
+        reader.execute("SELECT * FROM postedit_entries").fetchall()
+        arguments = ("memory", "delete", filled, "--project", "garden", "--yes")
+        for _ in range(2):
+            assert "their texts are not overwritten yet" in refused(run(*arguments))
+            assert b"garden" in filled.read_bytes()
+        reader.execute("COMMIT")
+        assert 'has no project "garden"' in refused(run(*arguments))
+        assert b"garden" not in filled.read_bytes() + log.read_bytes()
+        assert {one[3] for one in contents(filled)} == {"kitchen"}
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """Answers are parsed strictly, and checked against their segments."""
 
 import json
+import time
 
 import pytest
 
@@ -24,6 +25,7 @@ A, B = {"id": "a", "correction": "x"}, {"id": "b", "correction": "y"}
         json.dumps([A, B]),
         f"```json\n{text_of(A, B)}\n```",
         f"<think>{{ hm }}</think>\n\n{text_of(A, B)}",
+        f"The list is {{...}}.\n</think>\n\n{text_of(A, B)}",
     ],
 )
 def test_sound_answers(text: str) -> None:
@@ -60,6 +62,22 @@ def test_faults_of_whole_answers(text: str, fault: str) -> None:
     with pytest.raises(AnswerError) as found:
         parse_answer(text, ["a", "b"], "corrections")
     assert found.value.fault == fault
+
+
+def test_a_mark_of_thoughts_within_a_correction_is_text() -> None:
+    marked = "the tag </think> ends it"
+    assert parse_answer(text_of({"id": "a", "correction": marked}), ["a"], "corrections") == {"a": Item(marked)}
+
+
+def test_an_assistant_is_no_refusal() -> None:
+    question = Question("Er arbeitet als Assistent.", "He works as assistant.")
+    assert fault_of(question, "He works as an assistant.") is None
+
+
+def test_long_runs_of_spaces_are_checked_in_linear_time() -> None:
+    begun = time.perf_counter()
+    assert fault_of(QUESTION, f"Das Haus ist rot{' ' * 100_000}und groß .") == "unrelated"
+    assert time.perf_counter() - begun < 20.0  # minutes, if each space is tried as the beginning of a note
 
 
 def test_errors_come_before_corrections() -> None:

@@ -1,6 +1,7 @@
 """Terms in texts, and the rule for outputs."""
 
 import pickle
+from pathlib import Path
 
 import pytest
 
@@ -48,6 +49,21 @@ def test_the_longest_of_nested_terms_wins_and_case_decides_between_them() -> Non
 def test_case_counts_where_the_entry_says_so_but_for_a_capital() -> None:
     entry = GlossaryEntry("apple", ("x",), case_sensitive=True)
     assert found([entry], "apple Apple APPLE") == {"apple": 2}
+
+
+def test_a_spelling_belongs_to_the_entry_that_has_it() -> None:
+    entries = [GlossaryEntry(source, ("x",), case_sensitive=True) for source in ("apple", "Apple")]
+    assert found(entries, "apple Apple Apple") == {"apple": 1, "Apple": 2}
+
+
+@pytest.mark.parametrize(("term", "forbidden"), [("E-Mail", "e-mail"), ("Internet", "internet")])
+def test_a_term_in_another_case_can_be_forbidden(tmp_path: Path, term: str, forbidden: str) -> None:
+    path = tmp_path / "terms.tsv"
+    path.write_text(f"source\ttarget\tforbidden\nnet\t{term}\t{forbidden}\n")
+    rule = TermRule(Glossary.read(path).find("the net"), "das Netz")
+    assert (rule.broken(f"das {term}"), rule.wishes(f"das {term}")) == ([], ([], []))
+    assert rule.broken(f"das {forbidden}") == [Value("forbidden term", forbidden)]
+    assert rule.swapped(f"das {forbidden}") == f"das {term}"
 
 
 def test_scripts_without_spaces_match_anywhere() -> None:
