@@ -258,6 +258,16 @@ def test_fault_of_the_server_with_one_change_holds_no_others(page: Any) -> None:
     assert page.evaluate(QUEUE % body) == [[["a", "b"], ["a"], False], ["b", "a", "ab"], 0, 0]
 
 
+def test_answer_of_a_proxy_does_not_count_as_saved(page: Any) -> None:
+    """A proxy may answer with a page of its own and the status 200, for example to ask for a sign-in."""
+    body = """answer = () => "<html>Sign in</html>";
+      const queue = make("one"); await queue.put("f", 1, 0, { target: "a" });
+      const kept = [saved.length, queue.isOffline.value, JSON.parse(stored.get(queue.prefix + "one"))[0].body.target];
+      answer = (body) => ({ segment: { version: body.version + 1 } }); await queue.retry(); queue.stop();
+      return [...kept, saved, new Set(sent.map((one) => one[3])).size];"""
+    assert page.evaluate(QUEUE % body) == [0, True, "a", ["a"], 1]
+
+
 @pytest.mark.parametrize(("ours", "expected"), [(True, [["a", 0], ["ab", 7]]), (False, [["a", 0]])])
 def test_conflict_waits_for_a_choice(page: Any, ours: bool, expected: list[Any]) -> None:
     body = """answer = (body) => { if (body.version === 0) throw new ApiError(409, "changed",
