@@ -7,7 +7,7 @@ from typing import Any
 import browser
 import pytest
 import sqlalchemy as sql
-from workbench_service import SMALL, WIDE, Service, new_context, project_of, shoot, wait_until_loaded
+from workbench_service import SMALL, WIDE, Service, new_context, present, project_of, shoot, wait_until_loaded
 
 from postedit.serve.schema import decisions
 
@@ -198,3 +198,29 @@ def test_seconds_count_from_consent_alone(service: Service, page: Any) -> None:
     progress = service.get(f"/v1/projects/{file.split('/')[1]}/progress")
     assert [(day["timed"], day["seconds"]) for day in progress["days"]] == [(1, seconds)]
     assert "seconds" in confirm(3)
+
+
+def test_key_held_down_confirms_one_segment(service: Service, page: Any) -> None:
+    pairs = [(f"Line {number} .", f"Zeile {number} .") for number in range(1, 9)]
+    page.goto(f"{service.address}/#/{project_of(service, 'Held', pairs, ('en', 'de'))}/1")
+    page.get_by_role("textbox", name="Target of segment 1").wait_for()
+    page.keyboard.down("Control")
+    for _ in range(6):  # the browser repeats a key that is not released
+        page.keyboard.down("Enter")
+        page.wait_for_timeout(100)
+    page.keyboard.up("Enter")
+    assert present(page) == 2
+    page.keyboard.press("Enter")
+    page.get_by_role("textbox", name="Target of segment 3").wait_for()
+    page.keyboard.up("Control")
+
+
+def test_double_click_makes_one_project(service: Service, page: Any) -> None:
+    page.goto(service.address)
+    page.get_by_role("button", name="New project").click()
+    page.get_by_label("Name").fill("Once")
+    page.get_by_label("Source language").fill("en")
+    page.get_by_label("Target language").fill("de")
+    page.get_by_role("button", name="Create project").dblclick()
+    page.get_by_role("heading", name="Once").wait_for()
+    assert [one["name"] for one in service.get("/v1/projects")["projects"]].count("Once") == 1

@@ -15,7 +15,7 @@ import { PastDialog } from "./past_view.js";
 import { bestMatch, Beside } from "./reasons_view.js";
 import { SegmentCard } from "./segment_card.js";
 import { SegmentList } from "./segment_list.js";
-import { shortcutOf } from "./shortcuts.js";
+import { REPEATED, shortcutOf } from "./shortcuts.js";
 import { answerConsent, consent } from "./timer.js";
 
 /** @param {{project: any, file: string, number: number | null, queue: import("../data/save_queue.js").SaveQueue, onHelp: () => void}} props */
@@ -59,7 +59,7 @@ function Workplace({ project, file, number, queue, onHelp }) {
       const command = found && commands[found.id];
       if (!command) return;
       event.preventDefault();
-      command(found.key);
+      if (!event.repeat || REPEATED.has(found.id)) command(found.key);
     };
     document.addEventListener("keydown", onKey);
     return () => document.removeEventListener("keydown", onKey);
