@@ -473,6 +473,18 @@ def test_text_of_an_input_method_outlives_a_renewed_proposal(page: Any) -> None:
     assert page.evaluate(EDITING % body) == [True, "xm", "m", "newer"]
 
 
+def test_caret_stays_in_a_proposal_that_is_renewed(page: Any) -> None:
+    body = """const found = [];
+      const renew = (text) => { rows.set(1, { ...rows.get(1), proposal: { text, edits: [] } });
+        return editing.news.refresh([1]); };
+      for (const [start, end] of [[0, 0], [9, 9], [13, 13], [11, 11], [4, 8], [14, 17], [17, 17]]) {
+        await renew("Die Tür ist rot ."); editing.draft.select(start, end); await renew("Die Tür wäre rot .");
+        found.push([editing.draft.state.start, editing.draft.state.end]); }
+      await renew("Die Tür wäre rot . Ja ."); return [...found, editing.draft.state.end];"""
+    expected = [[0, 0], [12, 12], [14, 14], [12, 12], [4, 8], [15, 18], [18, 18], 23]
+    assert page.evaluate(EDITING % body) == expected
+
+
 def test_text_that_was_taken_back_elsewhere_is_not_shown(page: Any) -> None:
     body = """type("x"); editing.flush(); await wait(20); queue.entries.value = [];
       rows.set(1, { ...rows.get(1), version: 2, state: "draft", target: "xm" }); await editing.news.refresh([1]);
