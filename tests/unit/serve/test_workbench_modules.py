@@ -563,6 +563,14 @@ def test_progress_is_of_what_can_be_confirmed(page: Any) -> None:
     assert [share for share, _ in found] == [1, 0.997, 0.29, 1, 0]
 
 
+def test_a_malformed_address_is_one_without_a_view(page: Any) -> None:
+    body = """const reached = []; for (const hash of ["#/project/%41", "#/project/%E0%A4%A", "#/%"]) {
+        const changed = new Promise((resolve) => addEventListener("hashchange", resolve, { once: true }));
+        location.hash = hash; await changed; reached.push(router.route.value); }
+      history.replaceState(null, "", " "); return reached;"""
+    assert run(page, "data/router", body) == [["project", "A"], ["project", "%E0%A4%A"], ["%"]]
+
+
 def test_keys_in_an_empty_list_choose_nothing(page: Any) -> None:
     body = """const chosen = [], nothing = () => {}, { VirtualList } = virtual_list;
       const list = (count) => lib.html`<${VirtualList} id="keys" count=${count}
