@@ -215,6 +215,34 @@ def test_key_held_down_confirms_one_segment(service: Service, page: Any) -> None
     page.keyboard.up("Control")
 
 
+def test_copies_of_texts_have_no_tags_and_no_notes(service: Service, project: Any, page: Any) -> None:
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    page.goto(f"{service.address}/#/project/{project['id']}/file/{project['file']}/2")
+    page.locator(".proposal .edit.accepted").first.wait_for()
+
+    def copied(name: str) -> str:
+        page.evaluate("(name) => getSelection().selectAllChildren(document.querySelector(name))", name)
+        page.keyboard.press("Control+c")
+        return str(page.evaluate("navigator.clipboard.readText()"))
+
+    assert copied(".source") == "Line 2: the door is red ."
+    assert copied(".text.mt") == "Zeile 2 : die Tür ist rojo ."
+    assert copied(".proposal") == "Zeile 2 : das Tür ist azul ."
+    page.keyboard.press("Alt+r")
+    page.locator(".proposal .edit.rejected").first.wait_for()
+    assert copied(".proposal") == "Zeile 2 : die Tür ist rojo ."
+
+
+def test_keys_open_the_list_on_a_small_screen(service: Service, project: Any, page: Any) -> None:
+    page.set_viewport_size(SMALL)
+    page.goto(f"{service.address}/#/project/{project['id']}/file/{project['file']}/3")
+    page.locator(".field").wait_for()
+    for key, place in (("F3", "#search"), ("F2", ".field"), ("Shift+F3", "#filter"), ("F2", ".field")):
+        page.keyboard.press(key)
+        page.locator(f"{place}:focus").wait_for()
+        assert page.locator(".list").is_visible() == (place != ".field")
+
+
 def test_double_click_makes_one_project(service: Service, page: Any) -> None:
     page.goto(service.address)
     page.get_by_role("button", name="New project").click()
