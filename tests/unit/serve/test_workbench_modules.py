@@ -541,6 +541,15 @@ def test_tags_out_of_order_show_a_warning(page: Any) -> None:
     assert page.evaluate(EDITING % (CARD % body.replace("CASES", given))) == [1, 1, 0, 0, 1]
 
 
+def test_a_conflict_shows_the_proposal_where_a_text_was_taken_back(page: Any) -> None:
+    body = """const body = { state: "STATE", target: "mine", codes: [], decisions: [] };
+      const theirs = { number: 2, version: 3, target: "theirs", updated_by: "ben", updated: null };
+      queue.entries.value = [{ project: "p", file: "f", number: 2, version: 1, edit_id: "1", body, theirs }];
+      const texts = await shown(2, ".conflict .text"); queue.entries.value = []; return texts;"""
+    for state, mine in (("draft", "mine"), ("open", "m")):
+        assert page.evaluate(EDITING % (CARD % body.replace("STATE", state))) == [mine, "theirs"]
+
+
 def test_a_segment_without_a_proposal_says_why(page: Any) -> None:
     body = """const nothing = { ...rows.get(2), proposal: null };
       rows.set(2, { ...nothing, prepared: false }); rows.set(3, { ...nothing, number: 3, prepared: true });
