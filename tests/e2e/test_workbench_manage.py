@@ -270,6 +270,15 @@ def test_keys_have_owners_and_are_revoked_after_a_question(anna: Person, ben: Pe
     row.wait_for(state="detached")
 
 
+def test_double_click_makes_one_key(ben: Person) -> None:
+    page = ben.page("people")
+    page.get_by_role("form", name="Make a key").get_by_label("Name").fill("once")
+    page.get_by_label("edit", exact=True).check()
+    page.get_by_role("button", name="Make a key").dblclick()
+    page.locator("tr", has_text="once").first.wait_for()
+    assert len([one for one in ben.ask("GET", "/v1/keys")["keys"] if one["name"] == "once"]) == 1
+
+
 def fill_in_password(page: Any, password: str, again: str) -> None:
     page.get_by_label("New password", exact=True).fill(password)
     page.get_by_label("New password again").fill(again)

@@ -7,7 +7,7 @@ from typing import Any
 import browser
 import pytest
 import sqlalchemy as sql
-from workbench_service import SMALL, WIDE, Service, new_context, project_of, shoot, wait_until_loaded
+from workbench_service import SMALL, WIDE, Service, new_context, present, project_of, shoot, wait_until_loaded
 
 from postedit.serve.schema import decisions
 
@@ -198,3 +198,57 @@ def test_seconds_count_from_consent_alone(service: Service, page: Any) -> None:
     progress = service.get(f"/v1/projects/{file.split('/')[1]}/progress")
     assert [(day["timed"], day["seconds"]) for day in progress["days"]] == [(1, seconds)]
     assert "seconds" in confirm(3)
+
+
+def test_key_held_down_confirms_one_segment(service: Service, page: Any) -> None:
+    pairs = [(f"Line {number} .", f"Zeile {number} .") for number in range(1, 9)]
+    page.goto(f"{service.address}/#/{project_of(service, 'Held', pairs, ('en', 'de'))}/1")
+    page.get_by_role("textbox", name="Target of segment 1").wait_for()
+    page.keyboard.down("Control")
+    for _ in range(6):  # the browser repeats a key that is not released
+        page.keyboard.down("Enter")
+        page.wait_for_timeout(100)
+    page.keyboard.up("Enter")
+    assert present(page) == 2
+    page.keyboard.press("Enter")
+    page.get_by_role("textbox", name="Target of segment 3").wait_for()
+    page.keyboard.up("Control")
+
+
+def test_copies_of_texts_have_no_tags_and_no_notes(service: Service, project: Any, page: Any) -> None:
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    page.goto(f"{service.address}/#/project/{project['id']}/file/{project['file']}/2")
+    page.locator(".proposal .edit.accepted").first.wait_for()
+
+    def copied(name: str) -> str:
+        page.evaluate("(name) => getSelection().selectAllChildren(document.querySelector(name))", name)
+        page.keyboard.press("Control+c")
+        return str(page.evaluate("navigator.clipboard.readText()"))
+
+    assert copied(".source") == "Line 2: the door is red ."
+    assert copied(".text.mt") == "Zeile 2 : die Tür ist rojo ."
+    assert copied(".proposal") == "Zeile 2 : das Tür ist azul ."
+    page.keyboard.press("Alt+r")
+    page.locator(".proposal .edit.rejected").first.wait_for()
+    assert copied(".proposal") == "Zeile 2 : die Tür ist rojo ."
+
+
+def test_keys_open_the_list_on_a_small_screen(service: Service, project: Any, page: Any) -> None:
+    page.set_viewport_size(SMALL)
+    page.goto(f"{service.address}/#/project/{project['id']}/file/{project['file']}/3")
+    page.locator(".field").wait_for()
+    for key, place in (("F3", "#search"), ("F2", ".field"), ("Shift+F3", "#filter"), ("F2", ".field")):
+        page.keyboard.press(key)
+        page.locator(f"{place}:focus").wait_for()
+        assert page.locator(".list").is_visible() == (place != ".field")
+
+
+def test_double_click_makes_one_project(service: Service, page: Any) -> None:
+    page.goto(service.address)
+    page.get_by_role("button", name="New project").click()
+    page.get_by_label("Name").fill("Once")
+    page.get_by_label("Source language").fill("en")
+    page.get_by_label("Target language").fill("de")
+    page.get_by_role("button", name="Create project").dblclick()
+    page.get_by_role("heading", name="Once").wait_for()
+    assert [one["name"] for one in service.get("/v1/projects")["projects"]].count("Once") == 1

@@ -258,6 +258,16 @@ def test_fault_of_the_server_with_one_change_holds_no_others(page: Any) -> None:
     assert page.evaluate(QUEUE % body) == [[["a", "b"], ["a"], False], ["b", "a", "ab"], 0, 0]
 
 
+def test_answer_of_a_proxy_does_not_count_as_saved(page: Any) -> None:
+    """A proxy may answer with a page of its own and the status 200, for example to ask for a sign-in."""
+    body = """answer = () => "<html>Sign in</html>";
+      const queue = make("one"); await queue.put("f", 1, 0, { target: "a" });
+      const kept = [saved.length, queue.isOffline.value, JSON.parse(stored.get(queue.prefix + "one"))[0].body.target];
+      answer = (body) => ({ segment: { version: body.version + 1 } }); await queue.retry(); queue.stop();
+      return [...kept, saved, new Set(sent.map((one) => one[3])).size];"""
+    assert page.evaluate(QUEUE % body) == [0, True, "a", ["a"], 1]
+
+
 @pytest.mark.parametrize(("ours", "expected"), [(True, [["a", 0], ["ab", 7]]), (False, [["a", 0]])])
 def test_conflict_waits_for_a_choice(page: Any, ours: bool, expected: list[Any]) -> None:
     body = """answer = (body) => { if (body.version === 0) throw new ApiError(409, "changed",
@@ -463,6 +473,18 @@ def test_text_of_an_input_method_outlives_a_renewed_proposal(page: Any) -> None:
     assert page.evaluate(EDITING % body) == [True, "xm", "m", "newer"]
 
 
+def test_caret_stays_in_a_proposal_that_is_renewed(page: Any) -> None:
+    body = """const found = [];
+      const renew = (text) => { rows.set(1, { ...rows.get(1), proposal: { text, edits: [] } });
+        return editing.news.refresh([1]); };
+      for (const [start, end] of [[0, 0], [9, 9], [13, 13], [11, 11], [4, 8], [14, 17], [17, 17]]) {
+        await renew("Die Tür ist rot ."); editing.draft.select(start, end); await renew("Die Tür wäre rot .");
+        found.push([editing.draft.state.start, editing.draft.state.end]); }
+      await renew("Die Tür wäre rot . Ja ."); return [...found, editing.draft.state.end];"""
+    expected = [[0, 0], [12, 12], [14, 14], [12, 12], [4, 8], [15, 18], [18, 18], 23]
+    assert page.evaluate(EDITING % body) == expected
+
+
 def test_text_that_was_taken_back_elsewhere_is_not_shown(page: Any) -> None:
     body = """type("x"); editing.flush(); await wait(20); queue.entries.value = [];
       rows.set(1, { ...rows.get(1), version: 2, state: "draft", target: "xm" }); await editing.news.refresh([1]);
@@ -519,6 +541,15 @@ def test_tags_out_of_order_show_a_warning(page: Any) -> None:
     assert page.evaluate(EDITING % (CARD % body.replace("CASES", given))) == [1, 1, 0, 0, 1]
 
 
+def test_a_conflict_shows_the_proposal_where_a_text_was_taken_back(page: Any) -> None:
+    body = """const body = { state: "STATE", target: "mine", codes: [], decisions: [] };
+      const theirs = { number: 2, version: 3, target: "theirs", updated_by: "ben", updated: null };
+      queue.entries.value = [{ project: "p", file: "f", number: 2, version: 1, edit_id: "1", body, theirs }];
+      const texts = await shown(2, ".conflict .text"); queue.entries.value = []; return texts;"""
+    for state, mine in (("draft", "mine"), ("open", "m")):
+        assert page.evaluate(EDITING % (CARD % body.replace("STATE", state))) == [mine, "theirs"]
+
+
 def test_a_segment_without_a_proposal_says_why(page: Any) -> None:
     body = """const nothing = { ...rows.get(2), proposal: null };
       rows.set(2, { ...nothing, prepared: false }); rows.set(3, { ...nothing, number: 3, prepared: true });
@@ -539,6 +570,14 @@ def test_progress_is_of_what_can_be_confirmed(page: Any) -> None:
     found = run(page, "data/segment strings", body, counts)
     assert [text for _, text in found] == [f"{share}% confirmed" for share in (100, 99, 29, 100, 0)]
     assert [share for share, _ in found] == [1, 0.997, 0.29, 1, 0]
+
+
+def test_a_malformed_address_is_one_without_a_view(page: Any) -> None:
+    body = """const reached = []; for (const hash of ["#/project/%41", "#/project/%E0%A4%A", "#/%"]) {
+        const changed = new Promise((resolve) => addEventListener("hashchange", resolve, { once: true }));
+        location.hash = hash; await changed; reached.push(router.route.value); }
+      history.replaceState(null, "", " "); return reached;"""
+    assert run(page, "data/router", body) == [["project", "A"], ["project", "%E0%A4%A"], ["%"]]
 
 
 def test_keys_in_an_empty_list_choose_nothing(page: Any) -> None:

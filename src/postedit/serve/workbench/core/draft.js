@@ -18,8 +18,9 @@ export class Draft {
    * @param {{text: string, codes: import("./flat_text.js").PlacedCode[]} | null} target  the saved one, if any
    * @param {Map<number, boolean>} decisions  saved decisions, by number of the edit
    * @param {number} version  version of the segment on which the draft is based
+   * @param {Draft} [former]  the draft that this one replaces; the caret stays where it was in that text
    */
-  constructor(proposal, target, decisions = new Map(), version = 0) {
+  constructor(proposal, target, decisions = new Map(), version = 0, former = undefined) {
     this.proposal = proposal;
     this.version = version;
     const accepted = proposal.edits.map((_, number) => decisions.get(number) ?? true);
@@ -29,9 +30,8 @@ export class Draft {
       for (const change of flatChanges(content, written)) ranges = moved(ranges, change.start, change.end, change.length);
       content = written;
     }
-    const end = content.flat.length;
     /** @type {History<DraftState>} */
-    this.history = new History({ content, ranges, start: end, end });
+    this.history = new History({ content, ranges, ...selectionIn(content, former?.state) });
   }
 
   get state() { return this.history.state; }
@@ -152,6 +152,16 @@ export class Draft {
   }
 
   #push(state, kind) { this.history.push(state, kind, Date.now()); }
+}
+
+/** Return the selection of a former state in another text: at its end if it was at the end; within changed words, behind them. */
+function selectionIn(content, former) {
+  const last = content.flat.length;
+  if (!former || former.start === former.content.flat.length) return { start: last, end: last };
+  let places = [former];
+  for (const change of flatChanges(former.content, content)) places = moved(places, change.start, change.end, change.length);
+  const [{ start, end }] = places;
+  return { start: former.start === former.end ? end : start, end };
 }
 
 /** Return the changes between two flat texts, last first, so that offsets of the others stay valid when one is made. */

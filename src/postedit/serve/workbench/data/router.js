@@ -5,7 +5,16 @@ import { signal } from "../lib.js";
 export const route = signal(read());
 
 function read() {
-  return location.hash.replace(/^#\/?/, "").split("/").filter(Boolean).map(decodeURIComponent);
+  return location.hash.replace(/^#\/?/, "").split("/").filter(Boolean).map(decoded);
+}
+
+/** Return a part as it is if it cannot be decoded: there is nothing at such an address. @param {string} part */
+function decoded(part) {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    return part;
+  }
 }
 
 /** Whether the view has unsaved changes, so that people are asked before they leave it. */

@@ -129,7 +129,9 @@ export class SaveQueue {
     this.isSending.value = true;
     try {
       const body = { ...entry.body, version: entry.version, edit_id: entry.edit_id };
-      this.#done(entry, await this.send(`/v1/files/${entry.file}/segments/${entry.number}`, body));
+      const answer = await this.send(`/v1/files/${entry.file}/segments/${entry.number}`, body);
+      if (!answer?.segment) throw new ApiError(0, "The answer is not from the service."); // but from a proxy, such as its sign-in page
+      this.#done(entry, answer);
     } catch (error) {
       this.#failed(entry, error);
     } finally {

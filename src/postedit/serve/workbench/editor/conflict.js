@@ -15,7 +15,8 @@ export function Conflict({ editing, languages }) {
         <button type="button" onClick=${() => discard(editing, entry)}>${t.editor.discard}</button></div></div>`;
   }
   if (!entry?.theirs) return null;
-  const mine = entry.body.target, theirs = entry.theirs.target ?? "";
+  const isOpen = entry.body.state === "open"; // the target was taken back, so that the proposal stands
+  const mine = isOpen ? editing.draft.proposal.text : entry.body.target, theirs = entry.theirs.target ?? "";
   return html`
     <section class="conflict" role="alert" aria-label=${t.editor.conflict}>
       <p class="strong">${t.editor.conflict}</p>

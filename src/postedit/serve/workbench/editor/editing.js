@@ -283,7 +283,7 @@ export class Editing {
     const isKept = isSame && kept.proposal.text === segment.proposal.text;
     if (!isKept) {
       const decisions = new Map(segment.decisions.map((one) => [one.edit, one.accepted]));
-      this.drafts.set(segment.number, new Draft(segment.proposal, writtenTarget(segment), decisions, segment.version));
+      this.drafts.set(segment.number, new Draft(segment.proposal, writtenTarget(segment), decisions, segment.version, kept));
     }
     this.timer.turnTo(segment.number);
     this.isDirty = false;

@@ -15,7 +15,7 @@ import { PastDialog } from "./past_view.js";
 import { bestMatch, Beside } from "./reasons_view.js";
 import { SegmentCard } from "./segment_card.js";
 import { SegmentList } from "./segment_list.js";
-import { shortcutOf } from "./shortcuts.js";
+import { REPEATED, shortcutOf } from "./shortcuts.js";
 import { answerConsent, consent } from "./timer.js";
 
 /** @param {{project: any, file: string, number: number | null, queue: import("../data/save_queue.js").SaveQueue, onHelp: () => void}} props */
@@ -51,22 +51,28 @@ function Workplace({ project, file, number, queue, onHelp }) {
     if (number !== null && isNow) editing.open(number);
   }, [number]);
 
+  const focusField = () => { setListOpen(false); fieldRef.current?.focus(); };
+  const onFind = (id) => {
+    const focus = () => document.getElementById(id)?.focus();
+    focus();
+    setListOpen(true);
+    requestAnimationFrame(focus); // small screens show the list only now
+  };
   const onPast = () => { if (editing.segment.value?.version && !editing.isLoading.value) setLookingBack(true); };
   useEffect(() => {
-    const commands = commandsOf(editing, fieldRef, { onHelp, onGo: () => setGoing(true), onPast });
+    const commands = commandsOf(editing, fieldRef, { onHelp, onGo: () => setGoing(true), onPast, onFind, onField: focusField });
     const onKey = (event) => {
       const found = document.querySelector("dialog[open]") ? null : shortcutOf(event);
       const command = found && commands[found.id];
       if (!command) return;
       event.preventDefault();
-      command(found.key);
+      if (!event.repeat || REPEATED.has(found.id)) command(found.key);
     };
     document.addEventListener("keydown", onKey);
     return () => document.removeEventListener("keydown", onKey);
   }, [editing, onHelp]);
 
   const segment = editing.segment.value;
-  const focusField = () => { setListOpen(false); fieldRef.current?.focus(); };
   return html`
     <div class=${isListOpen ? "workplace list-open" : "workplace"}>
       <button type="button" class="list-toggle" aria-expanded=${isListOpen ? "true" : "false"} onClick=${() => setListOpen(!isListOpen)}>${t.editor.showList}</button>
@@ -99,8 +105,7 @@ async function begin(editing, number) {
   if (first !== undefined && editing.wanted === undefined) await editing.open(first);
 }
 
-function commandsOf(editing, fieldRef, { onHelp, onGo, onPast }) {
-  const focused = (id) => () => document.getElementById(id)?.focus();
+function commandsOf(editing, fieldRef, { onHelp, onGo, onPast, onFind, onField }) {
   return {
     confirm: () => editing.confirm(),
     next: () => editing.step(1),
@@ -117,10 +122,10 @@ function commandsOf(editing, fieldRef, { onHelp, onGo, onPast }) {
     takeSource: () => editing.putSource(),
     useMatch: () => useBestMatch(editing),
     past: onPast,
-    search: focused("search"),
-    filter: focused("filter"),
+    search: () => onFind("search"),
+    filter: () => onFind("filter"),
     goTo: onGo,
-    field: () => fieldRef.current?.focus(),
+    field: onField,
     help: onHelp,
   };
 }

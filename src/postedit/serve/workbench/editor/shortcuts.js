@@ -33,6 +33,9 @@ export const SHORTCUTS = [
   { id: "help", group: "find", keys: ["F1", "Ctrl+/", "?"], shown: "F1 or Ctrl+/" },
 ];
 
+/** Shortcuts that act again while their keys are held down. Others act once, so that nothing is confirmed unseen. */
+export const REPEATED = new Set(["next", "previous", "nextOpen", "previousOpen", "undo", "redo", "moveTag"]);
+
 const isMac = () => /^(Mac|iP)/.test(navigator.platform);
 
 /** Return the keys of a shortcut, named as on this computer. @param {string} id */

@@ -2,7 +2,7 @@
 import { html, useState } from "../lib.js";
 import { get, patch, post, put, remove } from "../data/api.js";
 import { focusHeading, Time, useLoaded, Waiting } from "../ui/controls.js";
-import { Confirm } from "../ui/dialog.js";
+import { Confirm, Problem, useWork } from "../ui/dialog.js";
 import { attempt } from "../ui/messages.js";
 import { t } from "../strings.js";
 import { PasswordDialog } from "./password.js";
@@ -48,11 +48,12 @@ function Keys() {
   const projects = useLoaded(async () => listOf(await get("/v1/projects"), "projects"), []);
   const [made, setMade] = useState("");
   const [doomed, setDoomed] = useState(null);
+  const { problem, run } = useWork();
   if (!loaded.value) return html`<${Waiting} loaded=${loaded} />`;
   const add = (event) => {
     event.preventDefault();
     const form = event.currentTarget, values = new FormData(form);
-    attempt(async () => {
+    run(async () => {
       const answer = await post("/v1/keys", { name: values.get("name"), scopes: values.getAll("scope") });
       setMade(answer.secret ?? answer.key ?? answer.token);
       form.reset();
@@ -75,7 +76,7 @@ function Keys() {
     ${doomed && html`<${Confirm} title=${t.people.revokeQuestion(doomed.name)} text=${t.people.revokeText} action=${t.people.revoke} onConfirm=${revoke} onClose=${() => setDoomed(null)} />`}
     <form class="inline" onSubmit=${add} aria-label=${t.people.addKey}><label>${t.people.name}<input name="name" required autocomplete="off" /></label>
       <fieldset><legend>${t.people.scopes}</legend>${SCOPES.map((scope) => html`<label class="check"><input type="checkbox" name="scope" value=${scope} /> ${t.people.scopeNames[scope] ?? scope}</label>`)}</fieldset>
-      <button>${t.people.addKey}</button></form></section>`;
+      <button>${t.people.addKey}</button></form><${Problem} text=${problem} /></section>`;
 }
 
 /** @param {{project: any}} props */

@@ -5,7 +5,7 @@ import { address, go } from "../data/router.js";
 import { progressOf } from "../data/segment.js";
 import { user } from "../data/session.js";
 import { Bar, useLoaded, Waiting } from "../ui/controls.js";
-import { Dialog } from "../ui/dialog.js";
+import { Dialog, Problem, useWork } from "../ui/dialog.js";
 import { t } from "../strings.js";
 
 /** Return the list in an answer, which may have it under a name. @param {any} answer @param {string} name */
@@ -41,26 +41,24 @@ function ProjectCard({ project }) {
 function NewProject({ onClose }) {
   const models = useLoaded(async () => listOf(await get("/v1/models"), "data"), []);
   const [values, setValues] = useState({ name: "", source_language: "", target_language: "", model: "" });
-  const [problem, setProblem] = useState("");
+  const { problem, run } = useWork();
   const change = (name) => (event) => setValues({ ...values, [name]: event.target.value });
   const chooseModel = (event) => {
     const model = (models.value ?? []).find((one) => one.id === event.target.value);
     const [source, target] = model?.languages ?? [];
     setValues({ ...values, model: event.target.value, source_language: values.source_language || source || "", target_language: values.target_language || target || "" });
   };
-  const submit = async (event) => {
+  const submit = (event) => {
     event.preventDefault();
-    try {
+    run(async () => {
       const project = await post("/v1/projects", { ...values, model: values.model || undefined });
       onClose();
       go("project", project.id);
-    } catch (error) {
-      setProblem(error.message);
-    }
+    });
   };
   return html`<${Dialog} title=${t.projects.create} onClose=${onClose}>
     <form class="fields" onSubmit=${submit}>
-      ${problem && html`<p class="warning" role="alert">${problem}</p>`}
+      <${Problem} text=${problem} />
       <label>${t.projects.name}<input autofocus required autocomplete="off" value=${values.name} onInput=${change("name")} /></label>
       <label>${t.projects.model}<select value=${values.model} onChange=${chooseModel}>
         <option value="">${t.projects.modelDefault}</option>
