@@ -18,23 +18,30 @@ _log = logging.getLogger(__name__)
 
 _SOON: Final = 0.5  # seconds of waiting after which it is logged
 
+_CACHED: Final = "a minute, more if busy; once, then cached"
+_NOT_CACHED: Final = (
+    "a minute, more if busy; each time: neither postedit's folder nor the cache folder of this user can be written to keep the "
+    "result; set NUMBA_CACHE_DIR to a folder that can"
+)
+
 
 class _Announcer(event.Listener):
     """A listener that logs the first compilation; loading functions from the cache does not count."""
 
     def __init__(self) -> None:
-        self._told = False
+        self._told, self.cached = False, True
 
     def on_start(self, event: Any) -> None:
         if not self._told:
             self._told = True
-            _log.info("Compiling for this processor (a minute, more if busy; once, then cached)")
+            _log.info(f"Compiling for this processor ({_CACHED if self.cached else _NOT_CACHED})")
 
     def on_end(self, event: Any) -> None:
         """Ignore the end of a compilation."""
 
 
-event.register("numba:compile", _Announcer())  # type: ignore[no-untyped-call]
+_announcer: Final = _Announcer()
+event.register("numba:compile", _announcer)  # type: ignore[no-untyped-call]
 
 
 @cache
@@ -126,10 +133,14 @@ def compiled_with(**options: Any) -> Callable[[Any], Any]:
     """Return a decorator that compiles a function with additional numba options."""
 
     def decorate(function: Any) -> Any:
-        found = njit(cache=True, nogil=True, **options)(function)
+        found = njit(nogil=True, **options)(function)
         if hasattr(found, "_cache"):  # not if numba is disabled
-            found._cache = _SharedCache(function)
-            found.compile = found._cache.releasing(found.compile)
+            try:
+                found._cache = _SharedCache(function)
+            except RuntimeError:  # numba finds no folder that it can write
+                _announcer.cached = False
+            else:
+                found.compile = found._cache.releasing(found.compile)
         return found
 
     return decorate

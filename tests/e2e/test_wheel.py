@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+import tarfile
 from pathlib import Path
 
 import pytest
@@ -45,6 +46,18 @@ def test_the_wheel_holds_what_the_checkout_has(installed: Path) -> None:
         for relative, path in there.items():
             assert (shipped / name / relative).read_bytes() == path.read_bytes()
     assert not (shipped / "recipes").is_symlink()
+
+
+def test_the_source_archive_holds_the_files_behind_links(tmp_path: Path) -> None:
+    pytest.importorskip("hatchling", reason="needs the build backend, which `make setup` installs")
+    build = [sys.executable, "-m", "hatchling", "build", "-t", "sdist", "-d", tmp_path]
+    subprocess.run(build, cwd=ROOT, check=True, capture_output=True)
+    (archive,) = tmp_path.glob("*.tar.gz")
+    with tarfile.open(archive) as found:
+        held = {member.name.split("/", 1)[1] for member in found if member.isfile()}
+    for name in ("recipes", "examples"):
+        there = {path.relative_to(ROOT).as_posix() for path in (ROOT / name).rglob("*") if path.is_file()}
+        assert there | {f"src/postedit/shipped/{path}" for path in there} <= held
 
 
 def test_demo_runs_without_a_checkout(installed: Path, tmp_path: Path) -> None:

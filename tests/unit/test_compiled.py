@@ -21,8 +21,8 @@ print(mix64(np.uint64(7)), next_below(10, np.ones(1, np.uint64)))
 """
 
 
-def drawn(cache: Path) -> "subprocess.CompletedProcess[str]":
-    environment = os.environ | {"NUMBA_CACHE_DIR": str(cache)}
+def drawn(cache: Path | str = "", **settings: str) -> "subprocess.CompletedProcess[str]":
+    environment = os.environ | {"NUMBA_CACHE_DIR": str(cache), **settings}
     return subprocess.run(
         [sys.executable, "-c", DRAW], env=environment, text=True, capture_output=True, check=True, timeout=300
     )
@@ -33,6 +33,15 @@ def test_compiling_is_announced_once_and_not_if_cached_on_disk(tmp_path: Path) -
     assert first.stderr.splitlines() == ["Compiling for this processor (a minute, more if busy; once, then cached)"]
     assert second.stderr == ""
     assert second.stdout == first.stdout
+
+
+def test_without_a_folder_for_its_cache_it_compiles_each_time_and_says_so(tmp_path: Path) -> None:
+    # The one place that numba looks at is not set: permissions would not keep the superuser from writing.
+    nowhere = {"NUMBA_CACHE_LOCATOR_CLASSES": "UserProvidedCacheLocator"}
+    for run in (drawn(**nowhere), drawn(**nowhere)):
+        assert run.stdout == drawn(tmp_path).stdout
+        assert run.stderr.startswith("Compiling for this processor (a minute, more if busy; each time: ")
+        assert "NUMBA_CACHE_DIR" in run.stderr
 
 
 COMPILED = """

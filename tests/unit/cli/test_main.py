@@ -1,3 +1,4 @@
+import os
 import re
 import subprocess
 import sys
@@ -178,3 +179,17 @@ command.main()
         command_line = [sys.executable, "-c", code]
         result = subprocess.run(command_line, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
     assert (result.returncode, result.stderr) == (1, "error: the disk is full; free some space and run again\n")
+
+
+def test_characters_that_the_encoding_of_stdout_lacks_are_escaped() -> None:
+    code = """
+import sys
+from postedit.cli import main as command
+@command.app.command()
+def say() -> None:
+    print("na\u00efve \u2205")
+sys.argv = ["postedit", "say"]
+command.main()
+"""
+    result = python(code, env=os.environ | {"PYTHONIOENCODING": "latin-1"}, encoding="latin-1")
+    assert (result.returncode, result.stdout, result.stderr) == (0, "na\u00efve \\u2205\n", "")
