@@ -5,6 +5,7 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
+from postedit.core.arguments import path_of
 from postedit.core.checksums import recorded_damage
 from postedit.core.editor import Editor
 from postedit.core.errors import ModelFolderError
@@ -38,6 +39,7 @@ class SavedEditor(Editor):
         If a weights file of a run was loaded (RUN/best/*.safetensors), the copy has these weights.
 
         Raises:
+            DataError: if `path` is not a path.
             ModelFolderError: if the editor has several models, or its folder can no longer be read or is damaged.
             OutputError: if there is something else at `path`, or it cannot be written.
         """
@@ -46,7 +48,7 @@ class SavedEditor(Editor):
                 "this editor was not loaded from one model folder; save the members of an ensemble or a combination "
                 "one by one, each as an editor of its own (PostEditor.load(FOLDER))"
             )
-        self._save(self.sources[0], Path(path).resolve())
+        self._save(self.sources[0], path_of("path", path).resolve())
 
     def push_to_hub(self, repository: str, *, private: bool = False) -> str:
         """Upload the model folder to the Hugging Face hub as `repository` ("name/model"); return its address.

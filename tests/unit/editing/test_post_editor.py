@@ -273,6 +273,11 @@ def test_outputs_to_score_are_one_for_each_segment(editor: PostEditor) -> None:
             editor.score_segments([Segment("the house", "das Haus")], outputs)
 
 
+def test_an_editor_is_saved_only_to_a_path(editor: PostEditor) -> None:
+    with pytest.raises(DataError, match="path must be a path"):
+        editor.save_pretrained(3)  # type: ignore[arg-type]
+
+
 def test_a_saved_editor_edits_alike(editor: PostEditor, tmp_path: Path) -> None:
     editor.save_pretrained(tmp_path / "again")
     again = PostEditor.from_pretrained(tmp_path / "again", device="cpu")
