@@ -20,8 +20,8 @@ _SOON: Final = 0.5  # seconds of waiting after which it is logged
 
 _CACHED: Final = "a minute, more if busy; once, then cached"
 _NOT_CACHED: Final = (
-    "a minute, more if busy; each time: neither postedit's folder nor the cache folder of this user can be written to "
-    "keep the result; set NUMBA_CACHE_DIR to a folder that can"
+    "a minute, more if busy; each time, as neither postedit's folder nor the cache folder of this user is writable: "
+    "set NUMBA_CACHE_DIR to a writable folder"
 )
 
 

@@ -40,7 +40,7 @@ def test_without_a_folder_for_its_cache_it_compiles_each_time_and_says_so(tmp_pa
     nowhere = {"NUMBA_CACHE_LOCATOR_CLASSES": "UserProvidedCacheLocator"}
     for run in (drawn(**nowhere), drawn(**nowhere)):
         assert run.stdout == drawn(tmp_path).stdout
-        assert run.stderr.startswith("Compiling for this processor (a minute, more if busy; each time: ")
+        assert run.stderr.startswith("Compiling for this processor (a minute, more if busy; each time, as ")
         assert "NUMBA_CACHE_DIR" in run.stderr
 
 

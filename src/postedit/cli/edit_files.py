@@ -147,7 +147,7 @@ def edit_files(command: EditCommand, inputs: Sequence[Path], announce: Callable[
         err.print(line, soft_wrap=True, highlight=False, markup=False)
     unrecognised = translation_files.unrecognised(inputs)
     if others := translation_files.count_others(inputs, tasks) - len(unrecognised):
-        err.print(f"not copied, as not a translation file: {counted(others, 'file')} in the folders")
+        err.print(f"not copied, because they are not translation files: {counted(others, 'file')} in the folders")
     if report is not None:
         err.print(f"Records of the edited units: {report}", soft_wrap=True, highlight=False, markup=False)
     if refused := [*pairs.refused, *unrecognised]:

@@ -68,7 +68,9 @@ def _create_admin(database: str, name: str) -> None:
     name = user_name(name)
     password = os.environ.get("POSTEDIT_ADMIN_PASSWORD")
     if not password and (sys.stdin is None or not sys.stdin.isatty()):
-        raise DataError("standard input is not a terminal to ask for the password: set $POSTEDIT_ADMIN_PASSWORD")
+        raise DataError(
+            "standard input is not a terminal on which to ask for the password; set $POSTEDIT_ADMIN_PASSWORD"
+        )
     password = password or typer.prompt(f"Password of {name}", hide_input=True, confirmation_prompt=True)
     store = Store(database)
     try:

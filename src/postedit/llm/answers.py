@@ -65,15 +65,14 @@ class AnswerError(Exception):
 REFUSAL: Final = re.compile(
     r"\bI(?:['’]m| am) (?:sorry|afraid),? (?:but )?I (?:can(?:['’]t|not)|am unable|won['’]t)\b"
     r"|\bI (?:can(?:['’]t|not)|am unable to|will not|won['’]t) (?:assist|help|comply|provide|fulfil|do that|process)"
-    r"|\bas an? (?:AI|language model|assistant)\b[^.]{0,40}\bI\b",
+    r"|\bas an? (?:AI|language model)\b|\bas an assistant, I (?:can(?:['’]t|not)|am (?:not able|unable)|won['’]t)\b",
     re.IGNORECASE,
 )
 """Phrases with which assistants refuse a request."""
 
 _LONGEST_TEXT: Final = 2000  # most characters of each text about an error
 
-# Chat templates may open the thoughts themselves, so that the answer lacks the first mark.
-_THOUGHT: Final = re.compile(r"\A(?!\s*[\[{`]).*?</think>", re.DOTALL)
+_THOUGHTS_END: Final = "</think>"  # chat templates may open the thoughts themselves, so that an answer only ends them
 _FENCE: Final = re.compile(r"```(?:json)?[ \t]*\n(.*)\n?```\Z", re.DOTALL | re.IGNORECASE)
 
 
@@ -86,7 +85,7 @@ def parse_answer(text: str, identifiers: Sequence[str], form: AnswerForm) -> dic
     Raises:
         AnswerError: if an id is missing, repeated or unknown, or the text does not have the form `form`.
     """
-    items = [_item(one, form) for one in _items(_THOUGHT.sub("", text, count=1).strip())]
+    items = [_item(one, form) for one in _items(text.strip())]
     counts = Counter(identifier for identifier, _ in items)
     if any(count > 1 for count in counts.values()):
         raise AnswerError("doubled")
@@ -97,7 +96,7 @@ def parse_answer(text: str, identifiers: Sequence[str], form: AnswerForm) -> dic
     return dict(items)
 
 
-def _items(text: str) -> list[Any]:
+def _items(text: str, *, may_think: bool = True) -> list[Any]:
     if not text:
         raise AnswerError("dropped")
     fenced = _FENCE.match(text)
@@ -105,6 +104,9 @@ def _items(text: str) -> list[Any]:
     try:
         value = json.loads(body, object_pairs_hook=_once)
     except (ValueError, RecursionError):  # invalid JSON, or a number with thousands of digits
+        _, thoughts_end, rest = text.partition(_THOUGHTS_END)
+        if may_think and thoughts_end:
+            return _items(rest.strip(), may_think=False)
         raise AnswerError(_fault_of(body)) from None
     if isinstance(value, dict) and list(value) == ["segments"]:
         value = value["segments"]

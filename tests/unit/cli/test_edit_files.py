@@ -101,7 +101,7 @@ def test_folders_keep_their_structure(edit: Any, tmp_path: Path) -> None:
     (tmp_path / "x/notes.txt").write_text("no translation file")
     result = edit("MODEL", tmp_path / "x", "--out", tmp_path / "out")
     assert result.exit_code == 0
-    assert "not copied, as not a translation file: 1 file in the folders" in result.stderr
+    assert "not copied, because they are not translation files: 1 file in the folders" in result.stderr
     assert sorted(path.name for path in (tmp_path / "out").rglob("*.*")) == ["a.xlf", "b.xliff"]
     assert "Haus!" in (tmp_path / "out/y/b.xliff").read_text()
 
@@ -330,7 +330,7 @@ def test_files_of_a_folder_that_are_refused_are_named_at_the_end(edit: Any, tmp_
     result = edit("MODEL", tmp_path / "in", "--out", tmp_path / "out")
     assert "2 of 3 files were not edited" in refused(result)
     assert "c.xliff: is not a translation file that can be read here" in " ".join(result.stderr.split())
-    assert "not a translation file: 2 files in the folders" in result.stderr
+    assert "not translation files: 2 files in the folders" in result.stderr
     assert "b.xlf: line 3, column 3: is not well-formed XML" in result.stderr
     assert [path.name for path in (tmp_path / "out").iterdir()] == ["a.xlf"]
 

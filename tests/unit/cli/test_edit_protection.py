@@ -85,7 +85,11 @@ def test_kinds_are_named_or_left_out(given: str, kinds: tuple[str, ...]) -> None
 
 @pytest.mark.parametrize(
     ("given", "message"),
-    [("numbers", 'did you mean "number"'), ("", "no kind of span"), ("url,-code", "names kinds and leaves out others")],
+    [
+        ("numbers", 'did you mean "number"'),
+        ("", "not a kind of span"),
+        ("url,-code", "names kinds and leaves out others"),
+    ],
 )
 def test_unknown_kinds_and_mixed_lists_are_refused(given: str, message: str) -> None:
     with pytest.raises(DataError, match=message):

@@ -181,7 +181,8 @@ command.main()
     assert (result.returncode, result.stderr) == (1, "error: the disk is full; free some space and run again\n")
 
 
-def test_characters_that_the_encoding_of_stdout_lacks_are_escaped() -> None:
+@pytest.mark.parametrize("encoding", ["latin-1", "latin-1:surrogateescape"])  # the second as in the locale C
+def test_characters_that_the_encoding_of_stdout_lacks_are_escaped(encoding: str) -> None:
     code = """
 import sys
 from postedit.cli import main as command
@@ -191,5 +192,5 @@ def say() -> None:
 sys.argv = ["postedit", "say"]
 command.main()
 """
-    result = python(code, env=os.environ | {"PYTHONIOENCODING": "latin-1"}, encoding="latin-1")
+    result = python(code, env=os.environ | {"PYTHONIOENCODING": encoding}, encoding="latin-1")
     assert (result.returncode, result.stdout, result.stderr) == (0, "na\u00efve \\u2205\n", "")

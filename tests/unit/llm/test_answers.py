@@ -1,7 +1,6 @@
 """Answers are parsed strictly, and checked against their segments."""
 
 import json
-import time
 
 import pytest
 
@@ -25,7 +24,7 @@ A, B = {"id": "a", "correction": "x"}, {"id": "b", "correction": "y"}
         json.dumps([A, B]),
         f"```json\n{text_of(A, B)}\n```",
         f"<think>{{ hm }}</think>\n\n{text_of(A, B)}",
-        f"The list is {{...}}.\n</think>\n\n{text_of(A, B)}",
+        f"[ID a] `is` {{...}}.\n</think>\n\n{text_of(A, B)}",
     ],
 )
 def test_sound_answers(text: str) -> None:
@@ -72,12 +71,14 @@ def test_a_mark_of_thoughts_within_a_correction_is_text() -> None:
 def test_an_assistant_is_no_refusal() -> None:
     question = Question("Er arbeitet als Assistent.", "He works as assistant.")
     assert fault_of(question, "He works as an assistant.") is None
+    assert fault_of(question, "As an assistant, I help him to work.") != "refused"
+    assert fault_of(question, "As an AI, my guidelines do not allow this.") == "refused"
+    assert fault_of(question, "As an assistant, I cannot do that.") == "refused"
 
 
 def test_long_runs_of_spaces_are_checked_in_linear_time() -> None:
-    begun = time.perf_counter()
-    assert fault_of(QUESTION, f"Das Haus ist rot{' ' * 100_000}und groß .") == "unrelated"
-    assert time.perf_counter() - begun < 20.0  # minutes, if each space is tried as the beginning of a note
+    # This would take an hour if each space were tried as the beginning of a note.
+    assert fault_of(QUESTION, f"Das Haus ist rot{' ' * 1_000_000}und groß .") == "unrelated"
 
 
 def test_errors_come_before_corrections() -> None:
