@@ -1,9 +1,9 @@
 """Glossaries: source terms to find in a segment, and the translations that outputs must or must not have.
 
 Texts are compared word by word: terms match whole words, the longest term first, whatever the white space between the
-words. In scripts without spaces, each character counts as a word. Case matters only for entries that say so, and even
-there the first letter may be a capital, unless another one is spelt so. Inflected forms match only if the entry lists
-them.
+words. In scripts without spaces, each character counts as a word. Case matters only for entries that say so, and for
+translations that differ only in case from a forbidden one. Even there the first letter may be a capital, unless another
+term is spelt so. Inflected forms match only if the entry lists them.
 
 The rule for an output: it has each term at least as often as mt, or as the source if that has it less often, and it has
 no forbidden translation more often than mt.
@@ -41,6 +41,7 @@ _CHANGED: Final = {
 """By language, words at the end of a text that change before a vowel ("le écran" becomes "l'écran")."""
 
 _ELIDED_BEFORE: Final = re.compile(r"\w['’]$")
+_SENTENCE_START: Final = re.compile(r"(?:^|\n|[.!?…:]\W*\s)[\W\d_]*\Z")  # what may stand before the first word
 _NEAR: Final = 20  # characters before a term that are searched for the word before it
 
 
@@ -147,8 +148,10 @@ class TermRule:
         spans: the protected spans of mt.
         language: the code of the language of mt; empty if it is not known.
 
-    A translation that one entry allows is not forbidden by another. In all methods, `spans` are the protected spans of
-    the text; words within them do not count as terms, except in numbers and units.
+    A translation that one entry allows is not forbidden by another. Case matters where an allowed and a forbidden
+    translation differ in nothing else; with the capital that begins a sentence, an allowed one stays allowed. In all
+    methods, `spans` are the protected spans of the text; words within them do not count as terms, except in numbers and
+    units.
     """
 
     def __init__(
@@ -156,14 +159,23 @@ class TermRule:
     ) -> None:
         self._changed = _CHANGED.get(base_language(language))
         self._found = [one for one in found if one.entry.targets or one.entry.forbidden]
-        allowed = {form for one in self._found for form in (*one.entry.targets, *one.entry.target_forms)}
-        self._translations = _Phrases(
-            (form, value, one.entry.case_sensitive)
+        allowed = {
+            form: value
             for one in self._found
             for value, forms in _values(one.entry).items()
             for form in forms
-            if value.kind == "term" or form not in allowed
+            if value.kind == "term"
+        }
+        forbidden = {form for one in self._found for form in one.entry.forbidden if form not in allowed}
+        contested = set(map(_spelling, allowed)) & set(map(_spelling, forbidden))
+        self._translations = _Phrases(
+            (form, value, one.entry.case_sensitive or _spelling(form) in contested)
+            for one in self._found
+            for value, forms in _values(one.entry).items()
+            for form in forms
+            if value.kind == "term" or form in forbidden
         )
+        self._capitalised = {Value("forbidden term", _capitalised(form)): value for form, value in allowed.items()}
         self._needed: Counter[Value] = Counter()
         for one in self._found:
             if one.entry.targets:
@@ -175,8 +187,12 @@ class TermRule:
         return [
             ProtectedSpan(value.kind, match.start, match.end, value.value)
             for match in _outside(self._translations.matches(text), spans)
-            for value in match.keys
+            for value in dict.fromkeys(self._meant(text, match.start, value) for value in match.keys)
         ]
+
+    def _meant(self, text: str, start: int, value: Value) -> Value:
+        """Return the value of a match; a term with the capital that begins a sentence may look like a forbidden one."""
+        return self._capitalised.get(value, value) if _begins_sentence(text, start) else value
 
     def broken(self, text: str, spans: Iterable[ProtectedSpan] = ()) -> list[Value]:
         """Return the terms that an output loses, and the forbidden translations that it adds."""
@@ -217,7 +233,8 @@ class TermRule:
                 term, old = instead[span.value], text[span.start]
                 if not self._may_follow(text[max(0, span.start - _NEAR) : span.start], term):
                     continue
-                capital = old.isupper() and span.value[0].islower()
+                begins = term.islower() and _begins_sentence(text, span.start)
+                capital = old.isupper() and (span.value[0].islower() or begins)
                 parts += [text[done : span.start], term[0].upper() if capital else term[0], term[1:]]
                 done = span.end
         return "".join([*parts, text[done:]])
@@ -324,6 +341,10 @@ def _spelling(word: str) -> str:
 
 def _written(words: Iterable[str]) -> str:
     return unicodedata.normalize("NFC", " ".join(words)).replace("’", "'")
+
+
+def _begins_sentence(text: str, start: int) -> bool:
+    return _SENTENCE_START.search(text, max(0, start - _NEAR), start) is not None
 
 
 def _capitalised(phrase: str) -> str:

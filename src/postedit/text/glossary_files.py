@@ -4,14 +4,13 @@ A table has the columns source, target, forbidden, case, source_forms and target
 unless there are only source and target; source is needed, and target or forbidden. Several translations, forms or
 forbidden translations in a field are separated by "|", the preferred one first; case is "yes" if the term is
 case-sensitive. From TBX, the terms of two languages are read; terms with the administrative status deprecated or
-superseded are forbidden as translations. An entry with a forbidden translation that differs from an allowed one only in
-case is always case-sensitive.
+superseded are forbidden as translations.
 """
 
 import csv
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 from xml.parsers import expat
@@ -126,7 +125,7 @@ def _forms(field: str) -> tuple[str, ...]:
 
 
 def _checked(entry: GlossaryEntry, where: str) -> GlossaryEntry:
-    """Return an entry after checking it; it is case-sensitive if translations and forbidden ones differ only in case.
+    """Return an entry after checking it.
 
     Raises:
         DataError: if the entry is incomplete or contradictory, or a term is too long or has no letter or digit.
@@ -144,9 +143,7 @@ def _checked(entry: GlossaryEntry, where: str) -> GlossaryEntry:
             raise DataError(f"{where}: a term has {len(term):,} characters; at most {_LONGEST:,} are allowed")
         if not any(map(str.isalnum, term)):
             raise DataError(f"{where}: {term!r:.80} has neither a letter nor a digit, so it is not a term")
-    allowed = {form.casefold() for form in (*entry.targets, *entry.target_forms)}
-    differs_in_case = any(form.casefold() in allowed for form in entry.forbidden)
-    return replace(entry, case_sensitive=True) if differs_in_case else entry
+    return entry
 
 
 @dataclass(slots=True)

@@ -66,6 +66,42 @@ def test_a_term_in_another_case_can_be_forbidden(tmp_path: Path, term: str, forb
     assert rule.swapped(f"das {forbidden}") == f"das {term}"
 
 
+@pytest.mark.parametrize("before", ["", "“", "1. ", "It is. ", "He said: “", "a\n- "])
+def test_a_capital_that_begins_a_sentence_is_no_forbidden_spelling(before: str) -> None:
+    found = Glossary([GlossaryEntry("réseau", ("internet",), ("Internet",))]).find("Le réseau est bon.")
+    rule = TermRule(found, "The internet is good.")
+    text = f"{before}Internet is good."
+    assert (rule.broken(text), rule.wishes(text), rule.swapped(text)) == ([], ([], []), text)
+    assert rule.broken(f"{before}The Internet") == [Value("term", "internet"), Value("forbidden term", "Internet")]
+    assert rule.swapped(f"{before}The Internet") == f"{before}The internet"
+
+
+def test_a_term_written_at_the_start_of_a_sentence_has_a_capital() -> None:
+    rule = TermRule(Glossary([GlossaryEntry("courriel", ("e-mail",), ("E-Mail",))]).find("un courriel"), None)
+    assert rule.swapped("E-Mail is good.") == "E-mail is good."
+    assert rule.swapped("An E-Mail") == "An e-mail"
+
+
+def test_a_forbidden_spelling_makes_no_other_term_case_sensitive() -> None:
+    found = Glossary([GlossaryEntry("E-mail", ("E-Mail", "Nachricht"), ("e-mail",))]).find("Send an e-mail")
+    rule = TermRule(found, "eine E-Mail")
+    assert rule.broken("eine e-mail")
+    assert rule.broken("eine NACHRICHT") == []
+
+
+@pytest.mark.parametrize("cased", [False, True])
+def test_a_term_and_its_forbidden_spelling_can_be_in_two_entries(cased: bool) -> None:
+    entries = [
+        GlossaryEntry("net", ("Internet",)),
+        GlossaryEntry("net", (), ("internet",), case_sensitive=cased),
+        GlossaryEntry("net", ("Netz",)),
+    ]
+    rule = TermRule(Glossary(entries).find("the net"), "das internet")
+    assert (rule.broken("das Internet"), rule.wishes("das Internet")) == ([], ([], []))
+    assert rule.wishes("das internet") == (["Internet"], ["internet"])
+    assert rule.broken("das Netz") == []
+
+
 def test_scripts_without_spaces_match_anywhere() -> None:
     assert found([GlossaryEntry("文件", ("file",))], "打开文件夹和文件。") == {"文件": 2}
 
