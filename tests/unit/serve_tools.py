@@ -47,6 +47,7 @@ class WordEngine(Engine):
         return True
 
     def languages(self, model: str | None) -> tuple[str, str]:
+        self._check_model(model or "words")
         return "en", "de"
 
     async def edit(self, segments: Sequence[Segment], *, project: str | None = None, **_: Any) -> EditedSegments:

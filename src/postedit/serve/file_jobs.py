@@ -13,6 +13,7 @@ import sqlalchemy as sql
 from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
 
 from postedit.core.errors import DataError, OutputError, PosteditError
+from postedit.files.tmx import Tmx
 from postedit.files.units import Unit
 from postedit.serve.backlog import BudgetSpentError, EndpointRefusesError
 from postedit.serve.engine import Engine, UnknownNameError
@@ -206,7 +207,7 @@ class FileJobs:
     def _read(self, job: ClaimedJob, file: Row) -> None:
         """Read the units of a file into segments, continuing after an interruption."""
         store, last = self._store, self._store.proposals.last_number(file["id"])
-        languages = ("", "")
+        file, languages = file if last else self._with_languages(job, file), ("", "")
         with store.files.open(file["id"]) as stream:
             units = numbered_units(store.files.format(file), stream, file["name"])
             while chunk := list(itertools.islice(units, _UNITS_AT_ONCE)):
@@ -226,6 +227,16 @@ class FileJobs:
             store.proposals.count_repetitions(change, file["id"])
             _set(change, file["id"], state="ready", source_language=languages[0], target_language=languages[1])
             change.event("file", file=file["id"], action="ready", name=file["name"])
+
+    def _with_languages(self, job: ClaimedJob, file: Row) -> Row:
+        """Return a file; TMX of a project without languages gets those of the model, which then stay with the file."""
+        if file["format"] != Tmx.name or file["wanted_source"] or file["wanted_target"]:
+            return file
+        source, target = self.proposer.languages(self._store.projects.row(job.project))
+        with self._store.database.change(job.project, job.who) as change:
+            self._store.jobs.advance(change, job)
+            _set(change, file["id"], wanted_source=source, wanted_target=target)
+        return self._store.files.row(file["id"])
 
     def _languages(self, job: ClaimedJob, file: Row, units: Sequence[tuple[int, Unit]]) -> tuple[str, str]:
         """Return the source and target language of a file.

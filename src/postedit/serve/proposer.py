@@ -8,7 +8,7 @@ from postedit.adapt.correction_memory import MemoryPosition
 from postedit.core.editor import PostEdit, Segment
 from postedit.core.errors import DataError
 from postedit.serve.backlog import BudgetSpentError, EndpointUnavailableError, OverloadedError, Priority, TooLargeError
-from postedit.serve.engine import Engine, ExpiredError
+from postedit.serve.engine import Engine, ExpiredError, UnknownNameError
 from postedit.serve.schema import OPEN_STATES
 from postedit.serve.store import Store
 from postedit.serve.store_base import ProjectChange, Row
@@ -18,6 +18,7 @@ from postedit.serve.store_segments import segment_json
 from postedit.serve.worker_pool import BrokenSegmentError
 
 _TIMEOUT: Final = 600.0  # seconds, for a request of a job
+_MOST_BROKEN: Final = 2  # segments on which the model may fail, each alone, before it edits any
 
 
 class Made(NamedTuple):
@@ -91,8 +92,11 @@ class Proposer:
         return self._engine.learns(project["model"] or None)
 
     def languages(self, project: Row) -> tuple[str, str]:
-        """Return the source and target language of the model of a project, empty if not known."""
-        return self._engine.languages(project["model"] or None)
+        """Return the source and target language of the model of a project, empty if they or the model are not known."""
+        try:
+            return self._engine.languages(project["model"] or None)
+        except UnknownNameError:
+            return "", ""
 
     async def propose(
         self, file: Row, rows: Sequence[Row], asking: ProposalRequest, save: Callable[[Made], bool]
@@ -135,24 +139,33 @@ class Proposer:
             return [], None
         try:
             return await self._edited_at_once(project, rows, asking)
-        except TooLargeError:
-            return await self._edited_alone(project, rows, asking)
-        except BrokenSegmentError:
-            if asking.priority != "job":
+        except (TooLargeError, BrokenSegmentError) as error:
+            if isinstance(error, BrokenSegmentError) and asking.priority != "job":
                 raise
-            results, position = await self._edited_alone(project, rows, asking)
-            if len(rows) > 1 and not any(results):  # the fault is not that of one segment
-                raise
-            return results, position
+            return await self._edited_alone(project, rows, asking) if len(rows) > 1 else ([None], None)
 
     async def _edited_alone(
         self, project: Row, rows: Sequence[Row], asking: ProposalRequest
     ) -> tuple[Sequence[PostEdit | None], MemoryPosition | None]:
-        """Return corrections of segments that cannot be edited together; see `_edited`."""
-        if len(rows) == 1:
-            return [None], None
-        alone = [await self._edited(project, [row], asking) for row in rows]
-        return [one for results, _ in alone for one in results], _lowest(*(position for _, position in alone))
+        """Return corrections of segments that cannot be edited together; see `_edited`.
+
+        Raises:
+            BrokenSegmentError: if the model fails on some before it edits any: the fault is not that of one segment.
+        """
+        results: list[PostEdit | None] = []
+        positions: list[MemoryPosition | None] = []
+        broken = 0
+        for row in rows:
+            try:
+                (result,), position = await self._edited_at_once(project, [row], asking)
+            except (TooLargeError, BrokenSegmentError) as error:
+                broken += isinstance(error, BrokenSegmentError)
+                if broken and (asking.priority != "job" or (broken >= _MOST_BROKEN and not any(results))):
+                    raise
+                result, position = None, None
+            results.append(result)
+            positions.append(position)
+        return results, _lowest(*positions)
 
     async def _edited_at_once(
         self, project: Row, rows: Sequence[Row], asking: ProposalRequest

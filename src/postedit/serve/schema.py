@@ -93,7 +93,8 @@ files: Final = sql.Table(
     _text("format"),
     _text("source_language"),
     _text("target_language"),
-    # Languages of the project when the file was added; empty: any. They decide which units of a TMX are segments.
+    # Languages of the project when the file was added or, for TMX if it had none, of its model; empty: any. They decide
+    # which units of a TMX are segments.
     _text("wanted_source"),
     _text("wanted_target"),
     _text("state"),

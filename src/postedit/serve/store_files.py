@@ -94,7 +94,7 @@ class Files:
         return io.BufferedReader(_Parts(self._db, self.row(file)), PART)
 
     def format(self, row: Row) -> Format:
-        """Return the format of a file, with the languages that its project had when the file was added.
+        """Return the format of a file, with the languages that its project, or its model, had when the file was added.
 
         With other languages, a TMX file may have other units, so that segment numbers would refer to other segments.
         """

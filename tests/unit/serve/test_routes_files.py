@@ -114,6 +114,17 @@ def test_other_languages_of_a_project_are_for_files_that_follow(client: TestClie
     assert client.get(f"/v1/files/{file}").json() == before
 
 
+def test_a_memory_of_several_languages_is_read_in_those_of_the_model(client: TestClient) -> None:
+    units = [{"en": f"Text {one}", "fr": f"Texte {one}", "de": f"Wort {one}"} for one in (1, 2)]
+    file = upload(client, _tmx({"en": "Zero", "fr": "Rien"}, *units), "m.tmx")
+    found = client.get(f"/v1/files/{file}").json()
+    assert (found["source_language"], found["target_language"], found["segments"]) == ("en", "de", 2)
+    assert client.patch("/v1/projects/default", json={"target_language": "fr"}).status_code == 200
+    assert decide(client, file, 2, "Satz 2").status_code == 200
+    text = client.get(f"/v1/files/{file}/download").content.decode()
+    assert re.findall(r"<seg>(\w+)", text) == ["Zero", "Rien", *["Text", "Texte", "Wort"], *["Text", "Texte", "Satz"]]
+
+
 def test_segments_are_found_by_filter_and_text(client: TestClient) -> None:
     file = upload(client, xliff(*PAIRS, ("100 % Äpfel", "100 % äpfel")))
     decide(client, file, 4, "ein Strauch")

@@ -308,6 +308,17 @@ def test_a_job_whose_model_no_service_has_fails_with_the_reason(
     assert found["error"].startswith("there is no model 'phrases' here")
 
 
+def test_a_file_whose_model_no_service_has_is_read(store: Store, jobs_of: FileJobs) -> None:
+    store.projects.change("default", {"model": "phrases"}, "anna")
+    with store.database.change("default", "anna") as change:
+        file = store.files.create(change, "a.xlf", io.BytesIO(xliff(*PAIRS)))
+        store.jobs.add(change, "import", file)
+    job = store.jobs.claim()
+    assert job is not None
+    jobs_of._read(job, store.files.row(file))
+    assert (store.files.get(file)["state"], store.files.get(file)["segments"]) == ("ready", 5)
+
+
 async def _check(jobs_of: FileJobs, model: str) -> None:
     jobs_of.proposer._engine._check_model(model)
 
@@ -466,6 +477,25 @@ def test_the_log_says_where_a_job_failed_and_quotes_no_text(
     written = "".join(map(JsonFormatter().format, caplog.records))
     assert "KeyError in " in written
     assert "secret" not in written
+
+
+@pytest.mark.parametrize(("segments", "state", "requests"), [(16, "failed", 3), (1, "done", 1)])
+def test_a_broken_model_is_not_tried_on_each_segment(
+    store: Store, jobs_of: FileJobs, monkeypatch: pytest.MonkeyPatch, segments: int, state: str, requests: int
+) -> None:
+    file, tried = imported(store, xliff(*[("a", "b")] * segments)), []
+    with store.database.change("default", "anna") as change:
+        waiting = store.jobs.add(change, "edit", file)
+
+    async def failing(given: Any, **_: Any) -> EditedSegments:
+        tried.append(len(given))
+        raise BrokenSegmentError("the model failed on a segment")
+
+    monkeypatch.setattr(jobs_of.proposer._engine, "edit", failing)
+    job = store.jobs.claim(["edit"])
+    assert job is not None
+    asyncio.run(jobs_of._run(job))
+    assert (store.jobs.get(waiting)["state"], tried) == (state, [segments, 1, 1][:requests])
 
 
 def test_work_goes_on_after_any_exception(
@@ -882,6 +912,12 @@ TWO_PAIRS = xliff(*PAIRS).replace(
 )
 
 
+FRENCH_TMX = (
+    b'<tmx version="1.4"><header srclang="en"/><body><tu><tuv xml:lang="en"><seg>a</seg></tuv>'
+    b'<tuv xml:lang="fr"><seg>b</seg></tuv></tu></body></tmx>'
+)
+
+
 def test_files_that_cannot_be_read_end_in_a_sentence(store: Store, tmp_path: Any) -> None:
     engine = WordEngine(config_of("x", tmp_path))
     for content, message in (
@@ -891,6 +927,7 @@ def test_files_that_cannot_be_read_end_in_a_sentence(store: Store, tmp_path: Any
         (TWO_PAIRS, "a.xlf: has segments from en to de, and others from en to fr; divide it"),
         (xliff(*PAIRS), "a.xlf: is from en to de, and the project from any language to fr"),
         (xliff(*PAIRS).replace(b'"de"', b'"ja"'), "en to ja, and the model of the project from en to de"),
+        (FRENCH_TMX, "a.xlf: has no segments from en to de, only in en, fr"),
     ):
         with store.database.change("default", "anna") as change:
             change.execute(sql.update(projects).values(target_language="fr" if "any" in message else ""))

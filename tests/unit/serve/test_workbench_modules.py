@@ -548,6 +548,9 @@ def test_a_conflict_shows_the_proposal_where_a_text_was_taken_back(page: Any) ->
       const texts = await shown(2, ".conflict .text"); queue.entries.value = []; return texts;"""
     for state, mine in (("draft", "mine"), ("open", "m")):
         assert page.evaluate(EDITING % (CARD % body.replace("STATE", state))) == [mine, "theirs"]
+    body = body.replace("STATE", "draft").replace('target: "theirs"', "...TAKEN_BACK")
+    body = body.replace("TAKEN_BACK", '{ state: "seen", target: "", mt: "n", proposal: { text: "newer", edits: [] } }')
+    assert page.evaluate(EDITING % (CARD % body)) == ["mine", "newer"]
 
 
 def test_a_segment_without_a_proposal_says_why(page: Any) -> None:

@@ -1,6 +1,7 @@
 /** A conflict: two texts for one segment to choose from; or a text that the server refused. */
 import { html } from "../lib.js";
 import { difference } from "../ui/difference.js";
+import { writtenTarget } from "../data/segment.js";
 import { format, t } from "../strings.js";
 import { discard, settle } from "./settling.js";
 
@@ -15,8 +16,8 @@ export function Conflict({ editing, languages }) {
         <button type="button" onClick=${() => discard(editing, entry)}>${t.editor.discard}</button></div></div>`;
   }
   if (!entry?.theirs) return null;
-  const isOpen = entry.body.state === "open"; // the target was taken back, so that the proposal stands
-  const mine = isOpen ? editing.draft.proposal.text : entry.body.target, theirs = entry.theirs.target ?? "";
+  const saved = editing.readSaved(entry.theirs), isOpen = entry.body.state === "open"; // if a target is taken back, the proposal stands
+  const mine = isOpen ? editing.draft.proposal.text : entry.body.target, { text: theirs } = writtenTarget(saved) ?? saved.proposal;
   return html`
     <section class="conflict" role="alert" aria-label=${t.editor.conflict}>
       <p class="strong">${t.editor.conflict}</p>
