@@ -206,12 +206,13 @@ class ModelFolder:
         if model.frozen_checkpoint is not None:  # before loading the adapters, which would change its outputs
             _load_frozen_weights(path, model, values.get("frozen_sha256"))
         load_model_tensors(model, tensors)
-        if weights == path / _WEIGHTS and "weights_sha256" in values:
+        is_own = weights.resolve() == (path / _WEIGHTS).resolve()
+        if is_own and "weights_sha256" in values:
             check_sha256(weights, str(values["weights_sha256"]))
         else:
             check_finite(weights, tensors)
         provenance = read_json(path / _PROVENANCE) if (path / _PROVENANCE).exists() else {}
-        if weights != path / _WEIGHTS:
+        if not is_own:
             provenance.pop("dev", None)  # the scores of other weights
         model = model.to(device).eval().requires_grad_(False)
         first_stage = cls.load(path / _DRAFT, device) if values.get("draft", False) else None

@@ -209,3 +209,13 @@ def test_older_folders_load_with_options_under_their_former_names(tmp_path: Path
     del values["weights_sha256"]
     file.write_text(json.dumps({**values, "decode": former}))
     assert ModelFolder.load(tmp_path / "model").search == SearchConfig(beam=2, post_edit_penalty=0.5, exempt_src=True)
+
+
+def test_the_weights_of_a_folder_have_its_dev_scores_by_any_path(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    scored = replace(tiny_models.folder(), provenance={"dev": {"ter": 19.0}})
+    scored.save(tmp_path / "run/model")
+    for weights in ("run/model/model.safetensors", tmp_path / "run/../run/model/model.safetensors"):
+        assert ModelFolder.load(Path(weights)).provenance == scored.provenance

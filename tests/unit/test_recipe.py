@@ -230,3 +230,13 @@ def test_a_path_that_is_none_is_refused() -> None:
     for load in (load_recipe, Gate.load):
         with pytest.raises(DataError, match="path must be a path"):
             load(nothing)
+
+
+def test_options_that_only_inherited_choices_use_stay() -> None:
+    stages = 'stage=[{name="one"}, {name="two", train={schedule="constant"}}]'
+    options = ["train.schedule=plateau", "train.plateau_factor=0.7", "train.eps=1e-9", "train.optimizer=adafactor"]
+    path = REPOSITORY / "recipes/reference/generic.toml"
+    recipe = load_recipe(path, [*options, stages], check_data=False)
+    parse_recipe(recipe.to_dict(), "recipe.toml", None)  # as with --resume
+    _, (_, second) = recipe.stages()
+    assert (second.train.schedule, second.train.plateau_factor) == ("constant", 0.7)

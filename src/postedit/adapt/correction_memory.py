@@ -20,7 +20,7 @@ from typing import Any, Final, NamedTuple, Self
 import sqlalchemy as sql
 
 from postedit.adapt.correction import Correction, check_author, decisions_as_json, decisions_of_json
-from postedit.adapt.database import clean, explained, lock_schema, open_database, place_of
+from postedit.adapt.database import clean, explained, lock_schema, may_hold_deleted, open_database, place_of
 from postedit.core.arguments import whole
 from postedit.core.errors import DataError
 
@@ -233,6 +233,16 @@ class CorrectionMemory:
             with explained(self._engine):
                 clean(self._engine)
         return removed
+
+    @property
+    def may_hold_deleted(self) -> bool:
+        """Whether the file may still hold deleted texts, which `delete` overwrites, even for an unknown project.
+
+        Raises:
+            OutputError: if that cannot be found out.
+        """
+        with explained(self._engine):
+            return may_hold_deleted(self._engine)
 
     @property
     def place(self) -> str:

@@ -129,9 +129,19 @@ def clean(engine: sql.Engine) -> None:
             is_busy, *_ = connection.execute(sql.text("PRAGMA wal_checkpoint(TRUNCATE)")).one()
         if is_busy:
             raise OutputError(
-                f"{place_of(engine)}: the entries are deleted, but their texts are not overwritten yet, as another "
-                "process is reading the file; run the command again later, until it no longer says so"
+                f"{place_of(engine)}: the texts of deleted entries are not overwritten yet, as another process is "
+                "reading the file; run the command again later, until it no longer says so"
             )
+
+
+def may_hold_deleted(engine: sql.Engine) -> bool:
+    """Return whether `clean` has work to do: SQLite's file has free pages, or its write-ahead log is not empty."""
+    if engine.dialect.name != "sqlite":
+        return False
+    log = Path(f"{Path(place_of(engine)).resolve()}-wal")
+    with engine.connect() as connection:
+        free = connection.execute(sql.text("PRAGMA freelist_count")).scalar_one()
+    return free > 0 or (log.exists() and log.stat().st_size > 0)
 
 
 def _check_file(path: Path, table: str, missing: str, *, create: bool) -> None:

@@ -109,8 +109,8 @@ def begun(
 
 def _forget_start(folder: Path) -> None:
     """Delete what a start that made no corpus has written, so that the folder holds no run."""
-    for name in ("text", "stages", "draft"):
-        shutil.rmtree(folder / name, ignore_errors=True)
+    for path in (folder / "text", folder / "stages", *folder.glob("draft*")):
+        shutil.rmtree(path, ignore_errors=True)
     (folder / "recipe.toml").unlink(missing_ok=True)
 
 

@@ -1,7 +1,7 @@
 """The `[train]` section of a recipe."""
 
 from pathlib import Path
-from typing import Annotated, Any, Final, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import BeforeValidator, Field, model_validator
 
@@ -20,16 +20,6 @@ def average_of(value: Any) -> Any:
 _LIMITS = ["max_steps", "max_epochs", "max_minutes", "patience", "diverges"]
 FREE_ON_RESUME = frozenset([*_LIMITS, "save_every", "save_minutes", "keep_last", "log_every"])
 """Options that may change when a run is resumed: they only determine how long to train and what to write."""
-
-
-_USED_BY: Final = {
-    "momentum": ("optimizer", ("sgd",)),
-    "betas": ("optimizer", ("adam", "adamw")),
-    "eps": ("optimizer", ("adam", "adamw")),
-    "plateau_factor": ("schedule", ("plateau",)),
-    "plateau_patience": ("schedule", ("plateau",)),
-}
-"""Options that only some values of another option use; with the others, a value that is not the default is an error."""
 
 
 class RiskConfig(Config):
@@ -218,11 +208,6 @@ class TrainConfig(Config):
     def _check(self) -> Self:
         if 0.0 < self.diverges <= 1.0:
             raise ValueError("diverges must be above 1, as a loss exceeds the lowest so far by chance; 0: never")
-        for option, (chosen, users) in _USED_BY.items():
-            value = getattr(self, chosen)
-            if value not in users and getattr(self, option) != type(self).model_fields[option].default:
-                needed = " or ".join(f'"{user}"' for user in users)
-                raise ValueError(f'{option} has no effect with {chosen} = "{value}", only with {needed}: leave it out')
         if self.schedule == "linear" and self.max_steps is None:
             raise ValueError('schedule = "linear" falls to 0 at max_steps: set max_steps')
         if self.coverage > 0.0 and (self.has_risk or self.rdrop > 0.0):

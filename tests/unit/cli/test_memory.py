@@ -3,7 +3,8 @@
 import json
 import os
 import sqlite3
-from contextlib import closing
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -110,22 +111,58 @@ def test_deletion_needs_yes(run: Any, filled: Path) -> None:
     assert b"garden" not in filled.read_bytes()
 
 
+@contextmanager
+def reading(where: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[sqlite3.Connection]:
+    """Read a memory in a transaction, during which what is deleted cannot be overwritten."""
+    monkeypatch.setattr(database, "_WAIT_SECONDS", 0.1)
+    with closing(sqlite3.connect(where, isolation_level=None)) as reader:
+        reader.execute("BEGIN")
+        reader.execute("SELECT * FROM postedit_entries").fetchall()
+        yield reader
+
+
 def test_deletion_that_a_reader_interrupts_can_be_completed(
     run: Any, filled: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(database, "_WAIT_SECONDS", 0.1)
     log = filled.with_name("memory.db-wal")
-    with closing(sqlite3.connect(filled, isolation_level=None)) as reader:
-        reader.execute("BEGIN")
-        reader.execute("SELECT * FROM postedit_entries").fetchall()
-        arguments = ("memory", "delete", filled, "--project", "garden", "--yes")
+    arguments = ("memory", "delete", filled, "--project", "garden", "--yes")
+    with reading(filled, monkeypatch) as reader:
         for _ in range(2):
-            assert "their texts are not overwritten yet" in refused(run(*arguments))
+            assert "the texts of deleted entries are not overwritten yet" in refused(run(*arguments))
             assert b"garden" in filled.read_bytes()
         reader.execute("COMMIT")
-        assert 'has no project "garden"' in refused(run(*arguments))
+        completed = run(*arguments)
+        assert completed.exit_code == 0, completed.output
+        assert completed.stdout == (
+            f'{filled}: has no entries of project "garden"\n{filled}: what earlier deletions left is overwritten\n'
+        )
         assert b"garden" not in filled.read_bytes() + log.read_bytes()
-        assert {one[3] for one in contents(filled)} == {"kitchen"}
+        assert 'has no project "garden"' in refused(run(*arguments))
+    assert {one[3] for one in contents(filled)} == {"kitchen"}
+
+
+def test_a_reader_that_ends_completes_a_deletion(run: Any, filled: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    arguments = ("memory", "delete", filled, "--project", "garden", "--yes")
+    with reading(filled, monkeypatch):
+        assert "not overwritten yet" in refused(run(*arguments))
+    assert not any(b"garden" in file.read_bytes() for file in filled.parent.glob("memory.db*"))
+    assert 'has no project "garden"' in refused(run(*arguments))
+
+
+def test_a_misspelt_project_is_told_and_nothing_called_deleted(
+    run: Any, filled: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    arguments = ("memory", "delete", filled, "--project", "gardn", "--yes")
+    with reading(filled, monkeypatch) as reader:
+        before = filled.read_bytes()
+        assert refused(run(*arguments)).endswith('has no project "gardn"; did you mean "garden"?\n')
+        assert filled.read_bytes() == before
+        assert "not overwritten yet" in refused(run("memory", "delete", filled, "--project", "kitchen", "--yes"))
+        reader.execute("COMMIT")
+        result = run(*arguments)
+        assert f"{filled}: what earlier deletions left is overwritten\n" in result.stdout
+        assert 'has no project "gardn"; did you mean "garden"?' in refused(result)
+    assert {one[3] for one in contents(filled)} == {"garden"}
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ import re
 import signal
 import subprocess
 import sys
+import tomllib
 from io import StringIO
 from pathlib import Path
 from types import SimpleNamespace
@@ -16,6 +17,7 @@ import filelock
 import pytest
 import stage_tools
 import tiny_models
+import tomli_w
 from rich.console import Console
 
 from postedit import PostEditor, progress
@@ -289,11 +291,17 @@ def test_a_command_works_once_bad_data_is_mended(recipe: Recipe, tmp_path: Path,
         pass
 
 
-@pytest.mark.parametrize("staged", [False, True])
-def test_a_run_without_a_triplet_leaves_no_vocabulary(path: Path, tmp_path: Path, staged: bool) -> None:
-    if staged:
-        with path.open("a") as file:
-            file.write('[[stage]]\nname = "one"\n[[stage]]\nname = "two"\n')
+_STAGED = {"stage": [{"name": "one"}, {"name": "two"}]}
+_DRAFTED = {
+    "model": {"name": "attention-nmt", "embedding": 4, "hidden": 4, "attention": 4, "maxout": 3},
+    "train": {"max_steps": 1},
+    "inherit_embeddings": False,
+}
+
+
+@pytest.mark.parametrize("more", [{}, _STAGED, {"draft": _DRAFTED}, {"draft": {**_DRAFTED, "folds": 2}}])
+def test_a_run_without_a_triplet_leaves_no_vocabulary(path: Path, tmp_path: Path, more: dict[str, Any]) -> None:
+    path.write_text(tomli_w.dumps(tomllib.loads(path.read_text()) | more))
     good = {side: (tmp_path / f"train.{side}").read_bytes() for side in ("src", "mt", "pe")}
     for side in good:
         (tmp_path / f"train.{side}").write_text("\n \n")

@@ -35,23 +35,6 @@ def test_values_out_of_range_are_named(option: str, value: object) -> None:
         load_config(TrainConfig, {"max_steps": 1, "max_minutes": 1.0} | {option: value}, "train")
 
 
-@pytest.mark.parametrize(
-    ("chosen", "option", "value"),
-    [
-        ({"optimizer": "adam"}, "momentum", 0.9),
-        ({"optimizer": "sgd"}, "betas", [0.9, 0.999]),
-        ({"optimizer": "adafactor"}, "eps", 1e-6),
-        ({"schedule": "constant"}, "plateau_factor", 0.7),
-        ({"schedule": "inverse-sqrt"}, "plateau_patience", 1),
-    ],
-)
-def test_options_without_effect_are_refused(chosen: dict[str, object], option: str, value: object) -> None:
-    default = TrainConfig(max_steps=1).model_dump()[option]
-    load_config(TrainConfig, {"max_steps": 1, option: default} | chosen, "train")
-    with pytest.raises(RecipeError, match=f"{option} has no effect with {next(iter(chosen))} = "):
-        load_config(TrainConfig, {"max_steps": 1, option: value} | chosen, "train")
-
-
 def test_toml_lists_and_whole_numbers_are_taken() -> None:
     config = load_config(TrainConfig, {"max_steps": 1, "betas": [0.9, 0.999], "lr": 1}, "train")
     assert config.betas == (0.9, 0.999)
