@@ -9,7 +9,7 @@ import typer
 
 from postedit.cli import shared
 from postedit.cli.correction_inputs import BeforeOption, read_corrections
-from postedit.core.errors import DataError, nearest
+from postedit.core.errors import DataError
 from postedit.core.wording import counted
 from postedit.text.config import SIDES
 
@@ -180,9 +180,11 @@ def delete(
         found = {one.name: one for one in opened.projects()}.get(project)
         if found is None:
             if yes and opened.may_hold_deleted:
-                _complete_deletions(opened, project)
-            else:
-                check_project(opened, project)
+                opened.delete(project)  # deletes nothing, but overwrites what an interrupted deletion has left
+                raise DataError(
+                    f'{opened.place}: has no project "{project}"; any texts that earlier deletions left are overwritten'
+                )
+            check_project(opened, project)
         elif yes:
             count = opened.delete(project)
             typer.echo(f'{opened.place}: {count:,} entries of project "{project}" deleted')
@@ -191,17 +193,6 @@ def delete(
                 f'{opened.place}: would delete {counted(found.corrections, "correction")} of project "{project}", and '
                 f"{found.undone:,} undone, for good; add --yes to do it"
             )
-
-
-def _complete_deletions(opened: "CorrectionMemory", project: str) -> None:
-    """Overwrite what earlier deletions left; then raise a DataError if the name of a known project is similar."""
-    from postedit.jobs.memory_exchange import check_project
-
-    typer.echo(f'{opened.place}: has no entries of project "{project}"')
-    opened.delete(project)
-    typer.echo(f"{opened.place}: what earlier deletions left is overwritten")
-    if nearest(project, [one.name for one in opened.projects()]):
-        check_project(opened, project)
 
 
 def _opened(where: str) -> "CorrectionMemory":

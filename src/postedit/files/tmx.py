@@ -97,7 +97,7 @@ class Tmx:
         if seen and not found and all(self._languages):
             raise OtherLanguagesError(
                 f"{path}: has no segments from {source} to {target}, only {_listed(seen)}; choose the languages by "
-                "files.languages or --languages (in the service, those of the project)",
+                "files.languages or --languages; in the service, add it to a project with these and a model for them",
                 count,
             )
 

@@ -65,7 +65,8 @@ class AnswerError(Exception):
 REFUSAL: Final = re.compile(
     r"\bI(?:['’]m| am) (?:sorry|afraid),? (?:but )?I (?:can(?:['’]t|not)|am unable|won['’]t)\b"
     r"|\bI (?:can(?:['’]t|not)|am unable to|will not|won['’]t) (?:assist|help|comply|provide|fulfil|do that|process)"
-    r"|\bas an? (?:AI|language model)\b|\bas an assistant, I (?:can(?:['’]t|not)|am (?:not able|unable)|won['’]t)\b",
+    r"|\bas an? (?:AI(?: language)?(?: model| assistant)?|language model),? (?:I|my|it is not possible)\b"
+    r"|\bas an assistant, I (?:can(?:['’]t|not)|am (?:not able|unable)|won['’]t)\b",
     re.IGNORECASE,
 )
 """Phrases with which assistants refuse a request."""
@@ -103,11 +104,11 @@ def _items(text: str, *, may_think: bool = True) -> list[Any]:
     body = fenced.group(1).strip() if fenced else text
     try:
         value = json.loads(body, object_pairs_hook=_once)
-    except (ValueError, RecursionError):  # invalid JSON, or a number with thousands of digits
+    except (ValueError, RecursionError, AnswerError) as error:  # invalid JSON, or a number with thousands of digits
         _, thoughts_end, rest = text.partition(_THOUGHTS_END)
         if may_think and thoughts_end:
             return _items(rest.strip(), may_think=False)
-        raise AnswerError(_fault_of(body)) from None
+        raise error if isinstance(error, AnswerError) else AnswerError(_fault_of(body)) from None
     if isinstance(value, dict) and list(value) == ["segments"]:
         value = value["segments"]
     if not isinstance(value, list):

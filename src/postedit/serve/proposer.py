@@ -18,7 +18,8 @@ from postedit.serve.store_segments import segment_json
 from postedit.serve.worker_pool import BrokenSegmentError
 
 _TIMEOUT: Final = 600.0  # seconds, for a request of a job
-_MOST_BROKEN: Final = 2  # segments on which the model may fail, each alone, before it edits any
+_MOST_BROKEN: Final = 3  # segments on which the model may fail, each alone, before it edits any of a batch
+_STRIDE: Final = 5  # segments that are tried one after the other lie so far apart, as neighbours often share a fault
 
 
 class Made(NamedTuple):
@@ -118,7 +119,9 @@ class Proposer:
         results, position = await self._edited(project, with_mt, asking)
         try:
             others, other_position = await self._edited(project, without, asking)
-        except DataError:
+        except (DataError, BrokenSegmentError) as error:
+            if isinstance(error, BrokenSegmentError) and (asking.priority != "job" or not any(results)):
+                raise
             others, other_position = [None] * len(without), None
         position = _lowest(position, other_position) or before
         proposals = await asyncio.to_thread(
@@ -152,19 +155,19 @@ class Proposer:
         Raises:
             BrokenSegmentError: if the model fails on some before it edits any: the fault is not that of one segment.
         """
-        results: list[PostEdit | None] = []
+        results: list[PostEdit | None] = [None] * len(rows)
         positions: list[MemoryPosition | None] = []
-        broken = 0
-        for row in rows:
+        broken, bound = 0, min(_MOST_BROKEN, len(rows))
+        for place in sorted(range(len(rows)), key=lambda one: one % _STRIDE):
             try:
-                (result,), position = await self._edited_at_once(project, [row], asking)
-            except (TooLargeError, BrokenSegmentError) as error:
-                broken += isinstance(error, BrokenSegmentError)
-                if broken and (asking.priority != "job" or (broken >= _MOST_BROKEN and not any(results))):
+                (results[place],), position = await self._edited_at_once(project, [rows[place]], asking)
+                positions.append(position)
+            except TooLargeError:
+                continue
+            except BrokenSegmentError:
+                broken += 1
+                if asking.priority != "job" or (broken >= bound and not any(results)):
                     raise
-                result, position = None, None
-            results.append(result)
-            positions.append(position)
         return results, _lowest(*positions)
 
     async def _edited_at_once(

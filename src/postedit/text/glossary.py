@@ -149,8 +149,8 @@ class TermRule:
         language: the code of the language of mt; empty if it is not known.
 
     A translation that one entry allows is not forbidden by another. Case matters where an allowed and a forbidden
-    translation differ in nothing else; with the capital that begins a sentence, an allowed one stays allowed. In all
-    methods, `spans` are the protected spans of the text; words within them do not count as terms, except in numbers and
+    translation differ in nothing else; with the capital that begins a sentence, an allowed one in lower case stays
+    allowed. In all methods, `spans` are the protected spans of the text; words within them do not count as terms, except in numbers and
     units.
     """
 
@@ -167,7 +167,8 @@ class TermRule:
             if value.kind == "term"
         }
         forbidden = {form for one in self._found for form in one.entry.forbidden if form not in allowed}
-        contested = set(map(_spelling, allowed)) & set(map(_spelling, forbidden))
+        spellings = Counter([*{*map(_spelling, allowed)}, *map(_spelling, forbidden)])
+        contested = {one for one, count in spellings.items() if count > 1}
         self._translations = _Phrases(
             (form, value, one.entry.case_sensitive or _spelling(form) in contested)
             for one in self._found
@@ -175,7 +176,9 @@ class TermRule:
             for form in forms
             if value.kind == "term" or form in forbidden
         )
-        self._capitalised = {Value("forbidden term", _capitalised(form)): value for form, value in allowed.items()}
+        self._capitalised = {
+            Value("forbidden term", _capitalised(form)): value for form, value in allowed.items() if form.islower()
+        }
         self._needed: Counter[Value] = Counter()
         for one in self._found:
             if one.entry.targets:

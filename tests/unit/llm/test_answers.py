@@ -25,6 +25,7 @@ A, B = {"id": "a", "correction": "x"}, {"id": "b", "correction": "y"}
         f"```json\n{text_of(A, B)}\n```",
         f"<think>{{ hm }}</think>\n\n{text_of(A, B)}",
         f"[ID a] `is` {{...}}.\n</think>\n\n{text_of(A, B)}",
+        f'{{"id": 1, "id": 2}} is wrong.\n</think>\n\n{text_of(A, B)}',
     ],
 )
 def test_sound_answers(text: str) -> None:
@@ -72,6 +73,9 @@ def test_an_assistant_is_no_refusal() -> None:
     question = Question("Er arbeitet als Assistent.", "He works as assistant.")
     assert fault_of(question, "He works as an assistant.") is None
     assert fault_of(question, "As an assistant, I help him to work.") != "refused"
+    assert fault_of(Question("x", "She works as AI engineer."), "She works as an AI engineer.") is None
+    assert fault_of(Question("x", "BERT serves as language model."), "BERT serves as a language model.") is None
+    assert fault_of(question, "As an AI language model, I cannot work as an assistant.") == "refused"
     assert fault_of(question, "As an AI, my guidelines do not allow this.") == "refused"
     assert fault_of(question, "As an assistant, I cannot do that.") == "refused"
 

@@ -479,7 +479,7 @@ def test_the_log_says_where_a_job_failed_and_quotes_no_text(
     assert "secret" not in written
 
 
-@pytest.mark.parametrize(("segments", "state", "requests"), [(16, "failed", 3), (1, "done", 1)])
+@pytest.mark.parametrize(("segments", "state", "requests"), [(16, "failed", 4), (2, "failed", 3), (1, "done", 1)])
 def test_a_broken_model_is_not_tried_on_each_segment(
     store: Store, jobs_of: FileJobs, monkeypatch: pytest.MonkeyPatch, segments: int, state: str, requests: int
 ) -> None:
@@ -495,7 +495,28 @@ def test_a_broken_model_is_not_tried_on_each_segment(
     job = store.jobs.claim(["edit"])
     assert job is not None
     asyncio.run(jobs_of._run(job))
-    assert (store.jobs.get(waiting)["state"], tried) == (state, [segments, 1, 1][:requests])
+    assert (store.jobs.get(waiting)["state"], tried) == (state, [segments, 1, 1, 1][:requests])
+
+
+def test_neighbouring_segments_that_break_the_model_take_no_others_along(
+    store: Store, jobs_of: FileJobs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = imported(store, xliff(*[("bad", "b")] * 4, *[("good", "b")] * 8))
+    with store.database.change("default", "anna") as change:
+        waiting = store.jobs.add(change, "edit", file)
+    job, edit = store.jobs.claim(["edit"]), jobs_of.proposer._engine.edit
+    assert job is not None
+
+    async def failing(given: Any, **options: Any) -> EditedSegments:
+        if any(one.src == "bad" for one in given):
+            raise BrokenSegmentError("the model failed on a segment")
+        return await edit(given, **options)
+
+    monkeypatch.setattr(jobs_of.proposer._engine, "edit", failing)
+    asyncio.run(jobs_of._run(job))
+    assert store.jobs.get(waiting)["state"] == "done"
+    rows = store.segments.page(file, after=0, limit=99)["segments"]
+    assert [one["proposal"] is not None for one in rows] == [False] * 4 + [True] * 8
 
 
 def test_work_goes_on_after_any_exception(

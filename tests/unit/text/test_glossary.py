@@ -76,6 +76,19 @@ def test_a_capital_that_begins_a_sentence_is_no_forbidden_spelling(before: str) 
     assert rule.swapped(f"{before}The Internet") == f"{before}The internet"
 
 
+@pytest.mark.parametrize(("term", "forbidden"), [("macOS", "MacOS"), ("iPhone", "IPhone")])
+def test_a_term_with_capitals_within_gets_none_at_the_start_of_a_sentence(term: str, forbidden: str) -> None:
+    rule = TermRule(
+        Glossary([GlossaryEntry("system", (term,), (forbidden,))]).find("The system works."), f"{term} works."
+    )
+    assert rule.broken(f"{forbidden} works.") == [Value("term", term), Value("forbidden term", forbidden)]
+
+
+def test_forbidden_translations_that_differ_in_case_are_swapped_alike() -> None:
+    rule = TermRule(Glossary([GlossaryEntry("mail", ("E-Mail",), ("e-mail", "Mail", "mail"))]).find("a mail"), None)
+    assert rule.swapped("eine mail") == rule.swapped("eine Mail") == "eine E-Mail"
+
+
 def test_a_term_written_at_the_start_of_a_sentence_has_a_capital() -> None:
     rule = TermRule(Glossary([GlossaryEntry("courriel", ("e-mail",), ("E-Mail",))]).find("un courriel"), None)
     assert rule.swapped("E-Mail is good.") == "E-mail is good."
