@@ -150,8 +150,8 @@ class TermRule:
 
     A translation that one entry allows is not forbidden by another. Case matters where an allowed and a forbidden
     translation differ in nothing else; with the capital that begins a sentence, an allowed one in lower case stays
-    allowed. In all methods, `spans` are the protected spans of the text; words within them do not count as terms, except in numbers and
-    units.
+    allowed. In all methods, `spans` are the protected spans of the text; words within them do not count as terms,
+    except in numbers and units.
     """
 
     def __init__(
