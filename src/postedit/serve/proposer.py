@@ -142,15 +142,22 @@ class Proposer:
             return [], None
         try:
             return await self._edited_at_once(project, rows, asking)
-        except (TooLargeError, BrokenSegmentError) as error:
-            if isinstance(error, BrokenSegmentError) and asking.priority != "job":
+        except BrokenSegmentError:
+            if asking.priority != "job":
                 raise
             return await self._edited_alone(project, rows, asking) if len(rows) > 1 else ([None], None)
+        except TooLargeError:
+            if len(rows) == 1:
+                return [None], None
+        half = len(rows) // 2
+        first, position = await self._edited(project, rows[:half], asking)
+        rest, other_position = await self._edited(project, rows[half:], asking)
+        return [*first, *rest], _lowest(position, other_position)
 
     async def _edited_alone(
         self, project: Row, rows: Sequence[Row], asking: ProposalRequest
     ) -> tuple[Sequence[PostEdit | None], MemoryPosition | None]:
-        """Return corrections of segments that cannot be edited together; see `_edited`.
+        """Return corrections of segments of a job, each edited alone; None for those that the model fails on.
 
         Raises:
             BrokenSegmentError: if the model fails on some before it edits any: the fault is not that of one segment.
@@ -162,11 +169,9 @@ class Proposer:
             try:
                 (results[place],), position = await self._edited_at_once(project, [rows[place]], asking)
                 positions.append(position)
-            except TooLargeError:
-                continue
             except BrokenSegmentError:
                 broken += 1
-                if asking.priority != "job" or (broken >= bound and not any(results)):
+                if broken >= bound and not any(results):
                     raise
         return results, _lowest(*positions)
 

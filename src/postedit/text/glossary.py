@@ -148,10 +148,10 @@ class TermRule:
         spans: the protected spans of mt.
         language: the code of the language of mt; empty if it is not known.
 
-    A translation that one entry allows is not forbidden by another. Case matters where an allowed and a forbidden
-    translation differ in nothing else; with the capital that begins a sentence, an allowed one in lower case stays
-    allowed. In all methods, `spans` are the protected spans of the text; words within them do not count as terms,
-    except in numbers and units.
+    A translation that one entry allows is not forbidden by another. Case matters where a forbidden translation has no
+    other difference from another or an allowed one; with the capital that begins a sentence, an allowed one in lower
+    case stays allowed. In all methods, `spans` are the protected spans of the text; words within them do not count as
+    terms, except in numbers and units.
     """
 
     def __init__(

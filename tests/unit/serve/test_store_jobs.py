@@ -498,10 +498,11 @@ def test_a_broken_model_is_not_tried_on_each_segment(
     assert (store.jobs.get(waiting)["state"], tried) == (state, [segments, 1, 1, 1][:requests])
 
 
+@pytest.mark.parametrize("mt", ["b", ""])  # segments without mt are edited apart from the others
 def test_neighbouring_segments_that_break_the_model_take_no_others_along(
-    store: Store, jobs_of: FileJobs, monkeypatch: pytest.MonkeyPatch
+    store: Store, jobs_of: FileJobs, monkeypatch: pytest.MonkeyPatch, mt: str
 ) -> None:
-    file = imported(store, xliff(*[("bad", "b")] * 4, *[("good", "b")] * 8))
+    file = imported(store, xliff(*[("bad", mt)] * 4, *[("good", "b")] * 8))
     with store.database.change("default", "anna") as change:
         waiting = store.jobs.add(change, "edit", file)
     job, edit = store.jobs.claim(["edit"]), jobs_of.proposer._engine.edit
