@@ -36,6 +36,7 @@ def test_packed_weights_do_not_change_log_probs(name: str) -> None:
         assert_close(log_probs(prepared(name, "float32")), log_probs(build(name, torch.float32)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("precision", ["int8", "bf16"])
 @pytest.mark.parametrize("name", SUBJECT_NAMES)
 def test_rounded_weights_change_log_probs_little(name: str, precision: Precision) -> None:

@@ -116,6 +116,7 @@ def test_relative_links_lead_somewhere(page: str) -> None:
     assert not missing
 
 
+@pytest.mark.slow
 def test_site_builds_and_loads_nothing_from_elsewhere(tmp_path: Path) -> None:
     from mkdocs.commands.build import build
     from mkdocs.config import load_config

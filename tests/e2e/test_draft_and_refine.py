@@ -144,6 +144,7 @@ def test_a_model_without_a_first_stage_needs_mt(trained: Path) -> None:
         PostEditor(folder.model, folder.processor, folder.search).edit(["the house"])
 
 
+@pytest.mark.slow
 def test_each_fold_is_translated_by_a_model_that_did_not_see_it(tmp_path: Path) -> None:
     recipe = load_recipe(write(tmp_path, folds=2))
     training.train(recipe, tmp_path / "run", console=QUIET)
@@ -187,6 +188,7 @@ def weights(run_folder: Path) -> dict[str, dict[str, bytes]]:
     }
 
 
+@pytest.mark.slow
 def test_an_interrupted_run_ends_the_same(tmp_path: Path, trained: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     recipe = load_recipe(write(tmp_path))
     monkeypatch.setattr(drafting, "_CHUNK", 8)

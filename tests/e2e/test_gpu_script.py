@@ -327,6 +327,7 @@ def evaluations(gpu: Any, evaluated: list[Any], monkeypatch: pytest.MonkeyPatch)
     return copies
 
 
+@pytest.mark.slow
 def test_a_model_that_the_device_refuses_costs_no_other_check(
     gpu: Any, evaluations: list[Any], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

@@ -67,6 +67,7 @@ def found(name: str) -> KnownModel:
     return model
 
 
+@pytest.mark.slow
 def test_the_chinese_release_is_better_than_two_rules(
     fetched: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

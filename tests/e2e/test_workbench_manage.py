@@ -111,6 +111,7 @@ def test_import_sends_a_file_as_it_is_and_says_what_was_added(anna: Person, tmp_
     page.locator(".toast", has_text="0 corrections imported; 1 known before.").wait_for()
 
 
+@pytest.mark.slow
 def test_file_shows_why_a_job_of_it_failed(anna: Person) -> None:
     project = new_project(anna)
     file = new_file(anna, project)
@@ -128,6 +129,7 @@ def test_file_shows_why_a_job_of_it_failed(anna: Person) -> None:
     assert page.get_by_text("Editing failed").count() == 0, "a later one went well"
 
 
+@pytest.mark.slow
 def test_unsaved_terms_outlive_the_session_and_ask_before_leaving(anna: Person) -> None:
     project = new_project(anna)
     anna.ask("PUT", f"/v1/projects/{project}/glossary", content=b"house\tHaus\n")
@@ -168,6 +170,7 @@ def test_unsaved_terms_outlive_the_session_and_ask_before_leaving(anna: Person) 
     page.get_by_text("Figures appear with the first segment").wait_for()
 
 
+@pytest.mark.slow
 def test_two_managers_do_not_overwrite_the_glossary_of_each_other(anna: Person, ben: Person) -> None:
     project = new_project(anna, ben="manager")
     path = f"/v1/projects/{project}/glossary"
@@ -193,6 +196,7 @@ def test_two_managers_do_not_overwrite_the_glossary_of_each_other(anna: Person, 
     assert anna.ask("GET", path) == "house\tHaus\ntree\tBäume\n"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("gone", ["files", "projects"])
 def test_text_whose_file_is_gone_can_be_copied_and_discarded(gone: str, anna: Person, ben: Person) -> None:
     project = new_project(anna, ben="translator")
@@ -227,6 +231,7 @@ def refuse(page: Any, pattern: str, method: str) -> None:
     )
 
 
+@pytest.mark.slow
 def test_controls_show_what_is_after_a_refusal(anna: Person) -> None:
     project = new_project(anna, ben="translator")
     page = anna.page("people")
@@ -242,6 +247,7 @@ def test_controls_show_what_is_after_a_refusal(anna: Person) -> None:
     role.locator("option:checked", has_text="translator").wait_for(state="attached")
 
 
+@pytest.mark.slow
 def test_keys_have_owners_and_are_revoked_after_a_question(anna: Person, ben: Person) -> None:
     project = new_project(anna, ben="translator")
     given = {"name": "of ben", "scopes": ["edit"]}
@@ -270,6 +276,7 @@ def test_keys_have_owners_and_are_revoked_after_a_question(anna: Person, ben: Pe
     row.wait_for(state="detached")
 
 
+@pytest.mark.slow
 def test_double_click_makes_one_key(ben: Person) -> None:
     page = ben.page("people")
     page.get_by_role("form", name="Make a key").get_by_label("Name").fill("once")
@@ -285,6 +292,7 @@ def fill_in_password(page: Any, password: str, again: str) -> None:
     page.locator("dialog").get_by_role("button", name="Change password").click()
 
 
+@pytest.mark.slow
 def test_people_change_their_password_and_administrators_set_one(anna: Person, shared: Service, chromium: Any) -> None:
     eva = Person(shared, chromium, "eva")
     page = eva.page()
@@ -307,6 +315,7 @@ def test_people_change_their_password_and_administrators_set_one(anna: Person, s
     eva.close()
 
 
+@pytest.mark.slow
 def test_refused_deletion_is_told_in_its_dialog(anna: Person) -> None:
     project = new_project(anna)
     new_file(anna, project)
@@ -345,6 +354,7 @@ def test_sign_in_leads_to_the_heading_and_to_what_one_may_do(ben: Person, anna: 
     anna.page().get_by_role("button", name="New project").wait_for()
 
 
+@pytest.mark.slow
 def test_signing_out_without_a_connection_says_that_it_failed(ben: Person) -> None:
     page = ben.page()
     button = page.get_by_role("button", name="Sign out")

@@ -159,6 +159,7 @@ def test_decision_that_arrives_later_shows_in_all_views(service: Service, page: 
         one.context.close()
 
 
+@pytest.mark.slow
 def test_decision_that_was_kept_is_sent_from_any_view(service: Service, page: Any) -> None:
     file = project_of(service, "Kept", [(f"Row {row} .", f"Zeile {row} .") for row in range(4)], ("en", "de"))
     page.route("**/segments/1", lambda route: route.abort() if route.request.method == "PUT" else route.fallback())
@@ -169,6 +170,7 @@ def test_decision_that_was_kept_is_sent_from_any_view(service: Service, page: An
     page.locator(".save-state", has_text="Saved").wait_for()
 
 
+@pytest.mark.slow
 def test_seconds_count_from_consent_alone(service: Service, page: Any) -> None:
     file = project_of(service, "Timer", [(f"Row {row} .", f"Zeile {row} .") for row in range(4)], ("en", "de"))
     sent: list[Any] = []
@@ -200,6 +202,7 @@ def test_seconds_count_from_consent_alone(service: Service, page: Any) -> None:
     assert "seconds" in confirm(3)
 
 
+@pytest.mark.slow
 def test_key_held_down_confirms_one_segment(service: Service, page: Any) -> None:
     pairs = [(f"Line {number} .", f"Zeile {number} .") for number in range(1, 9)]
     page.goto(f"{service.address}/#/{project_of(service, 'Held', pairs, ('en', 'de'))}/1")
@@ -215,6 +218,7 @@ def test_key_held_down_confirms_one_segment(service: Service, page: Any) -> None
     page.keyboard.up("Control")
 
 
+@pytest.mark.slow
 def test_copies_of_texts_have_no_tags_and_no_notes(service: Service, project: Any, page: Any) -> None:
     page.context.grant_permissions(["clipboard-read", "clipboard-write"])
     page.goto(f"{service.address}/#/project/{project['id']}/file/{project['file']}/2")
@@ -233,6 +237,7 @@ def test_copies_of_texts_have_no_tags_and_no_notes(service: Service, project: An
     assert copied(".proposal") == "Zeile 2 : die Tür ist rojo ."
 
 
+@pytest.mark.slow
 def test_keys_open_the_list_on_a_small_screen(service: Service, project: Any, page: Any) -> None:
     page.set_viewport_size(SMALL)
     page.goto(f"{service.address}/#/project/{project['id']}/file/{project['file']}/3")
@@ -243,6 +248,7 @@ def test_keys_open_the_list_on_a_small_screen(service: Service, project: Any, pa
         assert page.locator(".list").is_visible() == (place != ".field")
 
 
+@pytest.mark.slow
 def test_double_click_makes_one_project(service: Service, page: Any) -> None:
     page.goto(service.address)
     page.get_by_role("button", name="New project").click()

@@ -28,6 +28,7 @@ def drawn(cache: Path | str = "", **settings: str) -> "subprocess.CompletedProce
     )
 
 
+@pytest.mark.slow
 def test_compiling_is_announced_once_and_not_if_cached_on_disk(tmp_path: Path) -> None:
     first, second = drawn(tmp_path), drawn(tmp_path)
     assert first.stderr.splitlines() == ["Compiling for this processor (a minute, more if busy; once, then cached)"]
@@ -35,6 +36,7 @@ def test_compiling_is_announced_once_and_not_if_cached_on_disk(tmp_path: Path) -
     assert second.stdout == first.stdout
 
 
+@pytest.mark.slow
 def test_without_a_folder_for_its_cache_it_compiles_each_time_and_says_so(tmp_path: Path) -> None:
     # The one place that numba looks at is not set: permissions would not keep the superuser from writing.
     nowhere = {"NUMBA_CACHE_LOCATOR_CLASSES": "UserProvidedCacheLocator"}
@@ -109,6 +111,7 @@ os.wait()
 """
 
 
+@pytest.mark.slow
 def test_a_failed_compilation_lets_others_compile_and_so_does_a_fork(tmp_path: Path) -> None:
     environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)}
     run = subprocess.run([sys.executable, "-uc", FAILED], env=environment, text=True, capture_output=True, check=True)

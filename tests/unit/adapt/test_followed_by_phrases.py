@@ -43,6 +43,7 @@ def edited(editor: Remembering, segment: tuple[str, str], **options: Any) -> Pos
     return found
 
 
+@pytest.mark.slow
 def test_a_word_is_proposed_corrected_after_three_like_corrections(taught: Remembering) -> None:
     before = edited(taught, NEXT, evidence=True)
     assert before.text == "她 为 孩子 组织 了 一次 锦标赛 。"
@@ -80,6 +81,7 @@ def test_a_rejected_edit_of_the_model_is_not_proposed_again(taught: Remembering)
     assert edited(taught, NEXT) == before
 
 
+@pytest.mark.slow
 def test_any_way_to_the_same_corrections_leads_to_the_same_editor(path: Path) -> None:
     given = [
         Correction("the house", "das Haus", "das Häuschen"),

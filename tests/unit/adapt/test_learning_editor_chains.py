@@ -34,6 +34,7 @@ def chain(tmp_path_factory: pytest.TempPathFactory) -> Path:
 CAT = "She has a cat .", "她 有 一只 猫 ."
 
 
+@pytest.mark.slow
 def test_a_chain_learns_beyond_its_phrases(chain: Path, tmp_path: Path) -> None:
     with CorrectionMemory(tmp_path / "memory.db") as memory:
         taught = load_learning(chain, memory, author="anna")

@@ -172,6 +172,7 @@ def check_any_way(model: PhraseModel, config: PhraseConfig, steps: list[tuple[in
     assert everything(other) == expected
 
 
+@pytest.mark.slow
 def test_the_order_of_independent_corrections_does_not_matter() -> None:
     independent = [OTHERS[0], Correction("a cat", "eine Katze", "die Katze"), Correction("two dogs", "Hunde", "Hunde")]
     one, other = empty_editor(), empty_editor()

@@ -135,6 +135,7 @@ LABELS = st.sampled_from(["alt", "neu", "anders"])
 SIDES = st.permutations(OTHERS).flatmap(lambda words: st.integers(0, 3).map(lambda size: words[:size]))
 
 
+@pytest.mark.slow
 @given(st.lists(st.tuples(SIDES, SIDES, LABELS), max_size=12), SIDES, SIDES)
 def test_counts_agree_with_all_contexts_compared_one_by_one(
     known: list[tuple[list[str], list[str], str]], left: list[str], right: list[str]

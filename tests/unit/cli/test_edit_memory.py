@@ -90,6 +90,7 @@ def interrupted(edit: Any, where: Path, monkeypatch: pytest.MonkeyPatch) -> None
         assert edit("--memory", where, *FAST).exit_code == 130
 
 
+@pytest.mark.slow
 def test_resume_goes_on_with_the_corrections_of_the_beginning(
     edit: Any, where: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -134,6 +135,7 @@ def test_resume_refuses_a_backup_that_was_put_back(
     assert "out.partial: these lines were made with corrections that the memory lacks now" in message
 
 
+@pytest.mark.slow
 def test_translation_files_learn_and_resume(
     run: Any, model: Path, where: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -167,6 +167,7 @@ def test_every_way_to_search_can_have_a_gate(run: Any, model: Path, tmp_path: Pa
     assert edited(run, model, tmp_path, "--gate", gate, *way) == MT
 
 
+@pytest.mark.slow
 def test_an_interrupted_run_goes_on_behind_the_same_gate_alone(
     run: Any, model: Path, outputs: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -182,6 +182,7 @@ def test_no_file_is_lost(run: Any, files: Path) -> None:
         assert (files / "pe").read_text() == before
 
 
+@pytest.mark.slow
 def test_files_are_written_though_the_reader_of_the_tables_leaves(tmp_path: Path) -> None:
     for name in ("hyp", "pe"):
         (tmp_path / name).write_text("a b c\n")

@@ -47,6 +47,7 @@ def command(models: list[Path], dev: dict[str, Path], out: Path, *more: object) 
     return ["tune", *models, *texts, "--out", out, "--set", "search.beam=4", "--rounds", 2, *more]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("method", "metric"), [("mert", "ter"), ("mira", "bleu")])
 def test_tuning_writes_a_model_that_edits_as_the_table_says(
     run: Any, models: list[Path], dev: dict[str, Path], tmp_path: Path, method: str, metric: str
@@ -73,6 +74,7 @@ def test_tuning_writes_a_model_that_edits_as_the_table_says(
     assert not list(tmp_path.glob("*.rounds"))
 
 
+@pytest.mark.slow
 def test_equal_weights_are_a_plain_ensemble(run: Any, models: list[Path], dev: dict[str, Path], tmp_path: Path) -> None:
     result = run(*command(models, dev, tmp_path / "c.toml"))
     run("edit", *models, "--beam", 4, "--src", dev["src"], "--mt", dev["mt"], "--out", tmp_path / "plain")
@@ -303,6 +305,7 @@ def test_tuned_weights_are_no_worse_than_the_order_as_listed(run: Any, tmp_path:
     assert out.read_text() == "a\na\na\n"
 
 
+@pytest.mark.slow
 def test_a_combination_ranks_its_own_lists(run: Any, models: list[Path], dev: dict[str, Path], tmp_path: Path) -> None:
     combination, lists, hyp = tmp_path / "c.toml", tmp_path / "lists", tmp_path / "hyp"
     assert run(*command(models, dev, combination)).exit_code == 0

@@ -55,6 +55,7 @@ if __name__ == "__main__":
 """
 
 
+@pytest.mark.slow
 def test_processes_stopped_while_sending_end(tmp_path: Path) -> None:
     script = tmp_path / "large.py"
     script.write_text(LARGE)

@@ -30,6 +30,7 @@ def test_other_texts_do_not(one: str, other: str) -> None:
     assert near_duplicate_key(one) != near_duplicate_key(other)
 
 
+@pytest.mark.slow
 @given(st.text())
 def test_a_key_keeps_all_letters_and_nothing_that_does_not_count(text: str) -> None:
     key = near_duplicate_key(text)

@@ -133,6 +133,7 @@ def test_no_more_is_read_than_workers_need(tmp_path: Path) -> None:
             assert len(read) <= done + 4
 
 
+@pytest.mark.slow
 def test_a_worker_that_is_killed_is_an_error_and_nothing_is_lost(tmp_path: Path) -> None:
     lines, others = [f"line {number}" for number in range(30)], {*multiprocessing.active_children()}
     with pytest.raises(PosteditError, match=r"one of 2 worker processes was killed.* --resume"):
@@ -156,6 +157,7 @@ run(job(Path({work!r}), [str(n) for n in range(40)], 3, Numbering({kill_at})), P
 """
 
 
+@pytest.mark.slow
 def test_killed_runs_go_on(tmp_path: Path) -> None:
     def process(kill_at: int | None, resume: bool) -> int:
         code = KILLED.format(folder=str(Path(__file__).parent), work=str(tmp_path), kill_at=kill_at, resume=resume)

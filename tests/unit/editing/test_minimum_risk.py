@@ -54,6 +54,7 @@ def test_words_that_others_confirm_beat_the_most_probable_text() -> None:
     assert by_risk(texts[:1], [-1e6], 1.0) == [0]
 
 
+@pytest.mark.slow
 def test_it_is_the_output_with_the_fewest_expected_edits(editor: PostEditor) -> None:
     src, mt = lines("src", 6, 18), lines("mt", 6, 18)  # in which risk decides twice
     plain = editor.edit(src, mt, search=SearchConfig(beam=4, n_best=4))
@@ -72,6 +73,7 @@ def test_it_is_the_output_with_the_fewest_expected_edits(editor: PostEditor) -> 
     assert changed, "the most probable output is not always the one with the fewest expected edits"
 
 
+@pytest.mark.slow
 def test_one_output_is_the_first_of_several(editor: PostEditor) -> None:
     src, mt = lines("src", 0, 8), lines("mt", 0, 8)
     search = SearchConfig(beam=4, mbr=SCALE)
@@ -80,6 +82,7 @@ def test_one_output_is_the_first_of_several(editor: PostEditor) -> None:
     assert all(any(not one.changed for one in (found, *found.alternatives)) for found in several)
 
 
+@pytest.mark.slow
 def test_mt_is_chosen_only_where_it_is_a_candidate(editor: PostEditor) -> None:
     segments = [
         Segment(src, mt, Constraints(prefix="但"))

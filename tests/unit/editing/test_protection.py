@@ -188,6 +188,7 @@ def test_no_copy_of_a_span_appears_or_vanishes_within_other_text(mt: str, output
     assert edited(TableEditor({mt: output}), source, mt).text == (output if kept else mt)
 
 
+@pytest.mark.slow
 def test_a_long_text_with_many_spans_takes_time_in_proportion() -> None:
     def seconds(count: int) -> float:
         mt = " ".join(f"{{v{number}}} @user{number} rot" for number in range(count))
@@ -410,6 +411,7 @@ def neural(tmp_path_factory: pytest.TempPathFactory) -> PostEditor:
     return loaded
 
 
+@pytest.mark.slow
 @settings(max_examples=15, deadline=None)
 @given(
     st.lists(st.lists(st.sampled_from(["5", "das", "Haus", "{0}", "%s", "a_b", "<b>", "ging"]), max_size=5), max_size=4)
@@ -443,6 +445,7 @@ def benchmark() -> ModuleType:
     return module
 
 
+@pytest.mark.slow
 def test_no_span_is_corrupted_by_a_system_that_mangles(benchmark: ModuleType) -> None:
     (behind, without, taken, changed), shown = benchmark.fuzz(800, seed=3)
     assert not shown

@@ -128,6 +128,7 @@ def test_terms_hold_where_the_source_has_them_as_whole_words(editor: PostEditor)
     assert results[1].text == plain[1].text
 
 
+@pytest.mark.slow
 @settings(max_examples=10, derandomize=True)
 @given(data=st.data(), beam=st.sampled_from([1, 3]))
 def test_banned_words_are_never_written(editor: PostEditor, data: st.DataObject, beam: int) -> None:

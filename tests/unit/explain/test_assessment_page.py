@@ -79,6 +79,7 @@ def test_curves_have_a_band_and_a_key() -> None:
     assert "</svg> one</li>" in chart
 
 
+@pytest.mark.slow
 @needs_browser
 def test_a_browser_shows_it(tmp_path: Path) -> None:
     dom = opened(assessment_page("t", assessment([2, 1, 0] * 40)), tmp_path)

@@ -141,6 +141,7 @@ def test_a_browser_shows_a_page_of_it(tmp_path: Path) -> None:
     assert '<dd dir="auto" data-stream="mt">' in dom
 
 
+@pytest.mark.slow
 @needs_browser
 def test_pointing_at_a_word_highlights_its_attention(tmp_path: Path) -> None:
     click = 'document.querySelectorAll("article")[3].querySelectorAll(".output [role=button]")[1].click();'
@@ -165,6 +166,7 @@ def judged(pe: str, **texts: str) -> ExplainedSentence:
     return replace(sentence(**texts), pe=pe)
 
 
+@pytest.mark.slow
 @needs_browser
 def test_with_post_edits_it_says_what_is_better(tmp_path: Path) -> None:
     sentences = [judged("das rote Haus"), judged("das grüne Haus"), judged("das blaue Haus"),
@@ -178,6 +180,7 @@ def test_with_post_edits_it_says_what_is_better(tmp_path: Path) -> None:
     assert dict(zip(expected, lines_chosen(html, tmp_path, *expected), strict=True)) == expected
 
 
+@pytest.mark.slow
 @needs_browser
 def test_pages_are_turned_and_stay_when_another_attention_is_shown(tmp_path: Path) -> None:
     turn = "document.querySelectorAll(\"[data-step='1']\")[1].click();"
@@ -205,6 +208,7 @@ def test_reasons_are_sentences_of_the_page_and_of_the_text_output() -> None:
     assert reason.to_dict(one)["reasons"] == reasons_as_json(REASONS)
 
 
+@pytest.mark.slow
 @needs_browser
 def test_a_browser_shows_reasons_as_text(tmp_path: Path) -> None:
     nasty_one = CorrectionReason(1, 0, 0, (NamedCorrection(1, "s", f"{NASTY} a", f"{NASTY} b", NASTY),))

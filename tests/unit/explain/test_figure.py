@@ -15,6 +15,7 @@ from postedit.explain.figure import attention_figure, missing_characters
 SHARES = {"generated": np.array([0.2] * 4), "mt": np.array([0.8] * 4)}
 
 
+@pytest.mark.slow
 def test_a_figure_is_png_and_svg_with_all_words_as_text() -> None:
     hard = AttentionKey("mt", "hard")
     one = sentence(src="the $red$ <house>", shares=SHARES).words
@@ -45,6 +46,7 @@ def test_characters_that_xml_cannot_have_are_replaced() -> None:
     assert "a\ufffdb" in texts
 
 
+@pytest.mark.slow
 def test_a_very_long_line_has_a_figure_of_bounded_size(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(figure, "_WIDEST", 500)
     png = attention_figure(sentence(src="a b c d " * 20).words, "1")["png"]

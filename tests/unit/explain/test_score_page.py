@@ -129,6 +129,7 @@ def test_a_browser_shows_a_page_of_it(tmp_path: Path) -> None:
     assert "<img" not in dom.split("<script", 1)[0]
 
 
+@pytest.mark.slow
 @needs_browser
 def test_sorting_and_filtering(tmp_path: Path) -> None:
     expected = {

@@ -273,6 +273,7 @@ def is_tmx_target(element: etree._Element) -> bool:
     return element.tag == "seg" and parent is not None and parent.getprevious() is not None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", PO, ids=name_of)
 def test_polib_finds_the_new_texts_and_all_else_as_it_was(path: Path) -> None:
     form, data, units = read(path)

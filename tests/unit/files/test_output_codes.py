@@ -177,6 +177,7 @@ def texts_with_codes(draw: st.DrawFn) -> str:
     return "".join(pieces)
 
 
+@pytest.mark.slow
 @given(texts_with_codes(), st.randoms(use_true_random=False))
 def test_codes_stay_the_same_nested_and_in_order(text: str, rng: random.Random) -> None:
     before = marked(text)
@@ -195,6 +196,7 @@ def test_codes_stay_the_same_nested_and_in_order(text: str, rng: random.Random) 
     assert without.split() == output.split() or without.replace(" ", "") == output.replace(" ", "")
 
 
+@pytest.mark.slow
 @given(texts_with_codes())
 def test_an_unchanged_output_is_written_as_before(text: str) -> None:
     before = marked(text)
@@ -208,6 +210,7 @@ def test_a_pair_within_a_word_keeps_text() -> None:
     assert isinstance(found, list) or empty_pairs(marked(found)) == 0
 
 
+@pytest.mark.slow
 @given(texts_with_codes(), st.randoms(use_true_random=False))
 def test_codes_in_another_order_are_the_same_and_nested(text: str, rng: random.Random) -> None:
     before = marked(text)
@@ -225,6 +228,7 @@ def test_codes_in_another_order_are_the_same_and_nested(text: str, rng: random.R
     assert is_nested(TAG.findall(found))
 
 
+@pytest.mark.slow
 @given(texts_with_codes(), WORDS)
 def test_translations_have_the_codes_of_their_source(text: str, words: list[str]) -> None:
     found = translated(Unit("1", marked(text), None), " ".join(words), escape)

@@ -161,6 +161,7 @@ def targets(draw: st.DrawFn) -> str:
 NEW = st.lists(st.sampled_from(["neu", "alt", "b", "]]", "]]>", ">", "<", "&", "lt;", "\n", "."]), max_size=2)
 
 
+@pytest.mark.slow
 @given(targets(), st.integers(0, 20), st.integers(0, 2), NEW)
 @example("<![CDATA[<b x &lt; alt]]>", 3, 1, [">"])
 @example("]]&gt; <![CDATA[alt b]]>", 1, 1, [])

@@ -86,6 +86,7 @@ class Drawn(Outcomes):
         return [self.size * sum(mask) for mask in kept]
 
 
+@pytest.mark.slow
 def test_a_gate_that_does_harm_is_opened_no_more_often_than_promised(generator: np.random.Generator) -> None:
     # Each second change saves an edit. The seldom one that costs 90 makes the model harmful, and is easily missed: a
     # required confidence of 50 % opens about 15 % of these gates.

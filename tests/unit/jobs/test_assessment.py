@@ -159,6 +159,7 @@ def test_given_editors_are_tried_as_they_are() -> None:
     assert (360, 480, NEURAL) in steps
 
 
+@pytest.mark.slow
 def test_an_editor_that_stops_costs_no_other_result(monkeypatch: pytest.MonkeyPatch) -> None:
     class Stopping(Replace):
         def edit_segments(self, segments: Sequence[Segment], *_: Any, **__: Any) -> list[PostEdit]:
@@ -286,6 +287,7 @@ def test_what_is_learnt_is_in_another_order_for_each_fold() -> None:
     assert len({tuple(rows[:5]) for rows in given}) == 3
 
 
+@pytest.mark.slow
 def test_editors_that_are_tried_keep_what_is_protected() -> None:
     for learner in (phrase_learner(TEXT), memory_learner(TEXT), neural_learner(TEXT, 1)):
         assert isinstance(learner(triplets(30, systematic=True)), Protected)
@@ -303,6 +305,7 @@ def test_the_model_of_these_languages_keeps_what_is_protected(monkeypatch: pytes
     assert "was trained on these triplets, its gain is too large" in found.notes[-1]
 
 
+@pytest.mark.slow
 def test_forecasts_compare_all_with_half_of_the_triplets(monkeypatch: pytest.MonkeyPatch) -> None:
     shares = []
 

@@ -37,6 +37,7 @@ def texts(folder: Path, name: str) -> DevTexts:
     return DevTexts.read(*(folder / f"{name}.{side}" for side in ("src", "mt", "pe")))
 
 
+@pytest.mark.slow
 def test_dev_overlap_and_training_overlap_are_told_apart(folder: Path) -> None:
     model = folder / "run" / "model"
     assert uses_of(texts(folder, "dev"), model) == {"dev"}

@@ -31,6 +31,7 @@ def test_evidence_is_of_the_text_left_after_edits_are_taken_back() -> None:
         assert "\ufffd" not in json.dumps(sentence_to_record(sentence), ensure_ascii=False)
 
 
+@pytest.mark.slow
 def test_reasons_are_asked_for_in_the_same_way_of_every_editor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("postedit.explain.reasons.MIN_LOSS", 0.05)  # these edits hardly rest on the source
     neural = PostEditor.load(device="cpu")

@@ -42,6 +42,7 @@ def test_before_it_has_learnt_it_leaves_mt_as_it_is() -> None:
     assert not any(edit.changed for edit in outputs(triplets(80), triplets(30), 1))
 
 
+@pytest.mark.slow
 def test_same_triplets_give_same_outputs_and_other_random_numbers_stay() -> None:
     state = torch.get_rng_state()
     first = [(edit.text, edit.score) for edit in outputs(triplets(40), triplets(10), 12)]
@@ -50,6 +51,7 @@ def test_same_triplets_give_same_outputs_and_other_random_numbers_stay() -> None
     assert [(edit.text, edit.score) for edit in outputs(triplets(40), triplets(10), 12)] == first
 
 
+@pytest.mark.slow
 def test_running_text_keeps_its_form() -> None:
     learnt = [Correction(f"Good day, {n}.", f"Guten Tag, {n}.", f"Grüß Gott, {n}.") for n in range(40)]
     text = PhraseTextConfig(tokenizer="moses", src_lang="en", tgt_lang="de")

@@ -211,6 +211,7 @@ def test_a_run_that_was_killed_while_it_wrote_its_recipe_starts_again(recipe: Re
         assert (folder / "recipe.toml").exists()
 
 
+@pytest.mark.slow
 def test_byte_order_mark_and_crlf_are_warned_of_before_training(recipe: Recipe, tmp_path: Path) -> None:
     lines = (tmp_path / "train.src").read_bytes()
     (tmp_path / "train.src").write_bytes(b"\xef\xbb\xbf" + lines.replace(b"\n", b"\r\n"))
@@ -299,6 +300,7 @@ _DRAFTED = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("more", [{}, _STAGED, {"draft": _DRAFTED}, {"draft": {**_DRAFTED, "folds": 2}}])
 def test_a_run_without_a_triplet_leaves_no_vocabulary(path: Path, tmp_path: Path, more: dict[str, Any]) -> None:
     path.write_text(tomli_w.dumps(tomllib.loads(path.read_text()) | more))

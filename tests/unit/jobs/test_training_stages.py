@@ -47,6 +47,7 @@ def problems(path: Path, change: tuple[str, str]) -> str:
     return str(caught.value)
 
 
+@pytest.mark.slow
 def test_a_stage_has_its_own_data_and_starts_from_the_one_before(tmp_path: Path) -> None:
     path = stage_tools.write_recipe(tmp_path)
     result = training.train(load_recipe(path), tmp_path / "run", console=QUIET)
@@ -70,6 +71,7 @@ def test_a_stage_has_its_own_data_and_starts_from_the_one_before(tmp_path: Path)
     assert ModelFolder.load(result.model).processor.tokens == ModelFolder.load(generic / "model").processor.tokens
 
 
+@pytest.mark.slow
 def test_a_stage_starts_from_the_weights_of_the_one_before(tmp_path: Path) -> None:
     path = stage_tools.write_recipe(tmp_path)
     change = ["stage.fine-tuning.train.lr=1e-30", "stage.fine-tuning.train.average=false"]
@@ -136,6 +138,7 @@ def test_one_stage_is_none(tmp_path: Path) -> None:
         load_recipe(path)
 
 
+@pytest.mark.slow
 def test_only_how_long_to_train_may_change_when_a_stage_goes_on(finished: Path, tmp_path: Path) -> None:
     path = finished / "recipe.toml"
     longer = load_recipe(path, ["stage.fine-tuning.train.max_steps=6"])
@@ -210,6 +213,7 @@ def test_a_run_given_as_its_model_is_reported_before_work(tmp_path: Path) -> Non
         load_recipe(path)
 
 
+@pytest.mark.slow
 def test_the_text_processing_may_be_that_of_a_model(tmp_path: Path) -> None:
     path = stage_tools.write_recipe(tmp_path)
     whole = path.read_text().partition("[[stage]]")[0]
@@ -309,6 +313,7 @@ def test_later_seeds_train_on_changed_data_if_it_is_accepted(tmp_path: Path) -> 
     assert made_now == finished + 1
 
 
+@pytest.mark.slow
 def test_freeze_patterns_are_checked_with_the_recipe_and_apply_in_a_stage(tmp_path: Path) -> None:
     path = stage_tools.write_recipe(tmp_path)
     with pytest.raises(

@@ -104,6 +104,7 @@ def test_options_without_effect_on_it_are_refused(run: Run, tmp_path: Path, opti
     assert f"{name} guides the search of models of your own" in " ".join(result.output.split())
 
 
+@pytest.mark.slow
 def test_a_budget_stops_cleanly_and_a_larger_one_continues(run: Run, tmp_path: Path) -> None:
     asked, out = segments(300), tmp_path / "out"
     files = write_lines(tmp_path, asked)
@@ -129,6 +130,7 @@ def test_a_budget_stops_cleanly_and_a_larger_one_continues(run: Run, tmp_path: P
     assert usage["cost"] == pytest.approx((stub.prompt_tokens + 4 * stub.answer_tokens) / 1e6)
 
 
+@pytest.mark.slow
 def test_a_budget_of_a_gate_stops_cleanly_and_holds_over_resumption(run: Run, tmp_path: Path) -> None:
     files = write_lines(tmp_path, segments(400))
     out = tmp_path / "gate.json"

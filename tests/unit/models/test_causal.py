@@ -72,6 +72,7 @@ def test_a_model_with_all_weights_does_without_its_checkpoint(tmp_path: Path) ->
     assert set(edit.evidence.attention) == {AttentionKey("src+mt", "soft")}
 
 
+@pytest.mark.slow
 def test_a_folder_of_adapters_has_nothing_but_adapters(adapters: Path, checkpoint: Path) -> None:
     loaded = ModelFolder.load(adapters)
     assert all("lora_" in name for name in loaded.model.state_dict())
@@ -140,6 +141,7 @@ def test_training_of_adapters_resumes_to_the_bit(adapters: Path, checkpoint: Pat
     assert all(torch.equal(weights[0][name], weights[1][name]) for name in weights[1])
 
 
+@pytest.mark.slow
 def test_it_is_an_editor_like_any_other(adapters: Path) -> None:
     editor = PostEditor.load(adapters, device="cpu")
     src, mt = ["the house goes", "two house"], ["ein Haus gehen", "zwei 12 Häuser"]

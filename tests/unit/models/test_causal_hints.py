@@ -94,6 +94,7 @@ def shown(editor: PostEditor, src: str, mt: str) -> dict[str, str]:
     return {name: editor.processor.vocabulary("src").decode(streams[name].ids[0].tolist()[:-1]) for name in HINTS}
 
 
+@pytest.mark.slow
 def test_training_shows_hints_and_never_a_triplet_itself(run: Path) -> None:
     vocabulary = ModelFolder.load(run / "model").processor.vocabulary("src")
     corpus = Corpus.open(run / "corpus" / "train.arrow")
@@ -250,6 +251,7 @@ def test_tags_that_no_prompt_shows_are_refused(tmp_path: Path) -> None:
             EditorSpec([model], tags=write_tags(tmp_path)).load_model("cpu")
 
 
+@pytest.mark.slow
 def test_members_of_an_ensemble_are_shown_the_same(run: Path, tmp_path: Path, checkpoint: Path) -> None:
     editor = PostEditor.load(run / "model", run / "model", device="cpu")
     show_hints(editor, GLOSSARY, None)

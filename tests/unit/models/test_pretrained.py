@@ -97,6 +97,7 @@ def test_a_recipe_trains_from_a_checkpoint_and_the_model_stands_alone(
     assert len(edits[2].token_scores) <= 200
 
 
+@pytest.mark.slow
 def test_training_starts_from_the_weights_of_the_checkpoint(tmp_path: Path) -> None:
     checkpoint = bart(tmp_path / "bart")
     path = write_recipe(tmp_path, checkpoint, train={"lr": 1e-12})

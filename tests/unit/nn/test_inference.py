@@ -74,6 +74,7 @@ def test_precisions_that_cannot_be_had() -> None:
         check_precision("half", torch.device("cpu"))
 
 
+@pytest.mark.slow
 def test_bf16_is_to_be_had_where_onednn_has_no_layout_for_it() -> None:
     program = """
 import torch

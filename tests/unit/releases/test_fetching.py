@@ -145,6 +145,7 @@ fetching.fetch(next(one for one in catalogue.known_models() if one.name == "hous
 """
 
 
+@pytest.mark.slow
 def test_a_killed_fetch_leaves_no_model_and_the_next_one_cleans_up(world: World, model: KnownModel) -> None:
     command = [sys.executable, "-c", SCRIPT, str(catalogue._CATALOGUE), str(world.releases)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env={**os.environ}) as process:

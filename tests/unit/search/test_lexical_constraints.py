@@ -50,6 +50,7 @@ def test_an_output_may_end_when_it_has_all_that_is_required(phrases: list[str]) 
     assert passing(guard, len(PIECES), LONGEST) == complete
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("phrases", PHRASES, ids=str)
 def test_required_phrases_can_be_written_from_every_state(phrases: list[str]) -> None:
     guard = Required(SPELLING, phrases).start([MissingPhrases(frozenset(phrases))], SPELLING.size, CPU)

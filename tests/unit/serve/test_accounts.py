@@ -158,6 +158,7 @@ def test_every_answer_and_who_may_ask_is_described(team: Team) -> None:
     assert {"key", "session"} == set(described["components"]["securitySchemes"])
 
 
+@pytest.mark.slow
 def test_no_route_answers_without_a_key_or_a_session(team: Team) -> None:
     ids = ids_of(team)
     for method, path in routes(team.client):
@@ -166,6 +167,7 @@ def test_no_route_answers_without_a_key_or_a_session(team: Team) -> None:
             assert response.status_code == 401, (method, path, response.text)
 
 
+@pytest.mark.slow
 def test_no_route_shows_or_changes_what_belongs_to_others(team: Team) -> None:
     """Try each route of anna's project with keys of ben's, and with one of hers that is good for another project."""
     ids = ids_of(team)

@@ -14,6 +14,7 @@ from postedit.core.errors import DataError
 from postedit.serve import Client, ServiceError
 
 
+@pytest.mark.slow
 def test_corrections_are_typed_results(service: RunningService) -> None:
     with Client(service.address) as client:
         first, second = client.edit(["a", "b"], ["das haus", "DA"])
@@ -38,6 +39,7 @@ def test_long_texts_are_sent_in_several_requests(service: RunningService) -> Non
         assert [one.text for one in client.edit(["a " * 500] * 100, texts)] == [text.upper() for text in texts]
 
 
+@pytest.mark.slow
 def test_what_is_too_large_for_a_service_is_sent_in_halves(tmp_path: Path) -> None:
     with serving(settings(tmp_path, limits={"segments": 3, "body_bytes": 1024})) as service:
         texts = [*map(str, range(10)), "x" * 300, "x" * 300, "x" * 300]
@@ -131,6 +133,7 @@ def test_a_service_that_is_not_there_is_a_sentence() -> None:
         client.models()
 
 
+@pytest.mark.slow
 def test_requests_are_sent_again_when_the_service_says_so(tmp_path) -> None:
     limits = {"requests_per_second": 2.0, "burst": 1}
     with serving(settings(tmp_path, limits=limits)) as service:

@@ -254,6 +254,7 @@ def test_own_pages_may_change_things(service: RunningService) -> None:
         assert service.client.post("/v1/edit", json={"segments": []}, headers=headers).status_code == 200
 
 
+@pytest.mark.slow
 def test_many_requests_of_a_client_are_refused_for_a_while(tmp_path) -> None:
     limits = {"requests_per_second": 0.01, "burst": 3}
     with serving(settings(tmp_path, limits=limits)) as service:
@@ -309,6 +310,7 @@ def test_whatever_is_logged_is_a_line_of_json(level: str, expected: list[str]) -
     assert [one.split("\n")[0] for one in found] == [one.strip() for one in expected]
 
 
+@pytest.mark.slow
 def test_texts_are_logged_if_asked_for(tmp_path, caplog) -> None:
     with serving(settings(tmp_path, log={"texts": True})) as service, caplog.at_level(logging.INFO, "postedit"):
         service.edit("to be seen")

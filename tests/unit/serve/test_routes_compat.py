@@ -211,6 +211,7 @@ def translating(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningSer
             yield running
 
 
+@pytest.mark.slow
 def test_the_client_of_libretranslate_is_answered(translating: RunningService) -> None:
     people = translating.app.state.service.store.people
     _, key = people.create_key(people.create_user("anna", "correct horse", admin=False), "test", ["edit"], None, 0.0)
@@ -237,6 +238,7 @@ def test_a_model_that_can_translates_untranslated_strings_of_weblate(translating
     assert ask_as_weblate(ai, of_weblate(STRINGS)) == ["EIN HAUS", "NOT @@PH1@@", "DAS @@PH1@@"]
 
 
+@pytest.mark.slow
 def test_the_answers_of_all_doors_are_described(service: RunningService) -> None:
     paths = service.client.get("/openapi.json").json()["paths"]
     doors = {"/v1/chat/completions": "post", "/translate": "post", "/languages": "get", "/detect": "post"}

@@ -123,6 +123,7 @@ def test_lone_surrogates_are_refused_and_odd_texts_survive(service: RunningServi
     assert [one["text"] for one in results] == [one.upper() for one in odd]
 
 
+@pytest.mark.slow
 def test_limits_of_requests_are_kept(tmp_path) -> None:
     limits = {"segments": 2, "characters": 10, "body_bytes": 1024}
     with serving(settings(tmp_path, limits=limits)) as service:
@@ -211,6 +212,7 @@ def test_scores_have_signatures_and_the_unedited_mt(service: RunningService) -> 
     assert "must match one to one" in service.client.post("/v1/score", json=body).json()["error"]["message"]
 
 
+@pytest.mark.slow
 def test_what_a_project_teaches_counts_at_the_next_request(tmp_path) -> None:
     config = settings(tmp_path, processes=1, model={"learns": True}, limits={"timeout_seconds": 300.0})
     with serving(config, scripted=False) as service:
@@ -238,6 +240,7 @@ def model_threads() -> set[threading.Thread]:
     return {one for one in threading.enumerate() if one.name.startswith("model process")}
 
 
+@pytest.mark.slow
 def test_what_was_accepted_is_answered_when_the_service_stops(tmp_path) -> None:
     before = model_threads()
     with ThreadPoolExecutor(4) as pool:

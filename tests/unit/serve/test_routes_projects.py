@@ -254,6 +254,7 @@ def test_all_that_was_learnt_is_deleted_even_of_the_default_project(client: Test
     assert client.delete(url).json() == {"deleted": 0}
 
 
+@pytest.mark.slow
 def test_long_work_leaves_threads_for_what_is_short(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
     end = threading.Event()
 

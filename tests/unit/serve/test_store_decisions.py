@@ -329,6 +329,7 @@ def test_a_sign_that_now_ends_a_section_is_escaped(store: Store) -> None:
     assert '>neu ]]<x id="1"/>> x</target>' in written
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_any_target_comes_back_from_the_file(data: st.DataObject, tmp_path_factory: pytest.TempPathFactory) -> None:

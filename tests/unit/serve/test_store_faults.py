@@ -132,6 +132,7 @@ def test_a_database_that_was_away_is_used_again(own_server: PostgresqlServer) ->
     check_saved(store, file, [(1, one.edit_id, 1, "target")])
 
 
+@pytest.mark.slow
 def test_nobody_waits_for_a_database_that_hangs(own_server: PostgresqlServer, tmp_path: Path) -> None:
     config = config_of(own_server.url, tmp_path, auth={"required": True}, limits={"timeout_seconds": 1.0})
     app = create_app(config, engine := WordEngine(config))
@@ -159,6 +160,7 @@ def test_nobody_waits_for_a_database_that_hangs(own_server: PostgresqlServer, tm
         assert status() == 200
 
 
+@pytest.mark.slow
 def test_no_statement_waits_without_end_for_the_server(server: str) -> None:
     engine = open_memory(f"{server}&connect_timeout=3")
     with engine.connect() as connection:
@@ -246,6 +248,7 @@ def has_no_room(answer: httpx.Response) -> bool:
     return True
 
 
+@pytest.mark.slow
 def test_a_disk_that_is_full_refuses_over_http_and_loses_nothing(
     small_place: tuple[str, Path], serve: Callable[..., TestClient], small_disk: Callable[[Path, int], Path]
 ) -> None:

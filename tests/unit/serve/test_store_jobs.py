@@ -137,6 +137,7 @@ def test_a_cancelled_job_is_lost(store: Store, waiting: str) -> None:
         store.jobs.cancel(waiting, "anna")
 
 
+@pytest.mark.slow
 def test_an_import_goes_on_where_a_dead_process_left_it(
     store: Store, tmp_path: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -537,6 +538,7 @@ def test_work_goes_on_after_any_exception(
     asyncio.run(work())
 
 
+@pytest.mark.slow
 def test_files_are_read_and_proposals_renewed_while_people_never_pause(
     store: Store, jobs_of: FileJobs, monkeypatch: pytest.MonkeyPatch
 ) -> None:

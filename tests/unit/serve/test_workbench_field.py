@@ -84,6 +84,7 @@ def check(page: Any) -> dict[str, Any]:
     return now
 
 
+@pytest.mark.slow
 def test_proposal_is_shown_and_written_into(page: Any) -> None:
     assert check(page)["text"] == PROPOSAL["text"]
     page.keyboard.type("! 你好")
@@ -282,6 +283,7 @@ KEYS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 def test_no_sequence_of_keys_breaks_a_code(page: Any, seed: int) -> None:
     random_ = random.Random(seed)

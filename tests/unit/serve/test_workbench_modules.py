@@ -35,6 +35,7 @@ def utf16(value: str) -> int:
     return len(value.encode("utf-16-le")) // 2
 
 
+@pytest.mark.slow
 def test_offsets_convert_between_code_points_and_utf16(page: Any) -> None:
     random_ = random.Random(1)
     texts = ["", "abc", "🎉", *(text(random_, 20) for _ in range(200))]
@@ -97,6 +98,7 @@ def chosen(parts: list[Any], accepted: list[bool]) -> str:
     )
 
 
+@pytest.mark.slow
 def test_accepted_edits_and_no_others_are_in_the_text(page: Any) -> None:
     random_ = random.Random(3)
     proposals = [proposal(random_, codes=2) for _ in range(200)]

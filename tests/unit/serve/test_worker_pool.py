@@ -44,6 +44,7 @@ def alone(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService]:
         yield running
 
 
+@pytest.mark.slow
 def test_requests_that_wait_are_edited_together(alone: RunningService, tmp_path: Path) -> None:
     service = alone
     with ThreadPoolExecutor(20) as pool:
@@ -76,6 +77,7 @@ def test_a_batch_whose_process_dies_is_edited_all_the_same(service: RunningServi
     assert texts(service.edit("a", f"die once {tmp_path}/died", "b")) == ["A", f"DIE ONCE {tmp_path}/DIED".upper(), "B"]
 
 
+@pytest.mark.slow
 def test_a_deadly_segment_is_refused_and_others_are_not(service: RunningService) -> None:
     with ThreadPoolExecutor(4) as pool:
         deadly = pool.submit(service.edit, "die")
@@ -86,6 +88,7 @@ def test_a_deadly_segment_is_refused_and_others_are_not(service: RunningService)
         assert texts(service.edit("after")) == ["AFTER"]
 
 
+@pytest.mark.slow
 def test_a_segment_at_fault_fails_its_own_request_alone(service: RunningService, tmp_path) -> None:
     with ThreadPoolExecutor(5) as pool:
         gate = tmp_path / "gate"
@@ -118,6 +121,7 @@ def test_time_outs_free_the_place(alone: RunningService, tmp_path: Path) -> None
         assert busy.result().status_code == 200
 
 
+@pytest.mark.slow
 def test_a_process_that_hangs_is_ended_and_replaced(tmp_path) -> None:
     config = settings(tmp_path, limits={"batch_timeout_seconds": 1.0, "timeout_seconds": 300.0})
     with serving(config) as service:
@@ -163,6 +167,7 @@ def test_too_much_is_refused_with_the_time_to_come_back(alone: RunningService, t
         assert 'postedit_queue_tokens{priority="interactive"} 0.0' in metrics
 
 
+@pytest.mark.slow
 def test_an_overload_refuses_what_waits_and_what_comes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with serving(settings(tmp_path)) as service, ThreadPoolExecutor(2) as pool:
         engine_pool = service.app.state.service.engine._pool
@@ -316,6 +321,7 @@ def test_no_request_is_lost_when_models_are_swapped(tmp_path, monkeypatch) -> No
         assert service.client.post("/v1/models/unknown/reload").status_code == 404
 
 
+@pytest.mark.slow
 def test_a_process_that_dies_idle_is_replaced_before_it_is_needed(service: RunningService) -> None:
     first = service.app.state.service.engine._pool._workers[0]
     deadline = time.monotonic() + 60
@@ -370,6 +376,7 @@ def test_after_a_refusal_of_a_language_model_nobody_is_told_to_come_back(service
     assert "http://models.internal:8000: does not accept the key" in caplog.text
 
 
+@pytest.mark.slow
 def test_a_stop_waits_for_the_longest_request_that_was_accepted(tmp_path: Path) -> None:
     config = settings(tmp_path, limits={"timeout_seconds": 0.2})
     engine = Engine(config, specs=specs(config))

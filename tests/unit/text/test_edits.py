@@ -18,6 +18,7 @@ def spliced(mt: str, pe: str) -> tuple[str, tuple[Edit, ...]]:
     return splice(mt, words, plain.gaps([word.text for word in words]), plain.words(pe), plain.gaps(plain.words(pe)))
 
 
+@pytest.mark.slow
 @given(mt=WORDS, pe=WORDS)
 def test_changes_turn_one_list_into_the_other(mt: list[str], pe: list[str]) -> None:
     result, done = [], 0
@@ -28,6 +29,7 @@ def test_changes_turn_one_list_into_the_other(mt: list[str], pe: list[str]) -> N
     assert result + mt[done:] == pe
 
 
+@pytest.mark.slow
 @given(mt=WORDS, pe=WORDS)
 def test_changes_are_never_neighbours(mt: list[str], pe: list[str]) -> None:
     found = changes(mt, pe)
@@ -74,6 +76,7 @@ def test_edits_are_exact_for_divided_text(mt: str, pe: str) -> None:
     assert all(left[1] <= right[0] for left, right in pairwise(spans))
 
 
+@pytest.mark.slow
 @given(mt=ODD, pe=ODD)
 @settings(max_examples=400)
 def test_edits_are_exact_for_moses(mt: str, pe: str) -> None:

@@ -148,6 +148,7 @@ def test_texts_cannot_leave_their_lines(processor: TextProcessor) -> None:
     assert "<|end|>" not in text
 
 
+@pytest.mark.slow
 @given(st.lists(st.tuples(st.text("ab", min_size=1), st.booleans(), st.booleans())), st.booleans())
 def test_tagging_keeps_all_words(words: list[tuple[str, bool, bool]], gap: bool) -> None:
     mt = " ".join(word for word, _, _ in words)

@@ -136,6 +136,7 @@ def test_a_model_reads_and_writes_the_characters_that_are_there(text: str) -> No
     assert rendered == f"{text[:end]} rot{text[end:]}"
 
 
+@pytest.mark.slow
 @given(mt=ODD, pe=ODD, name=st.sampled_from(sorted(CONFIGS)))
 @settings(max_examples=400)
 def test_edits_always_explain_the_text(mt: str, pe: str, name: str) -> None:
@@ -144,6 +145,7 @@ def test_edits_always_explain_the_text(mt: str, pe: str, name: str) -> None:
     assert rendering.changed == (rendering.text != mt) == bool(rendering.edits)
 
 
+@pytest.mark.slow
 @given(ids=st.lists(st.integers(0, 319), max_size=20), mt=ODD)
 @settings(max_examples=200)
 def test_rendering_adds_no_line_breaks(ids: list[int], mt: str) -> None:

@@ -162,6 +162,7 @@ def test_copies_glued_to_other_text_are_found(text: str, value: str, places: lis
     assert [span.start for span in find_glued(text, find_spans(text), known)] == places
 
 
+@pytest.mark.slow
 @given(st.text(alphabet="a5.,-%{}<>/@#$_`\\ é文٤&;:()[]ABsplural", max_size=60))
 def test_spans_stand_in_the_text_in_order_without_overlap(text: str) -> None:
     spans = find_spans(text)
@@ -209,6 +210,7 @@ def test_four_times_the_text_takes_no_sixteen_times_as_long(unit: str) -> None:
     assert long < 9 * short + 0.05
 
 
+@pytest.mark.slow
 def test_many_tags_without_partner_take_no_quadratic_time() -> None:
     short, long = ([*find_spans("<a>" * number), *find_spans("</b>" * number)] for number in (2000, 8000))
     assert fastest(lambda: unpaired_tags(long)) < 9 * fastest(lambda: unpaired_tags(short)) + 0.05
@@ -259,6 +261,7 @@ def test_an_output_is_never_further_from_the_source_than_mt(src: str, mt: str, o
     assert broken(src, mt, output) == faults
 
 
+@pytest.mark.slow
 @given(st.lists(st.sampled_from(["5", "6", "{0}", "%s", "<b>", "</b>", "a@b.de"]), max_size=6), st.data())
 def test_mt_itself_never_breaks_the_rule(src: list[str], data: st.DataObject) -> None:
     mt = data.draw(st.permutations([*src, "7"]))

@@ -33,6 +33,7 @@ def test_only_starts_of_sentences_are_lowered(truecaser: Truecaser) -> None:
     assert truecaser.truecase([]) == []
 
 
+@pytest.mark.slow
 @given(st.lists(st.lists(st.sampled_from(["das", "Das", "DAS", "Ist", "ist", ".", ":", "(", "<b>", "7"]))))
 def test_it_learns_what_moses_learns(sentences: list[list[str]]) -> None:
     best = MosesTruecaser().train(sentences)["best"]
@@ -40,6 +41,7 @@ def test_it_learns_what_moses_learns(sentences: list[list[str]]) -> None:
     assert ours._lower == {word for word in best.values() if word[:1].islower()}
 
 
+@pytest.mark.slow
 @given(words=st.lists(st.sampled_from(["das", "Das", "DAS", "ist", "Ist", ".", "!", "(", "İst", "ß", "IPhone", "x"])))
 def test_truecasing_can_be_undone_and_keeps_the_number_of_words(truecaser: Truecaser, words: list[str]) -> None:
     cased = truecaser.truecase(words)

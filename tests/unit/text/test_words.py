@@ -53,6 +53,7 @@ def test_splitters_are_made_once_per_language() -> None:
     assert isinstance(splitter("moses", "de"), MosesSplitter)
 
 
+@pytest.mark.slow
 @given(line=ODD)
 @example("x\x01y")
 @settings(max_examples=300)

@@ -55,6 +55,7 @@ def test_fast_fp32_needs_a_pytorch_that_has_it(tmp_path: Path, corpora: Path, mo
         trainer(tmp_path, corpora, {"fast_fp32": True}).run()
 
 
+@pytest.mark.slow
 def test_a_damaged_checkpoint_costs_only_what_came_after_the_one_before(tmp_path: Path, corpora: Path) -> None:
     whole, damaged = tmp_path / "whole", tmp_path / "damaged"
     for folder in whole, damaged:
@@ -111,6 +112,7 @@ def test_a_nan_stops_the_run_and_keeps_the_batch(tmp_path: Path, corpora: Path) 
         assert torch.equal(tensor, before[name])
 
 
+@pytest.mark.slow
 def test_an_unwritable_checkpoint_loses_nothing(tmp_path: Path, corpora: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     whole, full = tmp_path / "whole", tmp_path / "full"
     trainer(whole, corpora, {}).run()
@@ -248,6 +250,7 @@ class Sinking(TinyModel):
         return found._replace(loss=found.loss + more * found.tokens)
 
 
+@pytest.mark.slow
 def test_a_loss_that_rises_for_good_ends_training(tmp_path: Path, corpora: Path) -> None:
     """No update is ten times the lowest, but a stretch is two nats above it."""
     settings = {"max_steps": 200, "save_every": 20, "validate_every": 20}
@@ -289,6 +292,7 @@ class Uneven(TinyModel):
         return found._replace(loss=found.loss + more * found.tokens)
 
 
+@pytest.mark.slow
 def test_uneven_batches_are_no_rise(tmp_path: Path, corpora: Path) -> None:
     settings = {"max_steps": 100, "validate_every": 1000, "log_every": 1}
     assert trainer(tmp_path, corpora, settings, model=Uneven()).run().steps == 100

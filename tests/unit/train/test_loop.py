@@ -172,6 +172,7 @@ def test_the_average_is_always_exported_if_that_is_wanted(tmp_path: Path, corpor
         torch.testing.assert_close(tensor, torch.stack([file[name] for file in files]).mean(0))
 
 
+@pytest.mark.slow
 def test_validation_and_clocks_do_not_change_the_training(tmp_path: Path, corpora: Path) -> None:
     plain, other = tmp_path / "plain", tmp_path / "other"
     trainer(plain, corpora, {"max_steps": 9, "validate_every": 9, "average": False}).run()
@@ -193,6 +194,7 @@ def test_dev_loss_is_the_mean_over_labels(tmp_path: Path, corpora: Path) -> None
     assert run.model.training
 
 
+@pytest.mark.slow
 def test_a_run_resumed_with_more_steps_equals_one_uninterrupted_run(tmp_path: Path, corpora: Path) -> None:
     long, extended = tmp_path / "long", tmp_path / "extended"
     trainer(long, corpora, {"max_steps": 14}).run()
@@ -201,6 +203,7 @@ def test_a_run_resumed_with_more_steps_equals_one_uninterrupted_run(tmp_path: Pa
     assert weights(extended) == weights(long)
 
 
+@pytest.mark.slow
 def test_resuming_a_run_that_is_done_gives_the_same_end(tmp_path: Path, corpora: Path) -> None:
     first = trainer(tmp_path, corpora, {}).run()
     again = trainer(tmp_path, corpora, {}).run(resume=True)
@@ -209,6 +212,7 @@ def test_resuming_a_run_that_is_done_gives_the_same_end(tmp_path: Path, corpora:
     assert again.seconds >= state["run"]["seconds"] > 0.0
 
 
+@pytest.mark.slow
 def test_a_resumed_run_logs_each_validation_once(tmp_path: Path, corpora: Path) -> None:
     def validations() -> list[int]:
         return [line["step"] for line in log(tmp_path) if "dev_nll" in line]

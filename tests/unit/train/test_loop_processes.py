@@ -62,6 +62,7 @@ def test_two_processes_do_what_one_does_with_two_batches(tmp_path: Path, corpora
     assert not torch.equal(rng["0/cpu"], rng["1/cpu"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("tokens", [10, 70], ids=["less than a batch", "batches that cannot be shared equally"])
 def test_updates_by_tokens_are_the_same_on_any_number_of_processes(tmp_path: Path, corpora: Path, tokens: int) -> None:
     settings = PROCESSES | {"update_tokens": tokens, "batch_tokens": 50, "log_every": 1}
@@ -70,6 +71,7 @@ def test_updates_by_tokens_are_the_same_on_any_number_of_processes(tmp_path: Pat
     assert_same_course(tmp_path / "1", tmp_path / "2")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("before", [1, 2])
 @pytest.mark.parametrize("size", [{"accumulate": 2}, {"update_tokens": 70}], ids=["batches", "tokens"])
 def test_a_run_goes_on_with_another_number_of_processes(
@@ -86,6 +88,7 @@ def test_a_run_goes_on_with_another_number_of_processes(
     assert states[0]["target_tokens"] == states[1]["target_tokens"]
 
 
+@pytest.mark.slow
 def test_processes_that_cannot_share_an_update_equally_are_reported(tmp_path: Path, corpora: Path) -> None:
     run_processes(tmp_path, corpora, PROCESSES | {"max_steps": 4}, 1)
     run_processes(tmp_path, corpora, PROCESSES, 2, resume=True)

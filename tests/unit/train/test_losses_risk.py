@@ -104,6 +104,7 @@ def test_a_sentence_without_candidates_has_no_risk() -> None:
     assert RiskLoss(model, given_back(found), 1.0, 1.0)(batch).loss.item() == pytest.approx(expected.item(), rel=1e-6)
 
 
+@pytest.mark.slow
 @settings(max_examples=15)
 @given(st.integers(1, 11), st.integers(0, 99))
 def test_dividing_rows_into_batches_changes_no_risk(cut: int, seed: int) -> None:
@@ -187,6 +188,7 @@ def weights_of(folder: Path) -> Iterator[bytes]:
     return (path.read_bytes() for path in sorted(folder.glob("best/*.safetensors")))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", [{"risk": {"weight": 0.0}}, {"rdrop": 0.0}])
 def test_a_weight_of_zero_is_cross_entropy_to_the_bit(tmp_path: Path, corpora: Path, options: dict[str, Any]) -> None:
     assert isinstance(build_loss(model := tiny_model(), train_config(options), None), TinyModel)

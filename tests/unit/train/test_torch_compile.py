@@ -67,6 +67,7 @@ def trained(
     return model
 
 
+@pytest.mark.slow
 def test_layers_and_shapes_share_what_is_compiled_and_updates_agree(counter: CompileCounterWithBackend) -> None:
     trained(counter, SHAPES[:1])
     assert 0 < counter.frame_count <= 2  # PyTorch may begin anew when it has seen more of a function
@@ -81,6 +82,7 @@ def test_batches_with_a_size_of_1_are_not_compiled_for(counter: CompileCounterWi
     assert counter.frame_count == 0
 
 
+@pytest.mark.slow
 def test_search_and_validation_do_not_use_what_is_compiled(counter: CompileCounterWithBackend) -> None:
     model = trained(counter, SHAPES[:1])
     before = counter.frame_count
@@ -93,6 +95,7 @@ def test_search_and_validation_do_not_use_what_is_compiled(counter: CompileCount
     assert counter.frame_count > before
 
 
+@pytest.mark.slow
 def test_a_batch_that_failed_is_tried_again_as_it_was_computed(counter: CompileCounterWithBackend) -> None:
     model = LayeredModel()
     compiled(model, counter)

@@ -75,6 +75,7 @@ def test_optimisers_see_the_clipped_gradient_of_the_mean_loss(kind: str, clip: f
         torch.testing.assert_close(parameter, expected.detach(), rtol=1e-4, atol=1e-6)
 
 
+@pytest.mark.slow
 @settings(max_examples=15)
 @given(st.sets(st.integers(1, 23), max_size=4))
 def test_dividing_rows_into_batches_changes_no_update(cuts: set[int]) -> None:

@@ -43,6 +43,7 @@ def slow_losses(lists: NBestLists, points: np.ndarray) -> np.ndarray:
 tried = settings(max_examples=120, derandomize=True)
 
 
+@pytest.mark.slow
 @tried
 @given(st.integers(0, 2**32), st.sampled_from(["ter", "bleu"]), st.booleans(), st.booleans())
 def test_no_point_of_a_dense_grid_is_better_than_the_optimum(

@@ -112,6 +112,7 @@ def like_real(folder: Path, **others: Any) -> dict[str, Any]:
     return {**recipe, "real": "real", "translator": program("print(line if len(line) % 2 else line + ' y')"), **others}
 
 
+@pytest.mark.slow
 def test_triplets_like_real_ones_are_chosen(synth: Synth, tmp_path: Path) -> None:
     result = synth(like_real(tmp_path, mismatch=0.1))
     assert result.exit_code == 0, result.output
@@ -187,6 +188,7 @@ def test_a_line_that_does_not_fit_into_memory_is_an_error(
     assert "a single line does not fit into memory" in refused(synth(by_model(tmp_path)))
 
 
+@pytest.mark.slow
 def test_another_translator_in_the_same_place_does_not_continue(
     synth: Synth, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -211,6 +213,7 @@ def test_another_translator_in_the_same_place_does_not_continue(
     assert result.exit_code == 0, result.output
 
 
+@pytest.mark.slow
 def test_finished_translations_of_another_model_are_made_anew(synth: Synth, tmp_path: Path) -> None:
     save_translator(tmp_path)
     assert synth(by_model(tmp_path, out=str(tmp_path / "real"))).exit_code == 0

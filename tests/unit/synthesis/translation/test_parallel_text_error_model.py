@@ -58,6 +58,7 @@ def test_the_model_is_loaded_once(synth: Synth, tmp_path: Path, monkeypatch: pyt
     assert len(loaded) == 1
 
 
+@pytest.mark.slow
 def test_the_seed_decides_what_is_drawn(synth: Synth, tmp_path: Path) -> None:
     runs = {"one": [], "again": [], "other": ["--set", "synth.seed=2"]}
     drawn = {}
@@ -69,6 +70,7 @@ def test_the_seed_decides_what_is_drawn(synth: Synth, tmp_path: Path) -> None:
     assert drawn["one"] != drawn["other"]
 
 
+@pytest.mark.slow
 def test_equal_lines_in_different_chunks_get_errors_of_their_own(synth: Synth, tmp_path: Path) -> None:
     recipe = options(tmp_path, chunk_lines=1)
     for side in ("src", "pe"):
@@ -77,6 +79,7 @@ def test_equal_lines_in_different_chunks_get_errors_of_their_own(synth: Synth, t
     assert len(set(read(tmp_path / "out.mt"))) > 1
 
 
+@pytest.mark.slow
 def test_another_choice_draws_nothing_and_another_seed_draws_anew(synth: Synth, tmp_path: Path) -> None:
     assert synth(options(tmp_path, out=str(tmp_path / "real"))).exit_code == 0
     result = synth(options(tmp_path, real="real", mismatch=0.5))
@@ -90,6 +93,7 @@ def test_another_choice_draws_nothing_and_another_seed_draws_anew(synth: Synth, 
     assert read(tmp_path / "out.translated.mt") != drawn
 
 
+@pytest.mark.slow
 def test_an_interrupted_job_ends_the_same(synth: Synth, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert synth(options(tmp_path, out=str(tmp_path / "whole"))).exit_code == 0
     draw, calls = PostEditor.draw, []

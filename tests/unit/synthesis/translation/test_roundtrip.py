@@ -121,6 +121,7 @@ def test_the_text_is_not_overwritten_on_the_way(synth: Synth, tmp_path: Path, na
     assert read(tmp_path / f"out.{name}") == ["a b"]
 
 
+@pytest.mark.slow
 def test_a_phase_that_is_done_is_not_done_again(synth: Synth, tmp_path: Path) -> None:
     switch = tmp_path / "mended"
     fails = f"from pathlib import Path; Path({str(switch)!r}).exists() or sys.exit(4)"
@@ -135,6 +136,7 @@ def test_a_phase_that_is_done_is_not_done_again(synth: Synth, tmp_path: Path) ->
     assert [pe for _, _, pe in triplets(tmp_path)] == [mt for _, mt, _ in triplets(tmp_path)]
 
 
+@pytest.mark.slow
 def test_another_mismatch_does_not_have_all_translated_again(synth: Synth, tmp_path: Path) -> None:
     log = tmp_path / "log"
     forward = program(f"open({str(log)!r}, 'a').write('x')", "print(line.replace('_en', ''))")

@@ -76,6 +76,7 @@ def test_a_model_that_needs_mt_is_no_translator(tmp_path: Path) -> None:
         open_translator(config(kind="postedit", model=str(tmp_path / "model")))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("codes", [{}, {"src_lang": "eng_Latn", "tgt_lang": "deu_Latn"}], ids=["t5", "nllb"])
 def test_checkpoints_translate_as_the_library_does(tmp_path: Path, codes: dict[str, str]) -> None:
     folder = str((nllb if codes else t5)(tmp_path / "checkpoint"))
@@ -125,6 +126,7 @@ def limit_tokens(folder: Path, most: int) -> None:
     (folder / "tokenizer_config.json").write_text(json.dumps({**settings, "model_max_length": most}))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["huggingface", "ctranslate2"])
 def test_a_text_over_the_limit_of_the_model_is_not_cut(tmp_path: Path, kind: str) -> None:
     folder = t5(tmp_path / "checkpoint")
