@@ -23,7 +23,7 @@ from rich.console import Console
 from postedit.core.files import atomic_write
 from postedit.data.lines import read_lines
 from postedit.evaluate import analyses
-from postedit.evaluate.summarisation import lead, rouge_by_text, rouge_signature
+from postedit.evaluate.summarisation import ORDERS, lead, rouge_by_text, rouge_signature, summary_scores
 from postedit.evaluate.table import Column, Table, TableRow, percentage, to_markdown
 from postedit.evaluate.ter import ter_signature
 from postedit.evaluate.test_set import EvaluatedSystem, TestSet, evaluate_systems
@@ -140,7 +140,7 @@ def table_of(entry: dict[str, Any], texts: dict[str, Text], options: argparse.Na
 
 
 def decimals(measure: str) -> int:
-    return {"changes": 0, "spared": 0, "focus": 0}.get(measure, 2)
+    return {"changes": 0, "spared": 0, "focus": 0, "novelty": 1}.get(measure, 2)
 
 
 def figures(row: dict[str, Any], text: Text, measure: Measure, options: argparse.Namespace) -> tuple[str, Values]:
@@ -151,17 +151,22 @@ def figures(row: dict[str, Any], text: Text, measure: Measure, options: argparse
     test = test_set(text)
     if row.get("nothing"):
         return "", measure.values(Subject(text, test, evaluate_systems(test, {})[:1], None, options.beam))
-    if count := row.get("lead"):
-        outputs = [lead(source, count) for source in test.src or ()]
-        return "", measure.values(
-            Subject(text, test, evaluate_systems(test, {"lead": outputs})[-1:], None, options.beam)
-        )
+    if (outputs := outputs_without_model(row, test)) is not None:
+        systems = evaluate_systems(test, {"outputs": outputs})[-1:]
+        return "", measure.values(Subject(text, test, systems, None, options.beam))
     for name in row.get("runs", ()):
         system = system_of(options.runs / text.task / name, row)
         if system is not None:
             systems = evaluate_systems(test, {name: outputs_of(system, text, options.beam)})
             return name, measure.values(Subject(text, test, systems, system, options.beam))
     return "", nothing
+
+
+def outputs_without_model(row: dict[str, Any], test: TestSet) -> list[str] | None:
+    """Return the first sentences of the sources, or the references, if a row is for these; None for other rows."""
+    if count := row.get("lead"):
+        return [lead(source, count) for source in test.src or ()]
+    return list(test.pe) if row.get("reference") else None
 
 
 @cache
@@ -216,14 +221,20 @@ def changes(subject: Subject) -> Values:
 
 
 def spared(subject: Subject) -> Values:
-    shifts, substitutions, insertions, deletions, _all = analyses.edits_spared(subject.systems).rows[-1].values
-    return insertions, deletions, substitutions, shifts
+    shifts, substitutions, insertions, deletions, every = analyses.edits_spared(subject.systems).rows[-1].values
+    return insertions, deletions, substitutions, shifts, every
 
 
 def rouge(subject: Subject) -> Values:
     test = subject.test
     one, two, _, summary_level = rouge_by_text(subject.systems[-1].outputs, test.pe, stem=True).mean(0)
     return float(one), float(two), float(summary_level)
+
+
+def novelty(subject: Subject) -> Values:
+    test = subject.test
+    found = summary_scores(subject.systems[-1].outputs, test.src or (), test.pe, normalise=test.tokenize == "13a")
+    return *found.novel, found.novel_sentences, *found.repeated, found.repeated_sentences
 
 
 def led(subject: Subject) -> Values:
@@ -254,14 +265,19 @@ def columns(names: str, places: int = 2) -> tuple[Column, ...]:
     return tuple(Column(name, places) for name in names.split(", "))
 
 
+COUNTED = [*(f"{order}-grams" for order in ORDERS), "sentences"]
+
 MEASURES = {
     "scores": Measure(columns("TER, BLEU"), scores),
     "bleu": Measure(columns("case-insensitive BLEU"), bleu),
     "faithfulness": Measure(columns("TER to pe, TER to mt"), faithfulness),
     "changes": Measure(columns("modified, improved, deteriorated", 0), changes),
-    "spared": Measure(columns("insertions, deletions, substitutions, shifts", 0), spared),
+    "spared": Measure(columns("insertions, deletions, substitutions, shifts, all", 0), spared),
     "focus": Measure(columns("src, mt, both", 0), led),
     "rouge": Measure(columns("ROUGE-1, ROUGE-2, ROUGE-L"), rouge),
+    "novelty": Measure(
+        columns(", ".join(f"{kind} {one}" for kind in ("novel", "repeated") for one in COUNTED), 1), novelty
+    ),
 }
 
 

@@ -153,6 +153,34 @@ def test_the_leading_text_is_filled_in_for_models_of_shared_attention(
     assert "explaining" not in capsys.readouterr().err
 
 
+def test_novelty_of_references_and_changes_of_all_kinds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ive et al. 2019, figures 2 and 3; Pal et al. 2020, 5.4."""
+    texts, run = tmp_path / "data", tmp_path / "runs/wmt18-smt.en-de/m-cgru-small"
+    for task, sides in {
+        "aeslc": {"test.src": "one two three . four", "test.tgt": "one two . one two ."},
+        "wmt18-smt.en-de": {"dev.src": "a", "dev.mt": "b c d e", "dev.pe": "a c d e f"},
+    }.items():
+        (texts / task).mkdir(parents=True)
+        for name, line in sides.items():
+            (texts / task / name).write_text(f"{line}\n", encoding="utf-8")
+    (run / "model").mkdir(parents=True)
+    (run / "model/config.json").touch()
+    monkeypatch.setattr(papers_tables, "outputs_of", lambda *_: ["a c d e"])
+    out = tmp_path / "tables.md"
+    monkeypatch.setattr(sys, "argv", ["papers_tables", *map(str, (tmp_path / "runs", texts, "--out", out))])
+    papers_tables.main()
+    lines = out.read_text(encoding="utf-8").splitlines()
+    reference = next(line for line in lines if line.startswith("| reference |"))
+    # Of 6, 5, 4 and 3 n-grams, 0, 3, 4 and 3 are new, and 3, 2, 1 and 0 were there before; of two sentences, 2 and 1.
+    assert [cell.strip() for cell in reference.split("|")[5:-1]] == [
+        *("0.0", "60.0", "100.0", "100.0", "100.0"),
+        *("50.0", "40.0", "25.0", "0.0", "50.0"),
+    ]
+    table = next(at for at, line in enumerate(lines) if "Pal et al. 2020, table 3 (SMT)" in line)
+    spared = next(line for line in lines[table:] if line.startswith("| M-CGRU |"))
+    assert [cell.strip() for cell in spared.split("|")[-6:-1]] == ["0", "–", "100", "–", "50"]
+
+
 @pytest.mark.slow
 def test_missing_runs_say_what_to_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

@@ -1,8 +1,8 @@
 """Triplets by noise: the target side of parallel text, corrupted by errors like those of machine translation.
 
-Ive et al. (2019, section 5.2) delete, insert, shift or substitute random words to match the mean edit rate; so does
-`mode = "plain"`. `mode = "matched"` also matches the number of edits of each kind per sentence, and the words that real
-post-edits change. The resulting edits are verified by TER.
+Ive et al. (2019, section 5.2) delete, insert, shift or substitute random words to match the HTER of real triplets, but
+do not say which statistics of it. `mode = "plain"` matches the mean; `mode = "matched"` also matches the number of
+edits of each kind per sentence, and the words that real post-edits change. The resulting edits are verified by TER.
 """
 
 import hashlib

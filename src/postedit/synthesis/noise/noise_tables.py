@@ -101,7 +101,10 @@ def matched_tables(profile: "EditProfile", sample: TextSample, *, thin: bool) ->
 
 
 def plain_tables(sample: TextSample, rate: float = 0.1) -> NoiseTables:
-    """Return tables for `rate` edits per word, all words and kinds equally likely (Ive et al. 2019, section 5.2)."""
+    """Return tables for `rate` edits per word, all words and kinds equally likely (see Ive et al. 2019, section 5.2).
+
+    The paper does not say how often each kind occurs, or which words are inserted: here, words of the text.
+    """
     frequent = sample.frequent
     lexicon, ids = make_lexicon(frequent)
     words = _cumulative(frequent, ids)
