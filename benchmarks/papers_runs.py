@@ -11,6 +11,7 @@ from postedit.cli.models import count_parameters
 from postedit.core.config import read_toml
 from postedit.evaluate.table import Column, Table, TableRow, to_markdown
 from postedit.phrase.phrase_options import NAME as PHRASE_BASED
+from postedit.phrase.phrase_recipe import PhraseRecipe, load_phrase_recipe
 from postedit.recipe import Recipe, load_recipe
 
 RECIPES = Path(__file__).resolve().parents[1] / "recipes"
@@ -95,8 +96,9 @@ def recipe_kept(run: Path) -> Path | None:
     return next((folder / "recipe.toml" for folder in folders if (folder / "recipe.toml").exists()), None)
 
 
-def paper_recipe(row: Mapping[str, Any]) -> Recipe:
-    return load_recipe(RECIPES / f"{recipe_of(row)}.toml", row.get("set", ()), check_data=False)
+def paper_recipe(row: Mapping[str, Any]) -> Recipe | PhraseRecipe:
+    load = load_phrase_recipe if recipe_of(row) == PHRASE_BASED else load_recipe
+    return load(RECIPES / f"{recipe_of(row)}.toml", row.get("set", ()), check_data=False)
 
 
 def options_of(values: Any, name: str = "") -> dict[str, Any]:
@@ -140,13 +142,16 @@ class Missing:
 
 
 def missing_runs(tables: Sequence[Mapping[str, Any]], tasks: Mapping[str, str], runs: Path, data: Path) -> str:
-    """Return Markdown on how to make the first run of each row where that run is missing, and what it costs."""
+    """Return Markdown on how to make the first run of each row where that run is missing, and what it costs.
+
+    The members of a combination come before it. A folder, which holds one run, is made once.
+    """
     found: dict[str, Missing] = {}
     for task, row in rows_by_task(tables, tasks):
-        members = row.get("members", 1)
-        name = f"{task}/{row['runs'][0]}" + (f" x{members}" if members > 1 else "")
-        if name not in found and system_of(runs / task / row["runs"][0], row) is None:
-            found[name] = missing_run(row, data / task, runs / task, row.get("seeds", members))
+        for one in [*({"runs": [member]} for member in row.get("combines", ())), row]:
+            name = f"{task}/{one['runs'][0].split('/')[0]}"
+            if name not in found and system_of(runs / task / one["runs"][0], one) is None:
+                found[name] = missing_run(one, data / task, runs / task, one.get("seeds", one.get("members", 1)))
     columns = (Column("parameters, millions", 1), Column("updates, thousands"), Column("hours of a GPU", 1))
     note = (
         "Data that is missing: sources of triplets that the recipe trains on and the folder of the task lacks; the "
@@ -181,9 +186,9 @@ def missing_run(row: Mapping[str, Any], data: Path, runs: Path, seeds: int) -> M
     if first := row.get("begins_with"):
         command += "".join(f" --set {option}={runs.parent / first}/model" for option in ("text.model", "train.init"))
     command += f" --seeds {seeds}" if seeds > 1 else ""
-    if made == PHRASE_BASED:  # takes minutes on one core
-        return Missing(command)
     recipe = paper_recipe(row)
+    if isinstance(recipe, PhraseRecipe):  # takes minutes on one core
+        return Missing(command)
     drafting = [] if recipe.draft is None else [recipe.first_stage()]
     parts = [*drafting, *([stage for _, stage in recipe.stages()] or [recipe])]
     known = [(count_parameters(part), part.train.max_steps, part.train.batch_tokens) for part in parts]
@@ -195,14 +200,8 @@ def missing_run(row: Mapping[str, Any], data: Path, runs: Path, seeds: int) -> M
 
 
 def tuning_of(row: Mapping[str, Any], data: Path, runs: Path) -> str:
-    """Return a shell command that trains the missing members of a combination and tunes it."""
-    folders = [runs / member for member in row["combines"]]
-    commands = [
-        f"postedit train recipes/{folder.name}.toml --out {folder} --set data.dir={data}"
-        for folder in folders
-        if system_of(folder, {}) is None
-    ]
+    """Return a shell command that tunes a combination."""
     out = runs / row["runs"][0] / COMBINATION
-    models = " ".join(str(folder / "model") for folder in folders)
+    models = " ".join(str(runs / member / "model") for member in row["combines"])
     texts = " ".join(f"--{side} {data / 'dev'}.{side}" for side in ("src", "mt", "pe"))
-    return " && ".join([*commands, f"mkdir -p {out.parent}", f"postedit tune {models} {texts} --out {out}"])
+    return f"mkdir -p {out.parent} && postedit tune {models} {texts} --out {out}"

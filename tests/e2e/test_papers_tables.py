@@ -199,7 +199,9 @@ def test_missing_runs_say_what_to_run(
     commands = dict(re.findall(r"^# (.*)\n(.*)$", block, re.MULTILINE))
     assert commands.keys() == named.keys() - {"run", "---"}
     assert "wmt18-smt.en-de/m-cgru" not in named
-    assert commands["wmt18-smt.en-de/m-cgru x4"].endswith(" --seeds 4")
+    assert commands["wmt18-smt.en-de/m-cgru-x4"].endswith(" --seeds 4")
+    folders = re.findall(r"postedit train \S+ --out (\S+)", "\n".join(commands.values()))
+    assert len(set(folders)) == len(folders), "a folder holds one run"
     assert "recipes/transference-fine-tuned.toml" in commands["wmt18-smt.en-de/transference-fine-tuned"]
     lacks, *cost = named["wmt18-smt.en-de/transference-fine-tuned"]
     assert lacks == "artificial-4m, artificial-500k", "real is there"
@@ -209,12 +211,15 @@ def test_missing_runs_say_what_to_run(
     )
     # 6 * 98,065,760 parameters * 25,000 tokens * 330,000 updates / 1e14 / 3600
     assert cost == ["98.1", "330", "13.5"]
-    assert commands["wmt18-smt.en-de/shared-attention-11k"].endswith(""" --set 'data.train=["real-2017"]'""")
+    assert commands["wmt18-smt.en-de/shared-attention-11k"].endswith(
+        """ --set 'data.train=["real-2017"]' --set 'train.validate_every=172'"""
+    )
     assert "--seeds 3" in commands["wmt18-smt.en-de/transference-fine-tuned-x3"]
-    train, _, tune = commands["wmt18-smt.en-de/symmetric-attention-reranking"].rpartition(" && ")
-    assert "recipes/symmetric-attention.toml" in train
-    assert "recipes/phrase-based.toml" in train
+    tune = commands["wmt18-smt.en-de/symmetric-attention-reranking"]
     assert re.search(r"postedit tune \S+/symmetric-attention/model \S+/phrase-based/model --src ", tune)
+    order = [name.removeprefix("wmt18-smt.en-de/") for name in commands]
+    members = map(order.index, ("symmetric-attention", "phrase-based"))
+    assert max(members) < order.index("symmetric-attention-reranking")
     assert (
         "wmt18-smt.en-de/dev.pe does not exist: the columns of wmt18-smt.en-de dev stay empty"
         in capsys.readouterr().out
@@ -237,8 +242,17 @@ def test_what_a_run_differs_in_is_said(tmp_path: Path) -> None:
     assert found("train.seed=7", 'data.dev={src="a",mt="b",pe="c"}') == f"{start}nothing"
     trained = 'data.train=["/texts/train"]'
     assert found("model.hidden=16", trained, "train.max_minutes=5") == (
-        f"{start}model.hidden 16 ({paper.model.hidden}), data.train train (20 x real, artificial-large, "
+        f"{start}model.hidden 16 ({paper.model.hidden}), data.train train (20 x real-2016, artificial-large, "
         "artificial-small), train.max_minutes 5.0 (unset)"
     )
     (run / "recipe.toml").unlink()
     assert papers_runs.differences(TABLES["table"], tasks, tmp_path).endswith("There is no run of ours yet.\n")
+    phrases = tmp_path / "wmt18-smt.en-de/phrase-based-2016"
+    (phrases / "model").mkdir(parents=True)
+    (phrases / "model/config.json").touch()
+    papers_runs.load_phrase_recipe(papers_runs.RECIPES / "phrase-based.toml", check_data=False).save(
+        phrases / "recipe.toml"
+    )
+    assert papers_runs.differences(TABLES["table"], tasks, tmp_path).splitlines()[-1] == (
+        "- wmt18-smt.en-de/phrase-based-2016, from `recipes/phrase-based.toml`: data.train train (real-2016)"
+    )

@@ -85,11 +85,18 @@ def test_the_copy_transformer_is_trained_as_its_release() -> None:
     )
 
 
-@pytest.mark.parametrize("name", ["cgru", "gru-hard", "cgru-hard", "m-cgru", "m-cgru-hard"])
-def test_real_triplets_are_read_twenty_times(name: str) -> None:
+@pytest.mark.parametrize("name", ["cgru", "cgru-src", "gru-hard", "cgru-hard", "m-cgru", "m-cgru-hard"])
+def test_the_triplets_of_2016_are_read_twenty_times(name: str) -> None:
     """Junczys-Dowmunt and Grundkiewicz 2017, 5.1."""
     weights = {files.name: files.weight for files in recipe(name).data.train}
-    assert weights == {"real": 20.0, "artificial-large": 1.0, "artificial-small": 1.0}
+    assert weights == {"real-2016": 20.0, "artificial-large": 1.0, "artificial-small": 1.0}
+
+
+@pytest.mark.parametrize("name", ["character-level", "edit-operations", "edit-operations-src"])
+def test_the_systems_of_2017_read_real_triplets_ten_times(name: str) -> None:
+    """Jauregi Unanue et al. 2018, 4.4: the same data as for their own model."""
+    weights = {files.name: files.weight for files in recipe(name).data.train}
+    assert weights == {"real": 10.0, "artificial-small": 1.0}
 
 
 @pytest.mark.parametrize("name", ["shared-attention", "flat-attention", "merged-attention"])
@@ -98,8 +105,9 @@ def test_text_is_learnt_from_real_triplets_alone(name: str) -> None:
     found = recipe(name)
     assert {files.name: (files.weight, files.learn_text) for files in found.data.train} == {
         "real": (10.0, True),
-        "artificial": (1.0, False),
+        "artificial-small": (1.0, False),
     }
+    assert found.data.max_length == 50 + 1, "OpenNMT counts no EOS"
     assert found.text.vocabulary.size == 30_000 + 256 + 6
 
 

@@ -58,7 +58,7 @@ class LSTMModel(Seq2Seq[RecurrentState]):
     The paper writes the query of attention as s_{i-1}, the state that has read y_{i-1}, and for the rest refers to
     OpenNMT, whose attentional state and input feeding are those of Luong et al. 2015 (equation 5, and section 3.3). It
     does not say how two encoders initialise the decoder; here the initial state is the mean of their last states. The
-    width of 500 is taken to cover both directions together, as in OpenNMT.
+    width of 500 is taken to cover both directions together, as in OpenNMT. Both inputs end in EOS, unlike in OpenNMT.
 
     Raises:
         RecipeError: if streams that share embeddings have different vocabularies.
@@ -167,7 +167,9 @@ class SharedAttention(LSTMModel):
 class FlatAttention(SharedAttention):
     """Flat attention (Libovický and Helcl 2017; section 2.1): each text k has its own W and its own projection U.
 
-    e_k = s^T W_k h_k; alpha = softmax over the positions of both texts (eq. 5); c = sum alpha U_k h_k (eq. 6).
+    e_k = s^T W_k h_k; alpha = softmax over the positions of both texts (eq. 5); c = sum alpha U_k h_k (eq. 6). The
+    experiment of section 4.4 adds only U to shared attention, whose W serves both texts; a W for each follows the cited
+    work.
     """
 
     def create_attention(self, dim: int) -> None:

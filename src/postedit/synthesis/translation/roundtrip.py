@@ -1,9 +1,10 @@
 """Triplets from monolingual target-language text: translated there and back, each sentence is the pe of its own mt.
 
-Junczys-Dowmunt and Grundkiewicz (2017, section 5.1) and Jauregi Unanue et al. (2018, section 4.2) made artificial data
-in three steps: select sentences of the domain by the difference of two cross-entropies, translate them into the source
-language and back, and select triplets that match the TER statistics of real ones. Each step is a phase with files of
-its own, so an interruption loses no finished phase.
+The artificial data of Junczys-Dowmunt and Grundkiewicz (2016; 2017, section 5.1) was made in three steps: select
+sentences of the domain, translate them into the source language and back, and select triplets that match the TER
+statistics of real ones. As Jauregi Unanue et al. describe it (2018, section 4.2), the first step keeps sentences of low
+perplexity under one language model; here it keeps those of a low difference of two cross-entropies. Each step is a
+phase with files of its own, so an interruption loses no finished phase.
 """
 
 import hashlib
